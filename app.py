@@ -1,0 +1,6 @@
+"""Serves voiceapi: `python app.py`."""
+
+from voiceapi.cli import main
+
+if __name__ == "__main__":
+    main(["serve"])

@@ -1,0 +1,29 @@
+"""The yardstick: one Flask route that returns a small JSON object, served by waitress like the service itself."""
+
+from __future__ import annotations
+
+import sys
+
+import waitress
+from flask import Flask
+from werkzeug.wrappers import Response
+
+
+def make_app() -> Flask:
+    app = Flask("bare")
+
+    @app.get("/")
+    def small() -> dict[str, object]:
+        return {"status": "ok", "version": "1", "enabled": False, "nothing": None}
+
+    @app.get("/favicon.ico")
+    def nothing() -> Response:
+        return Response(status=204)
+
+    return app
+
+
+if __name__ == "__main__":
+    server = waitress.create_server(make_app(), host="127.0.0.1", port=0, threads=int(sys.argv[1]))
+    print(f"bare listens on http://127.0.0.1:{server.effective_port}", file=sys.stderr, flush=True)
+    server.run()

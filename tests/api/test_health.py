@@ -1,0 +1,53 @@
+from __future__ import annotations
+
+from pathlib import Path
+
+import pytest
+from flask.testing import FlaskClient
+
+import voiceapi
+from voiceapi import create_app
+
+HEALTH = "/api/v1/health"
+
+
+def healthy(origin: str) -> dict[str, object]:
+    return {
+        "status": "ok",
+        "version": voiceapi.__version__,
+        "backend_api_endpoint": origin,
+        "tunnel_url": None,
+        "deployment_mode": "oss",
+        "auth_provider": "local",
+        "turn_enabled": False,
+        "force_turn_relay": False,
+        "signup_enabled": False,
+        "stack_project_id": None,
+        "stack_publishable_client_key": None,
+    }
+
+
+@pytest.mark.parametrize("headers", [{}, {"X-API-Key": "wrong"}, {"Authorization": "Bearer wrong"}])
+def test_health_needs_no_key(bare: FlaskClient, headers: dict[str, str]) -> None:
+    answer = bare.get(HEALTH, headers=headers)
+    assert (answer.status_code, answer.get_json()) == (200, healthy("http://127.0.0.1:8000"))
+    assert answer.content_type == "application/json"
+
+
+@pytest.mark.parametrize(
+    ("settings", "origin"),
+    [
+        ({"VOICEAPI_PUBLIC_URL": "https://voice.example.org/"}, "https://voice.example.org"),
+        ({"VOICEAPI_HOST": "192.0.2.7", "VOICEAPI_PORT": "9000"}, "http://192.0.2.7:9000"),
+        ({"VOICEAPI_HOST": "::1", "VOICEAPI_PORT": "9000"}, "http://[::1]:9000"),
+    ],
+)
+def test_health_names_the_instances_own_origin(tmp_path: Path, settings: dict[str, str], origin: str) -> None:
+    app = create_app({"VOICEAPI_DATABASE": tmp_path / "other.db", "VOICEAPI_API_KEY": "k" * 16, **settings})
+    assert app.test_client().get(HEALTH).get_json() == healthy(origin)
+    app.extensions["voiceapi"].close()
+
+
+def test_health_by_head_has_no_body(bare: FlaskClient) -> None:
+    answer = bare.head(HEALTH)
+    assert (answer.status_code, answer.data) == (200, b"")

@@ -1,0 +1,132 @@
+"""What every test starts from: an app of its own on a SQLite file of its own."""
+
+from __future__ import annotations
+
+import json
+import time
+from collections.abc import Callable, Iterator
+from pathlib import Path
+from typing import Any
+
+import pytest
+from flask import Flask
+from flask.testing import FlaskClient
+
+from voiceapi import create_app
+from voiceapi.service import Service
+
+KEY = "test-key-0123456789"
+API = "/api/v1"
+
+
+@pytest.fixture
+def app(tmp_path: Path) -> Iterator[Flask]:
+    app = create_app({"TESTING": True, "VOICEAPI_DATABASE": tmp_path / "voice.db", "VOICEAPI_API_KEY": KEY})
+    yield app
+    app.extensions["voiceapi"].close()
+
+
+@pytest.fixture
+def service(app: Flask) -> Service:
+    found: Service = app.extensions["voiceapi"]
+    return found
+
+
+@pytest.fixture
+def bare(app: Flask) -> FlaskClient:
+    """A client without a key."""
+    return app.test_client()
+
+
+@pytest.fixture
+def client(app: Flask) -> FlaskClient:
+    """A client of the default organization."""
+    client = app.test_client()
+    client.environ_base["HTTP_X_API_KEY"] = KEY
+    return client
+
+
+@pytest.fixture
+def db(app: Flask) -> Iterator[None]:
+    """The app's database, bound as in a request."""
+    with app.extensions["voiceapi"].store.session():
+        yield
+
+
+@pytest.fixture(scope="session")
+def samples() -> dict[str, Any]:
+    """Workflow definitions, valid and not, each with its verdict."""
+    found: dict[str, Any] = json.loads(Path(__file__).with_name("data").joinpath("definitions.json").read_text())
+    return found
+
+
+@pytest.fixture(scope="session")
+def talk() -> Callable[..., dict[str, Any]]:
+    """Makes a valid definition: a greeting, then yes or no; with a trigger when `path` is given.
+
+    Members of the start node's data may be given by name.
+    """
+
+    def definition(path: str | None = None, enabled: bool | None = None, **start: Any) -> dict[str, Any]:
+        data = {"name": "Hello", "prompt": "Ask whether now is good.", "greeting": "Hello, is now a good time?", **start}
+        nodes = [
+            {"id": "1", "type": "startCall", "position": {"x": 0, "y": 0}, "data": data},
+            _end("2", "Fine", "Great, goodbye."),
+            _end("3", "Sorry", "Sorry, goodbye."),
+        ]
+        if path is not None:
+            trigger = {"name": "Trigger", "trigger_path": path}
+            trigger |= {} if enabled is None else {"enabled": enabled}
+            nodes.append({"id": "t", "type": "trigger", "position": {"x": 0, "y": 0}, "data": trigger})
+        edges = [_edge("1", "2", "Yes", "The callee agrees."), _edge("1", "3", "No", "The callee declines.")]
+        return {"nodes": nodes, "edges": edges, "viewport": {"x": 0, "y": 0, "zoom": 1}}
+
+    return definition
+
+
+def _end(id: str, name: str, prompt: str) -> dict[str, Any]:
+    return {"id": id, "type": "endCall", "position": {"x": 0, "y": 0}, "data": {"name": name, "prompt": prompt}}
+
+
+def _edge(source: str, target: str, label: str, condition: str) -> dict[str, Any]:
+    data = {"label": label, "condition": condition}
+    return {"id": f"{source}-{target}", "source": source, "target": target, "data": data}
+
+
+@pytest.fixture
+def workflow(client: FlaskClient, talk: Callable[..., Any]) -> Callable[..., dict[str, Any]]:
+    """Creates a workflow of `client`; returns the answer. Without a definition it is that of `talk`."""
+
+    def create(definition: Any = None, *, name: str = "Agent", **data: Any) -> dict[str, Any]:
+        body = {"name": name, "workflow_definition": talk(**data) if definition is None else definition}
+        answer = client.post(f"{API}/workflow/create/definition", json=body)
+        assert answer.status_code == 200, answer.text
+        return dict(answer.get_json())
+
+    return create
+
+
+@pytest.fixture(scope="session")
+def wait_for() -> Callable[..., Any]:
+    """Asks again and again, for at most so many seconds, until the answer is true; returns that answer."""
+
+    def wait(ask: Callable[[], Any], seconds: float = 10.0) -> Any:
+        deadline = time.monotonic() + seconds
+        while not (answer := ask()):
+            assert time.monotonic() < deadline, f"not true within {seconds} s: {ask}"
+            time.sleep(0.005)
+        return answer
+
+    return wait
+
+
+@pytest.fixture
+def finished(client: FlaskClient, wait_for: Callable[..., Any]) -> Callable[..., dict[str, Any]]:
+    """Waits until a run of a workflow is completed; returns it as the API shows it."""
+
+    def read(workflow_id: int, run_id: int) -> dict[str, Any]:
+        url = f"{API}/workflow/{workflow_id}/runs/{run_id}"
+        wait_for(lambda: client.get(url).get_json()["is_completed"])
+        return dict(client.get(url).get_json())
+
+    return read

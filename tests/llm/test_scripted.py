@@ -1,0 +1,307 @@
+import json
+import time
+from pathlib import Path
+from typing import Any
+
+import pytest
+from hypothesis import given
+from hypothesis import strategies as st
+
+from voiceapi.flow.actions import AskModel, Extract, Fetch, Function, Message, Occasion, Say
+from voiceapi.flow.engine import step
+from voiceapi.flow.events import (
+    CallerSaid,
+    CallerSilent,
+    Event,
+    Fetched,
+    ModelReplied,
+    Started,
+    ToolCall,
+    VariablesExtracted,
+)
+from voiceapi.flow.extraction import Variable
+from voiceapi.flow.graph import Graph
+from voiceapi.flow.state import State, begin
+from voiceapi.llm.scripted import FAREWELL, NOT_UNDERSTOOD, STILL_THERE, Scripted, best_edge
+from voiceapi.llm.words import attitude, clauses, content, digits, numbers, stem
+
+DEFINITIONS = {
+    sample["name"]: sample["definition"]
+    for sample in json.loads((Path(__file__).parent.parent / "data" / "definitions.json").read_text())["valid"]
+}
+
+
+def edge(label: str, condition: str) -> Function:
+    return Function(label.lower().replace(" ", "_"), condition, label=label)
+
+
+REMIND = (
+    edge("Time works", "The patient keeps the visit."),
+    edge("Needs another day", "The patient cannot come then."),
+)
+SURVEY = (edge("Agrees", "The customer agrees to the survey."), edge("Refuses", "The customer does not want to."))
+LEAD = (edge("Interested", "The prospect wants to learn more."), edge("Not interested", "The prospect declines."))
+MENU = (edge("Sales", "Press 1 for new orders."), edge("Support", "Press 2 for problems with a booking."))
+ONLY = (edge("All answered", "All three answers were given."),)
+TOOL = Function("time", "yes sales time", tool_uuid="u")
+
+
+@pytest.mark.parametrize(
+    ("edges", "said", "label"),
+    [
+        (REMIND, "yes", "Time works"),
+        (REMIND, "Yes, that works for me", "Time works"),
+        (REMIND, "I will keep it", "Time works"),
+        (REMIND, "no", "Needs another day"),
+        (REMIND, "I can't come", "Needs another day"),
+        (REMIND, "could we do a different day", "Needs another day"),
+        (SURVEY, "sure, no problem", "Agrees"),
+        (SURVEY, "I agreed already", "Agrees"),
+        (SURVEY, "I don’t want to", "Refuses"),
+        (SURVEY, "nope", "Refuses"),
+        (LEAD, "I am interested", "Interested"),
+        (LEAD, "I'm not interested", "Not interested"),
+        (MENU, "one", "Sales"),
+        (MENU, "number 2 please", "Support"),
+        (MENU, "I have a problem", "Support"),
+        (MENU, "two of my bookings", "Support"),
+        (MENU, "new ordering", "Sales"),
+        (MENU, "yes", None),
+        (MENU, "eh", None),
+        (MENU, "", None),
+        (ONLY, "yes", None),
+        (ONLY, "I have answered three", "All answered"),
+        ((), "yes", None),
+        ((TOOL,), "yes", None),
+        ((edge("Yes", "a"), edge("Yes too", "b")), "yes", "Yes"),
+        ((edge("日本", "東京"), edge("中国", "北京")), "北京", "中国"),
+    ],
+)
+def test_the_callers_words_pick_the_edge(edges: tuple[Function, ...], said: str, label: str | None) -> None:
+    best = best_edge(said, edges)
+    assert (best.label if best else None) == label
+
+
+def ask(occasion: Occasion, *said: str, greeting: str = "") -> AskModel:
+    messages = tuple({"role": "user", "content": text} for text in said)
+    return AskModel(3, 7.0, "n", "N", occasion, "Rules.\n\nThe prompt.", "The prompt.", greeting, messages, REMIND)
+
+
+@pytest.mark.parametrize(
+    ("request_", "text"),
+    [
+        (ask("opening"), "The prompt."),
+        (ask("opening", "yes"), "The prompt."),
+        (ask("reply", "eh"), f"{NOT_UNDERSTOOD} The prompt."),
+        (ask("reply", "eh", greeting="Hello."), f"{NOT_UNDERSTOOD} Hello."),
+        (ask("reply"), f"{NOT_UNDERSTOOD} The prompt."),
+        (ask("idle", "yes"), f"{STILL_THERE} The prompt."),
+        (ask("goodbye", "yes"), FAREWELL),
+    ],
+)
+def test_what_is_said(request_: AskModel, text: str) -> None:
+    assert Scripted().reply(request_) == ModelReplied(7.0, 3, text)
+
+
+def test_an_edge_is_taken_by_its_function() -> None:
+    expected = ModelReplied(7.0, 3, "", (ToolCall("call_3", "time_works"),))
+    assert Scripted().reply(ask("reply", "no", "yes")) == expected
+
+
+# -- extraction
+
+
+def extracted(said: list[str], *variables: Variable) -> Any:
+    messages: list[Message] = [{"role": "assistant", "content": "7 or yes?"}]
+    messages += [{"role": "user", "content": text} for text in said]
+    answer = Scripted().extract(Extract(4, 9.0, "n", "N", variables, "", tuple(messages)))
+    assert answer == VariablesExtracted(9.0, 4, answer.values)
+    return answer.values
+
+
+@pytest.mark.parametrize(
+    ("variable", "said", "value"),
+    [
+        (Variable("score", "number", "0 to 10"), ["eight", "no, make it nine"], 9),
+        (Variable("seats", "number"), ["I need two hundred and five"], 205),
+        (Variable("price", "number"), ["it is 1,200.50 euro"], 1200.5),
+        (Variable("price", "number"), ["between minus -3 and 4"], 4),
+        (Variable("seats", "number", "Number of seats"), ["12 seats for 2000 euro"], 2000),
+        (Variable("seats", "number", "Number of seats"), ["12 seats, for 2000 euro a year"], 12),
+        (Variable("seats", "number"), ["none of that"], None),
+        (Variable("seats", "number"), [], None),
+        (Variable("agreed", "boolean"), ["yes", "well, the weather"], True),
+        (Variable("agreed", "boolean"), ["yes", "no wait, not at all"], False),
+        (Variable("may_call_again", "boolean", "Consent to another call"), ["you may not ring again, yes"], False),
+        (Variable("agreed", "boolean"), ["perhaps"], None),
+        (
+            Variable("reason", "string", "Main reason"),
+            ["the main reason was the price", "bye"],
+            "the main reason was the price",
+        ),
+        (Variable("reason", "string"), ["it was late", "the price"], "the price"),
+        (Variable("outcome", "string", "kept, moved or cancelled"), ["please move it", "thanks"], "moved"),
+        (Variable("outcome", "string", "kept, moved or cancelled"), ["thanks"], None),
+        (Variable("reason", "string"), [], None),
+    ],
+)
+def test_extraction(variable: Variable, said: list[str], value: Any) -> None:
+    assert extracted(said, variable) == ({} if value is None else {variable.name: value})
+
+
+def test_each_variable_takes_the_words_that_fit_it() -> None:
+    said = ["Five seats and two thousand euro.", "Yes, I decide."]
+    assert extracted(
+        said,
+        Variable("seats", "number", "Number of seats"),
+        Variable("budget_eur", "number", "Yearly budget in euro"),
+        Variable("decision_maker", "boolean", "The person decides"),
+    ) == {"seats": 5, "budget_eur": 2000, "decision_maker": True}
+
+
+# -- words
+
+
+@pytest.mark.parametrize(
+    ("text", "expected"),
+    [
+        ("two hundred and five seats", [205]),
+        ("five six seven", [5, 6, 7]),
+        ("I'm twenty-five", [25]),
+        ("someone", []),
+        ("three thousand two hundred and ten", [3210]),
+        ("one million two hundred thousand", [1_200_000]),
+        ("a hundred", [100]),
+        ("twelve hundred", [1200]),
+        ("zero five", [0, 5]),
+        ("hundred hundred", [100, 100]),
+        ("1,200.50 and 3.", [1200.5, 3]),
+        ("v2 and 10th", [10]),
+    ],
+)
+def test_numbers(text: str, expected: list[float]) -> None:
+    assert numbers(text) == expected
+
+
+@pytest.mark.parametrize(
+    "words",
+    [
+        "work works working worked",
+        "book booking bookings booked books",
+        "agree agrees agreed agreeing",
+        "city cities",
+        "stop stopped stopping stops",
+        "address addresses",
+        "move moves moved moving",
+        "speed speeds",
+        "carry carries carried",
+        "box boxes",
+    ],
+)
+def test_the_forms_of_a_word_have_one_stem(words: str) -> None:
+    assert len({stem(word) for word in words.split()}) == 1
+
+
+def test_words_that_carry_meaning() -> None:
+    assert content("The caller's two BOOKINGS are on them.") == {"2", "book"}
+
+
+@pytest.mark.parametrize(
+    ("text", "mood"),
+    [
+        ("yes", 1),
+        ("OK", 1),
+        ("no problem", 1),
+        ("no", -1),
+        ("not sure", -1),
+        ("I don't know", -1),
+        ("blue", 0),
+        ("", 0),
+    ],
+)
+def test_attitudes(text: str, mood: int) -> None:
+    assert attitude(text) == mood
+
+
+def test_clauses() -> None:
+    assert clauses("5 seats, and 1,200.50 euro. Yes but no; 3.5") == ["5 seats", "1,200.50 euro", "Yes", "no", "3.5"]
+
+
+@pytest.mark.parametrize("piece", ["one ", "one and ", "hundred ", "1,", "a'", "not a ", "1.", "\u0661"])
+def test_long_words_take_no_time(piece: str) -> None:
+    began = time.perf_counter()
+    text = piece * 20_000
+    best_edge(text, MENU)
+    extracted([text], Variable("a", "number"), Variable("b", "boolean"), Variable("c", "string", "x or y"))
+    assert time.perf_counter() - began < 5
+    assert digits(text)
+
+
+# -- whole conversations
+
+
+def converse(definition: Any, context: Any, *turns: str | None) -> tuple[State, list[str]]:
+    """Hold a conversation; None is silence. Return the state it comes to and everything the agent said."""
+    model, graph, said = Scripted(), Graph.read(definition), []
+    state = begin(graph, context, {})
+    for event in (Started(0.0), *(CallerSilent(1.0) if each is None else CallerSaid(1.0, each) for each in turns)):
+        pending: list[Event] = [event]
+        while pending and state.phase != "ended":
+            state, actions = step(graph, state, pending.pop())
+            said += [action.text for action in actions if isinstance(action, Say)]
+            pending += [model.reply(action) for action in actions if isinstance(action, AskModel)]
+            pending += [model.extract(action) for action in actions if isinstance(action, Extract)]
+            pending += [Fetched(1.0, action.number, {}) for action in actions if isinstance(action, Fetch)]
+        assert state.phase in ("listening", "ended")
+    return state, said
+
+
+def test_a_reminder_is_held_to_its_end() -> None:
+    context = {"patient_name": "Ann", "visit_date": "4 May"}
+    state, said = converse(
+        DEFINITIONS["appointment-reminder"], context, "what?", "no, another day", "new day: Friday, agreed"
+    )
+    assert said == [
+        "Hello Ann, this is the clinic calling.",
+        f"{NOT_UNDERSTOOD} Hello Ann, this is the clinic calling.",
+        "No problem, let me see.",
+        "Offer two other days in the same week. Today is Thursday.",
+        "Repeat the new day and say goodbye.",
+    ]
+    assert state.phase == "ended"
+    assert state.missing == ("clinic.city",)
+    assert state.gathered_context == {
+        "nodes_visited": ["Remind", "Rebook", "Moved"],
+        "extracted_variables": {"new_day": "new day: Friday, agreed", "agreed": True},
+        "new_day": "new day: Friday, agreed",
+        "agreed": True,
+        "call_disposition": "user_qualified",
+        "mapped_call_disposition": "user_qualified",
+        "call_tags": ["user_speech", "user_qualified"],
+    }
+
+
+def test_a_survey_extracts_its_answers() -> None:
+    said = "The main reason is the price, I score nine, you may call again, yes, all answered"
+    state, spoken = converse(DEFINITIONS["satisfaction-survey"], {"brand": "Acme"}, "yes", said)
+    assert spoken == [
+        "Hi, Acme here.",
+        "Ask for a score from zero to ten, then the main reason, then whether we may call again.",
+        "Thank the customer.",
+    ]
+    assert state.gathered_context["extracted_variables"] == {"score": 9, "reason": said, "may_call_again": True}
+
+
+def test_silence_ends_a_conversation() -> None:
+    state, said = converse(DEFINITIONS["tiny-closing-hours"], {}, None, None)
+    greeting = "Harbour Bikes, good day."
+    assert said == [greeting, f"{STILL_THERE} {greeting}", FAREWELL]
+    assert state.reason == "user_idle_max_duration_exceeded"
+
+
+@given(
+    st.sampled_from(sorted(DEFINITIONS)), st.lists(st.none() | st.text() | st.sampled_from(["yes", "no"]), max_size=3)
+)
+def test_any_words_are_answered(name: str, turns: list[str | None]) -> None:
+    _, said = converse(DEFINITIONS[name], {}, *turns)
+    assert all(text.strip() for text in said)

@@ -1,0 +1,138 @@
+"""Telephone numbers and SIP addresses: stored, compared and dialed."""
+
+import re
+
+import pytest
+from hypothesis import given
+from hypothesis import strategies as st
+
+from voiceapi.telephony.numbers import Normalized, NotDialable, dialable, needs_country_code, normalize
+
+ADDRESSES = st.text() | st.from_regex(r"\A\s?\+?[0-9 ()-]{1,20}\s?\Z") | st.from_regex(r"\A[sS]ips?:.{0,30}\Z")
+COUNTRIES = st.none() | st.sampled_from(["US", "GB", "de", "LU", "JP", ""])
+
+
+@pytest.mark.parametrize(
+    ("address", "country_code", "normalized", "address_type"),
+    [
+        ("+12025550101", None, "+12025550101", "pstn"),
+        ("  +1 (202) 555-0101 ", None, "+12025550101", "pstn"),
+        ("12025550101", None, "+12025550101", "pstn"),
+        ("12345678", None, "+12345678", "pstn"),
+        ("123456789012345", None, "+123456789012345", "pstn"),
+        # completed by the country
+        ("2025550101", "US", "+12025550101", "pstn"),
+        ("(202) 555-0101", "us", "+12025550101", "pstn"),
+        ("12025550101", "CA", "+12025550101", "pstn"),
+        ("020 7946 0018", "GB", "+442079460018", "pstn"),
+        ("00621 123456", "LU", "+352621123456", "pstn"),
+        ("2025550101", "JP", "+2025550101", "pstn"),
+        ("2025550101", "", "+2025550101", "pstn"),
+        # a number that names its country needs no hint
+        ("+2025550101", "US", "+2025550101", "pstn"),
+        # the completed number would be too long or too short
+        ("234567890123456", "GB", "+234567890123456", "pstn"),
+        ("00000000", "GB", "+00000000", "pstn"),
+        # too short, too long, or not only digits
+        ("1234567", None, "1234567", "sip_extension"),
+        ("1234567890123456", None, "1234567890123456", "sip_extension"),
+        ("++12025550101", None, "++12025550101", "sip_extension"),
+        ("415.555.1234", "US", "415.555.1234", "sip_extension"),
+        ("١٢٣٤٥٦٧٨٩", None, "١٢٣٤٥٦٧٨٩", "sip_extension"),
+        (" Front-Desk ", None, "front-desk", "sip_extension"),
+        ("", None, "", "sip_extension"),
+        # SIP addresses
+        ("SIP:Alice@Example.ORG", None, "sip:Alice@example.org", "sip_uri"),
+        ("sip:Alice@example.org:5060", None, "sip:Alice@example.org", "sip_uri"),
+        ("sip:Alice@example.org:5061", None, "sip:Alice@example.org:5061", "sip_uri"),
+        ("Sips:Alice@example.org:5061;Transport=TLS", None, "sips:Alice@example.org;transport=tls", "sip_uri"),
+        ("sips:Alice@example.org:5060", None, "sips:Alice@example.org:5060", "sip_uri"),
+        ("sip:[2001:DB8::1]:5070", None, "sip:[2001:db8::1]:5070", "sip_uri"),
+        ("sip:+12025550101@PBX.example.org", "GB", "sip:+12025550101@pbx.example.org", "sip_uri"),
+        ("SIP:Alice @Example.org", None, "sip:alice @example.org", "sip_uri"),
+        ("sip:", None, "sip:", "sip_uri"),
+    ],
+)
+def test_normalize(address: str, country_code: str | None, normalized: str, address_type: str) -> None:
+    assert normalize(address, country_code) == Normalized(normalized, address_type)  # type: ignore[arg-type]
+
+
+@given(ADDRESSES, COUNTRIES)
+def test_any_text_has_a_canonical_form_and_a_number_keeps_it(address: str, country_code: str | None) -> None:
+    found = normalize(address, country_code)
+
+    if found.address_type == "pstn":
+        assert re.fullmatch(r"\+[0-9]{8,15}", found.address_normalized)
+        assert normalize(found.address_normalized, country_code) == found
+
+
+@pytest.mark.parametrize(
+    ("address", "country_code", "needed"),
+    [
+        ("2025550101", None, True),
+        ("2025550101", "", True),
+        (" (202) 555-0101 ", None, True),
+        ("2025550101", "US", False),
+        ("+12025550101", None, False),
+        ("1234567", None, False),
+        ("1234567890123456", None, False),
+        ("front-desk", None, False),
+        ("sip:12345678@example.org", None, False),
+    ],
+)
+def test_only_a_bare_number_needs_a_country(address: str, country_code: str | None, needed: bool) -> None:
+    assert needs_country_code(address, country_code) is needed
+
+
+@pytest.mark.parametrize(
+    ("text", "sip", "dialed"),
+    [
+        ("+12025550101", False, "+12025550101"),
+        ("+12025550105", False, "+12025550105"),
+        ("+12025550199", True, "+12025550199"),
+        ("1 (202) 555-0102", False, "+12025550102"),
+        ("+44 20 7946 0018", False, "+442079460018"),
+        ("+44 (0)20 7946 0018", False, "+442079460018"),
+        ("+39 06 1234 5678", False, "+390612345678"),
+        ("SIP:Alice@Example.org:5060", True, "sip:Alice@example.org"),
+    ],
+)
+def test_what_can_be_dialed(text: str, sip: bool, dialed: str) -> None:
+    assert dialable(text, sip=sip) == dialed
+
+
+NO_NUMBER = "A number to call is written with its country code, such as +12025550123."
+NO_SIP = "This carrier calls telephone numbers only, such as +12025550123, not SIP addresses."
+BAD_SIP = "A SIP address to call is written like sip:name@example.org."
+
+
+@pytest.mark.parametrize(
+    ("text", "sip", "reason"),
+    [
+        ("", False, NO_NUMBER),
+        ("call me", True, NO_NUMBER),
+        ("+1202555", False, NO_NUMBER),
+        ("+999123456789", False, "No country has telephone numbers that begin like +999123456789."),
+        ("00000000", False, "No country has telephone numbers that begin like +00000000."),
+        ("+120255501", False, "+120255501 is too short or too long for a telephone number of its country."),
+        ("+120255501011", False, "+120255501011 is too short or too long for a telephone number of its country."),
+        ("sip:alice@example.org", False, NO_SIP),
+        ("sip:", True, BAD_SIP),
+        ("sip:alice@example.org\r\nX: y", True, BAD_SIP),
+    ],
+)
+def test_what_cannot_be_dialed_says_why(text: str, sip: bool, reason: str) -> None:
+    with pytest.raises(NotDialable) as error:
+        dialable(text, sip=sip)
+
+    assert (error.value.reason, str(error.value)) == (reason, reason)
+
+
+@given(ADDRESSES, st.booleans())
+def test_any_text_is_dialed_as_e164_or_sip_or_refused_with_a_reason(text: str, sip: bool) -> None:
+    try:
+        outcome = dialable(text, sip=sip)
+    except NotDialable as refused:
+        outcome = refused.reason
+
+    assert re.fullmatch(r"\+[0-9]{3,15}|sips?:\S+|[A-Z+].+\.", outcome)

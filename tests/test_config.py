@@ -1,0 +1,122 @@
+from __future__ import annotations
+
+from pathlib import Path
+from typing import Any
+
+import pytest
+
+from voiceapi import create_app
+from voiceapi.config import SettingError, Settings, names
+
+DEFAULTS = {
+    "database": "voiceapi.db",
+    "host": "127.0.0.1",
+    "port": 8000,
+    "threads": 16,
+    "api_key": None,
+    "public_url": None,
+    "concurrent_calls": 10,
+    "max_body": 1024 * 1024,
+    "worker": True,
+    "secret": None,
+}
+
+
+def values(settings: Settings) -> dict[str, Any]:
+    return {name: getattr(settings, name) for name in DEFAULTS}
+
+
+@pytest.mark.parametrize("unset", [None, ""])
+def test_what_is_not_set_has_its_default(unset: Any) -> None:
+    assert values(Settings.read({})) == DEFAULTS
+    assert values(Settings.read(dict.fromkeys(names(), unset))) == DEFAULTS
+    assert names() == [f"VOICEAPI_{name.upper()}" for name in DEFAULTS]
+
+
+@pytest.mark.parametrize(
+    ("name", "given", "read"),
+    [
+        ("DATABASE", "/tmp/a b.db", "/tmp/a b.db"),
+        ("DATABASE", Path("voice.db"), "voice.db"),
+        ("DATABASE", "sqlite:////tmp/voice.db", "sqlite:////tmp/voice.db"),
+        ("HOST", "0.0.0.0", "0.0.0.0"),
+        ("PORT", "0", 0),
+        ("PORT", 65535, 65535),
+        ("THREADS", " 512 ", 512),
+        ("API_KEY", "k" * 16, "k" * 16),
+        ("API_KEY", "~" * 128, "~" * 128),
+        ("PUBLIC_URL", "https://voice.example.org:8443/", "https://voice.example.org:8443"),
+        ("CONCURRENT_CALLS", "100000", 100_000),
+        ("MAX_BODY", "1024", 1024),
+        ("WORKER", "OFF", False),
+        ("WORKER", "Yes", True),
+        ("WORKER", False, False),
+        ("WORKER", 1, True),
+        ("SECRET", "s", "s"),
+    ],
+)
+def test_a_setting_is_read(name: str, given: Any, read: Any) -> None:
+    assert values(Settings.read({f"VOICEAPI_{name}": given})) == {**DEFAULTS, name.lower(): read}
+
+
+@pytest.mark.parametrize(
+    ("name", "given", "text"),
+    [
+        ("DATABASE", " ", "a path or a Peewee database URL, not ' '"),
+        ("DATABASE", 3, "a path or a Peewee database URL, not 3"),
+        ("DATABASE", ":memory:", "a path or a Peewee database URL, not ':memory:'"),
+        ("DATABASE", "sqlite:///:memory:", "a path or a Peewee database URL, not 'sqlite:///:memory:'"),
+        ("HOST", "\n", "a host name or address to listen on, not '\\n'"),
+        ("PORT", "65536", "a whole number from 0 to 65535, not '65536'"),
+        ("PORT", "-1", "a whole number from 0 to 65535, not '-1'"),
+        ("PORT", "80a\nb", "a whole number from 0 to 65535, not '80a\\nb'"),
+        ("PORT", True, "a whole number from 0 to 65535, not True"),
+        ("PORT", 80.5, "a whole number from 0 to 65535, not 80.5"),
+        ("PORT", float("inf"), "a whole number from 0 to 65535, not inf"),
+        ("THREADS", "0", "a whole number from 1 to 512, not '0'"),
+        ("CONCURRENT_CALLS", "many", "a whole number from 1 to 100000, not 'many'"),
+        ("MAX_BODY", "1", "a number of bytes from 1024 to 1073741824, not '1'"),
+        ("WORKER", "perhaps", "on or off, not 'perhaps'"),
+        ("API_KEY", "short", "16 to 128 printable ASCII characters without blanks"),
+        ("API_KEY", "k" * 129, "16 to 128 printable ASCII characters without blanks"),
+        ("API_KEY", "fifteen and more", "16 to 128 printable ASCII characters without blanks"),
+        ("API_KEY", "schlüssel" * 3, "16 to 128 printable ASCII characters without blanks"),
+        ("SECRET", " ", "any text that isn't blank"),
+    ]
+    + [
+        ("PUBLIC_URL", url, f"an origin without a path, such as https://voice.example.org, not {url!r}")
+        for url in (
+            *("voice.example.org", "ftp://voice.example.org", "https://", "https://voice.example.org/voice"),
+            *("https://voice.example.org?a=b", "https://voice.example.org#a", "http://[::1", "http://voice:99999"),
+            "https://ann:pass@voice.example.org",
+        )
+    ],
+)
+def test_a_wrong_setting_is_named_in_one_line(name: str, given: Any, text: str) -> None:
+    with pytest.raises(SettingError) as raised:
+        Settings.read({f"VOICEAPI_{name}": given})
+    assert str(raised.value) == f"VOICEAPI_{name} must be {text}."
+
+
+@pytest.mark.parametrize(
+    ("database", "file"),
+    [
+        ("voice.db", Path("voice.db")),
+        ("sqlite:///voice.db", Path("voice.db")),
+        ("sqlite:////srv/voice.db", Path("/srv/voice.db")),
+        ("postgresql://db/voice", None),
+    ],
+)
+def test_the_file_of_a_database(database: str, file: Path | None) -> None:
+    assert Settings.read({"VOICEAPI_DATABASE": database}).database_file == file
+
+
+def test_the_apps_config_comes_before_the_environment(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> None:
+    monkeypatch.setenv("VOICEAPI_DATABASE", str(tmp_path / "environment.db"))
+    monkeypatch.setenv("VOICEAPI_PORT", "9001")
+    monkeypatch.setenv("VOICEAPI_API_KEY", "k" * 16)
+    app = create_app({"VOICEAPI_PORT": 9002})
+    service = app.extensions["voiceapi"]
+    service.close()
+    assert (service.settings.port, service.store.path) == (9002, tmp_path / "environment.db")
+    assert service.settings.origin == "http://127.0.0.1:9002"

@@ -1,0 +1,49 @@
+"""What no request asks for: settling calls whose last word never came, and picking up what a restart dropped."""
+
+from __future__ import annotations
+
+from datetime import datetime
+from functools import partial
+
+from . import calls, chats
+from .service import Service
+from .store.database import write
+from .store.fields import now
+from .store.models import Run
+from .telephony.simulator import Simulator
+
+SWEEP_SECONDS = 15
+IDLE_CHATS_SECONDS = 60
+
+
+def employ(service: Service) -> None:
+    """Have the service's threads do this, from their start on."""
+    if service.settings.worker:
+        service.workers.every(float("inf"), partial(resume_simulated, service))
+        service.workers.every(SWEEP_SECONDS, partial(sweep, service))
+        service.workers.every(IDLE_CHATS_SECONDS, partial(chats.close_idle, service))
+
+
+def sweep(service: Service, moment: datetime | None = None) -> int:
+    """Settle the calls that are overdue as failed; returns how many there were.
+
+    :param moment: now, unless given.
+    """
+    settled = 0
+    with service.store.session():
+        for run in list(Run.select(Run.id).where(Run.overdue_at < (moment or now()))):
+            with write():
+                settled += calls.settle_overdue(Run.get_by_id(run.id))
+    return settled
+
+
+def resume_simulated(service: Service) -> None:
+    """Pick up the simulated phones that went down with an earlier process of this database."""
+    with service.store.session():
+        dropped = Run.select().where(
+            Run.overdue_at.is_null(False), Run.mode == "simulator", Run.created_at < service.started_at
+        )
+        for run in list(dropped):
+            carrier = calls.carrier_of_run(service, run)
+            if isinstance(carrier, Simulator):
+                carrier.pick_up(run.token, run.called_number or "", run.initial_context, calls.turns_taken(run))

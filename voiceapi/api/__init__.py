@@ -1,0 +1,64 @@
+"""The HTTP interface: one module per resource, each a blueprint of plain functions."""
+
+from __future__ import annotations
+
+from typing import Any
+from urllib.parse import quote
+
+from flask import Response, g
+
+from .. import errors
+from . import (
+    access,
+    api_keys,
+    campaigns,
+    chats,
+    document,
+    downloads,
+    files,
+    health,
+    node_types,
+    organizations,
+    phone_numbers,
+    placing,
+    runs,
+    shelves,
+    telephony_configs,
+    triggers,
+    uploads,
+    workflows,
+)
+from .blueprint import Blueprint
+
+# Behind a key. The trigger routes check theirs themselves, after the body, and the rest needs none.
+GUARDED = (
+    *(workflows, runs, chats, campaigns, placing, node_types, shelves, files),
+    *(api_keys, telephony_configs, phone_numbers, organizations),
+)
+OPEN = (health, document, triggers, downloads, uploads)
+
+
+def register(api: Any, prefix: str) -> None:
+    """Mount the API on the app of `api` under `prefix`/api/v1, and describe it there."""
+    root = Blueprint("voiceapi", __name__, public=True)
+    root.before_request(access.open_session)
+    root.teardown_request(access.close_session)
+    root.after_request(warn_of_unknown_fields)
+    errors.install(root)
+    guarded = Blueprint("guarded", __name__)
+    guarded.before_request(access.authenticate)
+    for module in GUARDED:
+        guarded.register_blueprint(module.blueprint)
+    root.register_blueprint(guarded)
+    for module in OPEN:
+        root.register_blueprint(module.blueprint)
+    api.register_blueprint(root, url_prefix=f"{prefix}/api/v1")
+
+
+def warn_of_unknown_fields(response: Response) -> Response:
+    """Name the fields of a body that were passed over: at most ten, each cut at a hundred characters."""
+    unknown = g.pop("voiceapi_unknown_fields", None)
+    if unknown:
+        named = ", ".join(quote(str(name)[:100], safe="") for name in dict.fromkeys(unknown[:10]))
+        response.headers["Warning"] = f'199 voiceapi "fields not known here and passed over: {named}"'
+    return response

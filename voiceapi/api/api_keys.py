@@ -1,0 +1,52 @@
+"""API keys: list, create, archive, reactivate (specification 4.6)."""
+
+from __future__ import annotations
+
+from typing import Any
+
+from .. import keys
+from ..store.models import ApiKey
+from .access import organization
+from .blueprint import Blueprint
+from .bodies.api_keys import ApiKeyRecord, CreatedApiKey, KeyQuery, NewApiKey, Outcome, ReactivatedApiKey
+
+blueprint = Blueprint("api_keys", __name__)
+
+
+@blueprint.get("/user/api-keys")
+@blueprint.arguments(KeyQuery, location="query")
+@blueprint.response(200, ApiKeyRecord(many=True))
+def list_keys(query: dict[str, Any]) -> list[ApiKey]:
+    """List the API keys of the organization."""
+    return keys.listed(organization(), include_archived=query["include_archived"])
+
+
+@blueprint.post("/user/api-keys")
+@blueprint.arguments(NewApiKey)
+@blueprint.response(200, CreatedApiKey)
+def create_key(body: dict[str, Any]) -> dict[str, Any]:
+    """Make an API key. The key itself is shown in this answer and never again."""
+    record, raw = keys.create(organization(), body["name"])
+    return {
+        "id": record.id,
+        "name": record.name,
+        "key_prefix": record.key_prefix,
+        "api_key": raw,
+        "created_at": record.created_at,
+    }
+
+
+@blueprint.delete("/user/api-keys/<api_key_id>")
+@blueprint.response(200, Outcome)
+def archive_key(api_key_id: int) -> dict[str, Any]:
+    """Archive an API key: it is refused from now on. A key may archive itself."""
+    keys.archive(organization(), api_key_id)
+    return {"success": True, "message": "API key archived successfully"}
+
+
+@blueprint.put("/user/api-keys/<api_key_id>/reactivate")
+@blueprint.response(200, ReactivatedApiKey)
+def reactivate_key(api_key_id: int) -> dict[str, Any]:
+    """Reactivate an archived API key. An active one stays active."""
+    record = keys.reactivate(organization(), api_key_id)
+    return {**record.columns(), "success": True, "message": "API key reactivated successfully"}

@@ -1,0 +1,196 @@
+"""The blueprint of every resource: flask-smorest's, with the API contract's way of reading a request.
+
+All faults of a request are gathered, path first, then query, headers and body, and answered together. A path
+parameter whose name ends in `_id` is a whole number. The innermost decorator of an endpoint is `response`.
+"""
+
+from __future__ import annotations
+
+import re
+from collections.abc import Callable, Mapping
+from functools import wraps
+from typing import Any, cast
+
+import flask_smorest
+from flask import Response, current_app, g, request
+from flask_smorest.utils import resolve_schema_instance
+from marshmallow import Schema, ValidationError
+from webargs.flaskparser import FlaskParser
+
+from ..errors import Invalid, item, items, json_response
+from .bodies.base import ErrorBody
+from .bodies.fields import MODEL, REQUIRED, Integer
+from .reading import ABSENT, read_json
+
+Decorator = Callable[[Any], Any]
+ORDER = ("path", "query", "header", "body")
+PARAMETER = re.compile(r"<(?:\w+:)?(\w+)>")
+
+
+# Specification 4: both are declared on every guarded endpoint, neither is marked required.
+CREDENTIALS = [
+    {"in": "header", "name": name, "required": False, "schema": {"type": ["string", "null"]}}
+    for name in ("authorization", "X-API-Key")
+]
+
+
+class Parser(FlaskParser):
+    """Loads one location through one schema; faults are gathered instead of raised."""
+
+    def parse(self, argmap: Any, req: Any = None, *, location: str | None = None, **kwargs: Any) -> Any:
+        schema: Schema = self._get_schema(argmap, req)
+        place = {"json": "body", "headers": "header"}.get(location or "json", location or "json")
+        try:
+            return schema.load(self._load(place, schema))
+        except ValidationError as error:
+            gather(items(error.messages, (place,)))
+            return {}
+
+    def _load(self, place: str, schema: Schema) -> Any:
+        if place == "query":
+            return {name: values[-1] for name, values in request.args.lists()}
+        if place == "header":
+            names = (field.data_key or name for name, field in schema.load_fields.items())
+            return {name: request.headers[name] for name in names if name in request.headers}
+        body = json_body()
+        if body is ABSENT or body is None:
+            raise ValidationError([REQUIRED])
+        if not isinstance(body, dict):
+            raise ValidationError([MODEL])
+        return body
+
+
+def json_body() -> Any:
+    """The parsed body of this request, read once; see `read_json` for what it raises."""
+    if "voiceapi_body" not in g:
+        g.voiceapi_body = read_json(request, current_app.extensions["voiceapi"].settings.max_body)
+    return g.voiceapi_body
+
+
+def gather(faults: Any) -> None:
+    g.setdefault("voiceapi_faults", []).extend(faults)
+
+
+def settle() -> None:
+    """Raise the faults gathered so far, if any."""
+    faults = g.pop("voiceapi_faults", None)
+    if faults:
+        raise Invalid(sorted(faults, key=lambda fault: ORDER.index(fault["loc"][0])))
+
+
+class Blueprint(flask_smorest.Blueprint):  # type: ignore[misc]
+    ARGUMENTS_PARSER = Parser()
+
+    """:param public: its endpoints need no key.
+    :param headers: whether either credential header may be sent, which the document then says.
+    """
+
+    def __init__(
+        self, name: str, import_name: str, *, public: bool = False, headers: bool = True, **kwargs: Any
+    ) -> None:
+        super().__init__(name, import_name, **kwargs)
+        self.public = public
+        self.headers = CREDENTIALS if headers and not public else []
+
+    def arguments(self, schema: Any, *, location: str = "json", **kwargs: Any) -> Decorator:
+        decorate = super().arguments(schema, location=location, **kwargs)
+
+        def decorator(func: Any) -> Any:
+            decorated = decorate(func)
+            if location == "json":
+                # Told to `access`, which lets malformed JSON be answered before a missing key, as the contract has it.
+                decorated.takes_body = True
+                for status in (400, 413, 415):
+                    _document(decorated, status)
+            return decorated
+
+        return decorator
+
+    def response(self, status_code: int, schema: Any = None, **kwargs: Any) -> Decorator:
+        document = super().response(status_code, schema, **kwargs)
+        shape: Schema | None = resolve_schema_instance(schema)
+
+        def decorator(func: Any) -> Any:
+            @wraps(func)
+            def answered(*args: Any, **kwargs: Any) -> Any:
+                path = _read_path(kwargs)
+                settle()
+                result = func(*args, **path)
+                if isinstance(result, Response) or shape is None:
+                    return result
+                return json_response(shape.dump(result), status_code)
+
+            decorated = document(answered)
+            for status in () if self.public else (401, 404, 422):
+                _document(decorated, status)
+            return decorated
+
+        return decorator
+
+    def get(self, rule: str, **options: Any) -> Decorator:
+        return self._typed(super().get(rule, **options))
+
+    def post(self, rule: str, **options: Any) -> Decorator:
+        return self._typed(super().post(rule, **options))
+
+    def put(self, rule: str, **options: Any) -> Decorator:
+        return self._typed(super().put(rule, **options))
+
+    def patch(self, rule: str, **options: Any) -> Decorator:
+        return self._typed(super().patch(rule, **options))
+
+    def delete(self, rule: str, **options: Any) -> Decorator:
+        return self._typed(super().delete(rule, **options))
+
+    def alt_response(self, status_code: int, **options: Any) -> Decorator:
+        return self._typed(super().alt_response(status_code, **options))
+
+    @staticmethod
+    def _typed(decorator: Any) -> Decorator:
+        """flask-smorest is untyped; this is where its decorators become typed ones."""
+        return cast(Decorator, decorator)
+
+    def add_url_rule(self, rule: str, endpoint: str | None = None, view_func: Any = None, **options: Any) -> None:
+        names = PARAMETER.findall(rule)
+        options["parameters"] = [
+            {"in": "path", "name": name, "required": True, "schema": {"type": _path_type(name)}} for name in names
+        ] + self.headers
+        super().add_url_rule(rule, endpoint, view_func, **options)
+
+
+def _path_type(name: str) -> str:
+    return "integer" if name.endswith("_id") else "string"
+
+
+def _read_path(view_args: Mapping[str, str]) -> dict[str, Any]:
+    values: dict[str, Any] = {}
+    for name, text in view_args.items():
+        if "\0" in text:
+            gather([item(["path", name], "Value error, text may not hold the NUL character", "value_error")])
+        elif _path_type(name) == "string":
+            values[name] = text
+        else:
+            try:
+                values[name] = Integer().deserialize(text)
+            except ValidationError as error:
+                gather(items(error.messages, ("path", name)))
+    return values
+
+
+def _document(func: Any, status: int) -> None:
+    """Name a status that many endpoints answer, in the document."""
+    responses = func._apidoc.setdefault("response", {}).setdefault("responses", {})
+    responses.setdefault(status, [{"schema": ErrorBody, "description": DESCRIPTIONS[status], "content_type": None}])
+
+
+DESCRIPTIONS = {
+    400: "What was asked can't be done",
+    401: "The credential is missing or not valid",
+    403: "Not allowed",
+    404: "There is no such record",
+    409: "In conflict with what is stored",
+    413: "The body is too large",
+    415: "The body's charset or encoding is unknown",
+    422: "The request breaks a rule",
+    429: "Too many calls in progress",
+}

@@ -1,0 +1,46 @@
+"""Shapes of API keys (API contract, D)."""
+
+from __future__ import annotations
+
+from marshmallow import INCLUDE
+
+from .base import Answer, Body, Query
+from .fields import Flag, Integer, Text, Time
+
+
+class KeyQuery(Query):
+    include_archived = Flag(load_default=False, metadata={"description": "whether archived keys are listed as well"})
+
+
+class NewApiKey(Body):
+    name = Text(required=True)
+
+
+class ApiKeyRecord(Answer):
+    id = Integer(required=True)
+    name = Text(required=True)
+    key_prefix = Text(required=True)
+    is_active = Flag(required=True)
+    created_at = Time(required=True)
+    last_used_at = Time(required=True, allow_none=True)
+    archived_at = Time(required=True, allow_none=True)
+
+
+class CreatedApiKey(Answer):
+    id = Integer(required=True)
+    name = Text(required=True)
+    key_prefix = Text(required=True)
+    api_key = Text(required=True, metadata={"description": "the key itself, shown only here"})
+    created_at = Time(required=True)
+
+
+class Outcome(Answer):
+    success = Flag(required=True)
+    message = Text(required=True)
+
+
+class ReactivatedApiKey(ApiKeyRecord, Outcome):
+    """The key record, beside the words that the contract answers."""
+
+    class Meta:
+        unknown = INCLUDE  # an object with open properties (specification 4.6)

@@ -1,0 +1,70 @@
+"""The base of all request and answer shapes, and those that more than one resource uses."""
+
+from __future__ import annotations
+
+from typing import Any
+
+from flask import g
+from marshmallow import EXCLUDE, Schema, pre_load
+from marshmallow.fields import Raw
+
+from ...errors import Message
+from .fields import MODEL, Integer, Items, Range, Text
+
+
+class Answer(Schema):
+    """A shape of ours on its way out."""
+
+
+class Body(Schema):
+    """A shape on its way in. Fields that it doesn't know are passed over, and named in the answer's Warning header."""
+
+    error_messages = {"type": MODEL, "unknown": Message("Extra inputs are not permitted", "extra_forbidden")}
+
+    class Meta:
+        unknown = EXCLUDE
+
+    @pre_load
+    def note_unknown(self, data: Any, **kwargs: Any) -> Any:
+        if isinstance(data, dict) and self.unknown == EXCLUDE:
+            known = {field.data_key or name for name, field in self.load_fields.items()}
+            unknown = [name for name in data if name not in known]
+            if unknown:
+                g.setdefault("voiceapi_unknown_fields", []).extend(unknown)
+        return data
+
+
+class Query(Schema):
+    """Parameters of a query string; unknown ones are passed over."""
+
+    class Meta:
+        unknown = EXCLUDE
+
+
+class Paging(Query):
+    page = Integer(load_default=1, validate=Range(min=1), metadata={"description": "page number, starting from 1"})
+    limit = Integer(
+        load_default=50, validate=Range(min=1, max=100), metadata={"description": "number of items per page"}
+    )
+
+
+class ErrorItem(Answer):
+    loc = Items(Raw(metadata={"type": ["string", "integer"]}), required=True)
+    msg = Text(required=True)
+    type = Text(required=True)
+
+
+class ErrorBody(Answer):
+    """A sentence, or a list of items when the request itself is at fault, or an object where the contract has one."""
+
+    detail = Raw(
+        required=True,
+        metadata={"type": ["string", "array", "object"], "items": {"$ref": "#/components/schemas/ErrorItem"}},
+    )
+
+
+class Done(Answer):
+    """A short word that it was done."""
+
+    message = Text(required=True)
+

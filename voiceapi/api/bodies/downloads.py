@@ -1,0 +1,10 @@
+"""The query of a download."""
+
+from __future__ import annotations
+
+from .base import Query
+from .fields import Flag
+
+
+class DownloadQuery(Query):
+    inline = Flag(load_default=False, metadata={"description": "show it in the browser instead of saving it"})

@@ -1,0 +1,122 @@
+"""Shapes of an organization's preferences, disposition codes and model configuration (API contract, I.6)."""
+
+from __future__ import annotations
+
+from typing import Any
+
+from marshmallow import INCLUDE, ValidationError, validates_schema
+from marshmallow.fields import Raw
+
+from ...errors import Message
+from .base import Answer, Body
+from .campaigns import known_zone
+from .fields import LIST, STRING, Choice, Flag, Integer, Items, Model, Number, Object, Range, Text
+
+
+class NewPreferences(Body):
+    test_phone_number = Text(load_default=None, allow_none=True)
+    timezone = Text(load_default=None, allow_none=True, validate=known_zone)
+    external_pbx_integrations_enabled = Flag(load_default=False)
+
+
+class Preferences(Answer):
+    test_phone_number = Text(required=True, allow_none=True)
+    timezone = Text(required=True, allow_none=True, metadata={"description": "an IANA name"})
+    external_pbx_integrations_enabled = Flag(required=True)
+
+
+class KnownDispositions(Answer):
+    codes = Items(Text(), required=True)
+    end_task_reason_codes = Items(Text(), required=True)
+
+
+class ServiceKey(Raw):
+    """One key of a model service, or a list of them."""
+
+    def _deserialize(self, value: Any, attr: Any, data: Any, **kwargs: Any) -> Any:
+        if isinstance(value, str):
+            return value
+        if not isinstance(value, list):
+            raise ValidationError([LIST])
+        wrong = {index: [STRING] for index, key in enumerate(value) if not isinstance(key, str)}
+        if wrong:
+            raise ValidationError(wrong)
+        return value
+
+
+class ModelService(Body):
+    """A model service of any vendor: whatever else the vendor takes is kept."""
+
+    class Meta:
+        unknown = INCLUDE
+
+    provider = Text(required=True)
+    model = Text(allow_none=True)
+    api_key = ServiceKey(allow_none=True, metadata={"type": ["string", "array"], "items": {"type": "string"}})
+
+
+class PipelineModels(Body):
+    llm = Model(ModelService, required=True)
+    tts = Model(ModelService, required=True)
+    stt = Model(ModelService, required=True)
+    embeddings = Model(ModelService, allow_none=True)
+
+
+class RealtimeModels(Body):
+    realtime = Model(ModelService, required=True)
+    llm = Model(ModelService, required=True)
+    embeddings = Model(ModelService, allow_none=True)
+
+
+class OwnModels(Body):
+    mode = Text(required=True, validate=Choice(("pipeline", "realtime"), "literal_error"))
+    pipeline = Model(PipelineModels, allow_none=True)
+    realtime = Model(RealtimeModels, allow_none=True)
+
+    @validates_schema(skip_on_field_errors=True)
+    def complete(self, data: dict[str, Any], **kwargs: Any) -> None:
+        mode = data["mode"]
+        if data.get(mode) is None:
+            raise ValidationError([Message(f"Value error, byok.{mode} is required when byok.mode is {mode}")])
+        for name, service in data[mode].items():
+            if service is not None and service["provider"] == "dograh":
+                raise ValidationError([Message(f"Value error, BYOK {name} cannot use Dograh provider")])
+
+
+class HostedModels(Body):
+    api_key = Text(required=True)
+    voice = Text(load_default="default")
+    speed = Number(load_default=1.0, validate=Range(0.5, 2.0))
+    language = Text(load_default="multi")
+
+
+class NewModelConfiguration(Body):
+    version = Integer(load_default=2, validate=Choice((2,), "literal_error"))
+    mode = Text(required=True, validate=Choice(("dograh", "byok"), "literal_error"))
+    dograh = Model(HostedModels, allow_none=True)
+    byok = Model(OwnModels, allow_none=True)
+
+    @validates_schema(skip_on_field_errors=True)
+    def complete(self, data: dict[str, Any], **kwargs: Any) -> None:
+        mode = data["mode"]
+        if data.get(mode) is None:
+            raise ValidationError([Message(f"Value error, {mode} configuration is required when mode is {mode}")])
+
+
+class EffectiveConfiguration(Answer):
+    """What a conversation may use: null for what isn't configured."""
+
+    llm = Object(required=True, allow_none=True)
+    tts = Object(required=True, allow_none=True)
+    stt = Object(required=True, allow_none=True)
+    embeddings = Object(required=True, allow_none=True)
+    realtime = Object(required=True, allow_none=True)
+    is_realtime = Flag(required=True)
+    test_phone_number = Text(required=True, allow_none=True)
+    timezone = Text(required=True, allow_none=True)
+
+
+class ModelConfiguration(Answer):
+    configuration = Object(required=True, allow_none=True, metadata={"description": "as it was put, keys masked"})
+    effective_configuration = Model(EffectiveConfiguration, required=True)
+    source = Text(required=True, metadata={"enum": ["organization_v2", "legacy_user_v1", "empty"]})

@@ -1,0 +1,159 @@
+"""Shapes of workflows, their versions and what a check of one says."""
+
+from __future__ import annotations
+
+from typing import Any
+
+from marshmallow import INCLUDE, post_load
+
+from .base import Answer, Body, Query
+from .fields import Choice, Flag, Integer, Items, Length, Model, Number, Object, Pattern, Range, Text, Time
+
+FIELD_NAME = Pattern(r"^[A-Za-z][A-Za-z0-9_]{0,63}$")
+
+
+class CreateWorkflow(Body):
+    name = Text(required=True)
+    workflow_definition = Object(required=True)
+
+
+class CreateFromTemplate(Body):
+    call_type = Text(required=True, validate=Choice(("inbound", "outbound"), "literal_error"))
+    use_case = Text(required=True)
+    activity_description = Text(required=True)
+
+
+class AmbientNoise(Body):
+    enabled = Flag()
+    volume = Number()
+
+    class Meta:
+        unknown = INCLUDE
+
+
+class FieldMapping(Body):
+    context_path = Text(required=True, validate=Length(1, 255))
+    destination_field = Text(required=True, validate=FIELD_NAME)
+
+
+class Configurations(Body):
+    """How the calls of a workflow behave. What isn't known here is kept; an explicit null counts as not sent."""
+
+    ambient_noise_configuration = Model(AmbientNoise, allow_none=True)
+    max_call_duration = Integer(
+        allow_none=True,
+        validate=Range(min=0, min_inclusive=False, max=1200),
+        metadata={"description": "seconds; 300 when absent"},
+    )
+    max_user_idle_timeout = Number(allow_none=True, metadata={"description": "seconds; 10 when absent"})
+    smart_turn_stop_secs = Number(allow_none=True)
+    turn_start_strategy = Text(
+        allow_none=True, validate=Choice(("default", "min_words", "provisional_vad"), "literal_error")
+    )
+    turn_start_min_words = Integer(allow_none=True)
+    provisional_vad_pause_secs = Number(allow_none=True)
+    turn_stop_strategy = Text(allow_none=True, validate=Choice(("transcription", "turn_analyzer"), "literal_error"))
+    dictionary = Text(allow_none=True)
+    context_compaction_enabled = Flag(allow_none=True)
+    text_chat_inactivity_timeout_seconds = Integer(allow_none=True, validate=Range(min=60, max=10500))
+    external_pbx_field_mappings = Items(Model(FieldMapping), allow_none=True, validate=Length(max=100))
+    external_pbx_lead_headers = Items(Text(validate=FIELD_NAME), allow_none=True, validate=Length(max=50))
+
+    class Meta:
+        unknown = INCLUDE
+
+    @post_load
+    def drop_nulls(self, data: dict[str, Any], **kwargs: Any) -> dict[str, Any]:
+        return {name: value for name, value in data.items() if value is not None}
+
+
+class UpdateWorkflow(Body):
+    name = Text(load_default=None, allow_none=True)
+    workflow_definition = Object(load_default=None, allow_none=True)
+    template_context_variables = Object(load_default=None, allow_none=True)
+    workflow_configurations = Model(Configurations, load_default=None, allow_none=True)
+
+
+class UpdateStatus(Body):
+    status = Text(required=True, validate=Choice(("active", "archived")))
+
+
+class StatusQuery(Query):
+    status = Text(load_default=None, metadata={"description": "active, archived, or both with a comma between"})
+
+
+class VersionsQuery(Query):
+    limit = Integer(load_default=None, allow_none=True, validate=Range(min=1, max=100))
+    offset = Integer(load_default=0, validate=Range(min=0))
+
+
+class CallDispositionCodes(Answer):
+    disposition_codes = Items(Text(), required=True)
+
+
+class Workflow(Answer):
+    id = Integer(required=True)
+    name = Text(required=True)
+    status = Text(required=True)
+    created_at = Time(required=True)
+    workflow_definition = Object(required=True)
+    current_definition_id = Integer(required=True, allow_none=True)
+    template_context_variables = Object(required=True, allow_none=True)
+    call_disposition_codes = Model(CallDispositionCodes, required=True, allow_none=True)
+    total_runs = Integer(required=True, allow_none=True)
+    workflow_configurations = Object(required=True, allow_none=True)
+    version_number = Integer(required=True, allow_none=True)
+    version_status = Text(required=True, allow_none=True)
+    workflow_uuid = Text(required=True, allow_none=True)
+
+
+class ListedWorkflow(Answer):
+    id = Integer(required=True)
+    name = Text(required=True)
+    status = Text(required=True)
+    created_at = Time(required=True)
+    total_runs = Integer(required=True)
+    folder_id = Integer(required=True, allow_none=True)
+    workflow_uuid = Text(required=True, allow_none=True)
+
+
+class Summary(Answer):
+    id = Integer(required=True)
+    name = Text(required=True)
+
+
+class Count(Answer):
+    total = Integer(required=True)
+    active = Integer(required=True)
+    archived = Integer(required=True)
+
+
+class Version(Answer):
+    id = Integer(required=True)
+    version_number = Integer(required=True)
+    status = Text(required=True)
+    created_at = Time(required=True)
+    published_at = Time(required=True, allow_none=True)
+    workflow_json = Object(required=True)
+    workflow_configurations = Object(required=True, allow_none=True)
+    template_context_variables = Object(required=True, allow_none=True)
+
+
+class Published(Answer):
+    id = Integer(required=True, metadata={"description": "of the version, not of the workflow"})
+    version_number = Integer(required=True)
+    status = Text(required=True)
+    published_at = Time(required=True)
+
+
+class Finding(Answer):
+    kind = Text(required=True, validate=Choice(("node", "edge", "workflow")))
+    id = Text(required=True, allow_none=True)
+    field = Text(required=True, allow_none=True)
+    message = Text(required=True)
+
+
+class Validation(Answer):
+    is_valid = Flag(required=True)
+    errors = Items(Model(Finding), required=True)
+    warnings = Items(Model(Finding), required=True)

@@ -1,0 +1,110 @@
+"""Text chats: converse with an agent by typing, go back and try another answer, end it."""
+
+from __future__ import annotations
+
+from datetime import datetime
+from itertools import groupby
+from typing import Any
+
+from .. import chats
+from ..store import chats as store
+from ..store.models import ChatSession, ChatTurn
+from .access import organization, service
+from .blueprint import Blueprint
+from .bodies.base import ErrorBody
+from .bodies.chats import Chat, ChatMessage, CreateChat, EndChat, RewindChat
+
+blueprint = Blueprint("chats", __name__, url_prefix="/workflow/<workflow_id>/text-chat/sessions")
+
+
+@blueprint.post("")
+@blueprint.arguments(CreateChat)
+@blueprint.response(200, Chat)
+def create_chat(body: dict[str, Any], workflow_id: int) -> dict[str, Any]:
+    """Open a text chat; the agent speaks first."""
+    context, annotations = body["initial_context"] or {}, body["annotations"] or {}
+    return chat_answer(chats.create(service(), organization(), workflow_id, body["name"], context, annotations))
+
+
+@blueprint.get("/<run_id>")
+@blueprint.response(200, Chat)
+def get_chat(workflow_id: int, run_id: int) -> dict[str, Any]:
+    """Get a text chat with its turns."""
+    return chat_answer(store.find(organization(), workflow_id, run_id))
+
+
+@blueprint.post("/<run_id>/messages")
+@blueprint.alt_response(409, schema=ErrorBody, description="The chat is at another revision")
+@blueprint.arguments(ChatMessage)
+@blueprint.response(200, Chat)
+def send_message(body: dict[str, Any], workflow_id: int, run_id: int) -> dict[str, Any]:
+    """Say something to the agent and get its answer."""
+    session = store.find(organization(), workflow_id, run_id)
+    return chat_answer(chats.say(service(), session, body["text"], body["expected_revision"]))
+
+
+@blueprint.post("/<run_id>/rewind")
+@blueprint.alt_response(409, schema=ErrorBody, description="The chat is at another revision")
+@blueprint.arguments(RewindChat)
+@blueprint.response(200, Chat)
+def rewind_chat(body: dict[str, Any], workflow_id: int, run_id: int) -> dict[str, Any]:
+    """Go back to a turn: the next message follows it, and the turns after it are set aside."""
+    session = store.find(organization(), workflow_id, run_id)
+    return chat_answer(chats.rewind(service(), session, body["cursor_turn_id"], body["expected_revision"]))
+
+
+@blueprint.post("/<run_id>/end")
+@blueprint.alt_response(409, schema=ErrorBody, description="The chat is at another revision")
+@blueprint.arguments(EndChat)
+@blueprint.response(200, Chat)
+def end_chat(body: dict[str, Any], workflow_id: int, run_id: int) -> dict[str, Any]:
+    """End a text chat; one that has ended stays as it is."""
+    session = store.find(organization(), workflow_id, run_id)
+    return chat_answer(chats.end(service(), session, body["expected_revision"]))
+
+
+def chat_answer(session: ChatSession) -> dict[str, Any]:
+    """A chat as it is shown."""
+    run = session.run
+    return {
+        "workflow_run_id": run.id,
+        "workflow_id": run.workflow_id,
+        **{name: getattr(run, name) for name in ("name", "mode", "state", "is_completed", "created_at")},
+        **{name: getattr(run, name) for name in ("initial_context", "gathered_context", "annotations")},
+        "revision": session.revision,
+        "session_data": {
+            "version": 1,
+            "status": session.status,
+            "cursor_turn_id": session.cursor_turn_id,
+            "turns": [turn_answer(turn) for turn in store.turns(session)],
+            "discarded_future": discarded_answer(store.discarded(session)),
+            "simulator": {"enabled": False, "config": {}},
+        },
+        "checkpoint": session.checkpoint,
+        "updated_at": session.updated_at,
+    }
+
+
+def discarded_answer(turns: list[ChatTurn]) -> list[dict[str, Any]]:
+    cuts = groupby(turns, key=lambda turn: (turn.rewound_from, turn.discarded_at))
+    return [
+        {"rewound_from_turn_id": cursor, "discarded_at": moment, "turns": [turn_answer(turn) for turn in gone]}
+        for (cursor, moment), gone in cuts
+    ]
+
+
+def turn_answer(turn: ChatTurn) -> dict[str, Any]:
+    shown = {
+        "id": turn.turn_id,
+        "status": turn.status,
+        "created_at": turn.created_at,
+        "user_message": utterance(turn.user_text, turn.created_at),
+        "assistant_message": utterance(turn.assistant_text, turn.answered_at),
+        "events": turn.events,
+        "usage": turn.usage,
+    }
+    return shown if turn.checkpoint is None else {**shown, "checkpoint_after_turn": turn.checkpoint}
+
+
+def utterance(text: str | None, at: datetime | None) -> dict[str, Any] | None:
+    return None if text is None else {"text": text, "created_at": at}

@@ -1,0 +1,18 @@
+"""The OpenAPI document of the API."""
+
+from __future__ import annotations
+
+from flask import Response
+
+from ..errors import json_response
+from .access import service
+from .blueprint import Blueprint
+
+blueprint = Blueprint("document", __name__, public=True)
+
+
+@blueprint.get("/openapi.json")
+@blueprint.response(200, {"type": "object"})
+def get_document() -> Response:
+    """Get this document."""
+    return json_response(service().openapi())

@@ -1,0 +1,31 @@
+"""Whether the service is there (specification 4.1)."""
+
+from __future__ import annotations
+
+from typing import Any
+
+from .. import __version__
+from .access import service
+from .blueprint import Blueprint
+from .bodies.health import Health
+
+blueprint = Blueprint("health", __name__, public=True)
+
+
+@blueprint.get("/health")
+@blueprint.response(200, Health)
+def health() -> dict[str, Any]:
+    """Verify that the instance is reachable before other calls."""
+    return {
+        "status": "ok",
+        "version": __version__,
+        "backend_api_endpoint": service().settings.origin,
+        "tunnel_url": None,
+        "deployment_mode": "oss",
+        "auth_provider": "local",
+        "turn_enabled": False,
+        "force_turn_relay": False,
+        "signup_enabled": False,
+        "stack_project_id": None,
+        "stack_publishable_client_key": None,
+    }

@@ -1,0 +1,72 @@
+"""Settings of the organization: preferences, disposition codes, models."""
+
+from __future__ import annotations
+
+from collections.abc import Mapping
+from typing import Any
+
+from .. import model_configuration as models
+from .. import organizations
+from .access import organization, service
+from .blueprint import Blueprint
+from .bodies.base import ErrorBody
+from .bodies.organizations import (
+    KnownDispositions,
+    ModelConfiguration,
+    NewModelConfiguration,
+    NewPreferences,
+    Preferences,
+)
+
+blueprint = Blueprint("organizations", __name__)
+
+
+@blueprint.get("/organizations/preferences")
+@blueprint.response(200, Preferences)
+def get_preferences() -> dict[str, Any]:
+    """Show the preferences of the organization."""
+    return organizations.preferences(organization())
+
+
+@blueprint.put("/organizations/preferences")
+@blueprint.arguments(NewPreferences)
+@blueprint.response(200, Preferences)
+def set_preferences(body: dict[str, Any]) -> dict[str, Any]:
+    """Replace the preferences of the organization; what is left out goes back to its default."""
+    return organizations.set_preferences(organization(), body)
+
+
+@blueprint.get("/organizations/disposition-codes")
+@blueprint.response(200, KnownDispositions)
+def list_disposition_codes() -> dict[str, Any]:
+    """List the codes that say how calls came out, the organization's own among them."""
+    return {
+        "codes": organizations.disposition_codes(organization()),
+        "end_task_reason_codes": list(organizations.END_REASONS),
+    }
+
+
+@blueprint.get("/organizations/model-configurations/v2")
+@blueprint.alt_response(400, schema=ErrorBody)
+@blueprint.response(200, ModelConfiguration)
+def get_model_configuration() -> dict[str, Any]:
+    """Show which models the organization wants to use, their keys masked."""
+    return _answer(models.stored(service().vault, organization()))
+
+
+@blueprint.put("/organizations/model-configurations/v2")
+@blueprint.arguments(NewModelConfiguration)
+@blueprint.response(200, ModelConfiguration)
+def set_model_configuration(body: dict[str, Any]) -> dict[str, Any]:
+    """Replace which models the organization wants to use; a key sent back masked stays as it is."""
+    return _answer(models.replace(service().vault, organization(), body))
+
+
+def _answer(configuration: Mapping[str, Any] | None) -> dict[str, Any]:
+    shown = models.masked(configuration)
+    preferences = organizations.preferences(organization())
+    return {
+        "configuration": shown,
+        "effective_configuration": {**models.effective(shown), **preferences},
+        "source": "empty" if configuration is None else "organization_v2",
+    }

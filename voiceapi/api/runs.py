@@ -1,0 +1,220 @@
+"""Runs: list, read, prepare, report (specification 4.2)."""
+
+from __future__ import annotations
+
+from typing import Any
+
+from flask import Response
+
+from .. import filters, reports, workflows
+from ..instants import write_time
+from ..runs import prepare, with_public_token
+from ..store import runs as store
+from ..store.find import need
+from ..store.models import Run as Record
+from ..store.models import StatusCallback, Workflow
+from .access import organization, service
+from .blueprint import Blueprint
+from .bodies.runs import CreatedRun, CreateRun, ReportQuery, Run, RunsQuery, Usage, UsageQuery, WorkflowRuns
+
+blueprint = Blueprint("runs", __name__)
+
+
+@blueprint.get("/workflow/<workflow_id>/runs")
+@blueprint.arguments(RunsQuery, location="query")
+@blueprint.response(200, WorkflowRuns)
+def list_runs(query: dict[str, Any], workflow_id: int) -> dict[str, Any]:
+    """Get the runs of a workflow, with optional filtering and sorting."""
+    workflow = workflows.find(organization(), workflow_id)
+    conditions, applied = filters.read(query["filters"], filters.OF_WORKFLOW)
+    page = store.of_workflow(workflow, conditions, **view(query))
+    return {**paging(page, query), "runs": [run_answer(run) for run in page.runs], "applied_filters": applied}
+
+
+@blueprint.get("/workflow/<workflow_id>/runs/<run_id>")
+@blueprint.response(200, Run)
+def get_run(workflow_id: int, run_id: int) -> dict[str, Any]:
+    """Get one run with its logs, its annotations and where its transcript is."""
+    run = need(Record, "Workflow run not found", id=run_id, workflow=workflow_id, organization=organization())
+    run = with_public_token(run)
+    return {**run_answer(run), **artifacts(run, service().base_url), **details(run)}
+
+
+@blueprint.post("/workflow/<workflow_id>/runs")
+@blueprint.arguments(CreateRun)
+@blueprint.response(200, CreatedRun)
+def create_run(body: dict[str, Any], workflow_id: int) -> dict[str, Any]:
+    """Prepare a run: it can be dialed by initiate-call."""
+    workflow = need(Workflow, "Workflow not found", id=workflow_id, organization=organization())
+    run = prepare(workflow, body["name"], body["mode"])
+    return {
+        "id": run.id,
+        "workflow_id": workflow.id,
+        "name": run.name,
+        "mode": run.mode,
+        "created_at": run.created_at,
+        "definition_id": run.version_id,
+        "initial_context": run.initial_context,
+    }
+
+
+@blueprint.get("/workflow/<workflow_id>/report")
+@blueprint.arguments(ReportQuery, location="query")
+@blueprint.response(200, {"type": "string"}, content_type="text/csv")
+def report(query: dict[str, Any], workflow_id: int) -> Response:
+    """Download the completed runs of a workflow as CSV."""
+    workflow = workflows.find(organization(), workflow_id)
+    return csv_answer(f"workflow_{workflow_id}_report.csv", [Record.workflow == workflow.id], query)
+
+
+@blueprint.get("/organizations/usage/runs")
+@blueprint.arguments(UsageQuery, location="query")
+@blueprint.response(200, Usage)
+def list_usage(query: dict[str, Any]) -> dict[str, Any]:
+    """List all runs of the organization, calls and chats, newest first."""
+    conditions, _ = filters.read(query["filters"], filters.OF_ORGANIZATION)
+    conditions += store.created_through(query["start_date"], query["end_date"])
+    page = store.of_organization(organization(), conditions, **view(query))
+    names = store.workflow_names(page.runs)
+    used = [used_answer(run, names) for run in page.runs]
+    return {
+        **paging(page, query),
+        "runs": used,
+        "total_dograh_tokens": 0,
+        "total_duration_seconds": sum(run["call_duration_seconds"] for run in used),
+    }
+
+
+def csv_answer(filename: str, where: list[Any], query: dict[str, Any]) -> Response:
+    """The report of the runs that `where` selects, sent as it is read."""
+    app = service()
+    lines = reports.lines(app, where, query["start_date"], query["end_date"])
+    response = Response(lines, mimetype="text/csv")
+    response.headers["Content-Disposition"] = f"attachment; filename={filename}"
+    return response
+
+
+def view(query: dict[str, Any]) -> dict[str, Any]:
+    """What a listing's query says of page and order."""
+    return {
+        "page": query["page"],
+        "limit": query["limit"],
+        "sort_by": query["sort_by"],
+        "descending": query["sort_order"] == "desc",
+    }
+
+
+def paging(page: store.Page, query: dict[str, Any]) -> dict[str, int]:
+    limit = query["limit"]
+    return {
+        "total_count": page.total,
+        "page": query["page"],
+        "limit": limit,
+        "total_pages": -(-page.total // limit),
+    }
+
+
+NO_ARTIFACTS: dict[str, None] = dict.fromkeys(
+    (
+        "transcript_url",
+        "recording_url",
+        "user_recording_url",
+        "bot_recording_url",
+        "transcript_public_url",
+        "recording_public_url",
+        "user_recording_public_url",
+        "bot_recording_public_url",
+        "public_access_token",
+    )
+)
+
+
+def run_answer(run: Record) -> dict[str, Any]:
+    """A run as a listing shows it."""
+    seconds = None if run.duration is None else round(run.duration)
+    return {
+        **NO_ARTIFACTS,
+        "id": run.id,
+        "workflow_id": run.workflow_id,
+        "name": run.name,
+        "mode": run.mode,
+        "created_at": run.created_at,
+        "is_completed": run.is_completed,
+        "call_type": run.call_type,
+        "definition_id": run.version_id,
+        "transcript_url": transcript_key(run),
+        "cost_info": None if seconds is None else {"dograh_token_usage": 0, "call_duration_seconds": seconds},
+        "usage_info": None,
+        "initial_context": run.initial_context,
+        "gathered_context": run.gathered_context,
+        "logs": None,
+        "annotations": None,
+    }
+
+
+def transcript_key(run: Record) -> str | None:
+    return f"transcripts/{run.id}.txt" if run.has_transcript else None
+
+
+def artifacts(run: Record, base_url: str) -> dict[str, Any]:
+    """Where anyone who holds the token may fetch the run's transcript."""
+    if run.public_access_token is None or not run.has_transcript:
+        return {"public_access_token": run.public_access_token}
+    url = f"{base_url}/api/v1/public/download/workflow/{run.public_access_token}/transcript"
+    return {"public_access_token": run.public_access_token, "transcript_public_url": url}
+
+
+def details(run: Record) -> dict[str, Any]:
+    """What only the single run shows."""
+    events = [
+        {
+            "type": event.type,
+            "payload": event.payload,
+            "timestamp": write_time(event.at, "milliseconds"),
+            "turn": event.turn,
+            "node_id": event.node_id,
+            "node_name": event.node_name,
+        }
+        for event in store.events(run)
+    ]
+    callbacks = [
+        {"status": callback.status, "timestamp": write_time(callback.at), **callback.fields}
+        for callback in StatusCallback.select().where(StatusCallback.run == run.id).order_by(StatusCallback.id)
+    ]
+    usage = {"llm": run.llm_usage, "tts": {}, "stt": {}, "call_duration_seconds": run.duration}
+    return {
+        "logs": {"realtime_feedback_events": events, "telephony_status_callbacks": callbacks},
+        "annotations": run.annotations,
+        "usage_info": usage if run.llm_usage or run.duration is not None else None,
+    }
+
+
+def used_answer(run: Record, workflow_names: dict[int, str]) -> dict[str, Any]:
+    """A run as the organization's history of use shows it."""
+    phone_number = run.initial_context.get("phone_number")
+    workflow_id: int = run.workflow_id
+    return {
+        **NO_ARTIFACTS,
+        "id": run.id,
+        "workflow_id": workflow_id,
+        "workflow_name": workflow_names.get(workflow_id),
+        "name": run.name,
+        "created_at": run.created_at,
+        "transcript_url": transcript_key(run),
+        **artifacts(run, service().base_url),
+        "dograh_token_usage": 0,
+        "call_duration_seconds": round(run.duration or 0),
+        "phone_number": run.caller_number if run.call_type == "inbound" else _text(phone_number),
+        "caller_number": run.caller_number,
+        "called_number": run.called_number or _text(phone_number),
+        "call_type": run.call_type,
+        "mode": run.mode,
+        "disposition": run.disposition,
+        "initial_context": run.initial_context,
+        "gathered_context": run.gathered_context,
+        "charge_usd": None,
+    }
+
+
+def _text(value: Any) -> str | None:
+    return value if isinstance(value, str) else None

@@ -1,0 +1,141 @@
+"""Telephony configurations of the organization, and the carriers that there are."""
+
+from __future__ import annotations
+
+from typing import Any
+
+from .. import telephony_configs as configs
+from ..store.models import TelephonyConfiguration
+from ..telephony import providers
+from .access import organization, service
+from .blueprint import Blueprint
+from .bodies.base import Done, ErrorBody
+from .bodies.telephony_configs import (
+    CarrierList,
+    ConfigurationChange,
+    ConfigurationDetail,
+    ConfigurationList,
+    NewConfiguration,
+)
+
+blueprint = Blueprint("telephony_configs", __name__)
+
+
+@blueprint.get("/organizations/telephony-providers/metadata")
+@blueprint.response(200, CarrierList)
+def list_carriers() -> dict[str, Any]:
+    """List the telephony carriers with the credentials that each takes."""
+    return {"providers": providers.metadata()}
+
+
+@blueprint.get("/organizations/telephony-configs")
+@blueprint.response(200, ConfigurationList)
+def list_configurations() -> dict[str, Any]:
+    """List the telephony configurations of the organization."""
+    return {"configurations": [_item(configuration, count) for configuration, count in configs.listed(organization())]}
+
+
+@blueprint.post("/organizations/telephony-configs")
+@blueprint.alt_response(409, schema=ErrorBody)
+@blueprint.arguments(NewConfiguration)
+@blueprint.response(200, ConfigurationDetail)
+def create_configuration(body: dict[str, Any]) -> dict[str, Any]:
+    """Store an account at a carrier. Its secrets are encrypted, and shown masked from then on."""
+    return _detail(
+        configs.create(
+            service().vault,
+            organization(),
+            body["name"],
+            body["config"],
+            is_default_outbound=body["is_default_outbound"],
+        )
+    )
+
+
+@blueprint.get("/organizations/telephony-configs/<config_id>")
+@blueprint.alt_response(400, schema=ErrorBody)
+@blueprint.response(200, ConfigurationDetail)
+def get_configuration(config_id: int) -> dict[str, Any]:
+    """Show a telephony configuration, its secrets masked."""
+    return _detail(configs.find(organization(), config_id))
+
+
+@blueprint.put("/organizations/telephony-configs/<config_id>")
+@blueprint.alt_response(409, schema=ErrorBody)
+@blueprint.arguments(ConfigurationChange)
+@blueprint.response(200, ConfigurationDetail)
+def update_configuration(body: dict[str, Any], config_id: int) -> dict[str, Any]:
+    """Rename a telephony configuration or replace its credentials; a secret sent back masked stays as it is."""
+    return _detail(configs.update(service().vault, organization(), config_id, body["name"], body["config"]))
+
+
+@blueprint.delete("/organizations/telephony-configs/<config_id>")
+@blueprint.alt_response(409, schema=ErrorBody)
+@blueprint.response(200, Done)
+def delete_configuration(config_id: int) -> dict[str, Any]:
+    """Remove a telephony configuration with its numbers, unless a campaign calls through it."""
+    configs.delete(organization(), config_id)
+    return {"message": "Telephony configuration deleted"}
+
+
+@blueprint.post("/organizations/telephony-configs/<config_id>/set-default-outbound")
+@blueprint.alt_response(400, schema=ErrorBody)
+@blueprint.response(200, ConfigurationDetail)
+def set_default_outbound(config_id: int) -> dict[str, Any]:
+    """Make it the configuration of calls that name none."""
+    return _detail(configs.set_default_outbound(organization(), config_id))
+
+
+@blueprint.post("/organizations/telephony-configs/<config_id>/reactivate")
+@blueprint.alt_response(400, schema=ErrorBody)
+@blueprint.response(200, ConfigurationDetail)
+def reactivate_configuration(config_id: int) -> dict[str, Any]:
+    """Use a telephony configuration again that was set aside."""
+    return _detail(configs.reactivate(organization(), config_id))
+
+
+def _shared(configuration: TelephonyConfiguration) -> dict[str, Any]:
+    return {**configuration.columns(), "connectivity": configs.provider(configuration).connectivity}
+
+
+def _item(configuration: TelephonyConfiguration, active_numbers: int) -> dict[str, Any]:
+    ready, reason = configs.readiness(configuration, active_numbers)
+    return {
+        **_shared(configuration),
+        "phone_number_count": active_numbers,
+        "is_ready_for_outbound": ready,
+        "outbound_blocked_reason": reason,
+    }
+
+
+def _detail(configuration: TelephonyConfiguration) -> dict[str, Any]:
+    return {
+        **_shared(configuration),
+        "credentials": configs.masked_credentials(service().vault, configuration),
+        "sip_connectivity": None,
+        "setup_checklist": _checklist(configuration),
+        "supports_trunks": False,
+        "trunks": [],
+    }
+
+
+def _checklist(configuration: TelephonyConfiguration) -> dict[str, Any] | None:
+    """What is left to do before calls can go out; None for a carrier that needs nothing."""
+    carrier = configs.provider(configuration)
+    if not carrier.needs_caller_id:
+        return None
+    numbers = configs.active_numbers(configuration)
+    ready, reason = configs.readiness(configuration, numbers)
+    step = {
+        "key": "caller_id",
+        "title": "Add a phone number",
+        "description": f"Calls show one of the numbers of your {carrier.display_name} account.",
+        "complete": numbers > 0,
+        "blocks_outbound": True,
+    }
+    return {
+        "ready_for_outbound": ready,
+        "outbound_blocked_reason": reason,
+        "steps": [step],
+        "docs_url": carrier.docs_url,
+    }

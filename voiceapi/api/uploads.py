@@ -1,0 +1,50 @@
+"""Where signed addresses lead: put a contact list, fetch a file. The address itself is the credential."""
+
+from __future__ import annotations
+
+from typing import Any
+
+from flask import Response, request
+
+from .. import uploads
+from ..errors import TooLarge
+from .access import service
+from .blueprint import Blueprint
+from .bodies.base import ErrorBody
+from .bodies.files import StoredFile
+
+blueprint = Blueprint("uploads", __name__, url_prefix="/s3", public=True)
+
+EXPIRED = "The address is not valid, or has expired"
+BYTES = {"schema": {"type": "string", "format": "binary"}}
+
+
+@blueprint.put("/files/<token>")
+@blueprint.doc(requestBody={"content": {"text/csv": BYTES}})  # type: ignore[untyped-decorator]
+@blueprint.alt_response(403, schema=ErrorBody, description=EXPIRED)
+@blueprint.alt_response(409, schema=ErrorBody, description="A campaign uses the file already")
+@blueprint.alt_response(413, schema=ErrorBody, description="The file is larger than 10 MiB")
+@blueprint.alt_response(422, schema=ErrorBody)
+@blueprint.response(200, StoredFile)
+def put_file(token: str) -> dict[str, Any]:
+    """Put a contact list at its signed address; again, until a campaign uses it."""
+    request.max_content_length = uploads.LARGEST
+    if (request.content_length or 0) > uploads.LARGEST:
+        raise TooLarge(f"A contact list may have at most {uploads.LARGEST} bytes.")
+    content = request.get_data(cache=False)
+    return {"file_key": uploads.receive(service(), token, content), "file_size": len(content)}
+
+
+@blueprint.get("/files/<token>")
+@blueprint.alt_response(403, schema=ErrorBody, description=EXPIRED)
+@blueprint.alt_response(404, schema=ErrorBody, description="There is no such file")
+@blueprint.alt_response(422, schema=ErrorBody)
+@blueprint.alt_response(200, schema=BYTES["schema"], content_type="text/plain", description="A transcript")
+@blueprint.response(200, BYTES["schema"], content_type="text/csv", description="A contact list")
+def get_file(token: str) -> Response:
+    """Fetch a file from its signed address."""
+    file = uploads.fetch(service(), token)
+    response = Response(file.content, mimetype=file.media_type)
+    response.headers["Content-Disposition"] = f"{'inline' if file.inline else 'attachment'}; filename={file.name}"
+    response.headers["X-Content-Type-Options"] = "nosniff"
+    return response

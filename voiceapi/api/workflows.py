@@ -1,0 +1,204 @@
+"""Workflows: create, read, change, check, publish (specification 4.4 and 4.7)."""
+
+from __future__ import annotations
+
+from typing import Any
+
+from .. import templates, workflows
+from ..errors import Invalid
+from ..store import models
+from .access import organization
+from .blueprint import Blueprint
+from .bodies.base import ErrorBody
+from .bodies.workflows import (
+    Count,
+    CreateFromTemplate,
+    CreateWorkflow,
+    ListedWorkflow,
+    Published,
+    StatusQuery,
+    Summary,
+    UpdateStatus,
+    UpdateWorkflow,
+    Validation,
+    Version,
+    VersionsQuery,
+    Workflow,
+)
+
+blueprint = Blueprint("workflows", __name__, url_prefix="/workflow")
+
+STATUSES = ("active", "archived")
+
+
+@blueprint.post("/create/definition")
+@blueprint.alt_response(409, schema=ErrorBody, description="Another workflow owns one of the trigger paths")
+@blueprint.arguments(CreateWorkflow)
+@blueprint.response(200, Workflow)
+def create_from_definition(body: dict[str, Any]) -> dict[str, Any]:
+    """Create a new workflow for the authenticated user."""
+    return workflow_answer(*workflows.create(organization(), body["name"], body["workflow_definition"]))
+
+
+@blueprint.post("/create/template")
+@blueprint.arguments(CreateFromTemplate)
+@blueprint.response(200, Workflow)
+def create_from_template(body: dict[str, Any]) -> dict[str, Any]:
+    """Create a small workflow from a use case and what the agent is to do."""
+    name = f"{body['use_case']} - {body['call_type']}"
+    return workflow_answer(*workflows.create(organization(), name, templates.definition(**body)))
+
+
+@blueprint.post("/<workflow_id>/validate")
+@blueprint.response(200, Validation)
+def validate(workflow_id: int) -> dict[str, Any]:
+    """Check all nodes of the workflow for their required fields."""
+    errors, warnings = workflows.validate(organization(), workflow_id)
+    return {
+        "is_valid": not errors,
+        "errors": [item.as_dict() for item in errors],
+        "warnings": [item.as_dict() for item in warnings],
+    }
+
+
+@blueprint.get("/fetch")
+@blueprint.arguments(StatusQuery, location="query")
+@blueprint.response(200, ListedWorkflow(many=True))
+def list_workflows(query: dict[str, Any]) -> list[dict[str, Any]]:
+    """List the workflows, archived ones too unless a status is given."""
+    return [
+        {
+            "id": record.id,
+            "name": record.name,
+            "status": record.status,
+            "created_at": record.created_at,
+            "total_runs": record.total_runs,
+            "folder_id": None,
+            "workflow_uuid": record.workflow_uuid,
+        }
+        for record in workflows.listed(organization(), _statuses(query["status"]))
+    ]
+
+
+@blueprint.get("/summary")
+@blueprint.arguments(StatusQuery, location="query")
+@blueprint.response(200, Summary(many=True))
+def summarize_workflows(query: dict[str, Any]) -> list[models.Workflow]:
+    """List the ids and names of the workflows."""
+    return workflows.listed(organization(), _statuses(query["status"]))
+
+
+@blueprint.get("/count")
+@blueprint.response(200, Count)
+def count_workflows() -> dict[str, int]:
+    """Count the workflows by status."""
+    return workflows.count(organization())
+
+
+@blueprint.get("/fetch/<workflow_id>")
+@blueprint.response(200, Workflow)
+def fetch_workflow(workflow_id: int) -> dict[str, Any]:
+    """Get a workflow with its draft, or its released definition without one."""
+    return workflow_answer(*workflows.fetch(organization(), workflow_id))
+
+
+@blueprint.put("/<workflow_id>")
+@blueprint.alt_response(409, schema=ErrorBody, description="The definition clashes with itself or another workflow")
+@blueprint.arguments(UpdateWorkflow)
+@blueprint.response(200, Workflow)
+def update_workflow(body: dict[str, Any], workflow_id: int) -> dict[str, Any]:
+    """Rename a workflow at once; save its definition, configurations and variables as the draft."""
+    return workflow_answer(
+        *workflows.save(
+            organization(),
+            workflow_id,
+            body["name"],
+            body["workflow_definition"],
+            body["workflow_configurations"],
+            body["template_context_variables"],
+        )
+    )
+
+
+@blueprint.put("/<workflow_id>/status")
+@blueprint.arguments(UpdateStatus)
+@blueprint.response(200, Workflow)
+def update_status(body: dict[str, Any], workflow_id: int) -> dict[str, Any]:
+    """Archive a workflow, so that its production routes answer 404, or make it active again."""
+    workflow = workflows.set_status(organization(), workflow_id, body["status"])
+    return workflow_answer(workflow, workflows.published(workflow))
+
+
+@blueprint.get("/<workflow_id>/versions")
+@blueprint.arguments(VersionsQuery, location="query")
+@blueprint.response(200, Version(many=True))
+def list_versions(query: dict[str, Any], workflow_id: int) -> list[dict[str, Any]]:
+    """List the versions of a workflow, newest first."""
+    return [version_answer(version) for version in workflows.versions(organization(), workflow_id, **query)]
+
+
+@blueprint.post("/<workflow_id>/publish")
+@blueprint.alt_response(400, schema=ErrorBody, description="There is no draft to publish")
+@blueprint.response(200, Published)
+def publish_workflow(workflow_id: int) -> models.WorkflowVersion:
+    """Release the draft, if it is valid."""
+    return workflows.publish(organization(), workflow_id)
+
+
+@blueprint.post("/<workflow_id>/create-draft")
+@blueprint.response(200, Version)
+def create_draft(workflow_id: int) -> dict[str, Any]:
+    """Get the draft of a workflow, made from the released version when there is none."""
+    return version_answer(workflows.create_draft(organization(), workflow_id))
+
+
+@blueprint.post("/<workflow_id>/duplicate")
+@blueprint.response(200, Workflow)
+def duplicate_workflow(workflow_id: int) -> dict[str, Any]:
+    """Copy a workflow, with trigger paths of its own."""
+    return workflow_answer(*workflows.duplicate(organization(), workflow_id))
+
+
+def workflow_answer(workflow: models.Workflow, version: models.WorkflowVersion) -> dict[str, Any]:
+    return {
+        "id": workflow.id,
+        "name": workflow.name,
+        "status": workflow.status,
+        "created_at": workflow.created_at,
+        "workflow_definition": workflows.mask_secrets(version.definition),
+        "current_definition_id": version.id,
+        "template_context_variables": version.template_context_variables,
+        "call_disposition_codes": {"disposition_codes": []},
+        "total_runs": workflow.total_runs,
+        "workflow_configurations": version.configurations,
+        "version_number": version.version_number,
+        "version_status": version.status,
+        "workflow_uuid": workflow.workflow_uuid,
+    }
+
+
+def version_answer(version: models.WorkflowVersion) -> dict[str, Any]:
+    return {
+        "id": version.id,
+        "version_number": version.version_number,
+        "status": version.status,
+        "created_at": version.created_at,
+        "published_at": version.published_at,
+        "workflow_json": workflows.mask_secrets(version.definition),
+        "workflow_configurations": version.configurations,
+        "template_context_variables": version.template_context_variables,
+    }
+
+
+def _statuses(text: str | None) -> list[str]:
+    """The statuses asked for, in the order asked for; none given means all.
+
+    :raises Invalid: with the contract's sentence (C.3).
+    """
+    if text is None or not text.strip():
+        return []
+    asked = [part.strip() for part in text.split(",")]
+    wrong = sorted({part or "<empty>" for part in asked} - set(STATUSES))
+    if wrong:
+        raise Invalid(f"Invalid workflow status filter: {wrong}. Allowed values: {list(STATUSES)}.")
+    return list(dict.fromkeys(asked))

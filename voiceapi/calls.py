@@ -1,0 +1,347 @@
+"""Use cases of calls: place one, answer it, take a turn, hear a status, settle it.
+
+A run is stored before the carrier is asked. Asking is at most once: when the carrier doesn't answer, the call is
+`unknown` and never dialed again by itself. Turn n is answered once; the same webhook, twice or late, gets the stored
+answer. A final status ends the run for good.
+"""
+
+from __future__ import annotations
+
+from collections.abc import Mapping
+from dataclasses import dataclass
+from datetime import datetime, timedelta
+from typing import Any
+
+from . import conversation, telephony_configs
+from .conversation import Progress, actions_from_json, actions_to_json
+from .errors import Busy, Conflict, Missing, Refused
+from .flow import events as ev
+from .flow.actions import Action, HangUp, Record
+from .flow.engine import IllegalEvent
+from .flow.graph import Graph
+from .secrets import new_token
+from .service import Service
+from .store import runs
+from .store.database import Clash, write
+from .store.fields import now
+from .store.models import PhoneNumber, Run, StatusCallback, TelephonyConfiguration, Turn, Workflow
+from .store.models import WorkflowVersion as Version
+from .telephony.carrier import FINAL, Carrier, CarrierRefused, CarrierSilent, Document, OutboundCall, Report
+from .telephony.providers import PROVIDERS
+from .telephony.simulator import Simulator
+
+RING_SECONDS = 60
+# How long a call whose carrier gave no answer counts as one in progress.
+UNKNOWN_SECONDS = 60
+GRACE_SECONDS = 60
+LONGEST_CALL_SECONDS = 1200
+TRIES = 5
+
+
+@dataclass(frozen=True, slots=True)
+class Placement:
+    """A call that was placed; `status` is `initiated`, or `unknown` when the carrier gave no answer."""
+
+    run: Run
+    status: str
+
+
+@dataclass(frozen=True, slots=True)
+class Agent:
+    """What carries a call out: a workflow, in one of its versions, through a configuration and its number."""
+
+    workflow: Workflow
+    version: Version
+    configuration: TelephonyConfiguration
+    number: PhoneNumber | None
+
+
+@dataclass(frozen=True)
+class Webhooks:
+    """A carrier's webhooks, from a thread of this process instead of over HTTP."""
+
+    service: Service
+
+    def turn(self, token: str, number: int, fields: Mapping[str, Any]) -> Document:
+        with self.service.store.session():
+            return take_turn(self.service, token, number, fields)
+
+    def status(self, token: str, fields: Mapping[str, Any]) -> None:
+        with self.service.store.session():
+            hear_status(self.service, token, fields)
+
+
+def carrier_of(service: Service, provider: str, credentials: Mapping[str, Any]) -> Carrier:
+    """The carrier of a configuration.
+
+    :raises Refused: when this release can't call through it.
+    """
+    if provider != "simulator":
+        raise Refused(PROVIDERS[provider].unavailable)
+    return Simulator(
+        Webhooks(service),
+        service.workers.submit,
+        lambda seconds: service.workers.stopping.wait(seconds),
+        bool(credentials.get("realtime")),
+    )
+
+
+def carrier_of_run(service: Service, run: Run) -> Carrier:
+    configuration = TelephonyConfiguration.get_or_none(id=run.telephony_configuration_id)
+    credentials = {} if configuration is None else telephony_configs.credentials(service.vault, configuration)
+    return carrier_of(service, run.mode, credentials)
+
+
+def place(
+    service: Service,
+    agent: Agent,
+    to: str,
+    name: str,
+    context: Mapping[str, Any],
+    gathered: Mapping[str, Any],
+    prepared: Run | None = None,
+) -> Placement:
+    """Call `to` with `agent`, as a new run called `name` or as the `prepared` one.
+
+    :param to: E.164, or a sip: address where the carrier takes them.
+    :raises Busy: when the organization has as many calls in progress as it may have.
+    :raises Refused: when the carrier said no; the run is then completed with the reason.
+    """
+    number = None if agent.number is None else agent.number.address_normalized
+    credentials = telephony_configs.credentials(service.vault, agent.configuration)
+    carrier = carrier_of(service, agent.configuration.provider, credentials)
+    run = _store_call(service, agent, to, number, name, context, gathered, prepared)
+    call = OutboundCall(run.token, to, number, RING_SECONDS, LONGEST_CALL_SECONDS, run.initial_context)
+    try:
+        call_id = carrier.place_call(call)
+    except CarrierRefused as refusal:
+        _fail(run, str(refusal))
+        raise Refused(f"Failed to initiate call: {refusal}") from None
+    except CarrierSilent:
+        with write():
+            Run.update(overdue_at=_from_now(UNKNOWN_SECONDS)).where(Run.id == run.id).execute()
+        return Placement(run, "unknown")
+    with write():
+        fresh = Run.get_by_id(run.id)
+        fresh.carrier_call_id = call_id
+        fresh.gathered_context = {**fresh.gathered_context, "call_id": call_id}
+        fresh.save(only=[Run.carrier_call_id, Run.gathered_context])
+    return Placement(fresh, "initiated")
+
+
+def _store_call(
+    service: Service,
+    agent: Agent,
+    to: str,
+    number: str | None,
+    name: str,
+    context: Mapping[str, Any],
+    gathered: Mapping[str, Any],
+    prepared: Run | None,
+) -> Run:
+    columns: dict[str, Any] = {
+        "version": agent.version,
+        "draft": agent.version.definition if agent.version.status == "draft" else None,
+        "telephony_configuration_id": agent.configuration.id,
+        "mode": agent.configuration.provider,
+        "call_type": "outbound",
+        "caller_number": number,
+        "called_number": to,
+        "initial_context": {**context, "caller_number": number} if number else dict(context),
+        "gathered_context": {"provider": agent.configuration.provider, **gathered},
+        "overdue_at": _from_now(RING_SECONDS + LONGEST_CALL_SECONDS + GRACE_SECONDS),
+    }
+    with write():
+        if in_progress(agent.workflow.organization_id) >= service.settings.concurrent_calls:
+            raise Busy("Concurrent call limit reached")
+        if prepared is None:
+            return runs.create(agent.workflow, name=name, token=new_token(), **columns)
+        # Two calls of one prepared run at once: the second one finds the first one's mark here.
+        run: Run = Run.get_by_id(prepared.id)
+        if not is_undialed(run):
+            raise Conflict("Workflow run already has an active call")
+        for column, value in columns.items():
+            setattr(run, column, value)
+        run.save()
+    return run
+
+
+def is_undialed(run: Run) -> bool:
+    """Whether a run was only prepared: nobody was called with it."""
+    return bool(run.state == "initialized" and run.overdue_at is None and run.mode != "textchat")
+
+
+def in_progress(organization: int) -> int:
+    """The calls of an organization that are ringing or talking, counted from their rows."""
+    count: int = Run.select().where(Run.organization == organization, Run.overdue_at.is_null(False)).count()
+    return count
+
+
+def take_turn(service: Service, token: str, number: int, fields: Mapping[str, Any]) -> Document:
+    """Answer a carrier's "what now?": turn 0 is the answered call, turn n the caller's n-th words or silence.
+
+    :raises Missing: when no run has this token.
+    """
+    run = _of_token(token)
+    carrier = carrier_of_run(service, run)
+    heard = carrier.read_turn(fields)
+    at = now().timestamp()
+    event: ev.Event
+    if heard.machine:
+        event = ev.CallEnded(at, "voicemail_detected")
+    elif number == 0:
+        event = ev.Started(at)
+    else:
+        event = ev.CallerSaid(at, heard.text) if heard.text else ev.CallerSilent(at)
+    return carrier.render(_answer_once(service, run, number, event), number + 1)
+
+
+def _answer_once(service: Service, run: Run, number: int, event: ev.Event) -> list[Action]:
+    for _ in range(TRIES):
+        stored: Turn | None = Turn.get_or_none(Turn.run == run.id, Turn.number == number)
+        if stored is not None:
+            return actions_from_json(stored.actions)
+        run = Run.get_by_id(run.id)
+        if run.is_completed or turns_taken(run) != number:
+            break
+        try:
+            return _converse(service, run, event, number)
+        except Clash:
+            continue
+        except IllegalEvent:
+            break
+    # Over, or a turn that this call has not come to: there is nothing to say.
+    return [HangUp()]
+
+
+def turns_taken(run: Run) -> int:
+    count: int = Turn.select().where(Turn.run == run.id).count()
+    return count
+
+
+def _converse(service: Service, run: Run, event: ev.Event, number: int) -> list[Action]:
+    progress, steps = _advance(service, run, event)
+    with write():
+        run = Run.get_by_id(run.id)
+        if run.is_completed:
+            return [HangUp()]
+        conversation.store_progress(run, progress, steps)
+        Turn.create(run=run, number=number, actions=actions_to_json(progress.actions))
+        if number == 0:
+            run.state = "running"
+            run.answered_at = now()
+        run.save()
+    return list(progress.actions)
+
+
+def _advance(service: Service, run: Run, event: ev.Event) -> tuple[Progress, int]:
+    version = run.version
+    if version is None:
+        raise ValueError(f"Run {run.id} has no definition to be carried out by.")
+    graph = Graph.read(version.definition if run.draft is None else run.draft)
+    state, steps = conversation.open_state(run, graph, version)
+    return conversation.advance(service.model, graph, state, event), steps
+
+
+def hear_status(service: Service, token: str, fields: Mapping[str, Any]) -> None:
+    """Keep a carrier's word about a call; a final one ends the run, once.
+
+    :raises Missing: when no run has this token.
+    """
+    run = _of_token(token)
+    report = carrier_of_run(service, run).read_status(fields)
+    with write():
+        StatusCallback.create(run=run, status=report.raw, fields=_kept(report))
+    if report.status in FINAL:
+        _settle(service, run, report)
+
+
+def _kept(report: Report) -> dict[str, Any]:
+    return {"call_id": report.call_id, "duration": report.duration}
+
+
+def _settle(service: Service, run: Run, report: Report) -> None:
+    """End a run by its final status, with the conversation's own ending in the same transaction."""
+    for _ in range(TRIES):
+        run = Run.get_by_id(run.id)
+        if run.is_completed:
+            return
+        connected = run.state == "running"
+        progress, steps = (None, 0)
+        if connected:
+            progress, steps = _advance(service, run, ev.CallEnded(now().timestamp(), "user_hangup"))
+        try:
+            with write():
+                run = Run.get_by_id(run.id)
+                if run.is_completed:
+                    return
+                if progress is not None:
+                    conversation.store_progress(run, progress, steps)
+                    _complete(run, report.duration)
+                else:
+                    _complete(run, report.duration or 0, str(report.status))
+            return
+        except Clash:
+            continue
+
+
+def _complete(run: Run, duration: float | None, never_connected: str | None = None) -> None:
+    """Mark a run completed; call it inside a transaction.
+
+    :param duration: seconds as the carrier counted them; None takes the time since the answer.
+    :param never_connected: the carrier's final status of a call that nobody took.
+    """
+    ended = now()
+    if duration is None:
+        duration = (ended - run.answered_at).total_seconds() if run.answered_at else 0
+    if never_connected is not None:
+        tags = [*run.gathered_context.get("call_tags", []), "not_connected", f"telephony_{never_connected}"]
+        run.gathered_context = {
+            **run.gathered_context,
+            "call_disposition": never_connected,
+            "mapped_call_disposition": never_connected,
+            "call_tags": list(dict.fromkeys(tags)),
+        }
+        run.disposition = never_connected
+    run.state = "completed"
+    run.duration = duration
+    run.ended_at = ended
+    run.overdue_at = None
+    run.save()
+
+
+def settle_overdue(run: Run) -> bool:
+    """Complete a run whose last word never came, with the reason on it; call it inside a transaction."""
+    if run.is_completed:
+        return False
+    run.gathered_context = {**run.gathered_context, "error": "The carrier's last word about this call never came."}
+    _complete(run, None, None if run.disposition else "failed")
+    return True
+
+
+def _fail(run: Run, error: str) -> None:
+    """Complete a run whose call was never placed, with the reason on it."""
+    at = now()
+    with write():
+        run = Run.get_by_id(run.id)
+        record = Record("rtf-pipeline-error", {"error": error, "fatal": True}, at.timestamp(), 0, "", "")
+        conversation.keep_records(run, [record])
+        run.gathered_context = {
+            **run.gathered_context,
+            "error": error,
+            "call_disposition": "error",
+            "mapped_call_disposition": "error",
+        }
+        run.disposition = "error"
+        _complete(run, 0)
+
+
+def _of_token(token: str) -> Run:
+    run: Run | None = Run.get_or_none(Run.token == token)
+    if run is None:
+        raise Missing("There is no such call.")
+    return run
+
+
+def _from_now(seconds: float) -> datetime:
+    return now() + timedelta(seconds=seconds)

@@ -1,0 +1,271 @@
+"""The commands: `voiceapi`, and `flask voiceapi` in a host app.
+
+Exit codes: 0 good, 1 findings, 2 usage.
+"""
+
+from __future__ import annotations
+
+import json
+import signal
+import sys
+from collections.abc import Callable, Iterator
+from contextlib import contextmanager
+from functools import wraps
+from pathlib import Path
+from typing import Any
+
+import click
+from flask import Flask, current_app
+
+from . import __version__, catalogue, keys
+from .config import SettingError
+from .errors import Fault
+from .flow.advice import advise
+from .flow.check import check
+from .rehearsal import Rehearsal
+from .secrets import SecretError
+from .service import Service
+from .store.database import StoreError
+from .store.models import Workflow
+
+JSON = click.option("--json", "as_json", is_flag=True, help="Write JSON, for machines.")
+
+
+@click.group("voiceapi", context_settings={"help_option_names": ["-h", "--help"]})
+@click.version_option(__version__, prog_name="voiceapi")
+def group() -> None:
+    """Run voice agents defined as workflows: over the phone, by text, or simulated."""
+
+
+def main(arguments: list[str] | None = None) -> None:
+    """The console script."""
+    group(arguments, prog_name="voiceapi")
+
+
+@contextmanager
+def application() -> Iterator[Flask]:
+    """The host's app under `flask voiceapi`; otherwise one made from the environment."""
+    if current_app:
+        yield current_app._get_current_object()  # type: ignore[attr-defined]
+        return
+    from .factory import create_app
+
+    try:
+        app = create_app()
+    except (SettingError, StoreError, SecretError, OSError) as error:
+        raise click.ClickException(str(error)) from None
+    try:
+        yield app
+    finally:
+        service_of(app).close()
+
+
+def service_of(app: Flask) -> Service:
+    found: Service = app.extensions["voiceapi"]
+    return found
+
+
+def plainly(command: Callable[..., Any]) -> Callable[..., Any]:
+    """Say what went wrong in a sentence instead of a traceback."""
+
+    @wraps(command)
+    def told(*args: Any, **kwargs: Any) -> Any:
+        try:
+            return command(*args, **kwargs)
+        except Fault as fault:
+            raise click.ClickException(str(fault.detail)) from None
+
+    return told
+
+
+@group.command()
+@click.option("--host", help="Where to listen; VOICEAPI_HOST otherwise.")
+@click.option("--port", type=click.IntRange(0, 65535), help="Where to listen; VOICEAPI_PORT otherwise.")
+def serve(host: str | None, port: int | None) -> None:
+    """Serve the API until interrupted."""
+    import waitress
+
+    with application() as app:
+        service = service_of(app)
+        settings = service.settings
+        try:
+            server = waitress.create_server(
+                app,
+                host=host or settings.host,
+                port=settings.port if port is None else port,
+                threads=settings.threads,
+                ident="voiceapi",
+                max_request_body_size=settings.max_body + 16 * 1024 * 1024,
+            )
+        except OSError as error:
+            raise click.ClickException(f"Can't listen there: {error}.") from None
+        signal.signal(signal.SIGTERM, lambda *_: _interrupt())
+        service.workers.start()
+        address = f"http://{server.effective_host}:{server.effective_port}"
+        click.echo(f"voiceapi {__version__} listens on {address}", err=True)
+        try:
+            server.run()
+        finally:
+            server.close()
+
+
+def _interrupt() -> None:
+    raise KeyboardInterrupt
+
+
+@group.command()
+@click.argument("workflow")
+@click.option("--set", "variables", multiple=True, metavar="NAME=VALUE", help="A variable of the initial context.")
+@JSON
+@plainly
+def chat(workflow: str, variables: tuple[str, ...], as_json: bool) -> None:
+    """Talk to WORKFLOW, a definition's file or a stored workflow's id, by text.
+
+    What you type is what the caller says; an empty line is silence, the end of the input hangs up.
+    """
+    with application() as app, service_of(app).store.session():
+        definition, configurations = _definition(workflow)
+        findings = check(definition, catalogue.by_name())
+        if findings:
+            raise click.ClickException(f"{workflow} can't be run: {findings[0].message} Try `voiceapi validate`.")
+        context = dict(_pair(pair) for pair in variables)
+        rehearsal = Rehearsal(service_of(app).model, definition, configurations, context)
+        say = click.echo if not as_json else (lambda *_args, **_kwargs: None)
+        for line in rehearsal.start():
+            say(f"agent: {line}")
+        while not rehearsal.over:
+            try:
+                words = input("you: " if sys.stdin.isatty() and not as_json else "")
+            except (EOFError, KeyboardInterrupt):
+                rehearsal.hang_up()
+                break
+            for line in rehearsal.hear(words):
+                say(f"agent: {line}")
+        outcome = rehearsal.outcome()
+        if as_json:
+            click.echo(json.dumps({"transcript": rehearsal.transcript, **outcome}, ensure_ascii=False, indent=2))
+        else:
+            click.echo(f"-- {outcome['disposition']}; gathered: {json.dumps(outcome['gathered'], ensure_ascii=False)}")
+
+
+def _pair(text: str) -> tuple[str, str]:
+    name, separator, value = text.partition("=")
+    if not separator or not name:
+        raise click.UsageError(f"--set takes NAME=VALUE, not {text!r}.")
+    return name, value
+
+
+def _definition(workflow: str) -> tuple[Any, dict[str, Any]]:
+    """The definition and configurations of a file or of a stored workflow."""
+    if workflow.isdigit() and not Path(workflow).exists():
+        record: Workflow | None = Workflow.get_or_none(Workflow.id == int(workflow))
+        if record is None:
+            raise click.ClickException(f"There is no workflow with id {workflow}.")
+        from .workflows import current
+
+        version = current(record)
+        return version.definition, version.configurations
+    return _read_file(workflow), {}
+
+
+def _read_file(name: str) -> Any:
+    """The definition in a JSON file, alone or as the body of a request to create it."""
+    try:
+        found = json.loads(Path(name).read_text(encoding="utf-8"))
+    except OSError as error:
+        raise click.UsageError(f"{name} can't be read: {error.strerror}.") from None
+    except ValueError as error:
+        raise click.UsageError(f"{name} is not JSON: {error}.") from None
+    return found.get("workflow_definition", found) if isinstance(found, dict) else found
+
+
+@group.command()
+@click.argument("file")
+@JSON
+def validate(file: str, as_json: bool) -> None:
+    """Check the workflow definition in FILE. Exit code 1 when it isn't valid."""
+    definition = _read_file(file)
+    errors = check(definition, catalogue.by_name())
+    warnings = advise(definition, catalogue.by_name())
+    if as_json:
+        found = {"is_valid": not errors, "errors": errors, "warnings": warnings}
+        click.echo(json.dumps(found, default=lambda item: item.as_dict(), ensure_ascii=False, indent=2))
+    else:
+        for word, items in (("error", errors), ("warning", warnings)):
+            for item in items:
+                place = " ".join(part for part in (item.kind, item.id, item.field) if part)
+                click.echo(f"{word}: {place}: {item.message}")
+        click.echo(f"{file} is {'not valid' if errors else 'valid'}.")
+    sys.exit(1 if errors else 0)
+
+
+@group.group("keys")
+def keys_group() -> None:
+    """API keys: create, list, archive, reactivate."""
+
+
+@keys_group.command("create")
+@click.argument("name")
+@click.option("--organization", default=keys.DEFAULT_ORGANIZATION, show_default=True, help="Made when it is new.")
+@plainly
+def create_key(name: str, organization: str) -> None:
+    """Make a key called NAME; it is written to standard output, alone, and stored nowhere."""
+    with application() as app, service_of(app).store.session():
+        owner = keys.organization_named(service_of(app), organization)
+        click.echo(keys.create(owner.id, name)[1])
+
+
+@keys_group.command("list")
+@click.option("--organization", default=keys.DEFAULT_ORGANIZATION, show_default=True)
+@JSON
+@plainly
+def list_keys(organization: str, as_json: bool) -> None:
+    """List the keys of an organization, archived ones too."""
+    with application() as app, service_of(app).store.session():
+        records = keys.listed(keys.need_organization(organization).id, include_archived=True)
+        rows = [
+            {
+                "id": record.id,
+                "name": record.name,
+                "key_prefix": record.key_prefix,
+                "is_active": record.is_active,
+                "last_used_at": record.last_used_at and record.last_used_at.isoformat(),
+            }
+            for record in records
+        ]
+    if as_json:
+        click.echo(json.dumps(rows, ensure_ascii=False, indent=2))
+        return
+    for row in rows:
+        state = "active" if row["is_active"] else "archived"
+        click.echo(f"{row['id']:>4}  {row['key_prefix']}...  {state:<8}  {row['name']}")
+
+
+@keys_group.command("archive")
+@click.argument("key_id", type=int)
+@click.option("--organization", default=keys.DEFAULT_ORGANIZATION, show_default=True)
+@plainly
+def archive_key(key_id: int, organization: str) -> None:
+    """Refuse the key with id KEY_ID from now on."""
+    with application() as app, service_of(app).store.session():
+        keys.archive(keys.need_organization(organization).id, key_id)
+    click.echo(f"Key {key_id} is archived.")
+
+
+@keys_group.command("reactivate")
+@click.argument("key_id", type=int)
+@click.option("--organization", default=keys.DEFAULT_ORGANIZATION, show_default=True)
+@plainly
+def reactivate_key(key_id: int, organization: str) -> None:
+    """Accept the key with id KEY_ID again."""
+    with application() as app, service_of(app).store.session():
+        keys.reactivate(keys.need_organization(organization).id, key_id)
+    click.echo(f"Key {key_id} is active.")
+
+
+@group.command("openapi")
+def write_openapi() -> None:
+    """Write the OpenAPI document to standard output. No database is needed."""
+    from .openapi import document_of_service
+
+    click.echo(json.dumps(document_of_service(), indent=2, ensure_ascii=False))

@@ -1,0 +1,119 @@
+"""Settings: read from the environment or a host app's config, checked once, at start."""
+
+from __future__ import annotations
+
+import os
+from collections.abc import Callable, Mapping
+from dataclasses import dataclass, field, fields
+from pathlib import Path
+from typing import Any
+from urllib.parse import urlsplit
+
+PREFIX = "VOICEAPI_"
+
+
+class SettingError(ValueError):
+    """A setting that can't be used; its text is one line for the person who starts the service."""
+
+
+def _whole(low: int, high: int) -> Callable[[Any], int]:
+    def read(value: Any) -> int:
+        number = int(value)
+        if isinstance(value, bool | float) or not low <= number <= high:
+            raise ValueError
+        return number
+
+    return read
+
+
+def _flag(value: Any) -> bool:
+    words = {"1": True, "true": True, "yes": True, "on": True, "0": False, "false": False, "no": False, "off": False}
+    return words[str(value).strip().lower()]
+
+
+def _text(value: Any) -> str:
+    if not isinstance(value, str | os.PathLike) or not str(value).strip():
+        raise ValueError
+    return str(value)
+
+
+def _database(value: Any) -> str:
+    location = _text(value)
+    # Each thread has a connection of its own, and each of them would find a database of its own in memory.
+    if ":memory:" in location:
+        raise ValueError
+    return location
+
+
+def _origin(value: Any) -> str:
+    parts = urlsplit(_text(value))
+    origin = f"{parts.scheme}://{parts.netloc}"
+    if parts.scheme not in ("http", "https") or not parts.hostname or "@" in parts.netloc or parts.port == 0:
+        raise ValueError
+    if parts.geturl().rstrip("/") != origin:
+        raise ValueError
+    return origin
+
+
+def _api_key(value: Any) -> str:
+    key = _text(value)
+    if not 16 <= len(key) <= 128 or not key.isascii() or not key.isprintable() or " " in key:
+        raise ValueError
+    return key
+
+
+def _setting(read: Callable[[Any], Any], allowed: str, default: Any = None, secret: bool = False) -> Any:
+    return field(default=default, metadata={"read": read, "allowed": allowed, "secret": secret})
+
+
+@dataclass(frozen=True, slots=True)
+class Settings:
+    """The settings of one app. Each is VOICEAPI_ and its name in capitals; None means unset."""
+
+    database: str = _setting(_database, "a path or a Peewee database URL", "voiceapi.db")
+    host: str = _setting(_text, "a host name or address to listen on", "127.0.0.1")
+    port: int = _setting(_whole(0, 65535), "a whole number from 0 to 65535", 8000)
+    threads: int = _setting(_whole(1, 512), "a whole number from 1 to 512", 16)
+    api_key: str | None = _setting(_api_key, "16 to 128 printable ASCII characters without blanks", secret=True)
+    public_url: str | None = _setting(_origin, "an origin without a path, such as https://voice.example.org")
+    concurrent_calls: int = _setting(_whole(1, 100_000), "a whole number from 1 to 100000", 10)
+    max_body: int = _setting(_whole(1024, 2**30), "a number of bytes from 1024 to 1073741824", 1024 * 1024)
+    worker: bool = _setting(_flag, "on or off", True)
+    secret: str | None = _setting(_text, "any text that isn't blank", secret=True)
+
+    @classmethod
+    def read(cls, given: Mapping[str, Any]) -> Settings:
+        """Read the VOICEAPI_* entries of `given`; entries that are None or blank count as unset.
+
+        :raises SettingError: naming the setting, what is allowed and, unless it is secret, the value.
+        """
+        values = {}
+        for setting in fields(cls):
+            name = PREFIX + setting.name.upper()
+            value = given.get(name)
+            if value is None or value == "":
+                continue
+            try:
+                values[setting.name] = setting.metadata["read"](value)
+            except (ValueError, KeyError, TypeError, OverflowError):
+                shown = "" if setting.metadata["secret"] else f", not {value!r}"
+                raise SettingError(f"{name} must be {setting.metadata['allowed']}{shown}.") from None
+        return cls(**values)
+
+    @property
+    def origin(self) -> str:
+        """The origin that clients and carriers reach: public_url, else http://host:port."""
+        host = f"[{self.host}]" if ":" in self.host else self.host
+        return self.public_url or f"http://{host}:{self.port}"
+
+    @property
+    def database_file(self) -> Path | None:
+        """The SQLite file, or None when the database is elsewhere."""
+        if self.database.startswith("sqlite:///"):
+            return Path(self.database.removeprefix("sqlite:///"))
+        return None if "://" in self.database else Path(self.database)
+
+
+def names() -> list[str]:
+    """Every setting's name, in the order of the table in the README."""
+    return [PREFIX + setting.name.upper() for setting in fields(Settings)]

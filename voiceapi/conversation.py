@@ -1,0 +1,157 @@
+"""Carries a conversation on: feeds the engine one event, does what it asks of the world, stores what came of it."""
+
+from __future__ import annotations
+
+from collections.abc import Mapping, Sequence
+from dataclasses import dataclass, replace
+from datetime import UTC, datetime
+from typing import Any, Protocol
+
+from .flow import actions as act
+from .flow import events as ev
+from .flow.engine import step
+from .flow.graph import Graph
+from .flow.state import State, begin
+from .store import models
+from .store.fields import now
+
+SPEECH = ("rtf-user-transcription", "rtf-bot-text")
+
+
+class LanguageModel(Protocol):
+    """What decides and speaks. It answers each request, also when it fails."""
+
+    def reply(self, ask: act.AskModel) -> ev.Answer: ...
+
+    def extract(self, request: act.Extract) -> ev.Answer: ...
+
+
+@dataclass(frozen=True)
+class Progress:
+    """What one event led to.
+
+    :param steps: the events that the engine was fed, in order: the given one and the answers to its requests.
+    :param actions: what the caller's side is to do: speak, listen, hang up.
+    :param records: what to keep on the run.
+    :param finish: set when the conversation ended with this event.
+    """
+
+    state: State
+    steps: tuple[ev.Event, ...]
+    actions: tuple[act.Action, ...]
+    records: tuple[act.Record, ...]
+    finish: act.Finish | None
+
+
+def advance(model: LanguageModel, graph: Graph, state: State, event: ev.Event) -> Progress:
+    """Feed `event` and every answer that follows from it, until it is the caller's turn or the conversation is over.
+
+    :raises IllegalEvent: when the conversation can't take this event; nothing has changed then.
+    """
+    pending = [event]
+    steps: list[ev.Event] = []
+    spoken: list[act.Action] = []
+    records: list[act.Record] = []
+    finish = None
+    while pending:
+        current = pending.pop(0)
+        state, actions = step(graph, state, current)
+        steps.append(current)
+        for action in actions:
+            match action:
+                case act.Request():
+                    pending.append(_answer(model, action))
+                case act.Record():
+                    records.append(action)
+                case act.Finish():
+                    finish = action
+                case _:
+                    spoken.append(action)
+    return Progress(state, tuple(steps), tuple(spoken), tuple(records), finish)
+
+
+def _answer(model: LanguageModel, request: act.Request) -> ev.Event:
+    at = now().timestamp()
+    match request:
+        case act.AskModel():
+            return replace(model.reply(request), at=at)
+        case act.Extract():
+            return replace(model.extract(request), at=at)
+        case act.Fetch():
+            return ev.Fetched(at, request.number, {}, error="This release does not fetch context before a call.")
+        case act.RunTool():
+            return ev.ToolReturned(at, request.number, {"error": f"There is no tool {request.name!r} in this release."})
+        case act.Transfer():
+            reason = {"status": "transfer_failed", "reason": "provider_does_not_support_transfer"}
+            return ev.TransferSettled(at, request.number, answered=False, result=reason)
+        case _:
+            raise TypeError(f"{request!r} can't be answered.")
+
+
+def open_state(run: models.Run, graph: Graph, version: models.WorkflowVersion) -> tuple[State, int]:
+    """The state of a run's conversation, and the number of steps that led to it."""
+    snapshot: models.Snapshot | None = models.Snapshot.get_or_none(models.Snapshot.run == run.id)
+    if snapshot is not None:
+        return State.from_json(snapshot.state), snapshot.number
+    state = begin(
+        graph,
+        run.initial_context,
+        version.configurations,
+        direction=run.call_type,
+        voice=True,
+        gathered_context=run.gathered_context,
+    )
+    return state, 0
+
+
+def store_progress(run: models.Run, progress: Progress, number: int) -> None:
+    """Keep what one event led to; call it inside a transaction.
+
+    A second worker that took the same event meets the first one's steps: the database refuses its own.
+
+    :param number: how many steps the run had before.
+    """
+    models.Step.insert_many(
+        [
+            {"run": run.id, "number": number + index, "event": event.to_json()}
+            for index, event in enumerate(progress.steps)
+        ]
+    ).execute()
+    keep_records(run, progress.records)
+    latest = {"run": run.id, "number": number + len(progress.steps), "state": progress.state.to_json()}
+    models.Snapshot.insert(latest).on_conflict(
+        conflict_target=[models.Snapshot.run], preserve=[models.Snapshot.number, models.Snapshot.state]
+    ).execute()
+    run.initial_context = progress.state.setup.initial_context
+    run.gathered_context = {**run.gathered_context, **progress.state.gathered_context}
+    run.llm_usage = progress.state.usage
+    run.disposition = run.gathered_context.get("mapped_call_disposition")
+    run.has_transcript = run.has_transcript or any(record.type in SPEECH for record in progress.records)
+
+
+def keep_records(run: models.Run, records: Sequence[act.Record]) -> None:
+    """Append to what happened in a run."""
+    if records:
+        models.Event.insert_many(
+            [
+                {
+                    "run": run.id,
+                    "turn": record.turn,
+                    "type": record.type,
+                    "payload": record.payload,
+                    "node_id": record.node_id,
+                    "node_name": record.node_name,
+                    "at": datetime.fromtimestamp(record.at, UTC),
+                }
+                for record in records
+            ]
+        ).execute()
+
+
+def actions_to_json(actions: Sequence[act.Action]) -> list[dict[str, Any]]:
+    return [action.to_json() for action in actions]
+
+
+def actions_from_json(stored: Sequence[Mapping[str, Any]]) -> list[act.Action]:
+    return [act.Action.from_json(action) for action in stored]
+

@@ -1,0 +1,89 @@
+"""Adds voiceapi to a Flask app: one parent blueprint, one before_request, one entry in app.extensions, one command."""
+
+from __future__ import annotations
+
+import os
+from collections.abc import Callable
+from functools import cache
+from pathlib import Path
+from typing import Any
+
+from flask import Flask
+
+from . import aftercall, errors, keys, openapi
+from .api import register
+from .cli import group
+from .config import PREFIX, Settings, names
+from .secrets import Vault, read_or_create_secret
+from .service import Service
+from .store.database import Store
+from .store.migrations import migrate
+
+
+class VoiceAPI:
+    """The extension. `VoiceAPI(app)` is `VoiceAPI().init_app(app)`.
+
+    :param app: the host's app.
+    :param url_prefix: where the API is mounted; `/api/v1` follows it.
+    :param authenticate: the host's own login: called for a request that carries no key, it answers the name of the
+        organization that the request acts for (made when it is new), or None to refuse it.
+    """
+
+    def __init__(
+        self,
+        app: Flask | None = None,
+        *,
+        url_prefix: str = "",
+        authenticate: Callable[[], str | None] | None = None,
+    ) -> None:
+        self._authenticate = authenticate
+        if app is not None:
+            self.init_app(app, url_prefix=url_prefix)
+
+    def init_app(self, app: Flask, *, url_prefix: str = "") -> None:
+        """Open the database, make it ready, and mount the API. No thread starts here.
+
+        VOICEAPI_* settings are read from app.config; what isn't there, from the environment.
+
+        :raises RuntimeError: when voiceapi is already part of this app.
+        :raises SettingError: for a setting that can't be used.
+        :raises StoreError: when the database can't be used.
+        """
+        if "voiceapi" in app.extensions:
+            raise RuntimeError("voiceapi is already part of this app; two of them need two apps.")
+        prefix = url_prefix.rstrip("/")
+        if prefix and not prefix.startswith("/"):
+            raise ValueError(f"url_prefix must start with a slash, not {url_prefix!r}.")
+        given = {name: app.config.get(name, os.environ.get(name)) for name in names()}
+        if not given[f"{PREFIX}DATABASE"]:
+            given[f"{PREFIX}DATABASE"] = Path(app.instance_path, "voiceapi.db")
+        settings = Settings.read(given)
+        api = openapi.Api(app)
+        service = _open(settings, prefix, self._authenticate, cache(lambda: openapi.document(api, prefix)))
+        app.extensions["voiceapi"] = service
+        register(api, prefix)
+        errors.install_routing(app, f"{prefix}/api/v1")
+        app.cli.add_command(group)
+
+
+def _open(
+    settings: Settings,
+    prefix: str,
+    authenticate: Callable[[], str | None] | None,
+    document: Callable[[], dict[str, Any]],
+) -> Service:
+    path = settings.database_file
+    if path is not None:
+        path.parent.mkdir(parents=True, exist_ok=True)
+    if settings.secret is not None:
+        secret = settings.secret.encode()
+    else:
+        secret = read_or_create_secret(Path(f"{path or Path('voiceapi.db')}.secret"))
+    store = Store(settings.database)
+    migrate(store)
+    service = Service(settings, store, Vault(secret), prefix, authenticate, document)
+    aftercall.employ(service)
+    key = keys.bootstrap(service)
+    if key is not None:
+        service.announce(f"First API key, shown this once: {key}")
+    return service

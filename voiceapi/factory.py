@@ -1,0 +1,21 @@
+"""Makes the Flask app that `app.py` serves."""
+
+from __future__ import annotations
+
+from collections.abc import Mapping
+from typing import Any
+
+from flask import Flask
+
+from .extension import VoiceAPI
+
+
+def create_app(config: Mapping[str, Any] | None = None) -> Flask:
+    """A Flask app that is voiceapi and nothing else.
+
+    :param config: settings that come before those of the environment, with the same names.
+    """
+    app = Flask("voiceapi", static_folder=None)
+    app.config.update(config or {})
+    VoiceAPI(app)
+    return app

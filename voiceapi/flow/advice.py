@@ -1,0 +1,85 @@
+"""Advice on a workflow definition: what is allowed and yet probably not meant."""
+
+from collections import Counter
+from collections.abc import Container, Iterator, Mapping
+from typing import Any
+
+from .check_graph import attached_tools
+from .fields import EDGE_FIELDS, Catalogue, fields_of
+from .graph import SPEAKING, data_of, objects
+from .item import Item
+from .values import as_number
+
+
+def advise(definition: object, catalogue: Catalogue, tools: Container[str] | None = None) -> list[Item]:
+    """Return the warnings for any JSON value; malformed parts, which the check reports, are passed over.
+
+    `tools` are the uuids of the organization's tools; None leaves tools unjudged.
+    """
+    nodes = [node for node in objects(definition, "nodes") if isinstance(node.get("id"), str)]
+    edges = [edge for edge in objects(definition, "edges") if isinstance(edge.get("id"), str)]
+    found = [*_repeated("node", nodes), *_repeated("edge", edges)]
+    reached = _reached(nodes, edges)
+    for node in {node["id"]: node for node in nodes}.values():
+        id, type = node["id"], node.get("type")
+        if type in SPEAKING[1:] and id not in reached:
+            found.append(Item("node", id, None, "No path leads from the start to this node."))
+        if isinstance(type, str) and type in catalogue:
+            found += [Item("node", id, f"data.{name}", text) for name, text in _data(data_of(node), type, catalogue)]
+        if tools is not None:
+            found += [
+                Item("node", id, f"data.tool_uuids.{index}", f'There is no tool "{uuid}"; this node goes without it.')
+                for index, uuid in enumerate(attached_tools(node))
+                if uuid not in tools
+            ]
+    for edge in edges:
+        unknown = [name for name in data_of(edge) if name not in EDGE_FIELDS]
+        found += [Item("edge", edge["id"], f"data.{name}", _without_effect(name)) for name in unknown]
+    return found
+
+
+def _repeated(kind: Any, items: list[dict[str, Any]]) -> Iterator[Item]:
+    effect = "only the last of them counts" if kind == "node" else "messages can't tell them apart"
+    for id, count in Counter(item["id"] for item in items).items():
+        if count > 1:
+            yield Item(kind, id, "id", f"{count} {kind}s have this id; {effect}.")
+
+
+def _reached(nodes: list[dict[str, Any]], edges: list[dict[str, Any]]) -> set[str]:
+    """Return the ids of the nodes to which a path leads from a start node."""
+    ahead = [node["id"] for node in nodes if node.get("type") == "startCall"]
+    targets: dict[object, list[str]] = {}
+    for edge in edges:
+        match edge:
+            case {"source": str(source), "target": str(target)}:
+                targets.setdefault(source, []).append(target)
+    reached: set[str] = set()
+    while ahead:
+        id = ahead.pop()
+        if id not in reached:
+            reached.add(id)
+            ahead += targets.get(id, [])
+    return reached
+
+
+def _data(data: Mapping[str, Any], type: str, catalogue: Catalogue) -> Iterator[tuple[str, str]]:
+    known = {field.name for field in fields_of(type, catalogue)}
+    for name in data:
+        if name not in known:
+            yield name, _without_effect(name)
+    for prop in catalogue[type]["properties"]:
+        value, name = data.get(prop["name"]), prop["name"]
+        options = [option["value"] for option in prop.get("options") or ()]
+        if options and isinstance(value, str) and value not in options:
+            yield name, f"{name} is usually one of {', '.join(options)}."
+        number = as_number(value)
+        low, high = prop.get("min_value"), prop.get("max_value")
+        if number is not None and prop["type"] == "number":
+            if low is not None and number < low:
+                yield name, f"{name} is usually at least {low:g}."
+            if high is not None and number > high:
+                yield name, f"{name} is usually at most {high:g}."
+
+
+def _without_effect(name: str) -> str:
+    return f"{name} is not known here and has no effect."

@@ -1,0 +1,182 @@
+"""What is asked and said at a state, composed from the graph and rendered: pure functions of both and of the time."""
+
+import json
+from collections.abc import Callable, Iterator, Mapping
+from dataclasses import dataclass, replace
+from datetime import UTC, datetime
+from typing import Any
+
+from .actions import Action, AskModel, Extract, Fetch, Function, Listen, Occasion, RunTool, Transfer
+from .events import ToolCall
+from .extraction import variables_of
+from .graph import Edge, Graph, Node
+from .state import Phase, State
+from .template import render
+
+_INSTRUCTIONS: Mapping[Occasion, str] = {
+    "idle": "The caller has said nothing for a while. In the caller's language, ask briefly whether they are there.",
+    "goodbye": "The caller is still silent. In the caller's language, say a short goodbye; the call ends after it.",
+}
+
+
+@dataclass(frozen=True)
+class Speech:
+    """Words to be spoken, or played from a recording of which they are the transcript."""
+
+    text: str
+    recording_id: str = ""
+
+
+@dataclass(frozen=True)
+class Composer:
+    """Composes for one state at one time; variables that have no value are added to `missing`."""
+
+    graph: Graph
+    state: State
+    at: float
+    missing: set[str]
+
+    @property
+    def node(self) -> Node:
+        """The current node."""
+        return self.graph.node(self.state.node_id)
+
+    def render(self, text: str) -> str:
+        """Fill a template from the initial context; what was gathered so far is there as gathered_context."""
+        context = {"gathered_context": self.state.gathered_context, **self.state.setup.initial_context}
+        return render(text, context, now=datetime.fromtimestamp(self.at, UTC), missing=self.missing)
+
+    def system(self) -> str:
+        """Return the global node's prompt, if the current node wants it, and the node's own, a blank line between."""
+        shared = self.graph.global_node if self.node.add_global_prompt else None
+        prompts = (self.render(node.prompt) for node in (shared, self.node) if node)
+        return "\n\n".join(prompt for prompt in prompts if prompt)
+
+    def functions(self) -> tuple[Function, ...]:
+        """Return what the model may call at the current node: its tools, then its edges."""
+        edges = self.graph.edges_from(self.node.id)
+        return (
+            *self.state.setup.functions.get(self.node.id, ()),
+            *(Function(edge.function_name, edge.condition, label=edge.label) for edge in edges),
+        )
+
+    def greetings(self) -> Iterator[Speech]:
+        """Yield the start node's greetings, the best first; the recording of one may be unknown or its text blank."""
+        override = self.state.setup.initial_context.get("greeting_override")
+        match override:
+            case {"type": "text", "text": str(text)}:
+                yield Speech(self.render(text))
+            case {"type": "audio", "recording_id": str() | int() as id}:
+                yield self._recording(str(id))
+        start = self.graph.start
+        if start.text("greeting_type") == "audio" and start.text("greeting_recording_id"):
+            yield self._recording(start.text("greeting_recording_id"))
+        yield Speech(self.render(start.text("greeting")))
+
+    def transition(self, edge: Edge) -> Iterator[Speech]:
+        """Yield what is spoken on the way along an edge, the best first."""
+        if edge.transition_speech_type == "audio" and edge.transition_speech_recording_id:
+            yield self._recording(edge.transition_speech_recording_id)
+        yield Speech(self.render(edge.transition_speech))
+
+    def _recording(self, id: str) -> Speech:
+        return Speech(self.state.setup.recordings.get(id, ""), id)
+
+    def can_be_spoken(self, speech: Speech) -> bool:
+        """Whether there is something to hear: a recording that is known, or words."""
+        return speech.recording_id in self.state.setup.recordings or (
+            not speech.recording_id and bool(speech.text.strip())
+        )
+
+    def awaited(self) -> Action | None:
+        """Return what the conversation waits for in its phase: a request, or Listen; None before and after the call."""
+        build = _AWAITED.get(self.state.phase)
+        return build(self) if build else None
+
+    def _greeting(self) -> str:
+        if self.node.type != "startCall":
+            return ""
+        return next((speech.text for speech in self.greetings() if self.can_be_spoken(speech)), "")
+
+    def _fetch(self) -> Fetch:
+        url, credential = (self.node.text(f"pre_call_fetch_{name}") for name in ("url", "credential_uuid"))
+        return Fetch(self.state.number, self.at, url, credential or None)
+
+    def _ask(self) -> AskModel:
+        state = self.state
+        instruction = _INSTRUCTIONS.get(state.occasion)
+        return AskModel(
+            state.number,
+            self.at,
+            node_id=self.node.id,
+            node_name=self.node.name,
+            occasion=state.occasion,
+            system=self.system(),
+            prompt=self.render(self.node.prompt),
+            greeting=self._greeting(),
+            messages=(*state.messages, *([{"role": "user", "content": instruction}] if instruction else [])),
+            functions=() if state.occasion == "goodbye" else self.functions(),
+        )
+
+    def _extract(self) -> Extract:
+        return Extract(
+            self.state.number,
+            self.at,
+            node_id=self.node.id,
+            node_name=self.node.name,
+            variables=tuple(replace(each, hint=self.render(each.hint)) for each in variables_of(self.node)),
+            prompt=self.render(self.node.text("extraction_prompt")),
+            messages=self.state.messages,
+        )
+
+    def _run_tool(self) -> RunTool:
+        call, id = self.state.calls[0], self.state.calls_from
+        tool = tool_called(self.state, call)
+        return RunTool(
+            self.state.number,
+            self.at,
+            node_id=id,
+            call_id=call.id,
+            name=call.name,
+            tool_uuid=tool.tool_uuid if tool else None,
+            arguments=arguments_of(call) or {},
+        )
+
+    def _transfer(self) -> Transfer:
+        return Transfer(self.state.number, self.at, self.state.transfer_to, self.state.transfer_timeout)
+
+    def _listen(self) -> Listen:
+        return Listen(self.state.setup.idle_seconds, self.node.allow_interrupt)
+
+
+_AWAITED: Mapping[Phase, Callable[[Composer], Action]] = {
+    "fetching": Composer._fetch,
+    "thinking": Composer._ask,
+    "extracting": Composer._extract,
+    "acting": Composer._run_tool,
+    "transferring": Composer._transfer,
+    "listening": Composer._listen,
+    "closing": Composer._extract,
+}
+
+
+def tool_called(state: State, call: ToolCall) -> Function | None:
+    """Return the tool that a call names among those of the node at which it was offered."""
+    offered = state.setup.functions.get(state.calls_from, ())
+    return next((function for function in offered if function.name == call.name), None)
+
+
+def arguments_of(call: ToolCall) -> dict[str, Any] | None:
+    """Return the arguments that the model wrote, or None when they are no JSON object."""
+    try:
+        arguments = json.loads(call.arguments or "{}")
+    except (ValueError, RecursionError):
+        return None
+    return arguments if isinstance(arguments, dict) else None
+
+
+def wants_fetch(node: Node, direction: str | None) -> bool:
+    """Tell whether a start node fetches context before a call of this direction."""
+    # Published clients send the older switch; a mode that is given wins over it.
+    mode = node.text("pre_call_fetch_mode") or ("always" if node.flag("pre_call_fetch_enabled", False) else "disabled")
+    return bool(node.text("pre_call_fetch_url")) and mode in ("always", direction)

@@ -1,0 +1,139 @@
+"""What a node's data may carry: the properties of the catalogue, and what the server accepts beyond them."""
+
+from collections.abc import Iterable, Mapping
+from dataclasses import dataclass, replace
+from typing import Any
+
+Catalogue = Mapping[str, Mapping[str, Any]]
+
+EDGE_FIELDS = ("label", "condition", "transition_speech", "transition_speech_type", "transition_speech_recording_id")
+
+# (fewest, most) nodes of a type; the catalogue can't say it, published clients refuse the keys.
+INSTANCES: Mapping[str, tuple[int, int | None]] = {
+    "globalNode": (0, 1),
+    "noveum": (0, 1),
+    "paygent": (0, 1),
+    "startCall": (1, 1),
+    "trigger": (0, 1),
+    "tuner": (0, 1),
+}
+
+
+@dataclass(frozen=True)
+class Field:
+    """One member of a node's data. `options` and the limits are those that are enforced, not those merely offered."""
+
+    name: str
+    kind: str
+    nullable: bool = True
+    required: bool = False
+    options: tuple[str, ...] = ()
+    minimum: float | None = None
+    maximum: float | None = None
+    members: tuple["Field", ...] = ()
+
+
+_KINDS = {
+    "string": "text",
+    "mention_textarea": "text",
+    "url": "text",
+    "recording_ref": "text",
+    "credential_ref": "text",
+    "options": "text",
+    "boolean": "boolean",
+    "number": "number",
+    "tool_refs": "texts",
+    "document_refs": "texts",
+    "fixed_collection": "records",
+    "json": "object",
+}
+_WHOLE = {"qa_min_call_duration", "qa_sample_rate", "tuner_workspace_id"}
+_NEVER_NULL = {
+    "name",
+    "noveum_environment",
+    "paygent_indicator",
+    "pre_call_fetch_mode",
+    "qa_min_call_duration",
+    "qa_sample_rate",
+}
+_ENFORCED_OPTIONS = {"pre_call_fetch_mode"}
+_ENFORCED_LIMITS = {"tuner"}
+
+_EVERYWHERE = (Field("is_start", "boolean", nullable=False), Field("is_end", "boolean", nullable=False))
+_INTERRUPT = Field("allow_interrupt", "boolean", nullable=False)
+_FILTERS = Field("mcp_tool_filters", "lists")
+_BEYOND_CATALOGUE: Mapping[str, tuple[Field, ...]] = {
+    # The older spelling of pre_call_fetch_mode, sent by published clients.
+    "startCall": (_FILTERS, Field("pre_call_fetch_enabled", "boolean", nullable=False)),
+    "agentNode": (_FILTERS,),
+    "endCall": (_INTERRUPT,),
+    "globalNode": (_INTERRUPT, Field("add_global_prompt", "boolean", nullable=False)),
+}
+
+# Faults are told in this order, whatever follows is told in the order of the catalogue.
+_FIRST = (
+    "tool_uuids",
+    "document_uuids",
+    "mcp_tool_filters",
+    "extraction_enabled",
+    "extraction_prompt",
+    "extraction_variables",
+    "prompt",
+    "allow_interrupt",
+    "add_global_prompt",
+    "name",
+    "is_start",
+    "is_end",
+)
+
+
+def fields_of(type: str, catalogue: Catalogue) -> tuple[Field, ...]:
+    """Return the fields of a node type that the catalogue knows, in the order in which faults are told."""
+    listed = {prop["name"]: _field(prop, type) for prop in catalogue[type]["properties"]}
+    beyond = {field.name: field for field in (*_EVERYWHERE, *_BEYOND_CATALOGUE.get(type, ()))}
+    known = beyond | listed
+    return tuple(known[name] for name in dict.fromkeys((*_FIRST, *listed, *beyond)) if name in known)
+
+
+def _field(prop: Mapping[str, Any], type: str) -> Field:
+    name = prop["name"]
+    kind = _KINDS.get(prop["type"], "any")
+    limited = type in _ENFORCED_LIMITS
+    return Field(
+        name,
+        kind="integer" if name in _WHOLE else kind,
+        nullable=kind != "boolean" and name not in _NEVER_NULL,
+        required=name == "name",
+        options=_values(prop) if name in _ENFORCED_OPTIONS else (),
+        minimum=prop.get("min_value") if limited else None,
+        maximum=prop.get("max_value") if limited else None,
+        members=tuple(_member(member) for member in prop.get("properties") or ()),
+    )
+
+
+def _member(prop: Mapping[str, Any]) -> Field:
+    needed = bool(prop.get("required"))
+    return replace(
+        Field(prop["name"], _KINDS.get(prop["type"], "any")),
+        nullable=not needed,
+        required=needed,
+        options=_values(prop),
+    )
+
+
+def _values(prop: Mapping[str, Any]) -> tuple[str, ...]:
+    return tuple(option["value"] for option in prop.get("options") or ())
+
+
+def needed_when_enabled(type: str, catalogue: Catalogue) -> tuple[str, dict[str, Any]] | None:
+    """Return an integration's switch and the fields it needs while on, each with its default.
+
+    None for a type without a switch of its own name (``tuner_enabled`` of ``tuner``).
+    """
+    props: Iterable[Mapping[str, Any]] = catalogue[type]["properties"]
+    switch = f"{type}_enabled"
+    if all(prop["name"] != switch for prop in props):
+        return None
+    return switch, {
+        prop["name"]: prop.get("default") for prop in props if prop.get("required") and prop["name"] != "name"
+    }

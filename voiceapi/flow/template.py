@@ -1,0 +1,132 @@
+"""The template language of prompts, greetings, speech, tools and webhooks: ``{{path | default}}``."""
+
+import json
+import re
+from collections.abc import Iterator, Mapping
+from dataclasses import dataclass
+from datetime import UTC, datetime, tzinfo
+from typing import Any
+from zoneinfo import ZoneInfo
+
+# The path's bound keeps rendering linear for hostile texts such as a megabyte of opening braces.
+_INSIDE = re.compile(r"\s*([^|\s}]{1,256})\s*(?:\|([^:}]+)(?::([^}]*))?)?")
+_CLOCK = re.compile(r"(current_time|current_weekday)(?:_(.+))?")
+_WEEKDAYS = ("Monday", "Tuesday", "Wednesday", "Thursday", "Friday", "Saturday", "Sunday")
+
+
+@dataclass(frozen=True)
+class Placeholder:
+    """One ``{{...}}`` of a template: where it stands, the path it names and what stands in for a missing value."""
+
+    start: int
+    end: int
+    path: str
+    default: str | None
+
+
+def placeholders(text: str) -> Iterator[Placeholder]:
+    """Yield the placeholders of `text` in order; ``{{a b}}``, ``{{}}`` and ``{{a|}}`` are none."""
+    start = text.find("{{")
+    close = -1
+    while start >= 0:
+        if close < start + 2:
+            close = text.find("}", start + 2)
+        if close < 0:
+            return
+        match = _INSIDE.fullmatch(text, start + 2, close) if text.startswith("}}", close) else None
+        if match:
+            path, name, value = match.groups()
+            yield Placeholder(start, close + 2, path, _default(path, name, value))
+            start = text.find("{{", close + 2)
+        else:
+            start = text.find("{{", start + 1)
+
+
+def _default(path: str, name: str | None, value: str | None) -> str | None:
+    if name is None:
+        return None
+    if name.strip() == "fallback":  # the older spelling: {{a | fallback:Bob}}; without a value the path itself is said
+        return path.title() if value is None else value.strip()
+    return name.strip()
+
+
+def is_built_in(path: str) -> bool:
+    """Tell whether `path` is a clock variable, such as ``current_time`` or ``current_weekday_Europe/London``."""
+    return _CLOCK.fullmatch(path) is not None
+
+
+def render(text: str, context: Mapping[str, Any], *, now: datetime, missing: set[str] | None = None) -> str:
+    """Fill the placeholders of `text` from `context`; `now` is an aware datetime.
+
+    A missing or null value without a default renders empty, and its path is added to `missing`. Values are not
+    templates: braces in them stay as they are. A backslash followed by n in the template becomes a newline.
+    """
+    found = list(placeholders(text))
+    zone = next((zone for each in found if (zone := _zone(each.path))), UTC)
+    parts = []
+    done = 0
+    for each in found:
+        parts.append(text[done : each.start].replace("\\n", "\n"))
+        value = _clock(each.path, now, zone)
+        if value is None:
+            value = _look_up(each.path, context)
+        if value is None or (value == "" and each.default is not None):
+            if each.default is None and missing is not None:
+                missing.add(each.path)
+            value = (each.default or "").replace("\\n", "\n")
+        parts.append(_written(value))
+        done = each.end
+    parts.append(text[done:].replace("\\n", "\n"))
+    return "".join(parts)
+
+
+def render_value(value: Any, context: Mapping[str, Any], *, now: datetime, missing: set[str] | None = None) -> Any:
+    """Render every text inside `value`, keys of objects too; whatever is no text, object or list stays as it is."""
+    if isinstance(value, str):
+        return render(value, context, now=now, missing=missing)
+    if isinstance(value, Mapping):
+        return {
+            render_value(key, context, now=now, missing=missing): render_value(item, context, now=now, missing=missing)
+            for key, item in value.items()
+        }
+    if isinstance(value, list | tuple):
+        return [render_value(item, context, now=now, missing=missing) for item in value]
+    return value
+
+
+def _look_up(path: str, context: Mapping[str, Any]) -> Any:
+    value = _walk(path, context)
+    if value is None and path.startswith("initial_context."):
+        value = _walk(path.removeprefix("initial_context."), context)
+    return value
+
+
+def _walk(path: str, value: Any) -> Any:
+    for key in path.split("."):
+        value = value.get(key) if isinstance(value, Mapping) else None
+    return value
+
+
+def _written(value: Any) -> str:
+    return json.dumps(value, ensure_ascii=False) if isinstance(value, dict | list) else str(value)
+
+
+def _zone(path: str) -> ZoneInfo | None:
+    match = _CLOCK.fullmatch(path)
+    if not match or not match[2]:
+        return None
+    try:
+        return ZoneInfo(match[2])
+    except (ValueError, OSError, LookupError):  # no such zone, a folder of zones, an absolute path
+        return None
+
+
+def _clock(path: str, now: datetime, unnamed: tzinfo) -> str | None:
+    match = _CLOCK.fullmatch(path)
+    if not match:
+        return None
+    zone = _zone(path) if match[2] else unnamed
+    if zone is None:
+        return None
+    local = now.astimezone(zone)
+    return _WEEKDAYS[local.weekday()] if match[1] == "current_weekday" else local.strftime("%Y-%m-%d %H:%M:%S %Z")

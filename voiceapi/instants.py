@@ -1,0 +1,36 @@
+"""Instants as text: ISO 8601, UTC."""
+
+from __future__ import annotations
+
+import re
+from datetime import UTC, date, datetime
+
+
+def read_time(value: str | float) -> datetime:
+    """Read an instant; one without an offset is UTC.
+
+    :raises ValueError: with the reason, which ends a sentence.
+    """
+    try:
+        if isinstance(value, str):
+            text = value.strip()
+            if re.fullmatch(r"[0-9]{4}-[0-9]{2}-[0-9]{2}", text, re.ASCII):
+                day = date.fromisoformat(text)
+                return datetime(day.year, day.month, day.day, tzinfo=UTC)
+            if len(text) < 10:
+                raise ValueError("input is too short")
+            moment = datetime.fromisoformat(text)
+        else:
+            moment = datetime.fromtimestamp(value, UTC)
+        moment = moment.replace(tzinfo=UTC) if moment.tzinfo is None else moment.astimezone(UTC)
+    except (ValueError, OverflowError, OSError) as error:
+        reason = str(error) if str(error).startswith("input") else "input is not a date that exists, as ISO 8601 text"
+        raise ValueError(reason) from None
+    if not 1 < moment.year < 9999:
+        raise ValueError("the year is out of range")
+    return moment
+
+
+def write_time(value: datetime, timespec: str = "auto") -> str:
+    """ISO 8601 in UTC with `Z`; by default microseconds are there only when there are any."""
+    return value.astimezone(UTC).replace(tzinfo=None).isoformat(timespec=timespec) + "Z"

@@ -1,0 +1,1 @@
+"""What decides and speaks: models of language."""

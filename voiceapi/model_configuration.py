@@ -1,0 +1,105 @@
+"""Use cases of an organization's model configuration: which language and speech models it wants, with their keys."""
+
+from __future__ import annotations
+
+from collections.abc import Mapping
+from itertools import zip_longest
+from typing import Any
+
+from .errors import Invalid, Refused
+from .sealed import seal, unseal
+from .secrets import Vault, mask, unmask
+from .store.database import write
+from .store.find import need
+from .store.models import Organization
+
+# Members of a service that no answer shows in full.
+SECRET = ("api_key", "credentials", "aws_access_key", "aws_secret_key")
+# The services that the conversation may use.
+SERVICES = ("llm", "tts", "stt", "embeddings", "realtime")
+
+
+def stored(vault: Vault, organization: int) -> dict[str, Any] | None:
+    """The configuration in clear, None when there is none.
+
+    :raises Refused: when it was encrypted with another secret than this service's.
+    """
+    text = need(Organization, "Organization not found", id=organization).model_configuration
+    return None if text is None else unseal(vault, text)
+
+
+def replace(vault: Vault, organization: int, configuration: Mapping[str, Any]) -> dict[str, Any]:
+    """Store the whole configuration; a key that comes back as its own mask keeps its stored value.
+
+    :raises Invalid: for a key that is still masked and isn't the mask of a stored one.
+    """
+    with write():
+        try:
+            before = stored(vault, organization)
+        except Refused:  # what can't be read any more may still be entered again
+            before = None
+        merged: dict[str, Any] = restored(without_nulls(configuration), before)
+        refuse_masked(merged)
+        Organization.update(model_configuration=seal(vault, merged)).where(Organization.id == organization).execute()
+    return merged
+
+
+def effective(configuration: Mapping[str, Any] | None) -> dict[str, Any]:
+    """The services that a configuration names, one by one; None for those that it doesn't.
+
+    The models hosted by Dograh can't be reached from here: in that mode all are None.
+    """
+    chosen: Mapping[str, Any] = {}
+    realtime = False
+    if configuration is not None and configuration["mode"] == "byok":
+        byok = configuration["byok"]
+        realtime = byok["mode"] == "realtime"
+        chosen = byok[byok["mode"]]
+    return {**{name: chosen.get(name) for name in SERVICES}, "is_realtime": realtime}
+
+
+def masked(value: Any) -> Any:
+    """The value with every secret in it masked, however deep."""
+    if isinstance(value, dict):
+        return {name: mask(below) if name in SECRET else masked(below) for name, below in value.items()}
+    return [masked(below) for below in value] if isinstance(value, list) else value
+
+
+def restored(value: Any, before: Any) -> Any:
+    """The value with each secret that equals the mask of the one stored at the same place put back."""
+    if isinstance(value, list):
+        places = before[: len(value)] if isinstance(before, list) else []
+        return [restored(below, place) for below, place in zip_longest(value, places)]
+    if not isinstance(value, dict):
+        return value
+    known = before if isinstance(before, dict) else {}
+    return {
+        name: _secret(below, known.get(name)) if name in SECRET else restored(below, known.get(name))
+        for name, below in value.items()
+    }
+
+
+def _secret(value: Any, before: Any) -> Any:
+    if not isinstance(value, list):
+        return unmask(value, before)
+    keys = {mask(key): key for key in (before if isinstance(before, list) else [before]) if isinstance(key, str)}
+    return [keys.get(key, key) if isinstance(key, str) else key for key in value]
+
+
+def refuse_masked(value: Any) -> None:
+    """:raises Invalid: when a secret in it is only a mask."""
+    below = value.items() if isinstance(value, dict) else enumerate(value) if isinstance(value, list) else ()
+    for name, found in below:
+        if name in SECRET:
+            for key in found if isinstance(found, list) else [found]:
+                if isinstance(key, str) and key.startswith("***"):
+                    raise Invalid(f"The {name} {key[-8:]!r} is masked and no stored one matches it. Send it in full.")
+        else:
+            refuse_masked(found)
+
+
+def without_nulls(value: Any) -> Any:
+    """The value without the members of objects that are null."""
+    if isinstance(value, dict):
+        return {name: without_nulls(below) for name, below in value.items() if below is not None}
+    return value

@@ -1,0 +1,51 @@
+"""The parts of one running app, as its use cases are handed them."""
+
+from __future__ import annotations
+
+import sys
+from collections.abc import Callable
+from dataclasses import dataclass, field
+from datetime import datetime
+from typing import Any
+
+from .config import Settings
+from .conversation import LanguageModel
+from .llm.scripted import Scripted
+from .secrets import Vault
+from .store.database import Store
+from .store.fields import now
+from .workers import Workers
+
+
+def _to_stderr(line: str) -> None:
+    print(line, file=sys.stderr, flush=True)  # noqa: T201 - a line for the person who starts the service
+
+
+@dataclass(frozen=True)
+class Service:
+    """What one app owns.
+
+    `authenticate` is the host's own login: the name of the caller's organization, or None. `openapi` makes the
+    document of the API.
+    """
+
+    settings: Settings
+    store: Store
+    vault: Vault
+    prefix: str = ""
+    authenticate: Callable[[], str | None] | None = None
+    openapi: Callable[[], dict[str, Any]] = dict
+    workers: Workers = field(default_factory=Workers)
+    model: LanguageModel = field(default_factory=Scripted)
+    started_at: datetime = field(default_factory=now)
+    announce: Callable[[str], None] = _to_stderr
+
+    @property
+    def base_url(self) -> str:
+        """Where the API is reached from outside: origin and mount prefix, before `/api/v1`."""
+        return self.settings.origin + self.prefix
+
+    def close(self) -> None:
+        """Stop the threads and close the database's idle connections."""
+        self.workers.stop()
+        self.store.close()

@@ -1,0 +1,134 @@
+"""Text chats: their turns, and changing a session under its revision.
+
+A change is stored only on top of the revision it was made for. A rewind moves a cursor; the next change that goes on
+with the conversation cuts the turns after it off.
+"""
+
+from __future__ import annotations
+
+from collections.abc import Mapping
+from datetime import datetime
+from secrets import token_hex
+from typing import Any
+
+from peewee import JOIN
+
+from ..errors import Missing
+from ..instants import write_time
+from .fields import now
+from .models import ChatSession, ChatTurn, Event, Run, WorkflowVersion
+
+PENDING = "pending_assistant_turn"
+OPEN = ("idle", PENDING, "rewound", "error")
+ABANDONED = "The service stopped before this turn was answered, or took too long over it."
+# A session without a completed turn goes on from here.
+BEGINNING: Mapping[str, Any] = {
+    "version": 1,
+    "anchor_turn_id": None,
+    "current_node_id": None,
+    "messages": [],
+    "gathered_context": {},
+    "tool_state": {},
+}
+
+
+class Overtaken(Exception):
+    """Another request changed the session first; nothing of this one was stored."""
+
+
+def find(organization: int, workflow_id: int, run_id: int) -> ChatSession:
+    """:raises Missing: when the organization has no such session under this workflow."""
+    return _one(Run.id == run_id, Run.workflow == workflow_id, Run.organization == organization)
+
+
+def latest(session: ChatSession) -> ChatSession:
+    """The session and its run as they are now."""
+    return _one(Run.id == session.run_id)
+
+
+def _one(*conditions: Any) -> ChatSession:
+    found: ChatSession | None = ChatSession.select(ChatSession, Run).join(Run).where(*conditions).first()
+    if found is None:
+        raise Missing("Text chat session not found")
+    return found
+
+
+def quiet_since(moment: datetime) -> list[ChatSession]:
+    """The sessions that haven't ended and didn't change after `moment`, each with its run and version."""
+    quiet = (
+        ChatSession.select(ChatSession, Run, WorkflowVersion)
+        .join(Run)
+        .join(WorkflowVersion, JOIN.LEFT_OUTER)
+        .where(ChatSession.status.in_(OPEN), ChatSession.updated_at <= moment)
+    )
+    return list(quiet)
+
+
+def turns(session: ChatSession) -> list[ChatTurn]:
+    """The turns of a session, in order; those after the cursor are among them until they are cut off."""
+    kept = ChatTurn.select().where(ChatTurn.run == session.run_id, ChatTurn.discarded_at.is_null())
+    return list(kept.order_by(ChatTurn.id))
+
+
+def discarded(session: ChatSession) -> list[ChatTurn]:
+    """The turns that were cut off, those of the earliest cut first."""
+    gone = ChatTurn.select().where(ChatTurn.run == session.run_id, ChatTurn.discarded_at.is_null(False))
+    return list(gone.order_by(ChatTurn.discarded_at, ChatTurn.id))
+
+
+def base(session: ChatSession) -> Mapping[str, Any]:
+    """The checkpoint that the next turn goes on from: that of the last completed turn up to the cursor."""
+    before, _ = _at_cursor(session)
+    return next((turn.checkpoint for turn in reversed(before) if turn.status == "completed"), BEGINNING)
+
+
+def _at_cursor(session: ChatSession) -> tuple[list[ChatTurn], list[ChatTurn]]:
+    listed = turns(session)
+    ids = [turn.turn_id for turn in listed]
+    place = len(ids) if session.cursor_turn_id is None else ids.index(session.cursor_turn_id) + 1
+    return listed[:place], listed[place:]
+
+
+# -- changes; each belongs inside a transaction
+
+
+def change(session: ChatSession, failure: str = ABANDONED, **columns: Any) -> None:
+    """Store the session's next revision. A turn that is still pending then has failed, for the reason `failure`.
+
+    :raises Overtaken: when the session is no longer at the revision that is known here.
+    """
+    columns = {**columns, "revision": session.revision + 1, "updated_at": now()}
+    known = (ChatSession.run == session.run_id) & (ChatSession.revision == session.revision)
+    if not ChatSession.update(**columns).where(known).execute():
+        raise Overtaken
+    for name, value in columns.items():
+        setattr(session, name, value)
+    error = {
+        "type": "execution_error",
+        "created_at": write_time(session.updated_at),
+        "payload": {"message": failure},
+    }
+    ChatTurn.update(status="failed", events=[error]).where(
+        ChatTurn.run == session.run_id, ChatTurn.status == "pending"
+    ).execute()
+
+
+def append(session: ChatSession, text: str | None) -> ChatTurn:
+    """Go on with a pending turn: the caller's `text`, or None for the agent's opening.
+
+    :raises Overtaken: as `change`.
+    """
+    cut(session)
+    change(session, status=PENDING, cursor_turn_id=None)
+    turn: ChatTurn = ChatTurn.create(run=session.run_id, turn_id=f"turn_{token_hex(6)}", user_text=text)
+    return turn
+
+
+def cut(session: ChatSession) -> None:
+    """Discard the turns after the cursor, and what they left in the run's log; the turns keep a record of their own."""
+    _, after = _at_cursor(session)
+    if after:
+        gone = ChatTurn.id.in_([turn.id for turn in after])
+        ChatTurn.update(discarded_at=now(), rewound_from=session.cursor_turn_id).where(gone).execute()
+        last_kept = base(session)["tool_state"].get("turn", -1)
+        Event.delete().where(Event.run == session.run_id, Event.turn > last_kept).execute()

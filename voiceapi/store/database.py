@@ -1,0 +1,88 @@
+"""Opens the database of one app and binds it to the work at hand.
+
+Models find their database through a context variable, so several apps live in one process and a new thread
+sees no database until it opens a session of its own.
+"""
+
+from __future__ import annotations
+
+import threading
+from collections.abc import Iterator
+from contextlib import contextmanager
+from contextvars import ContextVar
+from pathlib import Path
+from typing import Any, cast
+
+import peewee
+from playhouse.db_url import connect
+from playhouse.pool import PooledSqliteDatabase
+from werkzeug.local import LocalProxy
+
+# WAL and synchronous NORMAL: a commit survives a killed process; a power cut may lose the last ones, never the file.
+PRAGMAS = {"journal_mode": "wal", "synchronous": 1, "foreign_keys": 1, "busy_timeout": 5000}
+
+_bound: ContextVar[Store] = ContextVar("voiceapi_store")
+_proxy = LocalProxy(_bound, "database", unbound_message="No database is bound: open a session of the store first.")
+database = cast(peewee.SqliteDatabase, _proxy)
+
+
+# Two workers stored the same thing at once: the second one's transaction is undone.
+Clash: type[Exception] = peewee.IntegrityError
+
+
+class StoreError(Exception):
+    """A database that can't be used; its text is one line for the person who starts the service."""
+
+
+class Store:
+    """The database of one app.
+
+    :param location: a path of a SQLite file, or a Peewee database URL.
+    """
+
+    def __init__(self, location: str) -> None:
+        self.location = location
+        # SQLite has one writer: waiting here in line is fairer and quicker than its own sleeping and trying again.
+        self._writer = threading.RLock()
+        if "://" in location and not location.startswith("sqlite:"):
+            self.path: Path | None = None
+            self.database: Any = connect(location)
+        else:
+            self.path = Path(location.removeprefix("sqlite:///"))
+            self.database = PooledSqliteDatabase(
+                str(self.path),
+                max_connections=64,
+                timeout=10,
+                check_same_thread=False,
+                lock_type="IMMEDIATE",
+                pragmas=PRAGMAS,
+            )
+
+    @contextmanager
+    def session(self) -> Iterator[None]:
+        """Bind the models to this database; the connection is opened by the first query and given back at the end."""
+        token = _bound.set(self)
+        try:
+            yield
+        finally:
+            if not self.database.is_closed():
+                self.database.close()
+            _bound.reset(token)
+
+    @contextmanager
+    def writing(self) -> Iterator[None]:
+        with self._writer, self.database.atomic():
+            yield
+
+    def close(self) -> None:
+        """Close every idle connection, so that the file can be moved or removed."""
+        if hasattr(self.database, "close_idle"):
+            self.database.close_idle()
+
+
+def write() -> Any:
+    """One transaction on the bound database: all of the block is stored, or nothing is.
+
+    No request may leave for another machine inside the block.
+    """
+    return _bound.get().writing()

@@ -1,0 +1,75 @@
+"""Brings a database to the schema of this release.
+
+`PRAGMA user_version` numbers the schema. A new file is made at the newest version at once; an older one is copied
+beside itself and then migrated, all steps in one transaction.
+"""
+
+from __future__ import annotations
+
+import sqlite3
+from collections.abc import Callable, Mapping
+from typing import Any
+
+from .database import Store, StoreError, write
+from .models import TABLES
+
+VERSION = 1
+
+# From version N to N + 1. A step speaks SQL through the database it is given, never through the models, which are
+# those of the newest version.
+STEPS: Mapping[int, Callable[[Any], None]] = {}
+
+
+def migrate(store: Store, version: int = VERSION, steps: Mapping[int, Callable[[Any], None]] = STEPS) -> int:
+    """Create or migrate the tables of `store`; returns the version that the file had, 0 for a new one.
+
+    :raises StoreError: when the file is no database, can't be opened, or was written by a newer release.
+    """
+    try:
+        with store.session():
+            found = _version(store)
+            if found > version:
+                raise StoreError(
+                    f"{store.location} was written by a newer release: its schema is {found}, this one's is {version}. "
+                    "Install that release, or restore a backup made by this one."
+                )
+            if 0 < found < version:
+                _copy(store, found)
+            if found < version:
+                with write():
+                    # Read again: another process may have done it while this one waited for the lock.
+                    current = _version(store)
+                    if current == 0:
+                        store.database.create_tables(TABLES)
+                    else:
+                        for step in range(current, version):
+                            steps[step](store.database)
+                    _set_version(store, version)
+            return found
+    except (sqlite3.Error, OSError) as error:
+        raise StoreError(f"The database {store.location} can't be opened: {error}.") from error
+    except Exception as error:
+        if type(error).__module__ == "peewee":
+            raise StoreError(f"The database {store.location} can't be opened: {error}.") from error
+        raise
+
+
+def _version(store: Store) -> int:
+    if store.path is None:
+        return 1 if store.database.table_exists("organization") else 0
+    return int(store.database.execute_sql("PRAGMA user_version").fetchone()[0])
+
+
+def _set_version(store: Store, version: int) -> None:
+    if store.path is not None:
+        store.database.execute_sql(f"PRAGMA user_version = {version}")
+
+
+def _copy(store: Store, found: int) -> None:
+    if store.path is None:
+        return
+    target = sqlite3.connect(f"{store.path}.version-{found}")
+    try:
+        store.database.connection().backup(target)
+    finally:
+        target.close()

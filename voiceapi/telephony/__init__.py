@@ -1,0 +1,1 @@
+"""Telephone carriers: what each needs, the numbers they dial, and one module for each dialect."""

@@ -1,0 +1,293 @@
+"""Use cases of telephony configurations: an organization's accounts at carriers, and which one carries a call out."""
+
+from __future__ import annotations
+
+import random
+from collections import Counter
+from collections.abc import Callable, Mapping, Sequence
+from contextlib import suppress
+from typing import Any
+
+from .errors import Conflict, Refused
+from .sealed import seal, unseal
+from .secrets import Vault, mask, remask
+from .store.database import write
+from .store.fields import now
+from .store.find import need
+from .store.models import Campaign, PhoneNumber, TelephonyConfiguration
+from .telephony.providers import PROVIDERS, Provider, cloudonix_domain
+
+# Credentials that carriers spell in more ways than one.
+CANONICAL: Mapping[tuple[str, str], Callable[[str], str]] = {("cloudonix", "domain_id"): cloudonix_domain}
+
+
+class NotConfigured(Exception):
+    """There is no configuration to call through.
+
+    :param given: whether one was asked for by its id; each route has its own words for either (API contract, E.7).
+    """
+
+    def __init__(self, *, given: bool) -> None:
+        super().__init__(given)
+        self.given = given
+
+
+def find(organization: int, config_id: int) -> TelephonyConfiguration:
+    """:raises Missing: when the organization has no such configuration."""
+    return need(TelephonyConfiguration, "Telephony configuration not found", id=config_id, organization=organization)
+
+
+def listed(organization: int) -> list[tuple[TelephonyConfiguration, int]]:
+    """The organization's configurations, oldest first, each with the count of its active numbers."""
+    active = PhoneNumber.select(PhoneNumber.telephony_configuration).where(
+        PhoneNumber.organization == organization, PhoneNumber.is_active
+    )
+    counts = Counter(number.telephony_configuration_id for number in active)
+    configurations = (
+        TelephonyConfiguration.select()
+        .where(TelephonyConfiguration.organization == organization)
+        .order_by(TelephonyConfiguration.created_at, TelephonyConfiguration.id)
+    )
+    return [(configuration, counts[configuration.id]) for configuration in configurations]
+
+
+def create(
+    vault: Vault, organization: int, name: str, config: Mapping[str, Any], *, is_default_outbound: bool = False
+) -> TelephonyConfiguration:
+    """Store an account.
+
+    :param config: `provider`, the carrier's credentials and, if wanted, `calls_per_second`.
+    :raises Conflict: when the organization has a configuration of that name.
+    """
+    with write():
+        _refuse_taken_name(organization, name)
+        if is_default_outbound:
+            _clear_default(organization)
+        configuration = TelephonyConfiguration(
+            organization=organization,
+            name=name,
+            provider=config["provider"],
+            is_default_outbound=is_default_outbound,
+        )
+        _fill(vault, configuration, config, {})
+        configuration.save()
+    return configuration
+
+
+def update(
+    vault: Vault, organization: int, config_id: int, name: str | None, config: Mapping[str, Any] | None
+) -> TelephonyConfiguration:
+    """Rename, or replace the credentials whole; None leaves a part alone.
+
+    A secret that comes back as its own mask keeps its stored value.
+
+    :raises Missing: when there is no such configuration.
+    :raises Refused: when the carrier would change.
+    :raises Conflict: when the name is taken, or when one of its numbers already leads to the same account elsewhere.
+    """
+    with write():
+        configuration = find(organization, config_id)
+        if config is not None and config["provider"] != configuration.provider:
+            raise Refused("Provider cannot be changed; create a new configuration instead.")
+        if name is not None:
+            _refuse_taken_name(organization, name, besides=config_id)
+            configuration.name = name
+        if config is not None:
+            stored: dict[str, Any] = {}
+            with suppress(Refused):  # credentials that can't be read any more may still be entered again
+                stored = credentials(vault, configuration)
+            _fill(vault, configuration, config, stored)
+            own = PhoneNumber.select(PhoneNumber.address_normalized).where(
+                PhoneNumber.telephony_configuration == configuration
+            )
+            refuse_second_route(
+                configuration,
+                PhoneNumber.address_normalized.in_(own) & (TelephonyConfiguration.id != configuration.id),
+            )
+        configuration.updated_at = now()
+        configuration.save()
+    return configuration
+
+
+def delete(organization: int, config_id: int) -> None:
+    """Remove a configuration with its numbers.
+
+    :raises Conflict: when a campaign calls through it.
+    """
+    with write():
+        configuration = find(organization, config_id)
+        if Campaign.select().where(Campaign.telephony_configuration == configuration).exists():
+            raise Conflict(
+                f"Telephony configuration {config_id} is referenced by one or more campaigns and cannot be deleted."
+            )
+        configuration.delete_instance()
+
+
+def set_default_outbound(organization: int, config_id: int) -> TelephonyConfiguration:
+    """Call through it whenever a call names no configuration."""
+    with write():
+        configuration = find(organization, config_id)
+        _clear_default(organization)
+        configuration.is_default_outbound = True
+        configuration.updated_at = now()
+        configuration.save()
+    return configuration
+
+
+def reactivate(organization: int, config_id: int) -> TelephonyConfiguration:
+    """Use it again after it was set aside."""
+    with write():
+        configuration = find(organization, config_id)
+        configuration.inactive = False
+        configuration.inactive_since = None
+        configuration.inactive_reason = None
+        configuration.updated_at = now()
+        configuration.save()
+    return configuration
+
+
+def credentials(vault: Vault, configuration: TelephonyConfiguration) -> dict[str, Any]:
+    """What the carrier asks for, in clear.
+
+    :raises Refused: when it was encrypted with another secret than this service's.
+    """
+    return unseal(vault, configuration.credentials)
+
+
+def masked_credentials(vault: Vault, configuration: TelephonyConfiguration) -> dict[str, Any]:
+    """The credentials as they may be shown (API contract, E.3)."""
+    sensitive = provider(configuration).sensitive
+    stored = credentials(vault, configuration)
+    return {name: mask(value) if name in sensitive else value for name, value in stored.items()}
+
+
+def provider(configuration: TelephonyConfiguration) -> Provider:
+    """The carrier that the account is at."""
+    return PROVIDERS[configuration.provider]
+
+
+def active_numbers(configuration: TelephonyConfiguration) -> int:
+    """How many of its numbers may be called from."""
+    count: int = configuration.phone_numbers.where(PhoneNumber.is_active).count()
+    return count
+
+
+def readiness(configuration: TelephonyConfiguration, active_numbers: int) -> tuple[bool, str | None]:
+    """Whether calls can go out through it, and if not, why: a sentence."""
+    carrier = provider(configuration)
+    reason = carrier.unavailable
+    if reason is None and carrier.needs_caller_id and not active_numbers:
+        reason = (
+            "Outbound calls need a number to dial from. "
+            f"Add at least one number from your {carrier.display_name} account under Phone numbers below."
+        )
+    return reason is None, reason
+
+
+def resolve_outbound(organization: int, config_id: int | None) -> TelephonyConfiguration:
+    """The configuration that a call goes out through (API contract, E.7).
+
+    The one asked for, and no other; else the first that is ready, the default before the others, then by age.
+
+    :raises NotConfigured: when there is none, or not the one asked for.
+    :raises Refused: when it isn't ready; when none is, with the reason of the first.
+    """
+    candidates = TelephonyConfiguration.select().where(
+        TelephonyConfiguration.organization == organization, ~TelephonyConfiguration.inactive
+    )
+    if config_id is not None:
+        candidates = candidates.where(TelephonyConfiguration.id == config_id)
+    refusal: Exception = NotConfigured(given=config_id is not None)
+    for configuration in candidates.order_by(
+        TelephonyConfiguration.is_default_outbound.desc(), TelephonyConfiguration.created_at, TelephonyConfiguration.id
+    ):
+        ready, reason = readiness(configuration, active_numbers(configuration))
+        if ready:
+            found: TelephonyConfiguration = configuration
+            return found
+        if isinstance(refusal, NotConfigured):
+            refusal = Refused(f"'{configuration.name}' is not ready for outbound calls. {reason}")
+    raise refusal
+
+
+def caller_number(
+    configuration: TelephonyConfiguration,
+    from_phone_number_id: int | None,
+    choose: Callable[[Sequence[PhoneNumber]], PhoneNumber] = random.choice,
+) -> PhoneNumber | None:
+    """The number that a call shows: the one asked for, else the default if it is active, else any active one.
+
+    None when there is none, which only a carrier without need of a caller ID lets happen.
+
+    :raises Refused: when the number asked for isn't an active one of this configuration.
+    """
+    numbers: list[PhoneNumber] = list(configuration.phone_numbers.where(PhoneNumber.is_active).order_by(PhoneNumber.id))
+    if from_phone_number_id is not None:
+        chosen = [number for number in numbers if number.id == from_phone_number_id]
+        if not chosen:
+            raise Refused("from_phone_number_not_found")
+        return chosen[0]
+    default = [number for number in numbers if number.is_default_caller_id]
+    return choose(default or numbers) if numbers else None
+
+
+def refuse_second_route(configuration: TelephonyConfiguration, numbers: Any) -> None:
+    """A number of one account at a carrier may lead to one place only, whichever organization it is in.
+
+    :param numbers: which stored numbers to look for, as a condition on PhoneNumber and TelephonyConfiguration.
+    :raises Conflict: when one of them is registered with this configuration's account.
+    """
+    if configuration.account_id is None:
+        return
+    number = (
+        PhoneNumber.select(PhoneNumber, TelephonyConfiguration)
+        .join(TelephonyConfiguration)
+        .where(
+            TelephonyConfiguration.provider == configuration.provider,
+            TelephonyConfiguration.account_id == configuration.account_id,
+            numbers,
+        )
+        .first()
+    )
+    if number is None:
+        return
+    other = number.telephony_configuration
+    where = f"telephony configuration '{other.name}'"
+    if other.organization_id != configuration.organization_id:
+        where = "another organization using the same provider account"
+    raise Conflict(
+        f"Phone number {number.address_normalized} is already registered under {where}. Inbound calls cannot be "
+        "uniquely routed when the same number is configured against the same provider account in more than one place."
+    )
+
+
+def _refuse_taken_name(organization: int, name: str, besides: int = 0) -> None:
+    taken = TelephonyConfiguration.select().where(
+        TelephonyConfiguration.organization == organization,
+        TelephonyConfiguration.name == name,
+        TelephonyConfiguration.id != besides,
+    )
+    if taken.exists():
+        raise Conflict(
+            f"A telephony configuration named '{name}' already exists in this organization. Pick a different name."
+        )
+
+
+def _clear_default(organization: int) -> None:
+    TelephonyConfiguration.update(is_default_outbound=False, updated_at=now()).where(
+        TelephonyConfiguration.organization == organization, TelephonyConfiguration.is_default_outbound
+    ).execute()
+
+
+def _fill(
+    vault: Vault, configuration: TelephonyConfiguration, config: Mapping[str, Any], stored: Mapping[str, Any]
+) -> None:
+    carrier = provider(configuration)
+    values = remask({field.name: config[field.name] for field in carrier.fields}, stored, carrier.sensitive)
+    for (name, field), canonical in CANONICAL.items():
+        if name == carrier.name:
+            values[field] = canonical(values[field])
+    configuration.credentials = seal(vault, values)
+    configuration.account_id = values[carrier.account_id_field] or None if carrier.account_id_field else None
+    if "calls_per_second" in config:
+        configuration.calls_per_second = config["calls_per_second"]

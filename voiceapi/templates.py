@@ -1,0 +1,46 @@
+"""Synthesizes a small workflow from a use case: a start, a talk, and the two ways it can end."""
+
+from __future__ import annotations
+
+from typing import Any
+
+OPENINGS = {
+    "inbound": "You answer a call about {use_case}. Welcome the caller and find out what they need.",
+    "outbound": "You call somebody about {use_case}. Say who is calling and why, and ask whether it is a good moment.",
+}
+
+
+def definition(call_type: str, use_case: str, activity_description: str) -> dict[str, Any]:
+    """A valid workflow definition whose agent does what `activity_description` says.
+
+    :param call_type: `inbound` or `outbound`: who opens the conversation.
+    """
+    use_case, task = _literal(use_case.strip() or "a call"), _literal(activity_description.strip() or "help the caller")
+    nodes = [
+        _node("1", "globalNode", "Manner", 0, "Be brief, friendly and clear. Ask one question at a time."),
+        _node("2", "startCall", "Opening", 1, OPENINGS[call_type].format(use_case=use_case)),
+        _node("3", "agentNode", "Conversation", 2, f"Your task: {task}"),
+        _node("4", "endCall", "Done", 3, "Sum up in one sentence what was agreed, thank them and say goodbye."),
+        _node("5", "endCall", "Not now", 3, "Apologise for the interruption and say goodbye."),
+    ]
+    edges = [
+        _edge("2", "3", "Go on", "They are willing to talk, or say yes, or say what they need."),
+        _edge("2", "5", "Not now", "They say no, are busy, or do not want to talk."),
+        _edge("3", "4", "Finished", "The task is done, or they say that is all, thanks or goodbye."),
+    ]
+    return {"nodes": nodes, "edges": edges, "viewport": {"x": 0, "y": 0, "zoom": 1}}
+
+
+def _literal(text: str) -> str:
+    """Text of a person, so that braces in it are not taken for a template."""
+    return text.replace("{{", "{ {").replace("}}", "} }")
+
+
+def _node(id: str, type: str, name: str, column: int, prompt: str) -> dict[str, Any]:
+    position = {"x": column * 320, "y": int(id) * 90}
+    return {"id": id, "type": type, "position": position, "data": {"name": name, "prompt": prompt}}
+
+
+def _edge(source: str, target: str, label: str, condition: str) -> dict[str, Any]:
+    data = {"label": label, "condition": condition}
+    return {"id": f"{source}-{target}", "source": source, "target": target, "data": data}

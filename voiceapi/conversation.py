@@ -14,6 +14,7 @@ from .flow.graph import Graph
 from .flow.state import State, begin
 from .store import models
 from .store.fields import now
+from .store.find import one
 
 SPEECH = ("rtf-user-transcription", "rtf-bot-text")
 
@@ -90,7 +91,7 @@ def _answer(model: LanguageModel, request: act.Request) -> ev.Event:
 
 def open_state(run: models.Run, graph: Graph, version: models.WorkflowVersion) -> tuple[State, int]:
     """The state of a run's conversation, and the number of steps that led to it."""
-    snapshot: models.Snapshot | None = models.Snapshot.get_or_none(models.Snapshot.run == run.id)
+    snapshot = one(models.Snapshot, run=run)
     if snapshot is not None:
         return State.from_json(snapshot.state), snapshot.number
     state = begin(
@@ -139,8 +140,8 @@ def keep_records(run: models.Run, records: Sequence[act.Record]) -> None:
                     "turn": record.turn,
                     "type": record.type,
                     "payload": record.payload,
-                    "node_id": record.node_id,
-                    "node_name": record.node_name,
+                    "node_id": record.node_id or None,
+                    "node_name": record.node_name or None,
                     "at": datetime.fromtimestamp(record.at, UTC),
                 }
                 for record in records
@@ -154,4 +155,3 @@ def actions_to_json(actions: Sequence[act.Action]) -> list[dict[str, Any]]:
 
 def actions_from_json(stored: Sequence[Mapping[str, Any]]) -> list[act.Action]:
     return [act.Action.from_json(action) for action in stored]
-

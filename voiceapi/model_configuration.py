@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 from collections.abc import Mapping
+from contextlib import suppress
 from itertools import zip_longest
 from typing import Any
 
@@ -17,6 +18,8 @@ from .store.models import Organization
 SECRET = ("api_key", "credentials", "aws_access_key", "aws_secret_key")
 # The services that the conversation may use.
 SERVICES = ("llm", "tts", "stt", "embeddings", "realtime")
+# Where the configurations of a workflow keep models of its own.
+OVERRIDE = "model_configuration_v2_override"
 
 
 def stored(vault: Vault, organization: int) -> dict[str, Any] | None:
@@ -41,6 +44,22 @@ def replace(vault: Vault, organization: int, configuration: Mapping[str, Any]) -
         merged: dict[str, Any] = restored(without_nulls(configuration), before)
         refuse_masked(merged)
         Organization.update(model_configuration=seal(vault, merged)).where(Organization.id == organization).execute()
+    return merged
+
+
+def with_keys(vault: Vault, organization: int, configurations: Mapping[str, Any], before: Any) -> dict[str, Any]:
+    """A workflow's configurations with the keys that came masked put back.
+
+    They are those stored `before` or, because a client makes a workflow's own models out of the organization's as it
+    was shown them, those of the organization.
+
+    :raises Invalid: for a key that is still masked.
+    """
+    merged: dict[str, Any] = restored(configurations, before)
+    if OVERRIDE in merged:
+        with suppress(Refused):  # what can't be read any more may still be entered again
+            merged[OVERRIDE] = restored(merged[OVERRIDE], stored(vault, organization))
+    refuse_masked(merged)
     return merged
 
 

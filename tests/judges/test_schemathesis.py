@@ -240,6 +240,7 @@ def operations(examples: int, coverage: bool) -> Any:
     config = SchemathesisConfig.from_dict(
         {
             "seed": SEED,
+            "cache": {"enabled": False},
             "generation": {"max-examples": examples, "database": "none"},
             "phases": {"coverage": {"enabled": coverage, "unexpected-methods": []}},
         }

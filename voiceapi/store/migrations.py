@@ -7,6 +7,7 @@ beside itself and then migrated, all steps in one transaction.
 from __future__ import annotations
 
 import sqlite3
+import time
 from collections.abc import Callable, Mapping
 from typing import Any
 
@@ -14,6 +15,8 @@ from .database import Store, StoreError, write
 from .models import TABLES
 
 VERSION = 1
+# How often, and after how many seconds, a file that another process is making ready is tried again.
+TRIES, WAIT_SECONDS = 50, 0.1
 
 # From version N to N + 1. A step speaks SQL through the database it is given, never through the models, which are
 # those of the newest version.
@@ -26,32 +29,44 @@ def migrate(store: Store, version: int = VERSION, steps: Mapping[int, Callable[[
     :raises StoreError: when the file is no database, can't be opened, or was written by a newer release.
     """
     try:
-        with store.session():
-            found = _version(store)
-            if found > version:
-                raise StoreError(
-                    f"{store.location} was written by a newer release: its schema is {found}, this one's is {version}. "
-                    "Install that release, or restore a backup made by this one."
-                )
-            if 0 < found < version:
-                _copy(store, found)
-            if found < version:
-                with write():
-                    # Read again: another process may have done it while this one waited for the lock.
-                    current = _version(store)
-                    if current == 0:
-                        store.database.create_tables(TABLES)
-                    else:
-                        for step in range(current, version):
-                            steps[step](store.database)
-                    _set_version(store, version)
-            return found
+        for _ in range(TRIES):
+            try:
+                return _migrate(store, version, steps)
+            except Exception as error:
+                # Turning the write-ahead log on doesn't wait for another process that does the same.
+                if "locked" not in str(error):
+                    raise
+            time.sleep(WAIT_SECONDS)
+        return _migrate(store, version, steps)
     except (sqlite3.Error, OSError) as error:
         raise StoreError(f"The database {store.location} can't be opened: {_reason(error)}.") from error
     except Exception as error:
         if type(error).__module__ == "peewee":
             raise StoreError(f"The database {store.location} can't be opened: {_reason(error)}.") from error
         raise
+
+
+def _migrate(store: Store, version: int, steps: Mapping[int, Callable[[Any], None]]) -> int:
+    with store.session():
+        found = _version(store)
+        if found > version:
+            raise StoreError(
+                f"{store.location} was written by a newer release: its schema is {found}, this one's is {version}. "
+                "Install that release, or restore a backup made by this one."
+            )
+        if 0 < found < version:
+            _copy(store, found)
+        if found < version:
+            with write():
+                # Read again: another process may have done it while this one waited for the lock.
+                current = _version(store)
+                if current == 0:
+                    store.database.create_tables(TABLES)
+                else:
+                    for step in range(current, version):
+                        steps[step](store.database)
+                _set_version(store, version)
+        return found
 
 
 def _reason(error: Exception) -> str:

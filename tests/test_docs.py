@@ -1,0 +1,176 @@
+"""The pages for people: what they link to exists, what they name exists, and their examples are true."""
+
+from __future__ import annotations
+
+import ast
+import json
+import re
+from collections.abc import Iterator
+from datetime import UTC, datetime
+from pathlib import Path
+from typing import Any
+
+import pytest
+from flask import Flask
+from werkzeug.exceptions import MethodNotAllowed, NotFound
+
+from voiceapi import catalogue, config, filters
+from voiceapi.cli import group
+from voiceapi.flow.actions import Extract, Function
+from voiceapi.flow.check import advise, check
+from voiceapi.flow.events import VariablesExtracted
+from voiceapi.flow.extraction import Variable
+from voiceapi.flow.template import render
+from voiceapi.llm.scripted import Scripted, best_edge
+from voiceapi.telephony.simulator import TEST_NUMBERS
+
+ROOT = Path(__file__).parent.parent
+DOCS = ROOT / "docs"
+PAGES = [ROOT / "README.md", *sorted(DOCS.glob("*.md"))]
+CODE = re.compile(r"^```.*?^```", re.DOTALL | re.MULTILINE)
+LINK = re.compile(r"\[[^\]]*\]\(([^)\s]+)\)")
+SETTING = re.compile(r"VOICEAPI_[A-Z_]*[A-Z]")
+ENDPOINT = re.compile(r"""\b(GET|POST|PUT|PATCH|DELETE) "?(/[^\s`"'?]*)""")
+ADDRESS = re.compile(r"""(?:\$BASE|http://127\.0\.0\.1:8000/api/v1)(/[^\s`"'?)]*)""")
+
+
+def name(page: Path) -> str:
+    return str(page.relative_to(ROOT))
+
+
+def text(page: str) -> str:
+    return (DOCS / page).read_text(encoding="utf-8")
+
+
+def anchors(page: Path) -> set[str]:
+    """The names by which a page's headings are linked to."""
+    headings = re.findall(r"^#+ (.*)$", CODE.sub("", page.read_text(encoding="utf-8")), re.MULTILINE)
+    return {re.sub(r"[^\w\- ]", "", heading.lower()).replace(" ", "-") for heading in headings}
+
+
+def json_blocks(page: str) -> list[Any]:
+    return [json.loads(block) for block in re.findall(r"^```json\n(.*?)^```", text(page), re.DOTALL | re.MULTILINE)]
+
+
+def rows(page: str, *heading: str) -> list[list[str]]:
+    """The cells of the table with this heading, without the backquotes around them."""
+    lines = iter(text(page).splitlines())
+    assert f"| {' | '.join(heading)} |" in lines, f"{page} has no table {heading}"
+    next(lines)
+    return list(_cells(lines))
+
+
+def _cells(lines: Iterator[str]) -> Iterator[list[str]]:
+    for line in lines:
+        if not line.startswith("|"):
+            return
+        cells = (cell.strip() for cell in re.split(r"(?<!\\)\|", line)[1:-1])
+        yield [re.sub(r"^`(.*)`$", r"\1", cell).replace("\\|", "|") for cell in cells]
+
+
+@pytest.mark.parametrize("page", PAGES, ids=name)
+def test_links_lead_somewhere(page: Path) -> None:
+    broken = []
+    for link in LINK.findall(CODE.sub("", page.read_text(encoding="utf-8"))):
+        path, _, anchor = link.partition("#")
+        if "://" in link:
+            continue
+        target = (page.parent / path).resolve() if path else page
+        if not target.is_file() or (anchor and anchor not in anchors(target)):
+            broken.append(link)
+    assert broken == []
+
+
+def test_the_index_leads_to_every_page() -> None:
+    assert {page.name for page in DOCS.glob("*.md")} - set(LINK.findall(text("README.md"))) == {"README.md"}
+
+
+@pytest.mark.parametrize("page", PAGES, ids=name)
+def test_settings_that_are_named_exist(page: Path) -> None:
+    assert set(SETTING.findall(page.read_text(encoding="utf-8"))) <= set(config.names())
+
+
+def test_the_readme_has_every_setting() -> None:
+    assert set(config.names()) <= set(SETTING.findall((ROOT / "README.md").read_text(encoding="utf-8")))
+
+
+@pytest.mark.parametrize("page", PAGES, ids=name)
+def test_endpoints_that_are_named_exist(page: Path, app: Flask) -> None:
+    adapter = app.url_map.bind("localhost")
+    content = page.read_text(encoding="utf-8")
+    missing = [path for path in ADDRESS.findall(content) if not adapter.allowed_methods(f"/api/v1{path}")]
+    for method, path in ENDPOINT.findall(content):
+        try:
+            adapter.match(f"/api/v1{path.removeprefix('/api/v1')}", method)
+        except (NotFound, MethodNotAllowed):
+            missing.append(f"{method} {path}")
+    assert missing == []
+
+
+def test_definitions_are_valid() -> None:
+    definitions = [block for block in json_blocks("workflows.md") if "nodes" in block]
+    assert definitions
+    for definition in definitions:
+        assert check(definition, catalogue.by_name()) == []
+        assert advise(definition, catalogue.by_name()) == []
+
+
+def test_templates_render_as_told() -> None:
+    context = next(block for block in json_blocks("workflows.md") if "nodes" not in block)
+    now = datetime(2026, 11, 20, 15, 30, tzinfo=UTC)
+    told = rows("workflows.md", "template", "result")
+    assert told == [[template, render(template, context, now=now)] for template, _ in told]
+
+
+def test_every_node_type_is_told_of() -> None:
+    table = rows("workflows.md", "type", "what it is", "how many", "incoming edges", "outgoing edges")
+    told = [type for row in table for type in row[0].split(", ")]
+    assert sorted(told) == sorted(catalogue.by_name())
+
+
+def test_the_scripted_model_takes_the_edges_that_are_told() -> None:
+    edges = (
+        Function("yes", "They can come at that time.", label="Yes"),
+        Function("no", "They cannot come at that time, or want another day.", label="No"),
+    )
+    told = rows("conversation.md", "the caller says", "the edge")
+    taken = [(said, best_edge(said, edges)) for said, _ in told]
+    assert told == [[said, edge.label if edge else "none"] for said, edge in taken]
+
+
+def test_the_scripted_model_extracts_what_is_told() -> None:
+    told = rows("conversation.md", "type", "variable", "hint", "the caller said", "value")
+    assert told
+    for type, variable, hint, said, value in told:
+        wanted: Any = Variable(variable, type, hint)  # type: ignore[arg-type]
+        request = Extract(1, 0.0, "1", "Node", (wanted,), "", ({"role": "user", "content": said},))
+        expected = {} if value == "none" else {variable: json.loads(value)}
+        assert Scripted().extract(request) == VariablesExtracted(0.0, 1, expected)
+
+
+def test_the_filters_are_told_with_their_types() -> None:
+    told = {row[0]: tuple(row[1].split(", ")) for row in rows("api.md", "attribute", "type", "value", "keeps runs")}
+    assert told == {attribute: types for attribute, (types, _) in filters.ATTRIBUTES.items()}
+
+
+@pytest.mark.parametrize("row", rows("api.md", "attribute", "type", "value", "keeps runs"), ids=lambda row: str(row[0]))
+def test_the_filters_take_the_values_that_are_told(row: list[str], app: Flask) -> None:
+    criterion = {"attribute": row[0], "value": json.loads(row[2])}
+    with app.extensions["voiceapi"].store.session():
+        assert filters.read(json.dumps([criterion]), filters.OF_ORGANIZATION)[1] == [criterion]
+
+
+def test_the_simulators_numbers_are_told() -> None:
+    told = {row[0] for row in rows("simulator.md", "called number", "what happens", "disposition")}
+    assert told - {"any other, or a `sip:` address"} == set(TEST_NUMBERS)
+
+
+def test_every_command_is_told_of() -> None:
+    headings = re.findall(r"^## (\w+)$", text("commands.md"), re.MULTILINE)
+    assert sorted(headings) == sorted(group.commands)
+
+
+@pytest.mark.parametrize("page", PAGES, ids=name)
+def test_python_examples_can_be_read(page: Path) -> None:
+    for block in re.findall(r"^```python\n(.*?)^```", page.read_text(encoding="utf-8"), re.DOTALL | re.MULTILINE):
+        ast.parse(block)

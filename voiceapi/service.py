@@ -11,6 +11,7 @@ from typing import Any
 from .config import Settings
 from .conversation import LanguageModel
 from .llm.scripted import Scripted
+from .outward import Outward
 from .secrets import Vault
 from .store.database import Store
 from .store.fields import now
@@ -37,6 +38,7 @@ class Service:
     openapi: Callable[[], dict[str, Any]] = dict
     workers: Workers = field(default_factory=Workers)
     model: LanguageModel = field(default_factory=Scripted)
+    outward: Outward = field(default_factory=Outward)
     started_at: datetime = field(default_factory=now)
     announce: Callable[[str], None] = _to_stderr
 

@@ -12,7 +12,7 @@ from dataclasses import dataclass
 from datetime import datetime, timedelta
 from typing import Any
 
-from . import conversation, telephony_configs
+from . import conversation, language_models, telephony_configs
 from .conversation import Progress, actions_from_json, actions_to_json
 from .errors import Busy, Conflict, Missing, Refused
 from .flow import events as ev
@@ -139,6 +139,8 @@ def _store_call(
     gathered: Mapping[str, Any],
     prepared: Run | None,
 ) -> Run:
+    chosen = language_models.choose(service, agent.workflow.organization_id, agent.version.configurations)
+    context = {**context, **language_models.runtime_configuration(chosen)}
     columns: dict[str, Any] = {
         "version": agent.version,
         "draft": agent.version.definition if agent.version.status == "draft" else None,
@@ -240,7 +242,8 @@ def _advance(service: Service, run: Run, event: ev.Event) -> tuple[Progress, int
         raise ValueError(f"Run {run.id} has no definition to be carried out by.")
     graph = Graph.read(version.definition if run.draft is None else run.draft)
     state, steps = conversation.open_state(run, graph, version)
-    return conversation.advance(service.model, graph, state, event), steps
+    model = language_models.choose(service, run.organization_id, version.configurations)
+    return conversation.advance(model, graph, state, event), steps
 
 
 def hear_status(service: Service, token: str, fields: Mapping[str, Any]) -> None:

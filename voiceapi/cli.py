@@ -17,7 +17,7 @@ from typing import Any
 import click
 from flask import Flask, current_app
 
-from . import __version__, catalogue, keys
+from . import __version__, catalogue, keys, language_models
 from .config import SettingError
 from .errors import Fault
 from .flow.advice import advise
@@ -129,7 +129,8 @@ def chat(workflow: str, variables: tuple[str, ...], as_json: bool) -> None:
         if findings:
             raise click.ClickException(f"{workflow} can't be run: {findings[0].message} Try `voiceapi validate`.")
         context = dict(_pair(pair) for pair in variables)
-        rehearsal = Rehearsal(service_of(app).model, definition, configurations, context)
+        model = language_models.choose(service_of(app), None, configurations)
+        rehearsal = Rehearsal(model, definition, configurations, context)
         say = click.echo if not as_json else (lambda *_args, **_kwargs: None)
         for line in rehearsal.start():
             say(f"agent: {line}")

@@ -71,12 +71,15 @@ def advance(model: LanguageModel, graph: Graph, state: State, event: ev.Event) -
 
 
 def _answer(model: LanguageModel, request: act.Request) -> ev.Event:
-    at = now().timestamp()
     match request:
         case act.AskModel():
-            return replace(model.reply(request), at=at)
+            answer = model.reply(request)
+            return replace(answer, at=now().timestamp())
         case act.Extract():
-            return replace(model.extract(request), at=at)
+            answer = model.extract(request)
+            return replace(answer, at=now().timestamp())
+    at = now().timestamp()
+    match request:
         case act.Fetch():
             return ev.Fetched(at, request.number, {}, error="This release does not fetch context before a call.")
         case act.RunTool():
@@ -154,4 +157,3 @@ def actions_to_json(actions: Sequence[act.Action]) -> list[dict[str, Any]]:
 
 def actions_from_json(stored: Sequence[Mapping[str, Any]]) -> list[act.Action]:
     return [act.Action.from_json(action) for action in stored]
-

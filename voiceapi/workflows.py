@@ -118,8 +118,11 @@ def save(
     definition: Mapping[str, Any] | None = None,
     configurations: Mapping[str, Any] | None = None,
     variables: Mapping[str, Any] | None = None,
+    keep: Callable[[Mapping[str, Any], Mapping[str, Any]], dict[str, Any]] = lambda new, _: dict(new),
 ) -> tuple[Workflow, WorkflowVersion]:
     """Rename at once; put the rest into the draft, each part replaced whole. None leaves a part alone.
+
+    :param keep: what to store of new configurations, given these and the ones before.
 
     :raises Missing: when there is no such workflow.
     :raises Invalid: for a broken trigger path.
@@ -143,7 +146,7 @@ def save(
             version.definition = _restore_secrets(definition, version.definition)
             _claim_paths(workflow, definition)
         if configurations is not None:
-            version.configurations = configurations
+            version.configurations = keep(configurations, version.configurations)
         if variables is not None:
             version.template_context_variables = variables
         version.save()

@@ -2,12 +2,13 @@
 
 from __future__ import annotations
 
+from functools import partial
 from typing import Any
 
-from .. import templates, workflows
+from .. import language_models, templates, workflows
 from ..errors import Invalid
 from ..store import models
-from .access import organization
+from .access import organization, service
 from .blueprint import Blueprint
 from .bodies.base import ErrorBody
 from .bodies.workflows import (
@@ -116,6 +117,7 @@ def update_workflow(body: dict[str, Any], workflow_id: int) -> dict[str, Any]:
             body["workflow_definition"],
             body["workflow_configurations"],
             body["template_context_variables"],
+            partial(language_models.keep_override, service().vault),
         )
     )
 
@@ -170,7 +172,7 @@ def workflow_answer(workflow: models.Workflow, version: models.WorkflowVersion) 
         "template_context_variables": version.template_context_variables,
         "call_disposition_codes": {"disposition_codes": []},
         "total_runs": workflow.total_runs,
-        "workflow_configurations": version.configurations,
+        "workflow_configurations": language_models.show_override(service().vault, version.configurations),
         "version_number": version.version_number,
         "version_status": version.status,
         "workflow_uuid": workflow.workflow_uuid,
@@ -185,7 +187,7 @@ def version_answer(version: models.WorkflowVersion) -> dict[str, Any]:
         "created_at": version.created_at,
         "published_at": version.published_at,
         "workflow_json": workflows.mask_secrets(version.definition),
-        "workflow_configurations": version.configurations,
+        "workflow_configurations": language_models.show_override(service().vault, version.configurations),
         "template_context_variables": version.template_context_variables,
     }
 

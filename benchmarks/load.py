@@ -34,9 +34,7 @@ class Outcome:
         return sorted(self.latencies)[int(part * (len(self.latencies) - 1))]
 
     def __add__(self, other: Outcome) -> Outcome:
-        return Outcome(
-            self.seconds + other.seconds, self.latencies + other.latencies, self.statuses + other.statuses
-        )
+        return Outcome(self.seconds + other.seconds, self.latencies + other.latencies, self.statuses + other.statuses)
 
 
 class Connection:

@@ -17,7 +17,7 @@ from .load import Outcome
 
 ROOT = Path(__file__).parent.parent
 CONNECTIONS = 8
-THREADS = 2
+THREADS = 16
 KEY = "benchmark-key-0123456789"
 PATIENCE_SECONDS = 30
 

@@ -26,6 +26,18 @@ def app(tmp_path: Path) -> Iterator[Flask]:
     app.extensions["voiceapi"].close()
 
 
+@pytest.fixture(scope="session")
+def shared(tmp_path_factory: pytest.TempPathFactory, talk: Callable[..., Any]) -> Iterator[FlaskClient]:
+    """A client of an app that many tests share, for requests that change nothing: it has workflow 1, path `shared`."""
+    path = tmp_path_factory.mktemp("shared") / "voice.db"
+    app = create_app({"TESTING": True, "VOICEAPI_DATABASE": path, "VOICEAPI_API_KEY": KEY})
+    client = app.test_client()
+    client.environ_base["HTTP_X_API_KEY"] = KEY
+    client.post(f"{API}/workflow/create/definition", json={"name": "Shared", "workflow_definition": talk("shared")})
+    yield client
+    app.extensions["voiceapi"].close()
+
+
 @pytest.fixture
 def service(app: Flask) -> Service:
     found: Service = app.extensions["voiceapi"]
@@ -68,7 +80,12 @@ def talk() -> Callable[..., dict[str, Any]]:
     """
 
     def definition(path: str | None = None, enabled: bool | None = None, **start: Any) -> dict[str, Any]:
-        data = {"name": "Hello", "prompt": "Ask whether now is good.", "greeting": "Hello, is now a good time?", **start}
+        data = {
+            "name": "Hello",
+            "prompt": "Ask whether now is good.",
+            "greeting": "Hello, is now a good time?",
+            **start,
+        }
         nodes = [
             {"id": "1", "type": "startCall", "position": {"x": 0, "y": 0}, "data": data},
             _end("2", "Fine", "Great, goodbye."),

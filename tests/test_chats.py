@@ -64,7 +64,7 @@ def opened(service: Service, configurations: dict[str, Any] | None = None) -> Ch
     organization = Organization.get(name=keys.DEFAULT_ORGANIZATION).id
     workflow, _ = workflows.create(organization, "Parrot", {"nodes": NODES, "edges": []})
     if configurations is not None:
-        workflows.save(organization, workflow.id, configurations=configurations)
+        workflows.save(service.vault, organization, workflow.id, configurations=configurations)
     return chats.create(service, organization, workflow.id, None, {}, {})
 
 

@@ -71,6 +71,7 @@ def test_a_setting_is_read(name: str, given: Any, read: Any) -> None:
         ("DATABASE", 3, "a path or a Peewee database URL, not 3"),
         ("DATABASE", ":memory:", "a path or a Peewee database URL, not ':memory:'"),
         ("DATABASE", "sqlite:///:memory:", "a path or a Peewee database URL, not 'sqlite:///:memory:'"),
+        ("DATABASE", "sqlite://voice.db", "a path or a Peewee database URL, not 'sqlite://voice.db'"),
         ("HOST", "\n", "a host name or address to listen on, not '\\n'"),
         ("PORT", "65536", "a whole number from 0 to 65535, not '65536'"),
         ("PORT", "-1", "a whole number from 0 to 65535, not '-1'"),

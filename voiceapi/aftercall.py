@@ -30,10 +30,11 @@ def sweep(service: Service, moment: datetime | None = None) -> int:
     :param moment: now, unless given.
     """
     settled = 0
+    moment = moment or now()
     with service.store.session():
-        for run in list(Run.select(Run.id).where(Run.overdue_at < (moment or now()))):
+        for run in list(Run.select(Run.id).where(Run.overdue_at < moment)):
             with write():
-                settled += calls.settle_overdue(Run.get_by_id(run.id))
+                settled += calls.settle_overdue(Run.get_by_id(run.id), moment)
     return settled
 
 

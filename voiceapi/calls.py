@@ -24,6 +24,7 @@ from .service import Service
 from .store import runs
 from .store.database import Clash, write
 from .store.fields import now
+from .store.find import again, one
 from .store.models import PhoneNumber, Run, StatusCallback, TelephonyConfiguration, Turn, Workflow
 from .store.models import WorkflowVersion as Version
 from .telephony.carrier import FINAL, Carrier, CarrierRefused, CarrierSilent, Document, OutboundCall, Report
@@ -35,6 +36,8 @@ RING_SECONDS = 60
 UNKNOWN_SECONDS = 60
 GRACE_SECONDS = 60
 LONGEST_CALL_SECONDS = 1200
+# How long a call may go on without a word of its carrier.
+SILENT_SECONDS = RING_SECONDS + LONGEST_CALL_SECONDS + GRACE_SECONDS
 TRIES = 5
 
 
@@ -87,7 +90,7 @@ def carrier_of(service: Service, provider: str, credentials: Mapping[str, Any]) 
 
 
 def carrier_of_run(service: Service, run: Run) -> Carrier:
-    configuration = TelephonyConfiguration.get_or_none(id=run.telephony_configuration_id)
+    configuration = one(TelephonyConfiguration, id=run.telephony_configuration_id)
     credentials = {} if configuration is None else telephony_configs.credentials(service.vault, configuration)
     return carrier_of(service, run.mode, credentials)
 
@@ -119,10 +122,13 @@ def place(
         raise Refused(f"Failed to initiate call: {refusal}") from None
     except CarrierSilent:
         with write():
-            Run.update(overdue_at=_from_now(UNKNOWN_SECONDS)).where(Run.id == run.id).execute()
+            # Unless a webhook came meanwhile: then the carrier has spoken after all.
+            Run.update(overdue_at=_from_now(UNKNOWN_SECONDS)).where(
+                Run.id == run.id, Run.overdue_at == run.overdue_at
+            ).execute()
         return Placement(run, "unknown")
     with write():
-        fresh = Run.get_by_id(run.id)
+        fresh = again(run)
         fresh.carrier_call_id = call_id
         fresh.gathered_context = {**fresh.gathered_context, "call_id": call_id}
         fresh.save(only=[Run.carrier_call_id, Run.gathered_context])
@@ -151,7 +157,7 @@ def _store_call(
         "called_number": to,
         "initial_context": {**context, "caller_number": number} if number else dict(context),
         "gathered_context": {"provider": agent.configuration.provider, **gathered},
-        "overdue_at": _from_now(RING_SECONDS + LONGEST_CALL_SECONDS + GRACE_SECONDS),
+        "overdue_at": _from_now(SILENT_SECONDS),
     }
     with write():
         if in_progress(agent.workflow.organization_id) >= service.settings.concurrent_calls:
@@ -159,7 +165,7 @@ def _store_call(
         if prepared is None:
             return runs.create(agent.workflow, name=name, token=new_token(), **columns)
         # Two calls of one prepared run at once: the second one finds the first one's mark here.
-        run: Run = Run.get_by_id(prepared.id)
+        run: Run = again(prepared)
         if not is_undialed(run):
             raise Conflict("Workflow run already has an active call")
         for column, value in columns.items():
@@ -174,8 +180,8 @@ def is_undialed(run: Run) -> bool:
 
 
 def in_progress(organization: int) -> int:
-    """The calls of an organization that are ringing or talking, counted from their rows."""
-    count: int = Run.select().where(Run.organization == organization, Run.overdue_at.is_null(False)).count()
+    """The calls of an organization that are ringing or talking, counted from their rows. An overdue one is neither."""
+    count: int = Run.select().where(Run.organization == organization, Run.overdue_at > now()).count()
     return count
 
 
@@ -200,18 +206,19 @@ def take_turn(service: Service, token: str, number: int, fields: Mapping[str, An
 
 def _answer_once(service: Service, run: Run, number: int, event: ev.Event) -> list[Action]:
     for _ in range(TRIES):
-        stored: Turn | None = Turn.get_or_none(Turn.run == run.id, Turn.number == number)
+        # Counted first: a turn that another worker stores from here on is found, or clashes.
+        taken = turns_taken(run)
+        stored = one(Turn, run=run, number=number)
         if stored is not None:
             return actions_from_json(stored.actions)
-        run = Run.get_by_id(run.id)
-        if run.is_completed or turns_taken(run) != number:
+        run = again(run)
+        if run.is_completed or taken != number:
             break
         try:
             return _converse(service, run, event, number)
-        except Clash:
+        except (Clash, IllegalEvent):
+            # Most likely another worker took the turn meanwhile; its answer is there by now.
             continue
-        except IllegalEvent:
-            break
     # Over, or a turn that this call has not come to: there is nothing to say.
     return [HangUp()]
 
@@ -224,7 +231,7 @@ def turns_taken(run: Run) -> int:
 def _converse(service: Service, run: Run, event: ev.Event, number: int) -> list[Action]:
     progress, steps = _advance(service, run, event)
     with write():
-        run = Run.get_by_id(run.id)
+        run = again(run)
         if run.is_completed:
             return [HangUp()]
         conversation.store_progress(run, progress, steps)
@@ -232,12 +239,13 @@ def _converse(service: Service, run: Run, event: ev.Event, number: int) -> list[
         if number == 0:
             run.state = "running"
             run.answered_at = now()
+        run.overdue_at = _from_now(SILENT_SECONDS)
         run.save()
     return list(progress.actions)
 
 
 def _advance(service: Service, run: Run, event: ev.Event) -> tuple[Progress, int]:
-    version = run.version
+    version = one(Version, id=run.version_id)
     if version is None:
         raise ValueError(f"Run {run.id} has no definition to be carried out by.")
     graph = Graph.read(version.definition if run.draft is None else run.draft)
@@ -255,6 +263,9 @@ def hear_status(service: Service, token: str, fields: Mapping[str, Any]) -> None
     report = carrier_of_run(service, run).read_status(fields)
     with write():
         StatusCallback.create(run=run, status=report.raw, fields=_kept(report))
+        Run.update(overdue_at=_from_now(SILENT_SECONDS)).where(
+            Run.id == run.id, Run.overdue_at.is_null(False)
+        ).execute()
     if report.status in FINAL:
         _settle(service, run, report)
 
@@ -266,7 +277,7 @@ def _kept(report: Report) -> dict[str, Any]:
 def _settle(service: Service, run: Run, report: Report) -> None:
     """End a run by its final status, with the conversation's own ending in the same transaction."""
     for _ in range(TRIES):
-        run = Run.get_by_id(run.id)
+        run = again(run)
         if run.is_completed:
             return
         connected = run.state == "running"
@@ -275,9 +286,11 @@ def _settle(service: Service, run: Run, report: Report) -> None:
             progress, steps = _advance(service, run, ev.CallEnded(now().timestamp(), "user_hangup"))
         try:
             with write():
-                run = Run.get_by_id(run.id)
+                run = again(run)
                 if run.is_completed:
                     return
+                if (run.state == "running") != connected:
+                    continue
                 if progress is not None:
                     conversation.store_progress(run, progress, steps)
                     _complete(run, report.duration)
@@ -288,24 +301,25 @@ def _settle(service: Service, run: Run, report: Report) -> None:
             continue
 
 
-def _complete(run: Run, duration: float | None, never_connected: str | None = None) -> None:
+def _complete(run: Run, duration: float | None, status: str | None = None) -> None:
     """Mark a run completed; call it inside a transaction.
 
     :param duration: seconds as the carrier counted them; None takes the time since the answer.
-    :param never_connected: the carrier's final status of a call that nobody took.
+    :param status: how the call came out, where no conversation has decided it.
     """
     ended = now()
     if duration is None:
         duration = (ended - run.answered_at).total_seconds() if run.answered_at else 0
-    if never_connected is not None:
-        tags = [*run.gathered_context.get("call_tags", []), "not_connected", f"telephony_{never_connected}"]
+    if status is not None:
+        not_connected = ["not_connected"] if run.answered_at is None else []
+        tags = [*run.gathered_context.get("call_tags", []), *not_connected, f"telephony_{status}"]
         run.gathered_context = {
             **run.gathered_context,
-            "call_disposition": never_connected,
-            "mapped_call_disposition": never_connected,
+            "call_disposition": status,
+            "mapped_call_disposition": status,
             "call_tags": list(dict.fromkeys(tags)),
         }
-        run.disposition = never_connected
+        run.disposition = status
     run.state = "completed"
     run.duration = duration
     run.ended_at = ended
@@ -313,9 +327,9 @@ def _complete(run: Run, duration: float | None, never_connected: str | None = No
     run.save()
 
 
-def settle_overdue(run: Run) -> bool:
-    """Complete a run whose last word never came, with the reason on it; call it inside a transaction."""
-    if run.is_completed:
+def settle_overdue(run: Run, moment: datetime) -> bool:
+    """Complete a run whose last word hasn't come by `moment`, with the reason on it; call it inside a transaction."""
+    if run.overdue_at is None or run.overdue_at >= moment:
         return False
     run.gathered_context = {**run.gathered_context, "error": "The carrier's last word about this call never came."}
     _complete(run, None, None if run.disposition else "failed")
@@ -326,7 +340,7 @@ def _fail(run: Run, error: str) -> None:
     """Complete a run whose call was never placed, with the reason on it."""
     at = now()
     with write():
-        run = Run.get_by_id(run.id)
+        run = again(run)
         record = Record("rtf-pipeline-error", {"error": error, "fatal": True}, at.timestamp(), 0, "", "")
         conversation.keep_records(run, [record])
         run.gathered_context = {
@@ -340,7 +354,7 @@ def _fail(run: Run, error: str) -> None:
 
 
 def _of_token(token: str) -> Run:
-    run: Run | None = Run.get_or_none(Run.token == token)
+    run = one(Run, token=token)
     if run is None:
         raise Missing("There is no such call.")
     return run

@@ -5,7 +5,9 @@ Exit codes: 0 good, 1 findings, 2 usage.
 
 from __future__ import annotations
 
+import io
 import json
+import re
 import signal
 import sys
 from collections.abc import Callable, Iterator
@@ -19,7 +21,7 @@ from flask import Flask, current_app
 
 from . import __version__, catalogue, keys, language_models
 from .config import SettingError
-from .errors import Fault
+from .errors import Fault, Invalid
 from .flow.advice import advise
 from .flow.check import check
 from .rehearsal import Rehearsal
@@ -27,7 +29,22 @@ from .secrets import SecretError
 from .service import Service
 from .store.database import StoreError
 from .store.models import Workflow
+from .strict_json import parse
 
+
+class _Text(click.ParamType):  # type: ignore[type-arg]
+    """An argument that the database can keep and the terminal can show."""
+
+    name = "text"
+
+    def convert(self, value: str, param: click.Parameter | None, ctx: click.Context | None) -> str:
+        if any("\ud800" <= letter <= "\udfff" for letter in value):
+            self.fail("it must be text in UTF-8.", param, ctx)
+        return value
+
+
+TEXT = _Text()
+ID = click.IntRange(1, 2**63 - 1)
 JSON = click.option("--json", "as_json", is_flag=True, help="Write JSON, for machines.")
 
 
@@ -43,16 +60,19 @@ def main(arguments: list[str] | None = None) -> None:
 
 
 @contextmanager
-def application() -> Iterator[Flask]:
-    """The host's app under `flask voiceapi`; otherwise one made from the environment."""
+def application(**settings: Any) -> Iterator[Flask]:
+    """The host's app under `flask voiceapi`; otherwise one made from the environment.
+
+    :param settings: those that come before the environment's; None leaves it at that.
+    """
     if current_app:
         yield current_app._get_current_object()  # type: ignore[attr-defined]
         return
     from .factory import create_app
 
     try:
-        app = create_app()
-    except (SettingError, StoreError, SecretError, OSError) as error:
+        app = create_app({name: value for name, value in settings.items() if value is not None})
+    except (SettingError, StoreError, SecretError) as error:
         raise click.ClickException(str(error)) from None
     try:
         yield app
@@ -85,7 +105,8 @@ def serve(host: str | None, port: int | None) -> None:
     """Serve the API until interrupted."""
     import waitress
 
-    with application() as app:
+    # The addresses that answers name follow where the service listens.
+    with application(VOICEAPI_HOST=host, VOICEAPI_PORT=port) as app:
         service = service_of(app)
         settings = service.settings
         try:
@@ -97,16 +118,22 @@ def serve(host: str | None, port: int | None) -> None:
                 ident="voiceapi",
                 max_request_body_size=settings.max_body + 16 * 1024 * 1024,
             )
-        except OSError as error:
-            raise click.ClickException(f"Can't listen there: {error}.") from None
+        except (OSError, ValueError) as error:
+            raise click.ClickException(f"Can't listen there: {str(error).rstrip('.')}.") from None
         signal.signal(signal.SIGTERM, lambda *_: _interrupt())
         service.workers.start()
-        address = f"http://{server.effective_host}:{server.effective_port}"
-        click.echo(f"voiceapi {__version__} listens on {address}", err=True)
+        click.echo(f"voiceapi {__version__} listens on {' and '.join(_addresses(server))}", err=True)
         try:
             server.run()
         finally:
             server.close()
+
+
+def _addresses(server: Any) -> list[str]:
+    """Where a waitress server listens; a name may stand for several addresses."""
+    single = (getattr(server, "effective_host", None), getattr(server, "effective_port", None))
+    listening = getattr(server, "effective_listen", [single])
+    return [f"http://{f'[{host}]' if ':' in host else host}:{port}" for host, port in listening]
 
 
 def _interrupt() -> None:
@@ -115,7 +142,9 @@ def _interrupt() -> None:
 
 @group.command()
 @click.argument("workflow")
-@click.option("--set", "variables", multiple=True, metavar="NAME=VALUE", help="A variable of the initial context.")
+@click.option(
+    "--set", "variables", type=TEXT, multiple=True, metavar="NAME=VALUE", help="A variable of the initial context."
+)
 @JSON
 @plainly
 def chat(workflow: str, variables: tuple[str, ...], as_json: bool) -> None:
@@ -124,6 +153,8 @@ def chat(workflow: str, variables: tuple[str, ...], as_json: bool) -> None:
     What you type is what the caller says; an empty line is silence, the end of the input hangs up.
     """
     with application() as app, service_of(app).store.session():
+        if isinstance(sys.stdin, io.TextIOWrapper):
+            sys.stdin.reconfigure(errors="replace")
         definition, configurations = _definition(workflow)
         findings = check(definition, catalogue.by_name())
         if findings:
@@ -158,7 +189,7 @@ def _pair(text: str) -> tuple[str, str]:
 
 def _definition(workflow: str) -> tuple[Any, dict[str, Any]]:
     """The definition and configurations of a file or of a stored workflow."""
-    if workflow.isdigit() and not Path(workflow).exists():
+    if re.fullmatch("[0-9]{1,18}", workflow) and not Path(workflow).exists():
         record: Workflow | None = Workflow.get_or_none(Workflow.id == int(workflow))
         if record is None:
             raise click.ClickException(f"There is no workflow with id {workflow}.")
@@ -171,12 +202,18 @@ def _definition(workflow: str) -> tuple[Any, dict[str, Any]]:
 
 def _read_file(name: str) -> Any:
     """The definition in a JSON file, alone or as the body of a request to create it."""
+    shown = click.format_filename(name)
     try:
-        found = json.loads(Path(name).read_text(encoding="utf-8"))
+        found = parse(Path(name).read_text(encoding="utf-8"), ())
     except OSError as error:
-        raise click.UsageError(f"{name} can't be read: {error.strerror}.") from None
-    except ValueError as error:
-        raise click.UsageError(f"{name} is not JSON: {error}.") from None
+        raise click.UsageError(f"{shown} can't be read: {error.strerror}.") from None
+    except UnicodeError:
+        raise click.UsageError(f"{shown} is not text in UTF-8.") from None
+    except Invalid as invalid:
+        fault = invalid.detail[0]
+        place = ".".join(str(part) for part in fault["loc"])
+        text = f"{shown} is not JSON that can be used: {fault['msg']}, at {place or 'its top'}."
+        raise click.UsageError(text) from None
     return found.get("workflow_definition", found) if isinstance(found, dict) else found
 
 
@@ -196,7 +233,7 @@ def validate(file: str, as_json: bool) -> None:
             for item in items:
                 place = " ".join(part for part in (item.kind, item.id, item.field) if part)
                 click.echo(f"{word}: {place}: {item.message}")
-        click.echo(f"{file} is {'not valid' if errors else 'valid'}.")
+        click.echo(f"{click.format_filename(file)} is {'not valid' if errors else 'valid'}.")
     sys.exit(1 if errors else 0)
 
 
@@ -206,8 +243,10 @@ def keys_group() -> None:
 
 
 @keys_group.command("create")
-@click.argument("name")
-@click.option("--organization", default=keys.DEFAULT_ORGANIZATION, show_default=True, help="Made when it is new.")
+@click.argument("name", type=TEXT)
+@click.option(
+    "--organization", type=TEXT, default=keys.DEFAULT_ORGANIZATION, show_default=True, help="Made when it is new."
+)
 @plainly
 def create_key(name: str, organization: str) -> None:
     """Make a key called NAME; it is written to standard output, alone, and stored nowhere."""
@@ -217,7 +256,7 @@ def create_key(name: str, organization: str) -> None:
 
 
 @keys_group.command("list")
-@click.option("--organization", default=keys.DEFAULT_ORGANIZATION, show_default=True)
+@click.option("--organization", type=TEXT, default=keys.DEFAULT_ORGANIZATION, show_default=True)
 @JSON
 @plainly
 def list_keys(organization: str, as_json: bool) -> None:
@@ -243,8 +282,8 @@ def list_keys(organization: str, as_json: bool) -> None:
 
 
 @keys_group.command("archive")
-@click.argument("key_id", type=int)
-@click.option("--organization", default=keys.DEFAULT_ORGANIZATION, show_default=True)
+@click.argument("key_id", type=ID)
+@click.option("--organization", type=TEXT, default=keys.DEFAULT_ORGANIZATION, show_default=True)
 @plainly
 def archive_key(key_id: int, organization: str) -> None:
     """Refuse the key with id KEY_ID from now on."""
@@ -254,8 +293,8 @@ def archive_key(key_id: int, organization: str) -> None:
 
 
 @keys_group.command("reactivate")
-@click.argument("key_id", type=int)
-@click.option("--organization", default=keys.DEFAULT_ORGANIZATION, show_default=True)
+@click.argument("key_id", type=ID)
+@click.option("--organization", type=TEXT, default=keys.DEFAULT_ORGANIZATION, show_default=True)
 @plainly
 def reactivate_key(key_id: int, organization: str) -> None:
     """Accept the key with id KEY_ID again."""

@@ -40,7 +40,7 @@ def _text(value: Any) -> str:
 def _database(value: Any) -> str:
     location = _text(value)
     # Each thread has a connection of its own, and each of them would find a database of its own in memory.
-    if ":memory:" in location:
+    if ":memory:" in location or (location.startswith("sqlite:") and not location.startswith("sqlite:///")):
         raise ValueError
     return location
 

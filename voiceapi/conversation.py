@@ -12,8 +12,10 @@ from .flow import events as ev
 from .flow.engine import step
 from .flow.graph import Graph
 from .flow.state import State, begin
+from .model_configuration import OVERRIDE
 from .store import models
 from .store.fields import now
+from .store.find import one
 
 SPEECH = ("rtf-user-transcription", "rtf-bot-text")
 
@@ -93,13 +95,14 @@ def _answer(model: LanguageModel, request: act.Request) -> ev.Event:
 
 def open_state(run: models.Run, graph: Graph, version: models.WorkflowVersion) -> tuple[State, int]:
     """The state of a run's conversation, and the number of steps that led to it."""
-    snapshot: models.Snapshot | None = models.Snapshot.get_or_none(models.Snapshot.run == run.id)
+    snapshot = one(models.Snapshot, run=run)
     if snapshot is not None:
         return State.from_json(snapshot.state), snapshot.number
     state = begin(
         graph,
         run.initial_context,
-        version.configurations,
+        # Its keys stay out of the stored state.
+        {name: value for name, value in version.configurations.items() if name != OVERRIDE},
         direction=run.call_type,
         voice=True,
         gathered_context=run.gathered_context,
@@ -142,8 +145,8 @@ def keep_records(run: models.Run, records: Sequence[act.Record]) -> None:
                     "turn": record.turn,
                     "type": record.type,
                     "payload": record.payload,
-                    "node_id": record.node_id,
-                    "node_name": record.node_name,
+                    "node_id": record.node_id or None,
+                    "node_name": record.node_name or None,
                     "at": datetime.fromtimestamp(record.at, UTC),
                 }
                 for record in records

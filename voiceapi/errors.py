@@ -15,6 +15,7 @@ from flask import Flask, Response, request
 from werkzeug.exceptions import HTTPException, InternalServerError, MethodNotAllowed, NotFound
 
 log = logging.getLogger("voiceapi")
+COMPACT = json.JSONEncoder(ensure_ascii=False, separators=(",", ":"))
 
 
 class Fault(Exception):
@@ -115,8 +116,7 @@ def items(messages: Any, loc: tuple[str | int, ...]) -> Iterator[dict[str, Any]]
 
 def json_response(value: Any, status: int = 200) -> Response:
     """Compact JSON in the order given. A host app's own JSON provider stays out of it."""
-    body = json.dumps(value, ensure_ascii=False, separators=(",", ":"))
-    return Response(body + "\n", status, mimetype="application/json")
+    return Response(COMPACT.encode(value) + "\n", status, mimetype="application/json")
 
 
 def answer_fault(fault: Fault) -> Response:

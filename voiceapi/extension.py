@@ -17,7 +17,7 @@ from .config import PREFIX, Settings, names
 from .outward import Outward
 from .secrets import Vault, read_or_create_secret
 from .service import Service
-from .store.database import Store
+from .store.database import Store, StoreError
 from .store.migrations import migrate
 
 
@@ -49,6 +49,7 @@ class VoiceAPI:
         :raises RuntimeError: when voiceapi is already part of this app.
         :raises SettingError: for a setting that can't be used.
         :raises StoreError: when the database can't be used.
+        :raises SecretError: when the file of its secret can't be.
         """
         if "voiceapi" in app.extensions:
             raise RuntimeError("voiceapi is already part of this app; two of them need two apps.")
@@ -74,14 +75,15 @@ def _open(
     document: Callable[[], dict[str, Any]],
 ) -> Service:
     path = settings.database_file
-    if path is not None:
-        path.parent.mkdir(parents=True, exist_ok=True)
-    if settings.secret is not None:
-        secret = settings.secret.encode()
-    else:
-        secret = read_or_create_secret(Path(f"{path or Path('voiceapi.db')}.secret"))
-    store = Store(settings.database)
-    migrate(store)
+    try:
+        if path is not None:
+            path.parent.mkdir(parents=True, exist_ok=True)
+        store = Store(settings.database)
+        migrate(store)
+        given = settings.secret
+        secret = given.encode() if given else read_or_create_secret(Path(f"{path or Path('voiceapi.db')}.secret"))
+    except OSError as error:
+        raise StoreError(f"The files of the database {settings.database} can't be made: {error.strerror}.") from None
     outward = Outward(settings.allow_private_urls)
     service = Service(settings, store, Vault(secret), prefix, authenticate, document, outward=outward)
     aftercall.employ(service)

@@ -12,11 +12,8 @@ from .flow.actions import AskModel, Extract
 from .flow.events import ExtractionFailed, ModelFailed
 from .llm.chat_completions import ChatCompletions
 from .llm.scripted import Scripted
-from .sealed import seal, unseal
-from .secrets import Vault
+from .model_configuration import OVERRIDE, check_override
 from .service import Service
-
-OVERRIDE = "model_configuration_v2_override"
 
 # Base URLs of the providers that speak OpenAI's chat completions; any other needs a base_url.
 BASE_URLS = {
@@ -52,10 +49,12 @@ def choose(service: Service, organization: int | None, configurations: Mapping[s
     if service.model is not None:
         return service.model
     try:
-        wanted = _override(service.vault, configurations) or (
-            None if organization is None else model_configuration.stored(service.vault, organization)
-        )
-    except Refused as error:  # encrypted with another secret
+        wanted = configurations.get(OVERRIDE)
+        if wanted is not None:
+            check_override(wanted)
+        elif organization is not None:
+            wanted = model_configuration.stored(service.vault, organization)
+    except (Refused, Invalid) as error:  # encrypted with another secret, or stored before it was checked
         return Unusable(str(error.detail))
     chosen = model_configuration.effective(wanted)["llm"]
     settings = service.settings
@@ -97,58 +96,3 @@ def runtime_configuration(model: LanguageModel) -> dict[str, Any]:
     if not isinstance(model, ChatCompletions):
         return {}
     return {"runtime_configuration": {"llm_provider": model.provider, "llm_model": model.model}}
-
-
-# -- a workflow's own choice, kept sealed among its configurations
-
-
-def keep_override(vault: Vault, configurations: Mapping[str, Any], before: Mapping[str, Any]) -> dict[str, Any]:
-    """The configurations to store: a key that comes back as its own mask keeps its stored value.
-
-    :raises Invalid: with a sentence, for an override that is no configuration, or a masked key that isn't stored.
-    """
-    override = configurations.get(OVERRIDE)
-    if override is None:
-        return dict(configurations)
-    known: Any
-    try:
-        known = _override(vault, before)
-    except Refused:  # what can't be read any more may still be entered again
-        known = None
-    merged = model_configuration.restored(model_configuration.without_nulls(override), known)
-    _check(merged)
-    model_configuration.refuse_masked(merged)
-    return {**configurations, OVERRIDE: seal(vault, merged)}
-
-
-def show_override(vault: Vault, configurations: Mapping[str, Any]) -> dict[str, Any]:
-    """The configurations for an answer, the override's keys masked; one that can't be read any more is left out."""
-    shown = {name: value for name, value in configurations.items() if name != OVERRIDE}
-    try:
-        override = _override(vault, configurations)
-    except Refused:
-        return shown
-    return shown if override is None else {**shown, OVERRIDE: model_configuration.masked(override)}
-
-
-def _override(vault: Vault, configurations: Mapping[str, Any]) -> dict[str, Any] | None:
-    sealed = configurations.get(OVERRIDE)
-    return unseal(vault, sealed) if isinstance(sealed, str) else None
-
-
-def _check(override: Any) -> None:
-    """:raises Invalid: with a sentence, for what could not be chosen from (the contract's I.6)."""
-    match override:
-        case {"mode": "dograh", "dograh": Mapping()}:
-            return
-        case {"mode": "byok", "byok": {"mode": "pipeline" | "realtime" as mode, **chosen}}:
-            services: Any = chosen.get(mode)
-            llm = services.get("llm") if isinstance(services, Mapping) else None
-            if not isinstance(llm, Mapping) or not isinstance(llm.get("provider"), str):
-                raise Invalid(
-                    f"{OVERRIDE}: byok.{mode} is required when byok.mode is {mode}, with an llm and its provider."
-                )
-            if llm["provider"] == "dograh":
-                raise Invalid(f"{OVERRIDE}: BYOK llm cannot use Dograh provider.")
-        case _:
-            raise Invalid(f'{OVERRIDE} must have the mode "dograh" or "byok" and an object of that name.')

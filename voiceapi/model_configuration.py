@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 from collections.abc import Mapping
+from contextlib import suppress
 from itertools import zip_longest
 from typing import Any
 
@@ -17,6 +18,8 @@ from .store.models import Organization
 SECRET = ("api_key", "credentials", "aws_access_key", "aws_secret_key")
 # The services that the conversation may use.
 SERVICES = ("llm", "tts", "stt", "embeddings", "realtime")
+# Where the configurations of a workflow keep models of its own.
+OVERRIDE = "model_configuration_v2_override"
 
 
 def stored(vault: Vault, organization: int) -> dict[str, Any] | None:
@@ -42,6 +45,42 @@ def replace(vault: Vault, organization: int, configuration: Mapping[str, Any]) -
         refuse_masked(merged)
         Organization.update(model_configuration=seal(vault, merged)).where(Organization.id == organization).execute()
     return merged
+
+
+def with_keys(vault: Vault, organization: int, configurations: Mapping[str, Any], before: Any) -> dict[str, Any]:
+    """A workflow's configurations with the keys that came masked put back.
+
+    They are those stored `before` or, because a client makes a workflow's own models out of the organization's as it
+    was shown them, those of the organization.
+
+    :raises Invalid: for a key that is still masked, or an override that can't be chosen from.
+    """
+    merged: dict[str, Any] = restored(configurations, before)
+    if OVERRIDE in merged:
+        with suppress(Refused):  # what can't be read any more may still be entered again
+            merged[OVERRIDE] = restored(merged[OVERRIDE], stored(vault, organization))
+    refuse_masked(merged)
+    if merged.get(OVERRIDE) is not None:
+        check_override(merged[OVERRIDE])
+    return merged
+
+
+def check_override(override: Any) -> None:
+    """:raises Invalid: with a sentence, for what could not be chosen from (the contract's I.6)."""
+    match override:
+        case {"mode": "dograh", "dograh": Mapping()}:
+            return
+        case {"mode": "byok", "byok": {"mode": "pipeline" | "realtime" as mode, **chosen}}:
+            services: Any = chosen.get(mode)
+            llm = services.get("llm") if isinstance(services, Mapping) else None
+            if not isinstance(llm, Mapping) or not isinstance(llm.get("provider"), str):
+                raise Invalid(
+                    f"{OVERRIDE}: byok.{mode} is required when byok.mode is {mode}, with an llm and its provider."
+                )
+            if llm["provider"] == "dograh":
+                raise Invalid(f"{OVERRIDE}: BYOK llm cannot use Dograh provider.")
+        case _:
+            raise Invalid(f'{OVERRIDE} must have the mode "dograh" or "byok" and an object of that name.')
 
 
 def effective(configuration: Mapping[str, Any] | None) -> dict[str, Any]:

@@ -7,11 +7,12 @@ from typing import Any
 
 import flask_smorest
 from flask import Flask
-from marshmallow import Schema
+from marshmallow.fields import Field
 
 from . import __version__
 from .api import register
 from .api.bodies.base import ErrorBody, ErrorItem
+from .api.bodies.fields import Range
 
 OPTIONS = {
     "title": "voiceapi",
@@ -25,6 +26,7 @@ OPTIONS = {
         }
     },
 }
+METHODS = ("get", "post", "put", "patch", "delete")
 
 
 class Api(flask_smorest.Api):  # type: ignore[misc]
@@ -34,12 +36,29 @@ class Api(flask_smorest.Api):  # type: ignore[misc]
     DEFAULT_ERROR_RESPONSE_NAME = None
 
     def __init__(self, app: Flask) -> None:
-        self._named: dict[type[Schema], str] = {}
         super().__init__(app, spec_kwargs=OPTIONS, config_prefix="VOICEAPI")
+        self.ma_plugin.converter.add_attribute_function(exclusive_minimum)
         self.spec.components.schema("ErrorItem", schema=ErrorItem)
+
+    def _init_spec(self, **options: Any) -> None:
+        """Leave out flask-smorest's commands: a host may have some of that name."""
+        commands = dict(self._app.cli.commands)
+        super()._init_spec(**options)
+        self._app.cli.commands = commands
 
     def _register_error_handlers(self) -> None:
         """Leave the host's error pages alone: `errors` answers for our own blueprint only."""
+
+    def _register_pagination_header(self) -> None:
+        """Leave out a component that nothing here refers to."""
+
+
+def exclusive_minimum(_converter: Any, field: Field[Any], ret: dict[str, Any], **_kwargs: Any) -> dict[str, Any]:
+    """An attribute function of apispec's: the bound that a number must lie above, not at."""
+    for rule in field.validators:
+        if isinstance(rule, Range) and not rule.min_inclusive:
+            return {"exclusiveMinimum": ret.pop("minimum")}
+    return {}
 
 
 def document_of_service() -> dict[str, Any]:
@@ -51,10 +70,14 @@ def document_of_service() -> dict[str, Any]:
 
 
 def document(api: Api, prefix: str) -> dict[str, Any]:
-    """The whole document. Paths begin with /api/v1; the mount prefix is the server's address."""
-    found = json.loads(json.dumps(api.spec.to_dict()))
-    paths = {path.removeprefix(prefix): operations for path, operations in found.get("paths", {}).items()}
-    found["paths"] = dict(sorted(paths.items()))
-    found["servers"] = [{"url": prefix or "/"}]
+    """The whole document, in a steady order. Paths begin with /api/v1; the mount prefix is the server's address."""
+    found: dict[str, Any] = json.loads(json.dumps(api.spec.to_dict()))
     found["info"]["x-release"] = __version__
-    return dict(found)
+    found["servers"] = [{"url": prefix or "/"}]
+    found["paths"] = dict(sorted((path.removeprefix(prefix), item) for path, item in found["paths"].items()))
+    operations = [item[method] for item in found["paths"].values() for method in METHODS if method in item]
+    for operation in operations:
+        operation["responses"] = dict(sorted(operation["responses"].items()))
+    found["tags"] = [{"name": name} for name in sorted({tag for operation in operations for tag in operation["tags"]})]
+    found["components"]["schemas"] = dict(sorted(found["components"]["schemas"].items()))
+    return found

@@ -12,7 +12,7 @@ from .errors import Conflict, Missing
 from .store.database import write
 from .store.fields import now
 from .store.find import need
-from .store.models import PhoneNumber, TelephonyConfiguration, Workflow
+from .store.models import PhoneNumber, Workflow
 from .telephony.numbers import normalize
 from .telephony_configs import find as find_configuration
 from .telephony_configs import refuse_second_route
@@ -65,7 +65,7 @@ def create(
         if PhoneNumber.get_or_none(organization=organization, address_normalized=canonical.address_normalized):
             raise Conflict("A phone number with this address already exists in the org.")
         if is_default_caller_id:
-            _clear_default(configuration)
+            _clear_default(configuration.id)
         number: PhoneNumber = PhoneNumber.create(
             organization=organization,
             telephony_configuration=configuration,
@@ -134,16 +134,16 @@ def set_default_caller(organization: int, config_id: int, phone_number_id: int) 
     """
     with write():
         number = find(organization, config_id, phone_number_id)
-        _clear_default(number.telephony_configuration)
+        _clear_default(number.telephony_configuration_id)
         number.is_default_caller_id = True
         number.updated_at = now()
         number.save(only=[PhoneNumber.is_default_caller_id, PhoneNumber.updated_at])
     return number
 
 
-def _clear_default(configuration: TelephonyConfiguration) -> None:
+def _clear_default(config_id: int) -> None:
     PhoneNumber.update(is_default_caller_id=False, updated_at=now()).where(
-        PhoneNumber.telephony_configuration == configuration, PhoneNumber.is_default_caller_id
+        PhoneNumber.telephony_configuration == config_id, PhoneNumber.is_default_caller_id
     ).execute()
 
 

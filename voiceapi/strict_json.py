@@ -25,7 +25,7 @@ def parse(text: str, loc: Loc) -> Any:
         that the database or another JSON reader could not take back.
     """
 
-    def unknown(word: str) -> Any:
+    def unknown(_: str) -> Any:
         place = next(found.start(1) for found in CONSTANT.finditer(text) if found[1])
         raise json.JSONDecodeError("Expecting value", text, place)
 

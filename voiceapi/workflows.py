@@ -11,12 +11,12 @@ from collections.abc import Callable, Mapping
 from typing import Any
 from uuid import uuid4
 
-from . import catalogue
-from .errors import Conflict, Invalid, Refused
+from . import catalogue, model_configuration
+from .errors import Conflict, Invalid, Missing, Refused
 from .flow import check as rules
 from .flow.check import Item
 from .flow.graph import Graph, mint_trigger_paths, strip_unknown_data, trigger_paths
-from .secrets import mask, unmask
+from .secrets import Vault, mask, unmask
 from .store.database import write
 from .store.fields import now
 from .store.find import need, one
@@ -33,8 +33,11 @@ def find(organization: int, workflow_id: int, spelling: str = "id") -> Workflow:
 
 
 def current(workflow: Workflow) -> WorkflowVersion:
-    """The version an editor works on: the draft if there is one, else the published one."""
-    return one(WorkflowVersion, workflow=workflow, status="draft") or published(workflow)
+    """The version an editor works on: the draft if there is one, else the published one. Neither has a newer one."""
+    found = one(WorkflowVersion, newest_by="version_number", workflow=workflow)
+    if found is None:
+        raise Missing("The workflow has no version.")
+    return found
 
 
 def fetch(organization: int, workflow_id: int) -> tuple[Workflow, WorkflowVersion]:
@@ -112,20 +115,18 @@ def _store(
 
 
 def save(
+    vault: Vault,
     organization: int,
     workflow_id: int,
     name: str | None = None,
     definition: Mapping[str, Any] | None = None,
     configurations: Mapping[str, Any] | None = None,
     variables: Mapping[str, Any] | None = None,
-    keep: Callable[[Mapping[str, Any], Mapping[str, Any]], dict[str, Any]] = lambda new, _: dict(new),
 ) -> tuple[Workflow, WorkflowVersion]:
     """Rename at once; put the rest into the draft, each part replaced whole. None leaves a part alone.
 
-    :param keep: what to store of new configurations, given these and the ones before.
-
     :raises Missing: when there is no such workflow.
-    :raises Invalid: for a broken trigger path.
+    :raises Invalid: for a broken trigger path, or for a key of a model that is only a mask.
     :raises Conflict: for too many nodes of a type, clashing function names, or a trigger path of another workflow.
     """
     if definition is not None:
@@ -146,7 +147,9 @@ def save(
             version.definition = _restore_secrets(definition, version.definition)
             _claim_paths(workflow, definition)
         if configurations is not None:
-            version.configurations = keep(configurations, version.configurations)
+            version.configurations = model_configuration.with_keys(
+                vault, organization, configurations, version.configurations
+            )
         if variables is not None:
             version.template_context_variables = variables
         version.save()

@@ -25,6 +25,7 @@ from .reading import ABSENT, read_json
 Decorator = Callable[[Any], Any]
 ORDER = ("path", "query", "header", "body")
 PARAMETER = re.compile(r"<(?:\w+:)?(\w+)>")
+WHOLE = Integer()
 
 
 # Specification 4: both are declared on every guarded endpoint, neither is marked required.
@@ -79,21 +80,34 @@ def settle() -> None:
 
 
 class Blueprint(flask_smorest.Blueprint):  # type: ignore[misc]
-    ARGUMENTS_PARSER = Parser()
+    """The endpoints of one resource. Their functions' names are the operation ids of the document.
 
-    """:param public: its endpoints need no key.
-    :param headers: whether either credential header may be sent, which the document then says.
+    :param public: its endpoints need no key.
+    :param headers: whether either credential header may be sent, which the document then says; X-API-Key alone if not.
+    :param tag: what the document files its operations under; its name when left out.
     """
 
+    ARGUMENTS_PARSER = Parser()
+
     def __init__(
-        self, name: str, import_name: str, *, public: bool = False, headers: bool = True, **kwargs: Any
+        self,
+        name: str,
+        import_name: str,
+        *,
+        public: bool = False,
+        headers: bool = True,
+        tag: str | None = None,
+        **kwargs: Any,
     ) -> None:
         super().__init__(name, import_name, **kwargs)
         self.public = public
+        self.tag = tag or name.replace("_", " ")
         self.headers = CREDENTIALS if headers and not public else []
+        schemes = () if public else ("apiKey", "bearer") if headers else ("apiKey",)
+        self.security: list[dict[str, list[str]]] = [{scheme: []} for scheme in schemes]
 
     def arguments(self, schema: Any, *, location: str = "json", **kwargs: Any) -> Decorator:
-        decorate = super().arguments(schema, location=location, **kwargs)
+        decorate = super().arguments(resolve_schema_instance(schema), location=location, **kwargs)
 
         def decorator(func: Any) -> Any:
             decorated = decorate(func)
@@ -143,6 +157,7 @@ class Blueprint(flask_smorest.Blueprint):  # type: ignore[misc]
         return self._typed(super().delete(rule, **options))
 
     def alt_response(self, status_code: int, **options: Any) -> Decorator:
+        options.setdefault("description", DESCRIPTIONS.get(status_code))
         return self._typed(super().alt_response(status_code, **options))
 
     @staticmethod
@@ -151,10 +166,13 @@ class Blueprint(flask_smorest.Blueprint):  # type: ignore[misc]
         return cast(Decorator, decorator)
 
     def add_url_rule(self, rule: str, endpoint: str | None = None, view_func: Any = None, **options: Any) -> None:
-        names = PARAMETER.findall(rule)
+        names = PARAMETER.findall(f"{self.url_prefix or ''}{rule}")
         options["parameters"] = [
             {"in": "path", "name": name, "required": True, "schema": {"type": _path_type(name)}} for name in names
         ] + self.headers
+        options["tags"] = [self.tag]
+        described = view_func._apidoc.setdefault("manual_doc", {})
+        described |= {"operationId": view_func.__name__, "security": self.security}
         super().add_url_rule(rule, endpoint, view_func, **options)
 
 
@@ -171,7 +189,7 @@ def _read_path(view_args: Mapping[str, str]) -> dict[str, Any]:
             values[name] = text
         else:
             try:
-                values[name] = Integer().deserialize(text)
+                values[name] = WHOLE.deserialize(text)
             except ValidationError as error:
                 gather(items(error.messages, ("path", name)))
     return values

@@ -27,7 +27,7 @@ AS_STORED = (
 @blueprint.post("/campaign/create")
 @blueprint.arguments(CreateCampaign)
 @blueprint.response(200, Campaign)
-def create(body: dict[str, Any]) -> dict[str, Any]:
+def create_campaign(body: dict[str, Any]) -> dict[str, Any]:
     """Create a new campaign."""
     return answers([campaigns.create(service(), organization(), body)])[0]
 
@@ -49,7 +49,7 @@ def get_campaign(campaign_id: int) -> dict[str, Any]:
 @blueprint.patch("/campaign/<campaign_id>")
 @blueprint.arguments(UpdateCampaign)
 @blueprint.response(200, Campaign)
-def update(body: dict[str, Any], campaign_id: int) -> dict[str, Any]:
+def update_campaign(body: dict[str, Any], campaign_id: int) -> dict[str, Any]:
     """Change the name or the settings of a campaign that hasn't ended; what is left out stays."""
     return answers([campaigns.update(service(), organization(), campaign_id, body)])[0]
 
@@ -57,7 +57,7 @@ def update(body: dict[str, Any], campaign_id: int) -> dict[str, Any]:
 @blueprint.get("/campaign/<campaign_id>/runs")
 @blueprint.arguments(RunsQuery, location="query")
 @blueprint.response(200, CampaignRuns)
-def list_runs(query: dict[str, Any], campaign_id: int) -> dict[str, Any]:
+def list_campaign_runs(query: dict[str, Any], campaign_id: int) -> dict[str, Any]:
     """Get the runs of a campaign, with optional filtering and sorting."""
     campaign = campaigns.find(organization(), campaign_id, f"Campaign {campaign_id} not found")
     conditions, _ = filters.read(query["filters"], filters.OF_WORKFLOW)
@@ -67,7 +67,7 @@ def list_runs(query: dict[str, Any], campaign_id: int) -> dict[str, Any]:
 
 @blueprint.get("/organizations/campaign-defaults")
 @blueprint.response(200, Defaults)
-def defaults() -> dict[str, Any]:
+def get_campaign_defaults() -> dict[str, Any]:
     """Get the limits and settings that a new campaign starts from."""
     newest = next(iter(campaigns.listed(organization())), None)
     return {

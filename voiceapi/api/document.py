@@ -8,11 +8,11 @@ from ..errors import json_response
 from .access import service
 from .blueprint import Blueprint
 
-blueprint = Blueprint("document", __name__, public=True)
+blueprint = Blueprint("document", __name__, public=True, tag="service")
 
 
 @blueprint.get("/openapi.json")
 @blueprint.response(200, {"type": "object"})
-def get_document() -> Response:
+def get_openapi() -> Response:
     """Get this document."""
     return json_response(service().openapi())

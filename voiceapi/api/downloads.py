@@ -14,7 +14,7 @@ from .blueprint import Blueprint
 from .bodies.base import ErrorBody
 from .bodies.downloads import DownloadQuery
 
-blueprint = Blueprint("downloads", __name__, public=True, url_prefix="/public/download")
+blueprint = Blueprint("downloads", __name__, tag="files", public=True, url_prefix="/public/download")
 
 ARTIFACTS = ("recording", "transcript", "user_recording", "bot_recording")
 

@@ -27,7 +27,7 @@ def prepare_upload(body: dict[str, Any]) -> dict[str, Any]:
 @blueprint.alt_response(403, schema=ErrorBody, description="The file is another organization's")
 @blueprint.arguments(AddressQuery, location="query")
 @blueprint.response(200, DownloadAddress)
-def address(query: dict[str, Any]) -> dict[str, Any]:
+def sign_address(query: dict[str, Any]) -> dict[str, Any]:
     """Get an address to fetch a contact list or a transcript from, without a key."""
     expires_in = query["expires_in"]
     url = uploads.address(service(), organization(), query["key"], expires_in, inline=query["inline"])

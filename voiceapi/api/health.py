@@ -9,7 +9,7 @@ from .access import service
 from .blueprint import Blueprint
 from .bodies.health import Health
 
-blueprint = Blueprint("health", __name__, public=True)
+blueprint = Blueprint("health", __name__, public=True, tag="service")
 
 
 @blueprint.get("/health")

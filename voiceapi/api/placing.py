@@ -11,7 +11,7 @@ from .bodies.base import ErrorBody
 from .bodies.triggers import InitiateCall, Initiated
 from .triggers import placement_answer
 
-blueprint = Blueprint("placing", __name__, url_prefix="/telephony")
+blueprint = Blueprint("placing", __name__, tag="calls", url_prefix="/telephony")
 
 
 @blueprint.post("/initiate-call")

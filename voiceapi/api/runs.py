@@ -61,7 +61,7 @@ def create_run(body: dict[str, Any], workflow_id: int) -> dict[str, Any]:
 @blueprint.get("/workflow/<workflow_id>/report")
 @blueprint.arguments(ReportQuery, location="query")
 @blueprint.response(200, {"type": "string"}, content_type="text/csv")
-def report(query: dict[str, Any], workflow_id: int) -> Response:
+def download_report(query: dict[str, Any], workflow_id: int) -> Response:
     """Download the completed runs of a workflow as CSV."""
     workflow = workflows.find(organization(), workflow_id)
     return csv_answer(f"workflow_{workflow_id}_report.csv", [Record.workflow == workflow.id], query)

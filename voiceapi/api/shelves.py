@@ -17,7 +17,7 @@ from .bodies.shelves import (
     ToolQuery,
 )
 
-blueprint = Blueprint("shelves", __name__)
+blueprint = Blueprint("shelves", __name__, tag="library")
 
 STATUSES = ("active", "archived", "draft")
 CATEGORIES = ("http_api", "end_call", "transfer_call", "calculator", "native", "integration", "mcp")

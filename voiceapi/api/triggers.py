@@ -12,7 +12,7 @@ from .blueprint import Blueprint
 from .bodies.base import ErrorBody
 from .bodies.triggers import TriggerCall, Triggered, TriggerHeaders
 
-blueprint = Blueprint("triggers", __name__, url_prefix="/public/agent", headers=False)
+blueprint = Blueprint("triggers", __name__, tag="calls", url_prefix="/public/agent", headers=False)
 
 
 def placing(rule: str) -> Callable[[Any], Any]:

@@ -7,13 +7,13 @@ from typing import Any
 from flask import Response, request
 
 from .. import uploads
-from ..errors import TooLarge
 from .access import service
 from .blueprint import Blueprint
 from .bodies.base import ErrorBody
 from .bodies.files import StoredFile
+from .reading import read_bytes
 
-blueprint = Blueprint("uploads", __name__, url_prefix="/s3", public=True)
+blueprint = Blueprint("uploads", __name__, tag="files", url_prefix="/s3", public=True)
 
 EXPIRED = "The address is not valid, or has expired"
 BYTES = {"schema": {"type": "string", "format": "binary"}}
@@ -28,10 +28,7 @@ BYTES = {"schema": {"type": "string", "format": "binary"}}
 @blueprint.response(200, StoredFile)
 def put_file(token: str) -> dict[str, Any]:
     """Put a contact list at its signed address; again, until a campaign uses it."""
-    request.max_content_length = uploads.LARGEST
-    if (request.content_length or 0) > uploads.LARGEST:
-        raise TooLarge(f"A contact list may have at most {uploads.LARGEST} bytes.")
-    content = request.get_data(cache=False)
+    content = read_bytes(request, uploads.LARGEST, "A contact list")
     return {"file_key": uploads.receive(service(), token, content), "file_size": len(content)}
 
 

@@ -2,11 +2,11 @@
 
 from __future__ import annotations
 
-from functools import partial
 from typing import Any
 
-from .. import language_models, templates, workflows
+from .. import templates, workflows
 from ..errors import Invalid
+from ..model_configuration import masked
 from ..store import models
 from .access import organization, service
 from .blueprint import Blueprint
@@ -52,7 +52,7 @@ def create_from_template(body: dict[str, Any]) -> dict[str, Any]:
 
 @blueprint.post("/<workflow_id>/validate")
 @blueprint.response(200, Validation)
-def validate(workflow_id: int) -> dict[str, Any]:
+def validate_workflow(workflow_id: int) -> dict[str, Any]:
     """Check all nodes of the workflow for their required fields."""
     errors, warnings = workflows.validate(organization(), workflow_id)
     return {
@@ -111,13 +111,13 @@ def update_workflow(body: dict[str, Any], workflow_id: int) -> dict[str, Any]:
     """Rename a workflow at once; save its definition, configurations and variables as the draft."""
     return workflow_answer(
         *workflows.save(
+            service().vault,
             organization(),
             workflow_id,
             body["name"],
             body["workflow_definition"],
             body["workflow_configurations"],
             body["template_context_variables"],
-            partial(language_models.keep_override, service().vault),
         )
     )
 
@@ -125,7 +125,7 @@ def update_workflow(body: dict[str, Any], workflow_id: int) -> dict[str, Any]:
 @blueprint.put("/<workflow_id>/status")
 @blueprint.arguments(UpdateStatus)
 @blueprint.response(200, Workflow)
-def update_status(body: dict[str, Any], workflow_id: int) -> dict[str, Any]:
+def update_workflow_status(body: dict[str, Any], workflow_id: int) -> dict[str, Any]:
     """Archive a workflow, so that its production routes answer 404, or make it active again."""
     workflow = workflows.set_status(organization(), workflow_id, body["status"])
     return workflow_answer(workflow, workflows.published(workflow))
@@ -172,7 +172,7 @@ def workflow_answer(workflow: models.Workflow, version: models.WorkflowVersion) 
         "template_context_variables": version.template_context_variables,
         "call_disposition_codes": {"disposition_codes": []},
         "total_runs": workflow.total_runs,
-        "workflow_configurations": language_models.show_override(service().vault, version.configurations),
+        "workflow_configurations": masked(version.configurations),
         "version_number": version.version_number,
         "version_status": version.status,
         "workflow_uuid": workflow.workflow_uuid,
@@ -187,7 +187,7 @@ def version_answer(version: models.WorkflowVersion) -> dict[str, Any]:
         "created_at": version.created_at,
         "published_at": version.published_at,
         "workflow_json": workflows.mask_secrets(version.definition),
-        "workflow_configurations": language_models.show_override(service().vault, version.configurations),
+        "workflow_configurations": masked(version.configurations),
         "template_context_variables": version.template_context_variables,
     }
 

@@ -38,6 +38,7 @@ class Store:
     """The database of one app.
 
     :param location: a path of a SQLite file, or a Peewee database URL.
+    :raises StoreError: for a URL of a database that isn't known here.
     """
 
     def __init__(self, location: str) -> None:
@@ -46,7 +47,7 @@ class Store:
         self._writer = threading.RLock()
         if "://" in location and not location.startswith("sqlite:"):
             self.path: Path | None = None
-            self.database: Any = connect(location)
+            self.database: Any = _connected(location)
         else:
             self.path = Path(location.removeprefix("sqlite:///"))
             self.database = PooledSqliteDatabase(
@@ -60,7 +61,13 @@ class Store:
 
     @contextmanager
     def session(self) -> Iterator[None]:
-        """Bind the models to this database; the connection is opened by the first query and given back at the end."""
+        """Bind the models to this database; the connection is opened by the first query and given back at the end.
+
+        A session within a session of the same store is part of it.
+        """
+        if _bound.get(None) is self:
+            yield
+            return
         token = _bound.set(self)
         try:
             yield
@@ -78,6 +85,13 @@ class Store:
         """Close every idle connection, so that the file can be moved or removed."""
         if hasattr(self.database, "close_idle"):
             self.database.close_idle()
+
+
+def _connected(location: str) -> Any:
+    try:
+        return connect(location)
+    except (RuntimeError, ValueError, peewee.ImproperlyConfigured) as error:
+        raise StoreError(f"The database {location} can't be used: {str(error).rstrip('.!')}.") from None
 
 
 def write() -> Any:

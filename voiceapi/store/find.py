@@ -2,30 +2,28 @@
 
 from __future__ import annotations
 
-from functools import cache
 from typing import Any, TypeVar
 
-from peewee import SQL
-
 from ..errors import Missing
+from . import statements
 from .models import Record
 
 Found = TypeVar("Found", bound=Record)
 
 
-def one(model: type[Found], **columns: Any) -> Found | None:
-    """The record of `model` with these column values, none of which may be None; None when there is none."""
-    statement = _statement(model, tuple(columns), model._meta.database.param)
-    values = [model._meta.fields[name].db_value(value) for name, value in columns.items()]
-    return next(iter(model.raw(statement, *values)), None)
+def one(model: type[Found], newest_by: str | None = None, **columns: Any) -> Found | None:
+    """The record of `model` with these column values, or None. A value of None matches no record.
 
-
-@cache
-def _statement(model: type[Record], names: tuple[str, ...], placeholder: str) -> str:
-    # Kept: writing this query takes Peewee four times as long as carrying it out.
-    matches = [getattr(model, name) == SQL(placeholder) for name in names]
-    statement: str = model.select().where(*matches).limit(SQL("1")).sql()[0]
-    return statement
+    :param newest_by: of several records, the one with the largest value of this column.
+    """
+    table = model._meta
+    database = table.database
+    statement = statements.select_one(model, tuple(columns), newest_by, database.param)
+    values = [table.fields[name].db_value(value) for name, value in columns.items()]
+    row = database.execute_sql(statement, values).fetchone()
+    if row is None:
+        return None
+    return model(**{field.name: field.python_value(cell) for field, cell in zip(table.sorted_fields, row, strict=True)})
 
 
 def need(model: type[Found], text: str, **columns: Any) -> Found:
@@ -37,3 +35,8 @@ def need(model: type[Found], text: str, **columns: Any) -> Found:
     if record is None:
         raise Missing(text)
     return record
+
+
+def again(record: Found) -> Found:
+    """The record as it is stored now; it may not have been deleted meanwhile."""
+    return need(type(record), "The record is gone.", id=record.id)

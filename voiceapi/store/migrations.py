@@ -47,11 +47,15 @@ def migrate(store: Store, version: int = VERSION, steps: Mapping[int, Callable[[
                     _set_version(store, version)
             return found
     except (sqlite3.Error, OSError) as error:
-        raise StoreError(f"The database {store.location} can't be opened: {error}.") from error
+        raise StoreError(f"The database {store.location} can't be opened: {_reason(error)}.") from error
     except Exception as error:
         if type(error).__module__ == "peewee":
-            raise StoreError(f"The database {store.location} can't be opened: {error}.") from error
+            raise StoreError(f"The database {store.location} can't be opened: {_reason(error)}.") from error
         raise
+
+
+def _reason(error: Exception) -> str:
+    return " ".join(str(error).split()).rstrip(" .!")
 
 
 def _version(store: Store) -> int:

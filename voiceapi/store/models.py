@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+from collections.abc import Iterable
 from typing import Any, ClassVar
 
 from peewee import (
@@ -17,6 +18,7 @@ from peewee import (
     TextField,
 )
 
+from . import statements
 from .database import database
 from .fields import Bytes, Instant, JSONText, now
 
@@ -30,6 +32,24 @@ class Record(Model):
     class Meta:
         database = database
         legacy_table_names = False
+
+    def save(self, force_insert: bool = False, only: Iterable[Any] | None = None) -> int:
+        """Store the record, or `only` these fields of it, as Peewee does; returns how many rows that changed."""
+        table, data, database = self._meta, self.__data__, self._meta.database
+        if table.composite_key:
+            return int(super().save(force_insert, only))
+        key: Any = table.primary_key
+        known = not force_insert and data.get(key.name) is not None
+        wanted = set(data) if only is None else {field.name for field in only}
+        wanted -= {key.name} if known else set()
+        names = tuple(name for name in table.sorted_field_names if name in wanted)
+        values = [table.fields[name].db_value(data[name]) for name in names]
+        if known:
+            statement = statements.update(type(self), names, database.param)
+            return int(database.execute_sql(statement, [*values, data[key.name]]).rowcount)
+        statement = statements.insert(type(self), names, database.param)
+        data[key.name] = database.execute_sql(statement, values).fetchone()[0]
+        return 1
 
     def columns(self) -> dict[str, Any]:
         """Every column by its name; a foreign key is the id of the other record."""
@@ -353,6 +373,4 @@ for table, name, columns, condition in (
     (TelephonyConfiguration, "configuration_one_default", "organization_id", "is_default_outbound"),
     (PhoneNumber, "number_one_default", "telephony_configuration_id", "is_default_caller_id"),
 ):
-    table.add_index(
-        SQL(f"CREATE UNIQUE INDEX {name} ON {table._meta.table_name} ({columns}) WHERE {condition}")
-    )
+    table.add_index(SQL(f"CREATE UNIQUE INDEX {name} ON {table._meta.table_name} ({columns}) WHERE {condition}"))

@@ -70,9 +70,7 @@ def of_organization(organization: int, conditions: Sequence[Expression], **view:
     return _page([Run.organization == organization, *conditions], total, **view)
 
 
-def _page(
-    where: list[Expression], total: int | None, *, page: int, limit: int, sort_by: str, descending: bool
-) -> Page:
+def _page(where: list[Expression], total: int | None, *, page: int, limit: int, sort_by: str, descending: bool) -> Page:
     matching = Run.select(Run.id).where(*where)
     if total is None:
         total = matching.count()
@@ -161,7 +159,7 @@ def channel_is(channel: str) -> list[Expression]:
     return [Run.mode.in_(CHANNELS[channel])]
 
 
-def tagged(tags: list[str]) -> list[Expression]:
+def tagged(tags: list[str]) -> list[Any]:
     """Carrying all of these call tags."""
     if not tags:
         return []

@@ -9,6 +9,7 @@ from __future__ import annotations
 
 import json
 from collections.abc import Callable, Mapping, Sequence
+from contextlib import suppress
 from dataclasses import dataclass
 from typing import Any, Protocol
 
@@ -43,12 +44,12 @@ class Simulator:
 
     :param webhooks: where its phones report to.
     :param start: runs a phone on another thread.
-    :param sleep: waits real seconds; called only when `realtime` is set.
+    :param sleep: waits real seconds, and says whether the process stops; called only when `realtime` is set.
     """
 
     webhooks: Webhooks
     start: Callable[[Callable[[], None]], Any]
-    sleep: Callable[[float], Any]
+    sleep: Callable[[float], bool]
     realtime: bool = False
 
     def place_call(self, call: OutboundCall) -> str:
@@ -104,6 +105,10 @@ def _verb(action: Action, turn: int) -> dict[str, Any] | None:
             return None
 
 
+class PutDown(Exception):
+    """The process stops in the middle of a call; the next one picks the call up."""
+
+
 class Phone:
     """One simulated call, from the first ring to the end. Its clock runs ahead as fast as the talk does."""
 
@@ -117,6 +122,15 @@ class Phone:
 
     def ring(self) -> None:
         """Live through the whole call."""
+        with suppress(PutDown):
+            self._ring()
+
+    def go_on(self, turn: int) -> None:
+        """Live through the rest of a call: turn number `turn` was the last one answered, and is asked for again."""
+        with suppress(PutDown):
+            self._talk(turn, {})
+
+    def _ring(self) -> None:
         self._report("ringing")
         self._pass_time(RINGING_SECONDS)
         if self._behaviour in FINAL:
@@ -126,10 +140,6 @@ class Phone:
         self._report("in-progress")
         machine = {"answered_by": "machine"} if self._behaviour == "voicemail" else {}
         self._talk(0, machine)
-
-    def go_on(self, turn: int) -> None:
-        """Live through the rest of a call: turn number `turn` was the last one answered, and is asked for again."""
-        self._talk(turn, {})
 
     def _talk(self, turn: int, fields: Mapping[str, Any]) -> None:
         """Ask for turn number `turn` and carry out documents until one hangs up, or the callee does."""
@@ -164,8 +174,8 @@ class Phone:
 
     def _pass_time(self, seconds: float) -> None:
         self._seconds += seconds
-        if self._carrier.realtime:
-            self._carrier.sleep(seconds)
+        if self._carrier.realtime and self._carrier.sleep(seconds):
+            raise PutDown
 
     def _report(self, status: str, duration: float | None = None) -> None:
         fields = {"call_id": self.call_id, "status": status}

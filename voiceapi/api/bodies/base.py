@@ -67,4 +67,3 @@ class Done(Answer):
     """A short word that it was done."""
 
     message = Text(required=True)
-

@@ -207,6 +207,12 @@ def _plain(number: Any) -> Any:
 
 
 class Pattern(validate.Regexp):
+    def __call__(self, value: Any) -> Any:
+        # `$` alone would let a line break at the end pass.
+        if not self.regex.fullmatch(value):
+            raise ValidationError(self._format_error(value))
+        return value
+
     def _format_error(self, value: str | bytes) -> Message:
         return Message(f"String should match pattern '{self.regex.pattern!s}'", "string_pattern_mismatch")
 

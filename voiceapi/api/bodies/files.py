@@ -12,7 +12,7 @@ class NewUpload(Body):
     file_size = Integer(
         required=True,
         validate=Range(min=0, min_inclusive=False, max=LARGEST),
-        metadata={"exclusiveMinimum": 0, "description": "bytes"},
+        metadata={"description": "bytes"},
     )
     content_type = Text(load_default="text/csv")
 

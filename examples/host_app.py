@@ -1,0 +1,72 @@
+"""A Flask app of its own with voiceapi under /voice: `flask --app examples/host_app.py run`, then open /.
+
+The app has a login, an error page and an API of its own; voiceapi leaves them as they are. Whoever is logged in acts
+for the organization of the same name, so two users never see each other's agents. Programs use API keys as always:
+`flask --app examples/host_app.py voiceapi keys create my-program --organization ada`.
+"""
+
+from __future__ import annotations
+
+import os
+from typing import Any
+
+import flask_smorest
+from flask import Flask, redirect, render_template_string, request, session, url_for
+from marshmallow import Schema, fields
+from werkzeug.exceptions import NotFound
+from werkzeug.wrappers import Response
+
+from voiceapi import VoiceAPI
+
+PAGE = """<!doctype html>
+<title>The workshop</title>
+{% if user %}
+<p>Hello {{ user }}. Your agents are <a href="/voice/api/v1/workflow/fetch">here</a>.</p>
+{% else %}
+<form method="post" action="/login">Your name: <input name="user" required> <button>Log in</button></form>
+{% endif %}
+"""
+LOST = "<!doctype html><title>The workshop</title><p>There is no such page in this workshop.</p>"
+
+pages = flask_smorest.Blueprint("bicycles", __name__, url_prefix="/bicycles")
+
+
+class Bicycle(Schema):
+    colour = fields.String(required=True)
+
+
+@pages.post("/")
+@pages.arguments(Bicycle)
+@pages.response(200, Bicycle)
+def paint(bicycle: dict[str, Any]) -> dict[str, Any]:
+    """Paint a bicycle."""
+    return bicycle
+
+
+def create_app(config: dict[str, Any] | None = None) -> Flask:
+    """The workshop's app. VOICEAPI_* settings come from `config` or the environment."""
+    app = Flask(__name__)
+    app.config.update(
+        SECRET_KEY=os.environ.get("HOST_SECRET_KEY") or os.urandom(32),
+        SESSION_COOKIE_SAMESITE="Lax",
+        API_TITLE="The workshop",
+        API_VERSION="1",
+        OPENAPI_VERSION="3.0.3",
+    )
+    app.config.update(config or {})
+    app.add_url_rule("/", view_func=home)
+    app.add_url_rule("/login", view_func=log_in, methods=["POST"])
+    flask_smorest.Api(app).register_blueprint(pages)
+    app.register_error_handler(NotFound, lambda error: (LOST, 404))
+    VoiceAPI(authenticate=lambda: session.get("user")).init_app(app, url_prefix="/voice")
+    return app
+
+
+def home() -> str:
+    return render_template_string(PAGE, user=session.get("user"))
+
+
+def log_in() -> Response:
+    """A login without a password, to keep the example short."""
+    session["user"] = request.form["user"]
+    return redirect(url_for("home"))

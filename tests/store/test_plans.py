@@ -1,0 +1,140 @@
+"""What SQLite does for the queries that every request or every listing makes: an index answers each of them."""
+
+from __future__ import annotations
+
+import re
+from collections.abc import Callable, Iterator
+from datetime import UTC, datetime, timedelta
+from typing import Any
+
+import pytest
+
+from voiceapi import calls, keys, workflows
+from voiceapi.service import Service
+from voiceapi.store import runs
+from voiceapi.store.find import again, one
+from voiceapi.store.models import ApiKey, Run, TriggerPath, Workflow, WorkflowVersion
+
+FIRST = datetime(2026, 1, 1, tzinfo=UTC)
+RUNS = 400
+
+
+@pytest.fixture
+def workflow(service: Service, db: None, talk: Callable[..., dict[str, Any]]) -> Workflow:
+    """One of two, with ten pages of runs each."""
+    organization = keys.need_organization(keys.DEFAULT_ORGANIZATION).id
+    wanted, other = (workflows.create(organization, name, talk())[0] for name in ("wanted", "other"))
+    rows = [
+        {
+            "organization": organization,
+            "workflow": wanted if number % 2 else other,
+            "name": f"run {number}",
+            "mode": "simulator",
+            "token": f"token-{number}",
+            "state": "completed",
+            "duration": None if number % 7 == 0 else number % 50,
+            "created_at": FIRST + timedelta(hours=number),
+        }
+        for number in range(RUNS)
+    ]
+    Run.insert_many(rows).execute()
+    Workflow.update(total_runs=RUNS // 2).execute()
+    return again(wanted)
+
+
+@pytest.fixture
+def plans(service: Service, db: None) -> Iterator[Callable[[Callable[[], Any]], list[str]]]:
+    """Does something, and tells the plan of every query of it, one line each."""
+    connection = service.store.database.connection()
+
+    def explain(act: Callable[[], Any]) -> list[str]:
+        statements: list[str] = []
+        connection.set_trace_callback(statements.append)
+        act()
+        connection.set_trace_callback(None)
+        found = []
+        for statement in statements:
+            if statement.startswith("SELECT"):
+                steps = connection.execute(f"EXPLAIN QUERY PLAN {statement}").fetchall()
+                found.append("; ".join(_plainly(step[3]) for step in steps))
+        return found
+
+    yield explain
+    connection.set_trace_callback(None)
+
+
+def _plainly(step: str) -> str:
+    """Without the table's alias; and releases differ in calling an index on an expression a covering one or not."""
+    return re.sub(r"^SEARCH \w+", "SEARCH t", step).replace("COVERING ", "")
+
+
+def view(sort_by: str = "created_at", page: int = 1, descending: bool = True) -> dict[str, Any]:
+    return {"page": page, "limit": 20, "sort_by": sort_by, "descending": descending}
+
+
+LAST = RUNS // 2 // 20
+ROWS = "SEARCH t USING INTEGER PRIMARY KEY (rowid=?)"
+BY_TIME = "SEARCH t USING INDEX run_workflow_id_created_at_id (workflow_id=?)"
+BY_DURATION = "SEARCH t USING INDEX run_by_duration (workflow_id=?)"
+BY_DURATION_RISING = "SEARCH t USING INDEX run_by_duration_rising (workflow_id=?)"
+
+
+@pytest.mark.parametrize(
+    ("asked", "plan"),
+    [
+        (view(), BY_TIME),
+        (view(descending=False), BY_TIME),
+        (view(page=LAST), BY_TIME),
+        (view(page=LAST // 2), BY_TIME),
+        (view("duration"), BY_DURATION),
+        (view("duration", page=LAST), BY_DURATION),
+        (view("duration", descending=False), BY_DURATION_RISING),
+        (view("duration", page=LAST, descending=False), BY_DURATION_RISING),
+    ],
+)
+def test_a_page_is_read_from_an_index_in_its_order(
+    workflow: Workflow, plans: Callable[..., list[str]], asked: dict[str, Any], plan: str
+) -> None:
+    """Neither is anything counted nor sorted: no query but the one for the ids, and the one for their rows."""
+    assert plans(lambda: runs.of_workflow(workflow, [], **asked)) == [plan, ROWS]
+
+
+def test_a_date_range_is_a_range_of_the_index(workflow: Workflow, plans: Callable[..., list[str]]) -> None:
+    within = runs.created_through(FIRST + timedelta(days=2), FIRST + timedelta(days=4))
+    ranged = BY_TIME.replace("(workflow_id=?)", "(workflow_id=? AND created_at>? AND created_at<?)")
+    assert plans(lambda: runs.of_workflow(workflow, within, **view())) == [ranged, ranged, ROWS]
+
+
+def test_the_history_of_an_organization_is_read_from_its_index(
+    workflow: Workflow, plans: Callable[..., list[str]]
+) -> None:
+    by_time = "SEARCH t USING INDEX run_organization_id_created_at_id (organization_id=?)"
+    found = plans(lambda: runs.of_organization(workflow.organization_id, [], **view()))
+    assert found == ["SEARCH t USING INDEX workflow_organization_id (organization_id=?)", by_time, ROWS]
+
+
+@pytest.mark.parametrize(
+    ("ask", "plan"),
+    [
+        (lambda: one(ApiKey, key_hash="x"), "SEARCH t USING INDEX api_key_key_hash (key_hash=?)"),
+        (lambda: one(Workflow, id=1, organization=1), ROWS),
+        (lambda: one(Workflow, workflow_uuid="x"), "SEARCH t USING INDEX workflow_workflow_uuid (workflow_uuid=?)"),
+        (lambda: one(TriggerPath, path="x"), "SEARCH t USING INDEX trigger_path_path (path=?)"),
+        (lambda: one(Run, token="x"), "SEARCH t USING INDEX run_token (token=?)"),
+        (
+            lambda: one(WorkflowVersion, newest_by="version_number", workflow=1),
+            "SEARCH t USING INDEX workflow_version_workflow_id_version_number (workflow_id=?)",
+        ),
+    ],
+)
+def test_one_record_is_found_by_an_index(
+    workflow: Workflow, plans: Callable[..., list[str]], ask: Callable[[], Any], plan: str
+) -> None:
+    assert plans(ask) == [plan]
+
+
+def test_the_calls_in_progress_are_counted_without_walking_through_all_runs(
+    workflow: Workflow, plans: Callable[..., list[str]]
+) -> None:
+    found = plans(lambda: calls.in_progress(workflow.organization_id))
+    assert found == ["SEARCH t USING INDEX run_in_progress (organization_id=? AND overdue_at>?)"]

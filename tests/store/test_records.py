@@ -1,0 +1,119 @@
+"""Records: found by their columns, stored whole or in part, with statements that are written once."""
+
+from __future__ import annotations
+
+from typing import Any
+
+import pytest
+
+from voiceapi.errors import Missing
+from voiceapi.store.database import Clash, write
+from voiceapi.store.find import again, need, one
+from voiceapi.store.models import ApiKey, ChatSession, Organization, Run, Step, Workflow, WorkflowVersion
+
+pytestmark = pytest.mark.usefixtures("db")
+
+
+@pytest.fixture
+def organization() -> Organization:
+    return Organization.create(name="records", preferences={"a": [1, None, "\u00e9"]})
+
+
+@pytest.fixture
+def workflow(organization: Organization) -> Workflow:
+    return Workflow.create(organization=organization, workflow_uuid="uuid", name="Agent")
+
+
+def version(workflow: Workflow, number: int, status: str = "archived") -> WorkflowVersion:
+    return WorkflowVersion.create(
+        workflow=workflow, version_number=number, status=status, definition={"nodes": [number]}
+    )
+
+
+def make_run(workflow: Workflow, **columns: Any) -> Run:
+    return Run.create(workflow=workflow, organization=workflow.organization, name="r", mode="simulator", **columns)
+
+
+def test_a_record_comes_back_as_it_was_stored(workflow: Workflow) -> None:
+    run = make_run(workflow, token="t", duration=1.5, has_transcript=True, initial_context={"x": {"y": [True]}})
+    found = one(Run, token="t")
+    assert found is not None
+    assert found.columns() == run.columns()
+    assert found.columns() == Run.get_by_id(run.id).columns()
+    assert (found.duration, found.initial_context, found.campaign_id) == (1.5, {"x": {"y": [True]}}, None)
+
+
+def test_a_record_is_found_by_several_columns_and_by_other_records(
+    organization: Organization, workflow: Workflow
+) -> None:
+    for columns in (
+        {"id": workflow.id, "organization": organization.id},
+        {"organization": organization, "name": "Agent"},
+    ):
+        assert one(Workflow, **columns) == workflow
+    for columns in ({"id": workflow.id, "organization": organization.id + 1}, {"id": workflow.id + 1}, {"name": None}):
+        assert one(Workflow, **columns) is None
+    with pytest.raises(Missing, match="no such agent"):
+        need(Workflow, "no such agent", name="agent")
+
+
+def test_the_newest_of_several(workflow: Workflow) -> None:
+    for number in (2, 3, 1):
+        version(workflow, number)
+    found = one(WorkflowVersion, newest_by="version_number", workflow=workflow)
+    assert found is not None
+    assert (found.version_number, found.definition) == (3, {"nodes": [3]})
+
+
+def test_saving_some_columns_leaves_the_others(workflow: Workflow) -> None:
+    run = make_run(workflow, token="t", disposition="first")
+    mine, theirs = again(run), again(run)
+    theirs.disposition, theirs.annotations = "second", {"n": 1}
+    theirs.save()
+    mine.disposition, mine.duration = "third", 2.0
+    assert mine.save(only=[Run.duration]) == 1
+    assert {name: again(run).columns()[name] for name in ("disposition", "annotations", "duration")} == {
+        "disposition": "second",
+        "annotations": {"n": 1},
+        "duration": 2.0,
+    }
+    mine.save()
+    assert again(run).disposition == "third"
+    assert Run.select().count() == 1
+
+
+def test_a_record_whose_key_is_another_record(workflow: Workflow) -> None:
+    run = make_run(workflow, token="t")
+    session = ChatSession.create(run=run, checkpoint={"version": 1})
+    assert session.run_id == run.id
+    session.status = "error"
+    assert session.save() == 1
+    found = one(ChatSession, run=run)
+    assert found is not None
+    assert (found.status, found.checkpoint, found.revision) == ("error", {"version": 1}, 0)
+
+
+def test_a_record_with_a_key_of_two_columns(workflow: Workflow) -> None:
+    run = make_run(workflow, token="t")
+    for number in (0, 1):
+        Step.create(run=run, number=number, event={"number": number})
+    with pytest.raises(Clash), write():
+        Step.create(run=run, number=1, event={})
+    found = one(Step, run=run, number=1)
+    assert found is not None
+    assert found.event == {"number": 1}
+
+
+def test_a_second_record_of_the_same_unique_value_clashes(organization: Organization) -> None:
+    ApiKey.create(organization=organization, name="a", key_prefix="12345678", key_hash="h")
+    with pytest.raises(Clash), write():
+        ApiKey.create(organization=organization, name="b", key_prefix="12345678", key_hash="h")
+    assert ApiKey.select().where(ApiKey.organization == organization).count() == 1
+
+
+def test_saving_what_is_no_longer_there_changes_nothing(organization: Organization) -> None:
+    again(organization).delete_instance()
+    organization.name = "gone"
+    assert organization.save() == 0
+    with pytest.raises(Missing):
+        again(organization)

@@ -1,0 +1,226 @@
+"""The rules of the house: who may import whom, how long a module is, and that importing one does nothing."""
+
+from __future__ import annotations
+
+import ast
+import configparser
+import subprocess
+import sys
+from collections.abc import Iterator
+from graphlib import TopologicalSorter
+from pathlib import Path
+
+import pytest
+
+ROOT = Path(__file__).parent.parent
+HOUSE = ROOT / "voiceapi"
+MODULES = sorted(HOUSE.rglob("*.py"))
+LONGEST = 400
+
+# Any room may use these, but flow.
+LEAVES = {"__init__", "catalogue", "config", "errors", "instants", "outward", "secrets", "strict_json", "workers"}
+
+# A room is a package, or a module beside them: what it may import, from the ground up.
+ARROWS: dict[str, set[str]] = {
+    **{leaf: set() for leaf in LEAVES},
+    "flow": set(),
+    "llm": {"flow"},
+    "telephony": {"flow"},
+    "tools": {"flow"},
+    "store": set(),
+    "sealed": set(),
+    "conversation": {"flow", "store"},
+    "rehearsal": {"conversation", "flow", "store"},
+    "service": {"conversation", "llm", "store"},
+    # Use cases of one resource each
+    "contacts": {"telephony"},
+    "filters": {"store"},
+    "model_configuration": {"sealed", "store"},
+    "organizations": {"store"},
+    "reports": {"service", "store"},
+    "templates": set(),
+    "uploads": {"service", "store"},
+    "telephony_configs": {"sealed", "store", "telephony"},
+    "phone_numbers": {"store", "telephony", "telephony_configs"},
+    "keys": {"phone_numbers", "service", "store", "telephony_configs"},
+    "workflows": {"flow", "model_configuration", "store"},
+    "runs": {"store", "workflows"},
+    "campaigns": {"contacts", "flow", "service", "store", "telephony_configs", "uploads", "workflows"},
+    # Use cases of conversations
+    "calls": {"conversation", "flow", "service", "store", "telephony", "telephony_configs", "tools"},
+    "chats": {"conversation", "flow", "runs", "service", "store", "workflows"},
+    "triggers": {"calls", "flow", "runs", "service", "store", "telephony", "telephony_configs", "workflows"},
+    "aftercall": {"calls", "chats", "service", "store", "telephony"},
+}
+USE_CASES = set(ARROWS) - LEAVES - {"flow", "llm", "tools"}
+ARROWS |= {
+    "api": USE_CASES,
+    "openapi": {"api"},
+    "dialer": USE_CASES,
+    "rehearse": USE_CASES | {"flow"},
+    "console": USE_CASES,
+    # The commands make the app that they run on, so they ask for it at the last moment.
+    "cli": USE_CASES | {"dialer", "rehearse", "openapi", "flow", "factory"},
+    "extension": USE_CASES | {"api", "cli", "console", "dialer", "openapi"},
+    "factory": {"extension"},
+    "__main__": {"cli"},
+}
+ARROWS["__init__"] = {"extension", "factory"}
+
+# What isn't Python's own: the rooms that may import it. One that isn't here needs a reason in CONTRIBUTING.md first.
+THIRD_PARTIES: dict[str, set[str]] = {
+    "click": {"cli"},
+    "cryptography": {"secrets", "telephony"},
+    "flask": {"api", "cli", "console", "errors", "extension", "factory", "openapi"},
+    "flask_smorest": {"api", "openapi"},
+    "itsdangerous": {"secrets"},
+    "marshmallow": {"api", "errors", "openapi"},
+    "peewee": {"store"},
+    "phonenumbers": {"telephony"},
+    "playhouse": {"store"},
+    "requests": {"outward"},
+    "waitress": {"cli"},
+    "webargs": {"api"},
+    "werkzeug": {"api", "errors", "store"},
+}
+
+
+def room_of(module: tuple[str, ...]) -> str:
+    """The room of `voiceapi.<room>...`; names of the package itself live in `__init__`."""
+    room = module[1] if len(module) > 1 else ""
+    there = (HOUSE / room).is_dir() or (HOUSE / f"{room}.py").is_file()
+    return room if room and there else "__init__"
+
+
+def imports(path: Path) -> Iterator[tuple[int, tuple[str, ...]]]:
+    """Every import of a module, also those inside functions: the line, and the absolute name in parts."""
+    package = ("voiceapi", *path.relative_to(HOUSE).parts[:-1])
+    for node in ast.walk(ast.parse(path.read_text(encoding="utf-8"))):
+        if isinstance(node, ast.Import):
+            yield from ((node.lineno, tuple(alias.name.split("."))) for alias in node.names)
+        elif isinstance(node, ast.ImportFrom):
+            base = package[: len(package) - node.level + 1] if node.level else ()
+            base += tuple(node.module.split(".")) if node.module else ()
+            yield from ((node.lineno, (*base, alias.name)) for alias in node.names)
+
+
+def name(path: Path) -> str:
+    return str(path.relative_to(ROOT))
+
+
+def room(path: Path) -> str:
+    return room_of(("voiceapi", *path.relative_to(HOUSE).with_suffix("").parts))
+
+
+@pytest.mark.parametrize("path", MODULES, ids=name)
+def test_a_module_imports_only_what_its_room_may(path: Path) -> None:
+    here = room(path)
+    assert here in ARROWS, f"{here} is a new room: say in ARROWS what it may import."
+    allowed = ARROWS[here] | {here} | (set() if here == "flow" else LEAVES)
+    wrong = []
+    for line, module in imports(path):
+        top = module[0]
+        if top == "voiceapi":
+            if room_of(module) not in allowed:
+                wrong.append(f"line {line}: {here} may not import {'.'.join(module)}")
+        elif top not in sys.stdlib_module_names and here not in THIRD_PARTIES.get(top, ()):
+            wrong.append(f"line {line}: {here} may not import {top}")
+    assert wrong == []
+
+
+def test_the_arrows_point_one_way() -> None:
+    arrows = {here: set(there) for here, there in ARROWS.items()}
+    arrows["cli"].discard("factory")
+    arrows["__init__"].clear()
+    assert list(TopologicalSorter(arrows).static_order())
+
+
+@pytest.mark.parametrize(
+    ("path", "text", "complaint"),
+    [
+        ("flow/new.py", "from .. import errors", "flow may not import voiceapi.errors"),
+        ("flow/new.py", "import flask", "flow may not import flask"),
+        ("store/new.py", "def late():\n    from ..calls import place", "store may not import voiceapi.calls.place"),
+        ("calls.py", "from peewee import SQL", "calls may not import peewee"),
+        ("api/new.py", "from ..extension import VoiceAPI", "api may not import voiceapi.extension.VoiceAPI"),
+        ("api/bodies/new.py", "import requests", "api may not import requests"),
+    ],
+)
+def test_a_wrong_arrow_is_found(
+    path: str, text: str, complaint: str, tmp_path: Path, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    for existing in HOUSE.glob("*"):
+        (tmp_path / existing.name).mkdir() if existing.is_dir() else (tmp_path / existing.name).touch()
+    monkeypatch.setattr(sys.modules[__name__], "HOUSE", tmp_path)
+    module = tmp_path / path
+    module.parent.mkdir(exist_ok=True, parents=True)
+    module.write_text(text)
+    with pytest.raises(AssertionError, match=complaint):
+        test_a_module_imports_only_what_its_room_may(module)
+
+
+@pytest.mark.parametrize(
+    "path", [*MODULES, *(ROOT / "benchmarks").glob("*.py"), *(ROOT / "examples").glob("*.py")], ids=name
+)
+def test_a_module_holds_one_concept(path: Path) -> None:
+    assert len(path.read_text(encoding="utf-8").splitlines()) <= LONGEST
+
+
+@pytest.mark.parametrize("path", MODULES, ids=name)
+def test_a_module_only_defines(path: Path) -> None:
+    """No bare call, loop or `with` at the top; a table that peewee is told of an index by is a definition too."""
+    acts = []
+    for node in ast.parse(path.read_text(encoding="utf-8")).body:
+        source = ast.unparse(node)
+        defines = isinstance(
+            node, ast.Import | ast.ImportFrom | ast.FunctionDef | ast.ClassDef | ast.Assign | ast.AnnAssign
+        )
+        docstring = isinstance(node, ast.Expr) and isinstance(node.value, ast.Constant)
+        guarded = isinstance(node, ast.If) and ("TYPE_CHECKING" in source or "__main__" in source)
+        index = ".add_index(" in source
+        if not (defines or docstring or guarded or index):
+            acts.append(f"line {node.lineno}: {source.splitlines()[0]}")
+    assert acts == []
+
+
+def test_importing_everything_opens_starts_and_writes_nothing() -> None:
+    script = """
+import sys
+import importlib
+acts = []
+def hook(event, args):
+    writes = event == "open" and isinstance(args[1], str) and set(args[1]) & set("wax+")
+    if writes and not str(args[0]).rpartition("/")[0].endswith("__pycache__"):
+        acts.append((event, args))
+    elif event in ("socket.connect", "socket.bind", "subprocess.Popen", "sqlite3.connect", "os.mkdir", "os.fork"):
+        acts.append((event, args))
+    elif event == "_thread.start_new_thread":
+        acts.append((event, args))
+sys.addaudithook(hook)
+for module in sys.argv[1:]:
+    importlib.import_module(module)
+assert not acts, acts
+"""
+    modules = [".".join(("voiceapi", *path.relative_to(HOUSE).with_suffix("").parts)) for path in MODULES]
+    modules = [module.removesuffix(".__init__") for module in modules]
+    done = subprocess.run([sys.executable, "-c", script, *modules], cwd=ROOT, capture_output=True, text=True)
+    assert (done.returncode, done.stderr) == (0, "")
+
+
+@pytest.mark.parametrize("pure", ["voiceapi.flow.engine", "voiceapi.catalogue", "voiceapi.llm.scripted"])
+def test_the_pure_rooms_need_no_third_party(pure: str) -> None:
+    script = f"import sys, {pure}; print(*sorted({{*sys.modules}} & {set(THIRD_PARTIES)}))"
+    done = subprocess.run([sys.executable, "-c", script], cwd=ROOT, capture_output=True, text=True, check=True)
+    assert done.stdout == "\n"
+
+
+def test_the_wheel_holds_every_package_and_no_schemas_of_its_own() -> None:
+    setup = configparser.ConfigParser()
+    setup.read(ROOT / "setup.cfg")
+    packages = setup["options"]["packages"].split()
+    folders = sorted(".".join(path.parent.relative_to(ROOT).parts) for path in HOUSE.rglob("__init__.py"))
+    assert sorted(packages) == sorted([*folders, "voiceapi.schemas"])
+    assert "py_modules" not in setup["options"]
+    mapped = [line.split(" = ") for line in setup["options"]["package_dir"].strip().splitlines()]
+    assert mapped == [["voiceapi", "voiceapi"], ["voiceapi.schemas", "schemas"]]
+    assert list((ROOT / "schemas").rglob("*.py")) == []

@@ -14,6 +14,7 @@ from .outward import Outward
 from .secrets import Vault
 from .store.database import Store
 from .store.fields import now
+from .turns import Turns
 from .workers import Workers
 
 
@@ -37,6 +38,7 @@ class Service:
     openapi: Callable[[], dict[str, Any]] = dict
     workers: Workers = field(default_factory=Workers)
     model: LanguageModel | None = None
+    turns: Turns = field(default_factory=Turns)
     outward: Outward = field(default_factory=Outward)
     started_at: datetime = field(default_factory=now)
     announce: Callable[[str], None] = _to_stderr

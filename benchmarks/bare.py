@@ -6,7 +6,6 @@ import sys
 
 import waitress
 from flask import Flask
-from werkzeug.wrappers import Response
 
 
 def make_app() -> Flask:
@@ -15,10 +14,6 @@ def make_app() -> Flask:
     @app.get("/")
     def small() -> dict[str, object]:
         return {"status": "ok", "version": "1", "enabled": False, "nothing": None}
-
-    @app.get("/favicon.ico")
-    def nothing() -> Response:
-        return Response(status=204)
 
     return app
 

@@ -72,6 +72,12 @@ class Busy(Fault):
     status = 429
 
 
+class Unavailable(Fault):
+    """The service can't do anything of the kind at the moment, and it isn't the client's fault."""
+
+    status = 503
+
+
 class Message(str):
     """A message of a validation error that keeps its machine-readable type on its way through marshmallow."""
 

@@ -10,6 +10,7 @@ from __future__ import annotations
 import json
 import os
 from collections.abc import Callable, Iterator
+from itertools import count
 from pathlib import Path
 from typing import Any
 from urllib.parse import urlsplit
@@ -54,6 +55,7 @@ class World:
         self.client.environ_base["HTTP_X_API_KEY"] = KEY
         self.definition = definition
         self.reached: dict[str, set[int]] = {}
+        self.names = (f"clay {number}" for number in count())
         self.config_id = self.get("/organizations/telephony-configs")["configurations"][0]["id"]
         self.numbers = f"/organizations/telephony-configs/{self.config_id}/phone-numbers"
         # Low ids are those that come up by chance: these records are there to be spoilt.
@@ -98,11 +100,11 @@ class World:
         return int(self.post(f"/workflow/{self.agent}/text-chat/sessions")["workflow_run_id"])
 
     def configuration(self) -> int:
-        made = self.post("/organizations/telephony-configs", name=os.urandom(8).hex(), config=SIMULATOR)
+        made = self.post("/organizations/telephony-configs", name=next(self.names), config=SIMULATOR)
         return int(made["id"])
 
     def number(self) -> int:
-        return int(self.post(self.numbers, address=os.urandom(8).hex())["id"])
+        return int(self.post(self.numbers, address=next(self.names))["id"])
 
     def prepared(self) -> dict[str, Any]:
         return dict(self.post("/s3/presigned-upload-url", file_name="list.csv", file_size=len(CSV)))
@@ -139,8 +141,8 @@ class World:
             keys.reactivate(1, 1)
 
 
-def fresh_name(_world: World) -> str:
-    return os.urandom(8).hex()
+def fresh_name(world: World) -> str:
+    return next(world.names)
 
 
 # What the members of a request are aimed at: a value, or what finds or makes one. First the path; an operation that

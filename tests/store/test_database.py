@@ -11,8 +11,10 @@ from typing import Any
 
 import peewee
 import pytest
+from flask.testing import FlaskClient
 
 from voiceapi import create_app
+from voiceapi.service import Service
 from voiceapi.store import migrations
 from voiceapi.store.database import Clash, Store, StoreError, write
 from voiceapi.store.migrations import VERSION, migrate
@@ -390,3 +392,17 @@ def test_an_unknown_kind_of_database_is_refused(location: str, text: str | None)
 
 def test_every_version_has_its_step() -> None:
     assert sorted(migrations.STEPS) == list(range(1, VERSION))
+
+
+def test_a_full_disk_stores_nothing_and_says_so(client: FlaskClient, service: Service) -> None:
+    wanted = {"name": "large", "workflow_definition": {"pad": "x" * 200_000}}
+    with service.store.session():
+        database = service.store.database
+        pages = database.execute_sql("PRAGMA page_count").fetchone()[0]
+        database.execute_sql(f"PRAGMA max_page_count = {pages + 2}")
+    refused = client.post("/api/v1/workflow/create/definition", json=wanted)
+    assert (refused.status_code, refused.json) == (503, {"detail": "The disk is full, so nothing was stored."})
+    assert client.get("/api/v1/workflow/count").json == {"total": 0, "active": 0, "archived": 0}
+    with service.store.session():
+        service.store.database.execute_sql("PRAGMA max_page_count = 1073741823")
+    assert client.post("/api/v1/workflow/create/definition", json=wanted).status_code == 200

@@ -18,6 +18,8 @@ from playhouse.db_url import connect
 from playhouse.pool import PooledSqliteDatabase
 from werkzeug.local import LocalProxy
 
+from ..errors import Unavailable
+
 # WAL and synchronous NORMAL: a commit survives a killed process; a power cut may lose the last ones, never the file.
 PRAGMAS = {"journal_mode": "wal", "synchronous": 1, "foreign_keys": 1, "busy_timeout": 5000}
 
@@ -78,13 +80,25 @@ class Store:
 
     @contextmanager
     def writing(self) -> Iterator[None]:
-        with self._writer, self.database.atomic():
-            yield
+        try:
+            with self._writer, self.database.atomic():
+                yield
+        except peewee.OperationalError as error:
+            if _disk_is_full(error):
+                raise Unavailable("The disk is full, so nothing was stored.") from error
+            raise
 
     def close(self) -> None:
         """Close every idle connection, so that the file can be moved or removed."""
         if hasattr(self.database, "close_idle"):
             self.database.close_idle()
+
+
+def _disk_is_full(error: BaseException | None) -> bool:
+    """Whether that was it, also where undoing the transaction failed after SQLite had undone it by itself."""
+    while error is not None and "disk is full" not in str(error):
+        error = error.__context__
+    return error is not None
 
 
 def _connected(location: str) -> Any:

@@ -1,8 +1,8 @@
-"""A Flask app of its own with voiceapi under /voice: `flask --app examples/host_app.py run`, then open /.
+"""A Flask app of its own with voiceapi under /voice: `python -m flask --app examples/host_app.py run`, then open /.
 
 The app has a login, an error page and an API of its own; voiceapi leaves them as they are. Whoever is logged in acts
 for the organization of the same name, so two users never see each other's agents. Programs use API keys as always:
-`flask --app examples/host_app.py voiceapi keys create my-program --organization ada`.
+`python -m flask --app examples/host_app.py voiceapi keys create my-program --organization ada`.
 """
 
 from __future__ import annotations

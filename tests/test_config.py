@@ -18,6 +18,11 @@ DEFAULTS = {
     "concurrent_calls": 10,
     "max_body": 1024 * 1024,
     "worker": True,
+    "allow_private_urls": False,
+    "llm_url": None,
+    "llm_key": None,
+    "llm_model": None,
+    "llm_timeout": 20.0,
     "secret": None,
 }
 

@@ -24,7 +24,7 @@ from marshmallow import Schema, fields
 from werkzeug.exceptions import HTTPException, NotFound
 
 from voiceapi import VoiceAPI, create_app
-from voiceapi.store.models import Run
+from voiceapi.store.models import ApiKey, Run
 
 ROOT = Path(__file__).parent.parent
 KEY = "test-key-0123456789"
@@ -477,3 +477,14 @@ def test_a_login_may_call_somebody(
     assert placed.status_code == 200, placed.text
     url = f"{API}/workflow/{workflow}/runs"
     wait_for(lambda: [run["is_completed"] for run in login.get(url).get_json()["runs"]] == [True])
+
+
+def test_a_hosts_own_runner_reaches_the_hosts_database(tmp_path: Path) -> None:
+    host = Flask("host")
+    host.config["VOICEAPI_DATABASE"] = tmp_path / "host.db"
+    VoiceAPI(host, url_prefix="/voice")
+    made = host.test_cli_runner().invoke(args=["voiceapi", "keys", "create", "mine", "--organization", "ada"])
+    assert made.exit_code == 0, made.output
+    with host.extensions["voiceapi"].store.session():
+        assert [key.name for key in ApiKey.select().order_by(ApiKey.id)] == ["first key", "mine"]
+    host.extensions["voiceapi"].close()

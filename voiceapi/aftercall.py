@@ -2,15 +2,19 @@
 
 from __future__ import annotations
 
+import logging
 from datetime import datetime
 from functools import partial
 
 from . import calls, chats
+from .errors import Refused
 from .service import Service
 from .store.database import write
 from .store.fields import now
 from .store.models import Run
 from .telephony.simulator import Simulator
+
+log = logging.getLogger("voiceapi")
 
 SWEEP_SECONDS = 15
 IDLE_CHATS_SECONDS = 60
@@ -45,6 +49,10 @@ def resume_simulated(service: Service) -> None:
             Run.overdue_at.is_null(False), Run.mode == "simulator", Run.created_at < service.started_at
         )
         for run in list(dropped):
-            carrier = calls.carrier_of_run(service, run)
+            try:
+                carrier = calls.carrier_of_run(service, run)
+            except Refused as refusal:  # its configuration was encrypted with another secret: the sweeper settles it
+                log.warning("The call of run %s can't be picked up: %s", run.id, refusal.detail)
+                continue
             if isinstance(carrier, Simulator):
                 carrier.pick_up(run.token, run.called_number or "", run.initial_context, calls.turns_taken(run))

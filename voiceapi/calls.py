@@ -12,13 +12,14 @@ from dataclasses import dataclass
 from datetime import datetime, timedelta
 from typing import Any
 
-from . import conversation, telephony_configs
+from . import conversation, language_models, telephony_configs
 from .conversation import Progress, actions_from_json, actions_to_json
 from .errors import Busy, Conflict, Missing, Refused
 from .flow import events as ev
-from .flow.actions import Action, HangUp, Record
+from .flow.actions import Action, HangUp, Record, Redirect, Say
 from .flow.engine import IllegalEvent
 from .flow.graph import Graph
+from .llm.scripted import Scripted
 from .secrets import new_token
 from .service import Service
 from .store import runs
@@ -39,6 +40,8 @@ LONGEST_CALL_SECONDS = 1200
 # How long a call may go on without a word of its carrier.
 SILENT_SECONDS = RING_SECONDS + LONGEST_CALL_SECONDS + GRACE_SECONDS
 TRIES = 5
+# What the caller hears while the model thinks.
+FILLER = "One moment, please."
 
 
 @dataclass(frozen=True, slots=True)
@@ -145,6 +148,8 @@ def _store_call(
     gathered: Mapping[str, Any],
     prepared: Run | None,
 ) -> Run:
+    chosen = language_models.choose(service, agent.workflow.organization_id, agent.version.configurations)
+    context = {**context, **language_models.runtime_configuration(chosen)}
     columns: dict[str, Any] = {
         "version": agent.version,
         "draft": agent.version.definition if agent.version.status == "draft" else None,
@@ -199,7 +204,26 @@ def take_turn(service: Service, token: str, number: int, fields: Mapping[str, An
         event = ev.Started(at)
     else:
         event = ev.CallerSaid(at, heard.text) if heard.text else ev.CallerSilent(at)
-    return carrier.render(_answer_once(service, run, number, event), number + 1)
+    return carrier.render(_within_patience(service, run, number, event, heard.text or ""), number + 1)
+
+
+def _within_patience(service: Service, run: Run, number: int, event: ev.Event, heard: str) -> list[Action]:
+    """The answer or, when the model takes long, a filler and the way to ask again."""
+    if _is_quick(service, run):
+        return _answer_once(service, run, number, event)
+
+    def decide() -> list[Action]:
+        with service.store.session():
+            return _answer_once(service, run, number, event)
+
+    actions: list[Action] | None = service.turns.decided((run.id, number), decide)
+    return [Say(FILLER, False), Redirect(number, heard)] if actions is None else actions
+
+
+def _is_quick(service: Service, run: Run) -> bool:
+    version = one(Version, id=run.version_id)
+    configurations = {} if version is None else version.configurations
+    return isinstance(language_models.choose(service, run.organization_id, configurations), Scripted)
 
 
 def _answer_once(service: Service, run: Run, number: int, event: ev.Event) -> list[Action]:
@@ -248,7 +272,8 @@ def _advance(service: Service, run: Run, event: ev.Event) -> tuple[Progress, int
         raise ValueError(f"Run {run.id} has no definition to be carried out by.")
     graph = Graph.read(version.definition if run.draft is None else run.draft)
     state, steps = conversation.open_state(run, graph, version)
-    return conversation.advance(service.model, graph, state, event), steps
+    model = language_models.choose(service, run.organization_id, version.configurations)
+    return conversation.advance(model, graph, state, event), steps
 
 
 def hear_status(service: Service, token: str, fields: Mapping[str, Any]) -> None:

@@ -16,8 +16,8 @@ from datetime import datetime, timedelta
 from secrets import token_hex
 from typing import Any
 
-from . import workflows
-from .conversation import SPEECH, LanguageModel, Progress, advance, keep_records
+from . import language_models, workflows
+from .conversation import SPEECH, LanguageModel, Progress, advance, keep_records, note_missing
 from .errors import Conflict, Invalid, Missing, Refused
 from .flow import events as ev
 from .flow.actions import Finish, Play, Record, Say, iso
@@ -67,6 +67,7 @@ def create(
     """
     workflow = workflows.find(organization, workflow_id, "ID")
     version = workflows.current(workflow)
+    chosen = language_models.choose(service, organization, version.configurations)
     with write():
         run = runs.create(
             workflow,
@@ -74,7 +75,11 @@ def create(
             name=name or f"WR-TEXT-{token_hex(3).upper()}",
             mode="textchat",
             token=new_token(),
-            initial_context={**version.template_context_variables, **without_reserved(dict(initial_context))},
+            initial_context={
+                **version.template_context_variables,
+                **without_reserved(dict(initial_context)),
+                **language_models.runtime_configuration(chosen),
+            },
             annotations={**ANNOTATIONS, **annotations},
         )
         session = ChatSession.create(run=run, checkpoint=store.BEGINNING)
@@ -216,9 +221,15 @@ def _resume(session: ChatSession) -> tuple[Graph, State]:
     return graph, replace(state, usage={})
 
 
+def _model(service: Service, session: ChatSession) -> LanguageModel:
+    run = session.run
+    configurations = {} if run.version is None else run.version.configurations
+    return language_models.choose(service, run.organization_id, configurations)
+
+
 def _answer(service: Service, session: ChatSession, turn: ChatTurn, graph: Graph, state: State) -> ChatSession:
     try:
-        progress = _converse(service.model, graph, state, turn.user_text)
+        progress = _converse(_model(service, session), graph, state, turn.user_text)
     except Exception as error:
         with suppress(Overtaken), write():
             store.change(session, f"The turn could not be carried out: {error}", status="error")
@@ -266,7 +277,7 @@ def _last_words(service: Service, session: ChatSession, reason: str) -> Progress
         outcome = concluded(State(setup, "", gathered_context=gathered, reason=reason))
         state = State(setup, "", gathered_context=outcome)
         return Progress(state, (), (), (), Finish(reason, outcome["call_disposition"]))
-    return advance(service.model, graph, state, ev.CallEnded(now().timestamp(), reason))
+    return advance(_model(service, session), graph, state, ev.CallEnded(now().timestamp(), reason))
 
 
 # -- keeping what it came to, inside a transaction
@@ -310,6 +321,7 @@ def _keep(session: ChatSession, progress: Progress) -> None:
     run.gathered_context = progress.state.gathered_context
     run.llm_usage = _added(run.llm_usage, progress.state.usage)
     run.disposition = run.gathered_context.get("mapped_call_disposition")
+    note_missing(run, progress.state)
     run.has_transcript = run.has_transcript or any(record.type in SPEECH for record in progress.records)
     run.state = "running"
     if progress.finish is not None:

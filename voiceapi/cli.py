@@ -18,8 +18,9 @@ from typing import Any
 
 import click
 from flask import Flask, current_app
+from flask.cli import ScriptInfo
 
-from . import __version__, catalogue, keys
+from . import __version__, catalogue, keys, language_models
 from .config import SettingError
 from .errors import Fault, Invalid
 from .flow.advice import advise
@@ -59,20 +60,38 @@ def main(arguments: list[str] | None = None) -> None:
     group(arguments, prog_name="voiceapi")
 
 
+class BadSetting(click.ClickException):
+    """A setting that can't be used is a fault of usage."""
+
+    exit_code = click.UsageError.exit_code
+
+
+def _host() -> Flask | None:
+    """The app of `flask voiceapi`, or of a host's own test runner."""
+    if current_app:
+        return current_app._get_current_object()  # type: ignore[attr-defined,no-any-return]
+    context = click.get_current_context(silent=True)
+    script = context.find_object(ScriptInfo) if context is not None else None
+    return script.load_app() if script is not None else None
+
+
 @contextmanager
 def application(**settings: Any) -> Iterator[Flask]:
     """The host's app under `flask voiceapi`; otherwise one made from the environment.
 
     :param settings: those that come before the environment's; None leaves it at that.
     """
-    if current_app:
-        yield current_app._get_current_object()  # type: ignore[attr-defined]
+    host = _host()
+    if host is not None:
+        yield host
         return
     from .factory import create_app
 
     try:
         app = create_app({name: value for name, value in settings.items() if value is not None})
-    except (SettingError, StoreError, SecretError) as error:
+    except SettingError as error:
+        raise BadSetting(str(error)) from None
+    except (StoreError, SecretError) as error:
         raise click.ClickException(str(error)) from None
     try:
         yield app
@@ -160,7 +179,8 @@ def chat(workflow: str, variables: tuple[str, ...], as_json: bool) -> None:
         if findings:
             raise click.ClickException(f"{workflow} can't be run: {findings[0].message} Try `voiceapi validate`.")
         context = dict(_pair(pair) for pair in variables)
-        rehearsal = Rehearsal(service_of(app).model, definition, configurations, context)
+        model = language_models.choose(service_of(app), None, configurations)
+        rehearsal = Rehearsal(model, definition, configurations, context)
         say = click.echo if not as_json else (lambda *_args, **_kwargs: None)
         for line in rehearsal.start():
             say(f"agent: {line}")

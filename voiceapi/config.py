@@ -55,6 +55,20 @@ def _origin(value: Any) -> str:
     return origin
 
 
+def _base_url(value: Any) -> str:
+    parts = urlsplit(_text(value).strip())
+    if parts.scheme not in ("http", "https") or not parts.hostname or parts.port == 0 or parts.query or parts.fragment:
+        raise ValueError
+    return parts.geturl().rstrip("/")
+
+
+def _seconds(value: Any) -> float:
+    seconds = float(value)
+    if isinstance(value, bool) or not 0 < seconds <= 120:
+        raise ValueError
+    return seconds
+
+
 def _api_key(value: Any) -> str:
     key = _text(value)
     if not 16 <= len(key) <= 128 or not key.isascii() or not key.isprintable() or " " in key:
@@ -79,6 +93,11 @@ class Settings:
     concurrent_calls: int = _setting(_whole(1, 100_000), "a whole number from 1 to 100000", 10)
     max_body: int = _setting(_whole(1024, 2**30), "a number of bytes from 1024 to 1073741824", 1024 * 1024)
     worker: bool = _setting(_flag, "on or off", True)
+    allow_private_urls: bool = _setting(_flag, "on or off", False)
+    llm_url: str | None = _setting(_base_url, "a URL of http or https such as http://127.0.0.1:11434/v1")
+    llm_key: str | None = _setting(_text, "any text that isn't blank", secret=True)
+    llm_model: str | None = _setting(_text, "the name of a model")
+    llm_timeout: float = _setting(_seconds, "a number of seconds above 0, at most 120", 20.0)
     secret: str | None = _setting(_text, "any text that isn't blank", secret=True)
 
     @classmethod

@@ -12,6 +12,7 @@ from .flow import events as ev
 from .flow.engine import step
 from .flow.graph import Graph
 from .flow.state import State, begin
+from .model_configuration import OVERRIDE
 from .store import models
 from .store.fields import now
 from .store.find import one
@@ -72,12 +73,15 @@ def advance(model: LanguageModel, graph: Graph, state: State, event: ev.Event) -
 
 
 def _answer(model: LanguageModel, request: act.Request) -> ev.Event:
-    at = now().timestamp()
     match request:
         case act.AskModel():
-            return replace(model.reply(request), at=at)
+            answer = model.reply(request)
+            return replace(answer, at=now().timestamp())
         case act.Extract():
-            return replace(model.extract(request), at=at)
+            answer = model.extract(request)
+            return replace(answer, at=now().timestamp())
+    at = now().timestamp()
+    match request:
         case act.Fetch():
             return ev.Fetched(at, request.number, {}, error="This release does not fetch context before a call.")
         case act.RunTool():
@@ -97,7 +101,8 @@ def open_state(run: models.Run, graph: Graph, version: models.WorkflowVersion) -
     state = begin(
         graph,
         run.initial_context,
-        version.configurations,
+        # Its keys stay out of the stored state.
+        {name: value for name, value in version.configurations.items() if name != OVERRIDE},
         direction=run.call_type,
         voice=True,
         gathered_context=run.gathered_context,
@@ -127,7 +132,14 @@ def store_progress(run: models.Run, progress: Progress, number: int) -> None:
     run.gathered_context = {**run.gathered_context, **progress.state.gathered_context}
     run.llm_usage = progress.state.usage
     run.disposition = run.gathered_context.get("mapped_call_disposition")
+    note_missing(run, progress.state)
     run.has_transcript = run.has_transcript or any(record.type in SPEECH for record in progress.records)
+
+
+def note_missing(run: models.Run, state: State) -> None:
+    """Name on the run the template variables that had no value and were rendered empty."""
+    if state.missing:
+        run.annotations = {**run.annotations, "missing_variables": list(state.missing)}
 
 
 def keep_records(run: models.Run, records: Sequence[act.Record]) -> None:

@@ -14,6 +14,7 @@ from . import aftercall, errors, keys, openapi
 from .api import register
 from .cli import group
 from .config import PREFIX, Settings, names
+from .outward import Outward
 from .secrets import Vault, read_or_create_secret
 from .service import Service
 from .store.database import Store, StoreError
@@ -83,7 +84,8 @@ def _open(
         secret = given.encode() if given else read_or_create_secret(Path(f"{path or Path('voiceapi.db')}.secret"))
     except OSError as error:
         raise StoreError(f"The files of the database {settings.database} can't be made: {error.strerror}.") from None
-    service = Service(settings, store, Vault(secret), prefix, authenticate, document)
+    outward = Outward(settings.allow_private_urls)
+    service = Service(settings, store, Vault(secret), prefix, authenticate, document, outward=outward)
     aftercall.employ(service)
     key = keys.bootstrap(service)
     if key is not None:

@@ -53,14 +53,34 @@ def with_keys(vault: Vault, organization: int, configurations: Mapping[str, Any]
     They are those stored `before` or, because a client makes a workflow's own models out of the organization's as it
     was shown them, those of the organization.
 
-    :raises Invalid: for a key that is still masked.
+    :raises Invalid: for a key that is still masked, or an override that can't be chosen from.
     """
     merged: dict[str, Any] = restored(configurations, before)
     if OVERRIDE in merged:
         with suppress(Refused):  # what can't be read any more may still be entered again
             merged[OVERRIDE] = restored(merged[OVERRIDE], stored(vault, organization))
     refuse_masked(merged)
+    if merged.get(OVERRIDE) is not None:
+        check_override(merged[OVERRIDE])
     return merged
+
+
+def check_override(override: Any) -> None:
+    """:raises Invalid: with a sentence, for what could not be chosen from (the contract's I.6)."""
+    match override:
+        case {"mode": "dograh", "dograh": Mapping()}:
+            return
+        case {"mode": "byok", "byok": {"mode": "pipeline" | "realtime" as mode, **chosen}}:
+            services: Any = chosen.get(mode)
+            llm = services.get("llm") if isinstance(services, Mapping) else None
+            if not isinstance(llm, Mapping) or not isinstance(llm.get("provider"), str):
+                raise Invalid(
+                    f"{OVERRIDE}: byok.{mode} is required when byok.mode is {mode}, with an llm and its provider."
+                )
+            if llm["provider"] == "dograh":
+                raise Invalid(f"{OVERRIDE}: BYOK llm cannot use Dograh provider.")
+        case _:
+            raise Invalid(f'{OVERRIDE} must have the mode "dograh" or "byok" and an object of that name.')
 
 
 def effective(configuration: Mapping[str, Any] | None) -> dict[str, Any]:

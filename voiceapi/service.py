@@ -10,10 +10,11 @@ from typing import Any
 
 from .config import Settings
 from .conversation import LanguageModel
-from .llm.scripted import Scripted
+from .outward import Outward
 from .secrets import Vault
 from .store.database import Store
 from .store.fields import now
+from .turns import Turns
 from .workers import Workers
 
 
@@ -26,7 +27,7 @@ class Service:
     """What one app owns.
 
     `authenticate` is the host's own login: the name of the caller's organization, or None. `openapi` makes the
-    document of the API.
+    document of the API. `model`, when given, speaks in every conversation, whatever is configured.
     """
 
     settings: Settings
@@ -36,7 +37,9 @@ class Service:
     authenticate: Callable[[], str | None] | None = None
     openapi: Callable[[], dict[str, Any]] = dict
     workers: Workers = field(default_factory=Workers)
-    model: LanguageModel = field(default_factory=Scripted)
+    model: LanguageModel | None = None
+    turns: Turns = field(default_factory=Turns)
+    outward: Outward = field(default_factory=Outward)
     started_at: datetime = field(default_factory=now)
     announce: Callable[[str], None] = _to_stderr
 

@@ -9,6 +9,11 @@ OPENINGS = {
     "outbound": "You call somebody about {use_case}. Say who is calling and why, and ask whether it is a good moment.",
 }
 
+GREETINGS = {
+    "inbound": "Hello, thank you for calling. How can I help you?",
+    "outbound": "Hello, this is an automated call. Is it a good moment?",
+}
+
 
 def definition(call_type: str, use_case: str, activity_description: str) -> dict[str, Any]:
     """A valid workflow definition whose agent does what `activity_description` says.
@@ -18,10 +23,10 @@ def definition(call_type: str, use_case: str, activity_description: str) -> dict
     use_case, task = _literal(use_case.strip() or "a call"), _literal(activity_description.strip() or "help the caller")
     nodes = [
         _node("1", "globalNode", "Manner", 0, "Be brief, friendly and clear. Ask one question at a time."),
-        _node("2", "startCall", "Opening", 1, OPENINGS[call_type].format(use_case=use_case)),
+        _node("2", "startCall", "Opening", 1, OPENINGS[call_type].format(use_case=use_case), GREETINGS[call_type]),
         _node("3", "agentNode", "Conversation", 2, f"Your task: {task}"),
-        _node("4", "endCall", "Done", 3, "Sum up in one sentence what was agreed, thank them and say goodbye."),
-        _node("5", "endCall", "Not now", 3, "Apologise for the interruption and say goodbye."),
+        _node("4", "endCall", "Done", 3, "Thank you very much for your time. Goodbye."),
+        _node("5", "endCall", "Not now", 3, "I am sorry for the interruption. Goodbye."),
     ]
     edges = [
         _edge("2", "3", "Go on", "They are willing to talk, or say yes, or say what they need."),
@@ -36,9 +41,10 @@ def _literal(text: str) -> str:
     return text.replace("{{", "{ {").replace("}}", "} }")
 
 
-def _node(id: str, type: str, name: str, column: int, prompt: str) -> dict[str, Any]:
+def _node(id: str, type: str, name: str, column: int, prompt: str, greeting: str = "") -> dict[str, Any]:
     position = {"x": column * 320, "y": int(id) * 90}
-    return {"id": id, "type": type, "position": position, "data": {"name": name, "prompt": prompt}}
+    data = {"name": name, "prompt": prompt, **({"greeting": greeting} if greeting else {})}
+    return {"id": id, "type": type, "position": position, "data": data}
 
 
 def _edge(source: str, target: str, label: str, condition: str) -> dict[str, Any]:

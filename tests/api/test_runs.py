@@ -919,3 +919,20 @@ def test_the_total_of_a_listing_is_that_of_the_runs(
         assert Run.select().count() == Workflow.get_by_id(1).total_runs == 3
     everything = listed(client, filters=[{"attribute": "dateRange", "value": {}}])
     assert everything["total_count"] == listed(client)["total_count"] == 3
+
+
+def test_a_bare_end_date_includes_that_day(client: FlaskClient, workflow: Any) -> None:
+    made = workflow()
+    client.post(f"/api/v1/workflow/{made['id']}/runs", json={"mode": "twilio", "name": "today"})
+    today = datetime.now(UTC).date()
+    for until, count in ((today, 1), (today - timedelta(days=1), 0)):
+        answer = client.get("/api/v1/organizations/usage/runs", query_string={"end_date": until.isoformat()})
+        assert (answer.status_code, answer.json["total_count"]) == (200, count)
+
+
+def test_a_missing_variable_is_noted_on_the_run(client: FlaskClient, workflow: Any, talk: Any, finished: Any) -> None:
+    made = workflow(talk("noted", greeting="Hello {{first_name}} of {{company.name}}."))
+    sent = {"phone_number": "+12025550123", "initial_context": {"first_name": "Ada"}}
+    placed = client.post("/api/v1/public/agent/noted", json=sent).json
+    run = finished(made["id"], placed["workflow_run_id"])
+    assert run["annotations"] == {"missing_variables": ["company.name"]}

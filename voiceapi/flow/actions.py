@@ -69,6 +69,14 @@ class Listen(Action):
 
 
 @dataclass(frozen=True)
+class Redirect(Action):
+    """Ask for turn number `turn` again, with what was `heard`: its reply is still being decided."""
+
+    turn: int
+    heard: str
+
+
+@dataclass(frozen=True)
 class HangUp(Action):
     """End the call at the carrier, after what was spoken before."""
 

@@ -62,10 +62,14 @@ class Answer(Event):
 
 @dataclass(frozen=True)
 class Spent(Answer):
-    """The base of answers of a language model; `usage` counts tokens by kind and is added up for `model`."""
+    """The base of answers of a language model; `usage` counts tokens by kind and is added up for `model`.
+
+    `model` is "provider|||model"; `seconds` is how long it took, 0 where nobody measured.
+    """
 
     model: str = field(default="", kw_only=True)
     usage: Mapping[str, int] = field(default_factory=dict, kw_only=True)
+    seconds: float = field(default=0.0, kw_only=True)
 
 
 @dataclass(frozen=True)

@@ -61,6 +61,9 @@ class Turn:
             used = self.state.usage.get(event.model, {})
             total = {kind: used.get(kind, 0) + event.usage.get(kind, 0) for kind in {**used, **event.usage}}
             self.set(usage={**self.state.usage, event.model: total})
+        if event.seconds:
+            processor, _, model = event.model.rpartition("|||")
+            self.record("rtf-ttfb-metric", {"ttfb_seconds": event.seconds, "processor": processor, "model": model})
 
     def record(self, type: str, payload: Mapping[str, Any], node_id: str = "") -> None:
         node = self.graph.node(node_id or self.state.node_id)

@@ -200,6 +200,7 @@ class Campaign(Record):
 class Run(Record):
     """One conversation, by phone or by text: `initialized`, then `running`, then `completed` for good."""
 
+    organization_id: int
     workflow_id: int
     version_id: int | None
     campaign_id: int | None

@@ -13,7 +13,7 @@ from contextlib import suppress
 from dataclasses import dataclass
 from typing import Any, Protocol
 
-from ..flow.actions import Action, HangUp, Listen, Pause, Play, Say
+from ..flow.actions import Action, HangUp, Listen, Pause, Play, Redirect, Say
 from .carrier import FINAL, PROGRESS, CarrierRefused, Document, Heard, OutboundCall, Report
 
 # What happens when one of these is called (design 7); any other number is answered.
@@ -99,6 +99,8 @@ def _verb(action: Action, turn: int) -> dict[str, Any] | None:
             return {"verb": "pause", "seconds": action.seconds}
         case Listen():
             return {"verb": "listen", "timeout": action.timeout_seconds, "turn": turn}
+        case Redirect():
+            return {"verb": "redirect", "turn": action.turn, "speech": action.heard}
         case HangUp():
             return {"verb": "hangup"}
         case _:
@@ -165,6 +167,8 @@ class Phone:
                     self._pass_time(verb["seconds"])
                 case "listen":
                     return int(verb["turn"])
+                case "redirect":
+                    return self._carry_out(self._ask(int(verb["turn"]), {"speech": verb["speech"]}))
                 case "hangup":
                     return None
         return None

@@ -9,7 +9,7 @@ from __future__ import annotations
 import math
 import re
 from collections.abc import Mapping, Sequence
-from datetime import datetime
+from datetime import datetime, timedelta
 from typing import Any
 
 from marshmallow import Schema, fields, validate
@@ -164,6 +164,15 @@ class Time(fields.DateTime):
 
     def _serialize(self, value: datetime | None, attr: Any, obj: Any, **kwargs: Any) -> str | None:
         return None if value is None else write_time(value)
+
+
+class EndTime(Time):
+    """The end of a range: a bare date means the whole of that day."""
+
+    def _deserialize(self, value: Any, attr: Any, data: Any, **kwargs: Any) -> datetime:
+        moment = super()._deserialize(value, attr, data, **kwargs)
+        bare = isinstance(value, str) and len(value.strip()) == 10
+        return moment + timedelta(days=1, microseconds=-1) if bare else moment
 
 
 class Length(validate.Length):

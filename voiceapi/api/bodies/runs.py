@@ -3,7 +3,7 @@
 from __future__ import annotations
 
 from .base import Answer, Body, Paging, Query
-from .fields import Choice, Flag, Integer, Items, Length, Model, Number, Object, Text, Time
+from .fields import Choice, EndTime, Flag, Integer, Items, Length, Model, Number, Object, Text, Time
 
 DIRECTION = Choice(("inbound", "outbound"))
 FILTERS = "a JSON array of criteria, each an object with attribute and value; its type may be left out"
@@ -32,12 +32,12 @@ class RunsQuery(Paging):
 
 class UsageQuery(RunsQuery):
     start_date = Time(load_default=None)
-    end_date = Time(load_default=None)
+    end_date = EndTime(load_default=None)
 
 
 class ReportQuery(Query):
     start_date = Time(load_default=None)
-    end_date = Time(load_default=None)
+    end_date = EndTime(load_default=None)
 
 
 class Artifacts(Answer):

@@ -1,0 +1,345 @@
+"""The model client against a stand-in server that is scripted for each odd answer."""
+
+from __future__ import annotations
+
+import json
+import threading
+from collections.abc import Iterator
+from dataclasses import dataclass, field
+from http.server import BaseHTTPRequestHandler, ThreadingHTTPServer
+from typing import Any
+
+import pytest
+
+from voiceapi.flow.actions import AskModel, Extract, Function
+from voiceapi.flow.events import ExtractionFailed, ModelFailed, ModelReplied, ToolCall, VariablesExtracted
+from voiceapi.flow.extraction import Variable
+from voiceapi.llm.chat_completions import ChatCompletions
+from voiceapi.outward import Outward
+
+KEY = "sk-very-secret-key"
+MODEL = "openai|||tiny"
+LONG = "x" * 80
+FUNCTIONS = (
+    Function("yes", "The caller agrees.", label="Yes"),
+    Function("__", "No.", label="Да"),
+    Function(LONG, "Long."),
+)
+USAGE = {"prompt_tokens": 7, "completion_tokens": 3, "total_tokens": 10, "prompt_tokens_details": {"cached_tokens": 2}}
+COUNTED = {
+    "prompt_tokens": 7,
+    "completion_tokens": 3,
+    "total_tokens": 10,
+    "cache_read_input_tokens": 2,
+    "cache_creation_input_tokens": 0,
+}
+
+
+@dataclass
+class Answer:
+    """One scripted answer; `cut` ends the connection after so many bytes of the body."""
+
+    status: int = 200
+    body: Any = None
+    headers: dict[str, str] = field(default_factory=dict)
+    cut: int | None = None
+    hang: bool = False
+
+
+@dataclass
+class Stand:
+    """The stand-in server: what it will answer, and what it was asked."""
+
+    url: str
+    script: list[Answer]
+    asked: list[dict[str, Any]]
+    released: threading.Event
+
+
+@pytest.fixture
+def stand() -> Iterator[Stand]:
+    class Handler(BaseHTTPRequestHandler):
+        protocol_version = "HTTP/1.1"
+
+        def do_POST(self) -> None:
+            body = json.loads(self.rfile.read(int(self.headers["Content-Length"])))
+            found.asked.append({"path": self.path, "key": self.headers["Authorization"], **body})
+            answer = found.script.pop(0)
+            self.close_connection = True
+            if answer.hang:
+                found.released.wait(10)
+                return
+            data = answer.body if isinstance(answer.body, bytes) else json.dumps(answer.body).encode()
+            if answer.cut == 0:
+                return
+            self.send_response(answer.status)
+            for name, value in answer.headers.items():
+                self.send_header(name, value)
+            self.send_header("Content-Length", str(len(data)))
+            self.end_headers()
+            self.wfile.write(data[: answer.cut])
+
+        def log_message(self, *args: Any) -> None:
+            pass
+
+    server = ThreadingHTTPServer(("127.0.0.1", 0), Handler)
+    found = Stand(f"http://127.0.0.1:{server.server_port}/v1", [], [], threading.Event())
+    thread = threading.Thread(target=server.serve_forever, kwargs={"poll_interval": 0.01})
+    thread.start()
+    yield found
+    found.released.set()
+    server.shutdown()
+    thread.join()
+    server.server_close()
+
+
+def model(stand: Stand, **options: Any) -> ChatCompletions:
+    given = {"timeout": 5.0, "trusted": True, "sleep": lambda _: None, **options}
+    return ChatCompletions(Outward().send, stand.url, "tiny", KEY, **given)
+
+
+def asking(
+    messages: tuple[Any, ...] = ({"role": "user", "content": "yes please"},), functions: Any = FUNCTIONS
+) -> AskModel:
+    return AskModel(
+        3,
+        1.0,
+        node_id="1",
+        node_name="Hello",
+        occasion="reply",
+        system="Be kind.",
+        prompt="Be kind.",
+        greeting="",
+        messages=messages,
+        functions=functions,
+    )
+
+
+def message(content: Any = None, *calls: Any, **members: Any) -> Answer:
+    said = {"role": "assistant", "content": content, **members}
+    return Answer(body={"choices": [{"message": {**said, "tool_calls": list(calls)} if calls else said}]})
+
+
+def call(name: str, arguments: Any = "{}", id: Any = "c1") -> dict[str, Any]:
+    return {"id": id, "type": "function", "function": {"name": name, "arguments": arguments}}
+
+
+def replied(text: str, *calls: ToolCall) -> tuple[str, tuple[ToolCall, ...]]:
+    return text, calls
+
+
+YES = ToolCall("c1", "yes")
+
+# What the server answers, one after the other, and what comes of it: words and calls, or the sentence of a failure.
+REPLIES: dict[str, tuple[list[Answer], Any]] = {
+    "words": ([message("Hello.")], replied("Hello.")),
+    "a list of parts": ([message([{"type": "text", "text": "Hel"}, {"type": "image"}, "lo."])], replied("Hello.")),
+    "thoughts first": ([message("<think>Hm.\nWell.</think>\n\nHello.")], replied("Hello.")),
+    "a function": ([message(None, call("yes"))], replied("", YES)),
+    "words and a function": ([message("Good.", call("yes"))], replied("Good.", YES)),
+    "several functions": (
+        [message("", call("yes"), call("yes", '{"a": 1}', "c2"))],
+        replied("", YES, ToolCall("c2", "yes", '{"a": 1}')),
+    ),
+    "the same id twice": (
+        [message("", call("yes"), call("yes", "{}", "c1"))],
+        replied("", YES, ToolCall("call_3_1", "yes")),
+    ),
+    "no id": ([message("", call("yes", "{}", None))], replied("", ToolCall("call_3_0", "yes"))),
+    "arguments as an object": ([message("", call("yes", {"a": 1}))], replied("", ToolCall("c1", "yes", '{"a": 1}'))),
+    "no arguments": ([message("", call("yes", None))], replied("", YES)),
+    "arguments that are no JSON": ([message("", call("yes", "{a:"))], replied("", ToolCall("c1", "yes", "{a:"))),
+    "an unknown function": ([message("", call("fly"))], replied("", ToolCall("c1", "fly"))),
+    "a call without a name": ([message("Hello.", call(""))], replied("Hello.")),
+    "the older function_call": (
+        [message(None, function_call={"name": "yes", "arguments": "{}"})],
+        replied("", ToolCall("call_3_0", "yes")),
+    ),
+    "a call written as text": (
+        [message('{"name": "yes", "parameters": {}}')],
+        replied("", ToolCall("call_3_0", "yes")),
+    ),
+    "a call in a fence": (
+        [message('```json\n{"name": "yes", "arguments": {}}\n```')],
+        replied("", ToolCall("call_3_0", "yes")),
+    ),
+    "a call in tags": (
+        [message('Good. <tool_call>{"name": "yes", "arguments": {}}</tool_call>')],
+        replied("Good.", ToolCall("call_3_0", "yes")),
+    ),
+    "JSON that is no call": ([message('{"name": "Ada"}')], replied('{"name": "Ada"}')),
+    "tools refused": (
+        [Answer(400, {"error": {"message": "tiny does not support tools"}}), message('{"name": "yes"}')],
+        replied("", ToolCall("call_3_0", "yes")),
+    ),
+    "empty, then words": ([message(""), message("Hello.")], replied("Hello.")),
+    "always empty": ([message("")] * 3, "The model answered without words and without a function."),
+    "null": ([Answer(body=None)] * 3, "The model server's answer holds no reply."),
+    "no choices": ([Answer(body={"choices": []})] * 3, "The model server's answer holds no reply."),
+    "odd choices": ([Answer(body={"choices": "none"})] * 3, "The model server's answer holds no reply."),
+    "an error with 200": (
+        [Answer(body={"error": KEY})] * 3,
+        "The model server answered with an error instead of a reply.",
+    ),
+    "broken JSON": ([Answer(body=b'{"choices": [')] * 3, "The model server's answer is not JSON."),
+    "not text": ([Answer(body=b"\xff\xfe\x00")] * 3, "The model server's answer is not JSON."),
+    "401": ([Answer(401, {"error": KEY})], "The model server refused the key (401)."),
+    "403": ([Answer(403, {})], "The model server refused the key (403)."),
+    "404": ([Answer(404, {})], "The model server knows no such address or model (404)."),
+    "400": ([Answer(400, {"error": "bad"})], "The model server answered with status 400."),
+    "a redirect": ([Answer(302, {}, {"Location": "/"})], "The model server answered with status 302."),
+    "429, then words": ([Answer(429, {}, {"Retry-After": "1"}), message("Hello.")], replied("Hello.")),
+    "429 for too long": ([Answer(429, {}, {"Retry-After": "60"})], "The model server has too many requests (429)."),
+    "always 429": ([Answer(429, {})] * 3, "The model server has too many requests (429)."),
+    "500, then words": ([Answer(500, {}), message("Hello.")], replied("Hello.")),
+    "always 500": ([Answer(500, {})] * 3, "The model server answered with status 500."),
+    "cut, then words": ([Answer(body="x" * 100, cut=10), message("Hello.")], replied("Hello.")),
+    "nothing, then words": ([Answer(cut=0), message("Hello.")], replied("Hello.")),
+}
+
+
+@pytest.mark.parametrize("odd", REPLIES)
+def test_every_answer_has_its_outcome(odd: str, stand: Stand) -> None:
+    script, expected = REPLIES[odd]
+    stand.script[:] = script
+    answer = model(stand).reply(asking())
+    if isinstance(expected, str):
+        assert answer == ModelFailed(1.0, 3, expected, model=MODEL)
+    else:
+        assert isinstance(answer, ModelReplied)
+        assert (answer.text, answer.calls) == expected
+        assert answer.seconds > 0
+    assert (stand.script, len(stand.asked)) == ([], len(script))
+
+
+def test_what_is_sent(stand: Stand) -> None:
+    stand.script[:] = [message("Hello.")]
+    history = (
+        {"role": "user", "content": "hi"},
+        {"role": "assistant", "content": "", "tool_calls": [call("__", "{broken")]},
+        {"role": "tool", "content": '{"status": "done"}', "tool_call_id": "c1"},
+    )
+    model(stand).reply(asking(history))
+    sent = stand.asked[0]
+    names = [tool["function"]["name"] for tool in sent["tools"]]
+    assert names[0] == "yes"
+    assert all(0 < len(name) <= 64 and name.strip("_") for name in names)
+    assert len(set(names)) == 3
+    assert {name: sent[name] for name in ("path", "key", "model", "stream", "messages")} == {
+        "path": "/v1/chat/completions",
+        "key": f"Bearer {KEY}",
+        "model": "tiny",
+        "stream": False,
+        "messages": [
+            {"role": "system", "content": "Be kind."},
+            history[0],
+            {"role": "assistant", "content": "", "tool_calls": [call(names[1])]},
+            history[2],
+        ],
+    }
+
+
+def test_names_of_edges_come_back_as_ours(stand: Stand) -> None:
+    stand.script[:] = [message("Hello.")]
+    model(stand).reply(asking())
+    names = [tool["function"]["name"] for tool in stand.asked[0]["tools"]]
+    stand.script[:] = [message("", *(call(name, id=name) for name in names))]
+    answer = model(stand).reply(asking())
+    assert isinstance(answer, ModelReplied)
+    assert [each.name for each in answer.calls] == ["yes", "__", LONG]
+
+
+def test_tokens_of_every_attempt_are_counted(stand: Stand) -> None:
+    empty, full = message(""), message("Hello.")
+    empty.body["usage"] = full.body["usage"] = USAGE
+    stand.script[:] = [empty, full]
+    answer = model(stand).reply(asking())
+    assert (answer.model, answer.usage) == (MODEL, {name: 2 * count for name, count in COUNTED.items()})
+
+
+def test_a_server_that_never_answers_costs_the_budget_and_no_more(stand: Stand) -> None:
+    stand.script[:] = [Answer(hang=True)]
+    answer = model(stand, timeout=0.2).reply(asking())
+    where = stand.url.removesuffix("/v1")
+    said = f"The model server can't be asked: {where} did not answer within 0.2 seconds."
+    assert isinstance(answer, ModelFailed)
+    assert answer.error[:75] == said[:75]
+
+
+def test_retry_after_is_obeyed(stand: Stand) -> None:
+    waits: list[float] = []
+    stand.script[:] = [Answer(429, {}, {"Retry-After": "2"}), Answer(503, {}), message("Hello.")]
+    model(stand, sleep=waits.append).reply(asking())
+    assert waits == [2.0, 0.6]
+
+
+def test_nobody_there() -> None:
+    server = ChatCompletions(Outward().send, "http://127.0.0.1:9", timeout=2, trusted=True, sleep=lambda _: None)
+    answer = server.reply(asking())
+    assert isinstance(answer, ModelFailed)
+    assert "could not be reached" in answer.error
+
+
+def test_a_private_address_that_came_through_the_api_is_not_asked(stand: Stand) -> None:
+    answer = model(stand, trusted=False).reply(asking())
+    assert isinstance(answer, ModelFailed)
+    assert "private network" in answer.error
+    assert stand.asked == []
+
+
+def test_the_key_is_never_shown(stand: Stand) -> None:
+    assert KEY not in repr(model(stand))
+
+
+WANTED = (Variable("size", "number", "The shoe size"), Variable("happy", "boolean"))
+EXTRACT = Extract(
+    4,
+    2.0,
+    node_id="1",
+    node_name="Hello",
+    variables=WANTED,
+    prompt="Be exact.",
+    messages=(
+        {"role": "assistant", "content": "Which size?", "tool_calls": [call("yes"), call("look", id="c2")]},
+        {"role": "tool", "content": '{"status": "done"}', "tool_call_id": "c1"},
+        {"role": "tool", "content": '{"status": "success", "data": {"a": 1}}', "tool_call_id": "c2"},
+        {"role": "user", "content": "42"},
+    ),
+)
+NO_OBJECT = "The model's answer holds no JSON object of variables."
+
+EXTRACTIONS: dict[str, tuple[list[Answer], Any]] = {
+    "JSON": ([message('{"size": 42}')], {"size": 42}),
+    "a fence": ([message('Here:\n```json\n{"size": 42}\n```')], {"size": 42}),
+    "among words": ([message('It is {"size": "4}2"}, I think.')], {"size": "4}2"}),
+    "empty": ([message("")], {}),
+    "null content": ([message(None)], {}),
+    "a list": ([message("[1]")], "The model answered with a list where an object of variables was asked for."),
+    "words": ([message("No idea.")], NO_OBJECT),
+    "unbalanced": ([message('{"size": 42')], NO_OBJECT),
+    "500, then JSON": ([Answer(500, {}), message('{"size": 42}')], {"size": 42}),
+    "401": ([Answer(401, {})], "The model server refused the key (401)."),
+}
+
+
+@pytest.mark.parametrize("odd", EXTRACTIONS)
+def test_every_extraction_has_its_outcome(odd: str, stand: Stand) -> None:
+    script, expected = EXTRACTIONS[odd]
+    stand.script[:] = script
+    answer = model(stand).extract(EXTRACT)
+    failed = isinstance(expected, str)
+    kind: Any = ExtractionFailed if failed else VariablesExtracted
+    usage = answer.usage
+    assert answer == kind(2.0, 4, expected, model=MODEL, usage=usage)
+
+
+def test_what_an_extraction_sends(stand: Stand) -> None:
+    stand.script[:] = [message("{}")]
+    model(stand).extract(EXTRACT)
+    system, user = stand.asked[0]["messages"]
+    assert system["content"].endswith("\n\nBe exact.")
+    assert user["content"] == (
+        "Variables:\n- size (number): The shoe size\n- happy (boolean)\n\n"
+        'Conversation:\nassistant: Which size?\n[Tool Response: look]\n{"a": 1}\nuser: 42'
+    )
+    assert "tools" not in stand.asked[0]

@@ -1,0 +1,120 @@
+"""Which model speaks, and what of it is on the run."""
+
+from __future__ import annotations
+
+import json
+import threading
+from collections.abc import Callable, Iterator
+from http.server import BaseHTTPRequestHandler, ThreadingHTTPServer
+from pathlib import Path
+from typing import Any
+
+import pytest
+from flask.testing import FlaskClient
+
+from voiceapi import create_app
+
+KEY = "test-key-0123456789"
+API = "/api/v1"
+USAGE = {"prompt_tokens": 5, "completion_tokens": 2, "total_tokens": 7}
+
+
+@pytest.fixture
+def asked() -> list[dict[str, Any]]:
+    return []
+
+
+@pytest.fixture
+def url(asked: list[dict[str, Any]]) -> Iterator[str]:
+    """A model that always takes the first function it is offered, and otherwise says which model it is."""
+
+    class Handler(BaseHTTPRequestHandler):
+        def do_POST(self) -> None:
+            body = json.loads(self.rfile.read(int(self.headers["Content-Length"])))
+            asked.append({**body, "key": self.headers["Authorization"]})
+            message: dict[str, Any] = {"content": f"I am {body['model']}."}
+            if "tools" in body:
+                function = {"name": body["tools"][0]["function"]["name"], "arguments": "{}"}
+                message = {"content": None, "tool_calls": [{"id": "c", "type": "function", "function": function}]}
+            self.send_response(200)
+            self.end_headers()
+            self.wfile.write(json.dumps({"choices": [{"message": message}], "usage": USAGE}).encode())
+
+        def log_message(self, *args: Any) -> None:
+            pass
+
+    server = ThreadingHTTPServer(("127.0.0.1", 0), Handler)
+    thread = threading.Thread(target=server.serve_forever, kwargs={"poll_interval": 0.01})
+    thread.start()
+    yield f"http://127.0.0.1:{server.server_port}/v1"
+    server.shutdown()
+    thread.join()
+    server.server_close()
+
+
+@pytest.fixture
+def start(tmp_path: Path) -> Iterator[Callable[..., FlaskClient]]:
+    apps = []
+
+    def make(**settings: Any) -> FlaskClient:
+        given = {"TESTING": True, "VOICEAPI_DATABASE": tmp_path / "v.db", "VOICEAPI_API_KEY": KEY}
+        app = create_app({**given, **{f"VOICEAPI_{name}": value for name, value in settings.items()}})
+        apps.append(app)
+        client = app.test_client()
+        client.environ_base["HTTP_X_API_KEY"] = KEY
+        return client
+
+    yield make
+    for app in apps:
+        app.extensions["voiceapi"].close()
+
+
+def chat(client: FlaskClient, talk: Callable[..., Any], override: Any = None) -> tuple[str, dict[str, Any]]:
+    """What the agent says to a yes, and the run."""
+    body = {"name": "Agent", "workflow_definition": talk()}
+    workflow = client.post(f"{API}/workflow/create/definition", json=body).get_json()["id"]
+    if override is not None:
+        configured = {"workflow_configurations": {"model_configuration_v2_override": override}}
+        answer = client.put(f"{API}/workflow/{workflow}", json=configured)
+        assert answer.status_code == 200, answer.text
+    sessions = f"{API}/workflow/{workflow}/text-chat/sessions"
+    run = client.post(sessions, json={}).get_json()["workflow_run_id"]
+    answer = client.post(f"{sessions}/{run}/messages", json={"text": "Yes."})
+    said = answer.get_json()["session_data"]["turns"][-1]["assistant_message"]["text"]
+    return said, client.get(f"{API}/workflow/{workflow}/runs/{run}").get_json()
+
+
+def byok(url: str, model: str) -> dict[str, Any]:
+    service = {"provider": "mine", "model": model, "api_key": "sk-1", "base_url": url}
+    pipeline = {"llm": service, "tts": service, "stt": service}
+    return {"version": 2, "mode": "byok", "byok": {"mode": "pipeline", "pipeline": pipeline}}
+
+
+def test_the_operators_model(start: Any, url: str, asked: list[Any], talk: Any) -> None:
+    said, run = chat(start(LLM_URL=url, LLM_MODEL="tiny", LLM_KEY="word"), talk)
+    assert said == "I am tiny."
+    assert [each["key"] for each in asked] == ["Bearer word"] * 2
+    assert run["initial_context"]["runtime_configuration"] == {"llm_provider": "openai-compatible", "llm_model": "tiny"}
+    counts = {"prompt_tokens": 10, "completion_tokens": 4, "total_tokens": 14}
+    counts |= {"cache_read_input_tokens": 0, "cache_creation_input_tokens": 0}
+    assert run["usage_info"]["llm"] == {"openai-compatible|||tiny": counts}
+
+
+def test_the_organizations_model_comes_before_it(start: Any, url: str, talk: Any) -> None:
+    client = start(LLM_URL=url, LLM_MODEL="tiny", ALLOW_PRIVATE_URLS=True)
+    client.put(f"{API}/organizations/model-configurations/v2", json=byok(url, "ours"))
+    assert chat(client, talk)[0] == "I am ours."
+
+
+def test_the_workflows_model_comes_first(start: Any, url: str, talk: Any) -> None:
+    client = start(LLM_URL=url, ALLOW_PRIVATE_URLS=True)
+    client.put(f"{API}/organizations/model-configurations/v2", json=byok(url, "ours"))
+    assert chat(client, talk, byok(url, "mine"))[0] == "I am mine."
+
+
+def test_a_private_address_is_not_asked_unless_allowed(start: Any, url: str, asked: list[Any], talk: Any) -> None:
+    said, run = chat(start(), talk, byok(url, "mine"))
+    assert said.startswith("I'm sorry")
+    assert asked == []
+    events = run["logs"]["realtime_feedback_events"]
+    assert any("private network" in event["payload"].get("error", "") for event in events)

@@ -490,3 +490,25 @@ _CATALOGUE: dict[str, Any] = {}
 def _catalogue(catalogue: Any) -> None:
     # hypothesis calls the test many times, so it can't take a fixture of its own for each.
     _CATALOGUE.update(catalogue)
+
+
+def test_what_is_stored_but_not_run_is_told(booking: Any, catalogue: Any) -> None:
+    nodes = deepcopy(booking["nodes"])
+    nodes[1]["data"] |= {"pre_call_fetch_mode": "always", "greeting_type": "audio"}
+    nodes[2]["data"] |= {"tool_uuids": ["a"], "document_uuids": ["b"]}
+    position = {"x": 0, "y": 0}
+    more = [
+        {"id": "hook", "type": "webhook", "position": position, "data": {"name": "On"}},
+        {"id": "no hook", "type": "webhook", "position": position, "data": {"name": "Off", "enabled": False}},
+        {"id": "judge", "type": "qa", "position": position, "data": {"name": "Judge"}},
+    ]
+    assert [
+        (item.id, item.field, item.message) for item in advise({**booking, "nodes": [*nodes, *more]}, catalogue)
+    ] == [
+        ("start", "data.pre_call_fetch_mode", "Nothing is fetched before a call in this release."),
+        ("start", "data.greeting_type", "There are no recordings in this release."),
+        ("ask", "data.document_uuids", "Documents are not searched in this release."),
+        ("ask", "data.tool_uuids", "Tools are not offered to the model in this release."),
+        ("hook", "data.enabled", "Webhooks are not delivered in this release."),
+        ("judge", "data.qa_enabled", "Calls are not analysed in this release."),
+    ]

@@ -1,7 +1,7 @@
 """Advice on a workflow definition: what is allowed and yet probably not meant."""
 
 from collections import Counter
-from collections.abc import Container, Iterator, Mapping
+from collections.abc import Callable, Container, Iterator, Mapping
 from typing import Any
 
 from .check_graph import attached_tools
@@ -11,10 +11,34 @@ from .item import Item
 from .values import as_number
 
 
+def _is_on(value: object) -> bool:
+    return value is not False
+
+
+def _is_wanted(value: object) -> bool:
+    return value not in (None, False, "disabled", [])
+
+
+# What a definition may ask for and this release stores without carrying it out: the types it concerns, the field that
+# is named, its value when it is absent, which values ask for it, and what happens instead.
+NOT_RUN: tuple[tuple[tuple[str, ...], str, object, Callable[[object], bool], str], ...] = (
+    (("webhook",), "enabled", True, _is_on, "Webhooks are not delivered in this release."),
+    (("qa",), "qa_enabled", True, _is_on, "Calls are not analysed in this release."),
+    (("noveum",), "noveum_enabled", True, _is_on, "Nothing is sent to Noveum in this release."),
+    (("paygent",), "paygent_enabled", True, _is_on, "Nothing is sent to Paygent in this release."),
+    (("tuner",), "tuner_enabled", True, _is_on, "Nothing is sent to Tuner in this release."),
+    (SPEAKING, "document_uuids", None, _is_wanted, "Documents are not searched in this release."),
+    (("startCall",), "pre_call_fetch_mode", None, _is_wanted, "Nothing is fetched before a call in this release."),
+    (("startCall",), "pre_call_fetch_enabled", None, _is_wanted, "Nothing is fetched before a call in this release."),
+    (("startCall",), "greeting_type", None, lambda value: value == "audio", "There are no recordings in this release."),
+)
+NO_TOOLS = "Tools are not offered to the model in this release."
+
+
 def advise(definition: object, catalogue: Catalogue, tools: Container[str] | None = None) -> list[Item]:
     """Return the warnings for any JSON value; malformed parts, which the check reports, are passed over.
 
-    `tools` are the uuids of the organization's tools; None leaves tools unjudged.
+    `tools` are the uuids of the organization's tools; None means that there are no tools yet.
     """
     nodes = [node for node in objects(definition, "nodes") if isinstance(node.get("id"), str)]
     edges = [edge for edge in objects(definition, "edges") if isinstance(edge.get("id"), str)]
@@ -26,7 +50,10 @@ def advise(definition: object, catalogue: Catalogue, tools: Container[str] | Non
             found.append(Item("node", id, None, "No path leads from the start to this node."))
         if isinstance(type, str) and type in catalogue:
             found += [Item("node", id, f"data.{name}", text) for name, text in _data(data_of(node), type, catalogue)]
-        if tools is not None:
+            found += [Item("node", id, f"data.{name}", text) for name, text in _not_run(data_of(node), type)]
+        if tools is None and attached_tools(node):
+            found.append(Item("node", id, "data.tool_uuids", NO_TOOLS))
+        elif tools is not None:
             found += [
                 Item("node", id, f"data.tool_uuids.{index}", f'There is no tool "{uuid}"; this node goes without it.')
                 for index, uuid in enumerate(attached_tools(node))
@@ -79,6 +106,12 @@ def _data(data: Mapping[str, Any], type: str, catalogue: Catalogue) -> Iterator[
                 yield name, f"{name} is usually at least {low:g}."
             if high is not None and number > high:
                 yield name, f"{name} is usually at most {high:g}."
+
+
+def _not_run(data: Mapping[str, Any], type: str) -> Iterator[tuple[str, str]]:
+    for types, name, default, asks, text in NOT_RUN:
+        if type in types and asks(data.get(name, default)):
+            yield name, text
 
 
 def _without_effect(name: str) -> str:

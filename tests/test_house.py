@@ -56,6 +56,10 @@ ARROWS: dict[str, set[str]] = {
     "keys": {"phone_numbers", "service", "store", "telephony_configs"},
     "workflows": {"flow", "model_configuration", "store"},
     "runs": {"store", "workflows"},
+    "outbox": {"flow", "store"},
+    "webhooks": {"flow"},
+    "webhook_secrets": {"store"},
+    "deliveries": {"flow", "sealed", "service", "store", "webhook_secrets"},
     "campaigns": {"contacts", "flow", "service", "store", "telephony_configs", "uploads", "workflows"},
     # Use cases of conversations
     "language_models": {"conversation", "flow", "llm", "model_configuration", "service"},
@@ -64,15 +68,18 @@ ARROWS: dict[str, set[str]] = {
         "flow",
         "language_models",
         "llm",
+        "outbox",
         "service",
         "store",
         "telephony",
         "telephony_configs",
         "tools",
     },
-    "chats": {"conversation", "flow", "language_models", "runs", "service", "store", "workflows"},
+    "chats": {"conversation", "flow", "language_models", "outbox", "runs", "service", "store", "workflows"},
     "triggers": {"calls", "flow", "runs", "service", "store", "telephony", "telephony_configs", "workflows"},
-    "aftercall": {"calls", "chats", "service", "store", "telephony"},
+    "reviews": {"flow", "language_models", "llm", "outbox", "runs", "service", "store"},
+    "follow_up": {"deliveries", "flow", "outbox", "reviews", "runs", "sealed", "service", "store", "webhooks"},
+    "aftercall": {"calls", "chats", "deliveries", "follow_up", "service", "store", "telephony"},
 }
 USE_CASES = set(ARROWS) - LEAVES - {"flow", "llm", "tools"}
 ARROWS |= {

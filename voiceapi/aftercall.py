@@ -3,10 +3,11 @@
 from __future__ import annotations
 
 import logging
+from collections.abc import Callable
 from datetime import datetime
 from functools import partial
 
-from . import calls, chats
+from . import calls, chats, deliveries, follow_up
 from .errors import Refused
 from .service import Service
 from .store.database import write
@@ -18,6 +19,8 @@ log = logging.getLogger("voiceapi")
 
 SWEEP_SECONDS = 15
 IDLE_CHATS_SECONDS = 60
+# Few: each of them may wait long, for a model or for a slow receiver.
+FOLLOW_UPS_AT_ONCE, DELIVERIES_AT_ONCE = 2, 4
 
 
 def employ(service: Service) -> None:
@@ -26,6 +29,8 @@ def employ(service: Service) -> None:
         service.workers.every(float("inf"), partial(resume_simulated, service))
         service.workers.every(SWEEP_SECONDS, partial(sweep, service))
         service.workers.every(IDLE_CHATS_SECONDS, partial(chats.close_idle, service))
+        service.workers.attend(partial(attend, service, follow_up.make_next, follow_up.due), FOLLOW_UPS_AT_ONCE)
+        service.workers.attend(partial(attend, service, deliveries.deliver_next, deliveries.due), DELIVERIES_AT_ONCE)
 
 
 def sweep(service: Service, moment: datetime | None = None) -> int:
@@ -39,7 +44,20 @@ def sweep(service: Service, moment: datetime | None = None) -> int:
         for run in list(Run.select(Run.id).where(Run.overdue_at < moment)):
             with write():
                 settled += calls.settle_overdue(Run.get_by_id(run.id), moment)
+    if settled:
+        service.workers.wake()
     return settled
+
+
+def attend(service: Service, do_next: Callable[[Service], bool], due: Callable[[], datetime | None]) -> float:
+    """Do all that is due; returns how many seconds later there is more."""
+    while do_next(service):
+        if service.workers.stopping.is_set():
+            return 0.0
+    with service.store.session():
+        moment = due()
+    # Another process, whose own threads don't do this, may leave work without waking ours.
+    return SWEEP_SECONDS if moment is None else min(max((moment - now()).total_seconds(), 0.0), SWEEP_SECONDS)
 
 
 def resume_simulated(service: Service) -> None:

@@ -12,7 +12,7 @@ from dataclasses import dataclass
 from datetime import datetime, timedelta
 from typing import Any
 
-from . import conversation, language_models, telephony_configs
+from . import conversation, language_models, outbox, telephony_configs
 from .conversation import Progress, actions_from_json, actions_to_json
 from .errors import Busy, Conflict, Missing, Refused
 from .flow import events as ev
@@ -121,7 +121,7 @@ def place(
     try:
         call_id = carrier.place_call(call)
     except CarrierRefused as refusal:
-        _fail(run, str(refusal))
+        _fail(service, run, str(refusal))
         raise Refused(f"Failed to initiate call: {refusal}") from None
     except CarrierSilent:
         with write():
@@ -318,13 +318,14 @@ def _settle(service: Service, run: Run, report: Report) -> None:
                     _complete(run, report.duration)
                 else:
                     _complete(run, report.duration or 0, str(report.status))
+            service.workers.wake()
             return
         except Clash:
             continue
 
 
 def _complete(run: Run, duration: float | None, status: str | None = None) -> None:
-    """Mark a run completed; call it inside a transaction.
+    """Mark a run completed and note what follows it; call it inside a transaction, and wake the workers after it.
 
     :param duration: seconds as the carrier counted them; None takes the time since the answer.
     :param status: how the call came out, where no conversation has decided it.
@@ -346,6 +347,7 @@ def _complete(run: Run, duration: float | None, status: str | None = None) -> No
     run.duration = duration
     run.ended_at = ended
     run.overdue_at = None
+    outbox.enqueue(run)
     run.save()
 
 
@@ -358,7 +360,7 @@ def settle_overdue(run: Run, moment: datetime) -> bool:
     return True
 
 
-def _fail(run: Run, error: str) -> None:
+def _fail(service: Service, run: Run, error: str) -> None:
     """Complete a run whose call was never placed, with the reason on it."""
     at = now()
     with write():
@@ -373,6 +375,7 @@ def _fail(run: Run, error: str) -> None:
         }
         run.disposition = "error"
         _complete(run, 0)
+    service.workers.wake()
 
 
 def _of_token(token: str) -> Run:

@@ -8,7 +8,6 @@ from __future__ import annotations
 
 import logging
 import time
-from collections import Counter
 from collections.abc import Mapping
 from contextlib import suppress
 from dataclasses import replace
@@ -16,7 +15,7 @@ from datetime import datetime, timedelta
 from secrets import token_hex
 from typing import Any
 
-from . import language_models, workflows
+from . import language_models, outbox, workflows
 from .conversation import SPEECH, LanguageModel, Progress, advance, keep_records, note_missing
 from .errors import Conflict, Invalid, Missing, Refused
 from .flow import events as ev
@@ -25,7 +24,7 @@ from .flow.graph import Graph
 from .flow.outcome import concluded
 from .flow.state import Setup, State, checkpoint, from_checkpoint
 from .flow.values import as_number
-from .runs import without_reserved
+from .runs import added, without_reserved
 from .secrets import new_token
 from .service import Service
 from .store import chats as store
@@ -239,6 +238,8 @@ def _answer(service: Service, session: ChatSession, turn: ChatTurn, graph: Graph
             _complete(session, turn, progress)
     except Overtaken:
         raise _conflict(store.latest(session), session.revision) from None
+    if session.run.is_completed:
+        service.workers.wake()
     return session
 
 
@@ -264,6 +265,7 @@ def _close(service: Service, session: ChatSession, reason: str) -> ChatSession:
         store.cut(session)
         store.change(session, status="completed", cursor_turn_id=None)
         _keep(session, progress)
+    service.workers.wake()
     return session
 
 
@@ -319,7 +321,7 @@ def _keep(session: ChatSession, progress: Progress) -> None:
     keep_records(run, progress.records)
     run.initial_context = progress.state.setup.initial_context
     run.gathered_context = progress.state.gathered_context
-    run.llm_usage = _added(run.llm_usage, progress.state.usage)
+    run.llm_usage = added(run.llm_usage, progress.state.usage)
     run.disposition = run.gathered_context.get("mapped_call_disposition")
     note_missing(run, progress.state)
     run.has_transcript = run.has_transcript or any(record.type in SPEECH for record in progress.records)
@@ -328,12 +330,6 @@ def _keep(session: ChatSession, progress: Progress) -> None:
         run.state = "completed"
         run.ended_at = now()
         run.duration = (run.ended_at - run.created_at).total_seconds()
+        outbox.enqueue(run)
     run.save()
     session.run = run
-
-
-def _added(used: Mapping[str, Mapping[str, int]], more: Mapping[str, Mapping[str, int]]) -> dict[str, dict[str, int]]:
-    sums = {model: Counter(tokens) for model, tokens in used.items()}
-    for model, tokens in more.items():
-        sums.setdefault(model, Counter()).update(tokens)
-    return {model: dict(tokens) for model, tokens in sums.items()}

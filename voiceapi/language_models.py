@@ -10,8 +10,9 @@ from .conversation import LanguageModel
 from .errors import Invalid, Refused
 from .flow.actions import AskModel, Extract
 from .flow.events import ExtractionFailed, ModelFailed
-from .llm.chat_completions import ChatCompletions
+from .llm.chat_completions import ChatCompletions, Failure
 from .llm.scripted import Scripted
+from .llm.wire import Completion
 from .model_configuration import OVERRIDE, check_override
 from .service import Service
 
@@ -43,6 +44,9 @@ class Unusable:
     def extract(self, request: Extract) -> ExtractionFailed:
         return ExtractionFailed(request.at, request.number, self._reason)
 
+    def complete(self, system: str, user: str) -> Completion:
+        raise Failure(self._reason, final=True)
+
 
 def choose(service: Service, organization: int | None, configurations: Mapping[str, Any]) -> LanguageModel:
     """The model for a workflow with these configurations, in an organization if there is one."""
@@ -59,7 +63,7 @@ def choose(service: Service, organization: int | None, configurations: Mapping[s
     chosen = model_configuration.effective(wanted)["llm"]
     settings = service.settings
     if isinstance(chosen, Mapping):
-        return _configured(service, chosen)
+        return configured(service, chosen)
     if settings.llm_url is None:
         return Scripted()
     return ChatCompletions(
@@ -73,7 +77,8 @@ def choose(service: Service, organization: int | None, configurations: Mapping[s
     )
 
 
-def _configured(service: Service, chosen: Mapping[str, Any]) -> LanguageModel:
+def configured(service: Service, chosen: Mapping[str, Any]) -> LanguageModel:
+    """The model of a service as a model configuration names it: provider, model, api_key and base_url."""
     provider = str(chosen.get("provider") or "openai")
     url = chosen.get("base_url") or BASE_URLS.get(provider.lower())
     if not isinstance(url, str):

@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+from collections import Counter
 from collections.abc import Mapping
 from typing import Any
 from uuid import uuid4
@@ -11,6 +12,9 @@ from .store import runs
 from .store.database import write
 from .store.models import Run, Workflow
 from .workflows import current
+
+# Tokens by kind, by the model that they were used with.
+Usage = Mapping[str, Mapping[str, int]]
 
 # Keys of an initial context that belong to the service, whoever sends them.
 RESERVED = ("provider", "runtime_configuration", "mps_correlation_id")
@@ -42,6 +46,26 @@ def with_public_token(run: Run) -> Run:
             ).execute()
         return Run.get_by_id(run.id)
     return run
+
+
+def transcript_address(run: Run, base_url: str) -> str | None:
+    """Where anyone may fetch the run's transcript, once it has one and a token."""
+    if run.public_access_token is None or not run.has_transcript:
+        return None
+    return f"{base_url}/api/v1/public/download/workflow/{run.public_access_token}/transcript"
+
+
+def usage(run: Run) -> dict[str, Any]:
+    """What a run used: tokens by model, and seconds."""
+    return {"llm": run.llm_usage, "tts": {}, "stt": {}, "call_duration_seconds": run.duration}
+
+
+def added(used: Usage, more: Usage) -> dict[str, dict[str, int]]:
+    """Tokens by model, summed."""
+    sums = {model: Counter(tokens) for model, tokens in used.items()}
+    for model, tokens in more.items():
+        sums.setdefault(model, Counter()).update(tokens)
+    return {model: dict(tokens) for model, tokens in sums.items()}
 
 
 def without_reserved(context: Mapping[str, Any]) -> dict[str, Any]:

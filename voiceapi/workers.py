@@ -11,6 +11,11 @@ from typing import Any
 
 log = logging.getLogger("voiceapi")
 
+# How long a duty that failed is left alone, and how long a stop waits for a thread that is busy outside the pool.
+RECOVERY_SECONDS = 15.0
+LAST_WAIT_SECONDS = 2.0
+DUTY = "voiceapi-duty"
+
 
 class Workers:
     """Threads that start with the first job, once a process and anew after a fork.
@@ -25,11 +30,25 @@ class Workers:
         self._pool: ThreadPoolExecutor | None = None
         self._chores: list[tuple[float, Callable[[], Any]]] = []
         self._at_chores: list[threading.Thread] = []
+        self._duties: list[tuple[Callable[[], float], int]] = []
+        self._bell = _Bell()
         self.stopping = threading.Event()
 
     def every(self, seconds: float, chore: Callable[[], Any]) -> None:
         """Run `chore` once the threads start, and again `seconds` after each end of it; `inf` means just once."""
         self._chores.append((seconds, chore))
+
+    def attend(self, duty: Callable[[], float], threads: int) -> None:
+        """Have `threads` threads of their own do `duty` again and again, once the threads start.
+
+        :param duty: does what is to be done now; answers in how many seconds there is more, unless `wake` says so.
+        """
+        self._duties.append((duty, threads))
+
+    def wake(self) -> None:
+        """Say that there is something to do for those who attend; starts the threads, if they don't run yet."""
+        self.start()
+        self._bell.ring()
 
     def start(self) -> None:
         """Start the threads and the chores, if they don't run yet."""
@@ -48,23 +67,60 @@ class Workers:
             self.stopping.set()
         if pool is None or self._pid != os.getpid():
             return
+        self._bell.ring()
         pool.shutdown(wait=wait, cancel_futures=True)
         for thread in self._at_chores if wait else ():
-            thread.join()
+            thread.join(LAST_WAIT_SECONDS)
 
     def _started(self) -> ThreadPoolExecutor:
         if self._pool is None or self._pid != os.getpid():
             self._pid = os.getpid()
             self.stopping = threading.Event()
+            self._bell = _Bell()
             self._pool = ThreadPoolExecutor(self._threads, thread_name_prefix="voiceapi")
             # Daemons: the pool's own threads would hold up the exit of a host that never calls `stop`.
             self._at_chores = [
                 threading.Thread(target=_repeat, args=(self.stopping, *chore), name="voiceapi-chore", daemon=True)
                 for chore in self._chores
+            ] + [
+                threading.Thread(target=_attend, args=(self.stopping, self._bell, duty), name=DUTY, daemon=True)
+                for duty, threads in self._duties
+                for _ in range(threads)
             ]
             for thread in self._at_chores:
                 thread.start()
         return self._pool
+
+
+class _Bell:
+    """Wakes those who wait; one who wasn't waiting yet finds that it rang since they last looked."""
+
+    def __init__(self) -> None:
+        self._changed = threading.Condition()
+        self.rung = 0
+
+    def ring(self) -> None:
+        with self._changed:
+            self.rung += 1
+            self._changed.notify_all()
+
+    def wait(self, seen: int, seconds: float) -> None:
+        """Wait until it rang more than `seen` times, at most so long."""
+        with self._changed:
+            self._changed.wait_for(lambda: self.rung != seen, seconds)
+
+
+def _attend(stopping: threading.Event, bell: _Bell, duty: Callable[[], float]) -> None:
+    while not stopping.is_set():
+        seen = bell.rung
+        try:
+            pause = duty()
+        except Exception:
+            log.exception("A job in the background failed")
+            pause = RECOVERY_SECONDS
+        # `stopping` is set before the bell's last ring, so that nobody sleeps through it.
+        if not stopping.is_set():
+            bell.wait(seen, pause)
 
 
 def _repeat(stopping: threading.Event, seconds: float, chore: Callable[[], Any]) -> None:

@@ -498,9 +498,8 @@ def test_what_is_stored_but_not_run_is_told(booking: Any, catalogue: Any) -> Non
     nodes[2]["data"] |= {"tool_uuids": ["a"], "document_uuids": ["b"]}
     position = {"x": 0, "y": 0}
     more = [
-        {"id": "hook", "type": "webhook", "position": position, "data": {"name": "On"}},
-        {"id": "no hook", "type": "webhook", "position": position, "data": {"name": "Off", "enabled": False}},
-        {"id": "judge", "type": "qa", "position": position, "data": {"name": "Judge"}},
+        {"id": "eye", "type": "tuner", "position": position, "data": {"name": "On"}},
+        {"id": "no eye", "type": "tuner", "position": position, "data": {"name": "Off", "tuner_enabled": False}},
     ]
     assert [
         (item.id, item.field, item.message) for item in advise({**booking, "nodes": [*nodes, *more]}, catalogue)
@@ -509,6 +508,5 @@ def test_what_is_stored_but_not_run_is_told(booking: Any, catalogue: Any) -> Non
         ("start", "data.greeting_type", "There are no recordings in this release."),
         ("ask", "data.document_uuids", "Documents are not searched in this release."),
         ("ask", "data.tool_uuids", "Tools are not offered to the model in this release."),
-        ("hook", "data.enabled", "Webhooks are not delivered in this release."),
-        ("judge", "data.qa_enabled", "Calls are not analysed in this release."),
+        ("eye", "data.tuner_enabled", "Nothing is sent to Tuner in this release."),
     ]

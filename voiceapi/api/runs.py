@@ -8,7 +8,7 @@ from flask import Response
 
 from .. import filters, reports, workflows
 from ..instants import write_time
-from ..runs import prepare, with_public_token
+from ..runs import prepare, transcript_address, usage, with_public_token
 from ..store import runs as store
 from ..store.find import need
 from ..store.models import Run as Record
@@ -158,9 +158,7 @@ def transcript_key(run: Record) -> str | None:
 
 def artifacts(run: Record, base_url: str) -> dict[str, Any]:
     """Where anyone who holds the token may fetch the run's transcript."""
-    if run.public_access_token is None or not run.has_transcript:
-        return {"public_access_token": run.public_access_token}
-    url = f"{base_url}/api/v1/public/download/workflow/{run.public_access_token}/transcript"
+    url = transcript_address(run, base_url)
     return {"public_access_token": run.public_access_token, "transcript_public_url": url}
 
 
@@ -181,11 +179,10 @@ def details(run: Record) -> dict[str, Any]:
         {"status": callback.status, "timestamp": write_time(callback.at), **callback.fields}
         for callback in StatusCallback.select().where(StatusCallback.run == run.id).order_by(StatusCallback.id)
     ]
-    usage = {"llm": run.llm_usage, "tts": {}, "stt": {}, "call_duration_seconds": run.duration}
     return {
         "logs": {"realtime_feedback_events": events, "telephony_status_callbacks": callbacks},
         "annotations": run.annotations,
-        "usage_info": usage if run.llm_usage or run.duration is not None else None,
+        "usage_info": usage(run) if run.llm_usage or run.duration is not None else None,
     }
 
 

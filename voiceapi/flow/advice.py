@@ -22,8 +22,6 @@ def _is_wanted(value: object) -> bool:
 # What a definition may ask for and this release stores without carrying it out: the types it concerns, the field that
 # is named, its value when it is absent, which values ask for it, and what happens instead.
 NOT_RUN: tuple[tuple[tuple[str, ...], str, object, Callable[[object], bool], str], ...] = (
-    (("webhook",), "enabled", True, _is_on, "Webhooks are not delivered in this release."),
-    (("qa",), "qa_enabled", True, _is_on, "Calls are not analysed in this release."),
     (("noveum",), "noveum_enabled", True, _is_on, "Nothing is sent to Noveum in this release."),
     (("paygent",), "paygent_enabled", True, _is_on, "Nothing is sent to Paygent in this release."),
     (("tuner",), "tuner_enabled", True, _is_on, "Nothing is sent to Tuner in this release."),

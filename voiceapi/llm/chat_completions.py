@@ -5,7 +5,7 @@ from __future__ import annotations
 import time
 from collections import Counter
 from collections.abc import Callable, Mapping
-from dataclasses import dataclass, field
+from dataclasses import dataclass, field, replace
 from typing import Any, Protocol
 
 from ..flow.actions import AskModel, Extract
@@ -112,6 +112,14 @@ class ChatCompletions:
             return ExtractionFailed(request.at, request.number, str(failure), model=self.counted_as, usage=asking.used)
         return VariablesExtracted(request.at, request.number, values, model=self.counted_as, usage=asking.used)
 
+    def complete(self, system: str, user: str) -> Completion:
+        """The answer to two plain messages, from one attempt.
+
+        :raises Failure: `final` when another attempt would fail as well.
+        """
+        messages = request_messages(system, [{"role": "user", "content": user}])
+        return replace(_Asking(self, {"messages": messages}).attempt(), model=self.counted_as)
+
 
 class _Asking:
     """One answer being asked for, in as many attempts as the time allows."""
@@ -140,7 +148,7 @@ class _Asking:
         while True:
             attempt += 1
             try:
-                completion = self._attempt()
+                completion = self.attempt()
                 if usable(completion):
                     return completion
                 raise Failure("The model answered without words and without a function.")
@@ -153,7 +161,8 @@ class _Asking:
                     raise
                 self.server.sleep(wait)
 
-    def _attempt(self) -> Completion:
+    def attempt(self) -> Completion:
+        """:raises Failure: with what went wrong."""
         server = self.server
         left = self.until - server.clock()
         if left <= 0:

@@ -41,11 +41,12 @@ class Called:
 
 @dataclass(frozen=True)
 class Completion:
-    """What the model answered: words, functions, or neither; `usage` counts tokens by kind."""
+    """What the model answered: words, functions, or neither; `usage` counts tokens by kind, under the name `model`."""
 
     text: str
     calls: tuple[Called, ...] = ()
     usage: Mapping[str, int] = field(default_factory=dict)
+    model: str = ""
 
 
 def safe_name(name: str) -> str:

@@ -11,6 +11,7 @@ import time
 from collections.abc import Callable, Mapping
 from typing import Any
 
+from . import outbox
 from .database import Store, StoreError, write
 from .models import TABLES
 
@@ -61,7 +62,7 @@ def _migrate(store: Store, version: int, steps: Mapping[int, Callable[[Any], Non
                 # Read again: another process may have done it while this one waited for the lock.
                 current = _version(store)
                 if current == 0:
-                    store.database.create_tables(TABLES)
+                    store.database.create_tables((*TABLES, *outbox.TABLES))
                 else:
                     for step in range(current, version):
                         steps[step](store.database)

@@ -268,7 +268,7 @@ def test_calls_tell_too_also_when_nobody_answered(
     definition = talk("hello")
     definition["nodes"].append(hook(receiver.url))
     agent(client, definition)
-    body = {"phone_number": number, "initial_context": {"simulator": {"lines": ["Yes."]}}}
+    body = {"phone_number": number, "initial_context": {"simulated_callee": ["Yes."]}}
     assert client.post(f"{API}/public/agent/hello", json=body).status_code == 200
     wait_for(lambda: receiver.got, 5)
     app.extensions["voiceapi"].close()

@@ -120,3 +120,84 @@ workers.every(3600, lambda: None)
 workers.submit(lambda: None).result(5)
 """
     assert subprocess.run([sys.executable, "-c", script], cwd=ROOT, timeout=20, check=False).returncode == 0
+
+
+# -- duties
+
+
+def test_a_duty_is_done_at_the_start_at_its_time_and_when_woken(workers: Workers) -> None:
+    done = threading.Semaphore(0)
+    pauses = [0.01, 60.0, 60.0]
+
+    def duty() -> float:
+        done.release()
+        return pauses.pop(0) if pauses else 60.0
+
+    workers.attend(duty, 1)
+    assert not done.acquire(timeout=0.05)
+    workers.start()
+    assert done.acquire(timeout=5)
+    assert done.acquire(timeout=5)
+    assert not done.acquire(timeout=0.1)
+    workers.wake()
+    assert done.acquire(timeout=5)
+
+
+def test_a_wake_during_the_work_is_not_missed(workers: Workers) -> None:
+    begun, gate, again = threading.Event(), threading.Event(), threading.Event()
+
+    def duty() -> float:
+        if begun.is_set():
+            again.set()
+        begun.set()
+        gate.wait(5)
+        return 60.0
+
+    workers.attend(duty, 1)
+    workers.wake()
+    assert begun.wait(5)
+    workers.wake()
+    gate.set()
+    assert again.wait(5)
+
+
+def test_a_failing_duty_is_logged_and_done_again(workers: Workers, caplog: pytest.LogCaptureFixture) -> None:
+    done = threading.Semaphore(0)
+
+    def duty() -> float:
+        done.release()
+        raise ValueError("broken")
+
+    workers.attend(duty, 1)
+    with caplog.at_level(logging.ERROR, "voiceapi"):
+        workers.start()
+        assert done.acquire(timeout=5)
+        workers.wake()
+        assert done.acquire(timeout=5)
+        workers.stop()
+    assert {record.getMessage() for record in caplog.records} == {"A job in the background failed"}
+
+
+def test_a_stop_waits_for_no_pause_and_little_for_a_duty(workers: Workers, monkeypatch: pytest.MonkeyPatch) -> None:
+    monkeypatch.setattr("voiceapi.workers.LAST_WAIT_SECONDS", 0.05)
+    idle, busy, gate = threading.Event(), threading.Event(), threading.Event()
+
+    def pausing() -> float:
+        idle.set()
+        return 3600.0
+
+    def working() -> float:
+        busy.set()
+        gate.wait(10)
+        return 3600.0
+
+    workers.attend(pausing, 2)
+    workers.attend(working, 1)
+    workers.start()
+    assert idle.wait(5)
+    assert busy.wait(5)
+    stopped = threading.Thread(target=workers.stop)
+    stopped.start()
+    stopped.join(5)
+    assert not stopped.is_alive()
+    gate.set()

@@ -49,7 +49,8 @@ def retire(vault: Vault, organization: int) -> list[tuple[WebhookSecret, str]]:
     :raises Conflict: when there is no older one.
     """
     with write():
-        kept, retired = of(vault, organization)[:1], of(vault, organization)[1:]
+        found = of(vault, organization)
+        kept, retired = found[:1], found[1:]
         if not retired:
             raise Conflict("There is no older secret to retire.")
         WebhookSecret.delete().where(WebhookSecret.id.in_([row.id for row, _ in retired])).execute()

@@ -9,6 +9,7 @@ from __future__ import annotations
 
 import json
 import os
+import time
 from collections.abc import Callable, Iterator
 from itertools import count
 from pathlib import Path
@@ -67,6 +68,7 @@ class World:
         self.post("/public/agent/seeded", phone_number="+12025550123")
         self.chat_id = self.chat()
         self.post(f"/workflow/{self.agent}/text-chat/sessions/{self.chat_id}/end")
+        self.hooked = self.workflow(webhook=True)
         chatted = self.get(f"/workflow/{self.agent}/runs/{self.chat_id}")
         self.public_token = chatted["public_access_token"]
         self.file_key = self.upload()
@@ -85,8 +87,24 @@ class World:
     def post(self, path: str, **body: Any) -> Any:
         return self.ask("POST", path, body)
 
-    def workflow(self) -> int:
-        return int(self.post("/workflow/create/definition", name="Clay", workflow_definition=self.definition())["id"])
+    def workflow(self, webhook: bool = False) -> int:
+        definition = self.definition()
+        if webhook:
+            # Its scheme is no HTTP one, so that it is given up at once, and may be sent again.
+            data = {"name": "Hook", "endpoint_url": "mailto:clay@example.org"}
+            definition["nodes"].append({"id": "w", "type": "webhook", "position": {"x": 0, "y": 0}, "data": data})
+        return int(self.post("/workflow/create/definition", name="Clay", workflow_definition=definition)["id"])
+
+    def given_up(self) -> tuple[int, str]:
+        """A run whose webhook was given up, and the id of that delivery."""
+        run = self.chat(self.hooked)
+        self.post(f"/workflow/{self.hooked}/text-chat/sessions/{run}/end")
+        for _ in range(1000):
+            (delivery,) = self.get(f"/workflow/{self.hooked}/runs/{run}/deliveries")["deliveries"]
+            if delivery["state"] == "dead_letter":
+                return run, delivery["delivery_uuid"]
+            time.sleep(0.01)
+        raise AssertionError(f"the webhook is still on its way: {delivery}")
 
     def draft(self) -> int:
         workflow = self.workflow()
@@ -96,8 +114,8 @@ class World:
     def key(self) -> int:
         return int(self.post("/user/api-keys", name="Clay")["id"])
 
-    def chat(self) -> int:
-        return int(self.post(f"/workflow/{self.agent}/text-chat/sessions")["workflow_run_id"])
+    def chat(self, workflow: int | None = None) -> int:
+        return int(self.post(f"/workflow/{workflow or self.agent}/text-chat/sessions")["workflow_run_id"])
 
     def configuration(self) -> int:
         made = self.post("/organizations/telephony-configs", name=next(self.names), config=SIMULATOR)
@@ -119,6 +137,11 @@ class World:
 
     def token_to_fetch(self) -> str:
         return token_of(self.get(f"/s3/signed-url?key={self.file_key}")["url"])
+
+    def secrets(self, count: int) -> None:
+        """Bring the number of secrets that sign webhooks to one, or two."""
+        while (there := len(self.get("/organizations/webhook-secrets")["secrets"])) != count:
+            self.post(f"/organizations/webhook-secrets/{'rotate' if there < count else 'retire'}")
 
     def send(self, case: schemathesis.Case) -> None:
         """Ask, with a good key nearly always and three times in four for what is there, and judge the answer."""
@@ -223,6 +246,12 @@ def aim(case: schemathesis.Case, operation: str, world: World) -> None:
     def put(values: dict[str, Any], name: str, target: Any) -> None:
         values[name] = target(world) if callable(target) else target
 
+    if operation == "redeliver":
+        run, delivery = world.given_up()
+        case.path_parameters |= {"workflow_id": world.hooked, "run_id": run, "delivery_uuid": delivery}
+        return
+    if operation in ("rotate_webhook_secret", "retire_webhook_secret"):
+        world.secrets(2 if operation == "retire_webhook_secret" else 1)
     for name, value in case.path_parameters.items():
         target = OWN_PATHS.get((operation, name)) or PATHS.get(name)
         if target is not None and (str(value).lstrip("-").isdecimal() or not name.endswith("_id")):

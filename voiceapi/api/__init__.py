@@ -26,6 +26,7 @@ from . import (
     telephony_configs,
     triggers,
     uploads,
+    webhooks,
     workflows,
 )
 from .blueprint import Blueprint
@@ -33,7 +34,7 @@ from .blueprint import Blueprint
 # Behind a key. The trigger routes check theirs themselves, after the body, and the rest needs none.
 GUARDED = (
     *(workflows, runs, chats, campaigns, placing, node_types, shelves, files),
-    *(api_keys, telephony_configs, phone_numbers, organizations),
+    *(api_keys, telephony_configs, phone_numbers, organizations, webhooks),
 )
 OPEN = (health, document, triggers, downloads, uploads)
 

@@ -1,0 +1,77 @@
+"""Receives webhooks of voiceapi, and takes only those that voiceapi signed. Needs nothing but Python.
+
+WEBHOOK_SECRET=whsec_... python examples/webhook_receiver.py
+
+The secret is what POST /organizations/webhook-secrets/rotate answered. While you change from one to another, both
+sign: this receiver needs to know one of them only.
+"""
+
+from __future__ import annotations
+
+import hashlib
+import hmac
+import json
+import os
+import time
+from collections.abc import Callable
+from http.server import BaseHTTPRequestHandler, ThreadingHTTPServer
+from typing import Any
+
+TOLERANCE_SECONDS = 300
+LARGEST = 1024 * 1024
+
+
+def is_genuine(secret: str, signature: str, body: bytes, now: float) -> bool:
+    """Whether a Voiceapi-Signature was made with the secret for exactly this body, at most 5 minutes ago.
+
+    It reads `t=<Unix time>,v1=<hexadecimal HMAC-SHA256>`, with one v1 for each secret in use.
+    """
+    parts = [part.strip().partition("=") for part in signature.split(",")]
+    times = [value for name, _, value in parts if name == "t"]
+    if len(times) != 1 or not (times[0].isascii() and times[0].isdigit()) or len(times[0]) > 12:
+        return False
+    expected = hmac.new(secret.encode(), times[0].encode() + b"." + body, hashlib.sha256).hexdigest()
+    # All are compared, each in constant time, so that the time taken tells nothing.
+    matches = [hmac.compare_digest(value.encode(), expected.encode()) for name, _, value in parts if name == "v1"]
+    return any(matches) and abs(now - int(times[0])) <= TOLERANCE_SECONDS
+
+
+def make_server(secret: str, take: Callable[[str, Any], None], port: int = 0) -> ThreadingHTTPServer:
+    """A server on 127.0.0.1 that hands each delivery to `take` once: its id, and its payload (None for an empty body).
+
+    A delivery may come twice, when the first answer got lost: the id tells, so a real receiver keeps the ids it has
+    seen where a restart doesn't lose them.
+    """
+    seen: set[str] = set()
+
+    class Receiver(BaseHTTPRequestHandler):
+        def receive(self) -> None:
+            length = self.headers.get("Content-Length") or "0"
+            if not length.isdecimal() or int(length) > LARGEST:
+                return self.answer(413)
+            body = self.rfile.read(int(length))
+            if not is_genuine(secret, self.headers.get("Voiceapi-Signature") or "", body, time.time()):
+                return self.answer(401)
+            delivery = self.headers.get("X-Dograh-Delivery-Id") or ""
+            if delivery not in seen:
+                take(delivery, json.loads(body) if body else None)
+                seen.add(delivery)
+            return self.answer(200)
+
+        do_GET = do_POST = do_PUT = do_PATCH = do_DELETE = receive  # noqa: N815 - names that http.server looks for
+
+        def answer(self, status: int) -> None:
+            self.send_response(status)
+            self.send_header("Content-Length", "0")
+            self.end_headers()
+
+    return ThreadingHTTPServer(("127.0.0.1", port), Receiver)
+
+
+if __name__ == "__main__":
+    with make_server(
+        os.environ["WEBHOOK_SECRET"],
+        lambda delivery, payload: print(delivery, json.dumps(payload), flush=True),  # noqa: T201
+        int(os.environ.get("PORT", "9000")),
+    ) as server:
+        server.serve_forever()

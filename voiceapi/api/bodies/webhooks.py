@@ -1,0 +1,50 @@
+"""Shapes of webhooks on their way, and of the secrets that sign them."""
+
+from __future__ import annotations
+
+from .base import Answer
+from .fields import Choice, Integer, Items, Model, Number, Text, Time
+
+UNRENDERED = {"description": "null until the run's reviews are done"}
+STATES = Choice(("pending", "succeeded", "dead_letter"))
+
+
+class Attempt(Answer):
+    """Without status and error, it is under way or the service was stopped in its middle."""
+
+    number = Integer(required=True, metadata={"description": "counts from 1"})
+    at = Time(required=True)
+    seconds = Number(required=True, allow_none=True, metadata={"description": "how long the answer took"})
+    status = Integer(required=True, allow_none=True)
+    error = Text(required=True, allow_none=True)
+    note = Text(required=True, allow_none=True)
+
+
+class Delivery(Answer):
+    delivery_uuid = Text(required=True)
+    node_id = Text(required=True)
+    node_name = Text(required=True)
+    state = Text(required=True, validate=STATES)
+    method = Text(required=True, allow_none=True, metadata=UNRENDERED)
+    url = Text(required=True, allow_none=True, metadata=UNRENDERED)
+    body = Text(required=True, allow_none=True, metadata=UNRENDERED)
+    next_attempt_at = Time(required=True, allow_none=True)
+    created_at = Time(required=True)
+    finished_at = Time(required=True, allow_none=True)
+    attempts = Items(Model(Attempt), required=True)
+
+
+class Deliveries(Answer):
+    deliveries = Items(Model(Delivery), required=True)
+
+
+class Secret(Answer):
+    id = Integer(required=True)
+    secret = Text(required=True, metadata={"description": "in full in the answer that made it, masked ever after"})
+    created_at = Time(required=True)
+
+
+class Secrets(Answer):
+    """The newest first; both sign."""
+
+    secrets = Items(Model(Secret), required=True)

@@ -1,0 +1,75 @@
+"""Webhooks of ended runs: how they fared, sending one again, and the secrets that sign them."""
+
+from __future__ import annotations
+
+from typing import Any
+
+from .. import deliveries, webhook_secrets
+from ..secrets import mask
+from ..store.find import need
+from ..store.models import Run
+from ..store.outbox import Delivery as Record
+from ..store.outbox import DeliveryAttempt
+from .access import organization, service
+from .blueprint import Blueprint
+from .bodies.base import ErrorBody
+from .bodies.webhooks import Deliveries, Delivery, Secret, Secrets
+
+blueprint = Blueprint("webhooks", __name__)
+
+SHOWN = ("delivery_uuid", "node_id", "node_name", "state", "method", "url")
+TIMES = ("next_attempt_at", "created_at", "finished_at")
+
+
+@blueprint.get("/workflow/<workflow_id>/runs/<run_id>/deliveries")
+@blueprint.response(200, Deliveries)
+def list_deliveries(workflow_id: int, run_id: int) -> dict[str, Any]:
+    """List the webhooks of a run, each with its attempts."""
+    found = deliveries.of_run(_run(workflow_id, run_id))
+    return {"deliveries": [_answer(delivery, attempts) for delivery, attempts in found]}
+
+
+@blueprint.post("/workflow/<workflow_id>/runs/<run_id>/deliveries/<delivery_uuid>/redeliver")
+@blueprint.alt_response(409, schema=ErrorBody)
+@blueprint.response(200, Delivery)
+def redeliver(workflow_id: int, run_id: int, delivery_uuid: str) -> dict[str, Any]:
+    """Send a webhook once more: the same bytes, under the same delivery id."""
+    delivery = deliveries.redeliver(service(), _run(workflow_id, run_id), delivery_uuid)
+    return _answer(delivery, deliveries.attempts_of(delivery))
+
+
+@blueprint.get("/organizations/webhook-secrets")
+@blueprint.response(200, Secrets)
+def list_webhook_secrets() -> dict[str, Any]:
+    """List the secrets that webhooks are signed with, masked."""
+    return _secrets(webhook_secrets.of(service().vault, organization()))
+
+
+@blueprint.post("/organizations/webhook-secrets/rotate")
+@blueprint.alt_response(409, schema=ErrorBody)
+@blueprint.response(200, Secret)
+def rotate_webhook_secret() -> dict[str, Any]:
+    """Make a secret, shown this once; the one before it goes on signing as well."""
+    row, text = webhook_secrets.rotate(service().vault, organization())
+    return {"id": row.id, "secret": text, "created_at": row.created_at}
+
+
+@blueprint.post("/organizations/webhook-secrets/retire")
+@blueprint.alt_response(409, schema=ErrorBody)
+@blueprint.response(200, Secrets)
+def retire_webhook_secret() -> dict[str, Any]:
+    """Let the newest secret sign alone."""
+    return _secrets(webhook_secrets.retire(service().vault, organization()))
+
+
+def _run(workflow_id: int, run_id: int) -> Run:
+    return need(Run, "Workflow run not found", id=run_id, workflow=workflow_id, organization=organization())
+
+
+def _answer(delivery: Record, attempts: list[DeliveryAttempt]) -> dict[str, Any]:
+    body = None if delivery.body is None else bytes(delivery.body).decode()
+    return {**{name: getattr(delivery, name) for name in (*SHOWN, *TIMES)}, "body": body, "attempts": attempts}
+
+
+def _secrets(found: list[tuple[Any, str]]) -> dict[str, Any]:
+    return {"secrets": [{"id": row.id, "secret": mask(text), "created_at": row.created_at} for row, text in found]}

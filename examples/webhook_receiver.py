@@ -12,6 +12,8 @@ import hashlib
 import hmac
 import json
 import os
+import sys
+import threading
 import time
 from collections.abc import Callable
 from http.server import BaseHTTPRequestHandler, ThreadingHTTPServer
@@ -43,19 +45,23 @@ def make_server(secret: str, take: Callable[[str, Any], None], port: int = 0) ->
     seen where a restart doesn't lose them.
     """
     seen: set[str] = set()
+    one_at_a_time = threading.Lock()
 
     class Receiver(BaseHTTPRequestHandler):
+        timeout = 10  # seconds that a sender may keep silent
+
         def receive(self) -> None:
             length = self.headers.get("Content-Length") or "0"
-            if not length.isdecimal() or int(length) > LARGEST:
+            if not length.isdecimal() or len(length) > 9 or int(length) > LARGEST:
                 return self.answer(413)
             body = self.rfile.read(int(length))
             if not is_genuine(secret, self.headers.get("Voiceapi-Signature") or "", body, time.time()):
                 return self.answer(401)
             delivery = self.headers.get("X-Dograh-Delivery-Id") or ""
-            if delivery not in seen:
-                take(delivery, json.loads(body) if body else None)
-                seen.add(delivery)
+            with one_at_a_time:
+                if delivery not in seen:
+                    take(delivery, json.loads(body) if body else None)
+                    seen.add(delivery)
             return self.answer(200)
 
         do_GET = do_POST = do_PUT = do_PATCH = do_DELETE = receive  # noqa: N815 - names that http.server looks for
@@ -69,8 +75,9 @@ def make_server(secret: str, take: Callable[[str, Any], None], port: int = 0) ->
 
 
 if __name__ == "__main__":
+    shared = os.environ.get("WEBHOOK_SECRET") or sys.exit("Set WEBHOOK_SECRET: without one anybody could sign.")
     with make_server(
-        os.environ["WEBHOOK_SECRET"],
+        shared,
         lambda delivery, payload: print(delivery, json.dumps(payload), flush=True),  # noqa: T201
         int(os.environ.get("PORT", "9000")),
     ) as server:

@@ -8,6 +8,7 @@ import subprocess
 import sys
 import threading
 from collections.abc import Callable, Iterator
+from contextlib import suppress
 from dataclasses import dataclass, field
 from datetime import UTC, datetime, timedelta
 from email.utils import format_datetime
@@ -35,6 +36,7 @@ class Receiver:
 
     url: str = ""
     answers: list[Any] = field(default_factory=lambda: [200])
+    words: bytes = b""
     got: list[dict[str, Any]] = field(default_factory=list)
 
     def handle(self, handler: BaseHTTPRequestHandler) -> None:
@@ -47,8 +49,10 @@ class Receiver:
         handler.send_response(status)
         for name, value in headers.items():
             handler.send_header(name, value)
-        handler.send_header("Content-Length", "0")
+        handler.send_header("Content-Length", str(len(self.words)))
         handler.end_headers()
+        with suppress(ConnectionError):  # the sender may hang up before it has read everything
+            handler.wfile.write(self.words)
 
 
 @pytest.fixture
@@ -377,6 +381,15 @@ def test_an_address_that_can_not_be_one_is_given_up_at_once(service: Service, db
     follow_up.make_next(service, NOON)
     assert attempts(service, NOON) == []
     assert only_delivery().last_error == "The URL must be one of http or https, with a host."
+
+
+def test_a_receiver_that_answers_at_length_has_answered(
+    service: Service, db: None, ended: Any, receiver: Receiver
+) -> None:
+    receiver.words = b"x" * 2 * deliveries.LONGEST_ANSWER
+    ended(hook(receiver.url))
+    work(service)
+    assert columns(only_delivery(), "state", "last_status", "attempts") == ("succeeded", 200, 1)
 
 
 def test_a_private_address_is_refused_unless_allowed(tmp_path: Path, talk: Any, receiver: Receiver) -> None:

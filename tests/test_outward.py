@@ -121,6 +121,11 @@ def test_an_answer_that_is_too_large(path: str, port: int) -> None:
     assert caught.value.kind == "size"
 
 
+def test_the_rest_of_an_answer_may_be_left_unread(port: int) -> None:
+    reply = get(f"http://127.0.0.1:{port}/large", cut=True)
+    assert (reply.status, len(reply.body)) == (200, LARGEST)
+
+
 @pytest.mark.parametrize("path", ["head", "body", "nothing"])
 def test_no_drip_outlasts_the_limit(path: str, port: int) -> None:
     started = time.monotonic()

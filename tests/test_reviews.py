@@ -12,7 +12,7 @@ import pytest
 from flask import Flask
 from flask.testing import FlaskClient
 
-from voiceapi import create_app, follow_up, reviews
+from voiceapi import create_app, deliveries, follow_up, reviews
 from voiceapi.flow import actions as act
 from voiceapi.llm.chat_completions import ChatCompletions, Failure
 from voiceapi.llm.scripted import Scripted
@@ -235,6 +235,20 @@ def test_the_waits_are_two_and_four_seconds() -> None:
     part = reviews.Part("1", "Hello", "", ("[0.0s] user: Hi",), {})
     reviews.judge(model, "p", [part], reviews.Desk(waited.append, lambda: None))
     assert (waited, len(model.asked)) == ([2.0, 4.0], 3)
+
+
+def test_a_model_that_breaks_costs_the_run_no_webhook(
+    service: Service, judge: Judge, reviewed: Any, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    def broken(system: str, user: str) -> Completion:
+        raise LookupError(user)
+
+    monkeypatch.setattr(judge, "complete", broken)
+    data = {"name": "H", "endpoint_url": "http://127.0.0.1:1"}
+    run = reviewed(qa(), hooks=({"id": "w", "type": "webhook", "position": {"x": 0, "y": 0}, "data": data},))
+    assert run["annotations"]["qa_q"] == {"error": "LookupError"}
+    with service.store.session():
+        assert deliveries.due() is not None
 
 
 EMPTY = {"tags": [], "summary": "", "score": None, "overall_sentiment": None}

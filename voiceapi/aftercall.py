@@ -20,7 +20,7 @@ log = logging.getLogger("voiceapi")
 SWEEP_SECONDS = 15
 IDLE_CHATS_SECONDS = 60
 # Few: each of them may wait long, for a model or for a slow receiver.
-FOLLOW_UPS_AT_ONCE, DELIVERIES_AT_ONCE = 2, 4
+FOLLOW_UPS_AT_ONCE, DELIVERIES_AT_ONCE = 4, 8
 
 
 def employ(service: Service) -> None:

@@ -6,7 +6,6 @@ due again. So a webhook may come twice, under one delivery id, but it never gets
 
 from __future__ import annotations
 
-from collections.abc import Mapping
 from dataclasses import dataclass
 from datetime import datetime, timedelta
 from email.utils import parsedate_to_datetime
@@ -32,7 +31,9 @@ LEASE = timedelta(seconds=90)
 FIRST_WAIT_SECONDS, LONGEST_WAIT_SECONDS = 30.0, 600.0
 # What may pass by itself. Any other refusal is final, as is an address that can't be one.
 TEMPORARY = (408, 425, 429, 500, 502, 503, 504)
-FINAL_FAILURES = ("scheme", "size")
+NO_ADDRESS = "scheme"
+# The status tells; of the words that come with it no more than this is read.
+LONGEST_ANSWER = 64 * 1024
 
 
 @dataclass(frozen=True)
@@ -84,32 +85,43 @@ def claim(moment: datetime) -> Delivery | None:
 
 def send(service: Service, delivery: Delivery, moment: datetime) -> Outcome:
     """Make the attempt that was claimed; call it outside any transaction."""
-    body = bytes(delivery.body or b"")
     try:
-        own = unseal(service.vault, delivery.headers or "")
+        headers, note = _headers(service, delivery, moment)
     except Refused as error:
-        return Outcome(None, str(error.detail), final=True)
-    credential, note = _credential(delivery)
-    secrets = webhook_secrets.to_sign_with(service.vault, delivery.organization_id)
-    headers = {
-        **own,
-        **credential,
-        "X-Dograh-Delivery-Id": delivery.delivery_uuid,
-        "X-Dograh-Workflow-Run-Id": str(delivery.run_id),
-        "X-Dograh-Delivery-Attempt": str(delivery.attempts),
-        "Voiceapi-Signature": webhook_secrets.signature(secrets, body, int(moment.timestamp())),
-    }
+        return Outcome(None, str(error.detail))
     try:
         reply = service.outward.send(
             delivery.method or "POST",
             delivery.url or "",
             headers=headers,
-            data=body if delivery.body is not None else None,
+            data=None if delivery.body is None else bytes(delivery.body),
             timeout=TIMEOUT_SECONDS,
+            largest=LONGEST_ANSWER,
+            cut=True,
         )
     except OutwardError as error:
-        return Outcome(None, str(error), final=error.kind in FINAL_FAILURES, note=note)
+        return Outcome(None, str(error), final=error.kind == NO_ADDRESS, note=note)
     return _answered(reply, moment, note)
+
+
+def _headers(service: Service, delivery: Delivery, moment: datetime) -> tuple[dict[str, str], str | None]:
+    """The headers of an attempt, and what to note about them.
+
+    :raises Refused: when the node's own headers were encrypted with another secret of the service.
+    """
+    # Looked up for each attempt, so that one that was corrected counts. This release stores none.
+    credential: dict[str, str] = {}
+    lacking = delivery.credential_uuid is not None and not credential
+    note = f"There is no credential {delivery.credential_uuid}, so it was sent without one." if lacking else None
+    secrets = webhook_secrets.to_sign_with(service.vault, delivery.organization_id)
+    return {
+        **unseal(service.vault, delivery.headers or ""),
+        **credential,
+        "X-Dograh-Delivery-Id": delivery.delivery_uuid,
+        "X-Dograh-Workflow-Run-Id": str(delivery.run_id),
+        "X-Dograh-Delivery-Attempt": str(delivery.attempts),
+        "Voiceapi-Signature": webhook_secrets.signature(secrets, bytes(delivery.body or b""), int(moment.timestamp())),
+    }, note
 
 
 def _answered(reply: Reply, moment: datetime, note: str | None) -> Outcome:
@@ -128,15 +140,6 @@ def _retry_after(value: str | None, moment: datetime) -> float | None:
         return (parsedate_to_datetime(value) - moment).total_seconds()
     except (ValueError, TypeError):  # not a date, or one without a zone
         return None
-
-
-def _credential(delivery: Delivery) -> tuple[Mapping[str, str], str | None]:
-    """The header of the credential that the node names, as it is now, and what to note about it.
-
-    This release stores no credentials yet, so none that is named exists.
-    """
-    uuid = delivery.credential_uuid
-    return {}, f"There is no credential {uuid}, so it was sent without one." if uuid else None
 
 
 def settle(delivery: Delivery, outcome: Outcome, moment: datetime) -> None:
@@ -182,10 +185,22 @@ def deliver_next(service: Service, moment: datetime | None = None) -> bool:
 # -- for people
 
 
-def of_run(run: Run) -> list[tuple[Delivery, list[DeliveryAttempt]]]:
-    """The deliveries of a run, each with its attempts, in the order of their nodes."""
-    owed = list(Delivery.select().where(Delivery.run == run.id).order_by(Delivery.id))
-    return [(delivery, attempts_of(delivery)) for delivery in owed]
+def of_run(run: Run) -> list[Delivery]:
+    """The deliveries of a run, in the order of their nodes."""
+    return list(_listed(Delivery.run == run.id).order_by(Delivery.id))
+
+
+def of_organization(organization: int, state: str, page: int, limit: int) -> tuple[list[Delivery], int]:
+    """A page of the organization's deliveries in a state, the newest first; and how many there are on all pages."""
+    found = _listed(Delivery.organization == organization, Delivery.state == state)
+    total, offset = found.count(), (page - 1) * limit
+    here = found.order_by(Delivery.id.desc()).limit(limit).offset(offset) if offset < total else ()
+    return list(here), total
+
+
+def _listed(*where: Any) -> Any:
+    """Deliveries that know the workflow of their run without another query."""
+    return Delivery.select(Delivery, Run.id, Run.workflow).join(Run).where(*where)
 
 
 def attempts_of(delivery: Delivery) -> list[DeliveryAttempt]:

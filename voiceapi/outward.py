@@ -98,12 +98,14 @@ class Outward:
         params: Mapping[str, str] | None = None,
         timeout: float,
         largest: int = MEBIBYTE,
+        cut: bool = False,
         trusted: bool = False,
     ) -> Reply:
         """Send one request and read its answer; a redirect is an answer like any other.
 
         :param timeout: seconds for everything, from looking up the name to the last byte.
         :param largest: how many bytes the answer's body may have.
+        :param cut: whether the rest of a larger one is left unread, instead of refusing the answer.
         :param trusted: the operator set this address, so it may be a private one.
         :raises OutwardError: when there is no answer within these limits, or the address may not be asked.
         """
@@ -117,7 +119,7 @@ class Outward:
         try:
             response = _adapter(course).send(prepared, stream=True, timeout=timeout)
             try:
-                body = _read(response, largest, name)
+                body = _read(response, largest, cut, name)
             finally:
                 response.close()
         except OutwardError:
@@ -295,11 +297,13 @@ def _adapter(course: _Course) -> Any:
     return adapter
 
 
-def _read(response: Any, largest: int, name: str) -> bytes:
+def _read(response: Any, largest: int, cut: bool, name: str) -> bytes:
     body = bytearray()
     for chunk in response.raw.stream(CHUNK, decode_content=True):
         body += chunk
         if len(body) > largest:
+            if cut:
+                return bytes(body[:largest])
             raise OutwardError("size", f"The answer of {name} is larger than {largest} bytes.")
     return bytes(body)
 

@@ -7,6 +7,7 @@ doesn't is judged as a whole.
 from __future__ import annotations
 
 import json
+import logging
 import random
 from collections.abc import Callable, Iterable, Mapping, Sequence
 from dataclasses import dataclass, field, replace
@@ -25,6 +26,8 @@ from .service import Service
 from .store import runs
 from .store.fields import now
 from .store.models import Event, Run
+
+log = logging.getLogger("voiceapi")
 
 WHOLE = "whole_call"
 SHORTEST_SECONDS = 15
@@ -114,6 +117,9 @@ def review(
             used = added(used, tokens)
         except NoReview as reason:
             annotations[f"qa_{node['id']}"] = reason.stored
+        except Exception as error:  # a host's own model may fail in ways of its own: the webhooks wait for us
+            log.exception("The review of run %s at node %s failed", run.id, node["id"])
+            annotations[f"qa_{node['id']}"] = {"error": type(error).__name__}
     annotations["tags"] = tags_of(annotations.values())
     return Reviews(annotations, used)
 

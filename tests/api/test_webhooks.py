@@ -93,7 +93,9 @@ def test_a_delivery_from_its_beginning_to_its_redelivery(
     run = ended(url)
     (delivery,) = client.get(f"{run}/deliveries").get_json()["deliveries"]
     uuid, created = delivery["delivery_uuid"], delivery["created_at"]
-    owed = {"delivery_uuid": uuid, "node_id": "w", "node_name": "CRM", "created_at": created}
+    workflow, run_id = (int(part) for part in run.split("/")[4::2])
+    owed = {"delivery_uuid": uuid, "workflow_id": workflow, "run_id": run_id}
+    owed |= {"node_id": "w", "node_name": "CRM", "created_at": created}
     unrendered = dict.fromkeys(("method", "url", "body", "next_attempt_at", "finished_at"))
     assert delivery == {**owed, **unrendered, "state": "pending", "attempts": []}
     again_url = f"{run}/deliveries/{uuid}/redeliver"
@@ -152,6 +154,27 @@ def test_a_redelivery_has_a_schedule_of_its_own(service: Service, client: FlaskC
     assert len(delivery["attempts"]) == 10
 
 
+def test_the_webhooks_of_an_organization_are_listed_by_state(
+    client: FlaskClient, service: Service, db: None, ended: Any
+) -> None:
+    runs = [ended(url) for url in ("ftp://a", "http://127.0.0.1:1", "ftp://b", "ftp://c")]
+    listing = f"{API}/organizations/webhook-deliveries"
+    assert client.get(listing).get_json() == {
+        **{"total_count": 0, "page": 1, "limit": 50, "total_pages": 0},
+        "deliveries": [],
+    }
+    work(service)
+    work(service)
+    (of_run,) = client.get(f"{runs[3]}/deliveries").get_json()["deliveries"]
+    pages = [client.get(f"{listing}?limit=2&page={page}").get_json() for page in (1, 2, 2**62)]
+    assert [[each["url"] for each in page["deliveries"]] for page in pages] == [["ftp://c", "ftp://b"], ["ftp://a"], []]
+    assert pages[0]["deliveries"][0] == of_run
+    assert (pages[0]["total_count"], pages[0]["total_pages"]) == (3, 2)
+    (waiting,) = client.get(f"{listing}?state=pending").get_json()["deliveries"]
+    assert waiting["url"] == "http://127.0.0.1:1"
+    assert client.get(f"{listing}?state=lost").status_code == 422
+
+
 @pytest.mark.parametrize("path", ["/workflow/{other}/runs/{run}", "/workflow/{workflow}/runs/9999"])
 def test_another_run_has_no_deliveries(client: FlaskClient, ended: Any, workflow: Any, path: str) -> None:
     mine = ended("http://127.0.0.1:1").split("/")
@@ -171,6 +194,7 @@ def test_another_organization_sees_neither_deliveries_nor_secrets(
     assert other.get(f"{run}/deliveries").status_code == 404
     assert other.post(f"{run}/deliveries/{delivery['delivery_uuid']}/redeliver").status_code == 404
     assert other.get(SECRETS).get_json() == {"secrets": []}
+    assert other.get(f"{API}/organizations/webhook-deliveries?state=pending").get_json()["deliveries"] == []
 
 
 def test_an_unknown_delivery_is_told(client: FlaskClient, ended: Any) -> None:

@@ -62,7 +62,7 @@ def list_campaign_runs(query: dict[str, Any], campaign_id: int) -> dict[str, Any
     campaign = campaigns.find(organization(), campaign_id, f"Campaign {campaign_id} not found")
     conditions, _ = filters.read(query["filters"], filters.OF_WORKFLOW)
     page = store.of_campaign(campaign, conditions, **view(query))
-    return {**paging(page, query), "runs": [run_answer(run) for run in page.runs]}
+    return {**paging(page.total, query), "runs": [run_answer(run) for run in page.runs]}
 
 
 @blueprint.get("/organizations/campaign-defaults")

@@ -28,7 +28,7 @@ def list_runs(query: dict[str, Any], workflow_id: int) -> dict[str, Any]:
     workflow = workflows.find(organization(), workflow_id)
     conditions, applied = filters.read(query["filters"], filters.OF_WORKFLOW)
     page = store.of_workflow(workflow, conditions, **view(query))
-    return {**paging(page, query), "runs": [run_answer(run) for run in page.runs], "applied_filters": applied}
+    return {**paging(page.total, query), "runs": [run_answer(run) for run in page.runs], "applied_filters": applied}
 
 
 @blueprint.get("/workflow/<workflow_id>/runs/<run_id>")
@@ -78,7 +78,7 @@ def list_usage(query: dict[str, Any]) -> dict[str, Any]:
     names = store.workflow_names(page.runs)
     used = [used_answer(run, names) for run in page.runs]
     return {
-        **paging(page, query),
+        **paging(page.total, query),
         "runs": used,
         "total_dograh_tokens": 0,
         "total_duration_seconds": sum(run["call_duration_seconds"] for run in used),
@@ -104,13 +104,13 @@ def view(query: dict[str, Any]) -> dict[str, Any]:
     }
 
 
-def paging(page: store.Page, query: dict[str, Any]) -> dict[str, int]:
+def paging(total: int, query: dict[str, Any]) -> dict[str, int]:
     limit = query["limit"]
     return {
-        "total_count": page.total,
+        "total_count": total,
         "page": query["page"],
         "limit": limit,
-        "total_pages": -(-page.total // limit),
+        "total_pages": -(-total // limit),
     }
 
 

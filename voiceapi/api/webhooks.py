@@ -9,24 +9,34 @@ from ..secrets import mask
 from ..store.find import need
 from ..store.models import Run
 from ..store.outbox import Delivery as Record
-from ..store.outbox import DeliveryAttempt
 from .access import organization, service
 from .blueprint import Blueprint
 from .bodies.base import ErrorBody
-from .bodies.webhooks import Deliveries, Delivery, Secret, Secrets
+from .bodies.webhooks import Deliveries, DeliveriesQuery, Delivery, DeliveryPage, Secret, Secrets
+from .runs import paging
 
 blueprint = Blueprint("webhooks", __name__)
 
-SHOWN = ("delivery_uuid", "node_id", "node_name", "state", "method", "url")
-TIMES = ("next_attempt_at", "created_at", "finished_at")
+SHOWN = (
+    *("delivery_uuid", "run_id", "node_id", "node_name", "state", "method", "url"),
+    *("next_attempt_at", "created_at", "finished_at"),
+)
+
+
+@blueprint.get("/organizations/webhook-deliveries")
+@blueprint.arguments(DeliveriesQuery, location="query")
+@blueprint.response(200, DeliveryPage)
+def list_webhook_deliveries(query: dict[str, Any]) -> dict[str, Any]:
+    """List the organization's webhooks in one state, the newest first: those given up, unless told otherwise."""
+    found, total = deliveries.of_organization(organization(), query["state"], query["page"], query["limit"])
+    return {**paging(total, query), "deliveries": [_answer(delivery) for delivery in found]}
 
 
 @blueprint.get("/workflow/<workflow_id>/runs/<run_id>/deliveries")
 @blueprint.response(200, Deliveries)
 def list_deliveries(workflow_id: int, run_id: int) -> dict[str, Any]:
     """List the webhooks of a run, each with its attempts."""
-    found = deliveries.of_run(_run(workflow_id, run_id))
-    return {"deliveries": [_answer(delivery, attempts) for delivery, attempts in found]}
+    return {"deliveries": [_answer(delivery) for delivery in deliveries.of_run(_run(workflow_id, run_id))]}
 
 
 @blueprint.post("/workflow/<workflow_id>/runs/<run_id>/deliveries/<delivery_uuid>/redeliver")
@@ -34,8 +44,7 @@ def list_deliveries(workflow_id: int, run_id: int) -> dict[str, Any]:
 @blueprint.response(200, Delivery)
 def redeliver(workflow_id: int, run_id: int, delivery_uuid: str) -> dict[str, Any]:
     """Send a webhook once more: the same bytes, under the same delivery id."""
-    delivery = deliveries.redeliver(service(), _run(workflow_id, run_id), delivery_uuid)
-    return _answer(delivery, deliveries.attempts_of(delivery))
+    return _answer(deliveries.redeliver(service(), _run(workflow_id, run_id), delivery_uuid))
 
 
 @blueprint.get("/organizations/webhook-secrets")
@@ -66,9 +75,13 @@ def _run(workflow_id: int, run_id: int) -> Run:
     return need(Run, "Workflow run not found", id=run_id, workflow=workflow_id, organization=organization())
 
 
-def _answer(delivery: Record, attempts: list[DeliveryAttempt]) -> dict[str, Any]:
-    body = None if delivery.body is None else bytes(delivery.body).decode()
-    return {**{name: getattr(delivery, name) for name in (*SHOWN, *TIMES)}, "body": body, "attempts": attempts}
+def _answer(delivery: Record) -> dict[str, Any]:
+    return {
+        **{name: getattr(delivery, name) for name in SHOWN},
+        "workflow_id": delivery.run.workflow_id,
+        "body": None if delivery.body is None else bytes(delivery.body).decode(),
+        "attempts": deliveries.attempts_of(delivery),
+    }
 
 
 def _secrets(found: list[tuple[Any, str]]) -> dict[str, Any]:

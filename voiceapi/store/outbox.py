@@ -36,7 +36,6 @@ class Delivery(Record):
     It is rendered once, after the run's reviews; until then its url is null. Each attempt sends the same bytes.
     """
 
-    id: int
     organization_id: int
     run_id: int
     organization = ForeignKeyField(Organization, on_delete="CASCADE", index=False)
@@ -62,7 +61,7 @@ class Delivery(Record):
     finished_at = Instant(null=True)
 
     class Meta:
-        indexes = ((("run", "node_id"), True),)
+        indexes = ((("run", "node_id"), True), (("organization", "state"), False))
 
 
 # The deliveries to be sent: few rows, whatever the number of those that were.

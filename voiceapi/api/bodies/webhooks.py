@@ -2,11 +2,16 @@
 
 from __future__ import annotations
 
-from .base import Answer
+from .base import Answer, Paging
 from .fields import Choice, Integer, Items, Model, Number, Text, Time
+from .runs import Page
 
 UNRENDERED = {"description": "null until the run's reviews are done"}
 STATES = Choice(("pending", "succeeded", "dead_letter"))
+
+
+class DeliveriesQuery(Paging):
+    state = Text(load_default="dead_letter", validate=STATES)
 
 
 class Attempt(Answer):
@@ -22,6 +27,8 @@ class Attempt(Answer):
 
 class Delivery(Answer):
     delivery_uuid = Text(required=True)
+    workflow_id = Integer(required=True)
+    run_id = Integer(required=True)
     node_id = Text(required=True)
     node_name = Text(required=True)
     state = Text(required=True, validate=STATES)
@@ -35,6 +42,10 @@ class Delivery(Answer):
 
 
 class Deliveries(Answer):
+    deliveries = Items(Model(Delivery), required=True)
+
+
+class DeliveryPage(Page):
     deliveries = Items(Model(Delivery), required=True)
 
 

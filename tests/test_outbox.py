@@ -23,6 +23,7 @@ from flask.testing import FlaskClient
 from voiceapi import create_app, deliveries, follow_up, webhook_secrets
 from voiceapi.service import Service
 from voiceapi.store.fields import now
+from voiceapi.store.models import Run
 from voiceapi.store.outbox import Delivery, DeliveryAttempt, FollowUp
 
 API = "/api/v1"
@@ -232,10 +233,15 @@ def test_the_method_decides_whether_there_is_a_body(
 
 
 @pytest.mark.parametrize("data", [{"enabled": False}, {"endpoint_url": ""}, {"endpoint_url": " "}])
-def test_a_webhook_that_is_off_or_leads_nowhere_is_not_owed(db: None, ended: Any, shown: Any, data: Any) -> None:
-    workflow, run = ended(hook("http://127.0.0.1:1", **data))
+def test_a_webhook_that_is_off_or_leads_nowhere_is_not_owed(db: None, ended: Any, data: Any) -> None:
+    ended(hook("http://127.0.0.1:1", **data))
     assert (Delivery.select().count(), FollowUp.select().count()) == (0, 0)
-    assert shown(workflow, run)["public_access_token"] is not None
+
+
+@pytest.mark.parametrize(("type", "minted"), [("webhook", True), ("qa", True), ("noveum", True), (None, False)])
+def test_who_is_told_of_a_run_may_fetch_its_transcript(db: None, ended: Any, type: str | None, minted: bool) -> None:
+    _, run = ended(*([{**hook("", enabled=False, noveum_enabled=False), "type": type}] if type else []))
+    assert (Run.get_by_id(run).public_access_token is not None) == minted
 
 
 def test_each_node_of_a_run_is_delivered_once(service: Service, db: None, ended: Any, receiver: Receiver) -> None:

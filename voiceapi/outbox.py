@@ -18,14 +18,15 @@ from .store.models import Run, WorkflowVersion
 from .store.outbox import Delivery, FollowUp
 
 REVIEW, WEBHOOK = "qa", "webhook"
+# A run with one of these is told to somebody, who may want to fetch its transcript.
+TELLING = (REVIEW, WEBHOOK, "noveum", "paygent", "tuner")
 
 
 def enqueue(run: Run) -> None:
     """Note what follows the run; call it inside the transaction that ends it, before the run is saved."""
     version = one(WorkflowVersion, id=run.version_id) if run.version_id is not None else None
     definition = definition_of(run, version)
-    nodes = [node for type in (REVIEW, WEBHOOK) for node in nodes_of(definition, type)]
-    if nodes or run.campaign_id is not None:
+    if run.campaign_id is not None or any(nodes_of(definition, type) for type in TELLING):
         run.public_access_token = run.public_access_token or str(uuid4())
     webhooks = [node for node in nodes_of(definition, WEBHOOK) if _is_sent(data_of(node))]
     if not webhooks and not any(wants_review(node) for node in nodes_of(definition, REVIEW)):

@@ -59,6 +59,7 @@ ARROWS: dict[str, set[str]] = {
     "campaigns": {"contacts", "flow", "service", "store", "telephony_configs", "uploads", "workflows"},
     # Use cases of conversations
     "language_models": {"conversation", "flow", "llm", "model_configuration", "service"},
+    "world": {"conversation", "flow", "language_models", "llm", "service", "store", "tools"},
     "calls": {
         "conversation",
         "flow",
@@ -68,9 +69,9 @@ ARROWS: dict[str, set[str]] = {
         "store",
         "telephony",
         "telephony_configs",
-        "tools",
+        "world",
     },
-    "chats": {"conversation", "flow", "language_models", "runs", "service", "store", "workflows"},
+    "chats": {"conversation", "flow", "language_models", "runs", "service", "store", "workflows", "world"},
     "triggers": {"calls", "flow", "runs", "service", "store", "telephony", "telephony_configs", "workflows"},
     "aftercall": {"calls", "chats", "service", "store", "telephony"},
 }

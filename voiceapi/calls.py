@@ -13,6 +13,7 @@ from datetime import datetime, timedelta
 from typing import Any
 
 from . import conversation, language_models, telephony_configs
+from . import world as worlds
 from .conversation import Progress, actions_from_json, actions_to_json
 from .errors import Busy, Conflict, Missing, Refused
 from .flow import events as ev
@@ -148,8 +149,8 @@ def _store_call(
     gathered: Mapping[str, Any],
     prepared: Run | None,
 ) -> Run:
-    chosen = language_models.choose(service, agent.workflow.organization_id, agent.version.configurations)
-    context = {**context, **language_models.runtime_configuration(chosen)}
+    world = worlds.of(service, agent.workflow.organization_id, agent.version.configurations)
+    context = {**context, **language_models.runtime_configuration(world.model)}
     columns: dict[str, Any] = {
         "version": agent.version,
         "draft": agent.version.definition if agent.version.status == "draft" else None,
@@ -223,7 +224,7 @@ def _within_patience(service: Service, run: Run, number: int, event: ev.Event, h
 def _is_quick(service: Service, run: Run) -> bool:
     version = one(Version, id=run.version_id)
     configurations = {} if version is None else version.configurations
-    return isinstance(language_models.choose(service, run.organization_id, configurations), Scripted)
+    return isinstance(worlds.of(service, run.organization_id, configurations).model, Scripted)
 
 
 def _answer_once(service: Service, run: Run, number: int, event: ev.Event) -> list[Action]:
@@ -272,8 +273,8 @@ def _advance(service: Service, run: Run, event: ev.Event) -> tuple[Progress, int
         raise ValueError(f"Run {run.id} has no definition to be carried out by.")
     graph = Graph.read(version.definition if run.draft is None else run.draft)
     state, steps = conversation.open_state(run, graph, version)
-    model = language_models.choose(service, run.organization_id, version.configurations)
-    return conversation.advance(model, graph, state, event), steps
+    world = worlds.of(service, run.organization_id, version.configurations)
+    return conversation.advance(world, graph, state, event), steps
 
 
 def hear_status(service: Service, token: str, fields: Mapping[str, Any]) -> None:

@@ -3,7 +3,7 @@
 from __future__ import annotations
 
 from collections.abc import Mapping, Sequence
-from dataclasses import dataclass, replace
+from dataclasses import dataclass
 from datetime import UTC, datetime
 from typing import Any, Protocol
 
@@ -14,7 +14,6 @@ from .flow.graph import Graph
 from .flow.state import State, begin
 from .model_configuration import OVERRIDE
 from .store import models
-from .store.fields import now
 from .store.find import one
 
 SPEECH = ("rtf-user-transcription", "rtf-bot-text")
@@ -26,6 +25,12 @@ class LanguageModel(Protocol):
     def reply(self, ask: act.AskModel) -> ev.Answer: ...
 
     def extract(self, request: act.Extract) -> ev.Answer: ...
+
+
+class World(Protocol):
+    """What answers the engine's requests. A failure is an answer, too."""
+
+    def answer(self, request: act.Request) -> ev.Answer: ...
 
 
 @dataclass(frozen=True)
@@ -45,12 +50,12 @@ class Progress:
     finish: act.Finish | None
 
 
-def advance(model: LanguageModel, graph: Graph, state: State, event: ev.Event) -> Progress:
+def advance(world: World, graph: Graph, state: State, event: ev.Event) -> Progress:
     """Feed `event` and every answer that follows from it, until it is the caller's turn or the conversation is over.
 
     :raises IllegalEvent: when the conversation can't take this event; nothing has changed then.
     """
-    pending = [event]
+    pending: list[ev.Event] = [event]
     steps: list[ev.Event] = []
     spoken: list[act.Action] = []
     records: list[act.Record] = []
@@ -62,7 +67,7 @@ def advance(model: LanguageModel, graph: Graph, state: State, event: ev.Event) -
         for action in actions:
             match action:
                 case act.Request():
-                    pending.append(_answer(model, action))
+                    pending.append(world.answer(action))
                 case act.Record():
                     records.append(action)
                 case act.Finish():
@@ -70,27 +75,6 @@ def advance(model: LanguageModel, graph: Graph, state: State, event: ev.Event) -
                 case _:
                     spoken.append(action)
     return Progress(state, tuple(steps), tuple(spoken), tuple(records), finish)
-
-
-def _answer(model: LanguageModel, request: act.Request) -> ev.Event:
-    match request:
-        case act.AskModel():
-            answer = model.reply(request)
-            return replace(answer, at=now().timestamp())
-        case act.Extract():
-            answer = model.extract(request)
-            return replace(answer, at=now().timestamp())
-    at = now().timestamp()
-    match request:
-        case act.Fetch():
-            return ev.Fetched(at, request.number, {}, error="This release does not fetch context before a call.")
-        case act.RunTool():
-            return ev.ToolReturned(at, request.number, {"error": f"There is no tool {request.name!r} in this release."})
-        case act.Transfer():
-            reason = {"status": "transfer_failed", "reason": "provider_does_not_support_transfer"}
-            return ev.TransferSettled(at, request.number, answered=False, result=reason)
-        case _:
-            raise TypeError(f"{request!r} can't be answered.")
 
 
 def open_state(run: models.Run, graph: Graph, version: models.WorkflowVersion) -> tuple[State, int]:

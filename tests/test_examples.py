@@ -17,6 +17,7 @@ from voiceapi.flow.advice import advise
 from voiceapi.flow.check import check
 from voiceapi.llm.scripted import Scripted
 from voiceapi.rehearsal import Rehearsal
+from voiceapi.world import World
 
 EXAMPLES = Path(__file__).parent.parent / "examples"
 WORKFLOWS = sorted(EXAMPLES.glob("*.json"))
@@ -79,7 +80,7 @@ CONVERSATIONS: list[tuple[str, list[str], str, list[str], dict[str, Any]]] = [
 def test_a_workflow_carries_a_conversation(
     name: str, lines: list[str], disposition: str, nodes: list[str], variables: dict[str, Any]
 ) -> None:
-    rehearsal = Rehearsal(Scripted(), read(name)["workflow_definition"], {}, {"first_name": "Ada"})
+    rehearsal = Rehearsal(World(Scripted()), read(name)["workflow_definition"], {}, {"first_name": "Ada"})
     assert rehearsal.start() != []
     for line in lines:
         assert not rehearsal.over, f"the call was over before {line!r}"

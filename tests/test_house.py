@@ -63,23 +63,25 @@ ARROWS: dict[str, set[str]] = {
     "campaigns": {"contacts", "flow", "service", "store", "telephony_configs", "uploads", "workflows"},
     # Use cases of conversations
     "language_models": {"conversation", "flow", "llm", "model_configuration", "service"},
+    "world": {"conversation", "flow", "language_models", "llm", "service", "store", "tools"},
+    "answering": {"conversation", "flow", "service", "store", "world"},
     "calls": {
+        "answering",
         "conversation",
         "flow",
         "language_models",
-        "llm",
         "outbox",
         "service",
         "store",
         "telephony",
         "telephony_configs",
-        "tools",
+        "world",
     },
-    "chats": {"conversation", "flow", "language_models", "outbox", "runs", "service", "store", "workflows"},
+    "chats": {"conversation", "flow", "language_models", "outbox", "runs", "service", "store", "workflows", "world"},
     "triggers": {"calls", "flow", "runs", "service", "store", "telephony", "telephony_configs", "workflows"},
     "reviews": {"flow", "language_models", "llm", "outbox", "runs", "service", "store"},
     "follow_up": {"deliveries", "flow", "outbox", "reviews", "runs", "sealed", "service", "store", "webhooks"},
-    "aftercall": {"calls", "chats", "deliveries", "follow_up", "service", "store", "telephony"},
+    "aftercall": {"answering", "calls", "chats", "deliveries", "follow_up", "service", "store", "telephony"},
 }
 USE_CASES = set(ARROWS) - LEAVES - {"flow", "llm", "tools"}
 ARROWS |= {

@@ -161,6 +161,21 @@ def test_a_wake_during_the_work_is_not_missed(workers: Workers) -> None:
     assert again.wait(5)
 
 
+def test_a_wake_after_the_stop_starts_nothing(workers: Workers) -> None:
+    done = threading.Semaphore(0)
+
+    def duty() -> float:
+        done.release()
+        return 60.0
+
+    workers.attend(duty, 1)
+    workers.start()
+    assert done.acquire(timeout=5)
+    workers.stop()
+    workers.wake()
+    assert not done.acquire(timeout=0.1)
+
+
 def test_a_failing_duty_is_logged_and_done_again(workers: Workers, caplog: pytest.LogCaptureFixture) -> None:
     done = threading.Semaphore(0)
 

@@ -16,7 +16,8 @@ from secrets import token_hex
 from typing import Any
 
 from . import language_models, outbox, workflows
-from .conversation import SPEECH, LanguageModel, Progress, advance, keep_records, note_missing
+from . import world as worlds
+from .conversation import SPEECH, Progress, World, at_rest, keep_records, note_missing
 from .errors import Conflict, Invalid, Missing, Refused
 from .flow import events as ev
 from .flow.actions import Finish, Play, Record, Say, iso
@@ -66,7 +67,7 @@ def create(
     """
     workflow = workflows.find(organization, workflow_id, "ID")
     version = workflows.current(workflow)
-    chosen = language_models.choose(service, organization, version.configurations)
+    world = worlds.of(service, organization, version.configurations)
     with write():
         run = runs.create(
             workflow,
@@ -77,7 +78,7 @@ def create(
             initial_context={
                 **version.template_context_variables,
                 **without_reserved(dict(initial_context)),
-                **language_models.runtime_configuration(chosen),
+                **language_models.runtime_configuration(world.model),
             },
             annotations={**ANNOTATIONS, **annotations},
         )
@@ -220,15 +221,15 @@ def _resume(session: ChatSession) -> tuple[Graph, State]:
     return graph, replace(state, usage={})
 
 
-def _model(service: Service, session: ChatSession) -> LanguageModel:
+def _world(service: Service, session: ChatSession) -> World:
     run = session.run
     configurations = {} if run.version is None else run.version.configurations
-    return language_models.choose(service, run.organization_id, configurations)
+    return worlds.of(service, run.organization_id, configurations)
 
 
 def _answer(service: Service, session: ChatSession, turn: ChatTurn, graph: Graph, state: State) -> ChatSession:
     try:
-        progress = _converse(_model(service, session), graph, state, turn.user_text)
+        progress = _converse(_world(service, session), graph, state, turn.user_text)
     except Exception as error:
         with suppress(Overtaken), write():
             store.change(session, f"The turn could not be carried out: {error}", status="error")
@@ -243,14 +244,14 @@ def _answer(service: Service, session: ChatSession, turn: ChatTurn, graph: Graph
     return session
 
 
-def _converse(model: LanguageModel, graph: Graph, state: State, text: str | None) -> Progress:
+def _converse(world: World, graph: Graph, state: State, text: str | None) -> Progress:
     """Let the agent open, unless it has, and answer `text`, unless there is none."""
-    progress = Progress(state, (), (), (), None)
+    progress = Progress(state)
     if state.phase == "new":
-        progress = advance(model, graph, state, ev.Started(now().timestamp()))
+        progress = at_rest(world, graph, state, ev.Started(now().timestamp()))
     if text is None or progress.finish is not None:
         return progress
-    answer = advance(model, graph, progress.state, ev.CallerSaid(now().timestamp(), text))
+    answer = at_rest(world, graph, progress.state, ev.CallerSaid(now().timestamp(), text))
     return replace(
         answer,
         steps=(*progress.steps, *answer.steps),
@@ -278,8 +279,8 @@ def _last_words(service: Service, session: ChatSession, reason: str) -> Progress
         setup = Setup(session.run.initial_context, {}, voice=False)
         outcome = concluded(State(setup, "", gathered_context=gathered, reason=reason))
         state = State(setup, "", gathered_context=outcome)
-        return Progress(state, (), (), (), Finish(reason, outcome["call_disposition"]))
-    return advance(_model(service, session), graph, state, ev.CallEnded(now().timestamp(), reason))
+        return Progress(state, finish=Finish(reason, outcome["call_disposition"]))
+    return at_rest(_world(service, session), graph, state, ev.CallEnded(now().timestamp(), reason))
 
 
 # -- keeping what it came to, inside a transaction

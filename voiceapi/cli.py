@@ -20,7 +20,8 @@ import click
 from flask import Flask, current_app
 from flask.cli import ScriptInfo
 
-from . import __version__, catalogue, keys, language_models
+from . import __version__, catalogue, keys
+from . import world as worlds
 from .config import SettingError
 from .errors import Fault, Invalid
 from .flow.advice import advise
@@ -179,8 +180,7 @@ def chat(workflow: str, variables: tuple[str, ...], as_json: bool) -> None:
         if findings:
             raise click.ClickException(f"{workflow} can't be run: {findings[0].message} Try `voiceapi validate`.")
         context = dict(_pair(pair) for pair in variables)
-        model = language_models.choose(service_of(app), None, configurations)
-        rehearsal = Rehearsal(model, definition, configurations, context)
+        rehearsal = Rehearsal(worlds.of(service_of(app), None, configurations), definition, configurations, context)
         say = click.echo if not as_json else (lambda *_args, **_kwargs: None)
         for line in rehearsal.start():
             say(f"agent: {line}")

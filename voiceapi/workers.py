@@ -46,8 +46,9 @@ class Workers:
         self._duties.append((duty, threads))
 
     def wake(self) -> None:
-        """Say that there is something to do for those who attend; starts the threads, if they don't run yet."""
-        self.start()
+        """Say that there is something to do for those who attend; starts the threads, if they never ran yet."""
+        if not self.stopping.is_set():  # what ends while a stop waits for it must not start them anew
+            self.start()
         self._bell.ring()
 
     def start(self) -> None:

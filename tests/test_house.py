@@ -56,7 +56,7 @@ ARROWS: dict[str, set[str]] = {
     "keys": {"phone_numbers", "service", "store", "telephony_configs"},
     "workflows": {"flow", "model_configuration", "store"},
     "runs": {"store", "workflows"},
-    "outbox": {"flow", "store"},
+    "outbox": {"flow", "service", "store"},
     "webhooks": {"flow"},
     "webhook_secrets": {"store"},
     "deliveries": {"flow", "sealed", "service", "store", "webhook_secrets"},

@@ -236,7 +236,7 @@ def settle_heard(service: Service, run_id: int) -> None:
                         _complete(run, word.fields["duration"])
                     else:
                         _complete(run, word.fields["duration"] or 0, word.outcome)
-                service.workers.wake()
+                outbox.begin(service, run)
                 return
             except Clash:
                 continue
@@ -262,7 +262,7 @@ def _concluded(service: Service, run: Run) -> tuple[Progress, int]:
 
 
 def _complete(run: Run, duration: float | None, status: str | None = None) -> None:
-    """Mark a run completed and note what follows it; call it inside a transaction, and wake the workers after it.
+    """Mark a run completed and note what follows it; call it inside a transaction, and `outbox.begin` after it.
 
     :param duration: seconds as the carrier counted them; None takes the time since the answer.
     :param status: how the call came out, where no conversation has decided it.
@@ -302,7 +302,7 @@ def settle_overdue(service: Service, run: Run, moment: datetime) -> bool:
         error = "The carrier's last word about this call never came."
         run.gathered_context = {**run.gathered_context, "error": error}
         _complete(run, None, None if run.disposition else "failed")
-    service.workers.wake()
+    outbox.begin(service, run)
     return True
 
 
@@ -321,7 +321,7 @@ def _fail(service: Service, run: Run, error: str) -> None:
         }
         run.disposition = "error"
         _complete(run, 0)
-    service.workers.wake()
+    outbox.begin(service, run)
 
 
 def _of_token(token: str) -> Run:

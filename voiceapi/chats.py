@@ -239,8 +239,7 @@ def _answer(service: Service, session: ChatSession, turn: ChatTurn, graph: Graph
             _complete(session, turn, progress)
     except Overtaken:
         raise _conflict(store.latest(session), session.revision) from None
-    if session.run.is_completed:
-        service.workers.wake()
+    outbox.begin(service, session.run)
     return session
 
 
@@ -266,7 +265,7 @@ def _close(service: Service, session: ChatSession, reason: str) -> ChatSession:
         store.cut(session)
         store.change(session, status="completed", cursor_turn_id=None)
         _keep(session, progress)
-    service.workers.wake()
+    outbox.begin(service, session.run)
     return session
 
 

@@ -13,6 +13,7 @@ from uuid import uuid4
 
 from .flow.graph import data_of, objects
 from .flow.values import as_boolean
+from .service import Service
 from .store.find import one
 from .store.models import Run, WorkflowVersion
 from .store.outbox import Delivery, FollowUp
@@ -42,6 +43,12 @@ def enqueue(run: Run) -> None:
             node_name=str(data_of(node).get("name") or node["id"]),
             delivery_uuid=str(uuid4()),
         )
+
+
+def begin(service: Service, run: Run) -> None:
+    """Have what the run owes, if it has ended, done now; call it after the transaction that may have ended it."""
+    if run.is_completed and one(FollowUp, run=run.id) is not None:
+        service.workers.wake()
 
 
 def definition_of(run: Run, version: WorkflowVersion | None) -> Mapping[str, Any]:

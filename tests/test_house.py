@@ -55,6 +55,7 @@ ARROWS: dict[str, set[str]] = {
     "phone_numbers": {"store", "telephony", "telephony_configs"},
     "keys": {"phone_numbers", "service", "store", "telephony_configs"},
     "workflows": {"flow", "model_configuration", "store"},
+    "credentials": {"sealed", "service", "store"},
     "runs": {"store", "workflows"},
     "campaigns": {"contacts", "flow", "service", "store", "telephony_configs", "uploads", "workflows"},
     # Use cases of conversations

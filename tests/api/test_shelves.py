@@ -19,7 +19,6 @@ NOT_AN_INTEGER = "Input should be a valid integer, unable to parse string as an 
         (f"{TOOLS}?status=active", []),
         (f"{TOOLS}?status=active,%20archived&category=mcp", []),
         (f"{TOOLS}?status=&category=", []),
-        (CREDENTIALS, []),
         (RECORDINGS, {"recordings": [], "total": 0}),
         (f"{RECORDINGS}?workflow_id=5&tts_provider=a&tts_model=b&tts_voice_id=c", {"recordings": [], "total": 0}),
         (DOCUMENTS, {"documents": [], "total": 0, "limit": 100, "offset": 0}),

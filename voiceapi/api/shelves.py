@@ -8,7 +8,6 @@ from ..errors import Refused
 from .blueprint import Blueprint
 from .bodies.base import ErrorBody
 from .bodies.shelves import (
-    Credential,
     DocumentList,
     DocumentQuery,
     RecordingList,
@@ -39,13 +38,6 @@ def list_tools(query: dict[str, Any]) -> list[Any]:
 def _known(parameter: str, word: str, words: tuple[str, ...]) -> None:
     if word not in words:
         raise Refused(f"Invalid {parameter} '{word}'. Must be one of: {', '.join(words)}")
-
-
-@blueprint.get("/credentials/")
-@blueprint.response(200, Credential(many=True))
-def list_credentials() -> list[Any]:
-    """List the credentials of the organization, never their secrets."""
-    return []
 
 
 @blueprint.get("/workflow-recordings/")

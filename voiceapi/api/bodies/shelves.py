@@ -31,15 +31,6 @@ class Tool(Answer):
     created_by = Model(ToolAuthor, required=True, allow_none=True)
 
 
-class Credential(Answer):
-    uuid = Text(required=True)
-    name = Text(required=True)
-    description = Text(required=True, allow_none=True)
-    credential_type = Text(required=True)
-    created_at = Time(required=True)
-    updated_at = Time(required=True, allow_none=True)
-
-
 class RecordingQuery(Query):
     workflow_id = Integer()
     tts_provider = Text()

@@ -60,7 +60,18 @@ ARROWS: dict[str, set[str]] = {
     "campaigns": {"contacts", "flow", "service", "store", "telephony_configs", "uploads", "workflows"},
     # Use cases of conversations
     "language_models": {"conversation", "flow", "llm", "model_configuration", "service"},
-    "world": {"conversation", "flow", "language_models", "llm", "service", "store", "tools"},
+    "toolbox": {"credentials", "flow", "service", "store", "tools"},
+    "world": {
+        "conversation",
+        "credentials",
+        "flow",
+        "language_models",
+        "llm",
+        "service",
+        "store",
+        "toolbox",
+        "tools",
+    },
     "calls": {
         "conversation",
         "flow",

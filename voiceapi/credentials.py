@@ -62,6 +62,11 @@ def header_of(type: str, data: Mapping[str, Any]) -> dict[str, str]:
     return {}
 
 
+def is_there(organization_id: int | None, credential_uuid: str) -> bool:
+    """Whether the organization has this credential."""
+    return one(Credential, uuid=credential_uuid, organization=organization_id, is_active=True) is not None
+
+
 def find(organization: int, uuid: str) -> Credential:
     """:raises Missing: when the organization has no such credential."""
     return need(Credential, "Credential not found", uuid=uuid, organization=organization, is_active=True)

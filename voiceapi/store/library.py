@@ -4,7 +4,7 @@ from __future__ import annotations
 
 from peewee import BooleanField, CharField, ForeignKeyField, TextField
 
-from .fields import Instant, now
+from .fields import Instant, JSONText, now
 from .models import Organization, Record
 
 
@@ -26,4 +26,20 @@ class Credential(Record):
         indexes = ((("organization", "name"), True),)
 
 
-TABLES: tuple[type[Record], ...] = (Credential,)
+class Tool(Record):
+    """What an agent can do beside talking. `definition` is stored with every default filled in."""
+
+    organization = ForeignKeyField(Organization, on_delete="CASCADE")
+    tool_uuid = CharField(36, unique=True)
+    name = TextField()
+    description = TextField(null=True)
+    category = TextField()
+    icon = TextField(null=True)
+    icon_color = TextField(null=True)
+    status = TextField(default="active")
+    definition = JSONText()
+    created_at = Instant(default=now)
+    updated_at = Instant(null=True)
+
+
+TABLES: tuple[type[Record], ...] = (Credential, Tool)

@@ -54,7 +54,7 @@ ARROWS: dict[str, set[str]] = {
     "telephony_configs": {"sealed", "store", "telephony"},
     "phone_numbers": {"store", "telephony", "telephony_configs"},
     "keys": {"phone_numbers", "service", "store", "telephony_configs"},
-    "workflows": {"flow", "model_configuration", "store"},
+    "workflows": {"flow", "model_configuration", "store", "toolbox"},
     "credentials": {"sealed", "service", "store"},
     "runs": {"store", "workflows"},
     "campaigns": {"contacts", "flow", "service", "store", "telephony_configs", "uploads", "workflows"},
@@ -72,20 +72,21 @@ ARROWS: dict[str, set[str]] = {
         "toolbox",
         "tools",
     },
+    "answering": {"conversation", "flow", "service", "store", "toolbox", "world"},
     "calls": {
+        "answering",
         "conversation",
         "flow",
         "language_models",
-        "llm",
         "service",
         "store",
         "telephony",
         "telephony_configs",
         "world",
     },
-    "chats": {"conversation", "flow", "language_models", "runs", "service", "store", "workflows", "world"},
+    "chats": {"conversation", "flow", "language_models", "runs", "service", "store", "toolbox", "workflows", "world"},
     "triggers": {"calls", "flow", "runs", "service", "store", "telephony", "telephony_configs", "workflows"},
-    "aftercall": {"calls", "chats", "service", "store", "telephony"},
+    "aftercall": {"answering", "calls", "chats", "service", "store", "telephony"},
 }
 USE_CASES = set(ARROWS) - LEAVES - {"flow", "llm", "tools"}
 ARROWS |= {

@@ -10,7 +10,7 @@ from . import credentials
 from .errors import Invalid, Missing, Refused, value_error
 from .flow.actions import Function
 from .flow.check_graph import attached_tools
-from .flow.graph import Graph
+from .flow.graph import Graph, objects
 from .service import Service
 from .store.database import write
 from .store.fields import now
@@ -128,18 +128,13 @@ def functions(organization: int | None, graph: Graph) -> dict[str, tuple[Functio
     whose name an edge or another tool of the node has, which the check does.
     """
     attached = {id: attached_tools({"data": node.data}) for id, node in graph.nodes.items()}
-    wanted = {uuid for uuids in attached.values() for uuid in uuids}
-    if not wanted or organization is None:
-        return {}
-    records = Record.select().where(
-        Record.organization == organization, Record.tool_uuid.in_(sorted(wanted)), Record.status == "active"
-    )
+    records = _records(organization, {uuid for uuids in attached.values() for uuid in uuids})
     offers = {record.tool_uuid: offer for record in records if (offer := _offer(record)) is not None}
     return {id: tuple(_distinct(graph, id, uuids, offers)) for id, uuids in attached.items() if uuids}
 
 
 def _offer(record: Record) -> Function | None:
-    kind = KINDS.get(record.category)
+    kind = KINDS.get(record.category) if record.status == "active" else None
     return None if kind is None else kind.offer(of_record(record))
 
 
@@ -151,15 +146,26 @@ def _distinct(graph: Graph, id: str, uuids: list[str], offers: Mapping[str, Func
             yield offers[uuid]
 
 
-def by_uuid(organization: int) -> dict[str, Record]:
-    """The organization's active tools, for a check of the names under which they are offered."""
-    return {tool.tool_uuid: tool for tool in listed(organization, ["active"], "")}
+def offered(organization: int, definition: object) -> dict[str, Record]:
+    """The active tools that a definition attaches, by uuid: for the check of the names they are offered under."""
+    return {record.tool_uuid: record for record in _attached(organization, definition) if record.status == "active"}
 
 
-def remarks(organization: int) -> dict[str, str]:
-    """The organization's tools by uuid, each with what an author who attaches it should know, or nothing."""
-    records = Record.select().where(Record.organization == organization)
-    return {record.tool_uuid: _remark(record) for record in records}
+def remarks(organization: int, definition: object) -> dict[str, str]:
+    """The tools that a definition attaches, by uuid, each with what its author should know of it, or nothing."""
+    return {record.tool_uuid: _remark(record) for record in _attached(organization, definition)}
+
+
+def _attached(organization: int, definition: object) -> list[Record]:
+    return _records(organization, {uuid for node in objects(definition, "nodes") for uuid in attached_tools(node)})
+
+
+def _records(organization: int | None, uuids: set[str]) -> list[Record]:
+    if not uuids or organization is None:
+        return []
+    owned = Record.select().where(Record.organization == organization)
+    # A definition may name more uuids than a query has room for.
+    return [record for record in owned if record.tool_uuid in uuids]
 
 
 def _remark(record: Record) -> str:

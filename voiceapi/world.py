@@ -48,7 +48,7 @@ class World:
                 return isinstance(self.model, Scripted)
             case act.RunTool():
                 tool = toolbox.active(self.organization, request.tool_uuid)
-                return tool is None or bool(self.no_transfer) or KINDS[tool.category].is_near(tool)
+                return tool is None or KINDS[tool.category].is_near(tool)
             case act.Transfer():
                 return bool(self.no_transfer)
         return False

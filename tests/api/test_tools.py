@@ -341,6 +341,16 @@ def test_only_what_sends_a_request_can_be_tried_out(client: FlaskClient) -> None
     assert said(client.post(f"{URL}{made['tool_uuid']}/test", json={})) == (400, {"detail": detail})
 
 
+def test_a_private_address_is_not_asked(client: FlaskClient) -> None:
+    made = create(client, config(url="http://127.0.0.1:9/metrics", credential_uuid=""))
+    tried = client.post(f"{URL}{made['tool_uuid']}/test", json={}).get_json()
+    assert (tried["status"], tried["status_code"], tried["error"]) == (
+        "error",
+        None,
+        "Request failed: http://127.0.0.1:9 is an address in a private network, which this service may not ask.",
+    )
+
+
 # -- what a workflow makes of them
 
 

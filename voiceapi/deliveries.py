@@ -11,7 +11,7 @@ from datetime import datetime, timedelta
 from email.utils import parsedate_to_datetime
 from typing import Any
 
-from . import webhook_secrets
+from . import credentials, webhook_secrets
 from .errors import Conflict, Refused
 from .flow.values import as_number
 from .outward import OutwardError, Reply
@@ -109,9 +109,10 @@ def _headers(service: Service, delivery: Delivery, moment: datetime) -> tuple[di
 
     :raises Refused: when the node's own headers were encrypted with another secret of the service.
     """
-    # Looked up for each attempt, so that one that was corrected counts. This release stores none.
-    credential: dict[str, str] = {}
-    lacking = delivery.credential_uuid is not None and not credential
+    # Looked up for each attempt, so that one that was corrected counts.
+    wanted = delivery.credential_uuid
+    credential = credentials.header(service, delivery.organization_id, wanted) if wanted else {}
+    lacking = wanted is not None and not credential
     note = f"There is no credential {delivery.credential_uuid}, so it was sent without one." if lacking else None
     secrets = webhook_secrets.to_sign_with(service.vault, delivery.organization_id)
     return {

@@ -51,6 +51,8 @@ ARROWS: dict[str, set[str]] = {
     "reports": {"service", "store"},
     "templates": set(),
     "uploads": {"service", "store"},
+    "passages": set(),
+    "documents": {"passages", "store"},
     "telephony_configs": {"sealed", "store", "telephony"},
     "phone_numbers": {"store", "telephony", "telephony_configs"},
     "keys": {"phone_numbers", "service", "store", "telephony_configs"},

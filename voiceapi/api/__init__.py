@@ -14,6 +14,7 @@ from . import (
     campaigns,
     chats,
     document,
+    documents,
     downloads,
     files,
     health,
@@ -32,7 +33,7 @@ from .blueprint import Blueprint
 
 # Behind a key. The trigger routes check theirs themselves, after the body, and the rest needs none.
 GUARDED = (
-    *(workflows, runs, chats, campaigns, placing, node_types, shelves, files),
+    *(workflows, runs, chats, campaigns, placing, node_types, shelves, files, documents),
     *(api_keys, telephony_configs, phone_numbers, organizations),
 )
 OPEN = (health, document, triggers, downloads, uploads)

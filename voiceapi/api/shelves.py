@@ -1,4 +1,4 @@
-"""What workflows refer to: tools, credentials, recordings, documents. None is stored yet: the lists are empty."""
+"""What workflows refer to: tools, credentials, recordings. None is stored yet: the lists are empty."""
 
 from __future__ import annotations
 
@@ -9,8 +9,6 @@ from .blueprint import Blueprint
 from .bodies.base import ErrorBody
 from .bodies.shelves import (
     Credential,
-    DocumentList,
-    DocumentQuery,
     RecordingList,
     RecordingQuery,
     Tool,
@@ -54,11 +52,3 @@ def list_credentials() -> list[Any]:
 def list_recordings(_query: dict[str, Any]) -> dict[str, Any]:
     """List the recordings that workflows play."""
     return {"recordings": [], "total": 0}
-
-
-@blueprint.get("/knowledge-base/documents")
-@blueprint.arguments(DocumentQuery, location="query")
-@blueprint.response(200, DocumentList)
-def list_documents(query: dict[str, Any]) -> dict[str, Any]:
-    """List the documents that agents look things up in."""
-    return {"documents": [], "total": 0, "limit": query["limit"], "offset": query["offset"]}

@@ -165,6 +165,30 @@ class Upload(Record):
     created_at = Instant(default=now)
 
 
+class Document(Record):
+    """A text that agents look things up in: as it came, and as the plain text that was made of it."""
+
+    organization_id: int
+    organization = ForeignKeyField(Organization, on_delete="CASCADE")
+    document_uuid = CharField(36, unique=True)
+    filename = TextField()
+    mime_type = TextField()
+    content = Bytes()
+    text = TextField()
+    file_hash = CharField(64)
+    file_size_bytes = IntegerField()
+    total_chunks = IntegerField()
+    retrieval_mode = TextField()
+    custom_metadata = JSONText(default=dict)
+    created_at = Instant(default=now)
+
+
+class Passage(Record):
+    document = ForeignKeyField(Document, on_delete="CASCADE")
+    number = IntegerField()
+    text = TextField()
+
+
 class Campaign(Record):
     """A contact list to call. Nothing is counted before the start: until then `total_rows` is null."""
 
@@ -356,6 +380,7 @@ TABLES: tuple[type[Record], ...] = (
     TelephonyConfiguration,
     PhoneNumber,
     Upload,
+    *(Document, Passage),
     Campaign,
     Run,
     Event,

@@ -42,7 +42,7 @@ class DocumentList(Answer):
 
 class SearchBody(Body):
     query = Text(required=True, validate=Length(min=1, max=1000))
-    document_uuids = Items(Text(), load_default=None, allow_none=True)
+    document_uuids = Items(Text(), load_default=None, allow_none=True, validate=Length(max=100))
     limit = Integer(load_default=3, validate=Range(min=1, max=20))
 
 

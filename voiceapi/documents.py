@@ -1,157 +1,100 @@
-"""Use cases of the knowledge base: documents that agents look things up in. Indexed as they are uploaded."""
+"""Use cases of the knowledge base: documents that agents look things up in.
+
+A document is read, cut and indexed before it is stored, all of it in one transaction: a crash leaves it whole or not
+at all, never half processed. One that can't be read is kept as failed, with the reason.
+"""
 
 from __future__ import annotations
 
-import csv
 import hashlib
-import io
-from collections.abc import Callable, Sequence
-from html.parser import HTMLParser
+import logging
+from collections.abc import Iterable, Mapping, Sequence
 from typing import Any
 from uuid import uuid4
 
 from .errors import Invalid, Missing, Refused, TooLarge, value_error
+from .flow.actions import Function, RunTool
+from .flow.check_graph import attached_documents
+from .flow.graph import Graph, objects
 from .passages import split
+from .plaintext import KINDS, NotReadable, read
 from .store import passages
-from .store.database import bound_path, write
+from .store.database import write
+from .store.documents import Document
 from .store.find import need
-from .store.models import Document
 
-# Bytes of a file.
-LARGEST = 5 * 1024 * 1024
-MODES = ("chunked", "full_document")
-# Passages that an agent is given.
-TOP = 3
+log = logging.getLogger("voiceapi")
+
+# Bytes of a file, passages of a document, and characters of one that is given whole: a model has to read them all.
+LARGEST, MOST_PASSAGES, LONGEST_WHOLE = 5 * 1024 * 1024, 10_000, 50_000
+CHUNKED, WHOLE = MODES = ("chunked", "full_document")
+# Passages that an agent is given, and documents whose names it is told.
+TOP, MOST_NAMED = 3, 20
 NOT_FOUND = "Document not found"
-SILENT = ("script", "style", "template", "noscript")
-BLOCKS = (
-    "p",
-    "div",
-    "br",
-    "li",
-    "tr",
-    "table",
-    "ul",
-    "ol",
-    "section",
-    "article",
-    "header",
-    "footer",
-    "pre",
-    "blockquote",
-    "title",
-)
+NO_INDEX = "Documents need SQLite's full-text index; this service runs on another database."
+
+LOOKUP = "retrieve_from_knowledge_base"
+QUERY = {"type": "string", "description": "What to look for: the telling words, in the language of the documents."}
+PARAMETERS = {"type": "object", "properties": {"query": QUERY}, "required": ["query"]}
 
 
-class Page(HTMLParser):
-    """The words of an HTML page; headings become Markdown's, for the passages to begin at."""
+def upload(organization: int, name: str, content: bytes, mode: str, metadata: Mapping[str, Any]) -> Document:
+    """Store a document and index it; one that no text can be made of, or too much, is stored as failed.
 
-    def __init__(self) -> None:
-        super().__init__(convert_charrefs=True)
-        self.parts: list[str] = []
-        self.silent: str | None = None
-
-    def handle_starttag(self, tag: str, attrs: list[tuple[str, str | None]]) -> None:
-        if self.silent is None and tag in SILENT:
-            self.silent = tag
-        elif tag in ("h1", "h2", "h3", "h4", "h5", "h6"):
-            self.parts.append(f"\n\n{'#' * int(tag[1])} ")
-        elif tag in BLOCKS:
-            self.parts.append("\n")
-
-    def handle_endtag(self, tag: str) -> None:
-        if tag == self.silent:
-            self.silent = None
-        elif tag in BLOCKS or tag[:1] == "h":
-            self.parts.append("\n")
-
-    def handle_data(self, data: str) -> None:
-        if self.silent is None:
-            self.parts.append(data)
-
-
-def read_html(text: str) -> str:
-    page = Page()
-    page.feed(text)
-    page.close()
-    return "".join(page.parts)
-
-
-def read_csv(text: str) -> str:
-    """A row becomes a paragraph of `header: value` lines; empty values are left out."""
-    try:
-        rows = list(csv.reader(io.StringIO(text), strict=False))
-    except csv.Error as error:
-        raise Invalid([value_error(["body", "file"], f"the CSV can't be read: {error}")]) from None
-    header, *others = rows or [[]]
-    return "\n\n".join(
-        "\n".join(f"{name}: {value}" for name, value in zip(header, row, strict=False) if value.strip())
-        for row in others
-    )
-
-
-# By the ending of a file's name: its media type, and what makes plain text of it.
-KINDS: dict[str, tuple[str, Callable[[str], str]]] = {
-    "txt": ("text/plain", str),
-    "md": ("text/markdown", str),
-    "markdown": ("text/markdown", str),
-    "html": ("text/html", read_html),
-    "htm": ("text/html", read_html),
-    "csv": ("text/csv", read_csv),
-}
-
-
-def upload(organization: int, name: str, content: bytes, mode: str, metadata: dict[str, Any]) -> Document:
-    """Store a document and index it, in one transaction.
-
+    :param mode: one of MODES: whether agents are given passages of it, or all of it.
     :raises TooLarge: above 5 MiB.
-    :raises Invalid: for a kind of file that isn't known, and for one that holds no text.
+    :raises Invalid: for a kind of file that isn't known.
     :raises Refused: when the database is not SQLite.
     """
-    if bound_path() is None:
-        raise Refused("Documents need SQLite's full-text index; this service runs on another database.")
+    _need_index()
     if len(content) > LARGEST:
         raise TooLarge(f"A document may have at most {LARGEST} bytes.")
-    kind = KINDS.get(name.rpartition(".")[2].lower())
-    if kind is None:
+    ending = name.rpartition(".")[2].lower()
+    if ending not in KINDS:
         raise Invalid([value_error(["body", "file"], f"the file's name must end in one of: .{', .'.join(KINDS)}")])
-    text = kind[1](_decode(content)).strip()
-    if not text:
-        raise Invalid([value_error(["body", "file"], "the file holds no text")])
-    texts = split(text)
+    columns: dict[str, Any] = {
+        "organization": organization,
+        "document_uuid": str(uuid4()),
+        "filename": name,
+        "mime_type": KINDS[ending].media_type,
+        "file_hash": hashlib.sha256(content).hexdigest(),
+        "file_size_bytes": len(content),
+        "retrieval_mode": mode,
+        "custom_metadata": metadata,
+    }
+    try:
+        text = read(ending, content)
+        texts = _cut(text, ending, mode)
+    except NotReadable as error:
+        texts = []
+        columns |= {"processing_status": "failed", "processing_error": str(error)}
+    else:
+        columns |= {"text": text, "total_chunks": len(texts)}
     with write():
-        document: Document = Document.create(
-            organization=organization,
-            document_uuid=str(uuid4()),
-            filename=name,
-            mime_type=kind[0],
-            content=content,
-            text=text,
-            file_hash=hashlib.sha256(content).hexdigest(),
-            file_size_bytes=len(content),
-            total_chunks=len(texts),
-            retrieval_mode=mode,
-            custom_metadata=metadata,
-        )
+        document: Document = Document.create(**columns)
         passages.add(document, texts)
     return document
 
 
-def _decode(content: bytes) -> str:
-    """UTF-8, or UTF-16 by its mark, else Windows' Western letters. Line ends become newlines; NUL is left out."""
-    encoding = "utf-16" if content[:2] in (b"\xff\xfe", b"\xfe\xff") else "utf-8-sig"
-    try:
-        text = content.decode(encoding)
-    except UnicodeDecodeError:
-        text = content.decode("cp1252", "replace")
-    return text.replace("\0", "").replace("\r\n", "\n").replace("\r", "\n")
+def _cut(text: str, ending: str, mode: str) -> list[str]:
+    if mode == WHOLE and len(text) > LONGEST_WHOLE:
+        raise NotReadable(
+            f"The file holds {len(text)} characters of text. A document in the mode {WHOLE} is given to the model as "
+            f"a whole and may have at most {LONGEST_WHOLE}; upload it in the mode {CHUNKED}."
+        )
+    # A row of a table is an answer by itself.
+    parts = text.split("\n\n") if ending == "csv" else [text]
+    texts = [passage for part in parts for passage in split(part)]
+    if len(texts) > MOST_PASSAGES:
+        raise NotReadable(f"The file makes {len(texts)} passages; at most {MOST_PASSAGES} are possible. Split it.")
+    return texts
 
 
 def page(organization: int, status: str | None, limit: int, offset: int) -> list[Document]:
-    """The documents of the organization, newest first. All are `completed`: a file that can't be read is refused."""
-    if status not in (None, "", "completed"):
-        return []
+    """The documents of the organization, newest first."""
     chosen = Document.select().where(Document.organization == organization)
+    if status:
+        chosen = chosen.where(Document.processing_status == status)
     return list(chosen.order_by(Document.id.desc()).limit(limit).offset(offset))
 
 
@@ -165,25 +108,95 @@ def delete(organization: int, document_uuid: str) -> None:
 
     :raises Missing: when the organization has no such document.
     """
+    owned = (Document.organization == organization, Document.document_uuid == document_uuid)
     with write():
-        if (
-            not Document.delete()
-            .where(Document.organization == organization, Document.document_uuid == document_uuid)
-            .execute()
-        ):
+        if not Document.delete().where(*owned).execute():
             raise Missing(NOT_FOUND)
 
 
 def search(organization: int, query: str, documents: Sequence[str] | None, limit: int = TOP) -> dict[str, Any]:
-    """What the documents say about `query`, best first; of a document in full-document mode, all of it, once."""
-    found = passages.search(organization, query, documents, limit)
-    records = {record.id: record for record in Document.select().where(Document.id.in_([row[0] for row in found]))}
-    chunks: dict[tuple[int, int], dict[str, Any]] = {}
-    for id, number, text, similarity in found:
-        record = records.get(id)
-        if record is None:
-            continue
-        whole = record.retrieval_mode == "full_document"
-        chunk = {"text": record.text if whole else text, "filename": record.filename, "similarity": similarity}
-        chunks.setdefault((id, 0 if whole else number), {**chunk, "chunk_index": 0 if whole else number})
-    return {"chunks": list(chunks.values()), "query": query, "total_results": len(chunks)}
+    """What the documents say about `query`, best first; of a document in full-document mode, all of it, once.
+
+    :param documents: uuids to look in; None is all documents of the organization.
+    :raises Refused: when the database is not SQLite.
+    """
+    _need_index()
+    chunks = []
+    for hit in passages.search(organization, query, documents, limit):
+        whole = hit.document.retrieval_mode == WHOLE
+        chunks.append(
+            {
+                "text": hit.document.text if whole else hit.passage.text,
+                "filename": hit.document.filename,
+                "similarity": hit.similarity,
+                "chunk_index": 0 if whole else hit.passage.number,
+            }
+        )
+    return {"chunks": chunks, "query": query, "total_results": len(chunks)}
+
+
+def _need_index() -> None:
+    if not passages.exists():
+        raise Refused(NO_INDEX)
+
+
+# -- what a workflow makes of them
+
+
+def functions(organization: int | None, graph: Graph) -> dict[str, tuple[Function, ...]]:
+    """The lookup that the model is offered at each node with documents, by node id."""
+    attached = {id: tuple(dict.fromkeys(attached_documents({"data": node.data}))) for id, node in graph.nodes.items()}
+    names = {
+        uuid: name
+        for uuid, name, error in _described(organization, (uuid for uuids in attached.values() for uuid in uuids))
+        if error is None
+    }
+    return {id: (_lookup(uuids, names),) for id, uuids in attached.items() if uuids}
+
+
+def _lookup(uuids: tuple[str, ...], names: Mapping[str, str]) -> Function:
+    known = ", ".join([names[uuid] for uuid in uuids if uuid in names][:MOST_NAMED])
+    description = "Look something up in the documents of this agent" + (f": {known}." if known else ".")
+    return Function(LOOKUP, description, PARAMETERS, document_uuids=uuids)
+
+
+def answer(organization: int | None, request: RunTool) -> dict[str, Any]:
+    """What a lookup finds in the documents of the node that it was offered at. A failure is an answer, too."""
+    query = request.arguments.get("query")
+    if not isinstance(query, str) or not query.strip():
+        return _nothing("", "The query must be a text that says what to look for.")
+    try:
+        return search(organization or 0, query, request.document_uuids)
+    except Refused as refused:
+        return _nothing(query, str(refused))
+    except Exception as problem:
+        log.exception("The knowledge base could not be searched")
+        return _nothing(query, f"The documents could not be searched: {type(problem).__name__}.")
+
+
+def _nothing(query: str, error: str) -> dict[str, Any]:
+    return {"error": error, "chunks": [], "query": query, "total_results": 0}
+
+
+def remarks(organization: int, definition: object) -> dict[str, str]:
+    """The documents that a definition attaches, by uuid, each with what its author should know of it, or nothing."""
+    attached = (uuid for node in objects(definition, "nodes") for uuid in attached_documents(node))
+    return {uuid: _remark(name, error) for uuid, name, error in _described(organization, attached)}
+
+
+def _remark(name: str, error: str | None) -> str:
+    return "" if error is None else f'The document "{name}" is not searched, since it could not be read: {error}'
+
+
+def _described(organization: int | None, uuids: Iterable[str]) -> list[tuple[str, str, str | None]]:
+    """Uuid, name and error of those of the organization's documents that are among `uuids`."""
+    wanted = set(uuids)
+    if not wanted or organization is None:
+        return []
+    columns = (Document.document_uuid, Document.filename, Document.processing_error)
+    # A definition may name more uuids than a query has room for.
+    return [
+        (each.document_uuid, each.filename, each.processing_error)
+        for each in Document.select(*columns).where(Document.organization == organization)
+        if each.document_uuid in wanted
+    ]

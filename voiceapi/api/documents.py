@@ -2,13 +2,14 @@
 
 from __future__ import annotations
 
+from contextlib import closing
 from typing import Any
 
 from flask import request
 
 from .. import documents
 from ..errors import Invalid, item, value_error
-from ..store.models import Document
+from ..store.documents import Document
 from ..strict_json import parse
 from .access import organization
 from .blueprint import Blueprint
@@ -45,7 +46,7 @@ def list_documents(query: dict[str, Any]) -> dict[str, Any]:
 @blueprint.alt_response(413, schema=ErrorBody, description="The file is larger than 5 MiB")
 @blueprint.response(200, DocumentAnswer)
 def upload_document() -> dict[str, Any]:
-    """Upload a text, Markdown, HTML or CSV document and index it."""
+    """Upload a text, Markdown, HTML, PDF or CSV document and index it; one that can't be read is kept as failed."""
     # Room for the other fields and the borders of the parts.
     request.max_content_length = documents.LARGEST + 64 * 1024
     file = request.files.get("file")
@@ -57,10 +58,13 @@ def upload_document() -> dict[str, Any]:
     metadata = parse(request.form.get("custom_metadata") or "{}", ("body", "custom_metadata"))
     if not isinstance(metadata, dict):
         raise Invalid([item(["body", "custom_metadata"], "Input should be a valid dictionary", "dict_type")])
-    name = file.filename[-255:]
-    if "\0" in name or not name.isprintable():
+    # Some browsers send the whole path.
+    name = file.filename.replace("\\", "/").rpartition("/")[2][-255:]
+    if not name.isprintable():
         raise Invalid([value_error(["body", "file"], "the file's name may hold printable characters only")])
-    return _shown(documents.upload(organization(), name, file.read(), mode, metadata))
+    with closing(file):
+        content = file.read()
+    return _shown(documents.upload(organization(), name, content, mode, metadata))
 
 
 @blueprint.get("/documents/<document_uuid>")
@@ -80,6 +84,7 @@ def delete_document(document_uuid: str) -> dict[str, Any]:
 
 @blueprint.post("/search")
 @blueprint.arguments(SearchBody)
+@blueprint.alt_response(400, schema=ErrorBody, description="The database is not SQLite")
 @blueprint.response(200, Found)
 def search_documents(body: dict[str, Any]) -> dict[str, Any]:
     """Search documents as an agent does."""
@@ -89,8 +94,6 @@ def search_documents(body: dict[str, Any]) -> dict[str, Any]:
 def _shown(record: Document) -> dict[str, Any]:
     return {
         **record.columns(),
-        "processing_status": "completed",
-        "processing_error": None,
         "docling_metadata": {},
         "source_url": None,
         "updated_at": record.created_at,

@@ -165,30 +165,6 @@ class Upload(Record):
     created_at = Instant(default=now)
 
 
-class Document(Record):
-    """A text that agents look things up in: as it came, and as the plain text that was made of it."""
-
-    organization_id: int
-    organization = ForeignKeyField(Organization, on_delete="CASCADE")
-    document_uuid = CharField(36, unique=True)
-    filename = TextField()
-    mime_type = TextField()
-    content = Bytes()
-    text = TextField()
-    file_hash = CharField(64)
-    file_size_bytes = IntegerField()
-    total_chunks = IntegerField()
-    retrieval_mode = TextField()
-    custom_metadata = JSONText(default=dict)
-    created_at = Instant(default=now)
-
-
-class Passage(Record):
-    document = ForeignKeyField(Document, on_delete="CASCADE")
-    number = IntegerField()
-    text = TextField()
-
-
 class Campaign(Record):
     """A contact list to call. Nothing is counted before the start: until then `total_rows` is null."""
 
@@ -310,6 +286,8 @@ class Snapshot(Record):
 
     run = ForeignKeyField(Run, primary_key=True, on_delete="CASCADE")
     number = IntegerField()
+    # The number of the request whose tool is being called: it is called once, also when its result is lost.
+    calling = IntegerField(null=True)
     state = JSONText()
 
 
@@ -318,8 +296,13 @@ class Turn(Record):
 
     run = ForeignKeyField(Run, on_delete="CASCADE", index=False)
     number = IntegerField()
+    heard = TextField(default="")
     actions = JSONText()
     at = Instant(default=now)
+    # Null while the answer is being decided: by whom, and since when nothing more of it was stored.
+    answered_at = Instant(null=True)
+    worker = TextField()
+    touched_at = Instant(default=now)
 
     class Meta:
         primary_key = CompositeKey("run", "number")
@@ -330,6 +313,8 @@ class StatusCallback(Record):
 
     run = ForeignKeyField(Run, on_delete="CASCADE")
     status = TextField()
+    # Which of our final statuses it means; null for one that ends nothing.
+    outcome = TextField(null=True)
     fields = JSONText(default=dict)
     at = Instant(default=now)
 
@@ -380,7 +365,6 @@ TABLES: tuple[type[Record], ...] = (
     TelephonyConfiguration,
     PhoneNumber,
     Upload,
-    *(Document, Passage),
     Campaign,
     Run,
     Event,

@@ -151,7 +151,7 @@ def test_reading_has_a_time_limit_and_the_process_that_reads_may_die(
 
 
 def test_the_life_of_a_document(client: FlaskClient, stranger: FlaskClient) -> None:
-    made = put(client, b"We open at nine.", "C:\\files\\hours.md", custom_metadata='{"a":1}')
+    made = put(client, b"We open at nine.", "/files/hours.md", custom_metadata='{"a":1}')
     assert (made["filename"], made["total_chunks"], made["custom_metadata"]) == ("hours.md", 1, {"a": 1})
     one = f"{URL}/{made['document_uuid']}"
     assert client.get(one).get_json() == made

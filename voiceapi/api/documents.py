@@ -58,8 +58,8 @@ def upload_document() -> dict[str, Any]:
     metadata = parse(request.form.get("custom_metadata") or "{}", ("body", "custom_metadata"))
     if not isinstance(metadata, dict):
         raise Invalid([item(["body", "custom_metadata"], "Input should be a valid dictionary", "dict_type")])
-    # Some browsers send the whole path.
-    name = file.filename.replace("\\", "/").rpartition("/")[2][-255:]
+    # Some clients send the whole path.
+    name = file.filename.rpartition("/")[2][-255:]
     if not name.isprintable():
         raise Invalid([value_error(["body", "file"], "the file's name may hold printable characters only")])
     with closing(file):

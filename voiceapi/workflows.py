@@ -149,7 +149,7 @@ def save(
             version.definition = _restore_secrets(definition, version.definition)
             _claim_paths(workflow, definition)
         if configurations is not None:
-            version.configurations = model_configuration.with_keys(
+            version.configurations = model_configuration.to_be_stored(
                 vault, organization, configurations, version.configurations
             )
         if variables is not None:

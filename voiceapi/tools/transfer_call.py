@@ -18,8 +18,8 @@ LARGEST_ANSWER = 64 * 1024
 FAILURES: Mapping[str, str] = {
     "no_destination": "There is no destination to transfer this call to.",
     "no_context_mapping_match": "What is known of this call leads to no destination.",
-    "preset_parameter_error": "The destination could not be asked for: a preset parameter has no usable value.",
     "missing_parameter": "The destination could not be asked for.",
+    "preset_parameter_error": "The destination could not be asked for: a preset parameter has no usable value.",
     "credential_not_found": "The destination could not be asked for: the credential is missing.",
     "resolver_timeout": "The destination was asked for, and the answer took too long.",
     "resolver_request_failed": "The destination could not be asked for.",

@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 import base64
+import io
 import json
 import threading
 from collections.abc import Callable, Iterator
@@ -15,8 +16,9 @@ import pytest
 from click.testing import CliRunner
 from flask.testing import FlaskClient
 
-from voiceapi import create_app
+from voiceapi import create_app, documents, keys
 from voiceapi.cli import group
+from voiceapi.store import passages
 
 KEY = "test-key-0123456789"
 API = "/api/v1"
@@ -295,6 +297,94 @@ def test_presets_are_given_in_a_trial(client: FlaskClient, make: Any, stand: Sta
     tried = client.post(f"{API}/tools/{tool}/test", json={"preset_params": {"tenant": 7}}).get_json()
     assert tried["request_body"] == {"tenant": 7, "source": "voice"}
     assert stand.asked == [("POST", "/order", {"tenant": 7, "source": "voice"})]
+
+
+# -- the lookup in documents
+
+
+@pytest.fixture
+def put(client: FlaskClient) -> Callable[..., str]:
+    """Uploads a document; returns its uuid."""
+
+    def upload(text: str, name: str = "hours.md", **form: str) -> str:
+        data = {"file": (io.BytesIO(text.encode()), name), **form}
+        answer = client.post(f"{API}/knowledge-base/documents", data=data)
+        assert answer.status_code == 200, answer.text
+        return str(answer.get_json()["document_uuid"])
+
+    return upload
+
+
+LOOKUP = "retrieve_from_knowledge_base"
+
+
+@pytest.mark.parametrize("by_phone", [False, True])
+def test_something_is_looked_up_in_the_documents_of_the_node(
+    call: Any, chat: Any, make: Any, put: Any, stand: Stand, by_phone: bool
+) -> None:
+    uuids = [put("We open at nine."), put("# Terms\nOpen all year.", "terms.md", retrieval_mode="full_document")]
+    put("We open at ten.", "another agent's.md")
+    stand.script += [{LOOKUP: {"query": "When do you open?"}}, "At nine."]
+    tool = make("Sums", "calculator")
+    run = (call if by_phone else lambda *args, **data: chat(*args, **data)[1])(tool, document_uuids=uuids)
+    offered = [each["function"] for each in stand.model[0]["tools"]]
+    assert [each["name"] for each in offered] == [LOOKUP, "safe_calculator", "yes", "no"]
+    assert offered[0]["description"] == "Look something up in the documents of this agent: hours.md, terms.md."
+    assert offered[0]["parameters"]["required"] == ["query"]
+    [result] = told(stand, 1)
+    assert (result["query"], result["total_results"]) == ("When do you open?", 2)
+    found = sorted((chunk["filename"], chunk["text"], chunk["chunk_index"]) for chunk in result["chunks"])
+    assert found == [("hours.md", "We open at nine.", 0), ("terms.md", "# Terms\nOpen all year.", 0)]
+    assert spoken(run)[1] == "At nine."
+
+
+@pytest.mark.parametrize(
+    ("arguments", "error"),
+    [
+        ({}, "The query must be a text that says what to look for."),
+        ({"query": [1]}, "The query must be a text that says what to look for."),
+        ({"query": "open"}, "The documents could not be searched: OSError."),
+    ],
+)
+def test_a_lookup_that_fails_is_told_to_the_model(
+    chat: Any, put: Any, stand: Stand, monkeypatch: pytest.MonkeyPatch, arguments: Any, error: str
+) -> None:
+    def fail(*_: Any) -> Any:
+        raise OSError
+
+    monkeypatch.setattr(passages, "search", fail)
+    stand.script += [{LOOKUP: arguments}, "I don't know."]
+    chat(document_uuids=[put("We open at nine.")])
+    query = "open" if arguments.get("query") == "open" else ""
+    assert told(stand) == [{"error": error, "chunks": [], "query": query, "total_results": 0}]
+
+
+def test_documents_of_others_and_removed_ones_are_not_found(
+    client: FlaskClient, app: Any, chat: Any, put: Any, stand: Stand
+) -> None:
+    service = app.extensions["voiceapi"]
+    with service.store.session():
+        theirs = documents.upload(
+            keys.organization_named(service, "strangers").id, "theirs.md", b"We open at ten.", "chunked", {}
+        )
+    gone = put("We open at eleven.")
+    client.delete(f"{API}/knowledge-base/documents/{gone}")
+    stand.script += [{LOOKUP: {"query": "open"}}, "I don't know."]
+    chat(document_uuids=[theirs.document_uuid, gone])
+    assert stand.model[0]["tools"][0]["function"]["description"] == "Look something up in the documents of this agent."
+    assert told(stand) == [{"chunks": [], "query": "open", "total_results": 0}]
+
+
+def test_validate_names_documents_that_are_not_searched(client: FlaskClient, workflow: Any, put: Any) -> None:
+    made = workflow(document_uuids=[put("We open at nine."), put(" ", "blank.txt"), "gone"])
+    answer = client.post(f"{API}/workflow/{made['id']}/validate").get_json()
+    assert [(each["field"], each["message"]) for each in answer["warnings"]] == [
+        (
+            "data.document_uuids.1",
+            'The document "blank.txt" is not searched, since it could not be read: The file holds no text.',
+        ),
+        ("data.document_uuids.2", 'There is no document "gone"; this node goes without it.'),
+    ]
 
 
 # -- the fetch before the call

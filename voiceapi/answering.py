@@ -13,7 +13,7 @@ from dataclasses import dataclass, replace
 from datetime import datetime, timedelta
 from functools import partial
 
-from . import conversation, toolbox
+from . import conversation
 from . import world as worlds
 from .conversation import Progress, actions_from_json, actions_to_json
 from .flow import events as ev
@@ -116,7 +116,7 @@ def talk_of(service: Service, run: Run) -> Talk:
         raise ValueError(f"Run {run.id} has no definition to be carried out by.")
     graph = Graph.read(version.definition if run.draft is None else run.draft)
     world = worlds.of_run(service, run, version.configurations)
-    functions = toolbox.functions(run.organization_id, graph)
+    functions = worlds.functions(run.organization_id, graph)
     return Talk(graph, world, *conversation.open_state(run, graph, version, functions))
 
 

@@ -15,7 +15,7 @@ from datetime import datetime, timedelta
 from secrets import token_hex
 from typing import Any
 
-from . import language_models, outbox, toolbox, workflows
+from . import language_models, outbox, workflows
 from . import world as worlds
 from .conversation import SPEECH, Progress, World, at_rest, keep_records, note_missing
 from .errors import Conflict, Invalid, Missing, Refused
@@ -219,7 +219,7 @@ def _resume(session: ChatSession) -> tuple[Graph, State]:
             store.base(session),
             run.initial_context,
             version.configurations,
-            functions=toolbox.functions(run.organization_id, graph),
+            functions=worlds.functions(run.organization_id, graph),
         )
     except ValueError as error:
         raise Invalid(f"The workflow was changed, and the chat can't go on from here: {error}") from None

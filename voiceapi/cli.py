@@ -20,7 +20,7 @@ import click
 from flask import Flask, current_app
 from flask.cli import ScriptInfo
 
-from . import __version__, catalogue, keys, toolbox
+from . import __version__, catalogue, keys
 from . import world as worlds
 from .config import SettingError
 from .errors import Fault, Invalid
@@ -183,7 +183,7 @@ def chat(workflow: str, variables: tuple[str, ...], as_json: bool) -> None:
         context = dict(_pair(pair) for pair in variables)
         organization = None if stored is None else stored.organization_id
         world = worlds.of(service_of(app), organization, configurations, workflow=None if stored is None else stored.id)
-        functions = toolbox.functions(organization, Graph.read(definition))
+        functions = worlds.functions(organization, Graph.read(definition))
         rehearsal = Rehearsal(world, definition, configurations, context, functions)
         say = click.echo if not as_json else (lambda *_args, **_kwargs: None)
         for line in rehearsal.start():

@@ -7,10 +7,11 @@ from collections.abc import Mapping
 from dataclasses import dataclass, replace
 from typing import Any
 
-from . import credentials, language_models, toolbox
+from . import credentials, documents, language_models, toolbox
 from .conversation import LanguageModel
 from .flow import actions as act
 from .flow import events as ev
+from .flow.graph import Graph
 from .llm.scripted import Scripted
 from .service import Service
 from .store.fields import now
@@ -70,6 +71,8 @@ class World:
             case act.Fetch():
                 call = {"agent_id": self.workflow, "from_number": self.caller, "to_number": self.called}
                 return fetch(request, call, self._desk)
+            case act.RunTool() if request.document_uuids:
+                return ev.ToolReturned(request.at, request.number, documents.answer(self.organization, request))
             case act.RunTool():
                 return self._run(request)
             case act.Transfer() if self.no_transfer:
@@ -100,6 +103,12 @@ class World:
         if uuid and not credentials.is_there(self.organization, uuid):
             return None
         return credentials.header(self.service, self.organization, uuid)
+
+
+def functions(organization: int | None, graph: Graph) -> dict[str, tuple[act.Function, ...]]:
+    """What the model is offered at each node before its edges, by node id: the lookup in documents, then tools."""
+    lookups, tools = documents.functions(organization, graph), toolbox.functions(organization, graph)
+    return {id: (*lookups.get(id, ()), *tools.get(id, ())) for id in {**lookups, **tools}}
 
 
 def of(service: Service, organization: int | None, configurations: Mapping[str, Any], **about: Any) -> World:

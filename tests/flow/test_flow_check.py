@@ -506,6 +506,5 @@ def test_what_is_stored_but_not_run_is_told(booking: Any, catalogue: Any) -> Non
         (item.id, item.field, item.message) for item in advise({**booking, "nodes": [*nodes, *more]}, catalogue)
     ] == [
         ("start", "data.greeting_type", "There are no recordings in this release."),
-        ("ask", "data.document_uuids", "Documents are not searched in this release."),
         ("eye", "data.tuner_enabled", "Nothing is sent to Tuner in this release."),
     ]

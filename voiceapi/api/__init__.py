@@ -15,6 +15,7 @@ from . import (
     chats,
     credentials,
     document,
+    documents,
     downloads,
     files,
     health,
@@ -35,7 +36,7 @@ from .blueprint import Blueprint
 
 # Behind a key. The trigger routes check theirs themselves, after the body, and the rest needs none.
 GUARDED = (
-    *(workflows, runs, chats, campaigns, placing, node_types, tools, credentials, shelves, files),
+    *(workflows, runs, chats, campaigns, placing, node_types, tools, credentials, documents, shelves, files),
     *(api_keys, telephony_configs, phone_numbers, organizations, webhooks),
 )
 OPEN = (health, document, triggers, downloads, uploads)

@@ -20,7 +20,8 @@ Occasion = Literal["opening", "reply", "idle", "goodbye"]
 class Function:
     """A function offered to the model: an edge, which has a `label` and whose description is its condition, or a tool.
 
-    `parameters` is a JSON schema. `speech`, a template, is spoken before the tool runs; `tool_uuid` names its record.
+    `parameters` is a JSON schema. `speech`, a template, is spoken before the tool runs; `tool_uuid` names its record,
+    `document_uuids` what it looks things up in.
     """
 
     name: str
@@ -29,6 +30,7 @@ class Function:
     label: str | None = None
     tool_uuid: str | None = None
     speech: str = ""
+    document_uuids: tuple[str, ...] = ()
 
 
 @dataclass(frozen=True)
@@ -179,6 +181,7 @@ class RunTool(Request):
     arguments: Mapping[str, Any]
     initial_context: Mapping[str, Any] = field(default_factory=dict)
     gathered_context: Mapping[str, Any] = field(default_factory=dict)
+    document_uuids: tuple[str, ...] = ()
 
 
 @dataclass(frozen=True)

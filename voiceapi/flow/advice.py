@@ -4,7 +4,7 @@ from collections import Counter
 from collections.abc import Callable, Iterator, Mapping
 from typing import Any
 
-from .check_graph import attached_tools
+from .check_graph import attached_documents, attached_tools
 from .fields import EDGE_FIELDS, Catalogue, fields_of
 from .graph import SPEAKING, data_of, objects
 from .item import Item
@@ -25,16 +25,20 @@ NOT_RUN: tuple[tuple[tuple[str, ...], str, object, Callable[[object], bool], str
     (("noveum",), "noveum_enabled", True, _is_on, "Nothing is sent to Noveum in this release."),
     (("paygent",), "paygent_enabled", True, _is_on, "Nothing is sent to Paygent in this release."),
     (("tuner",), "tuner_enabled", True, _is_on, "Nothing is sent to Tuner in this release."),
-    (SPEAKING, "document_uuids", None, _is_wanted, "Documents are not searched in this release."),
     (("startCall",), "greeting_type", None, lambda value: value == "audio", "There are no recordings in this release."),
 )
 
 
-def advise(definition: object, catalogue: Catalogue, tools: Mapping[str, str] | None = None) -> list[Item]:
+def advise(
+    definition: object,
+    catalogue: Catalogue,
+    tools: Mapping[str, str] | None = None,
+    documents: Mapping[str, str] | None = None,
+) -> list[Item]:
     """Return the warnings for any JSON value; malformed parts, which the check reports, are passed over.
 
     `tools` are the organization's tools by uuid, each with what is to be said to who attaches it, or an empty text;
-    None means that they aren't known here.
+    None means that they aren't known here. So are `documents`.
     """
     nodes = [node for node in objects(definition, "nodes") if isinstance(node.get("id"), str)]
     edges = [edge for edge in objects(definition, "edges") if isinstance(edge.get("id"), str)]
@@ -50,6 +54,9 @@ def advise(definition: object, catalogue: Catalogue, tools: Mapping[str, str] | 
         for index, uuid in enumerate(attached_tools(node) if tools is not None else ()):
             if text := (tools or {}).get(uuid, f'There is no tool "{uuid}"; this node goes without it.'):
                 found.append(Item("node", id, f"data.tool_uuids.{index}", text))
+        for index, uuid in enumerate(attached_documents(node) if documents is not None else ()):
+            if text := (documents or {}).get(uuid, f'There is no document "{uuid}"; this node goes without it.'):
+                found.append(Item("node", id, f"data.document_uuids.{index}", text))
     for edge in edges:
         unknown = [name for name in data_of(edge) if name not in EDGE_FIELDS]
         found += [Item("edge", edge["id"], f"data.{name}", _without_effect(name)) for name in unknown]

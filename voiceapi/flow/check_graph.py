@@ -150,5 +150,13 @@ def tool_name_items(definition: object, tools: Mapping[str, Tool]) -> list[Item]
 
 def attached_tools(node: Mapping[str, Any]) -> list[str]:
     """Return the uuids of the tools that a node names, readable ones only."""
-    uuids = data_of(node).get("tool_uuids")
-    return [uuid for uuid in uuids if isinstance(uuid, str)] if isinstance(uuids, list) else []
+    return _texts(data_of(node).get("tool_uuids"))
+
+
+def attached_documents(node: Mapping[str, Any]) -> list[str]:
+    """Return the uuids of the documents that a node names, readable ones only."""
+    return _texts(data_of(node).get("document_uuids"))
+
+
+def _texts(value: object) -> list[str]:
+    return [each for each in value if isinstance(each, str)] if isinstance(value, list) else []

@@ -142,6 +142,7 @@ class Composer:
             arguments=arguments_of(call) or {},
             initial_context=self.state.setup.initial_context,
             gathered_context=self.state.gathered_context,
+            document_uuids=tool.document_uuids if tool else (),
         )
 
     def _transfer(self) -> Transfer:

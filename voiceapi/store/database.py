@@ -114,3 +114,13 @@ def write() -> Any:
     No request may leave for another machine inside the block.
     """
     return _bound.get().writing()
+
+
+def bound_path() -> Path | None:
+    """The SQLite file of the bound database; None when it is another kind of database."""
+    return _bound.get().path
+
+
+def bound() -> Any:
+    """The bound database itself, for SQL that Peewee can't write."""
+    return _bound.get().database

@@ -11,11 +11,11 @@ import time
 from collections.abc import Callable, Mapping
 from typing import Any
 
-from . import library, models, outbox
+from . import documents, library, models, outbox, passages
 from .database import Store, StoreError, write
 
 VERSION = 1
-TABLES = (*models.TABLES, *library.TABLES, *outbox.TABLES)
+TABLES = (*models.TABLES, *library.TABLES, *outbox.TABLES, *documents.TABLES)
 # How often, and after how many seconds, a file that another process is making ready is tried again.
 TRIES, WAIT_SECONDS = 50, 0.1
 
@@ -63,6 +63,7 @@ def _migrate(store: Store, version: int, steps: Mapping[int, Callable[[Any], Non
                 current = _version(store)
                 if current == 0:
                     store.database.create_tables(TABLES)
+                    passages.create(store)
                 else:
                     for step in range(current, version):
                         steps[step](store.database)

@@ -72,7 +72,18 @@ ARROWS: dict[str, set[str]] = {
         "world",
     },
     "chats": {"conversation", "flow", "language_models", "runs", "service", "store", "workflows", "world"},
-    "triggers": {"calls", "flow", "runs", "service", "store", "telephony", "telephony_configs", "workflows"},
+    "placing": {
+        "calls",
+        "conversation",
+        "flow",
+        "language_models",
+        "service",
+        "store",
+        "telephony",
+        "telephony_configs",
+        "world",
+    },
+    "triggers": {"flow", "placing", "runs", "service", "store", "telephony", "telephony_configs", "workflows"},
     "aftercall": {"calls", "chats", "service", "store", "telephony"},
 }
 USE_CASES = set(ARROWS) - LEAVES - {"flow", "llm", "tools"}

@@ -55,4 +55,5 @@ def resume_simulated(service: Service) -> None:
                 log.warning("The call of run %s can't be picked up: %s", run.id, refusal.detail)
                 continue
             if isinstance(carrier, Simulator):
-                carrier.pick_up(run.token, run.called_number or "", run.initial_context, calls.turns_taken(run))
+                links = calls.links(service, run, calls.turns_taken(run))
+                carrier.pick_up(links, run.called_number or "", run.initial_context)

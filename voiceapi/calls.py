@@ -12,26 +12,36 @@ from dataclasses import dataclass
 from datetime import datetime, timedelta
 from typing import Any
 
-from . import conversation, language_models, telephony_configs
+from . import conversation, telephony_configs
 from . import world as worlds
 from .conversation import Progress, actions_from_json, actions_to_json
-from .errors import Busy, Conflict, Missing, Refused
+from .errors import Forbidden, Refused
 from .flow import events as ev
-from .flow.actions import Action, HangUp, Record, Redirect, Say
+from .flow.actions import Action, HangUp, Redirect, Say
 from .flow.engine import IllegalEvent
 from .flow.graph import Graph
 from .llm.scripted import Scripted
-from .secrets import new_token
 from .service import Service
-from .store import runs
 from .store.database import Clash, write
 from .store.fields import now
 from .store.find import again, one
-from .store.models import PhoneNumber, Run, StatusCallback, TelephonyConfiguration, Turn, Workflow
+from .store.models import Run, StatusCallback, TelephonyConfiguration, Turn
 from .store.models import WorkflowVersion as Version
-from .telephony.carrier import FINAL, Carrier, CarrierRefused, CarrierSilent, Document, OutboundCall, Report
+from .telephony.carrier import (
+    FINAL,
+    Account,
+    After,
+    Carrier,
+    Document,
+    Machine,
+    Manner,
+    Report,
+    Words,
+)
+from .telephony.carriers import CARRIERS
 from .telephony.providers import PROVIDERS
 from .telephony.simulator import Simulator
+from .telephony.webhook import Links, Webhook
 
 RING_SECONDS = 60
 # How long a call whose carrier gave no answer counts as one in progress.
@@ -45,37 +55,19 @@ TRIES = 5
 FILLER = "One moment, please."
 
 
-@dataclass(frozen=True, slots=True)
-class Placement:
-    """A call that was placed; `status` is `initiated`, or `unknown` when the carrier gave no answer."""
-
-    run: Run
-    status: str
-
-
-@dataclass(frozen=True, slots=True)
-class Agent:
-    """What carries a call out: a workflow, in one of its versions, through a configuration and its number."""
-
-    workflow: Workflow
-    version: Version
-    configuration: TelephonyConfiguration
-    number: PhoneNumber | None
-
-
 @dataclass(frozen=True)
 class Webhooks:
     """A carrier's webhooks, from a thread of this process instead of over HTTP."""
 
     service: Service
 
-    def turn(self, token: str, number: int, fields: Mapping[str, Any]) -> Document:
+    def turn(self, token: str, number: int, after: After, webhook: Webhook) -> Document:
         with self.service.store.session():
-            return take_turn(self.service, token, number, fields)
+            return take_turn(self.service, token, number, after, webhook)
 
-    def status(self, token: str, fields: Mapping[str, Any]) -> None:
+    def status(self, token: str, webhook: Webhook) -> None:
         with self.service.store.session():
-            hear_status(self.service, token, fields)
+            hear_status(self.service, token, webhook)
 
 
 def carrier_of(service: Service, provider: str, credentials: Mapping[str, Any]) -> Carrier:
@@ -83,14 +75,22 @@ def carrier_of(service: Service, provider: str, credentials: Mapping[str, Any]) 
 
     :raises Refused: when this release can't call through it.
     """
-    if provider != "simulator":
+    if provider == "simulator":
+        return Simulator(
+            Webhooks(service),
+            service.vault.key("simulator"),
+            service.workers.submit,
+            lambda seconds: service.workers.stopping.wait(seconds),
+            bool(credentials.get("realtime")),
+        )
+    if provider not in CARRIERS:
         raise Refused(PROVIDERS[provider].unavailable)
-    return Simulator(
-        Webhooks(service),
-        service.workers.submit,
-        lambda seconds: service.workers.stopping.wait(seconds),
-        bool(credentials.get("realtime")),
-    )
+    return CARRIERS[provider](Account(credentials, service.outward.send, service.settings.carrier_url(provider)))
+
+
+def links(service: Service, run: Run, turn: int) -> Links:
+    """Where the carrier of a run is sent; `turn` comes next."""
+    return Links(f"{service.base_url}/api/v1/telephony/calls", run.token, turn)
 
 
 def carrier_of_run(service: Service, run: Run) -> Carrier:
@@ -99,113 +99,47 @@ def carrier_of_run(service: Service, run: Run) -> Carrier:
     return carrier_of(service, run.mode, credentials)
 
 
-def place(
-    service: Service,
-    agent: Agent,
-    to: str,
-    name: str,
-    context: Mapping[str, Any],
-    gathered: Mapping[str, Any],
-    prepared: Run | None = None,
-) -> Placement:
-    """Call `to` with `agent`, as a new run called `name` or as the `prepared` one.
-
-    :param to: E.164, or a sip: address where the carrier takes them.
-    :raises Busy: when the organization has as many calls in progress as it may have.
-    :raises Refused: when the carrier said no; the run is then completed with the reason.
-    """
-    number = None if agent.number is None else agent.number.address_normalized
-    credentials = telephony_configs.credentials(service.vault, agent.configuration)
-    carrier = carrier_of(service, agent.configuration.provider, credentials)
-    run = _store_call(service, agent, to, number, name, context, gathered, prepared)
-    call = OutboundCall(run.token, to, number, RING_SECONDS, LONGEST_CALL_SECONDS, run.initial_context)
-    try:
-        call_id = carrier.place_call(call)
-    except CarrierRefused as refusal:
-        _fail(run, str(refusal))
-        raise Refused(f"Failed to initiate call: {refusal}") from None
-    except CarrierSilent:
-        with write():
-            # Unless a webhook came meanwhile: then the carrier has spoken after all.
-            Run.update(overdue_at=_from_now(UNKNOWN_SECONDS)).where(
-                Run.id == run.id, Run.overdue_at == run.overdue_at
-            ).execute()
-        return Placement(run, "unknown")
-    with write():
-        fresh = again(run)
-        fresh.carrier_call_id = call_id
-        fresh.gathered_context = {**fresh.gathered_context, "call_id": call_id}
-        fresh.save(only=[Run.carrier_call_id, Run.gathered_context])
-    return Placement(fresh, "initiated")
-
-
-def _store_call(
-    service: Service,
-    agent: Agent,
-    to: str,
-    number: str | None,
-    name: str,
-    context: Mapping[str, Any],
-    gathered: Mapping[str, Any],
-    prepared: Run | None,
-) -> Run:
-    world = worlds.of(service, agent.workflow.organization_id, agent.version.configurations)
-    context = {**context, **language_models.runtime_configuration(world.model)}
-    columns: dict[str, Any] = {
-        "version": agent.version,
-        "draft": agent.version.definition if agent.version.status == "draft" else None,
-        "telephony_configuration_id": agent.configuration.id,
-        "mode": agent.configuration.provider,
-        "call_type": "outbound",
-        "caller_number": number,
-        "called_number": to,
-        "initial_context": {**context, "caller_number": number} if number else dict(context),
-        "gathered_context": {"provider": agent.configuration.provider, **gathered},
-        "overdue_at": _from_now(SILENT_SECONDS),
-    }
-    with write():
-        if in_progress(agent.workflow.organization_id) >= service.settings.concurrent_calls:
-            raise Busy("Concurrent call limit reached")
-        if prepared is None:
-            return runs.create(agent.workflow, name=name, token=new_token(), **columns)
-        # Two calls of one prepared run at once: the second one finds the first one's mark here.
-        run: Run = again(prepared)
-        if not is_undialed(run):
-            raise Conflict("Workflow run already has an active call")
-        for column, value in columns.items():
-            setattr(run, column, value)
-        run.save()
-    return run
-
-
-def is_undialed(run: Run) -> bool:
-    """Whether a run was only prepared: nobody was called with it."""
-    return bool(run.state == "initialized" and run.overdue_at is None and run.mode != "textchat")
-
-
 def in_progress(organization: int) -> int:
     """The calls of an organization that are ringing or talking, counted from their rows. An overdue one is neither."""
     count: int = Run.select().where(Run.organization == organization, Run.overdue_at > now()).count()
     return count
 
 
-def take_turn(service: Service, token: str, number: int, fields: Mapping[str, Any]) -> Document:
+def take_turn(service: Service, token: str, number: int, after: After, webhook: Webhook) -> Document:
     """Answer a carrier's "what now?": turn 0 is the answered call, turn n the caller's n-th words or silence.
 
-    :raises Missing: when no run has this token.
+    :raises Forbidden: when no run has this token, or the carrier didn't sign the webhook.
     """
-    run = _of_token(token)
-    carrier = carrier_of_run(service, run)
-    heard = carrier.read_turn(fields)
+    run, carrier = _admit(service, token, webhook)
+    heard = carrier.read_turn(webhook, after)
+    if heard is None:
+        return carrier.receipt()
     at = now().timestamp()
     event: ev.Event
-    if heard.machine:
-        event = ev.CallEnded(at, "voicemail_detected")
-    elif number == 0:
-        event = ev.Started(at)
-    else:
-        event = ev.CallerSaid(at, heard.text) if heard.text else ev.CallerSilent(at)
-    return carrier.render(_within_patience(service, run, number, event, heard.text or ""), number + 1)
+    match heard:
+        case Machine():
+            event = ev.CallEnded(at, "voicemail_detected")
+        case Words() if number > 0:
+            event = ev.CallerSaid(at, heard.text)
+        case _:
+            event = ev.Started(at) if number == 0 else ev.CallerSilent(at)
+    words = heard.text if isinstance(heard, Words) else ""
+    actions = _within_patience(service, run, number, event, words)
+    return carrier.render(actions, links(service, run, number + 1), Manner())
+
+
+def _admit(service: Service, token: str, webhook: Webhook) -> tuple[Run, Carrier]:
+    """The run that a webhook is about, once its signature is checked.
+
+    :raises Forbidden: when no run has this token, or the carrier didn't sign the webhook.
+    """
+    run = one(Run, token=token)
+    if run is None:
+        raise Forbidden("There is no such call.")
+    carrier = carrier_of_run(service, run)
+    if carrier.verify(webhook) is False:
+        raise Forbidden("The signature of this webhook is wrong.")
+    return run, carrier
 
 
 def _within_patience(service: Service, run: Run, number: int, event: ev.Event, heard: str) -> list[Action]:
@@ -262,7 +196,7 @@ def _converse(service: Service, run: Run, event: ev.Event, number: int) -> list[
         if number == 0:
             run.state = "running"
             run.answered_at = now()
-        run.overdue_at = _from_now(SILENT_SECONDS)
+        run.overdue_at = from_now(SILENT_SECONDS)
         run.save()
     return list(progress.actions)
 
@@ -277,20 +211,19 @@ def _advance(service: Service, run: Run, event: ev.Event) -> tuple[Progress, int
     return conversation.advance(world, graph, state, event), steps
 
 
-def hear_status(service: Service, token: str, fields: Mapping[str, Any]) -> None:
+def hear_status(service: Service, token: str, webhook: Webhook) -> Document:
     """Keep a carrier's word about a call; a final one ends the run, once.
 
-    :raises Missing: when no run has this token.
+    :raises Forbidden: when no run has this token, or the carrier didn't sign the webhook.
     """
-    run = _of_token(token)
-    report = carrier_of_run(service, run).read_status(fields)
+    run, carrier = _admit(service, token, webhook)
+    report = carrier.read_status(webhook)
     with write():
         StatusCallback.create(run=run, status=report.raw, fields=_kept(report))
-        Run.update(overdue_at=_from_now(SILENT_SECONDS)).where(
-            Run.id == run.id, Run.overdue_at.is_null(False)
-        ).execute()
+        Run.update(overdue_at=from_now(SILENT_SECONDS)).where(Run.id == run.id, Run.overdue_at.is_null(False)).execute()
     if report.status in FINAL:
         _settle(service, run, report)
+    return carrier.receipt()
 
 
 def _kept(report: Report) -> dict[str, Any]:
@@ -316,15 +249,15 @@ def _settle(service: Service, run: Run, report: Report) -> None:
                     continue
                 if progress is not None:
                     conversation.store_progress(run, progress, steps)
-                    _complete(run, report.duration)
+                    complete(run, report.duration)
                 else:
-                    _complete(run, report.duration or 0, str(report.status))
+                    complete(run, report.duration or 0, str(report.status))
             return
         except Clash:
             continue
 
 
-def _complete(run: Run, duration: float | None, status: str | None = None) -> None:
+def complete(run: Run, duration: float | None, status: str | None = None) -> None:
     """Mark a run completed; call it inside a transaction.
 
     :param duration: seconds as the carrier counted them; None takes the time since the answer.
@@ -355,33 +288,9 @@ def settle_overdue(run: Run, moment: datetime) -> bool:
     if run.overdue_at is None or run.overdue_at >= moment:
         return False
     run.gathered_context = {**run.gathered_context, "error": "The carrier's last word about this call never came."}
-    _complete(run, None, None if run.disposition else "failed")
+    complete(run, None, None if run.disposition else "failed")
     return True
 
 
-def _fail(run: Run, error: str) -> None:
-    """Complete a run whose call was never placed, with the reason on it."""
-    at = now()
-    with write():
-        run = again(run)
-        record = Record("rtf-pipeline-error", {"error": error, "fatal": True}, at.timestamp(), 0, "", "")
-        conversation.keep_records(run, [record])
-        run.gathered_context = {
-            **run.gathered_context,
-            "error": error,
-            "call_disposition": "error",
-            "mapped_call_disposition": "error",
-        }
-        run.disposition = "error"
-        _complete(run, 0)
-
-
-def _of_token(token: str) -> Run:
-    run = one(Run, token=token)
-    if run is None:
-        raise Missing("There is no such call.")
-    return run
-
-
-def _from_now(seconds: float) -> datetime:
+def from_now(seconds: float) -> datetime:
     return now() + timedelta(seconds=seconds)

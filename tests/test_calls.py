@@ -312,16 +312,16 @@ def test_a_hang_up_while_a_turn_is_decided(call: Call, number: int, end: str) ->
 
 def test_a_final_word_that_crosses_the_first_turn(call: Call, monkeypatch: pytest.MonkeyPatch) -> None:
     """The turn is stored just after the final status has found the call unanswered."""
-    real, crossed = calls.again, []
+    real, crossed = calls.need, []
 
-    def again(run: models.Run) -> models.Run:
-        fresh = real(run)
+    def need(*args: Any, **columns: Any) -> Any:
+        fresh = real(*args, **columns)
         if not crossed:
             crossed.append(True)
             call.turn(0)
         return fresh
 
-    monkeypatch.setattr(calls, "again", again)
+    monkeypatch.setattr(calls, "need", need)
     call.status("completed", duration=3)
     run = call.run
     assert (run.state, run.disposition, run.duration) == ("completed", "user_hangup", 3.0)

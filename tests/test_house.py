@@ -60,11 +60,12 @@ ARROWS: dict[str, set[str]] = {
     # Use cases of conversations
     "language_models": {"conversation", "flow", "llm", "model_configuration", "service"},
     "world": {"conversation", "flow", "language_models", "llm", "service", "store", "tools"},
+    "answering": {"conversation", "flow", "service", "store", "world"},
     "calls": {
+        "answering",
         "conversation",
         "flow",
         "language_models",
-        "llm",
         "service",
         "store",
         "telephony",
@@ -73,6 +74,7 @@ ARROWS: dict[str, set[str]] = {
     },
     "chats": {"conversation", "flow", "language_models", "runs", "service", "store", "workflows", "world"},
     "placing": {
+        "answering",
         "calls",
         "conversation",
         "flow",
@@ -84,7 +86,7 @@ ARROWS: dict[str, set[str]] = {
         "world",
     },
     "triggers": {"flow", "placing", "runs", "service", "store", "telephony", "telephony_configs", "workflows"},
-    "aftercall": {"calls", "chats", "service", "store", "telephony"},
+    "aftercall": {"answering", "calls", "chats", "service", "store", "telephony"},
 }
 USE_CASES = set(ARROWS) - LEAVES - {"flow", "llm", "tools"}
 ARROWS |= {

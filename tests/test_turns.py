@@ -12,7 +12,7 @@ import pytest
 from flask import Flask
 from flask.testing import FlaskClient
 
-from voiceapi.calls import FILLER
+from voiceapi.answering import FILLER
 from voiceapi.flow.actions import AskModel
 from voiceapi.flow.events import ModelReplied
 from voiceapi.llm.scripted import Scripted

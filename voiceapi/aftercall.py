@@ -7,9 +7,10 @@ from datetime import datetime
 from functools import partial
 
 from . import calls, chats
+from .answering import turns_taken
 from .errors import Refused
 from .service import Service
-from .store.database import write
+from .store import runs
 from .store.fields import now
 from .store.models import Run
 from .telephony.simulator import Simulator
@@ -29,16 +30,19 @@ def employ(service: Service) -> None:
 
 
 def sweep(service: Service, moment: datetime | None = None) -> int:
-    """Settle the calls that are overdue as failed; returns how many there were.
+    """Settle the calls that ended when nobody was there to settle them, and as failed the overdue ones.
+
+    Returns how many overdue ones there were.
 
     :param moment: now, unless given.
     """
     settled = 0
     moment = moment or now()
     with service.store.session():
-        for run in list(Run.select(Run.id).where(Run.overdue_at < moment)):
-            with write():
-                settled += calls.settle_overdue(Run.get_by_id(run.id), moment)
+        for run in runs.ended_unsettled():
+            calls.settle_heard(service, run.id)
+        for run in list(Run.select().where(Run.overdue_at < moment)):
+            settled += calls.settle_overdue(service, run, moment)
     return settled
 
 
@@ -55,5 +59,5 @@ def resume_simulated(service: Service) -> None:
                 log.warning("The call of run %s can't be picked up: %s", run.id, refusal.detail)
                 continue
             if isinstance(carrier, Simulator):
-                links = calls.links(service, run, calls.turns_taken(run))
+                links = calls.links(service, run, turns_taken(run))
                 carrier.pick_up(links, run.called_number or "", run.initial_context)

@@ -1,58 +1,42 @@
-"""Use cases of calls: place one, answer it, take a turn, hear a status, settle it.
+"""Use cases of calls: answer one, take a turn, hear a status, settle it.
 
-A run is stored before the carrier is asked. Asking is at most once: when the carrier doesn't answer, the call is
-`unknown` and never dialed again by itself. Turn n is answered once; the same webhook, twice or late, gets the stored
-answer. A final status ends the run for good.
+A run is stored before the carrier is asked (see `placing`). Turn n is answered once; the same webhook, twice or late,
+gets the stored answer (see `answering`). A final status ends the run for good.
 """
 
 from __future__ import annotations
 
 from collections.abc import Mapping
 from dataclasses import dataclass
-from datetime import datetime, timedelta
+from datetime import datetime
 from typing import Any
 
 from . import conversation, telephony_configs
-from . import world as worlds
-from .conversation import Progress, actions_from_json, actions_to_json
+from .answering import TRIES, answer, in_silence, talk_of
+from .conversation import Progress
 from .errors import Forbidden, Refused
 from .flow import events as ev
-from .flow.actions import Action, HangUp, Redirect, Say
-from .flow.engine import IllegalEvent
-from .flow.graph import Graph
-from .llm.scripted import Scripted
 from .service import Service
 from .store.database import Clash, write
 from .store.fields import now
-from .store.find import again, one
-from .store.models import Run, StatusCallback, TelephonyConfiguration, Turn
-from .store.models import WorkflowVersion as Version
+from .store.find import again, need, one
+from .store.models import Run, StatusCallback, TelephonyConfiguration
 from .telephony.carrier import (
     FINAL,
     Account,
     After,
     Carrier,
     Document,
+    Heard,
     Machine,
     Manner,
-    Report,
+    Transferred,
     Words,
 )
 from .telephony.carriers import CARRIERS
 from .telephony.providers import PROVIDERS
 from .telephony.simulator import Simulator
 from .telephony.webhook import Links, Webhook
-
-RING_SECONDS = 60
-# How long a call whose carrier gave no answer counts as one in progress.
-UNKNOWN_SECONDS = 60
-GRACE_SECONDS = 60
-LONGEST_CALL_SECONDS = 1200
-# How long a call may go on without a word of its carrier.
-SILENT_SECONDS = RING_SECONDS + LONGEST_CALL_SECONDS + GRACE_SECONDS
-TRIES = 5
-# What the caller hears while the model thinks.
-FILLER = "One moment, please."
 
 
 @dataclass(frozen=True)
@@ -110,25 +94,37 @@ def take_turn(service: Service, token: str, number: int, after: After, webhook: 
 
     :raises Forbidden: when no run has this token, or the carrier didn't sign the webhook.
     """
-    run, carrier = _admit(service, token, webhook)
+    run, carrier = admit(service, token, webhook)
     heard = carrier.read_turn(webhook, after)
     if heard is None:
         return carrier.receipt()
-    at = now().timestamp()
-    event: ev.Event
-    match heard:
-        case Machine():
-            event = ev.CallEnded(at, "voicemail_detected")
-        case Words() if number > 0:
-            event = ev.CallerSaid(at, heard.text)
-        case _:
-            event = ev.Started(at) if number == 0 else ev.CallerSilent(at)
-    words = heard.text if isinstance(heard, Words) else ""
-    actions = _within_patience(service, run, number, event, words)
+    actions = answer(service, run, number, _event(heard, number))
     return carrier.render(actions, links(service, run, number + 1), Manner())
 
 
-def _admit(service: Service, token: str, webhook: Webhook) -> tuple[Run, Carrier]:
+def _event(heard: Heard, number: int) -> ev.Event:
+    at = now().timestamp()
+    match heard:
+        case Machine():
+            return ev.CallEnded(at, "voicemail_detected")
+        case Transferred():
+            # The number of the request is the conversation's to know.
+            return ev.TransferSettled(at, 0, heard.answered, _told(heard))
+        case Words() if number > 0:
+            return ev.CallerSaid(at, heard.text)
+        case _:
+            return ev.Started(at) if number == 0 else ev.CallerSilent(at)
+
+
+def _told(transfer: Transferred) -> dict[str, Any]:
+    """What the model is told of a transfer."""
+    if transfer.answered:
+        return {"status": "transfer_success", "message": "The caller was put through."}
+    reason = "timeout" if transfer.reason == "no-answer" else "provider_error"
+    return {"status": "transfer_failed", "reason": reason, "message": f"The transfer ended as {transfer.reason}."}
+
+
+def admit(service: Service, token: str, webhook: Webhook) -> tuple[Run, Carrier]:
     """The run that a webhook is about, once its signature is checked.
 
     :raises Forbidden: when no run has this token, or the carrier didn't sign the webhook.
@@ -142,119 +138,67 @@ def _admit(service: Service, token: str, webhook: Webhook) -> tuple[Run, Carrier
     return run, carrier
 
 
-def _within_patience(service: Service, run: Run, number: int, event: ev.Event, heard: str) -> list[Action]:
-    """The answer or, when the model takes long, a filler and the way to ask again."""
-    if _is_quick(service, run):
-        return _answer_once(service, run, number, event)
-
-    def decide() -> list[Action]:
-        with service.store.session():
-            return _answer_once(service, run, number, event)
-
-    actions: list[Action] | None = service.turns.decided((run.id, number), decide)
-    return [Say(FILLER, False), Redirect(number, heard)] if actions is None else actions
-
-
-def _is_quick(service: Service, run: Run) -> bool:
-    version = one(Version, id=run.version_id)
-    configurations = {} if version is None else version.configurations
-    return isinstance(worlds.of(service, run.organization_id, configurations).model, Scripted)
-
-
-def _answer_once(service: Service, run: Run, number: int, event: ev.Event) -> list[Action]:
-    for _ in range(TRIES):
-        # Counted first: a turn that another worker stores from here on is found, or clashes.
-        taken = turns_taken(run)
-        stored = one(Turn, run=run, number=number)
-        if stored is not None:
-            return actions_from_json(stored.actions)
-        run = again(run)
-        if run.is_completed or taken != number:
-            break
-        try:
-            return _converse(service, run, event, number)
-        except (Clash, IllegalEvent):
-            # Most likely another worker took the turn meanwhile; its answer is there by now.
-            continue
-    # Over, or a turn that this call has not come to: there is nothing to say.
-    return [HangUp()]
-
-
-def turns_taken(run: Run) -> int:
-    count: int = Turn.select().where(Turn.run == run.id).count()
-    return count
-
-
-def _converse(service: Service, run: Run, event: ev.Event, number: int) -> list[Action]:
-    progress, steps = _advance(service, run, event)
-    with write():
-        run = again(run)
-        if run.is_completed:
-            return [HangUp()]
-        conversation.store_progress(run, progress, steps)
-        Turn.create(run=run, number=number, actions=actions_to_json(progress.actions))
-        if number == 0:
-            run.state = "running"
-            run.answered_at = now()
-        run.overdue_at = from_now(SILENT_SECONDS)
-        run.save()
-    return list(progress.actions)
-
-
-def _advance(service: Service, run: Run, event: ev.Event) -> tuple[Progress, int]:
-    version = one(Version, id=run.version_id)
-    if version is None:
-        raise ValueError(f"Run {run.id} has no definition to be carried out by.")
-    graph = Graph.read(version.definition if run.draft is None else run.draft)
-    state, steps = conversation.open_state(run, graph, version)
-    world = worlds.of(service, run.organization_id, version.configurations)
-    return conversation.advance(world, graph, state, event), steps
-
-
 def hear_status(service: Service, token: str, webhook: Webhook) -> Document:
     """Keep a carrier's word about a call; a final one ends the run, once.
 
     :raises Forbidden: when no run has this token, or the carrier didn't sign the webhook.
     """
-    run, carrier = _admit(service, token, webhook)
+    run, carrier = admit(service, token, webhook)
     report = carrier.read_status(webhook)
+    final = report.status if report.status in FINAL else None
     with write():
-        StatusCallback.create(run=run, status=report.raw, fields=_kept(report))
-        Run.update(overdue_at=from_now(SILENT_SECONDS)).where(Run.id == run.id, Run.overdue_at.is_null(False)).execute()
-    if report.status in FINAL:
-        _settle(service, run, report)
+        kept = {"call_id": report.call_id, "duration": report.duration}
+        StatusCallback.create(run=run, status=report.raw, outcome=final, fields=kept)
+        Run.update(overdue_at=in_silence()).where(Run.id == run.id, Run.overdue_at.is_null(False)).execute()
+    if final is not None:
+        # A model may have to find variables yet: the carrier doesn't wait for it longer than for a turn.
+        service.turns.decided((run.id, "end"), lambda: settle_heard(service, run.id))
     return carrier.receipt()
 
 
-def _kept(report: Report) -> dict[str, Any]:
-    return {"call_id": report.call_id, "duration": report.duration}
+def settle_heard(service: Service, run_id: int) -> None:
+    """End a run whose call has ended, by the first final word of its carrier."""
+    with service.store.session():
+        final = StatusCallback.select().where(StatusCallback.run == run_id, StatusCallback.outcome.is_null(False))
+        word = final.order_by(StatusCallback.id).first()
+        for _ in range(TRIES):
+            run = need(Run, "The call is gone.", id=run_id)
+            connected = run.state == "running"
+            try:
+                last = _concluded(service, run) if connected else None
+                with write():
+                    run = again(run)
+                    if run.is_completed:
+                        return
+                    if (run.state == "running") != connected:
+                        continue
+                    if last is not None:
+                        conversation.store_progress(run, *last)
+                        complete(run, word.fields["duration"])
+                    else:
+                        complete(run, word.fields["duration"] or 0, word.outcome)
+                return
+            except Clash:
+                continue
 
 
-def _settle(service: Service, run: Run, report: Report) -> None:
-    """End a run by its final status, with the conversation's own ending in the same transaction."""
-    for _ in range(TRIES):
-        run = again(run)
-        if run.is_completed:
-            return
-        connected = run.state == "running"
-        progress, steps = (None, 0)
-        if connected:
-            progress, steps = _advance(service, run, ev.CallEnded(now().timestamp(), "user_hangup"))
-        try:
+def _concluded(service: Service, run: Run) -> tuple[Progress, int]:
+    """The end of the conversation of a call that is over, and the number of steps that were stored before it.
+
+    What comes before a last extraction is stored here, so that a restart finds it.
+    """
+    talk = talk_of(service, run)
+    # After a goodbye only what was to follow it is left to do.
+    event = None if talk.state.phase == "closing" else ev.CallEnded(now().timestamp(), "user_hangup")
+    steps = talk.steps
+    for progress in talk.goes_on(event):
+        if progress.asks is not None:
             with write():
                 run = again(run)
-                if run.is_completed:
-                    return
-                if (run.state == "running") != connected:
-                    continue
-                if progress is not None:
-                    conversation.store_progress(run, progress, steps)
-                    complete(run, report.duration)
-                else:
-                    complete(run, report.duration or 0, str(report.status))
-            return
-        except Clash:
-            continue
+                conversation.store_progress(run, progress, steps)
+                run.save()
+            steps += len(progress.steps)
+    return progress, steps
 
 
 def complete(run: Run, duration: float | None, status: str | None = None) -> None:
@@ -283,14 +227,18 @@ def complete(run: Run, duration: float | None, status: str | None = None) -> Non
     run.save()
 
 
-def settle_overdue(run: Run, moment: datetime) -> bool:
-    """Complete a run whose last word hasn't come by `moment`, with the reason on it; call it inside a transaction."""
-    if run.overdue_at is None or run.overdue_at >= moment:
-        return False
-    run.gathered_context = {**run.gathered_context, "error": "The carrier's last word about this call never came."}
-    complete(run, None, None if run.disposition else "failed")
+def settle_overdue(service: Service, run: Run, moment: datetime) -> bool:
+    """Complete a run whose last word hasn't come by `moment`, with the reason on it."""
+    last = (
+        _concluded(service, run) if run.state == "running" and talk_of(service, run).state.phase == "closing" else None
+    )
+    with write():
+        run = again(run)
+        if run.overdue_at is None or run.overdue_at >= moment:
+            return False
+        if last is not None:
+            conversation.store_progress(run, *last)
+        error = "The carrier's last word about this call never came."
+        run.gathered_context = {**run.gathered_context, "error": error}
+        complete(run, None, None if run.disposition else "failed")
     return True
-
-
-def from_now(seconds: float) -> datetime:
-    return now() + timedelta(seconds=seconds)

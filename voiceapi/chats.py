@@ -18,7 +18,7 @@ from typing import Any
 
 from . import language_models, workflows
 from . import world as worlds
-from .conversation import SPEECH, Progress, World, advance, keep_records, note_missing
+from .conversation import SPEECH, Progress, World, at_rest, keep_records, note_missing
 from .errors import Conflict, Invalid, Missing, Refused
 from .flow import events as ev
 from .flow.actions import Finish, Play, Record, Say, iso
@@ -245,12 +245,12 @@ def _answer(service: Service, session: ChatSession, turn: ChatTurn, graph: Graph
 
 def _converse(world: World, graph: Graph, state: State, text: str | None) -> Progress:
     """Let the agent open, unless it has, and answer `text`, unless there is none."""
-    progress = Progress(state, (), (), (), None)
+    progress = Progress(state)
     if state.phase == "new":
-        progress = advance(world, graph, state, ev.Started(now().timestamp()))
+        progress = at_rest(world, graph, state, ev.Started(now().timestamp()))
     if text is None or progress.finish is not None:
         return progress
-    answer = advance(world, graph, progress.state, ev.CallerSaid(now().timestamp(), text))
+    answer = at_rest(world, graph, progress.state, ev.CallerSaid(now().timestamp(), text))
     return replace(
         answer,
         steps=(*progress.steps, *answer.steps),
@@ -277,8 +277,8 @@ def _last_words(service: Service, session: ChatSession, reason: str) -> Progress
         setup = Setup(session.run.initial_context, {}, voice=False)
         outcome = concluded(State(setup, "", gathered_context=gathered, reason=reason))
         state = State(setup, "", gathered_context=outcome)
-        return Progress(state, (), (), (), Finish(reason, outcome["call_disposition"]))
-    return advance(_world(service, session), graph, state, ev.CallEnded(now().timestamp(), reason))
+        return Progress(state, finish=Finish(reason, outcome["call_disposition"]))
+    return at_rest(_world(service, session), graph, state, ev.CallEnded(now().timestamp(), reason))
 
 
 # -- keeping what it came to, inside a transaction

@@ -2,18 +2,20 @@
 
 from __future__ import annotations
 
-from collections.abc import Mapping, Sequence
-from dataclasses import dataclass
+from collections.abc import Iterator, Mapping, Sequence
+from dataclasses import dataclass, replace
 from datetime import UTC, datetime
 from typing import Any, Protocol
 
 from .flow import actions as act
 from .flow import events as ev
-from .flow.engine import step
+from .flow.engine import outstanding, step
 from .flow.graph import Graph
 from .flow.state import State, begin
 from .model_configuration import OVERRIDE
 from .store import models
+from .store.database import Clash
+from .store.fields import now
 from .store.find import one
 
 SPEECH = ("rtf-user-transcription", "rtf-bot-text")
@@ -30,58 +32,95 @@ class LanguageModel(Protocol):
 class World(Protocol):
     """What answers the engine's requests. A failure is an answer, too."""
 
-    def answer(self, request: act.Request) -> ev.Answer: ...
+    def is_near(self, request: act.Request) -> bool:
+        """Whether the answer comes from within this process: at once, the same each time, and without a trace."""
+
+    def answer(self, request: act.Request) -> ev.Answer | None:
+        """The answer; None when it is the carrier that sees to it, and its next webhook that tells how it went."""
 
 
 @dataclass(frozen=True)
 class Progress:
-    """What one event led to.
+    """How far a conversation has come.
 
     :param steps: the events that the engine was fed, in order: the given one and the answers to its requests.
     :param actions: what the caller's side is to do: speak, listen, hang up.
     :param records: what to keep on the run.
-    :param finish: set when the conversation ended with this event.
+    :param finish: set when the conversation ended.
+    :param asks: the request that is answered next, when the conversation isn't at rest yet.
     """
 
     state: State
-    steps: tuple[ev.Event, ...]
-    actions: tuple[act.Action, ...]
-    records: tuple[act.Record, ...]
-    finish: act.Finish | None
+    steps: tuple[ev.Event, ...] = ()
+    actions: tuple[act.Action, ...] = ()
+    records: tuple[act.Record, ...] = ()
+    finish: act.Finish | None = None
+    asks: act.Request | None = None
+
+    @property
+    def is_answered(self) -> bool:
+        """Whether the caller's side can have its actions; what still follows a goodbye needn't be waited for."""
+        return self.asks is None or self.state.phase == "closing"
+
+    def then(self, graph: Graph, event: ev.Event) -> Progress:
+        """The progress after one more event."""
+        state, actions = step(graph, self.state, event)
+        return Progress(
+            state,
+            (*self.steps, event),
+            (*self.actions, *(each for each in actions if not isinstance(each, act.Request | act.Record | act.Finish))),
+            (*self.records, *(each for each in actions if isinstance(each, act.Record))),
+            next((each for each in actions if isinstance(each, act.Finish)), self.finish),
+            next((each for each in actions if isinstance(each, act.Request)), None),
+        )
 
 
-def advance(world: World, graph: Graph, state: State, event: ev.Event) -> Progress:
+def advance(world: World, graph: Graph, state: State, event: ev.Event | None) -> Iterator[Progress]:
     """Feed `event` and every answer that follows from it, until it is the caller's turn or the conversation is over.
 
+    What has come so far is yielded before each request that leaves the process, so that it can be stored first, and
+    at the end; each time only what is new.
+
+    :param event: None goes on with the request that `state` waits for.
     :raises IllegalEvent: when the conversation can't take this event; nothing has changed then.
     """
-    pending: list[ev.Event] = [event]
-    steps: list[ev.Event] = []
-    spoken: list[act.Action] = []
-    records: list[act.Record] = []
-    finish = None
-    while pending:
-        current = pending.pop(0)
-        state, actions = step(graph, state, current)
-        steps.append(current)
-        for action in actions:
-            match action:
-                case act.Request():
-                    pending.append(world.answer(action))
-                case act.Record():
-                    records.append(action)
-                case act.Finish():
-                    finish = action
-                case _:
-                    spoken.append(action)
-    return Progress(state, tuple(steps), tuple(spoken), tuple(records), finish)
+    progress = Progress(state, asks=_awaited(graph, state)) if event is None else Progress(state).then(graph, event)
+    while (request := progress.asks) is not None:
+        if not world.is_near(request):
+            yield progress
+            progress = Progress(progress.state, asks=request)
+        answer = world.answer(request)
+        if answer is None:
+            progress = replace(progress, actions=(*progress.actions, request), asks=None)
+        else:
+            progress = progress.then(graph, answer)
+    yield progress
 
 
-def open_state(run: models.Run, graph: Graph, version: models.WorkflowVersion) -> tuple[State, int]:
-    """The state of a run's conversation, and the number of steps that led to it."""
+def _awaited(graph: Graph, state: State) -> act.Request | None:
+    awaited = outstanding(graph, state, now().timestamp())
+    return awaited if isinstance(awaited, act.Request) else None
+
+
+def at_rest(world: World, graph: Graph, state: State, event: ev.Event) -> Progress:
+    """All of what `event` leads to, for those who don't store it piece by piece."""
+    whole = Progress(state)
+    for progress in advance(world, graph, state, event):
+        whole = replace(
+            progress,
+            steps=(*whole.steps, *progress.steps),
+            actions=(*whole.actions, *progress.actions),
+            records=(*whole.records, *progress.records),
+            finish=progress.finish or whole.finish,
+        )
+    return whole
+
+
+def open_state(run: models.Run, graph: Graph, version: models.WorkflowVersion) -> tuple[State, int, int | None]:
+    """A run's conversation: its state, how many steps led to it, and the request whose tool was being called."""
     snapshot = one(models.Snapshot, run=run)
     if snapshot is not None:
-        return State.from_json(snapshot.state), snapshot.number
+        return State.from_json(snapshot.state), snapshot.number, snapshot.calling
     state = begin(
         graph,
         run.initial_context,
@@ -91,16 +130,20 @@ def open_state(run: models.Run, graph: Graph, version: models.WorkflowVersion) -
         voice=True,
         gathered_context=run.gathered_context,
     )
-    return state, 0
+    return state, 0, None
 
 
-def store_progress(run: models.Run, progress: Progress, number: int) -> None:
+def store_progress(run: models.Run, progress: Progress, number: int, calling: int | None = None) -> None:
     """Keep what one event led to; call it inside a transaction.
 
     A second worker that took the same event meets the first one's steps: the database refuses its own.
 
     :param number: how many steps the run had before.
+    :param calling: the number of the request whose tool is called next. Nobody calls it again.
     """
+    if not progress.steps:
+        _mark(run, number, calling)
+        return
     models.Step.insert_many(
         [
             {"run": run.id, "number": number + index, "event": event.to_json()}
@@ -108,9 +151,15 @@ def store_progress(run: models.Run, progress: Progress, number: int) -> None:
         ]
     ).execute()
     keep_records(run, progress.records)
-    latest = {"run": run.id, "number": number + len(progress.steps), "state": progress.state.to_json()}
+    latest = {
+        "run": run.id,
+        "number": number + len(progress.steps),
+        "calling": calling,
+        "state": progress.state.to_json(),
+    }
     models.Snapshot.insert(latest).on_conflict(
-        conflict_target=[models.Snapshot.run], preserve=[models.Snapshot.number, models.Snapshot.state]
+        conflict_target=[models.Snapshot.run],
+        preserve=[models.Snapshot.number, models.Snapshot.calling, models.Snapshot.state],
     ).execute()
     run.initial_context = progress.state.setup.initial_context
     run.gathered_context = {**run.gathered_context, **progress.state.gathered_context}
@@ -118,6 +167,15 @@ def store_progress(run: models.Run, progress: Progress, number: int) -> None:
     run.disposition = run.gathered_context.get("mapped_call_disposition")
     note_missing(run, progress.state)
     run.has_transcript = run.has_transcript or any(record.type in SPEECH for record in progress.records)
+
+
+def _mark(run: models.Run, number: int, calling: int | None) -> None:
+    if calling is None:
+        return
+    latest = (models.Snapshot.run == run.id) & (models.Snapshot.number == number)
+    marked = models.Snapshot.update(calling=calling).where(latest, models.Snapshot.calling.is_null()).execute()
+    if not marked:
+        raise Clash("Another worker calls this tool.")
 
 
 def note_missing(run: models.Run, state: State) -> None:

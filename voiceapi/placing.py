@@ -4,10 +4,12 @@ from __future__ import annotations
 
 from collections.abc import Mapping
 from dataclasses import dataclass
+from datetime import timedelta
 from typing import Any
 
 from . import calls, conversation, language_models, telephony_configs
 from . import world as worlds
+from .answering import LONGEST_CALL_SECONDS, RING_SECONDS, in_silence
 from .errors import Busy, Conflict, Refused
 from .flow.actions import Record
 from .secrets import new_token
@@ -63,7 +65,7 @@ def place(
     carrier = calls.carrier_of(service, agent.configuration.provider, credentials)
     run = _store_call(service, agent, to, number, name, context, gathered, prepared)
     call = OutboundCall(
-        calls.links(service, run, 0), to, number, calls.RING_SECONDS, calls.LONGEST_CALL_SECONDS, run.initial_context
+        calls.links(service, run, 0), to, number, RING_SECONDS, LONGEST_CALL_SECONDS, run.initial_context
     )
     try:
         call_id = carrier.place_call(call)
@@ -73,7 +75,7 @@ def place(
     except CarrierSilent:
         with write():
             # Unless a webhook came meanwhile: then the carrier has spoken after all.
-            Run.update(overdue_at=calls.from_now(UNKNOWN_SECONDS)).where(
+            Run.update(overdue_at=now() + timedelta(seconds=UNKNOWN_SECONDS)).where(
                 Run.id == run.id, Run.overdue_at == run.overdue_at
             ).execute()
         return Placement(run, "unknown")
@@ -107,7 +109,7 @@ def _store_call(
         "called_number": to,
         "initial_context": {**context, "caller_number": number} if number else dict(context),
         "gathered_context": {"provider": agent.configuration.provider, **gathered},
-        "overdue_at": calls.from_now(calls.SILENT_SECONDS),
+        "overdue_at": in_silence(),
     }
     with write():
         if calls.in_progress(agent.workflow.organization_id) >= service.settings.concurrent_calls:

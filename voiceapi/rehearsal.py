@@ -5,7 +5,7 @@ from __future__ import annotations
 from collections.abc import Mapping
 from typing import Any
 
-from .conversation import World, advance
+from .conversation import World, at_rest
 from .flow.actions import Play, Record, Say
 from .flow.events import CallEnded, CallerSaid, CallerSilent, Event, Started
 from .flow.graph import Graph
@@ -57,7 +57,7 @@ class Rehearsal:
         }
 
     def _feed(self, event: Event) -> list[str]:
-        progress = advance(self._world, self._graph, self._state, event)
+        progress = at_rest(self._world, self._graph, self._state, event)
         self._state = progress.state
         roles = {"rtf-user-transcription": "user", "rtf-bot-text": "assistant"}
         self.transcript += [

@@ -2,10 +2,13 @@
 
 from __future__ import annotations
 
+import os
 import sys
 from collections.abc import Callable
 from dataclasses import dataclass, field
 from datetime import datetime
+from functools import partial
+from secrets import token_hex
 from typing import Any
 
 from .config import Settings
@@ -41,7 +44,13 @@ class Service:
     turns: Turns = field(default_factory=Turns)
     outward: Outward = field(default_factory=Outward)
     started_at: datetime = field(default_factory=now)
+    mark: str = field(default_factory=partial(token_hex, 4))
     announce: Callable[[str], None] = _to_stderr
+
+    @property
+    def worker(self) -> str:
+        """This process among those that may work on one database, past and present."""
+        return f"{os.getpid()}-{self.mark}"
 
     @property
     def base_url(self) -> str:

@@ -25,7 +25,7 @@ class World:
         """Whether the answer comes from within this process: at once, the same each time, and without a trace."""
         return isinstance(request, act.AskModel | act.Extract) and isinstance(self.model, Scripted)
 
-    def answer(self, request: act.Request) -> ev.Answer:
+    def answer(self, request: act.Request) -> ev.Answer | None:
         """The answer to `request`, at the time at which it came."""
         return replace(self._answer(request), at=now().timestamp())
 

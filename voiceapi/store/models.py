@@ -286,6 +286,8 @@ class Snapshot(Record):
 
     run = ForeignKeyField(Run, primary_key=True, on_delete="CASCADE")
     number = IntegerField()
+    # The number of the request whose tool is being called: it is called once, also when its result is lost.
+    calling = IntegerField(null=True)
     state = JSONText()
 
 
@@ -294,8 +296,13 @@ class Turn(Record):
 
     run = ForeignKeyField(Run, on_delete="CASCADE", index=False)
     number = IntegerField()
+    heard = TextField(default="")
     actions = JSONText()
     at = Instant(default=now)
+    # Null while the answer is being decided: by whom, and since when nothing more of it was stored.
+    answered_at = Instant(null=True)
+    worker = TextField()
+    touched_at = Instant(default=now)
 
     class Meta:
         primary_key = CompositeKey("run", "number")
@@ -306,6 +313,8 @@ class StatusCallback(Record):
 
     run = ForeignKeyField(Run, on_delete="CASCADE")
     status = TextField()
+    # Which of our final statuses it means; null for one that ends nothing.
+    outcome = TextField(null=True)
     fields = JSONText(default=dict)
     at = Instant(default=now)
 

@@ -11,7 +11,7 @@ from peewee import SQL, Expression, Select, fn
 
 from ..instants import write_time
 from .database import write
-from .models import Campaign, Event, Run, Workflow
+from .models import Campaign, Event, Run, StatusCallback, Workflow
 
 # Column expressions, least significant last; all of them turn round together. A run without a duration comes last both
 # ways, which takes the two expressions that the two indexes on duration are made of.
@@ -181,3 +181,9 @@ def transcript(run: Run) -> str:
         f"[{write_time(event.at, 'milliseconds')}] {speakers[event.type]}: {event.payload['text']}\n"
         for event in spoken
     )
+
+
+def ended_unsettled() -> list[Run]:
+    """The runs whose carrier has said how the call came out, while nobody was there to settle them."""
+    said = StatusCallback.select().where(StatusCallback.run == Run.id, StatusCallback.outcome.is_null(False))
+    return list(Run.select(Run.id).where(Run.overdue_at.is_null(False), fn.EXISTS(said)))

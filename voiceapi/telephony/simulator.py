@@ -164,7 +164,7 @@ def _verb(action: Action, turn: int) -> dict[str, Any] | None:
         case Listen():
             return {"verb": "listen", "timeout": action.timeout_seconds, "turn": turn}
         case Redirect():
-            return {"verb": "redirect", "turn": action.turn, "speech": action.heard}
+            return {"verb": "redirect", "turn": action.turn}
         case Transfer():
             return {"verb": "transfer", "to": action.destination, "timeout": action.timeout_seconds, "turn": turn}
         case HangUp():
@@ -242,7 +242,7 @@ class Phone:
                     outcome = {"transfer": self._callee.transfer}
                     return self._carry_out(self._ask(int(verb["turn"]), outcome, "transfer"))
                 case "redirect":
-                    return self._carry_out(self._ask(int(verb["turn"]), {"speech": verb["speech"]}))
+                    return self._carry_out(self._ask(int(verb["turn"]), {}))
                 case "hangup":
                     return None
         return None

@@ -73,6 +73,18 @@ ARROWS: dict[str, set[str]] = {
         "world",
     },
     "chats": {"conversation", "flow", "language_models", "runs", "service", "store", "workflows", "world"},
+    "inbound": {
+        "answering",
+        "calls",
+        "flow",
+        "language_models",
+        "service",
+        "store",
+        "telephony",
+        "telephony_configs",
+        "workflows",
+        "world",
+    },
     "placing": {
         "answering",
         "calls",

@@ -33,6 +33,8 @@ RING_SECONDS = 60
 LONGEST_CALL_SECONDS = 1200
 GRACE_SECONDS = 60
 SILENT_SECONDS = RING_SECONDS + LONGEST_CALL_SECONDS + GRACE_SECONDS
+# The same after the agent has hung up, while its last words are spoken.
+GOODBYE_SECONDS = 120
 TRIES = 5
 # What the caller hears while the model thinks.
 FILLER = "One moment, please."
@@ -81,9 +83,9 @@ def turns_taken(run: Run) -> int:
     return count
 
 
-def in_silence() -> datetime:
+def in_silence(seconds: float = SILENT_SECONDS) -> datetime:
     """When a call is overdue that its carrier says nothing of from now on."""
-    return now() + timedelta(seconds=SILENT_SECONDS)
+    return now() + timedelta(seconds=seconds)
 
 
 @dataclass(frozen=True)
@@ -115,7 +117,7 @@ def talk_of(service: Service, run: Run) -> Talk:
     if version is None:
         raise ValueError(f"Run {run.id} has no definition to be carried out by.")
     graph = Graph.read(version.definition if run.draft is None else run.draft)
-    world = worlds.of(service, run.organization_id, version.configurations)
+    world = worlds.of(service, run.organization_id, version.configurations, by_phone=True)
     return Talk(graph, world, *conversation.open_state(run, graph, version))
 
 
@@ -169,7 +171,8 @@ def _store(talk: Talk, run: Run, turn: Turn, progress: Progress, steps: int, *, 
         if turn.number == 0 and run.answered_at is None:
             run.state = "running"
             run.answered_at = turn.at
-        run.overdue_at = in_silence()
+        hangs_up = any(isinstance(action, HangUp) for action in progress.actions)
+        run.overdue_at = in_silence(GOODBYE_SECONDS if hangs_up else SILENT_SECONDS)
         run.save()
 
 

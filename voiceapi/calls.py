@@ -6,37 +6,49 @@ gets the stored answer (see `answering`). A final status ends the run for good.
 
 from __future__ import annotations
 
+import logging
 from collections.abc import Mapping
 from dataclasses import dataclass
 from datetime import datetime
-from typing import Any
+from typing import Any, Literal
 
 from . import conversation, telephony_configs
 from .answering import TRIES, answer, in_silence, talk_of
 from .conversation import Progress
 from .errors import Forbidden, Refused
 from .flow import events as ev
+from .flow.actions import HangUp, Say
 from .service import Service
 from .store.database import Clash, write
 from .store.fields import now
 from .store.find import again, need, one
 from .store.models import Run, StatusCallback, TelephonyConfiguration
+from .store.models import WorkflowVersion as Version
 from .telephony.carrier import (
     FINAL,
     Account,
-    After,
     Carrier,
     Document,
     Heard,
     Machine,
     Manner,
+    Report,
+    Silence,
     Transferred,
     Words,
 )
 from .telephony.carriers import CARRIERS
 from .telephony.providers import PROVIDERS
+from .telephony.rest import CarrierRefused, CarrierSilent
 from .telephony.simulator import Simulator
 from .telephony.webhook import Links, Webhook
+
+log = logging.getLogger("voiceapi")
+
+# What a webhook that asks for a turn follows; the last two carry no words.
+Step = Literal["turn", "transfer", "silence", "wait"]
+# What the caller hears when it is us who fail.
+GOODBYE = "I'm sorry, something went wrong on our side. Please try again later. Goodbye."
 
 
 @dataclass(frozen=True)
@@ -45,7 +57,7 @@ class Webhooks:
 
     service: Service
 
-    def turn(self, token: str, number: int, after: After, webhook: Webhook) -> Document:
+    def turn(self, token: str, number: int, after: Step, webhook: Webhook) -> Document:
         with self.service.store.session():
             return take_turn(self.service, token, number, after, webhook)
 
@@ -89,17 +101,58 @@ def in_progress(organization: int) -> int:
     return count
 
 
-def take_turn(service: Service, token: str, number: int, after: After, webhook: Webhook) -> Document:
+def take_turn(service: Service, token: str, number: int, step: Step, webhook: Webhook) -> Document:
     """Answer a carrier's "what now?": turn 0 is the answered call, turn n the caller's n-th words or silence.
+
+    Whatever goes wrong on our side is spoken: a carrier that got no document would speak words of its own.
 
     :raises Forbidden: when no run has this token, or the carrier didn't sign the webhook.
     """
     run, carrier = admit(service, token, webhook)
-    heard = carrier.read_turn(webhook, after)
+    heard = Silence() if step == "silence" or step == "wait" else carrier.read_turn(webhook, step)
     if heard is None:
         return carrier.receipt()
-    actions = answer(service, run, number, _event(heard, number))
-    return carrier.render(actions, links(service, run, number + 1), Manner())
+    return reply(service, run, carrier, number, _event(heard, number))
+
+
+def reply(service: Service, run: Run, carrier: Carrier, number: int, event: ev.Event) -> Document:
+    """The document of turn `number`, which began with `event`."""
+    try:
+        actions = answer(service, run, number, event)
+    except Exception:
+        log.exception("Turn %s of run %s could not be answered", number, run.id)
+        actions = [Say(GOODBYE, False), HangUp()]
+    return carrier.render(actions, links(service, run, number + 1), manner(run))
+
+
+def manner(run: Run) -> Manner:
+    """How a run's carrier speaks, listens and dials: `language` and `voice` are in the workflow's configurations."""
+    version = one(Version, id=run.version_id)
+    chosen = {} if version is None else version.configurations
+    language, voice = (value if isinstance(value := chosen.get(name), str) else "" for name in ("language", "voice"))
+    ours = run.called_number if run.call_type == "inbound" else run.caller_number
+    return Manner(language.strip() or "en-US", voice.strip() or None, ours)
+
+
+def hear_machine(service: Service, token: str, webhook: Webhook) -> Document:
+    """Keep who answered, found out while the conversation went on; an answering machine is hung up on.
+
+    :raises Forbidden: when no run has this token, or the carrier didn't sign the webhook.
+    """
+    run, carrier = admit(service, token, webhook)
+    if isinstance(carrier.read_turn(webhook, "machine"), Machine):
+        with write():
+            StatusCallback.create(run=run, status="machine", fields={"machine": True})
+        if run.carrier_call_id:
+            service.workers.submit(_hang_up, carrier, run.carrier_call_id)
+    return carrier.receipt()
+
+
+def _hang_up(carrier: Carrier, call_id: str) -> None:
+    try:
+        carrier.hang_up(call_id)
+    except (CarrierRefused, CarrierSilent) as error:
+        log.warning("The call %s to an answering machine goes on: %s", call_id, error)
 
 
 def _event(heard: Heard, number: int) -> ev.Event:
@@ -144,28 +197,53 @@ def hear_status(service: Service, token: str, webhook: Webhook) -> Document:
     :raises Forbidden: when no run has this token, or the carrier didn't sign the webhook.
     """
     run, carrier = admit(service, token, webhook)
-    report = carrier.read_status(webhook)
+    hear(service, run, carrier.read_status(webhook))
+    return carrier.receipt()
+
+
+def hear(service: Service, run: Run, report: Report) -> None:
+    """Keep a carrier's word about a run; a final one ends it, once."""
     final = report.status if report.status in FINAL else None
     with write():
-        kept = {"call_id": report.call_id, "duration": report.duration}
-        StatusCallback.create(run=run, status=report.raw, outcome=final, fields=kept)
+        StatusCallback.create(run=run, status=report.raw, outcome=final, fields=_kept(report))
         Run.update(overdue_at=in_silence()).where(Run.id == run.id, Run.overdue_at.is_null(False)).execute()
+        if report.call_id is not None and report.call_id != run.carrier_call_id:
+            # Some carriers give a new call another name than the call has later.
+            Run.update(carrier_call_id=report.call_id).where(Run.id == run.id).execute()
+        if report.price is not None:
+            _keep_price(again(run), report)
     if final is not None:
         # A model may have to find variables yet: the carrier doesn't wait for it longer than for a turn.
         service.turns.decided((run.id, "end"), lambda: settle_heard(service, run.id))
-    return carrier.receipt()
+
+
+def _kept(report: Report) -> dict[str, Any]:
+    """What a run's log shows of a report beside its word: always whose it is and how long, the rest when it is told."""
+    told = {"price": report.price, "currency": report.currency, "machine": report.machine or None}
+    return {
+        "call_id": report.call_id,
+        "duration": report.duration,
+        **{name: value for name, value in told.items() if value is not None},
+    }
+
+
+def _keep_price(run: Run, report: Report) -> None:
+    run.annotations = {**run.annotations, "call_price": {"amount": report.price, "currency": report.currency}}
+    run.save(only=[Run.annotations])
 
 
 def settle_heard(service: Service, run_id: int) -> None:
     """End a run whose call has ended, by the first final word of its carrier."""
     with service.store.session():
-        final = StatusCallback.select().where(StatusCallback.run == run_id, StatusCallback.outcome.is_null(False))
-        word = final.order_by(StatusCallback.id).first()
+        heard = list(StatusCallback.select().where(StatusCallback.run == run_id).order_by(StatusCallback.id))
+        word = next(each for each in heard if each.outcome is not None)
+        machine = any(each.fields.get("machine") for each in heard)
         for _ in range(TRIES):
             run = need(Run, "The call is gone.", id=run_id)
             connected = run.state == "running"
             try:
-                last = _concluded(service, run) if connected else None
+                reason = "voicemail_detected" if machine else "user_hangup"
+                last = _concluded(service, run, reason) if connected or machine else None
                 with write():
                     run = again(run)
                     if run.is_completed:
@@ -182,14 +260,15 @@ def settle_heard(service: Service, run_id: int) -> None:
                 continue
 
 
-def _concluded(service: Service, run: Run) -> tuple[Progress, int]:
+def _concluded(service: Service, run: Run, reason: str = "user_hangup") -> tuple[Progress, int]:
     """The end of the conversation of a call that is over, and the number of steps that were stored before it.
 
+    Unless it has ended by itself, it ends for `reason`.
     What comes before a last extraction is stored here, so that a restart finds it.
     """
     talk = talk_of(service, run)
     # After a goodbye only what was to follow it is left to do.
-    event = None if talk.state.phase == "closing" else ev.CallEnded(now().timestamp(), "user_hangup")
+    event = None if talk.state.phase == "closing" else ev.CallEnded(now().timestamp(), reason)
     steps = talk.steps
     for progress in talk.goes_on(event):
         if progress.asks is not None:

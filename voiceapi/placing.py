@@ -4,7 +4,6 @@ from __future__ import annotations
 
 from collections.abc import Mapping
 from dataclasses import dataclass
-from datetime import timedelta
 from typing import Any
 
 from . import calls, conversation, language_models, telephony_configs
@@ -75,7 +74,7 @@ def place(
     except CarrierSilent:
         with write():
             # Unless a webhook came meanwhile: then the carrier has spoken after all.
-            Run.update(overdue_at=now() + timedelta(seconds=UNKNOWN_SECONDS)).where(
+            Run.update(overdue_at=in_silence(UNKNOWN_SECONDS)).where(
                 Run.id == run.id, Run.overdue_at == run.overdue_at
             ).execute()
         return Placement(run, "unknown")

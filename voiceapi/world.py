@@ -17,16 +17,22 @@ from .store.fields import now
 
 @dataclass(frozen=True)
 class World:
-    """Answers the requests of one conversation. It never raises: a failure is an answer, too."""
+    """Answers the requests of one conversation. It never raises: a failure is an answer, too.
+
+    :param by_phone: a carrier sees to transfers, and tells how they went.
+    """
 
     model: LanguageModel
+    by_phone: bool = False
 
     def is_near(self, request: act.Request) -> bool:
         """Whether the answer comes from within this process: at once, the same each time, and without a trace."""
         return isinstance(request, act.AskModel | act.Extract) and isinstance(self.model, Scripted)
 
     def answer(self, request: act.Request) -> ev.Answer | None:
-        """The answer to `request`, at the time at which it came."""
+        """The answer to `request`, at the time at which it came; None for what a carrier sees to."""
+        if self.by_phone and isinstance(request, act.Transfer):
+            return None
         return replace(self._answer(request), at=now().timestamp())
 
     def _answer(self, request: act.Request) -> ev.Answer:
@@ -48,6 +54,8 @@ class World:
                 raise TypeError(f"{request!r} can't be answered.")
 
 
-def of(service: Service, organization: int | None, configurations: Mapping[str, Any]) -> World:
-    """The world of a workflow with these configurations, in an organization if there is one."""
-    return World(language_models.choose(service, organization, configurations))
+def of(
+    service: Service, organization: int | None, configurations: Mapping[str, Any], *, by_phone: bool = False
+) -> World:
+    """The world of a workflow with these configurations, in an organization if there is one; see World."""
+    return World(language_models.choose(service, organization, configurations), by_phone)

@@ -5,6 +5,7 @@ from __future__ import annotations
 from typing import Any
 from urllib.parse import quote
 
+import flask
 from flask import Response, g
 
 from .. import errors
@@ -26,6 +27,7 @@ from . import (
     telephony_configs,
     triggers,
     uploads,
+    webhooks,
     workflows,
 )
 from .blueprint import Blueprint
@@ -52,6 +54,8 @@ def register(api: Any, prefix: str) -> None:
     root.register_blueprint(guarded)
     for module in OPEN:
         root.register_blueprint(module.blueprint)
+    # Not flask-smorest's way: these routes stay out of the document.
+    flask.Blueprint.register_blueprint(root, webhooks.blueprint)
     api.register_blueprint(root, url_prefix=f"{prefix}/api/v1")
 
 

@@ -251,6 +251,13 @@ class Run(Record):
 # Null sorts last both ways: as the least when descending, as the most when ascending. One index reads both directions.
 Run.add_index(SQL("CREATE INDEX run_by_duration ON run (workflow_id, coalesce(duration, -1), id)"))
 Run.add_index(SQL("CREATE INDEX run_by_duration_rising ON run (workflow_id, coalesce(duration, 1e18), id)"))
+# A call to us is one run, however often its carrier tells of it.
+Run.add_index(
+    SQL(
+        "CREATE UNIQUE INDEX run_inbound_call ON run (telephony_configuration_id, carrier_call_id) "
+        "WHERE call_type = 'inbound' AND carrier_call_id IS NOT NULL"
+    )
+)
 # The calls in progress of an organization: few rows, whatever the number of runs.
 Run.add_index(SQL("CREATE INDEX run_in_progress ON run (organization_id, overdue_at) WHERE overdue_at IS NOT NULL"))
 

@@ -12,7 +12,7 @@ import json
 from collections.abc import Callable, Mapping, Sequence
 from contextlib import suppress
 from dataclasses import dataclass, replace
-from typing import Any, Protocol
+from typing import Any, Literal, Protocol
 
 from ..flow.actions import Action, HangUp, Listen, Pause, Play, Redirect, Say, Transfer
 from .carrier import (
@@ -51,7 +51,7 @@ MOST_TURNS = 200
 class Webhooks(Protocol):
     """Where the simulator's webhooks go: the same functions that a real carrier's reach over HTTP."""
 
-    def turn(self, token: str, number: int, after: After, webhook: Webhook) -> Document: ...
+    def turn(self, token: str, number: int, after: Literal["turn", "transfer"], webhook: Webhook) -> Document: ...
 
     def status(self, token: str, webhook: Webhook) -> None: ...
 
@@ -222,7 +222,7 @@ class Phone:
             listening = self._carry_out(self._ask(listening, {"speech": line}))
         self._report("completed", duration=round(self._seconds, 1))
 
-    def _ask(self, turn: int, fields: Mapping[str, Any], after: After = "turn") -> Document:
+    def _ask(self, turn: int, fields: Mapping[str, Any], after: Literal["turn", "transfer"] = "turn") -> Document:
         links = replace(self._links, turn=turn)
         url = links.transferred if after == "transfer" else links.next
         webhook = self._carrier.signed(url, {"call_id": self.call_id, **fields})

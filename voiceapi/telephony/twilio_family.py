@@ -76,7 +76,7 @@ TWILIO = Dialect(
         f"/2010-04-01/Accounts/{_part(account.text('account_sid'))}/IncomingPhoneNumbers.json?PhoneNumber={_part(number)}"
     ),
     listed="incoming_phone_numbers",
-    account=("account_sid", "AccountSid"),
+    account="AccountSid",
 )
 
 
@@ -114,7 +114,7 @@ SIGNALWIRE = Dialect(
     place=lambda account, call: _place(call),
     numbers=lambda account, number: _signalwire_path(account, f"IncomingPhoneNumbers?PhoneNumber={_part(number)}"),
     listed="incoming_phone_numbers",
-    account=("project_id", "AccountSid"),
+    account="AccountSid",
 )
 
 
@@ -164,7 +164,7 @@ TELNYX = Dialect(
     encodes_json=True,
     numbers=lambda account, number: f"/phone_numbers?filter%5Bphone_number%5D={_part(number)}",
     listed="data",
-    account=("connection_id", "ConnectionId"),
+    account="ConnectionId",
 )
 
 

@@ -66,7 +66,7 @@ class Dialect:
     :param encodes_json: whether requests carry JSON, or a form.
     :param numbers: the path that lists the account's numbers that are a given one, any when it is blank.
     :param listed: the name of that list; blank when the path only proves the credentials.
-    :param account: the credential that names the account, and the field of a webhook that has to say the same.
+    :param account: the field of a webhook that names the account, blank where none does.
     """
 
     name: str
@@ -83,7 +83,7 @@ class Dialect:
     lead: Callable[[str], tuple[str, Fields]] = lambda url: ("POST", (("Url", url), ("Method", "POST")))
     look_up: bool = True
     encodes_json: bool = False
-    account: tuple[str, str] | None = None
+    account: str = ""
 
 
 @dataclass(frozen=True)
@@ -170,8 +170,7 @@ class TwilioLike:
         call_id, to = webhook.text("CallSid"), webhook.text("To")
         if not call_id or not to:
             return None
-        account = webhook.text(self.dialect.account[1]) if self.dialect.account else ""
-        return Inbound(call_id, webhook.text("From"), to, account or None)
+        return Inbound(call_id, webhook.text("From"), to, webhook.text(self.dialect.account) or None)
 
     def render(self, actions: Sequence[Action], links: Links, manner: Manner) -> Document:
         return twiml.write(actions, links, manner, self.dialect.style)

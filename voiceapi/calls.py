@@ -89,6 +89,12 @@ def links(service: Service, run: Run, turn: int) -> Links:
     return Links(f"{service.base_url}/api/v1/telephony/calls", run.token, turn)
 
 
+def carrier_of_configuration(service: Service, configuration: TelephonyConfiguration) -> Carrier:
+    """:raises Refused: when this release can't call through it, or its credentials can't be read."""
+    credentials = telephony_configs.credentials(service.vault, configuration)
+    return carrier_of(service, configuration.provider, credentials)
+
+
 def carrier_of_run(service: Service, run: Run) -> Carrier:
     configuration = one(TelephonyConfiguration, id=run.telephony_configuration_id)
     credentials = {} if configuration is None else telephony_configs.credentials(service.vault, configuration)

@@ -135,8 +135,7 @@ def _configuration(config_id: int) -> TelephonyConfiguration:
 
 def _carrier(service: Service, configuration: TelephonyConfiguration) -> Carrier:
     try:
-        credentials = telephony_configs.credentials(service.vault, configuration)
-        return calls.carrier_of(service, configuration.provider, credentials)
+        return calls.carrier_of_configuration(service, configuration)
     except Refused as refusal:
         log.warning("A call to configuration %s can't be answered: %s", configuration.id, refusal.detail)
         raise Forbidden("GENERAL_AUTH_FAILED") from None

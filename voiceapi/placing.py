@@ -6,7 +6,7 @@ from collections.abc import Mapping
 from dataclasses import dataclass
 from typing import Any
 
-from . import calls, conversation, language_models, telephony_configs
+from . import calls, conversation, language_models
 from . import world as worlds
 from .answering import LONGEST_CALL_SECONDS, RING_SECONDS, in_silence
 from .errors import Busy, Conflict, Refused
@@ -60,8 +60,7 @@ def place(
     :raises Refused: when the carrier said no; the run is then completed with the reason.
     """
     number = None if agent.number is None else agent.number.address_normalized
-    credentials = telephony_configs.credentials(service.vault, agent.configuration)
-    carrier = calls.carrier_of(service, agent.configuration.provider, credentials)
+    carrier = calls.carrier_of_configuration(service, agent.configuration)
     run = _store_call(service, agent, to, number, name, context, gathered, prepared)
     call = OutboundCall(
         calls.links(service, run, 0), to, number, RING_SECONDS, LONGEST_CALL_SECONDS, run.initial_context

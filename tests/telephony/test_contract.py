@@ -4,6 +4,8 @@ from __future__ import annotations
 
 import logging
 import random
+import re
+import socket
 from collections.abc import Callable
 from dataclasses import replace
 from typing import Any
@@ -17,8 +19,11 @@ from voiceapi import calls, conversation, world
 from voiceapi.flow.actions import AskModel, Function, RunTool
 from voiceapi.flow.events import ModelReplied, ToolCall, ToolReturned
 from voiceapi.llm.scripted import Scripted
+from voiceapi.outward import OutwardError
 from voiceapi.service import Service
 from voiceapi.store import models
+from voiceapi.telephony import rest
+from voiceapi.telephony.rest import CarrierRefused, CarrierSilent
 
 API = "/api/v1"
 HELLO = "Hello, is now a good time?"
@@ -364,3 +369,117 @@ def test_every_sample_reads_as_it_says(line: Line, service: Service, configurati
         else:
             heard = carrier.read_status(asked) if kind == "statuses" else carrier.read_inbound(asked)
         assert {key: getattr(heard, key) for key in reads} == reads, name
+
+
+# -- asking the carrier
+
+
+@pytest.fixture
+def carrier(line: Line, call: Any, configuration: int) -> Any:
+    if line.name == "simulator":
+        pytest.skip("The simulator is asked without a wire.")
+    with call.service.store.session():
+        return calls.carrier_of_configuration(call.service, models.TelephonyConfiguration.get_by_id(configuration))
+
+
+def test_a_call_is_ended_led_and_looked_up(line: Line, office: Any, carrier: Any) -> None:
+    url = "https://voice.example.org/elsewhere"
+    carrier.hang_up(line.call_id)
+    carrier.redirect(line.call_id, url)
+    assert office.asked == [line.ended, line.led(url)]
+    if line.looked_up is None:
+        with pytest.raises(CarrierRefused):
+            carrier.look_up(line.call_id)
+        return
+    office.answers.append((200, line.looked_up))
+    report = carrier.look_up(line.call_id)
+    assert (report.status, report.duration) == line.found
+    assert (report.price, report.currency) in ((0.03, "USD"), (None, None))
+    method, path, body = office.asked[2]
+    assert (method, body) == ("GET", None)
+    assert line.call_id in path.replace("%3A", ":")
+
+
+def place(client: FlaskClient, configuration: int) -> Any:
+    body = {"phone_number": NUMBER, "telephony_configuration_id": configuration}
+    return client.post(f"{API}/public/agent/line", json=body)
+
+
+def test_a_carrier_that_says_no(
+    line: Line, office: Any, carrier: Any, client: FlaskClient, configuration: int, workflow: Callable[..., Any]
+) -> None:
+    workflow(path="line")
+    status, body, sentence = line.refused
+    office.answers.append((status, body))
+    answer = place(client, configuration)
+    assert (answer.status_code, answer.get_json()) == (400, {"detail": f"Failed to initiate call: {sentence}"})
+    assert len(office.asked) == 1
+
+
+@pytest.mark.parametrize(
+    ("answer", "sentence"),
+    [
+        ((500, {"message": "Oops"}), "answered 500: Oops."),
+        ((503, None), "answered 503."),
+        (None, "could not be reached, or its answer broke off."),
+    ],
+)
+def test_a_carrier_that_may_have_heard_is_not_asked_again(
+    line: Line,
+    office: Any,
+    carrier: Any,
+    client: FlaskClient,
+    configuration: int,
+    workflow: Callable[..., Any],
+    answer: Any,
+    sentence: str,
+) -> None:
+    workflow(path="line")
+    office.answers += [answer, answer]
+    placed = place(client, configuration).get_json()
+    assert placed["status"] == "unknown"
+    assert len(office.asked) == 1
+    with pytest.raises(CarrierSilent, match=re.escape(sentence)):
+        carrier.hang_up(line.call_id)
+
+
+def test_a_carrier_that_cannot_be_reached_is_as_good_as_a_no(line: Line, carrier: Any) -> None:
+    with socket.socket() as closed:
+        closed.bind(("127.0.0.1", 0))
+        unreachable = f"http://127.0.0.1:{closed.getsockname()[1]}"
+    nowhere = replace(carrier, account=replace(carrier.account, url=unreachable))
+    with pytest.raises(CarrierRefused, match=r"^http://127\.0\.0\.1:\d+ could not be reached"):
+        nowhere.hang_up(line.call_id)
+
+
+def test_a_carrier_that_takes_too_long(line: Line, carrier: Any, monkeypatch: pytest.MonkeyPatch) -> None:
+    with socket.create_server(("127.0.0.1", 0)) as mute:
+        monkeypatch.setattr(rest, "TIMEOUT_SECONDS", 0.05)
+        deaf = replace(carrier, account=replace(carrier.account, url=f"http://127.0.0.1:{mute.getsockname()[1]}"))
+        with pytest.raises(CarrierSilent, match=r"did not answer within 0\.05 seconds"):
+            deaf.hang_up(line.call_id)
+
+
+def test_the_carriers_own_address_may_not_be_a_private_one(line: Line, carrier: Any, service: Service) -> None:
+    """Only the operator may lead requests into the private network."""
+    asked = []
+
+    def send(method: str, url: str, **options: Any) -> Any:
+        asked.append((url, options["trusted"]))
+        raise OutwardError("address", "no")
+
+    public = replace(carrier, account=replace(carrier.account, url=None, send=send))
+    with pytest.raises(CarrierRefused):
+        public.hang_up(line.call_id)
+    ((url, trusted),) = asked
+    assert (url.startswith(line.home), trusted) == (True, False)
+
+
+def test_credentials_and_numbers_are_checked(line: Line, office: Any, carrier: Any) -> None:
+    office.answers.append((200, line.numbers))
+    assert carrier.check(["+12025550199"]) == []
+    office.answers.append((200, {}))
+    (wrong,) = carrier.check(["+12025550199"]) or ["nothing"]
+    assert wrong == (f"+12025550199 is not a number of this {line.title} account." if line.numbers else "nothing")
+    office.answers.append((401, {"message": "Authenticate"}))
+    assert carrier.check([]) == [f"{line.title} answered 401: Authenticate."]

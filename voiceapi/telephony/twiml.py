@@ -5,7 +5,7 @@ from __future__ import annotations
 import math
 from collections.abc import Mapping, Sequence
 from dataclasses import dataclass
-from xml.etree.ElementTree import Element, SubElement, tostring
+from xml.etree.ElementTree import Element, tostring
 
 from ..flow.actions import Action, HangUp, Listen, Pause, Play, Redirect, Say, Transfer
 from .carrier import Document, Manner
@@ -36,9 +36,10 @@ def write(actions: Sequence[Action], links: Links, manner: Manner, style: Style)
     prompt: list[Element] = []  # what the caller may talk over is spoken within the listening that follows it
     for action in actions:
         if isinstance(action, Listen):
-            SubElement(response, "Gather", _gather(action, links, manner, style)).extend(prompt)
+            gather = _element("Gather", _gather(action, links, manner, style))
+            gather.extend(prompt)
             prompt = []
-            response.append(_redirect(links.silence))
+            response.extend([gather, _redirect(links.silence)])
             continue
         verbs = _verbs(action, links, manner, style)
         if isinstance(action, Say | Play) and action.interruptible:

@@ -54,6 +54,10 @@ class Line:
     :param ended: the request that hangs up, as method, path and parsed body.
     :param led: the same for a redirect, made from the URL to go to.
     :param looked_up: how it answers when it is asked for a call that is over, None when it can't be.
+    :param found: the status and duration that this is.
+    :param numbers: how it lists our number, None when it has no list.
+    :param home: its own address.
+    :param title: its name in sentences.
     :param refused: how it says no: status, body, and the sentence that they become.
     :param forged: headers that sign nothing, to be laid over those of `sign`.
     """
@@ -69,6 +73,10 @@ class Line:
     ended: tuple[str, str, Any] = ("", "", None)
     led: Callable[[str], tuple[str, str, Any]] = lambda url: ("", "", None)
     looked_up: Any = None
+    found: tuple[str, float | None] = ("completed", 42.0)
+    numbers: Any = None
+    home: str = ""
+    title: str = ""
     refused: tuple[int, Any, str] = (400, {}, "")
     forged: Mapping[str, str] = field(default_factory=dict)
 

@@ -73,6 +73,7 @@ ARROWS: dict[str, set[str]] = {
         "world",
     },
     "chats": {"conversation", "flow", "language_models", "runs", "service", "store", "workflows", "world"},
+    "doctor": {"calls", "service", "store", "telephony", "telephony_configs"},
     "inbound": {
         "answering",
         "calls",

@@ -13,6 +13,7 @@ from .service import Service
 from .store import runs
 from .store.fields import now
 from .store.models import Run
+from .telephony.rest import CarrierRefused, CarrierSilent
 from .telephony.simulator import Simulator
 
 log = logging.getLogger("voiceapi")
@@ -42,8 +43,24 @@ def sweep(service: Service, moment: datetime | None = None) -> int:
         for run in runs.ended_unsettled():
             calls.settle_heard(service, run.id)
         for run in list(Run.select().where(Run.overdue_at < moment)):
-            settled += calls.settle_overdue(service, run, moment)
+            settled += _carrier_knows(service, run) or calls.settle_overdue(service, run, moment)
     return settled
+
+
+def _carrier_knows(service: Service, run: Run) -> bool:
+    """Ask the carrier of an overdue call what became of it; whether it could tell."""
+    if run.carrier_call_id is None or run.mode == "simulator":
+        return False
+    try:
+        report = calls.carrier_of_run(service, run).look_up(run.carrier_call_id)
+    except (Refused, CarrierRefused, CarrierSilent) as error:
+        log.warning("What became of run %s can't be told: %s", run.id, error)
+        return False
+    if report.status is None:
+        return False
+    # A call that goes on is due for its carrier's word anew, until the carrier itself ends it.
+    calls.hear(service, run, report)
+    return True
 
 
 def resume_simulated(service: Service) -> None:

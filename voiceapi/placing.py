@@ -9,7 +9,7 @@ from typing import Any
 from . import calls, conversation, language_models
 from . import world as worlds
 from .answering import LONGEST_CALL_SECONDS, RING_SECONDS, in_silence
-from .errors import Busy, Conflict, Refused
+from .errors import Busy, Conflict, Refused, Unavailable
 from .flow.actions import Record
 from .secrets import new_token
 from .service import Service
@@ -21,6 +21,7 @@ from .store.models import PhoneNumber, Run, TelephonyConfiguration, Workflow
 from .store.models import WorkflowVersion as Version
 from .telephony.carrier import OutboundCall
 from .telephony.rest import CarrierRefused, CarrierSilent
+from .telephony_configs import next_turn
 
 # How long a call whose carrier gave no answer counts as one in progress.
 UNKNOWN_SECONDS = 60
@@ -56,14 +57,22 @@ def place(
     """Call `to` with `agent`, as a new run called `name` or as the `prepared` one.
 
     :param to: E.164, or a sip: address where the carrier takes them.
-    :raises Busy: when the organization has as many calls in progress as it may have.
+    :raises Busy: when the organization has as many calls in progress as it may have, or too many wait for the account.
     :raises Refused: when the carrier said no; the run is then completed with the reason.
     """
     number = None if agent.number is None else agent.number.address_normalized
     carrier = calls.carrier_of_configuration(service, agent.configuration)
-    run = _store_call(service, agent, to, number, name, context, gathered, prepared)
+    run, wait = _store_call(service, agent, to, number, name, context, gathered, prepared)
+    if wait and service.workers.stopping.wait(wait):
+        _fail(run, "The service stopped before the call was placed.")
+        raise Unavailable("The service stops.")
     call = OutboundCall(
-        calls.links(service, run, 0), to, number, RING_SECONDS, LONGEST_CALL_SECONDS, run.initial_context
+        links=calls.links(service, run, 0),
+        to=to,
+        from_number=number,
+        ring_timeout=RING_SECONDS,
+        time_limit=LONGEST_CALL_SECONDS,
+        context=run.initial_context,
     )
     try:
         call_id = carrier.place_call(call)
@@ -79,8 +88,9 @@ def place(
         return Placement(run, "unknown")
     with write():
         fresh = again(run)
-        fresh.carrier_call_id = call_id
-        fresh.gathered_context = {**fresh.gathered_context, "call_id": call_id}
+        # A webhook may have been quicker, with the id that counts.
+        fresh.carrier_call_id = fresh.carrier_call_id or call_id
+        fresh.gathered_context = {**fresh.gathered_context, "call_id": fresh.carrier_call_id}
         fresh.save(only=[Run.carrier_call_id, Run.gathered_context])
     return Placement(fresh, "initiated")
 
@@ -94,7 +104,8 @@ def _store_call(
     context: Mapping[str, Any],
     gathered: Mapping[str, Any],
     prepared: Run | None,
-) -> Run:
+) -> tuple[Run, float]:
+    """The run, and how many seconds it has to wait for its account's turn."""
     world = worlds.of(service, agent.workflow.organization_id, agent.version.configurations)
     context = {**context, **language_models.runtime_configuration(world.model)}
     columns: dict[str, Any] = {
@@ -112,8 +123,9 @@ def _store_call(
     with write():
         if calls.in_progress(agent.workflow.organization_id) >= service.settings.concurrent_calls:
             raise Busy("Concurrent call limit reached")
+        wait = next_turn(again(agent.configuration))
         if prepared is None:
-            return runs.create(agent.workflow, name=name, token=new_token(), **columns)
+            return runs.create(agent.workflow, name=name, token=new_token(), **columns), wait
         # Two calls of one prepared run at once: the second one finds the first one's mark here.
         run: Run = again(prepared)
         if not is_undialed(run):
@@ -121,7 +133,7 @@ def _store_call(
         for column, value in columns.items():
             setattr(run, column, value)
         run.save()
-    return run
+    return run, wait
 
 
 def is_undialed(run: Run) -> bool:

@@ -132,6 +132,8 @@ class TelephonyConfiguration(Record):
     # The carrier's own account, where a called number leads: two configurations of one account may not share a number.
     account_id = TextField(null=True)
     calls_per_second = FloatField(null=True)
+    # When the account may place its next call.
+    paced_until = Instant(null=True)
     is_default_outbound = BooleanField(default=False)
     inactive = BooleanField(default=False)
     inactive_since = Instant(null=True)

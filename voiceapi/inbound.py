@@ -99,7 +99,7 @@ def hear_status(service: Service, config_id: int, webhook: Webhook) -> Document:
     carrier = _carrier(service, configuration)
     _check_signature(carrier, webhook)
     report = carrier.read_status(webhook)
-    run = _known(configuration, report.call_id)
+    run = runs.of_inbound_call(configuration.id, report.call_id)
     if run is not None:
         calls.hear(service, run, report)
     return carrier.receipt()
@@ -145,7 +145,7 @@ def _carrier(service: Service, configuration: TelephonyConfiguration) -> Carrier
 
 
 def _answer(service: Service, believed: Believed, choose: Callable[[], Workflow]) -> Answered:
-    run = _known(believed.configuration, believed.call.call_id)
+    run = runs.of_inbound_call(believed.configuration.id, believed.call.call_id)
     try:
         run = run or _store_call(service, believed, choose())
     except Unserved as reason:
@@ -190,7 +190,7 @@ def _store_call(service: Service, believed: Believed, workflow: Workflow) -> Run
         **language_models.runtime_configuration(world.model),
     }
     with write():
-        known = _known(configuration, call.call_id)
+        known = runs.of_inbound_call(configuration.id, call.call_id)
         if known is not None:
             return known
         if calls.in_progress(workflow.organization_id) >= service.settings.concurrent_calls:
@@ -210,7 +210,3 @@ def _store_call(service: Service, believed: Believed, workflow: Workflow) -> Run
             gathered_context={"provider": configuration.provider, "call_id": call.call_id},
             overdue_at=in_silence(),
         )
-
-
-def _known(configuration: TelephonyConfiguration, call_id: str | None) -> Run | None:
-    return one(Run, telephony_configuration_id=configuration.id, carrier_call_id=call_id, call_type="inbound")

@@ -261,13 +261,6 @@ class Run(Record):
 # Null sorts last both ways: as the least when descending, as the most when ascending. One index reads both directions.
 Run.add_index(SQL("CREATE INDEX run_by_duration ON run (workflow_id, coalesce(duration, -1), id)"))
 Run.add_index(SQL("CREATE INDEX run_by_duration_rising ON run (workflow_id, coalesce(duration, 1e18), id)"))
-# A call to us is one run, however often its carrier tells of it.
-Run.add_index(
-    SQL(
-        "CREATE UNIQUE INDEX run_inbound_call ON run (telephony_configuration_id, carrier_call_id) "
-        "WHERE call_type = 'inbound' AND carrier_call_id IS NOT NULL"
-    )
-)
 # The calls in progress of an organization: few rows, whatever the number of runs.
 Run.add_index(SQL("CREATE INDEX run_in_progress ON run (organization_id, overdue_at) WHERE overdue_at IS NOT NULL"))
 
@@ -392,11 +385,13 @@ TABLES: tuple[type[Record], ...] = (
     ChatSession,
     ChatTurn,
 )
-# At most one default each, and one draft and one released version of a workflow: kept by the database itself.
+# At most one default each, one draft and one released version of a workflow, and one run for a call to us, however
+# often its carrier tells of it: kept by the database itself.
 for table, name, columns, condition in (
     (WorkflowVersion, "workflow_one_draft", "workflow_id", "status = 'draft'"),
     (WorkflowVersion, "workflow_one_published", "workflow_id", "status = 'published'"),
     (TelephonyConfiguration, "configuration_one_default", "organization_id", "is_default_outbound"),
     (PhoneNumber, "number_one_default", "telephony_configuration_id", "is_default_caller_id"),
+    (Run, "run_one_inbound_call", "telephony_configuration_id, carrier_call_id", "call_type = 'inbound'"),
 ):
     table.add_index(SQL(f"CREATE UNIQUE INDEX {name} ON {table._meta.table_name} ({columns}) WHERE {condition}"))

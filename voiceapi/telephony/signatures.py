@@ -39,6 +39,8 @@ def over_form(webhook: Webhook, key: str, given: str, *, unique: bool) -> bool:
         if not same(digest.lower(), hashlib.sha256(webhook.body).hexdigest()):
             return False
         signed = ""
+    elif webhook.body and not webhook.form:
+        return False  # nothing would vouch for it
     else:
         signed = "".join(name + value for name, value in _sorted(webhook.form, unique=unique))
     return any(same(given, sha1(key, url + signed)) for url in spellings(webhook.url))

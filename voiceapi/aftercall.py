@@ -41,7 +41,7 @@ def sweep(service: Service, moment: datetime | None = None) -> int:
     moment = moment or now()
     with service.store.session():
         for run in runs.ended_unsettled():
-            calls.settle_heard(service, run.id)
+            calls.settle_heard(service, run.id, moment)
         for run in list(Run.select().where(Run.overdue_at < moment)):
             settled += _carrier_knows(service, run) or calls.settle_overdue(service, run, moment)
     return settled

@@ -9,7 +9,7 @@ from __future__ import annotations
 import logging
 from collections.abc import Mapping
 from dataclasses import dataclass
-from datetime import datetime
+from datetime import datetime, timedelta
 from typing import Any, Literal
 
 from . import conversation, telephony_configs
@@ -47,6 +47,8 @@ log = logging.getLogger("voiceapi")
 
 # What a webhook that asks for a turn follows; the last two carry no words.
 Step = Literal["turn", "transfer", "silence", "wait"]
+# How long after a call's end its carrier may still tell how a transfer came out.
+TRANSFER_GRACE = timedelta(seconds=10)
 # What the caller hears when it is us who fail.
 GOODBYE = "I'm sorry, something went wrong on our side. Please try again later. Goodbye."
 
@@ -238,8 +240,11 @@ def _keep_price(run: Run, report: Report) -> None:
     run.save(only=[Run.annotations])
 
 
-def settle_heard(service: Service, run_id: int) -> None:
-    """End a run whose call has ended, by the first final word of its carrier."""
+def settle_heard(service: Service, run_id: int, moment: datetime | None = None) -> None:
+    """End a run whose call has ended, by the first final word of its carrier.
+
+    :param moment: now, unless given.
+    """
     with service.store.session():
         heard = list(StatusCallback.select().where(StatusCallback.run == run_id).order_by(StatusCallback.id))
         word = next(each for each in heard if each.outcome is not None)
@@ -247,6 +252,8 @@ def settle_heard(service: Service, run_id: int) -> None:
         for _ in range(TRIES):
             run = need(Run, "The call is gone.", id=run_id)
             connected = run.state == "running"
+            if connected and (moment or now()) < word.at + TRANSFER_GRACE and _is_transferring(service, run):
+                return  # how the transfer came out may be told after the call's end; the sweeper comes back
             try:
                 reason = "voicemail_detected" if machine else "user_hangup"
                 last = _concluded(service, run, reason) if connected or machine else None
@@ -264,6 +271,10 @@ def settle_heard(service: Service, run_id: int) -> None:
                 return
             except Clash:
                 continue
+
+
+def _is_transferring(service: Service, run: Run) -> bool:
+    return talk_of(service, run).state.phase == "transferring"
 
 
 def _concluded(service: Service, run: Run, reason: str = "user_hangup") -> tuple[Progress, int]:

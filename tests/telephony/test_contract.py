@@ -15,13 +15,14 @@ from flask.testing import FlaskClient
 from lines import Line, Verb
 from lines.line import samples
 
-from voiceapi import calls, conversation, world
+from voiceapi import aftercall, calls, conversation, world
 from voiceapi.flow.actions import AskModel, Function, RunTool
 from voiceapi.flow.events import ModelReplied, ToolCall, ToolReturned
 from voiceapi.llm.scripted import Scripted
 from voiceapi.outward import OutwardError
 from voiceapi.service import Service
 from voiceapi.store import models
+from voiceapi.store.fields import now
 from voiceapi.telephony import rest
 from voiceapi.telephony.rest import CarrierRefused, CarrierSilent
 
@@ -227,6 +228,22 @@ def test_a_transfer_that_is_not_answered_goes_back_to_the_agent(line: Line, dial
     assert names(call.says("yes")) == ["hangup"]
     call.status("completed")
     assert disposition(call) == ("completed", "user_qualified")
+
+
+@pytest.mark.usefixtures("receptionist")
+@pytest.mark.parametrize("told", [True, False])
+def test_a_call_that_ends_before_its_transfer_is_told(line: Line, dial: Callable[..., Any], told: bool) -> None:
+    call = dial()
+    call.answered()
+    call.says("A human, please.")
+    call.status("completed")
+    assert call.run.state == "running"
+    if told:
+        call.send(line.webhook("turns", "transfer_answered", call.transfer))
+    aftercall.sweep(call.service)
+    assert call.run.state == ("completed" if told else "running")
+    aftercall.sweep(call.service, now() + calls.TRANSFER_GRACE)
+    assert disposition(call) == ("completed", "transfer_call" if told else "user_hangup")
 
 
 # -- webhooks that aren't what they seem

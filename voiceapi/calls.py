@@ -86,11 +86,6 @@ def carrier_of(service: Service, provider: str, credentials: Mapping[str, Any]) 
     return CARRIERS[provider](Account(credentials, service.outward.send, service.settings.carrier_url(provider)))
 
 
-def links(service: Service, run: Run, turn: int) -> Links:
-    """Where the carrier of a run is sent; `turn` comes next."""
-    return Links(f"{service.base_url}/api/v1/telephony/calls", run.token, turn)
-
-
 def carrier_of_configuration(service: Service, configuration: TelephonyConfiguration) -> Carrier:
     """:raises Refused: when this release can't call through it, or its credentials can't be read."""
     credentials = telephony_configs.credentials(service.vault, configuration)
@@ -98,9 +93,18 @@ def carrier_of_configuration(service: Service, configuration: TelephonyConfigura
 
 
 def carrier_of_run(service: Service, run: Run) -> Carrier:
+    """:raises Refused: as `carrier_of_configuration`, or when the configuration is gone."""
     configuration = one(TelephonyConfiguration, id=run.telephony_configuration_id)
-    credentials = {} if configuration is None else telephony_configs.credentials(service.vault, configuration)
-    return carrier_of(service, run.mode, credentials)
+    if configuration is not None:
+        return carrier_of_configuration(service, configuration)
+    if run.mode != "simulator":
+        raise Refused("The telephony configuration of this call is gone.")
+    return carrier_of(service, run.mode, {})
+
+
+def links(service: Service, run: Run, turn: int) -> Links:
+    """Where the carrier of a run is sent; `turn` comes next."""
+    return Links(f"{service.base_url}/api/v1/telephony/calls", run.token, turn)
 
 
 def in_progress(organization: int) -> int:
@@ -193,7 +197,10 @@ def admit(service: Service, token: str, webhook: Webhook) -> tuple[Run, Carrier]
     run = one(Run, token=token)
     if run is None:
         raise Forbidden("There is no such call.")
-    carrier = carrier_of_run(service, run)
+    try:
+        carrier = carrier_of_run(service, run)
+    except Refused as refusal:
+        raise Forbidden(refusal.detail) from None
     if carrier.verify(webhook) is False:
         raise Forbidden("The signature of this webhook is wrong.")
     return run, carrier

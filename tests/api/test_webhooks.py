@@ -197,6 +197,16 @@ def test_they_are_not_in_the_document(client: FlaskClient) -> None:
     assert not [path for path in paths if "/telephony/calls" in path or "/telephony/inbound" in path]
 
 
+def test_without_its_configuration_nothing_vouches_for_a_call(
+    bare: FlaskClient, client: FlaskClient, base: str, configuration: int
+) -> None:
+    assert client.delete(f"{API}/organizations/telephony-configs/{configuration}").status_code == 200
+    empty = RequestValidator("").compute_signature(f"{PUBLIC}{base}/turns/0", {"CallSid": "CA1"})
+    answer = bare.post(f"{base}/turns/0", data={"CallSid": "CA1"}, headers={"X-Twilio-Signature": empty})
+    gone = {"detail": "The telephony configuration of this call is gone."}
+    assert (answer.status_code, answer.get_json()) == (403, gone)
+
+
 # -- calls to our numbers
 
 

@@ -4,6 +4,7 @@ from __future__ import annotations
 
 import base64
 import hashlib
+import hmac
 from typing import Any
 from urllib.parse import urlencode
 
@@ -177,6 +178,14 @@ def test_telnyx(timestamp: str, body: bytes, changes: dict[str, str], good: bool
 def test_a_telnyx_key_that_is_none_signs_nothing(key: str) -> None:
     headers = {"telnyx-timestamp": "1700000000", "telnyx-signature-ed25519": base64.b64encode(b"0" * 64).decode()}
     assert TELNYX.verify(account(webhook_public_key=key), Webhook("POST", TURN, headers)) is False
+
+
+def test_a_key_that_is_empty_signs_nothing() -> None:
+    signature = RequestValidator("").compute_signature(TURN, {})
+    assert by_twilio(TURN, {}, signature, "") is False
+    whole = hmac.digest(b"", TURN.encode() + STATE, "sha1").hex()
+    webhook = Webhook("POST", TURN, {**JSON, "x-signalwire-signature": whole}, STATE)
+    assert SIGNALWIRE.verify(account(signing_key=""), webhook) is False
 
 
 def test_what_can_not_be_checked_is_neither_right_nor_wrong() -> None:

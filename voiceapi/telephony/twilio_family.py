@@ -26,8 +26,8 @@ def _part(text: str) -> str:
 # -- Twilio
 
 
-def _twilio_calls(account: Account) -> str:
-    return f"/2010-04-01/Accounts/{_part(account.text('account_sid'))}/Calls"
+def _twilio_path(account: Account, rest: str) -> str:
+    return f"/2010-04-01/Accounts/{_part(account.text('account_sid'))}/{rest}.json"
 
 
 def _twilio_place(account: Account, call: OutboundCall) -> Fields:
@@ -69,13 +69,11 @@ TWILIO = Dialect(
     headers=lambda account: basic(account.text("account_sid"), account.text("auth_token")),
     verify=_twilio_signed,
     style=Style(LISTENING),
-    calls=lambda account: f"{_twilio_calls(account)}.json",
-    call=lambda account, call_id: f"{_twilio_calls(account)}/{_part(call_id)}.json",
+    calls=lambda account: _twilio_path(account, "Calls"),
+    call=lambda account, call_id: _twilio_path(account, f"Calls/{_part(call_id)}"),
     place=_twilio_place,
-    numbers=lambda account, number: (
-        f"/2010-04-01/Accounts/{_part(account.text('account_sid'))}/IncomingPhoneNumbers.json?PhoneNumber={_part(number)}"
-    ),
-    listed="incoming_phone_numbers",
+    numbers=lambda account: _twilio_path(account, "IncomingPhoneNumbers"),
+    listed=("PhoneNumber", "incoming_phone_numbers"),
     account="AccountSid",
 )
 
@@ -112,8 +110,8 @@ SIGNALWIRE = Dialect(
     calls=lambda account: _signalwire_path(account, "Calls"),
     call=lambda account, call_id: _signalwire_path(account, f"Calls/{_part(call_id)}"),
     place=lambda account, call: _place(call),
-    numbers=lambda account, number: _signalwire_path(account, f"IncomingPhoneNumbers?PhoneNumber={_part(number)}"),
-    listed="incoming_phone_numbers",
+    numbers=lambda account: _signalwire_path(account, "IncomingPhoneNumbers"),
+    listed=("PhoneNumber", "incoming_phone_numbers"),
     account="AccountSid",
 )
 
@@ -162,8 +160,8 @@ TELNYX = Dialect(
     place=lambda account, call: _telnyx_place(call),
     look_up=False,
     encodes_json=True,
-    numbers=lambda account, number: f"/phone_numbers?filter%5Bphone_number%5D={_part(number)}",
-    listed="data",
+    numbers=lambda account: "/phone_numbers",
+    listed=("filter[phone_number]", "data"),
     account="ConnectionId",
 )
 
@@ -204,6 +202,6 @@ CLOUDONIX = Dialect(
     end=("DELETE", ()),
     lead=lambda url: ("PATCH", (("url", url),)),
     encodes_json=True,
-    numbers=lambda account, number: f"/domains/{_cloudonix_domain(account)}",
-    listed="",
+    numbers=lambda account: f"/domains/{_cloudonix_domain(account)}",
+    listed=None,
 )

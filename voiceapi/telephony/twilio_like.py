@@ -5,6 +5,7 @@ from __future__ import annotations
 from collections.abc import Callable, Mapping, Sequence
 from dataclasses import dataclass
 from typing import Any
+from urllib.parse import urlencode
 
 from ..flow.actions import Action
 from . import twiml
@@ -64,8 +65,9 @@ class Dialect:
     :param lead: the request to its path that leads a call to a URL.
     :param look_up: whether its path can be read.
     :param encodes_json: whether requests carry JSON, or a form.
-    :param numbers: the path that lists the account's numbers that are a given one, any when it is blank.
-    :param listed: the name of that list; blank when the path only proves the credentials.
+    :param numbers: the path that lists the account's numbers.
+    :param listed: the parameter that narrows that list to one number, and the name of the list in the answer; None
+        when the path only proves the credentials.
     :param account: the field of a webhook that names the account, blank where none does.
     """
 
@@ -77,8 +79,8 @@ class Dialect:
     calls: Callable[[Account], str]
     call: Callable[[Account, str], str]
     place: Callable[[Account, OutboundCall], Fields]
-    numbers: Callable[[Account, str], str]
-    listed: str
+    numbers: Callable[[Account], str]
+    listed: tuple[str, str] | None
     end: tuple[str, Fields] = ("POST", (("Status", "completed"),))
     lead: Callable[[str], tuple[str, Fields]] = lambda url: ("POST", (("Url", url), ("Method", "POST")))
     look_up: bool = True
@@ -127,15 +129,16 @@ class TwilioLike:
         )
 
     def check(self, numbers: Sequence[str]) -> list[str]:
-        wrong: list[str] = []
-        for number in numbers if self.dialect.listed and numbers else [""]:
-            try:
-                found = self._ask("GET", self.dialect.numbers(self.account, number))
-            except CarrierRefused as refusal:
-                return [*wrong, str(refusal)]
-            if number and not found.get(self.dialect.listed):
-                wrong.append(f"{number} is not a number of this {self.dialect.name} account.")
-        return wrong
+        path = self.dialect.numbers(self.account)
+        try:
+            if self.dialect.listed is None or not numbers:
+                self._ask("GET", path)
+                return []
+            parameter, name = self.dialect.listed
+            found = {each: self._ask("GET", f"{path}?{urlencode({parameter: each})}").get(name) for each in numbers}
+        except CarrierRefused as refusal:
+            return [str(refusal)]
+        return [f"{each} is not a number of this {self.dialect.name} account." for each in numbers if not found[each]]
 
     def _ask(self, method: str, path: str, fields: Fields | None = None) -> dict[str, Any]:
         rest = self.account.rest(self.dialect.name, self.dialect.base(self.account), self.dialect.headers(self.account))

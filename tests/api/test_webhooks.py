@@ -187,6 +187,27 @@ def test_no_body_breaks_it(bare: FlaskClient, base: str, body: bytes, kind: str)
         assert answer.status_code == (403 if body and not form else 200)
 
 
+@pytest.mark.parametrize(
+    "fields",
+    [
+        *({"CallDuration": value} for value in ("", "nan", "inf", "-5", "1e999", "soon", "9" * 500)),
+        {"CallSid": "CA\x00\ud800"},
+        {"CallSid": "C" * 100_000},
+        {"CallStatus": "on the moon \x00"},
+        {"AnsweredBy": "nobody"},
+    ],
+)
+def test_odd_values_of_a_status(bare: FlaskClient, client: FlaskClient, base: str, fields: dict[str, str]) -> None:
+    fields = {name: value.encode("utf-8", "replace").decode() for name, value in fields.items()}
+    send(bare, f"{base}/turns/0", {"CallSid": "CA1"})
+    status = {"CallSid": "CA1", "CallStatus": "completed", **fields}
+    assert send(bare, f"{base}/status", status).status_code == 200
+    (run,) = client.get(f"{API}/workflow/1/runs").get_json()["runs"]
+    detail = client.get(f"{API}/workflow/1/runs/{run['id']}")
+    assert detail.status_code == 200
+    assert detail.get_json()["is_completed"] == ("CallStatus" not in fields)
+
+
 def test_a_key_is_neither_needed_nor_enough(client: FlaskClient, bare: FlaskClient, base: str) -> None:
     assert client.post(f"{base}/turns/0").status_code == 403
     assert send(bare, f"{base}/turns/0", {}).status_code == 200

@@ -121,7 +121,7 @@ class Simulator:
     def read_status(self, webhook: Webhook) -> Report:
         raw = webhook.text("status")
         known = raw if raw in PROGRESS or raw in FINAL else None
-        return Report(known, raw, webhook.text("call_id") or None, webhook.fields.get("duration"))
+        return Report(known, raw, webhook.text("call_id") or None, webhook.number("duration"))
 
     def read_inbound(self, webhook: Webhook) -> Inbound | None:
         call_id, from_number, to = (webhook.text(name) for name in ("call_id", "from", "to"))

@@ -24,7 +24,7 @@ from .carrier import (
     Words,
 )
 from .rest import CarrierRefused
-from .webhook import Links, Webhook
+from .webhook import Links, Webhook, amount
 
 # The family's words for a call's status, and ours. `unknown` is what Cloudonix calls a call that failed.
 STATUSES: Mapping[str, str] = {
@@ -116,14 +116,14 @@ class TwilioLike:
         if not self.dialect.look_up:
             raise CarrierRefused(f"{self.dialect.name} can't be asked how a call came out.")
         said = self._ask("GET", self.dialect.call(self.account, call_id))
-        price = _number(said.get("price"))
         raw = str(said.get("status") or "")
         return Report(
             status=STATUSES.get(raw),
             raw=raw,
             call_id=call_id,
-            duration=_number(said.get("duration")),
-            price=None if price is None else abs(price),
+            duration=amount(said.get("duration")),
+            # What the account loses by it is written with a minus.
+            price=amount(str(said.get("price")).removeprefix("-")),
             currency=str(said["price_unit"]) if said.get("price_unit") else None,
             machine=_is_machine(said.get("answered_by")),
         )
@@ -165,7 +165,7 @@ class TwilioLike:
             status=STATUSES.get(raw),
             raw=raw,
             call_id=webhook.text("CallSid") or webhook.text("token") or None,
-            duration=_number(webhook.fields.get("CallDuration")),
+            duration=webhook.number("CallDuration"),
             machine=_is_machine(webhook.fields.get("AnsweredBy")),
         )
 
@@ -184,10 +184,3 @@ class TwilioLike:
 
 def _is_machine(answered_by: Any) -> bool:
     return str(answered_by or "").startswith(MACHINES)
-
-
-def _number(value: Any) -> float | None:
-    try:
-        return float(value)
-    except (TypeError, ValueError):
-        return None

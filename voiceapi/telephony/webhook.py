@@ -9,6 +9,9 @@ from functools import cached_property
 from typing import Any
 from urllib.parse import parse_qsl, urlsplit
 
+from ..flow.values import as_number
+from .speech import clean
+
 
 @dataclass(frozen=True)
 class Webhook:
@@ -51,9 +54,13 @@ class Webhook:
         return {**dict(self.query), **dict(self.form), **(said if isinstance(said, dict) else {})}
 
     def text(self, name: str) -> str:
-        """A field as text without the blanks around it; empty when it is missing or no text or number."""
+        """A field as clean text without the blanks around it; empty when it is missing or no text or number."""
         value = self.fields.get(name)
-        return str(value).strip() if isinstance(value, str | int | float) else ""
+        return clean(str(value)) if isinstance(value, str | int | float) else ""
+
+    def number(self, name: str) -> float | None:
+        """A field as a number that isn't negative, None when it is none."""
+        return amount(self.fields.get(name))
 
     @property
     def _type(self) -> str:
@@ -104,6 +111,12 @@ class Links:
 
     def _turn(self, number: int, after: str = "") -> str:
         return f"{self.base}/{self.token}/turns/{number}{after}"
+
+
+def amount(value: Any) -> float | None:
+    """What a carrier tells as a number or as its text, None when it is neither or negative."""
+    number = as_number(value)
+    return float(number) if number is not None and number >= 0 else None
 
 
 def _pairs(text: str) -> tuple[tuple[str, str], ...]:

@@ -2,11 +2,12 @@
 
 from __future__ import annotations
 
+import json
 import logging
 import random
 import re
 import socket
-from collections.abc import Callable
+from collections.abc import Callable, Iterator
 from dataclasses import replace
 from typing import Any
 
@@ -500,3 +501,39 @@ def test_credentials_and_numbers_are_checked(line: Line, office: Any, carrier: A
     assert wrong == (f"+12025550199 is not a number of this {line.title} account." if line.numbers else "nothing")
     office.answers.append((401, {"message": "Authenticate"}))
     assert carrier.check([]) == [f"{line.title} answered 401: Authenticate."]
+
+
+ODD = (None, "", "nan\x00", -1, [None], {"a": []})
+
+
+@pytest.mark.parametrize("kind", ["turns", "statuses", "inbound"])
+def test_odd_fields_break_no_reader(line: Line, service: Service, configuration: int, kind: str) -> None:
+    """Whatever a field holds, at any depth, or whether it is there at all."""
+    with service.store.session():
+        stored = models.TelephonyConfiguration.get_by_id(configuration)
+        carrier = calls.carrier_of_configuration(service, stored)
+    for name, sample in samples(line.name, kind).items():
+        for fields in bent(sample["fields"]):
+            request = line.request("https://voice.example.org/x", fields, sample["encoding"])
+            headers = {key.lower(): value for key, value in request.headers.items()}
+            asked = calls.Webhook(request.method, request.url, headers, request.body)
+            carrier.verify(asked)
+            for after in ("turn", "transfer", "machine"):
+                carrier.read_turn(asked, after)
+            report = carrier.read_status(asked)
+            assert report.status in (None, *calls.FINAL, "initiated", "ringing", "in-progress"), name
+            json.dumps([report.raw, report.call_id, report.duration, report.price], allow_nan=False)
+            carrier.read_inbound(asked)
+
+
+def bent(value: Any) -> Iterator[Any]:
+    """A value with each of its parts made odd or left out, one at a time."""
+    if isinstance(value, dict):
+        for key, part in value.items():
+            yield {name: other for name, other in value.items() if name != key}
+            for odd in (*ODD, *bent(part)):
+                yield {**value, key: odd}
+    elif isinstance(value, list):
+        for place, part in enumerate(value):
+            for odd in (*ODD, *bent(part)):
+                yield [*value[:place], odd, *value[place + 1 :]]

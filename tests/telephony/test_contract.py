@@ -506,6 +506,7 @@ def test_credentials_and_numbers_are_checked(line: Line, office: Any, carrier: A
 ODD = (None, "", "nan\x00", -1, [None], {"a": []})
 
 
+@pytest.mark.long
 @pytest.mark.parametrize("kind", ["turns", "statuses", "inbound"])
 def test_odd_fields_break_no_reader(line: Line, service: Service, configuration: int, kind: str) -> None:
     """Whatever a field holds, at any depth, or whether it is there at all."""

@@ -12,9 +12,10 @@ from typing import Any
 
 import pytest
 from flask import Flask
+from flask.testing import FlaskClient
 from werkzeug.exceptions import MethodNotAllowed, NotFound
 
-from voiceapi import catalogue, config, filters
+from voiceapi import catalogue, config, credentials, filters
 from voiceapi.cli import group
 from voiceapi.flow.actions import Extract, Function
 from voiceapi.flow.check import advise, check
@@ -23,6 +24,7 @@ from voiceapi.flow.extraction import Variable
 from voiceapi.flow.template import render
 from voiceapi.llm.scripted import Scripted, best_edge
 from voiceapi.telephony.simulator import TEST_NUMBERS
+from voiceapi.tools.transfer_call import FAILURES
 
 ROOT = Path(__file__).parent.parent
 DOCS = ROOT / "docs"
@@ -163,6 +165,27 @@ def test_the_filters_take_the_values_that_are_told(row: list[str], app: Flask) -
 def test_the_simulators_numbers_are_told() -> None:
     told = {row[0] for row in rows("simulator.md", "called number", "what happens", "disposition")}
     assert told - {"any other, or a `sip:` address"} == set(TEST_NUMBERS)
+
+
+def test_the_tools_that_are_told_can_be_made(client: FlaskClient) -> None:
+    definitions = [block for block in json_blocks("tools.md") if "type" in block]
+    assert {definition["type"] for definition in definitions} == {"http_api", "end_call", "transfer_call"}
+    for definition in definitions:
+        answer = client.post("/api/v1/tools/", json={"name": "Told", "definition": definition})
+        assert (answer.status_code, "Warning" in answer.headers) == (200, False), answer.text
+
+
+def test_the_reasons_for_which_nobody_is_put_through_are_told() -> None:
+    assert [row[0] for row in rows("tools.md", "reason", "when")] == list(FAILURES)
+
+
+def test_the_headers_of_credentials_are_as_told() -> None:
+    told = {row[0]: row[1:] for row in rows("tools.md", "`credential_type`", "`credential_data`", "header")}
+    assert set(told) == set(credentials.REQUIRED)
+    for type, (data, header) in told.items():
+        credentials.check(type, json.loads(data))
+        [made] = credentials.header_of(type, json.loads(data)).items() or [("none", "")]
+        assert header == ": ".join(filter(None, made))
 
 
 def test_every_command_is_told_of() -> None:

@@ -13,11 +13,10 @@ from flask import Flask
 from flask.testing import FlaskClient
 
 from voiceapi import catalogue
+from voiceapi import world as worlds
 from voiceapi.flow.advice import advise
 from voiceapi.flow.check import check
-from voiceapi.llm.scripted import Scripted
 from voiceapi.rehearsal import Rehearsal
-from voiceapi.world import World
 
 EXAMPLES = Path(__file__).parent.parent / "examples"
 WORKFLOWS = sorted(EXAMPLES.glob("*.json"))
@@ -78,9 +77,10 @@ CONVERSATIONS: list[tuple[str, list[str], str, list[str], dict[str, Any]]] = [
 
 @pytest.mark.parametrize(("name", "lines", "disposition", "nodes", "variables"), CONVERSATIONS)
 def test_a_workflow_carries_a_conversation(
-    name: str, lines: list[str], disposition: str, nodes: list[str], variables: dict[str, Any]
+    shared: FlaskClient, name: str, lines: list[str], disposition: str, nodes: list[str], variables: dict[str, Any]
 ) -> None:
-    rehearsal = Rehearsal(World(Scripted()), read(name)["workflow_definition"], {}, {"first_name": "Ada"})
+    world = worlds.of(shared.application.extensions["voiceapi"], None, {})
+    rehearsal = Rehearsal(world, read(name)["workflow_definition"], {}, {"first_name": "Ada"})
     assert rehearsal.start() != []
     for line in lines:
         assert not rehearsal.over, f"the call was over before {line!r}"

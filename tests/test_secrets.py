@@ -92,7 +92,7 @@ def test_another_secret_is_told(token: str) -> None:
 
     assert str(error.value) == (
         "A stored credential can't be decrypted, because it was encrypted with another secret. "
-        "Restore that secret, or enter the carrier's credentials again."
+        "Restore that secret, or enter the credentials again."
     )
 
 

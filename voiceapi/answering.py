@@ -13,7 +13,7 @@ from dataclasses import dataclass, replace
 from datetime import datetime, timedelta
 from functools import partial
 
-from . import conversation
+from . import conversation, toolbox
 from . import world as worlds
 from .conversation import Progress, actions_from_json, actions_to_json
 from .flow import events as ev
@@ -117,8 +117,9 @@ def talk_of(service: Service, run: Run) -> Talk:
     if version is None:
         raise ValueError(f"Run {run.id} has no definition to be carried out by.")
     graph = Graph.read(version.definition if run.draft is None else run.draft)
-    world = worlds.of(service, run.organization_id, version.configurations, by_phone=True)
-    return Talk(graph, world, *conversation.open_state(run, graph, version))
+    world = worlds.of_run(service, run, version.configurations)
+    functions = toolbox.functions(run.organization_id, graph)
+    return Talk(graph, world, *conversation.open_state(run, graph, version, functions))
 
 
 def _begin(service: Service, run: Run, number: int, event: ev.Event) -> Turn:

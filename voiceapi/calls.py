@@ -42,6 +42,7 @@ from .telephony.providers import PROVIDERS
 from .telephony.rest import CarrierRefused, CarrierSilent
 from .telephony.simulator import Simulator
 from .telephony.webhook import Links, Webhook
+from .tools import transfer_call
 
 log = logging.getLogger("voiceapi")
 
@@ -174,19 +175,11 @@ def _event(heard: Heard, number: int) -> ev.Event:
             return ev.CallEnded(at, "voicemail_detected")
         case Transferred():
             # The number of the request is the conversation's to know.
-            return ev.TransferSettled(at, 0, heard.answered, _told(heard))
+            return ev.TransferSettled(at, 0, heard.answered, transfer_call.settled(heard.answered, heard.reason))
         case Words() if number > 0:
             return ev.CallerSaid(at, heard.text)
         case _:
             return ev.Started(at) if number == 0 else ev.CallerSilent(at)
-
-
-def _told(transfer: Transferred) -> dict[str, Any]:
-    """What the model is told of a transfer."""
-    if transfer.answered:
-        return {"status": "transfer_success", "message": "The caller was put through."}
-    reason = "timeout" if transfer.reason == "no-answer" else "provider_error"
-    return {"status": "transfer_failed", "reason": reason, "message": f"The transfer ended as {transfer.reason}."}
 
 
 def admit(service: Service, token: str, webhook: Webhook) -> tuple[Run, Carrier]:

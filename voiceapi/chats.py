@@ -16,7 +16,7 @@ from datetime import datetime, timedelta
 from secrets import token_hex
 from typing import Any
 
-from . import language_models, workflows
+from . import language_models, toolbox, workflows
 from . import world as worlds
 from .conversation import SPEECH, Progress, World, at_rest, keep_records, note_missing
 from .errors import Conflict, Invalid, Missing, Refused
@@ -215,7 +215,13 @@ def _resume(session: ChatSession) -> tuple[Graph, State]:
         raise Invalid("The version of the workflow that this chat began with is gone.")
     graph = workflows.runnable(run.workflow, version)
     try:
-        state = from_checkpoint(graph, store.base(session), run.initial_context, version.configurations)
+        state = from_checkpoint(
+            graph,
+            store.base(session),
+            run.initial_context,
+            version.configurations,
+            functions=toolbox.functions(run.organization_id, graph),
+        )
     except ValueError as error:
         raise Invalid(f"The workflow was changed, and the chat can't go on from here: {error}") from None
     # What a turn uses is counted by itself: tokens stay spent when the turn is discarded.
@@ -225,7 +231,7 @@ def _resume(session: ChatSession) -> tuple[Graph, State]:
 def _world(service: Service, session: ChatSession) -> World:
     run = session.run
     configurations = {} if run.version is None else run.version.configurations
-    return worlds.of(service, run.organization_id, configurations)
+    return worlds.of_run(service, run, configurations)
 
 
 def _answer(service: Service, session: ChatSession, turn: ChatTurn, graph: Graph, state: State) -> ChatSession:

@@ -21,12 +21,13 @@ import click
 from flask import Flask, current_app
 from flask.cli import ScriptInfo
 
-from . import __version__, catalogue, keys
+from . import __version__, catalogue, keys, toolbox
 from . import world as worlds
 from .config import SettingError
 from .errors import Fault, Invalid
 from .flow.advice import advise
 from .flow.check import check
+from .flow.graph import Graph
 from .rehearsal import Rehearsal
 from .secrets import SecretError
 from .service import Service
@@ -176,12 +177,15 @@ def chat(workflow: str, variables: tuple[str, ...], as_json: bool) -> None:
     with application() as app, service_of(app).store.session():
         if isinstance(sys.stdin, io.TextIOWrapper):
             sys.stdin.reconfigure(errors="replace")
-        definition, configurations = _definition(workflow)
+        definition, configurations, stored = _definition(workflow)
         findings = check(definition, catalogue.by_name())
         if findings:
             raise click.ClickException(f"{workflow} can't be run: {findings[0].message} Try `voiceapi validate`.")
         context = dict(_pair(pair) for pair in variables)
-        rehearsal = Rehearsal(worlds.of(service_of(app), None, configurations), definition, configurations, context)
+        organization = None if stored is None else stored.organization_id
+        world = worlds.of(service_of(app), organization, configurations, workflow=None if stored is None else stored.id)
+        functions = toolbox.functions(organization, Graph.read(definition))
+        rehearsal = Rehearsal(world, definition, configurations, context, functions)
         say = click.echo if not as_json else (lambda *_args, **_kwargs: None)
         for line in rehearsal.start():
             say(f"agent: {line}")
@@ -207,8 +211,8 @@ def _pair(text: str) -> tuple[str, str]:
     return name, value
 
 
-def _definition(workflow: str) -> tuple[Any, dict[str, Any]]:
-    """The definition and configurations of a file or of a stored workflow."""
+def _definition(workflow: str) -> tuple[Any, dict[str, Any], Workflow | None]:
+    """The definition and configurations of a file or of a stored workflow, and which one that is."""
     if re.fullmatch("[0-9]{1,18}", workflow) and not Path(workflow).exists():
         record: Workflow | None = Workflow.get_or_none(Workflow.id == int(workflow))
         if record is None:
@@ -216,8 +220,8 @@ def _definition(workflow: str) -> tuple[Any, dict[str, Any]]:
         from .workflows import current
 
         version = current(record)
-        return version.definition, version.configurations
-    return _read_file(workflow), {}
+        return version.definition, version.configurations, record
+    return _read_file(workflow), {}, None
 
 
 def _read_file(name: str) -> Any:

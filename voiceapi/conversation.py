@@ -116,8 +116,13 @@ def at_rest(world: World, graph: Graph, state: State, event: ev.Event) -> Progre
     return whole
 
 
-def open_state(run: models.Run, graph: Graph, version: models.WorkflowVersion) -> tuple[State, int, int | None]:
-    """A run's conversation: its state, how many steps led to it, and the request whose tool was being called."""
+def open_state(
+    run: models.Run, graph: Graph, version: models.WorkflowVersion, functions: Mapping[str, tuple[act.Function, ...]]
+) -> tuple[State, int, int | None]:
+    """A run's conversation: its state, how many steps led to it, and the request whose tool was being called.
+
+    :param functions: the tools offered at each node, for a conversation that begins here.
+    """
     snapshot = one(models.Snapshot, run=run)
     if snapshot is not None:
         return State.from_json(snapshot.state), snapshot.number, snapshot.calling
@@ -126,6 +131,7 @@ def open_state(run: models.Run, graph: Graph, version: models.WorkflowVersion) -
         run.initial_context,
         # Its keys stay out of the stored state.
         {name: value for name, value in version.configurations.items() if name != OVERRIDE},
+        functions=functions,
         direction=run.call_type,
         voice=True,
         gathered_context=run.gathered_context,

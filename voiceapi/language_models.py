@@ -12,7 +12,7 @@ from .flow.actions import AskModel, Extract
 from .flow.events import ExtractionFailed, ModelFailed
 from .llm.chat_completions import ChatCompletions
 from .llm.scripted import Scripted
-from .model_configuration import OVERRIDE, check_override
+from .model_configuration import check_override
 from .service import Service
 
 # Base URLs of the providers that speak OpenAI's chat completions; any other needs a base_url.
@@ -49,7 +49,7 @@ def choose(service: Service, organization: int | None, configurations: Mapping[s
     if service.model is not None:
         return service.model
     try:
-        wanted = configurations.get(OVERRIDE)
+        wanted = model_configuration.override(service.vault, configurations)
         if wanted is not None:
             check_override(wanted)
         elif organization is not None:

@@ -4,6 +4,7 @@ from __future__ import annotations
 
 from collections.abc import Mapping
 from contextlib import suppress
+from functools import partial
 from itertools import zip_longest
 from typing import Any
 
@@ -47,8 +48,10 @@ def replace(vault: Vault, organization: int, configuration: Mapping[str, Any]) -
     return merged
 
 
-def with_keys(vault: Vault, organization: int, configurations: Mapping[str, Any], before: Any) -> dict[str, Any]:
-    """A workflow's configurations with the keys that came masked put back.
+def to_be_stored(
+    vault: Vault, organization: int, configurations: Mapping[str, Any], before: Mapping[str, Any]
+) -> dict[str, Any]:
+    """A workflow's configurations with its own models sealed, after the keys that came masked were put back.
 
     They are those stored `before` or, because a client makes a workflow's own models out of the organization's as it
     was shown them, those of the organization.
@@ -56,13 +59,34 @@ def with_keys(vault: Vault, organization: int, configurations: Mapping[str, Any]
     :raises Invalid: for a key that is still masked, or an override that can't be chosen from.
     """
     merged: dict[str, Any] = restored(configurations, before)
-    if OVERRIDE in merged:
+    if merged.get(OVERRIDE) is None:
+        refuse_masked(merged)
+        return merged
+    for known in (partial(override, vault, before), partial(stored, vault, organization)):
         with suppress(Refused):  # what can't be read any more may still be entered again
-            merged[OVERRIDE] = restored(merged[OVERRIDE], stored(vault, organization))
+            merged[OVERRIDE] = restored(merged[OVERRIDE], known())
     refuse_masked(merged)
-    if merged.get(OVERRIDE) is not None:
-        check_override(merged[OVERRIDE])
-    return merged
+    check_override(merged[OVERRIDE])
+    return {**merged, OVERRIDE: seal(vault, merged[OVERRIDE])}
+
+
+def override(vault: Vault, configurations: Mapping[str, Any]) -> dict[str, Any] | None:
+    """The workflow's own models in its stored configurations, in clear; None when it has none.
+
+    :raises Refused: when they were encrypted with another secret than this service's.
+    """
+    text = configurations.get(OVERRIDE)
+    return None if text is None else unseal(vault, text)
+
+
+def shown(vault: Vault, configurations: Mapping[str, Any]) -> dict[str, Any]:
+    """A workflow's stored configurations as an answer has them: keys masked, models that can't be read null."""
+    if OVERRIDE not in configurations:
+        return dict(masked(configurations))
+    models = None
+    with suppress(Refused):
+        models = override(vault, configurations)
+    return dict(masked({**configurations, OVERRIDE: models}))
 
 
 def check_override(override: Any) -> None:

@@ -12,7 +12,7 @@ from marshmallow.fields import Field
 from . import __version__
 from .api import register
 from .api.bodies.base import ErrorBody, ErrorItem
-from .api.bodies.fields import Range
+from .api.bodies.fields import Range, Tagged
 
 OPTIONS = {
     "title": "voiceapi",
@@ -38,6 +38,7 @@ class Api(flask_smorest.Api):  # type: ignore[misc]
     def __init__(self, app: Flask) -> None:
         super().__init__(app, spec_kwargs=OPTIONS, config_prefix="VOICEAPI")
         self.ma_plugin.converter.add_attribute_function(exclusive_minimum)
+        self.ma_plugin.converter.add_attribute_function(choice_of_shapes)
         self.spec.components.schema("ErrorItem", schema=ErrorItem)
 
     def _init_spec(self, **options: Any) -> None:
@@ -59,6 +60,19 @@ def exclusive_minimum(_converter: Any, field: Field[Any], ret: dict[str, Any], *
         if isinstance(rule, Range) and not rule.min_inclusive:
             return {"exclusiveMinimum": ret.pop("minimum")}
     return {}
+
+
+def choice_of_shapes(converter: Any, field: Field[Any], ret: dict[str, Any], **_kwargs: Any) -> dict[str, Any]:
+    """An attribute function of apispec's: the shapes of an object whose tag says which of them it has."""
+    if not isinstance(field, Tagged) or "oneOf" in field.metadata:
+        return {}
+    shapes = {tag: converter.resolve_nested_schema(schema) for tag, schema in field.schemas.items()}
+    ret.pop("type", None)
+    ret.pop("additionalProperties", None)
+    return {
+        "oneOf": [*shapes.values(), *([{"type": "null"}] if field.allow_none else [])],
+        "discriminator": {"propertyName": field.tag, "mapping": {tag: shape["$ref"] for tag, shape in shapes.items()}},
+    }
 
 
 def document_of_service() -> dict[str, Any]:

@@ -6,7 +6,7 @@ from collections.abc import Mapping
 from typing import Any
 
 from .conversation import World, at_rest
-from .flow.actions import Play, Record, Say
+from .flow.actions import Function, Play, Record, Say
 from .flow.events import CallEnded, CallerSaid, CallerSilent, Event, Started
 from .flow.graph import Graph
 from .flow.state import begin
@@ -17,6 +17,7 @@ class Rehearsal:
     """One conversation, from `start` until it is `over`.
 
     :param definition: one that a check found nothing wrong with.
+    :param functions: the tools offered at each node, by node id.
     """
 
     def __init__(
@@ -25,10 +26,11 @@ class Rehearsal:
         definition: Mapping[str, Any],
         configurations: Mapping[str, Any],
         context: Mapping[str, Any],
+        functions: Mapping[str, tuple[Function, ...]] | None = None,
     ) -> None:
         self._world = world
         self._graph = Graph.read(definition)
-        self._state = begin(self._graph, context, configurations, voice=False)
+        self._state = begin(self._graph, context, configurations, functions=functions, voice=False)
         self.transcript: list[dict[str, str]] = []
 
     @property

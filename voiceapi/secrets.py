@@ -87,7 +87,7 @@ class Vault:
         except InvalidToken:
             raise SecretError(
                 "A stored credential can't be decrypted, because it was encrypted with another secret. "
-                "Restore that secret, or enter the carrier's credentials again."
+                "Restore that secret, or enter the credentials again."
             ) from None
 
     def sign(self, payload: Mapping[str, Any], purpose: str, expires_at: float) -> str:

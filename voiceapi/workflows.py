@@ -11,7 +11,7 @@ from collections.abc import Callable, Mapping
 from typing import Any
 from uuid import uuid4
 
-from . import catalogue, model_configuration
+from . import catalogue, model_configuration, toolbox
 from .errors import Conflict, Invalid, Missing, Refused
 from .flow import check as rules
 from .flow.check import Item
@@ -86,6 +86,7 @@ def create(organization: int, name: str, definition: Mapping[str, Any]) -> tuple
         rules.trigger_path_items(definition),
         rules.instance_items(definition, catalogue.by_name()),
         rules.transition_name_items(definition),
+        rules.tool_name_items(definition, toolbox.offered(organization, definition)),
     ):
         _refuse(Invalid, found)
     return _store(organization, name, definition)
@@ -134,6 +135,7 @@ def save(
         _refuse(Invalid, rules.trigger_path_items(definition))
         _refuse(Conflict, rules.instance_items(definition, catalogue.by_name()))
         _refuse(Conflict, rules.transition_name_items(definition))
+        _refuse(Conflict, rules.tool_name_items(definition, toolbox.offered(organization, definition)))
     with write():
         workflow = find(organization, workflow_id, "ID")
         if name is not None:
@@ -147,7 +149,7 @@ def save(
             version.definition = _restore_secrets(definition, version.definition)
             _claim_paths(workflow, definition)
         if configurations is not None:
-            version.configurations = model_configuration.with_keys(
+            version.configurations = model_configuration.to_be_stored(
                 vault, organization, configurations, version.configurations
             )
         if variables is not None:
@@ -187,12 +189,17 @@ def validate(organization: int, workflow_id: int) -> tuple[list[Item], list[Item
     """All faults of the draft, or of the published version without one, and what is odd but allowed."""
     workflow = find(organization, workflow_id)
     definition = current(workflow).definition
-    return faults(workflow, definition), rules.advise(definition, catalogue.by_name())
+    remarks = toolbox.remarks(organization, definition)
+    return faults(workflow, definition), rules.advise(definition, catalogue.by_name(), remarks)
 
 
-def faults(workflow: Workflow, definition: Mapping[str, Any]) -> list[Item]:
-    """Every rule that a definition breaks before it may be released."""
-    return rules.check(definition, catalogue.by_name(), taken_paths=paths_of_others(definition, workflow))
+def faults(workflow: Workflow, definition: Mapping[str, Any], *, to_be_released: bool = True) -> list[Item]:
+    """Every rule that a definition breaks before it may be released.
+
+    One that was released goes on when a tool is renamed to what an edge is called: its node goes without the tool.
+    """
+    tools = toolbox.offered(workflow.organization_id, definition) if to_be_released else {}
+    return rules.check(definition, catalogue.by_name(), tools, paths_of_others(definition, workflow))
 
 
 def publish(organization: int, workflow_id: int) -> WorkflowVersion:
@@ -238,7 +245,7 @@ def runnable(workflow: Workflow, version: WorkflowVersion) -> Graph:
 
     :raises Invalid: with a sentence that names the first fault, when the definition has one.
     """
-    found = faults(workflow, version.definition)
+    found = faults(workflow, version.definition, to_be_released=False)
     if found:
         first = found[0]
         place = " ".join(part for part in (first.kind, first.id, first.field) if part)

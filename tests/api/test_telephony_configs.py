@@ -467,7 +467,7 @@ def test_credentials_of_a_lost_secret_can_be_entered_again(app: Flask, client: F
         400,
         {
             "detail": "A stored credential can't be decrypted, because it was encrypted with another secret. "
-            "Restore that secret, or enter the carrier's credentials again."
+            "Restore that secret, or enter the credentials again."
         },
     )
     assert client.get(CONFIGS).status_code == 200

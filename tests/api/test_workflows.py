@@ -1,5 +1,6 @@
 from __future__ import annotations
 
+import json
 import re
 from collections.abc import Callable
 from concurrent.futures import ThreadPoolExecutor
@@ -8,6 +9,8 @@ from typing import Any
 
 import pytest
 from flask.testing import FlaskClient
+
+from voiceapi.sealed import unseal
 
 API = "/api/v1/workflow"
 CREATE = f"{API}/create/definition"
@@ -470,12 +473,33 @@ def test_the_keys_of_a_model_override_are_masked(client: FlaskClient, workflow: 
         from voiceapi.store.models import WorkflowVersion
 
         stored = WorkflowVersion.get_by_id(2).configurations
-    assert stored == {"model_configuration_v2_override": override, "max_call_duration": 60}
+    vault = client.application.extensions["voiceapi"].vault
+    assert unseal(vault, stored["model_configuration_v2_override"]) == override
+    assert "sk-secret" not in json.dumps(stored)
+    assert stored["max_call_duration"] == 60
     refused = deepcopy(masked)
     refused["byok"]["pipeline"]["llm"]["api_key"] = "***9999"
     answer = client.put(f"{API}/1", json={"workflow_configurations": {"model_configuration_v2_override": refused}})
     detail = "The api_key '***9999' is masked and no stored one matches it. Send it in full."
     assert (answer.status_code, answer.get_json()) == (422, {"detail": detail})
+
+
+def test_models_that_were_sealed_with_another_secret_are_entered_again(
+    client: FlaskClient, workflow: Callable[..., Any]
+) -> None:
+    from voiceapi.secrets import Vault
+    from voiceapi.store.models import WorkflowVersion
+
+    workflow()
+    with client.application.extensions["voiceapi"].store.session():
+        lost = Vault(b"another secret, long enough to be").encrypt("{}")
+        WorkflowVersion.update(configurations={"model_configuration_v2_override": lost}).execute()
+    assert fetched(client)["workflow_configurations"] == {"model_configuration_v2_override": None}
+    llm = {"provider": "openai", "model": "m", "api_key": "sk-secret-1234"}
+    models = {"version": 2, "mode": "byok", "byok": {"mode": "pipeline", "pipeline": {"llm": llm}}}
+    shown = put(client, workflow_configurations={"model_configuration_v2_override": models})
+    found = shown["workflow_configurations"]["model_configuration_v2_override"]
+    assert found["byok"]["pipeline"]["llm"]["api_key"] == "**********1234"
 
 
 # -- duplicate, status, lists

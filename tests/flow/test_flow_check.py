@@ -434,20 +434,21 @@ def test_clashing_tool_names() -> None:
 
 
 def test_advice(booking: Any, catalogue: Any) -> None:
-    assert advise(booking, catalogue, tools=()) == []
+    assert advise(booking, catalogue, tools={}) == []
     nodes = deepcopy(booking["nodes"])
     nodes[1]["data"] |= {"delayed_start_duration": 60, "greeting_type": "song", "is_static": True}
-    nodes[2]["data"] |= {"tool_uuids": ["known", "gone"]}
+    nodes[2]["data"] |= {"tool_uuids": ["known", "gone", "old"]}
     edges = [edge for edge in deepcopy(booking["edges"]) if edge["source"] != "start"]
     edges[0]["data"]["speed"] = 1
     definition = {"nodes": [*nodes, nodes[3]], "edges": edges}
-    assert advise(definition, catalogue, tools={"known"}) == [
+    assert advise(definition, catalogue, tools={"known": "", "old": "The tool is old."}) == [
         Item("node", "done", "id", "2 nodes have this id; only the last of them counts."),
         Item("node", "start", "data.is_static", "is_static is not known here and has no effect."),
         Item("node", "start", "data.greeting_type", "greeting_type is usually one of text, audio."),
         Item("node", "start", "data.delayed_start_duration", "delayed_start_duration is usually at most 10."),
         Item("node", "ask", None, "No path leads from the start to this node."),
         Item("node", "ask", "data.tool_uuids.1", 'There is no tool "gone"; this node goes without it.'),
+        Item("node", "ask", "data.tool_uuids.2", "The tool is old."),
         Item("node", "done", None, "No path leads from the start to this node."),
         Item("edge", "ask-done", "data.speed", "speed is not known here and has no effect."),
     ]
@@ -469,7 +470,7 @@ def test_any_json_value_is_judged(definition: Any) -> None:
     before = repr(definition)
     items = [
         *check(definition, catalogue, tools, taken_paths={"", "a"}),
-        *advise(definition, catalogue, tools),
+        *advise(definition, catalogue, {"": "", "a": "Careful."}),
         *instance_items(definition, catalogue),
     ]
     assert all(item.id is None or isinstance(item.id, str) for item in items)
@@ -505,10 +506,8 @@ def test_what_is_stored_but_not_run_is_told(booking: Any, catalogue: Any) -> Non
     assert [
         (item.id, item.field, item.message) for item in advise({**booking, "nodes": [*nodes, *more]}, catalogue)
     ] == [
-        ("start", "data.pre_call_fetch_mode", "Nothing is fetched before a call in this release."),
         ("start", "data.greeting_type", "There are no recordings in this release."),
         ("ask", "data.document_uuids", "Documents are not searched in this release."),
-        ("ask", "data.tool_uuids", "Tools are not offered to the model in this release."),
         ("hook", "data.enabled", "Webhooks are not delivered in this release."),
         ("judge", "data.qa_enabled", "Calls are not analysed in this release."),
     ]

@@ -401,13 +401,18 @@ def tooled(make_call: Any) -> Any:
     return call
 
 
+def _run(call: Any, number: int, id: str, arguments: Any) -> RunTool:
+    gathered = call.state.gathered_context
+    return RunTool(number, 1000.0, "start", id, "find", "u1", arguments, {"name": "Ann"}, gathered)
+
+
 def test_tools_are_offered_before_the_edges(tooled: Any) -> None:
     assert [function.name for function in tooled.waits_for.functions] == ["find", "end", "book", "leave"]
 
 
 def test_a_tool_is_run_and_its_result_told(tooled: Any) -> None:
     actions = tooled.send(ModelReplied, "", (ToolCall("c", "find", '{"no": 7}'),))
-    assert actions == [Say("Let me look.", False), RunTool(2, 1000.0, "start", "c", "find", "u1", {"no": 7})]
+    assert actions == [Say("Let me look.", False), _run(tooled, 2, "c", {"no": 7})]
     [ask] = tooled.send(ToolReturned, {"status": "success", "data": "é"})
     assert ask.messages[-1] == {"role": "tool", "content": '{"status": "success", "data": "é"}', "tool_call_id": "c"}
     assert tooled.recorded("rtf-function-call-end") == [
@@ -421,15 +426,15 @@ def test_several_functions_of_one_reply_are_carried_out_in_turn(tooled: Any) -> 
     said, look, first = tooled.send(ModelReplied, "", calls)
     assert (said, look) == (Say("One moment, Ann.", False), Say("Let me look.", False))
     # The tool was offered at the node that the first function has left.
-    assert first == RunTool(2, 1000.0, "start", "c8", "find", "u1", {})
+    assert first == _run(tooled, 2, "c8", {})
     _, second = tooled.send(ToolReturned, 1)
-    assert second == RunTool(3, 1000.0, "start", "c9", "find", "u1", {"no": 2})
+    assert second == _run(tooled, 3, "c9", {"no": 2})
     [ask] = tooled.send(ToolReturned, 2)
     assert (ask.node_id, ask.occasion) == ("ask", "opening")
     assert [message["tool_call_id"] for message in ask.messages[-3:]] == ["c1", "c8", "c9"]
 
 
-@pytest.mark.parametrize("arguments", ["{", "[]", "7", "[" * 5000])
+@pytest.mark.parametrize("arguments", ["{", "[]", "7", "[" * 5000, '{"a": NaN}', '{"a": "\\ud800"}'])
 def test_broken_arguments_are_told_to_the_model(tooled: Any, arguments: str) -> None:
     [ask] = tooled.send(ModelReplied, "", (ToolCall("c", "find", arguments),))
     assert json.loads(ask.messages[-1]["content"])["error"] == "The arguments are not a JSON object."
@@ -440,6 +445,24 @@ def test_a_tool_can_end_the_call(tooled: Any) -> None:
     actions = tooled.send(ToolReturned, {"action": "ending_call"}, speech="I end it.", end_reason="abusive")
     assert actions == [Say("I end it.", False), HangUp(), Finish("abusive", "abusive")]
     assert tooled.state.gathered_context["call_tags"] == ["end_call_tool", "user_speech", "abusive"]
+
+
+def test_what_is_spoken_before_a_tool_is_rendered(make_call: Any) -> None:
+    function = Function("find", "Find.", tool_uuid="u1", speech="A moment, {{name}}.")
+    call = make_call(functions={"start": (function,)})
+    call.send(Started)
+    call.send(CallerSaid, "who am I?")
+    assert call.send(ModelReplied, "", (ToolCall("c", "find"),))[0] == Say("A moment, Ann.", False)
+
+
+@pytest.mark.parametrize("tags", [["end_call_tool"], "end_call_tool", 7, None])
+def test_the_tag_of_a_tool_that_ends_the_call_is_there_once(make_call: Any, tags: Any) -> None:
+    call = make_call(functions={"start": (FIND,)}, gathered_context={"call_tags": tags})
+    call.send(Started)
+    call.send(CallerSaid, "bye")
+    call.send(ModelReplied, "", (ToolCall("c", "find"),))
+    call.send(ToolReturned, {}, end_reason="end_call_tool")
+    assert call.state.gathered_context["call_tags"] == ["end_call_tool", "user_speech"]
 
 
 def test_a_transfer_that_is_answered_ends_the_call_without_hanging_up(tooled: Any) -> None:

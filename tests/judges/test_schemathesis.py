@@ -40,6 +40,8 @@ CSV = b"phone_number,name\n+12025550123,Ann\n"
 FILTERS = '[{"attribute":"status","value":{"status":"completed"}}]'
 MODELS = {"mode": "dograh", "dograh": {"api_key": "secret"}, "byok": None}
 SIMULATOR = {"provider": "simulator"}
+# At an address that doesn't leave this machine: trying it out is refused there, which is an answer, too.
+TOOL = {"type": "http_api", "config": {"method": "GET", "url": "http://127.0.0.1:9"}}
 
 
 def token_of(url: str) -> str:
@@ -103,6 +105,13 @@ class World:
         made = self.post("/organizations/telephony-configs", name=next(self.names), config=SIMULATOR)
         return int(made["id"])
 
+    def credential(self) -> str:
+        made = self.post("/credentials/", name=next(self.names), credential_type="none", credential_data={})
+        return str(made["uuid"])
+
+    def tool(self) -> str:
+        return str(self.post("/tools/", name="Clay", definition=TOOL)["tool_uuid"])
+
     def number(self) -> int:
         return int(self.post(self.numbers, address=next(self.names))["id"])
 
@@ -158,6 +167,8 @@ PATHS: dict[str, Any] = {
     "uuid": "seeded",
     "workflow_uuid": lambda world: world.uuid,
     "artifact_type": "transcript",
+    "credential_uuid": World.credential,
+    "tool_uuid": World.tool,
 }
 OWN_PATHS: dict[tuple[str, str], Any] = {
     ("publish_workflow", "workflow_id"): World.draft,
@@ -212,6 +223,10 @@ BODIES: dict[str, dict[str, Any]] = {
     "update_number": {"inbound_workflow_id": None, "telephony_trunk_id": None},
     "create_configuration": {"name": fresh_name, "config": SIMULATOR},
     "update_configuration": {"name": None, "config": None},
+    "create_credential": {"name": fresh_name, "credential_type": "none"},
+    "update_credential": {"name": fresh_name, "credential_type": None, "credential_data": None},
+    "create_tool": {"category": None, "definition": TOOL},
+    "update_tool": {"status": "active", "definition": TOOL},
     "set_preferences": {"timezone": "Europe/Berlin"},
     "set_model_configuration": MODELS,
 }

@@ -8,7 +8,12 @@ from typing import Any
 import httpx
 import pytest
 from dograh_sdk import ApiError, DograhClient, SpecMismatchError, ValidationError, Workflow
-from dograh_sdk._generated_models import CreateWorkflowRequest, InitiateCallRequest, UpdateWorkflowRequest
+from dograh_sdk._generated_models import (
+    CreateToolRequest,
+    CreateWorkflowRequest,
+    InitiateCallRequest,
+    UpdateWorkflowRequest,
+)
 from dograh_sdk.typed import AgentNode, EndCall
 
 NODE_TYPES = [
@@ -123,6 +128,9 @@ def test_a_name_is_updated_alone(sdk: DograhClient) -> None:
 def test_the_shelves(sdk: DograhClient) -> None:
     """Each as the client asks for it, with and without what it may ask for."""
     assert sdk.list_tools() == sdk.list_tools(status="active", category="http_api") == []
+    definition = {"type": "http_api", "config": {"method": "GET", "url": "https://example.com"}}
+    made = sdk.create_tool(body=CreateToolRequest(name="Look up", category="http_api", definition=definition))
+    assert (made.category, made.status, sdk.list_tools(category="http_api")) == ("http_api", "active", [made])
     assert sdk.list_credentials() == []
     documents = sdk.list_documents(status="completed", limit=5, offset=10)
     assert documents.model_dump() == {"documents": [], "total": 0, "limit": 5, "offset": 10}

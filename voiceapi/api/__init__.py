@@ -14,6 +14,7 @@ from . import (
     api_keys,
     campaigns,
     chats,
+    credentials,
     document,
     downloads,
     files,
@@ -25,6 +26,7 @@ from . import (
     runs,
     shelves,
     telephony_configs,
+    tools,
     triggers,
     uploads,
     webhooks,
@@ -34,7 +36,7 @@ from .blueprint import Blueprint
 
 # Behind a key. The trigger routes check theirs themselves, after the body, and the rest needs none.
 GUARDED = (
-    *(workflows, runs, chats, campaigns, placing, node_types, shelves, files),
+    *(workflows, runs, chats, campaigns, placing, node_types, tools, credentials, shelves, files),
     *(api_keys, telephony_configs, phone_numbers, organizations),
 )
 OPEN = (health, document, triggers, downloads, uploads)

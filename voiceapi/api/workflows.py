@@ -6,7 +6,7 @@ from typing import Any
 
 from .. import templates, workflows
 from ..errors import Invalid
-from ..model_configuration import masked
+from ..model_configuration import shown
 from ..store import models
 from .access import organization, service
 from .blueprint import Blueprint
@@ -172,7 +172,7 @@ def workflow_answer(workflow: models.Workflow, version: models.WorkflowVersion) 
         "template_context_variables": version.template_context_variables,
         "call_disposition_codes": {"disposition_codes": []},
         "total_runs": workflow.total_runs,
-        "workflow_configurations": masked(version.configurations),
+        "workflow_configurations": shown(service().vault, version.configurations),
         "version_number": version.version_number,
         "version_status": version.status,
         "workflow_uuid": workflow.workflow_uuid,
@@ -187,7 +187,7 @@ def version_answer(version: models.WorkflowVersion) -> dict[str, Any]:
         "created_at": version.created_at,
         "published_at": version.published_at,
         "workflow_json": workflows.mask_secrets(version.definition),
-        "workflow_configurations": masked(version.configurations),
+        "workflow_configurations": shown(service().vault, version.configurations),
         "template_context_variables": version.template_context_variables,
     }
 

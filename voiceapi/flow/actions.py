@@ -20,7 +20,7 @@ Occasion = Literal["opening", "reply", "idle", "goodbye"]
 class Function:
     """A function offered to the model: an edge, which has a `label` and whose description is its condition, or a tool.
 
-    `parameters` is a JSON schema. `speech` is spoken before the tool runs; `tool_uuid` names the tool's record.
+    `parameters` is a JSON schema. `speech`, a template, is spoken before the tool runs; `tool_uuid` names its record.
     """
 
     name: str
@@ -169,13 +169,15 @@ class Extract(Request):
 
 @dataclass(frozen=True)
 class RunTool(Request):
-    """Carry out a tool that the model called."""
+    """Carry out a tool that the model called; the contexts are there for its templates."""
 
     node_id: str
     call_id: str
     name: str
     tool_uuid: str | None
     arguments: Mapping[str, Any]
+    initial_context: Mapping[str, Any] = field(default_factory=dict)
+    gathered_context: Mapping[str, Any] = field(default_factory=dict)
 
 
 @dataclass(frozen=True)

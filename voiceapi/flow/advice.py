@@ -1,7 +1,7 @@
 """Advice on a workflow definition: what is allowed and yet probably not meant."""
 
 from collections import Counter
-from collections.abc import Callable, Container, Iterator, Mapping
+from collections.abc import Callable, Iterator, Mapping
 from typing import Any
 
 from .check_graph import attached_tools
@@ -28,17 +28,15 @@ NOT_RUN: tuple[tuple[tuple[str, ...], str, object, Callable[[object], bool], str
     (("paygent",), "paygent_enabled", True, _is_on, "Nothing is sent to Paygent in this release."),
     (("tuner",), "tuner_enabled", True, _is_on, "Nothing is sent to Tuner in this release."),
     (SPEAKING, "document_uuids", None, _is_wanted, "Documents are not searched in this release."),
-    (("startCall",), "pre_call_fetch_mode", None, _is_wanted, "Nothing is fetched before a call in this release."),
-    (("startCall",), "pre_call_fetch_enabled", None, _is_wanted, "Nothing is fetched before a call in this release."),
     (("startCall",), "greeting_type", None, lambda value: value == "audio", "There are no recordings in this release."),
 )
-NO_TOOLS = "Tools are not offered to the model in this release."
 
 
-def advise(definition: object, catalogue: Catalogue, tools: Container[str] | None = None) -> list[Item]:
+def advise(definition: object, catalogue: Catalogue, tools: Mapping[str, str] | None = None) -> list[Item]:
     """Return the warnings for any JSON value; malformed parts, which the check reports, are passed over.
 
-    `tools` are the uuids of the organization's tools; None means that there are no tools yet.
+    `tools` are the organization's tools by uuid, each with what is to be said to who attaches it, or an empty text;
+    None means that they aren't known here.
     """
     nodes = [node for node in objects(definition, "nodes") if isinstance(node.get("id"), str)]
     edges = [edge for edge in objects(definition, "edges") if isinstance(edge.get("id"), str)]
@@ -51,14 +49,9 @@ def advise(definition: object, catalogue: Catalogue, tools: Container[str] | Non
         if isinstance(type, str) and type in catalogue:
             found += [Item("node", id, f"data.{name}", text) for name, text in _data(data_of(node), type, catalogue)]
             found += [Item("node", id, f"data.{name}", text) for name, text in _not_run(data_of(node), type)]
-        if tools is None and attached_tools(node):
-            found.append(Item("node", id, "data.tool_uuids", NO_TOOLS))
-        elif tools is not None:
-            found += [
-                Item("node", id, f"data.tool_uuids.{index}", f'There is no tool "{uuid}"; this node goes without it.')
-                for index, uuid in enumerate(attached_tools(node))
-                if uuid not in tools
-            ]
+        for index, uuid in enumerate(attached_tools(node) if tools is not None else ()):
+            if text := (tools or {}).get(uuid, f'There is no tool "{uuid}"; this node goes without it.'):
+                found.append(Item("node", id, f"data.tool_uuids.{index}", text))
     for edge in edges:
         unknown = [name for name in data_of(edge) if name not in EDGE_FIELDS]
         found += [Item("edge", edge["id"], f"data.{name}", _without_effect(name)) for name in unknown]

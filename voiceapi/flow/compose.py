@@ -140,6 +140,8 @@ class Composer:
             name=call.name,
             tool_uuid=tool.tool_uuid if tool else None,
             arguments=arguments_of(call) or {},
+            initial_context=self.state.setup.initial_context,
+            gathered_context=self.state.gathered_context,
         )
 
     def _transfer(self) -> Transfer:
@@ -167,9 +169,11 @@ def tool_called(state: State, call: ToolCall) -> Function | None:
 
 
 def arguments_of(call: ToolCall) -> dict[str, Any] | None:
-    """Return the arguments that the model wrote, or None when they are no JSON object."""
+    """Return the arguments that the model wrote, or None when they are no JSON object that can be stored."""
     try:
         arguments = json.loads(call.arguments or "{}")
+        # Python reads NaN and halves of characters, which no database and no other reader takes back.
+        json.dumps(arguments, ensure_ascii=False, allow_nan=False).encode()
     except (ValueError, RecursionError):
         return None
     return arguments if isinstance(arguments, dict) else None

@@ -28,6 +28,7 @@ from .events import (
 )
 from .extraction import gathered, typed, variables_of
 from .graph import Graph
+from .outcome import tags_of
 from .state import Phase, State
 from .turn import Turn
 
@@ -202,8 +203,8 @@ def _returned(turn: Turn, event: ToolReturned) -> None:
         return
     turn.return_result(event.result)
     if event.end_reason:
-        tags = turn.state.gathered_context.get("call_tags") or []
-        decided = {"call_disposition": event.end_reason, "call_tags": [*tags, "end_call_tool"]}
+        tags = dict.fromkeys([*tags_of(turn.state.gathered_context), "end_call_tool"])
+        decided = {"call_disposition": event.end_reason, "call_tags": list(tags)}
         turn.set(gathered_context={**turn.state.gathered_context, **decided})
         turn.end(event.end_reason)
     else:

@@ -1,5 +1,6 @@
 """How a call came out: its disposition and its tags, from what was gathered and why it ended."""
 
+from collections.abc import Mapping
 from typing import Any
 
 from .state import State
@@ -12,7 +13,7 @@ def concluded(state: State) -> dict[str, Any]:
     """
     context = state.gathered_context
     disposition = str(context.get("call_disposition") or "").strip() or state.reason
-    tags = list(context.get("call_tags") or [])
+    tags = tags_of(context)
     if state.setup.voice:
         tags += ["user_speech"] if state.heard else []
         tags += [str(value) for name, value in context.items() if name.startswith("tag_") and value not in (None, "")]
@@ -22,3 +23,9 @@ def concluded(state: State) -> dict[str, Any]:
         "mapped_call_disposition": disposition,
         "call_tags": list(dict.fromkeys([*tags, disposition])),
     }
+
+
+def tags_of(context: Mapping[str, Any]) -> list[str]:
+    """Return the call_tags gathered so far; anything but a list counts as none."""
+    tags = context.get("call_tags")
+    return [str(tag) for tag in tags] if isinstance(tags, list) else []

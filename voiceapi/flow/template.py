@@ -61,23 +61,29 @@ def render(text: str, context: Mapping[str, Any], *, now: datetime, missing: set
     A missing or null value without a default renders empty, and its path is added to `missing`. Values are not
     templates: braces in them stay as they are. A backslash followed by n in the template becomes a newline.
     """
-    found = list(placeholders(text))
-    zone = next((zone for each in found if (zone := _zone(each.path))), UTC)
     parts = []
     done = 0
-    for each in found:
+    for each, value in values(text, context, now=now):
         parts.append(text[done : each.start].replace("\\n", "\n"))
-        value = _clock(each.path, now, zone)
-        if value is None:
-            value = _look_up(each.path, context)
-        if value is None or (value == "" and each.default is not None):
-            if each.default is None and missing is not None:
-                missing.add(each.path)
-            value = (each.default or "").replace("\\n", "\n")
-        parts.append(_written(value))
+        if value is None and missing is not None:
+            missing.add(each.path)
+        parts.append("" if value is None else written(value))
         done = each.end
     parts.append(text[done:].replace("\\n", "\n"))
     return "".join(parts)
+
+
+def values(text: str, context: Mapping[str, Any], *, now: datetime) -> Iterator[tuple[Placeholder, Any]]:
+    """Yield the placeholders of `text` in order, each with its value or default; None when it has neither."""
+    found = list(placeholders(text))
+    zone = next((zone for each in found if (zone := _zone(each.path))), UTC)
+    for each in found:
+        value = _clock(each.path, now, zone)
+        if value is None:
+            value = _look_up(each.path, context)
+        if each.default is not None and (value is None or value == ""):
+            value = each.default.replace("\\n", "\n")
+        yield each, value
 
 
 def render_value(value: Any, context: Mapping[str, Any], *, now: datetime, missing: set[str] | None = None) -> Any:
@@ -107,7 +113,8 @@ def _walk(path: str, value: Any) -> Any:
     return value
 
 
-def _written(value: Any) -> str:
+def written(value: Any) -> str:
+    """Return a value as a template's text has it: objects and lists as JSON."""
     return json.dumps(value, ensure_ascii=False) if isinstance(value, dict | list) else str(value)
 
 

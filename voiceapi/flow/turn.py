@@ -169,7 +169,7 @@ class Turn:
                     self.return_error("The arguments are not a JSON object.")
                     continue
                 if tool.speech:
-                    self.say(Speech(tool.speech))
+                    self.say(Speech(self.compose.render(tool.speech)))
                 self.wait("acting")
                 return
             else:

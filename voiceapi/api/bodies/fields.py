@@ -240,7 +240,10 @@ class Choice(validate.OneOf):
 
 
 class Tagged(fields.Field[Any]):
-    """An object whose member `tag` says which schema it follows; the tag's value is part of an error's loc."""
+    """An object whose member `tag` says which schema it follows; the tag's value is part of an error's loc.
+
+    Schemas that have the tag as a field of theirs are the field's description in the API's document.
+    """
 
     default_error_messages = _messages(MODEL, invalid=MODEL)
 
@@ -263,7 +266,9 @@ class Tagged(fields.Field[Any]):
             text = f"Input tag '{shown}' found using '{self.tag}' does not match any of the expected tags: {expected}"
             raise ValidationError([Message(text, "union_tag_invalid")])
         try:
-            return {self.tag: found, **self.schemas[found]().load({k: v for k, v in value.items() if k != self.tag})}
+            schema = self.schemas[found]()
+            rest = value if self.tag in schema.fields else {k: v for k, v in value.items() if k != self.tag}
+            return {self.tag: found, **schema.load(rest)}
         except ValidationError as error:
             raise ValidationError({found: error.messages}) from None
 

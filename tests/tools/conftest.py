@@ -1,0 +1,49 @@
+"""A desk whose requests are written down instead of sent, and a call that a tool is asked for in."""
+
+from __future__ import annotations
+
+import json
+from collections.abc import Callable
+from dataclasses import dataclass, field
+from typing import Any
+
+import pytest
+
+from voiceapi.flow.actions import RunTool
+from voiceapi.outward import OutwardError, Reply
+from voiceapi.tools.tool import Desk
+
+CREDENTIALS = {"known": {"Authorization": "Bearer s3cret"}}
+
+
+@dataclass
+class Post:
+    """Answers with `body`, or raises what is in `fails`; `sent` is what it was given."""
+
+    status: int = 200
+    body: Any = field(default_factory=dict)
+    fails: OutwardError | None = None
+    sent: list[dict[str, Any]] = field(default_factory=list)
+
+    def send(self, method: str, url: str, **request: Any) -> Reply:
+        self.sent.append({"method": method, "url": url, **request})
+        if self.fails is not None:
+            raise self.fails
+        body = self.body if isinstance(self.body, bytes) else json.dumps(self.body).encode()
+        return Reply(self.status, {}, body, 0.01)
+
+    def desk(self, no_transfer: str = "") -> Desk:
+        return Desk(self.send, lambda uuid: CREDENTIALS.get(uuid) if uuid else {}, no_transfer)
+
+
+@pytest.fixture
+def post() -> Post:
+    return Post()
+
+
+@pytest.fixture
+def request_of() -> Callable[..., RunTool]:
+    def make(arguments: Any = None, initial: Any = None, gathered: Any = None) -> RunTool:
+        return RunTool(7, 1000.0, "1", "call_1", "tool", "uuid", arguments or {}, initial or {}, gathered or {})
+
+    return make

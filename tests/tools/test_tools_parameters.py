@@ -1,0 +1,85 @@
+"""Parameters: as a JSON schema, those of the model, and those that the author has set."""
+
+from __future__ import annotations
+
+from datetime import UTC, datetime
+from typing import Any
+
+import pytest
+
+from voiceapi.tools.parameters import chosen, preset, schema
+from voiceapi.tools.tool import ToolFault
+
+NOW = datetime(2026, 11, 21, 8, tzinfo=UTC)
+
+
+def parameter(name: str, type: str = "string", required: bool = True, **members: Any) -> dict[str, Any]:
+    return {"name": name, "type": type, "description": f"The {name}.", "required": required, **members}
+
+
+def test_the_schema_of_what_a_model_is_asked_for() -> None:
+    types = ("string", "number", "boolean", "object", "array")
+    asked = [parameter(type, type, type != "array") for type in types]
+    assert schema([*asked, parameter("")]) == {
+        "type": "object",
+        "properties": {
+            "string": {"type": "string", "description": "The string."},
+            "number": {"type": "number", "description": "The number."},
+            "boolean": {"type": "boolean", "description": "The boolean."},
+            "object": {"type": "object", "additionalProperties": True, "description": "The object."},
+            "array": {"type": "array", "items": {}, "description": "The array."},
+        },
+        "required": ["string", "number", "boolean", "object"],
+    }
+    assert schema(None) == {"type": "object", "properties": {}, "required": []}
+
+
+def test_only_what_was_asked_for_is_taken_from_the_model() -> None:
+    asked = [parameter("city"), parameter("day", required=False)]
+    assert chosen(asked, {"city": "Rome", "day": None, "account": "7"}) == {"city": "Rome"}
+    assert chosen(None, {"city": "Rome"}) == {}
+    with pytest.raises(ToolFault, match="The parameter 'city' is required"):
+        chosen(asked, {"day": "Monday"})
+
+
+@pytest.mark.parametrize(
+    ("type", "template", "value"),
+    [
+        ("string", "{{name}}", "Ann"),
+        ("number", "{{age}}", 41),
+        ("number", "007", 7),
+        ("number", "2.5", 2.5),
+        ("boolean", "Yes", True),
+        ("boolean", "off", False),
+        ("object", "{{address}}", {"city": "Rome"}),
+        ("array", '[1, "{{name}}"]', [1, "Ann"]),
+    ],
+)
+def test_a_preset_parameter_is_rendered_and_typed(type: str, template: str, value: Any) -> None:
+    context = {"name": "Ann", "age": 41, "address": {"city": "Rome"}}
+    found = preset([parameter("p", type, value_template=template)], context, NOW)["p"]
+    assert (found, found.__class__) == (value, value.__class__)
+
+
+@pytest.mark.parametrize(
+    ("type", "template", "error"),
+    [
+        ("string", "{{gone}}", "Preset parameter 'p' resolved to an empty value"),
+        ("string", "  ", "Preset parameter 'p' resolved to an empty value"),
+        ("number", "ten", "Preset parameter 'p' is not a valid number: ten"),
+        ("number", "nan", "Preset parameter 'p' is not a valid number: nan"),
+        ("number", "9" * 400, f"Preset parameter 'p' is not a valid number: {'9' * 100}"),
+        ("boolean", "maybe", "Preset parameter 'p' is not a valid boolean: maybe"),
+        ("object", "[1]", "Preset parameter 'p' is not a valid object: [1]"),
+        ("array", "[1", "Preset parameter 'p' is not a valid array: [1"),
+        ("array", "[" * 500, f"Preset parameter 'p' is not a valid array: {'[' * 100}"),
+    ],
+)
+def test_a_preset_parameter_without_a_usable_value(type: str, template: str, error: str) -> None:
+    with pytest.raises(ToolFault) as refused:
+        preset([parameter("p", type, value_template=template)], {}, NOW)
+    assert str(refused.value) == error
+
+
+def test_an_optional_preset_parameter_without_a_value_is_left_out() -> None:
+    assert preset([parameter("p", required=False, value_template="{{gone}}")], {}, NOW) == {}

@@ -1,0 +1,61 @@
+"""Credentials of tools, fetches and webhooks (API contract, I.3). No answer shows a secret."""
+
+from __future__ import annotations
+
+from typing import Any
+
+from .. import credentials
+from ..store.library import Credential as Record
+from .access import organization, service
+from .blueprint import Blueprint
+from .bodies.base import ErrorBody
+from .bodies.credentials import Credential, CredentialChange, Deleted, NewCredential
+
+blueprint = Blueprint("credentials", __name__)
+
+
+@blueprint.get("/credentials/")
+@blueprint.response(200, Credential(many=True))
+def list_credentials() -> list[Record]:
+    """List the credentials of the organization, never their secrets."""
+    return credentials.listed(organization())
+
+
+@blueprint.post("/credentials/")
+@blueprint.alt_response(409, schema=ErrorBody)
+@blueprint.arguments(NewCredential)
+@blueprint.response(200, Credential)
+def create_credential(body: dict[str, Any]) -> Record:
+    """Store a credential. Its data is encrypted and never shown again."""
+    return credentials.create(
+        service().vault,
+        organization(),
+        body["name"],
+        body["description"],
+        body["credential_type"],
+        body["credential_data"],
+    )
+
+
+@blueprint.get("/credentials/<credential_uuid>")
+@blueprint.response(200, Credential)
+def get_credential(credential_uuid: str) -> Record:
+    """Show a credential without its secret."""
+    return credentials.find(organization(), credential_uuid)
+
+
+@blueprint.put("/credentials/<credential_uuid>")
+@blueprint.alt_response(409, schema=ErrorBody)
+@blueprint.arguments(CredentialChange)
+@blueprint.response(200, Credential)
+def update_credential(body: dict[str, Any], credential_uuid: str) -> Record:
+    """Change a credential; its data is replaced whole, and what is left out stays."""
+    return credentials.update(service().vault, organization(), credential_uuid, body)
+
+
+@blueprint.delete("/credentials/<credential_uuid>")
+@blueprint.response(200, Deleted)
+def delete_credential(credential_uuid: str) -> dict[str, Any]:
+    """Delete a credential with its secret; its name stays taken."""
+    credentials.delete(organization(), credential_uuid)
+    return {"status": "deleted", "uuid": credential_uuid}

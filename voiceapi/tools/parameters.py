@@ -1,0 +1,105 @@
+"""Parameters of a tool: the model's, as a JSON schema, and those that the author has set, as templates."""
+
+from __future__ import annotations
+
+import math
+from collections.abc import Callable, Mapping, Sequence
+from datetime import datetime
+from typing import Any
+
+from ..errors import Invalid
+from ..flow.template import render
+from ..strict_json import parse
+from .tool import ToolFault
+
+Parameters = Sequence[Mapping[str, Any]]
+
+TYPES: Mapping[str, Mapping[str, Any]] = {
+    "string": {"type": "string"},
+    "number": {"type": "number"},
+    "boolean": {"type": "boolean"},
+    "object": {"type": "object", "additionalProperties": True},
+    "array": {"type": "array", "items": {}},
+}
+FLAGS = {
+    **dict.fromkeys(("true", "1", "yes", "y", "on"), True),
+    **dict.fromkeys(("false", "0", "no", "n", "off"), False),
+}
+
+
+def schema(parameters: Parameters | None) -> dict[str, Any]:
+    """The JSON schema of the arguments that a model is to write; a parameter without a name is passed over."""
+    named = [each for each in parameters or () if each["name"]]
+    return {
+        "type": "object",
+        "properties": {each["name"]: {**TYPES[each["type"]], "description": each["description"]} for each in named},
+        "required": [each["name"] for each in named if each["required"]],
+    }
+
+
+def chosen(parameters: Parameters | None, arguments: Mapping[str, Any]) -> dict[str, Any]:
+    """Those of the model's arguments that it was asked for: nothing else gets from a caller into a request.
+
+    :raises ToolFault: when a required one is missing.
+    """
+    found = {}
+    for each in parameters or ():
+        name = each["name"]
+        if arguments.get(name) is not None:
+            found[name] = arguments[name]
+        elif name and each["required"]:
+            raise ToolFault(f"The parameter '{name}' is required.")
+    return found
+
+
+def preset(parameters: Parameters | None, context: Mapping[str, Any], now: datetime) -> dict[str, Any]:
+    """The values of preset parameters, rendered from `context` and made of their type.
+
+    :raises ToolFault: when a required one renders empty, or one isn't of its type.
+    """
+    found = {}
+    for each in parameters or ():
+        name = each["name"]
+        text = render(each["value_template"], context, now=now).strip()
+        if text:
+            found[name] = _typed(name, each["type"], text)
+        elif each["required"]:
+            raise ToolFault(f"Preset parameter '{name}' resolved to an empty value")
+    return found
+
+
+def _typed(name: str, type: str, text: str) -> Any:
+    try:
+        return READERS[type](text)
+    except (ValueError, OverflowError, KeyError, Invalid):
+        raise ToolFault(f"Preset parameter '{name}' is not a valid {type}: {text[:100]}") from None
+
+
+def _number(text: str) -> int | float:
+    number = int(text) if text.isdecimal() else float(text)
+    if not math.isfinite(number):
+        raise ValueError
+    return number
+
+
+def _boolean(text: str) -> bool:
+    return FLAGS[text.lower()]
+
+
+def _json(kind: type) -> Callable[[str], Any]:
+    def read(text: str) -> Any:
+        value = parse(text, ())
+        if not isinstance(value, kind):
+            raise ValueError
+        return value
+
+    return read
+
+
+READERS: Mapping[str, Callable[[str], Any]] = {
+    "string": str,
+    "number": _number,
+    "boolean": _boolean,
+    "object": _json(dict),
+    "array": _json(list),
+}

@@ -92,12 +92,21 @@ def test_pause_goodbye_and_hang_up() -> None:
     assert ours([Pause(1.5), Say("Goodbye.", False), HangUp()]) == theirs(response)
 
 
-@pytest.mark.parametrize("destination", ["+12025550177", "sip:desk@example.org", "SIPS:desk@example.org"])
-def test_a_transfer(destination: str) -> None:
+@pytest.mark.parametrize(
+    ("destination", "dialed"),
+    [
+        ("+12025550177", "+12025550177"),
+        (" +1 (202) 555-0177", "+12025550177"),
+        ("12025550177", "+12025550177"),
+        ("sip:desk@Example.org", "sip:desk@example.org"),
+        ("SIPS:desk@example.org:5061", "sips:desk@example.org"),
+    ],
+)
+def test_a_transfer(destination: str, dialed: str) -> None:
     response = VoiceResponse()
     response.say("One moment.", language="de-DE", voice="Polly.Vicki-Neural")
     dial = Dial(action=f"{NEXT}/transfer", method="POST", timeout=30, caller_id="+12025550199")
-    dial.sip(destination) if destination.lower().startswith("sip") else dial.number(destination)
+    dial.sip(dialed) if dialed.startswith("sip") else dial.number(dialed)
     response.append(dial)
     assert ours([Say("One moment.", False), Transfer(3, 0.0, destination, 30.0)], CHOSEN) == theirs(response)
 

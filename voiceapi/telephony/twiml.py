@@ -9,6 +9,7 @@ from xml.etree.ElementTree import Element, tostring
 
 from ..flow.actions import Action, HangUp, Listen, Pause, Play, Redirect, Say, Transfer
 from .carrier import Document, Manner
+from .numbers import normalize
 from .speech import clean, pieces
 from .webhook import Links
 
@@ -89,8 +90,8 @@ def _dial(action: Transfer, links: Links, manner: Manner) -> Element:
     if manner.number:
         attributes["callerId"] = manner.number
     dial = _element("Dial", attributes)
-    to = clean(action.destination)
-    dial.append(_element("Sip" if to.lower().startswith("sip") else "Number", {}, to))
+    to = normalize(clean(action.destination))
+    dial.append(_element("Sip" if to.address_type == "sip_uri" else "Number", {}, to.address_normalized))
     return dial
 
 

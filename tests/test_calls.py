@@ -15,7 +15,7 @@ from flask import Flask
 from flask.testing import FlaskClient
 
 from voiceapi import aftercall, calls, create_app
-from voiceapi.errors import Missing
+from voiceapi.errors import Forbidden
 from voiceapi.flow.actions import Action, AskModel, Extract
 from voiceapi.flow.engine import step
 from voiceapi.flow.events import Answer, Event
@@ -25,7 +25,20 @@ from voiceapi.llm.scripted import Scripted
 from voiceapi.service import Service
 from voiceapi.store import models
 from voiceapi.store.fields import now
-from voiceapi.telephony.carrier import FINAL, CarrierRefused, CarrierSilent, Document, Heard, OutboundCall, Report
+from voiceapi.telephony.carrier import (
+    FINAL,
+    After,
+    Document,
+    Heard,
+    Machine,
+    Manner,
+    OutboundCall,
+    Report,
+    Silence,
+    Words,
+)
+from voiceapi.telephony.rest import CarrierRefused, CarrierSilent
+from voiceapi.telephony.webhook import Links, Webhook
 
 API = "/api/v1"
 NUMBER = "+12025550123"
@@ -47,16 +60,29 @@ class Fake:
             raise self.fault
         return "CA1"
 
-    def read_turn(self, fields: Mapping[str, Any]) -> Heard:
-        return Heard(fields.get("speech"), bool(fields.get("machine")))
+    def signed(self, url: str, fields: Mapping[str, Any]) -> Webhook:
+        return Webhook("POST", url, {"content-type": "application/json"}, json.dumps(fields).encode())
 
-    def read_status(self, fields: Mapping[str, Any]) -> Report:
-        word = fields["status"]
+    def verify(self, webhook: Webhook) -> bool:
+        return True
+
+    def read_turn(self, webhook: Webhook, after: After) -> Heard:
+        if webhook.fields.get("machine"):
+            return Machine()
+        words = webhook.text("speech")
+        return Words(words) if words else Silence()
+
+    def read_status(self, webhook: Webhook) -> Report:
+        word = webhook.fields["status"]
         known = word if word in (*FINAL, "initiated", "ringing", "in-progress") else None
-        return Report(known, word, "CA1", fields.get("duration"))
+        return Report(known, word, "CA1", webhook.fields.get("duration"))
 
-    def render(self, actions: Sequence[Action], turn: int) -> Document:
-        return Document("application/json", json.dumps([turn, [action.to_json() for action in actions]]).encode())
+    def render(self, actions: Sequence[Action], links: Links, manner: Manner) -> Document:
+        written = json.dumps([links.turn, [action.to_json() for action in actions]])
+        return Document("application/json", written.encode())
+
+    def receipt(self) -> Document:
+        return Document("application/json", b"[]")
 
 
 @pytest.fixture
@@ -76,11 +102,16 @@ class Call:
 
     def turn(self, number: int, speech: str | None = None, **fields: Any) -> Document:
         with self.service.store.session():
-            return calls.take_turn(self.service, self.token, number, {"speech": speech, **fields})
+            return calls.take_turn(self.service, self.token, number, "turn", self.webhook(speech=speech, **fields))
 
     def status(self, word: str, **fields: Any) -> None:
         with self.service.store.session():
-            calls.hear_status(self.service, self.token, {"status": word, **fields})
+            calls.hear_status(self.service, self.token, self.webhook(status=word, **fields))
+
+    def webhook(self, **fields: Any) -> Webhook:
+        carrier: Any = calls.carrier_of(self.service, "simulator", {})
+        signed: Webhook = carrier.signed("https://voice.example.org/", fields)
+        return signed
 
     def verbs(self, document: Document) -> list[str]:
         return [action["kind"] for action in json.loads(document.body)[1]]
@@ -136,7 +167,7 @@ HELLO = "Hello, is now a good time?"
 
 def test_the_turns_of_a_call(call: Call, carrier: Fake) -> None:
     asked = carrier.asked[0]
-    assert (asked.token, asked.to, asked.from_number) == (call.token, NUMBER, "+12025550199")
+    assert (asked.links.token, asked.to, asked.from_number) == (call.token, NUMBER, "+12025550199")
     assert (asked.ring_timeout, asked.time_limit) == (60, 1200)
     opening = json.loads(call.turn(0).body)
     assert opening[0] == 1
@@ -187,10 +218,10 @@ def test_a_turn_that_the_call_has_not_come_to(call: Call, number: int) -> None:
 def test_a_token_that_nobody_has(service: Service, carrier: Fake) -> None:
     with service.store.session():
         for ask in (
-            lambda: calls.take_turn(service, "none", 0, {}),
-            lambda: calls.hear_status(service, "none", {"status": "busy"}),
+            lambda: calls.take_turn(service, "none", 0, "turn", carrier.signed("", {})),
+            lambda: calls.hear_status(service, "none", carrier.signed("", {})),
         ):
-            with pytest.raises(Missing):
+            with pytest.raises(Forbidden):
                 ask()
 
 
@@ -399,7 +430,7 @@ def silent(client: FlaskClient, carrier: Fake, workflow: Callable[..., Any]) -> 
     def place(meanwhile: Callable[[Call], Any] = lambda call: None) -> Call:
         service = client.application.extensions["voiceapi"]
         carrier.fault = CarrierSilent()
-        carrier.meanwhile = lambda call: meanwhile(Call(service, call.token, 0))
+        carrier.meanwhile = lambda call: meanwhile(Call(service, call.links.token, 0))
         answer = client.post(f"{API}/public/agent/line", json={"phone_number": NUMBER})
         run_id = answer.get_json()["workflow_run_id"]
         name = client.get(f"{API}/workflow/1/runs/{run_id}").get_json()["name"]
@@ -635,10 +666,8 @@ def test_a_restart_picks_simulated_calls_up(
     if turns:
         call.status("ringing")
         call.status("in-progress")
-    fields = [{}, *({"speech": line} for line in lines)]
     for number in range(turns):
-        with service.store.session():
-            calls.take_turn(service, call.token, number, fields[number])
+        call.turn(number, lines[number - 1] if number else None)
     assert not call.run.is_completed
     later = found(restarted(), call.run_id)
     wait_for(lambda: later.run.is_completed)

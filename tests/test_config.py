@@ -23,6 +23,14 @@ DEFAULTS = {
     "llm_key": None,
     "llm_model": None,
     "llm_timeout": 20.0,
+    "twilio_url": None,
+    "signalwire_url": None,
+    "telnyx_url": None,
+    "cloudonix_url": None,
+    "plivo_url": None,
+    "vobiz_url": None,
+    "vonage_url": None,
+    "jambonz_url": None,
     "secret": None,
 }
 
@@ -57,6 +65,7 @@ def test_what_is_not_set_has_its_default(unset: Any) -> None:
         ("WORKER", "Yes", True),
         ("WORKER", False, False),
         ("WORKER", 1, True),
+        ("TWILIO_URL", "http://127.0.0.1:4711/", "http://127.0.0.1:4711"),
         ("SECRET", "s", "s"),
     ],
 )

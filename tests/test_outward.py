@@ -135,6 +135,28 @@ def test_no_drip_outlasts_the_limit(path: str, port: int) -> None:
     assert time.monotonic() - started < 1
 
 
+def test_what_may_have_been_heard_is_told_from_what_was_not(port: int) -> None:
+    with socket.socket() as closed:
+        closed.bind(("127.0.0.1", 0))
+        nobody = closed.getsockname()[1]
+    heard = {
+        f"http://127.0.0.1:{port}/nothing": True,
+        f"http://127.0.0.1:{port}/body": True,
+        f"http://127.0.0.1:{port}/large": True,
+        f"http://127.0.0.1:{nobody}/": False,
+        f"https://127.0.0.1:{port}/echo": False,  # no TLS there: the request itself never goes out
+        "http://nowhere.invalid/": False,
+        "ftp://127.0.0.1/": False,
+    }
+    for url, sent in heard.items():
+        with pytest.raises(OutwardError) as raised:
+            get(url, timeout=0.2)
+        assert raised.value.sent is sent, url
+    with pytest.raises(OutwardError) as raised:
+        get(f"http://127.0.0.1:{port}/echo", Outward(allow_private=False))
+    assert raised.value.sent is False
+
+
 def test_a_name_server_that_takes_too_long(port: int) -> None:
     answered = threading.Event()
 

@@ -154,10 +154,10 @@ def chat(client: FlaskClient, workflow: Callable[..., Any]) -> Callable[..., Any
 def call(client: FlaskClient, workflow: Callable[..., Any], finished: Callable[..., Any]) -> Callable[..., Any]:
     """Calls somebody who says these lines, through the simulator; returns the finished run."""
 
-    def dial(*uuids: str, lines: tuple[str, ...] = ("Hello.",), **start: Any) -> Any:
+    def dial(*uuids: str, lines: tuple[str, ...] = ("Hello.",), context: Any = (), **start: Any) -> Any:
         made = workflow(path="agent", tool_uuids=list(uuids), **start)
-        context = {"simulated_callee": list(lines), "name": "Ann"}
-        body = {"phone_number": "+12025550123", "initial_context": context}
+        known = {"simulated_callee": list(lines), "name": "Ann", **dict(context)}
+        body = {"phone_number": "+12025550123", "initial_context": known}
         answer = client.post(f"{API}/public/agent/agent", json=body)
         assert answer.status_code == 200, answer.text
         return finished(made["id"], answer.get_json()["workflow_run_id"])
@@ -208,20 +208,32 @@ def test_a_phone_call_uses_tools_and_is_ended_by_one(call: Any, make: Any, stand
     assert gathered["call_tags"] == ["end_call_tool", "user_speech", "had_enough"]
 
 
-@pytest.mark.parametrize(
-    ("by_phone", "reason"),
-    [(False, "textchat_not_supported"), (True, "provider_does_not_support_transfer")],
-)
-def test_who_can_not_be_put_through_talks_on(
-    call: Any, chat: Any, make: Any, stand: Stand, by_phone: bool, reason: str
-) -> None:
-    tool = make("Human", "transfer_call", destination="+12025550150", messageType="custom", customMessage="Hold on.")
+HUMAN = {"destination": "+12025550150", "messageType": "custom", "customMessage": "Hold on."}
+
+
+def test_a_chat_can_not_be_put_through_and_goes_on(chat: Any, make: Any, stand: Stand) -> None:
     stand.script += [{"human": {}}, "Sorry, nobody is there.", {"yes": {}}, "Bye."]
-    lines = ("A human!", "Yes.")
-    run = call(tool, lines=lines) if by_phone else chat(tool, lines=lines)[1]
+    run = chat(make("Human", "transfer_call", **HUMAN), lines=("A human!", "Yes."))[1]
     assert "Hold on." not in spoken(run)
+    assert [result["reason"] for result in told(stand, 1)] == ["textchat_not_supported"]
+    assert run["gathered_context"]["call_disposition"] == "user_qualified"
+
+
+@pytest.mark.parametrize(("outcome", "reason"), [("busy", "provider_error"), ("no-answer", "timeout")])
+def test_a_caller_whom_nobody_takes_talks_on(call: Any, make: Any, stand: Stand, outcome: str, reason: str) -> None:
+    stand.script += [{"human": {}}, "Sorry, nobody is there.", {"yes": {}}, "Bye."]
+    tool = make("Human", "transfer_call", **HUMAN)
+    run = call(tool, lines=("A human!", "Yes."), context={"simulated_transfer": outcome})
+    assert spoken(run)[1:3] == ["Hold on.", "Sorry, nobody is there."]
     assert [result["reason"] for result in told(stand, 1)] == [reason]
     assert run["gathered_context"]["call_disposition"] == "user_qualified"
+
+
+def test_a_caller_is_put_through(call: Any, make: Any, stand: Stand) -> None:
+    stand.script += [{"human": {}}]
+    run = call(make("Human", "transfer_call", **HUMAN), lines=("A human!", "Yes."))
+    assert spoken(run)[1:] == ["Hold on."]
+    assert run["gathered_context"]["call_disposition"] == "transfer_call"
 
 
 def test_a_tool_that_is_archived_in_mid_call_is_not_called(

@@ -85,8 +85,8 @@ def test_a_call_with_a_slow_model_goes_on(
 
 
 def watched(render: Any, documents: list[Any]) -> Any:
-    def keep(self: Any, actions: Any, turn: int) -> Any:
+    def keep(self: Any, actions: Any, *others: Any) -> Any:
         documents.append([action.text for action in actions if hasattr(action, "text")])
-        return render(self, actions, turn)
+        return render(self, actions, *others)
 
     return keep

@@ -14,6 +14,7 @@ from .service import Service
 from .store import runs
 from .store.fields import now
 from .store.models import Run
+from .telephony.rest import CarrierRefused, CarrierSilent
 from .telephony.simulator import Simulator
 
 log = logging.getLogger("voiceapi")
@@ -45,9 +46,9 @@ def sweep(service: Service, moment: datetime | None = None) -> int:
     moment = moment or now()
     with service.store.session():
         for run in runs.ended_unsettled():
-            calls.settle_heard(service, run.id)
+            calls.settle_heard(service, run.id, moment)
         for run in list(Run.select().where(Run.overdue_at < moment)):
-            settled += calls.settle_overdue(service, run, moment)
+            settled += _carrier_knows(service, run) or calls.settle_overdue(service, run, moment)
     return settled
 
 
@@ -60,6 +61,22 @@ def attend(service: Service, do_next: Callable[[Service], bool], due: Callable[[
         moment = due()
     # Another process, whose own threads don't do this, may leave work without waking ours.
     return SWEEP_SECONDS if moment is None else min(max((moment - now()).total_seconds(), 0.0), SWEEP_SECONDS)
+
+
+def _carrier_knows(service: Service, run: Run) -> bool:
+    """Ask the carrier of an overdue call what became of it; whether it could tell."""
+    if run.carrier_call_id is None or run.mode == "simulator":
+        return False
+    try:
+        report = calls.carrier_of_run(service, run).look_up(run.carrier_call_id)
+    except (Refused, CarrierRefused, CarrierSilent) as error:
+        log.warning("What became of run %s can't be told: %s", run.id, error)
+        return False
+    if report.status is None:
+        return False
+    # A call that goes on is due for its carrier's word anew, until the carrier itself ends it.
+    calls.hear(service, run, report)
+    return True
 
 
 def resume_simulated(service: Service) -> None:
@@ -75,4 +92,5 @@ def resume_simulated(service: Service) -> None:
                 log.warning("The call of run %s can't be picked up: %s", run.id, refusal.detail)
                 continue
             if isinstance(carrier, Simulator):
-                carrier.pick_up(run.token, run.called_number or "", run.initial_context, turns_taken(run))
+                links = calls.links(service, run, turns_taken(run))
+                carrier.pick_up(links, run.called_number or "", run.initial_context)

@@ -33,6 +33,8 @@ RING_SECONDS = 60
 LONGEST_CALL_SECONDS = 1200
 GRACE_SECONDS = 60
 SILENT_SECONDS = RING_SECONDS + LONGEST_CALL_SECONDS + GRACE_SECONDS
+# The same after the agent has hung up, while its last words are spoken.
+GOODBYE_SECONDS = 120
 TRIES = 5
 # What the caller hears while the model thinks.
 FILLER = "One moment, please."
@@ -67,7 +69,7 @@ def answer(service: Service, run: Run, number: int, event: ev.Event) -> list[Act
             decided: list[Action] | None = None
             if not _is_anothers(service, turn):
                 decided = service.turns.decided((run.id, number), partial(_carry_on, service, run.id, number))
-            return [Say(FILLER, False), Redirect(number, turn.heard)] if decided is None else decided
+            return [Say(FILLER, False), Redirect(number)] if decided is None else decided
         except (Clash, IllegalEvent, Overtaken):
             # Most likely another worker took the turn meanwhile; its answer is there by now.
             continue
@@ -81,9 +83,9 @@ def turns_taken(run: Run) -> int:
     return count
 
 
-def in_silence() -> datetime:
+def in_silence(seconds: float = SILENT_SECONDS) -> datetime:
     """When a call is overdue that its carrier says nothing of from now on."""
-    return now() + timedelta(seconds=SILENT_SECONDS)
+    return now() + timedelta(seconds=seconds)
 
 
 @dataclass(frozen=True)
@@ -171,7 +173,8 @@ def _store(talk: Talk, run: Run, turn: Turn, progress: Progress, steps: int, *, 
         if turn.number == 0 and run.answered_at is None:
             run.state = "running"
             run.answered_at = turn.at
-        run.overdue_at = in_silence()
+        hangs_up = any(isinstance(action, HangUp) for action in progress.actions)
+        run.overdue_at = in_silence(GOODBYE_SECONDS if hangs_up else SILENT_SECONDS)
         run.save()
 
 

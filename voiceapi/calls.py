@@ -1,56 +1,57 @@
-"""Use cases of calls: place one, answer it, take a turn, hear a status, settle it.
+"""Use cases of calls: answer one, take a turn, hear a status, settle it.
 
-A run is stored before the carrier is asked. Asking is at most once: when the carrier doesn't answer, the call is
-`unknown` and never dialed again by itself. Turn n is answered once; the same webhook, twice or late, gets the stored
-answer. A final status ends the run for good.
+A run is stored before the carrier is asked (see `placing`). Turn n is answered once; the same webhook, twice or late,
+gets the stored answer (see `answering`). A final status ends the run for good.
 """
 
 from __future__ import annotations
 
+import logging
 from collections.abc import Mapping
 from dataclasses import dataclass
 from datetime import datetime, timedelta
-from typing import Any
+from typing import Any, Literal
 
-from . import conversation, language_models, outbox, telephony_configs
-from . import world as worlds
-from .answering import LONGEST_CALL_SECONDS, RING_SECONDS, TRIES, answer, in_silence, talk_of
+from . import conversation, outbox, telephony_configs
+from .answering import TRIES, answer, in_silence, talk_of
 from .conversation import Progress
-from .errors import Busy, Conflict, Missing, Refused
+from .errors import Forbidden, Refused
 from .flow import events as ev
-from .flow.actions import Record
-from .secrets import new_token
+from .flow.actions import HangUp, Say
 from .service import Service
-from .store import runs
 from .store.database import Clash, write
 from .store.fields import now
 from .store.find import again, need, one
-from .store.models import PhoneNumber, Run, StatusCallback, TelephonyConfiguration, Workflow
+from .store.models import Run, StatusCallback, TelephonyConfiguration
 from .store.models import WorkflowVersion as Version
-from .telephony.carrier import FINAL, Carrier, CarrierRefused, CarrierSilent, Document, OutboundCall
+from .telephony.carrier import (
+    FINAL,
+    Account,
+    Carrier,
+    Document,
+    Heard,
+    Machine,
+    Manner,
+    Report,
+    Silence,
+    Transferred,
+    Words,
+)
+from .telephony.carriers import CARRIERS
 from .telephony.providers import PROVIDERS
+from .telephony.rest import CarrierRefused, CarrierSilent
 from .telephony.simulator import Simulator
+from .telephony.webhook import Links, Webhook
+from .tools import transfer_call
 
-# How long a call whose carrier gave no answer counts as one in progress.
-UNKNOWN_SECONDS = 60
+log = logging.getLogger("voiceapi")
 
-
-@dataclass(frozen=True, slots=True)
-class Placement:
-    """A call that was placed; `status` is `initiated`, or `unknown` when the carrier gave no answer."""
-
-    run: Run
-    status: str
-
-
-@dataclass(frozen=True, slots=True)
-class Agent:
-    """What carries a call out: a workflow, in one of its versions, through a configuration and its number."""
-
-    workflow: Workflow
-    version: Version
-    configuration: TelephonyConfiguration
-    number: PhoneNumber | None
+# What a webhook that asks for a turn follows; the last two carry no words.
+Step = Literal["turn", "transfer", "silence", "wait"]
+# How long after a call's end its carrier may still tell how a transfer came out.
+TRANSFER_GRACE = timedelta(seconds=10)
+# What the caller hears when it is us who fail.
+GOODBYE = "I'm sorry, something went wrong on our side. Please try again later. Goodbye."
 
 
 @dataclass(frozen=True)
@@ -59,13 +60,13 @@ class Webhooks:
 
     service: Service
 
-    def turn(self, token: str, number: int, fields: Mapping[str, Any]) -> Document:
+    def turn(self, token: str, number: int, after: Step, webhook: Webhook) -> Document:
         with self.service.store.session():
-            return take_turn(self.service, token, number, fields)
+            return take_turn(self.service, token, number, after, webhook)
 
-    def status(self, token: str, fields: Mapping[str, Any]) -> None:
+    def status(self, token: str, webhook: Webhook) -> None:
         with self.service.store.session():
-            hear_status(self.service, token, fields)
+            hear_status(self.service, token, webhook)
 
 
 def carrier_of(service: Service, provider: str, credentials: Mapping[str, Any]) -> Carrier:
@@ -73,104 +74,38 @@ def carrier_of(service: Service, provider: str, credentials: Mapping[str, Any]) 
 
     :raises Refused: when this release can't call through it.
     """
-    if provider != "simulator":
+    if provider == "simulator":
+        return Simulator(
+            Webhooks(service),
+            service.vault.key("simulator"),
+            service.workers.submit,
+            lambda seconds: service.workers.stopping.wait(seconds),
+            bool(credentials.get("realtime")),
+        )
+    if provider not in CARRIERS:
         raise Refused(PROVIDERS[provider].unavailable)
-    return Simulator(
-        Webhooks(service),
-        service.workers.submit,
-        lambda seconds: service.workers.stopping.wait(seconds),
-        bool(credentials.get("realtime")),
-    )
+    return CARRIERS[provider](Account(credentials, service.outward.send, service.settings.carrier_url(provider)))
+
+
+def carrier_of_configuration(service: Service, configuration: TelephonyConfiguration) -> Carrier:
+    """:raises Refused: when this release can't call through it, or its credentials can't be read."""
+    credentials = telephony_configs.credentials(service.vault, configuration)
+    return carrier_of(service, configuration.provider, credentials)
 
 
 def carrier_of_run(service: Service, run: Run) -> Carrier:
+    """:raises Refused: as `carrier_of_configuration`, or when the configuration is gone."""
     configuration = one(TelephonyConfiguration, id=run.telephony_configuration_id)
-    credentials = {} if configuration is None else telephony_configs.credentials(service.vault, configuration)
-    return carrier_of(service, run.mode, credentials)
+    if configuration is not None:
+        return carrier_of_configuration(service, configuration)
+    if run.mode != "simulator":
+        raise Refused("The telephony configuration of this call is gone.")
+    return carrier_of(service, run.mode, {})
 
 
-def place(
-    service: Service,
-    agent: Agent,
-    to: str,
-    name: str,
-    context: Mapping[str, Any],
-    gathered: Mapping[str, Any],
-    prepared: Run | None = None,
-) -> Placement:
-    """Call `to` with `agent`, as a new run called `name` or as the `prepared` one.
-
-    :param to: E.164, or a sip: address where the carrier takes them.
-    :raises Busy: when the organization has as many calls in progress as it may have.
-    :raises Refused: when the carrier said no; the run is then completed with the reason.
-    """
-    number = None if agent.number is None else agent.number.address_normalized
-    credentials = telephony_configs.credentials(service.vault, agent.configuration)
-    carrier = carrier_of(service, agent.configuration.provider, credentials)
-    run = _store_call(service, agent, to, number, name, context, gathered, prepared)
-    call = OutboundCall(run.token, to, number, RING_SECONDS, LONGEST_CALL_SECONDS, run.initial_context)
-    try:
-        call_id = carrier.place_call(call)
-    except CarrierRefused as refusal:
-        _fail(service, run, str(refusal))
-        raise Refused(f"Failed to initiate call: {refusal}") from None
-    except CarrierSilent:
-        with write():
-            # Unless a webhook came meanwhile: then the carrier has spoken after all.
-            Run.update(overdue_at=now() + timedelta(seconds=UNKNOWN_SECONDS)).where(
-                Run.id == run.id, Run.overdue_at == run.overdue_at
-            ).execute()
-        return Placement(run, "unknown")
-    with write():
-        fresh = again(run)
-        fresh.carrier_call_id = call_id
-        fresh.gathered_context = {**fresh.gathered_context, "call_id": call_id}
-        fresh.save(only=[Run.carrier_call_id, Run.gathered_context])
-    return Placement(fresh, "initiated")
-
-
-def _store_call(
-    service: Service,
-    agent: Agent,
-    to: str,
-    number: str | None,
-    name: str,
-    context: Mapping[str, Any],
-    gathered: Mapping[str, Any],
-    prepared: Run | None,
-) -> Run:
-    world = worlds.of(service, agent.workflow.organization_id, agent.version.configurations)
-    context = {**context, **language_models.runtime_configuration(world.model)}
-    columns: dict[str, Any] = {
-        "version": agent.version,
-        "draft": agent.version.definition if agent.version.status == "draft" else None,
-        "telephony_configuration_id": agent.configuration.id,
-        "mode": agent.configuration.provider,
-        "call_type": "outbound",
-        "caller_number": number,
-        "called_number": to,
-        "initial_context": {**context, "caller_number": number} if number else dict(context),
-        "gathered_context": {"provider": agent.configuration.provider, **gathered},
-        "overdue_at": in_silence(),
-    }
-    with write():
-        if in_progress(agent.workflow.organization_id) >= service.settings.concurrent_calls:
-            raise Busy("Concurrent call limit reached")
-        if prepared is None:
-            return runs.create(agent.workflow, name=name, token=new_token(), **columns)
-        # Two calls of one prepared run at once: the second one finds the first one's mark here.
-        run: Run = again(prepared)
-        if not is_undialed(run):
-            raise Conflict("Workflow run already has an active call")
-        for column, value in columns.items():
-            setattr(run, column, value)
-        run.save()
-    return run
-
-
-def is_undialed(run: Run) -> bool:
-    """Whether a run was only prepared: nobody was called with it."""
-    return bool(run.state == "initialized" and run.overdue_at is None and run.mode != "textchat")
+def links(service: Service, run: Run, turn: int) -> Links:
+    """Where the carrier of a run is sent; `turn` comes next."""
+    return Links(f"{service.base_url}/api/v1/telephony/calls", run.token, turn)
 
 
 def in_progress(organization: int) -> int:
@@ -179,52 +114,149 @@ def in_progress(organization: int) -> int:
     return count
 
 
-def take_turn(service: Service, token: str, number: int, fields: Mapping[str, Any]) -> Document:
+def take_turn(service: Service, token: str, number: int, step: Step, webhook: Webhook) -> Document:
     """Answer a carrier's "what now?": turn 0 is the answered call, turn n the caller's n-th words or silence.
 
-    :raises Missing: when no run has this token.
+    Whatever goes wrong on our side is spoken: a carrier that got no document would speak words of its own.
+
+    :raises Forbidden: when no run has this token, or the carrier didn't sign the webhook.
     """
-    run = _of_token(token)
-    carrier = carrier_of_run(service, run)
-    heard = carrier.read_turn(fields)
+    run, carrier = admit(service, token, webhook)
+    heard = Silence() if step == "silence" or step == "wait" else carrier.read_turn(webhook, step)
+    if heard is None:
+        return carrier.receipt()
+    return reply(service, run, carrier, number, _event(heard, number))
+
+
+def reply(service: Service, run: Run, carrier: Carrier, number: int, event: ev.Event) -> Document:
+    """The document of turn `number`, which began with `event`."""
+    try:
+        actions = answer(service, run, number, event)
+    except Exception:
+        log.exception("Turn %s of run %s could not be answered", number, run.id)
+        actions = [Say(GOODBYE, False), HangUp()]
+    return carrier.render(actions, links(service, run, number + 1), manner(run))
+
+
+def manner(run: Run) -> Manner:
+    """How a run's carrier speaks, listens and dials: `language` and `voice` are in the workflow's configurations."""
+    version = one(Version, id=run.version_id)
+    chosen = {} if version is None else version.configurations
+    language, voice = (value if isinstance(value := chosen.get(name), str) else "" for name in ("language", "voice"))
+    ours = run.called_number if run.call_type == "inbound" else run.caller_number
+    return Manner(language.strip() or "en-US", voice.strip() or None, ours)
+
+
+def hear_machine(service: Service, token: str, webhook: Webhook) -> Document:
+    """Keep who answered, found out while the conversation went on; an answering machine is hung up on.
+
+    :raises Forbidden: when no run has this token, or the carrier didn't sign the webhook.
+    """
+    run, carrier = admit(service, token, webhook)
+    if isinstance(carrier.read_turn(webhook, "machine"), Machine):
+        with write():
+            StatusCallback.create(run=run, status="machine", fields={"machine": True})
+        if run.carrier_call_id:
+            service.workers.submit(_hang_up, carrier, run.carrier_call_id)
+    return carrier.receipt()
+
+
+def _hang_up(carrier: Carrier, call_id: str) -> None:
+    try:
+        carrier.hang_up(call_id)
+    except (CarrierRefused, CarrierSilent) as error:
+        log.warning("The call %s to an answering machine goes on: %s", call_id, error)
+
+
+def _event(heard: Heard, number: int) -> ev.Event:
     at = now().timestamp()
-    event: ev.Event
-    if heard.machine:
-        event = ev.CallEnded(at, "voicemail_detected")
-    elif number == 0:
-        event = ev.Started(at)
-    else:
-        event = ev.CallerSaid(at, heard.text) if heard.text else ev.CallerSilent(at)
-    return carrier.render(answer(service, run, number, event), number + 1)
+    match heard:
+        case Machine():
+            return ev.CallEnded(at, "voicemail_detected")
+        case Transferred():
+            # The number of the request is the conversation's to know.
+            return ev.TransferSettled(at, 0, heard.answered, transfer_call.settled(heard.answered, heard.reason))
+        case Words() if number > 0:
+            return ev.CallerSaid(at, heard.text)
+        case _:
+            return ev.Started(at) if number == 0 else ev.CallerSilent(at)
 
 
-def hear_status(service: Service, token: str, fields: Mapping[str, Any]) -> None:
+def admit(service: Service, token: str, webhook: Webhook) -> tuple[Run, Carrier]:
+    """The run that a webhook is about, once its signature is checked.
+
+    :raises Forbidden: when no run has this token, or the carrier didn't sign the webhook.
+    """
+    run = one(Run, token=token)
+    if run is None:
+        raise Forbidden("There is no such call.")
+    try:
+        carrier = carrier_of_run(service, run)
+    except Refused as refusal:
+        raise Forbidden(refusal.detail) from None
+    if carrier.verify(webhook) is False:
+        raise Forbidden("The signature of this webhook is wrong.")
+    return run, carrier
+
+
+def hear_status(service: Service, token: str, webhook: Webhook) -> Document:
     """Keep a carrier's word about a call; a final one ends the run, once.
 
-    :raises Missing: when no run has this token.
+    :raises Forbidden: when no run has this token, or the carrier didn't sign the webhook.
     """
-    run = _of_token(token)
-    report = carrier_of_run(service, run).read_status(fields)
+    run, carrier = admit(service, token, webhook)
+    hear(service, run, carrier.read_status(webhook))
+    return carrier.receipt()
+
+
+def hear(service: Service, run: Run, report: Report) -> None:
+    """Keep a carrier's word about a run; a final one ends it, once."""
     final = report.status if report.status in FINAL else None
     with write():
-        kept = {"call_id": report.call_id, "duration": report.duration}
-        StatusCallback.create(run=run, status=report.raw, outcome=final, fields=kept)
+        StatusCallback.create(run=run, status=report.raw, outcome=final, fields=_kept(report))
         Run.update(overdue_at=in_silence()).where(Run.id == run.id, Run.overdue_at.is_null(False)).execute()
+        if report.call_id is not None and report.call_id != run.carrier_call_id:
+            # Some carriers give a new call another name than the call has later.
+            Run.update(carrier_call_id=report.call_id).where(Run.id == run.id).execute()
+        if report.price is not None:
+            _keep_price(again(run), report)
     if final is not None:
         # A model may have to find variables yet: the carrier doesn't wait for it longer than for a turn.
         service.turns.decided((run.id, "end"), lambda: settle_heard(service, run.id))
 
 
-def settle_heard(service: Service, run_id: int) -> None:
-    """End a run whose call has ended, by the first final word of its carrier."""
+def _kept(report: Report) -> dict[str, Any]:
+    """What a run's log shows of a report beside its word: always whose it is and how long, the rest when it is told."""
+    told = {"price": report.price, "currency": report.currency, "machine": report.machine or None}
+    return {
+        "call_id": report.call_id,
+        "duration": report.duration,
+        **{name: value for name, value in told.items() if value is not None},
+    }
+
+
+def _keep_price(run: Run, report: Report) -> None:
+    run.annotations = {**run.annotations, "call_price": {"amount": report.price, "currency": report.currency}}
+    run.save(only=[Run.annotations])
+
+
+def settle_heard(service: Service, run_id: int, moment: datetime | None = None) -> None:
+    """End a run whose call has ended, by the first final word of its carrier.
+
+    :param moment: now, unless given.
+    """
     with service.store.session():
-        final = StatusCallback.select().where(StatusCallback.run == run_id, StatusCallback.outcome.is_null(False))
-        word = final.order_by(StatusCallback.id).first()
+        heard = list(StatusCallback.select().where(StatusCallback.run == run_id).order_by(StatusCallback.id))
+        word = next(each for each in heard if each.outcome is not None)
+        machine = any(each.fields.get("machine") for each in heard)
         for _ in range(TRIES):
             run = need(Run, "The call is gone.", id=run_id)
             connected = run.state == "running"
+            if connected and (moment or now()) < word.at + TRANSFER_GRACE and _is_transferring(service, run):
+                return  # how the transfer came out may be told after the call's end; the sweeper comes back
             try:
-                last = _concluded(service, run) if connected else None
+                reason = "voicemail_detected" if machine else "user_hangup"
+                last = _concluded(service, run, reason) if connected or machine else None
                 with write():
                     run = again(run)
                     if run.is_completed:
@@ -233,23 +265,28 @@ def settle_heard(service: Service, run_id: int) -> None:
                         continue
                     if last is not None:
                         conversation.store_progress(run, *last)
-                        _complete(run, word.fields["duration"])
+                        complete(run, word.fields["duration"])
                     else:
-                        _complete(run, word.fields["duration"] or 0, word.outcome)
+                        complete(run, word.fields["duration"] or 0, word.outcome)
                 outbox.begin(service, run)
                 return
             except Clash:
                 continue
 
 
-def _concluded(service: Service, run: Run) -> tuple[Progress, int]:
+def _is_transferring(service: Service, run: Run) -> bool:
+    return talk_of(service, run).state.phase == "transferring"
+
+
+def _concluded(service: Service, run: Run, reason: str = "user_hangup") -> tuple[Progress, int]:
     """The end of the conversation of a call that is over, and the number of steps that were stored before it.
 
+    Unless it has ended by itself, it ends for `reason`.
     What comes before a last extraction is stored here, so that a restart finds it.
     """
     talk = talk_of(service, run)
     # After a goodbye only what was to follow it is left to do.
-    event = None if talk.state.phase == "closing" else ev.CallEnded(now().timestamp(), "user_hangup")
+    event = None if talk.state.phase == "closing" else ev.CallEnded(now().timestamp(), reason)
     steps = talk.steps
     for progress in talk.goes_on(event):
         if progress.asks is not None:
@@ -261,7 +298,7 @@ def _concluded(service: Service, run: Run) -> tuple[Progress, int]:
     return progress, steps
 
 
-def _complete(run: Run, duration: float | None, status: str | None = None) -> None:
+def complete(run: Run, duration: float | None, status: str | None = None) -> None:
     """Mark a run completed and note what follows it; call it inside a transaction, and `outbox.begin` after it.
 
     :param duration: seconds as the carrier counted them; None takes the time since the answer.
@@ -301,31 +338,6 @@ def settle_overdue(service: Service, run: Run, moment: datetime) -> bool:
             conversation.store_progress(run, *last)
         error = "The carrier's last word about this call never came."
         run.gathered_context = {**run.gathered_context, "error": error}
-        _complete(run, None, None if run.disposition else "failed")
+        complete(run, None, None if run.disposition else "failed")
     outbox.begin(service, run)
     return True
-
-
-def _fail(service: Service, run: Run, error: str) -> None:
-    """Complete a run whose call was never placed, with the reason on it."""
-    at = now()
-    with write():
-        run = again(run)
-        record = Record("rtf-pipeline-error", {"error": error, "fatal": True}, at.timestamp(), 0, "", "")
-        conversation.keep_records(run, [record])
-        run.gathered_context = {
-            **run.gathered_context,
-            "error": error,
-            "call_disposition": "error",
-            "mapped_call_disposition": "error",
-        }
-        run.disposition = "error"
-        _complete(run, 0)
-    outbox.begin(service, run)
-
-
-def _of_token(token: str) -> Run:
-    run = one(Run, token=token)
-    if run is None:
-        raise Missing("There is no such call.")
-    return run

@@ -12,6 +12,7 @@ import signal
 import sys
 from collections.abc import Callable, Iterator
 from contextlib import contextmanager
+from dataclasses import asdict
 from functools import wraps
 from pathlib import Path
 from typing import Any
@@ -332,3 +333,22 @@ def write_openapi() -> None:
     from .openapi import document_of_service
 
     click.echo(json.dumps(document_of_service(), indent=2, ensure_ascii=False))
+
+
+@group.command()
+@JSON
+@plainly
+def doctor(as_json: bool) -> None:
+    """Check the public address and every carrier's credentials and numbers. Exit code 1 when something is wrong."""
+    from .doctor import examine
+
+    with application() as app, service_of(app).store.session():
+        findings = list(examine(service_of(app)))
+    if as_json:
+        click.echo(json.dumps([asdict(finding) for finding in findings], ensure_ascii=False, indent=2))
+    else:
+        for finding in findings:
+            click.echo(f"{finding.subject}: {finding.wrong or 'good'}")
+        if not findings:
+            click.echo("Only the simulator is set up; there is nothing to check.")
+    sys.exit(1 if any(finding.wrong for finding in findings) else 0)

@@ -10,6 +10,7 @@ from typing import Any
 from urllib.parse import urlsplit
 
 PREFIX = "VOICEAPI_"
+CARRIER_URL = "a URL of http or https such as http://127.0.0.1:4010"
 
 
 class SettingError(ValueError):
@@ -98,6 +99,14 @@ class Settings:
     llm_key: str | None = _setting(_text, "any text that isn't blank", secret=True)
     llm_model: str | None = _setting(_text, "the name of a model")
     llm_timeout: float = _setting(_seconds, "a number of seconds above 0, at most 120", 20.0)
+    twilio_url: str | None = _setting(_base_url, CARRIER_URL)
+    signalwire_url: str | None = _setting(_base_url, CARRIER_URL)
+    telnyx_url: str | None = _setting(_base_url, CARRIER_URL)
+    cloudonix_url: str | None = _setting(_base_url, CARRIER_URL)
+    plivo_url: str | None = _setting(_base_url, CARRIER_URL)
+    vobiz_url: str | None = _setting(_base_url, CARRIER_URL)
+    vonage_url: str | None = _setting(_base_url, CARRIER_URL)
+    jambonz_url: str | None = _setting(_base_url, CARRIER_URL)
     secret: str | None = _setting(_text, "any text that isn't blank", secret=True)
 
     @classmethod
@@ -124,6 +133,11 @@ class Settings:
         """The origin that clients and carriers reach: public_url, else http://host:port."""
         host = f"[{self.host}]" if ":" in self.host else self.host
         return self.public_url or f"http://{host}:{self.port}"
+
+    def carrier_url(self, provider: str) -> str | None:
+        """Where the operator has a carrier's REST API reached; None for the carrier's own address."""
+        url: str | None = getattr(self, f"{provider}_url", None)
+        return url
 
     @property
     def database_file(self) -> Path | None:

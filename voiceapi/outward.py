@@ -26,11 +26,15 @@ _LOCAL_NAT64 = IPv6Network("64:ff9b:1::/48")
 
 
 class OutwardError(Exception):
-    """A request that got no answer; its text is one sentence for a user, without credentials."""
+    """A request that got no answer; its text is one sentence for a user, without credentials.
 
-    def __init__(self, kind: Kind, text: str) -> None:
+    `sent` says whether any of it went out, so that the other side may have done what it was asked.
+    """
+
+    def __init__(self, kind: Kind, text: str, *, sent: bool = False) -> None:
         super().__init__(text)
         self.kind = kind
+        self.sent = sent
 
 
 @dataclass(frozen=True)
@@ -127,7 +131,8 @@ class Outward:
         except Exception as error:  # whatever a strange answer makes requests or urllib3 stumble over
             if course.late or _is_timeout(error):
                 raise course.too_late() from None
-            raise OutwardError("connection", f"{name} could not be reached, or its answer broke off.") from None
+            text = f"{name} could not be reached, or its answer broke off."
+            raise OutwardError("connection", text, sent=course.sent) from None
         finally:
             alarm.cancel()
             course.close()
@@ -148,13 +153,14 @@ class _Course:
         self._lock = threading.Lock()
         self._twin: socket.socket | None = None
         self._cut = False
+        self.sent = False
 
     @property
     def late(self) -> bool:
         return self._cut or time.monotonic() >= self._until
 
     def too_late(self) -> OutwardError:
-        return OutwardError("timeout", f"{self._name} did not answer within {self._timeout:g} seconds.")
+        return OutwardError("timeout", f"{self._name} did not answer within {self._timeout:g} seconds.", sent=self.sent)
 
     def connect(self, host: str, port: int) -> socket.socket:
         """Connect to the first address of `host` that takes it, after all of them were checked."""
@@ -264,6 +270,12 @@ def _kinds() -> tuple[Any, Any]:
         def _new_conn(self) -> socket.socket:
             return self._course.connect(self._dns_host, self.port or 80)
 
+        def send(self, data: Any) -> None:
+            if self.sock is None:
+                self.connect()
+            self._course.sent = True
+            super().send(data)
+
     class Secure(HTTPSConnection):
         def __init__(self, *args: Any, course: _Course, **options: Any) -> None:
             super().__init__(*args, **options)
@@ -271,6 +283,12 @@ def _kinds() -> tuple[Any, Any]:
 
         def _new_conn(self) -> socket.socket:
             return self._course.connect(self._dns_host, self.port or 443)
+
+        def send(self, data: Any) -> None:
+            if self.sock is None:
+                self.connect()
+            self._course.sent = True
+            super().send(data)
 
     return Plain, Secure
 
@@ -304,7 +322,7 @@ def _read(response: Any, largest: int, cut: bool, name: str) -> bytes:
         if len(body) > largest:
             if cut:
                 return bytes(body[:largest])
-            raise OutwardError("size", f"The answer of {name} is larger than {largest} bytes.")
+            raise OutwardError("size", f"The answer of {name} is larger than {largest} bytes.", sent=True)
     return bytes(body)
 
 

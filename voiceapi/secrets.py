@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 import hashlib
+import hmac
 import os
 import secrets
 from collections.abc import Collection, Mapping
@@ -104,6 +105,10 @@ class Vault:
         except (BadData, UnicodeEncodeError):
             return None
         return payload if now < expires_at else None
+
+    def key(self, purpose: str) -> bytes:
+        """A key of 32 bytes that only this service can make, for one purpose."""
+        return hmac.digest(self._secret, f"voiceapi {purpose}".encode(), "sha256")
 
     def _signer(self, purpose: str) -> URLSafeSerializer:
         return URLSafeSerializer(

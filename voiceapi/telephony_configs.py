@@ -6,9 +6,10 @@ import random
 from collections import Counter
 from collections.abc import Callable, Mapping, Sequence
 from contextlib import suppress
+from datetime import timedelta
 from typing import Any
 
-from .errors import Conflict, Refused
+from .errors import Busy, Conflict, Refused
 from .sealed import seal, unseal
 from .secrets import Vault, mask, remask
 from .store.database import write
@@ -19,6 +20,10 @@ from .telephony.providers import PROVIDERS, Provider, cloudonix_domain
 
 # Credentials that carriers spell in more ways than one.
 CANONICAL: Mapping[tuple[str, str], Callable[[str], str]] = {("cloudonix", "domain_id"): cloudonix_domain}
+
+
+# How many seconds a call may wait for its turn.
+LONGEST_WAIT = 10.0
 
 
 class NotConfigured(Exception):
@@ -229,6 +234,31 @@ def caller_number(
         return chosen[0]
     default = [number for number in numbers if number.is_default_caller_id]
     return choose(default or numbers) if numbers else None
+
+
+def next_turn(configuration: TelephonyConfiguration) -> float:
+    """Take the account's next turn to place a call; returns in how many seconds that is. Call it in a transaction.
+
+    All configurations of one account at a carrier, in whatever process, take turns.
+
+    :raises Busy: when so many calls wait that this one would take longer than LONGEST_WAIT.
+    """
+    pace = configuration.calls_per_second or provider(configuration).calls_per_second
+    if pace is None:
+        return 0.0
+    account = TelephonyConfiguration.id == configuration.id
+    if configuration.account_id is not None:
+        account = (TelephonyConfiguration.provider == configuration.provider) & (
+            TelephonyConfiguration.account_id == configuration.account_id
+        )
+    moment = now()
+    taken = [each.paced_until for each in TelephonyConfiguration.select().where(account) if each.paced_until]
+    turn = max([moment, *taken])
+    wait: float = (turn - moment).total_seconds()
+    if wait > LONGEST_WAIT:
+        raise Busy(f"Too many calls are waiting to be placed; this account places {pace:g} a second.")
+    TelephonyConfiguration.update(paced_until=turn + timedelta(seconds=1 / pace)).where(account).execute()
+    return wait
 
 
 def refuse_second_route(configuration: TelephonyConfiguration, numbers: Any) -> None:

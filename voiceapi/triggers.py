@@ -8,9 +8,9 @@ from dataclasses import dataclass
 from typing import Any, Literal
 
 from . import telephony_configs, workflows
-from .calls import Agent, Placement, is_undialed, place
 from .errors import Conflict, Forbidden, Invalid, Missing, Refused, value_error
 from .flow.graph import trigger_paths
+from .placing import Agent, Placement, is_undialed, place
 from .runs import without_reserved
 from .service import Service
 from .store.find import need

@@ -129,5 +129,5 @@ def of_run(service: Service, run: Run, configurations: Mapping[str, Any]) -> Wor
         workflow=run.workflow_id,
         caller=run.caller_number or "",
         called=run.called_number or "",
-        no_transfer="textchat_not_supported" if chat else "provider_does_not_support_transfer",
+        no_transfer="textchat_not_supported" if chat else "",
     )

@@ -122,6 +122,10 @@ def test_the_history_of_an_organization_is_read_from_its_index(
         (lambda: one(TriggerPath, path="x"), "SEARCH t USING INDEX trigger_path_path (path=?)"),
         (lambda: one(Run, token="x"), "SEARCH t USING INDEX run_token (token=?)"),
         (
+            lambda: runs.of_inbound_call(1, "CA1"),
+            "SEARCH t USING INDEX run_one_inbound_call (telephony_configuration_id=? AND carrier_call_id=?)",
+        ),
+        (
             lambda: one(WorkflowVersion, newest_by="version_number", workflow=1),
             "SEARCH t USING INDEX workflow_version_workflow_id_version_number (workflow_id=?)",
         ),

@@ -5,12 +5,14 @@ from __future__ import annotations
 from typing import Any
 from urllib.parse import quote
 
+import flask
 from flask import Response, g
 
 from .. import errors
 from . import (
     access,
     api_keys,
+    call_webhooks,
     campaigns,
     chats,
     credentials,
@@ -56,6 +58,8 @@ def register(api: Any, prefix: str) -> None:
     root.register_blueprint(guarded)
     for module in OPEN:
         root.register_blueprint(module.blueprint)
+    # Not flask-smorest's way: these routes stay out of the document.
+    flask.Blueprint.register_blueprint(root, call_webhooks.blueprint)
     api.register_blueprint(root, url_prefix=f"{prefix}/api/v1")
 
 

@@ -209,8 +209,14 @@ def used_answer(run: Record, workflow_names: dict[int, str]) -> dict[str, Any]:
         "disposition": run.disposition,
         "initial_context": run.initial_context,
         "gathered_context": run.gathered_context,
-        "charge_usd": None,
+        "charge_usd": _charge(run),
     }
+
+
+def _charge(run: Record) -> float | None:
+    """What the carrier charged, if it told and it was in dollars."""
+    price = run.annotations.get("call_price") or {}
+    return price.get("amount") if price.get("currency") == "USD" else None
 
 
 def _text(value: Any) -> str | None:

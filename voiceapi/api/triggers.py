@@ -6,7 +6,7 @@ from collections.abc import Callable
 from typing import Any
 
 from .. import keys, triggers
-from ..calls import Placement
+from ..placing import Placement
 from .access import service
 from .blueprint import Blueprint
 from .bodies.base import ErrorBody

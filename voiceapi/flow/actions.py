@@ -72,10 +72,9 @@ class Listen(Action):
 
 @dataclass(frozen=True)
 class Redirect(Action):
-    """Ask for turn number `turn` again, with what was `heard`: its reply is still being decided."""
+    """Ask for turn number `turn` again: its reply is still being decided."""
 
     turn: int
-    heard: str
 
 
 @dataclass(frozen=True)

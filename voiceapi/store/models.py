@@ -132,6 +132,8 @@ class TelephonyConfiguration(Record):
     # The carrier's own account, where a called number leads: two configurations of one account may not share a number.
     account_id = TextField(null=True)
     calls_per_second = FloatField(null=True)
+    # When the account may place its next call.
+    paced_until = Instant(null=True)
     is_default_outbound = BooleanField(default=False)
     inactive = BooleanField(default=False)
     inactive_since = Instant(null=True)
@@ -383,11 +385,13 @@ TABLES: tuple[type[Record], ...] = (
     ChatSession,
     ChatTurn,
 )
-# At most one default each, and one draft and one released version of a workflow: kept by the database itself.
+# At most one default each, one draft and one released version of a workflow, and one run for a call to us, however
+# often its carrier tells of it: kept by the database itself.
 for table, name, columns, condition in (
     (WorkflowVersion, "workflow_one_draft", "workflow_id", "status = 'draft'"),
     (WorkflowVersion, "workflow_one_published", "workflow_id", "status = 'published'"),
     (TelephonyConfiguration, "configuration_one_default", "organization_id", "is_default_outbound"),
     (PhoneNumber, "number_one_default", "telephony_configuration_id", "is_default_caller_id"),
+    (Run, "run_one_inbound_call", "telephony_configuration_id, carrier_call_id", "call_type = 'inbound'"),
 ):
     table.add_index(SQL(f"CREATE UNIQUE INDEX {name} ON {table._meta.table_name} ({columns}) WHERE {condition}"))

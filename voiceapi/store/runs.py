@@ -183,6 +183,18 @@ def transcript(run: Run) -> str:
     )
 
 
+def of_inbound_call(configuration_id: int, call_id: str | None) -> Run | None:
+    """The run of a call to us, by its carrier's id of it."""
+    run: Run | None = (
+        Run.select()
+        # Written out, or the index on these would not be used.
+        .where(SQL("call_type = 'inbound'"))
+        .where(Run.telephony_configuration_id == configuration_id, Run.carrier_call_id == call_id)
+        .first()
+    )
+    return run
+
+
 def ended_unsettled() -> list[Run]:
     """The runs whose carrier has said how the call came out, while nobody was there to settle them."""
     said = StatusCallback.select().where(StatusCallback.run == Run.id, StatusCallback.outcome.is_null(False))

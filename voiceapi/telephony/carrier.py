@@ -2,30 +2,28 @@
 
 from __future__ import annotations
 
-from collections.abc import Mapping, Sequence
+import time
+from collections.abc import Callable, Mapping, Sequence
 from dataclasses import dataclass
-from typing import Any, Protocol
+from typing import Any, Literal, Protocol
 
 from ..flow.actions import Action
+from .rest import Rest, Send
+from .webhook import Links, Webhook
 
 # Our names of a call's status. The last five are final.
 PROGRESS = ("initiated", "ringing", "in-progress")
 FINAL = ("completed", "busy", "no-answer", "failed", "canceled")
 
-
-class CarrierRefused(Exception):
-    """The carrier said no; its text is one sentence for the API's caller. Nobody's phone rings."""
-
-
-class CarrierSilent(Exception):
-    """The carrier gave no answer: the phone may ring or not. The call is never placed again by itself."""
+# What a webhook that asks "what now?" follows: an answered call or listening, a transfer, or a detection of machines.
+After = Literal["turn", "transfer", "machine"]
 
 
 @dataclass(frozen=True, slots=True)
 class OutboundCall:
     """A call to place.
 
-    :param token: the run's unguessable token; the carrier's webhooks carry it in their path.
+    :param links: where its webhooks go: `next` when it is answered, `status`, `machine`.
     :param to: E.164 or a sip: address.
     :param from_number: E.164, or None where the carrier needs none.
     :param ring_timeout: seconds until nobody is expected to answer any more.
@@ -33,7 +31,7 @@ class OutboundCall:
     :param context: the run's initial context, for the simulator's callee.
     """
 
-    token: str
+    links: Links
     to: str
     from_number: str | None
     ring_timeout: int
@@ -42,11 +40,31 @@ class OutboundCall:
 
 
 @dataclass(frozen=True, slots=True)
-class Heard:
-    """What a turn delivered: words, or None when nobody spoke; `machine` when an answering machine was detected."""
+class Words:
+    """Somebody spoke; `text` isn't blank."""
 
-    text: str | None
-    machine: bool = False
+    text: str
+
+
+@dataclass(frozen=True, slots=True)
+class Silence:
+    """Nobody spoke, or the call was just answered."""
+
+
+@dataclass(frozen=True, slots=True)
+class Machine:
+    """An answering machine took the call."""
+
+
+@dataclass(frozen=True, slots=True)
+class Transferred:
+    """A transfer is over. When it wasn't answered, `reason` is busy, no-answer, failed or canceled."""
+
+    answered: bool
+    reason: str
+
+
+Heard = Words | Silence | Machine | Transferred
 
 
 @dataclass(frozen=True, slots=True)
@@ -54,13 +72,46 @@ class Report:
     """A carrier's word about a call.
 
     :param status: one of ours, or None for a word that isn't known: it is stored and changes nothing.
+    :param raw: the carrier's own word.
     :param duration: seconds from answer to end, with the final status.
+    :param price: what the carrier charges for the call, not negative, in `currency` (ISO 4217 where it is told).
+    :param machine: an answering machine took the call.
     """
 
     status: str | None
     raw: str
     call_id: str | None = None
     duration: float | None = None
+    price: float | None = None
+    currency: str | None = None
+    machine: bool = False
+
+
+@dataclass(frozen=True, slots=True)
+class Inbound:
+    """A call to one of our numbers, as its first webhook tells it.
+
+    :param account: the carrier's name of the account that was called, None where it doesn't tell.
+    """
+
+    call_id: str
+    from_number: str
+    to: str
+    account: str | None = None
+
+
+@dataclass(frozen=True, slots=True)
+class Manner:
+    """How a document speaks, listens and dials.
+
+    :param language: of speech and recognition, as BCP 47 has it.
+    :param voice: the carrier's name of a voice, None for its usual one.
+    :param number: our own number in this call, to be shown by a transfer.
+    """
+
+    language: str = "en-US"
+    voice: str | None = None
+    number: str | None = None
 
 
 @dataclass(frozen=True, slots=True)
@@ -71,21 +122,65 @@ class Document:
     body: bytes
 
 
+@dataclass(frozen=True, slots=True)
+class Account:
+    """A telephony configuration, as its carrier's dialect is handed it.
+
+    :param credentials: by the names of the carrier's fields in `providers`.
+    :param send: sends a request out of the service.
+    :param url: where the operator has the carrier's REST API reached, None for the carrier's own address.
+    :param clock: seconds since 1970, to tell old signatures.
+    """
+
+    credentials: Mapping[str, Any]
+    send: Send
+    url: str | None = None
+    clock: Callable[[], float] = time.time
+
+    def rest(self, name: str, base: str, headers: Mapping[str, str]) -> Rest:
+        """The REST API of the carrier called `name`, at `base` unless the operator has it elsewhere."""
+        return Rest(name, self.url or base, headers, self.send, trusted=self.url is not None)
+
+    def text(self, field: str) -> str:
+        """A credential, empty when it isn't set."""
+        return str(self.credentials.get(field) or "")
+
+
 class Carrier(Protocol):
-    """One telephony configuration, in its carrier's dialect. No method holds a database transaction."""
+    """One telephony configuration, in its carrier's dialect. No method holds a database transaction.
+
+    What asks the carrier raises rest.CarrierRefused when it said no, rest.CarrierSilent when it gave no answer.
+    """
 
     def place_call(self, call: OutboundCall) -> str | None:
-        """Ask the carrier, once; returns its id of the call if it gives one.
+        """Ask the carrier to call, once; its id of the call if it gives one."""
 
-        :raises CarrierRefused: when it said no.
-        :raises CarrierSilent: when it gave no answer.
-        """
+    def hang_up(self, call_id: str) -> None:
+        """End a call that goes on, or one that still rings."""
 
-    def read_turn(self, fields: Mapping[str, Any]) -> Heard:
-        """Read the webhook that asks what comes next."""
+    def redirect(self, call_id: str, url: str) -> None:
+        """Have a call that goes on ask `url` what comes next, at once."""
 
-    def read_status(self, fields: Mapping[str, Any]) -> Report:
+    def look_up(self, call_id: str) -> Report:
+        """Ask how a call is or came out."""
+
+    def check(self, numbers: Sequence[str]) -> list[str]:
+        """Ask whether the credentials hold and these E.164 numbers are the account's: what is wrong, in sentences."""
+
+    def verify(self, webhook: Webhook) -> bool | None:
+        """Whether the carrier signed it; None when the configuration has no key to check with."""
+
+    def read_turn(self, webhook: Webhook, after: After) -> Heard | None:
+        """Read the webhook that asks what comes next; None for a word in between, which only wants a receipt."""
+
+    def read_status(self, webhook: Webhook) -> Report:
         """Read a status callback."""
 
-    def render(self, actions: Sequence[Action], turn: int) -> Document:
-        """The document that carries out `actions`; a Listen in it leads to turn number `turn`."""
+    def read_inbound(self, webhook: Webhook) -> Inbound | None:
+        """Read the first webhook of a call to us; None when it isn't in this carrier's dialect."""
+
+    def render(self, actions: Sequence[Action], links: Links, manner: Manner) -> Document:
+        """The document that carries out `actions`; a Listen or Transfer in it leads to turn `links.turn`."""
+
+    def receipt(self) -> Document:
+        """The answer to a webhook that asks for nothing."""

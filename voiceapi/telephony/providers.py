@@ -106,7 +106,6 @@ _CARRIERS = (
         ),
         account_id_field="domain_id",
         docs_url="https://developers.cloudonix.com",
-        unavailable=_planned("Cloudonix"),
     ),
     Provider(
         name="jambonz",
@@ -154,7 +153,6 @@ _CARRIERS = (
         account_id_field="project_id",
         docs_url="https://developer.signalwire.com",
         dials_sip=True,
-        unavailable=_planned("SignalWire"),
     ),
     Provider(
         name="simulator",
@@ -187,7 +185,6 @@ _CARRIERS = (
         account_id_field="connection_id",
         docs_url="https://developers.telnyx.com",
         dials_sip=True,
-        unavailable=_planned("Telnyx"),
     ),
     Provider(
         name="twilio",
@@ -208,7 +205,6 @@ _CARRIERS = (
         account_id_field="account_sid",
         docs_url="https://www.twilio.com/docs/voice",
         dials_sip=True,
-        unavailable=_planned("Twilio"),
     ),
     Provider(
         name="vobiz",

@@ -26,7 +26,8 @@ FAILURES: Mapping[str, str] = {
     "resolver_http_error": "The destination was asked for and refused.",
     "invalid_resolver_response": "The destination was asked for, and the answer named none.",
     "invalid_custom_message": "The destination was asked for, and the answer's message is no text.",
-    "provider_does_not_support_transfer": "Calls of this carrier can't be transferred.",
+    "timeout": "Nobody answered there.",
+    "provider_error": "The carrier could not put the caller through.",
     "textchat_not_supported": "A text chat can't be transferred.",
 }
 
@@ -43,6 +44,16 @@ class Failure(Exception):
 def failed(reason: str, more: str = "") -> dict[str, Any]:
     """What the model is told; it goes on talking."""
     return {"status": "transfer_failed", "reason": reason, "message": f"{FAILURES[reason]} {more}".strip()}
+
+
+def settled(answered: bool, outcome: str) -> dict[str, Any]:
+    """What the model is told once the carrier has told how a transfer came out.
+
+    :param outcome: when it wasn't answered: busy, no-answer, failed or canceled.
+    """
+    if answered:
+        return {"status": "transfer_success", "message": "The caller was put through."}
+    return failed("timeout") if outcome == "no-answer" else failed("provider_error", f"The line was {outcome}.")
 
 
 def offer(tool: Tool) -> Function:

@@ -1,0 +1,339 @@
+"""The routes that carriers ask, as requests: what is signed, what is let in, what is answered."""
+
+from __future__ import annotations
+
+from collections.abc import Callable, Iterator
+from itertools import product
+from pathlib import Path
+from typing import Any
+from urllib.parse import parse_qs, urlencode
+
+import pytest
+from flask import Flask
+from flask.testing import FlaskClient
+from twilio.request_validator import RequestValidator
+
+from voiceapi import VoiceAPI, create_app
+from voiceapi.outward import Outward, Reply
+from voiceapi.store import models
+from voiceapi.store.database import write
+
+API = "/api/v1"
+PUBLIC = "https://voice.example.org"
+TOKEN = "12345678901234567890123456789012"
+ACCOUNT = "AC0123456789abcdef0123456789abcdef"
+TWILIO = {"provider": "twilio", "account_sid": ACCOUNT, "auth_token": TOKEN}
+OURS, THEIRS = "+12025550188", "+12025550123"
+COMING = {"CallSid": "CA1", "AccountSid": ACCOUNT, "From": THEIRS, "To": OURS, "CallStatus": "ringing"}
+
+
+class Deaf(Outward):
+    def send(self, method: str, url: str, **options: Any) -> Reply:
+        return Reply(201, {}, b'{"sid": "CA1"}', 0.0)
+
+
+@pytest.fixture
+def app(tmp_path: Path) -> Iterator[Flask]:
+    key = "test-key-0123456789"
+    settings = {"VOICEAPI_DATABASE": tmp_path / "voice.db", "VOICEAPI_API_KEY": key, "VOICEAPI_PUBLIC_URL": PUBLIC}
+    app = create_app({"TESTING": True, **settings})
+    object.__setattr__(app.extensions["voiceapi"], "outward", Deaf())
+    yield app
+    app.extensions["voiceapi"].close()
+
+
+@pytest.fixture
+def configuration(client: FlaskClient) -> int:
+    made = client.post(f"{API}/organizations/telephony-configs", json={"name": "Main", "config": TWILIO}).get_json()
+    return int(made["id"])
+
+
+@pytest.fixture
+def number(client: FlaskClient, configuration: int, workflow: Callable[..., Any]) -> dict[str, Any]:
+    """Our number, whose calls a workflow answers."""
+    body = {"address": OURS, "inbound_workflow_id": workflow(path="line")["id"]}
+    made = client.post(f"{API}/organizations/telephony-configs/{configuration}/phone-numbers", json=body)
+    return dict(made.get_json())
+
+
+@pytest.fixture
+def dial(client: FlaskClient, app: Flask, configuration: int, number: dict[str, Any]) -> Callable[[], tuple[int, str]]:
+    """Places a call; returns its run and where it has its webhooks."""
+
+    def place() -> tuple[int, str]:
+        # As many as a test likes: pacing has tests of its own.
+        with app.extensions["voiceapi"].store.session(), write():
+            models.TelephonyConfiguration.update(paced_until=None).execute()
+        body = {"phone_number": THEIRS, "telephony_configuration_id": configuration}
+        run = client.post(f"{API}/public/agent/line", json=body).get_json()["workflow_run_id"]
+        with app.extensions["voiceapi"].store.session():
+            return run, f"{API}/telephony/calls/{models.Run.get_by_id(run).token}"
+
+    return place
+
+
+@pytest.fixture
+def base(dial: Callable[[], tuple[int, str]]) -> str:
+    """Where a call that was placed has its webhooks."""
+    return dial()[1]
+
+
+def send(client: FlaskClient, path: str, fields: Any, signed: str | None = None, **options: Any) -> Any:
+    """A form, signed over `signed`, which is our public address of `path` unless given."""
+    body = urlencode(fields)
+    signature = RequestValidator(TOKEN).compute_signature(signed or f"{PUBLIC}{path}", dict(fields))
+    headers = {"X-Twilio-Signature": signature, "Content-Type": "application/x-www-form-urlencoded"}
+    return client.post(path, data=body, headers={**headers, **options.pop("headers", {})}, **options)
+
+
+# -- what is signed
+
+
+def test_the_raw_target_is_what_was_signed(bare: FlaskClient, base: str) -> None:
+    for target in ("turns/0", "turns/%30", "turns/0?a=b+c&d=e%20f", "turns/0?z=1&a=&a=2", "turns/0?x=%2F%C3%A9"):
+        path = f"{base}/{target}"
+        assert send(bare, path, {"CallSid": "CA1"}, signed=f"{PUBLIC}{path}").status_code == 200
+        other = path.replace("%20", "+").replace("%30", "0")
+        other = other if other != path else f"{path}x"
+        assert send(bare, path, {"CallSid": "CA1"}, signed=f"{PUBLIC}{other}").status_code == 403
+
+
+def test_host_and_forwarded_headers_say_nothing(bare: FlaskClient, base: str) -> None:
+    path = f"{base}/turns/0"
+    lies = {"X-Forwarded-Host": "evil.example.org", "X-Forwarded-Proto": "http", "Forwarded": "host=evil.example.org"}
+    for host in ("evil.example.org", "localhost:8000"):
+        assert send(bare, path, {"CallSid": "CA1"}, headers=lies, base_url=f"http://{host}").status_code == 200
+        forged = f"http://{host}{path}"
+        assert send(bare, path, {"CallSid": "CA1"}, forged, base_url=f"http://{host}").status_code == 403
+
+
+def test_a_get_is_signed_by_its_address(bare: FlaskClient, base: str) -> None:
+    path = f"{base}/turns/0?CallSid=CA1&SpeechResult="
+    signature = RequestValidator(TOKEN).compute_signature(f"{PUBLIC}{path}", {})
+    assert bare.get(path, headers={"X-Twilio-Signature": signature}).status_code == 200
+    assert bare.get(f"{path}x", headers={"X-Twilio-Signature": signature}).status_code == 403
+
+
+def test_a_blank_field_is_signed_and_silent(bare: FlaskClient, base: str) -> None:
+    send(bare, f"{base}/turns/0", {"CallSid": "CA1"})
+    answer = send(bare, f"{base}/turns/1", {"CallSid": "CA1", "SpeechResult": "", "Confidence": ""})
+    assert answer.status_code == 200
+    assert b"Are you still there?" in answer.data
+
+
+def test_under_a_prefix(tmp_path: Path, talk: Callable[..., Any]) -> None:
+    app = Flask("host")
+    key = "test-key-0123456789"
+    app.config |= {"VOICEAPI_DATABASE": tmp_path / "v.db", "VOICEAPI_API_KEY": key, "VOICEAPI_PUBLIC_URL": PUBLIC}
+    VoiceAPI(app, url_prefix="/voice")
+    service = app.extensions["voiceapi"]
+    sent = []
+
+    class Kept(Deaf):
+        def send(self, method: str, url: str, **options: Any) -> Reply:
+            sent.append(options["data"])
+            return super().send(method, url, **options)
+
+    object.__setattr__(service, "outward", Kept())
+    client = app.test_client()
+    client.environ_base["HTTP_X_API_KEY"] = key
+    made = client.post(f"/voice{API}/organizations/telephony-configs", json={"name": "Main", "config": TWILIO})
+    config = made.get_json()["id"]
+    client.post(f"/voice{API}/organizations/telephony-configs/{config}/phone-numbers", json={"address": OURS})
+    body = {"name": "Agent", "workflow_definition": talk("line")}
+    client.post(f"/voice{API}/workflow/create/definition", json=body)
+    body = {"phone_number": THEIRS, "telephony_configuration_id": config}
+    run = client.post(f"/voice{API}/public/agent/line", json=body).get_json()["workflow_run_id"]
+    with service.store.session():
+        path = f"/voice{API}/telephony/calls/{models.Run.get_by_id(run).token}/turns/0"
+    assert urlencode({"Url": f"{PUBLIC}{path}"}).encode() in sent[0]
+    assert send(app.test_client(), path, {"CallSid": "CA1"}).status_code == 200
+    service.close()
+
+
+# -- requests that are none
+
+
+def test_places_that_are_none(bare: FlaskClient, base: str) -> None:
+    numbers = ("turns/10000", "turns/99999999999999999999", "turns/-1", "turns/x")
+    for place in (*numbers, "turns/0/elsewhere", "turns/0/", "turns", "", "status/x"):
+        answer = send(bare, f"{base}/{place}", {"CallSid": "CA1"})
+        assert (answer.status_code, answer.get_json()) == (404, {"detail": "Not Found"})
+    assert b"<Hangup" in send(bare, f"{base}/turns/9999", {"CallSid": "CA1"}).data
+
+
+def test_other_methods_and_large_bodies(bare: FlaskClient, base: str) -> None:
+    assert bare.put(f"{base}/turns/0").status_code == 405
+    large = send(bare, f"{base}/turns/0", {"CallSid": "x" * 2_000_000})
+    assert (large.status_code, large.get_json()) == (
+        413,
+        {"detail": "The request body may have at most 1048576 bytes."},
+    )
+
+
+BODIES = (b"", b"\xff\xfe", b"&&&", b"a=%ff&%=", b"SpeechResult=%00", b"[" * 5000, b'{"SpeechResult": {"a": 1}}', b"x")
+KINDS = ("application/x-www-form-urlencoded", "application/json", "text/plain", "")
+PLACES = ("turns/0", "turns/0/transfer", "status", "machine")
+
+
+def test_no_body_breaks_it(bare: FlaskClient, base: str) -> None:
+    """A form is signed; what isn't one has nothing that vouches for it."""
+    for place, kind, body in product(PLACES, KINDS, BODIES):
+        form = parse_qs(body.decode("utf-8", "replace"), keep_blank_values=True) if "form" in kind else {}
+        fields = {name: values[0] for name, values in form.items()}
+        signature = RequestValidator(TOKEN).compute_signature(f"{PUBLIC}{base}/{place}", fields)
+        headers = {"Content-Type": kind, "X-Twilio-Signature": signature}
+        answer = bare.post(f"{base}/{place}", data=body, headers=headers)
+        assert answer.status_code == (403 if body and not form else 200), (place, kind, body)
+
+
+ODD: tuple[dict[str, str], ...] = (
+    *({"CallDuration": value} for value in ("", "nan", "inf", "-5", "1e999", "soon", "9" * 500)),
+    {"CallSid": "CA\x00"},
+    {"CallSid": "C" * 100_000},
+    {"CallStatus": "on the moon \x00"},
+    {"AnsweredBy": "nobody"},
+)
+
+
+def test_odd_values_of_a_status(bare: FlaskClient, client: FlaskClient, dial: Callable[[], tuple[int, str]]) -> None:
+    for fields in ODD:
+        run, base = dial()
+        send(bare, f"{base}/turns/0", {"CallSid": "CA1"})
+        status = {"CallSid": "CA1", "CallStatus": "completed", **fields}
+        assert send(bare, f"{base}/status", status).status_code == 200
+        detail = client.get(f"{API}/workflow/1/runs/{run}")
+        assert (detail.status_code, detail.get_json()["is_completed"]) == (200, "CallStatus" not in fields)
+
+
+def test_a_key_is_neither_needed_nor_enough(client: FlaskClient, bare: FlaskClient, base: str) -> None:
+    assert client.post(f"{base}/turns/0").status_code == 403
+    assert send(bare, f"{base}/turns/0", {}).status_code == 200
+
+
+def test_they_are_not_in_the_document(client: FlaskClient) -> None:
+    paths = client.get(f"{API}/openapi.json").get_json()["paths"]
+    assert not [path for path in paths if "/telephony/calls" in path or "/telephony/inbound" in path]
+
+
+def test_without_its_configuration_nothing_vouches_for_a_call(
+    bare: FlaskClient, client: FlaskClient, base: str, configuration: int
+) -> None:
+    assert client.delete(f"{API}/organizations/telephony-configs/{configuration}").status_code == 200
+    empty = RequestValidator("").compute_signature(f"{PUBLIC}{base}/turns/0", {"CallSid": "CA1"})
+    answer = bare.post(f"{base}/turns/0", data={"CallSid": "CA1"}, headers={"X-Twilio-Signature": empty})
+    gone = {"detail": "The telephony configuration of this call is gone."}
+    assert (answer.status_code, answer.get_json()) == (403, gone)
+
+
+# -- calls to our numbers
+
+
+@pytest.fixture
+def inbound(configuration: int) -> str:
+    return f"{API}/telephony/inbound/{configuration}"
+
+
+def refusal(answer: Any) -> Any:
+    return answer.status_code, (answer.get_json() or {}).get("detail")
+
+
+def test_why_a_call_is_not_believed(bare: FlaskClient, number: Any, inbound: str) -> None:
+    assert refusal(send(bare, inbound, {"CallUUID": "1"})) == (403, "PROVIDER_MISMATCH")
+    other = {**COMING, "AccountSid": "AC9"}
+    assert refusal(send(bare, inbound, other)) == (403, "ACCOUNT_VALIDATION_FAILED")
+    assert refusal(send(bare, inbound, COMING, "https://x/")) == (403, "SIGNATURE_VALIDATION_FAILED")
+    assert refusal(send(bare, f"{inbound}99", COMING)) == (403, "GENERAL_AUTH_FAILED")
+    assert refusal(send(bare, f"{inbound}/status", COMING, "https://x/")) == (403, "SIGNATURE_VALIDATION_FAILED")
+    nowhere = f"{API}/telephony/inbound/workflow/none"
+    assert refusal(send(bare, nowhere, COMING)) == (404, "WORKFLOW_NOT_FOUND")
+
+
+def test_the_most_telling_reason_of_several_configurations(
+    bare: FlaskClient, client: FlaskClient, number: Any, workflow: Callable[..., Any]
+) -> None:
+    body = {"name": "Other", "config": {**TWILIO, "account_sid": "AC9"}}
+    client.post(f"{API}/organizations/telephony-configs", json=body)
+    path = f"{API}/telephony/inbound/workflow/{workflow()['workflow_uuid']}"
+    assert send(bare, path, COMING).status_code == 200
+    assert refusal(send(bare, path, COMING, "https://x/")) == (403, "SIGNATURE_VALIDATION_FAILED")
+    assert refusal(send(bare, path, {**COMING, "AccountSid": "AC5"})) == (403, "ACCOUNT_VALIDATION_FAILED")
+    assert refusal(send(bare, path, {"CallUUID": "1"})) == (403, "PROVIDER_MISMATCH")
+
+
+def test_a_configuration_without_a_key_to_check_with(bare: FlaskClient, client: FlaskClient, number: Any) -> None:
+    body = {"name": "Telnyx", "config": {"provider": "telnyx", "api_key": "KEY", "connection_id": "1"}}
+    made = client.post(f"{API}/organizations/telephony-configs", json=body).get_json()["id"]
+    path = f"{API}/telephony/inbound/{made}"
+    assert refusal(send(bare, path, {**COMING, "ConnectionId": "1"})) == (403, "GENERAL_AUTH_FAILED")
+
+
+def test_numbers_in_any_spelling(bare: FlaskClient, client: FlaskClient, number: Any, inbound: str) -> None:
+    for call, to in enumerate((OURS, "12025550188", " +1 (202) 555-0188 ")):
+        answer = send(bare, inbound, {**COMING, "To": to, "CallSid": f"CA{call}"})
+        assert b"Hello, is now a good time?" in answer.data
+        assert "X-Voiceapi-Detail" not in answer.headers
+    for call, caller in enumerate(("anonymous", "", "+266696687", "sip:Ann@Example.org", "client:ann"), 10):
+        assert send(bare, inbound, {**COMING, "From": caller, "CallSid": f"CA{call}"}).status_code == 200
+        run = client.get(f"{API}/organizations/usage/runs").get_json()["runs"][0]
+        assert run["initial_context"]["caller_number"] == run["caller_number"] == run["phone_number"]
+
+
+def change(client: FlaskClient, number: dict[str, Any], **body: Any) -> None:
+    config = number["telephony_configuration_id"]
+    path = f"{API}/organizations/telephony-configs/{config}/phone-numbers/{number['id']}"
+    assert client.put(path, json=body).status_code == 200
+
+
+def test_why_a_call_is_not_served(
+    bare: FlaskClient, client: FlaskClient, app: Flask, number: dict[str, Any], inbound: str
+) -> None:
+    def told(**fields: str) -> Any:
+        answer = send(bare, inbound, {**COMING, **fields})
+        assert (answer.status_code, answer.content_type) == (200, "text/xml; charset=utf-8")
+        assert b"Goodbye" in answer.data
+        assert b"<Hangup" in answer.data
+        return answer.headers.get("X-Voiceapi-Detail")
+
+    assert told(To="+12025550111") == "PHONE_NUMBER_NOT_CONFIGURED"
+    change(client, number, is_active=False)
+    assert told() == "PHONE_NUMBER_NOT_CONFIGURED"
+    change(client, number, is_active=True)
+    change(client, number, clear_inbound_workflow=True)
+    assert told() == "PHONE_NUMBER_NOT_CONFIGURED"
+    change(client, number, inbound_workflow_id=number["inbound_workflow_id"])
+    workflow = f"{API}/workflow/{number['inbound_workflow_id']}"
+    client.put(f"{workflow}/status", json={"status": "archived"})
+    assert told() == "WORKFLOW_NOT_FOUND"
+    client.put(f"{workflow}/status", json={"status": "active"})
+    service = app.extensions["voiceapi"]
+    object.__setattr__(service, "settings", type(service.settings).read({"VOICEAPI_CONCURRENT_CALLS": 1}))
+    object.__setattr__(service.settings, "public_url", PUBLIC)
+    assert send(bare, inbound, COMING).status_code == 200
+    assert told(CallSid="CA2") == "QUOTA_EXCEEDED"
+    with service.store.session():
+        assert models.Run.select().count() == 1
+
+
+def test_an_unfinished_workflow_is_not_served(
+    bare: FlaskClient, client: FlaskClient, number: dict[str, Any], inbound: str, workflow: Callable[..., Any]
+) -> None:
+    change(client, number, inbound_workflow_id=workflow({"nodes": [], "edges": []})["id"])
+    assert send(bare, inbound, COMING).headers["X-Voiceapi-Detail"] == "WORKFLOW_NOT_FOUND"
+
+
+def test_a_status_of_a_call_that_is_not_known(bare: FlaskClient, number: Any, inbound: str) -> None:
+    answer = send(bare, f"{inbound}/status", {**COMING, "CallStatus": "completed"})
+    assert (answer.status_code, answer.content_type) == (200, "text/xml; charset=utf-8")
+
+
+def test_language_and_voice_are_the_workflows(
+    bare: FlaskClient, client: FlaskClient, number: dict[str, Any], inbound: str
+) -> None:
+    workflow = number["inbound_workflow_id"]
+    body = {"workflow_configurations": {"language": "de-DE", "voice": "Polly.Vicki"}}
+    client.put(f"{API}/workflow/{workflow}", json=body)
+    client.post(f"{API}/workflow/{workflow}/publish")
+    answer = send(bare, inbound, COMING).text
+    assert answer.count('language="de-DE"') == 2
+    assert answer.count('voice="Polly.Vicki"') == 1

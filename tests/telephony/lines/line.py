@@ -1,0 +1,105 @@
+"""What the contract test asks of every carrier. Webhooks are the samples under schemas/carriers."""
+
+from __future__ import annotations
+
+import json
+from collections.abc import Callable, Mapping
+from dataclasses import dataclass, field
+from functools import cache
+from pathlib import Path
+from typing import Any
+from urllib.parse import urlencode
+
+SAMPLES = Path(__file__).parents[3] / "schemas" / "carriers"
+TYPES = {"form": "application/x-www-form-urlencoded", "json": "application/json"}
+
+
+@dataclass(frozen=True)
+class Verb:
+    """A part of a document, whatever its dialect: say, listen, redirect, transfer, pause or hangup."""
+
+    name: str
+    text: str = ""
+    url: str = ""
+
+
+@dataclass(frozen=True)
+class Request:
+    """A webhook ready to be sent: `url` is the whole address, query included."""
+
+    method: str
+    url: str
+    headers: Mapping[str, str]
+    body: bytes
+
+
+@cache
+def samples(carrier: str, kind: str) -> dict[str, Any]:
+    """The samples of one kind, turns, statuses or inbound, by their names."""
+    found: dict[str, Any] = json.loads((SAMPLES / carrier / f"{kind}.json").read_text(encoding="utf-8"))
+    return found
+
+
+@dataclass(frozen=True)
+class Line:
+    """A carrier.
+
+    :param credentials: those of its configuration, as the API takes them.
+    :param sign: makes the headers that sign a request of a method, URL, content type and body.
+    :param read: takes a document apart.
+    :param speech_field: which field of a turn carries the words.
+    :param placed: how its REST API answers a new call: status and body.
+    :param placing_path: where a new call is asked for.
+    :param fields_of_placing: with what, as the parsed body; made from the address of the call's webhooks.
+    :param ended: the request that hangs up, as method, path and parsed body.
+    :param led: the same for a redirect, made from the URL to go to.
+    :param looked_up: how it answers when it is asked for a call that is over, None when it can't be.
+    :param found: the status and duration that this is.
+    :param numbers: how it lists our number, None when it has no list.
+    :param home: its own address.
+    :param title: its name in sentences.
+    :param refused: how it says no: status, body, and the sentence that they become.
+    :param forged: headers that sign nothing, to be laid over those of `sign`.
+    """
+
+    name: str
+    credentials: Mapping[str, Any]
+    sign: Callable[[str, str, str, bytes], Mapping[str, str]]
+    read: Callable[[bytes], list[Verb]]
+    speech_field: str
+    placed: tuple[int, Any] = (201, {})
+    placing_path: str = ""
+    fields_of_placing: Callable[[str], Mapping[str, Any]] = lambda base: {}
+    ended: tuple[str, str, Any] = ("", "", None)
+    led: Callable[[str], tuple[str, str, Any]] = lambda url: ("", "", None)
+    looked_up: Any = None
+    found: tuple[str, float | None] = ("completed", 42.0)
+    numbers: Any = None
+    home: str = ""
+    title: str = ""
+    refused: tuple[int, Any, str] = (400, {}, "")
+    forged: Mapping[str, str] = field(default_factory=dict)
+
+    @property
+    def call_id(self) -> str:
+        """The id that every sample has."""
+        found: str = samples(self.name, "inbound")["call"]["reads"]["call_id"]
+        return found
+
+    def webhook(self, kind: str, name: str, url: str, **fields: Any) -> Request:
+        """The sample of that name, sent to `url` and signed; `fields` are laid over its own."""
+        sample = samples(self.name, kind)[name]
+        return self.request(url, {**sample["fields"], **fields}, sample["encoding"])
+
+    def words(self, url: str, text: str) -> Request:
+        """A turn in which the callee said `text`."""
+        return self.webhook("turns", "words", url, **{self.speech_field: text})
+
+    def request(self, url: str, fields: Mapping[str, Any], encoding: str) -> Request:
+        """A request with these fields, signed."""
+        if encoding == "query":
+            target = f"{url}?{urlencode(fields)}"
+            return Request("GET", target, dict(self.sign("GET", target, "", b"")), b"")
+        body = (urlencode(fields) if encoding == "form" else json.dumps(fields)).encode()
+        kind = TYPES[encoding]
+        return Request("POST", url, {"Content-Type": kind, **self.sign("POST", url, kind, body)}, body)

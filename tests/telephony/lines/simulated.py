@@ -1,0 +1,35 @@
+"""The simulator, spoken to over HTTP as if it were elsewhere."""
+
+from __future__ import annotations
+
+import hmac
+import json
+from collections.abc import Mapping
+
+from voiceapi.secrets import Vault
+
+from .line import Line, Verb
+
+SECRET = "the secret of the contract test"
+
+
+def sign(_method: str, url: str, _kind: str, body: bytes) -> Mapping[str, str]:
+    key = Vault(SECRET.encode()).key("simulator")
+    return {"X-Simulator-Signature": hmac.digest(key, url.encode() + b"\n" + body, "sha256").hex()}
+
+
+def read(document: bytes) -> list[Verb]:
+    return [
+        Verb(verb["verb"], verb.get("text") or verb.get("to", ""), f"#{verb['turn']}" if "turn" in verb else "")
+        for verb in json.loads(document)
+    ]
+
+
+SIMULATOR = Line(
+    name="simulator",
+    credentials={},
+    sign=sign,
+    read=read,
+    speech_field="speech",
+    forged={"X-Simulator-Signature": "0" * 64},
+)

@@ -1,0 +1,197 @@
+"""Twilio's side of the line, and that of its relatives."""
+
+from __future__ import annotations
+
+import base64
+import time
+from collections.abc import Callable, Mapping
+from typing import Any
+from urllib.parse import parse_qsl
+from xml.etree import ElementTree as ET
+
+from cryptography.hazmat.primitives.asymmetric.ed25519 import Ed25519PrivateKey
+from twilio.request_validator import RequestValidator
+from werkzeug.datastructures import MultiDict
+
+from .line import Line, Verb
+
+ACCOUNT = "AC0123456789abcdef0123456789abcdef"
+TOKEN = "12345678901234567890123456789012"
+PROJECT = "0a1b2c3d-4e5f-4a6b-8c7d-9e0f1a2b3c4d"
+SIGNING_KEY = "PSKtest1234567890abcdef"
+DOMAIN_KEY = "XI-domain-key-0123456789"
+TELNYX_KEY = Ed25519PrivateKey.from_private_bytes(bytes(range(32)))
+TELNYX_PUBLIC = base64.b64encode(TELNYX_KEY.public_key().public_bytes_raw()).decode()
+EVENTS = ["initiated", "ringing", "answered", "completed"]
+US, THEM = "+12025550199", "+12025550123"
+
+
+def read(document: bytes) -> list[Verb]:
+    """A reader of its own: whatever is spoken within listening comes before it."""
+    verbs: list[Verb] = []
+    for element in ET.fromstring(document):
+        prompt = element if element.tag == "Gather" else ()
+        verbs += [Verb(inner.tag.lower(), inner.text or "") for inner in prompt]
+        match element.tag:
+            case "Gather":
+                verbs.append(Verb("listen", url=element.attrib["action"]))
+            case "Redirect":
+                verbs.append(Verb("redirect", url=element.text or ""))
+            case "Dial":
+                verbs.append(Verb("transfer", element[0].text or "", element.attrib["action"]))
+            case _:
+                verbs.append(Verb(element.tag.lower(), element.text or ""))
+    return verbs
+
+
+def sign_as_twilio(token: str) -> Callable[[str, str, str, bytes], Mapping[str, str]]:
+    def sign(_method: str, url: str, kind: str, body: bytes) -> Mapping[str, str]:
+        form = MultiDict(parse_qsl(body.decode(), keep_blank_values=True) if "form" in kind else ())
+        # The carrier's own library makes the signature.
+        return {"X-Twilio-Signature": RequestValidator(token).compute_signature(url, form)}
+
+    return sign
+
+
+def sign_as_telnyx(_method: str, _url: str, _kind: str, body: bytes) -> Mapping[str, str]:
+    timestamp = str(int(time.time()))
+    signature = TELNYX_KEY.sign(timestamp.encode() + b"|" + body)
+    return {"Telnyx-Timestamp": timestamp, "Telnyx-Signature-Ed25519": base64.b64encode(signature).decode()}
+
+
+def placing(base: str) -> Mapping[str, Any]:
+    return {
+        "To": [THEM],
+        "From": [US],
+        "Url": [f"{base}/turns/0"],
+        "Method": ["POST"],
+        "StatusCallback": [f"{base}/status"],
+        "StatusCallbackMethod": ["POST"],
+        "StatusCallbackEvent": EVENTS,
+        "Timeout": ["60"],
+        "TimeLimit": ["1200"],
+    }
+
+
+def detecting(base: str) -> Mapping[str, Any]:
+    return {
+        **placing(base),
+        "MachineDetection": ["Enable"],
+        "AsyncAmd": ["true"],
+        "AsyncAmdStatusCallback": [f"{base}/machine"],
+        "AsyncAmdStatusCallbackMethod": ["POST"],
+    }
+
+
+CALLS = f"/2010-04-01/Accounts/{ACCOUNT}/Calls"
+TWILIO_CALL = "CA0123456789abcdef0123456789abcdef"
+TWILIO = Line(
+    name="twilio",
+    title="Twilio",
+    home="https://api.twilio.com/2010-04-01/",
+    numbers={"incoming_phone_numbers": [{"phone_number": US}]},
+    credentials={"account_sid": ACCOUNT, "auth_token": TOKEN, "amd_enabled": True},
+    sign=sign_as_twilio(TOKEN),
+    read=read,
+    speech_field="SpeechResult",
+    placed=(201, {"sid": TWILIO_CALL, "status": "queued"}),
+    fields_of_placing=detecting,
+    placing_path=f"{CALLS}.json",
+    ended=("POST", f"{CALLS}/{TWILIO_CALL}.json", {"Status": ["completed"]}),
+    led=lambda url: ("POST", f"{CALLS}/{TWILIO_CALL}.json", {"Url": [url], "Method": ["POST"]}),
+    looked_up={"status": "completed", "duration": "42", "price": "-0.0300", "price_unit": "USD"},
+    refused=(
+        400,
+        {"code": 21211, "message": "Invalid 'To' Phone Number", "more_info": "https://x", "status": 400},
+        "Twilio answered 400: Invalid 'To' Phone Number (code 21211).",
+    ),
+    forged={"X-Twilio-Signature": "RSOYDt4T1cUTdK1PDd93/VVr8B8="},
+)
+
+LAML = f"/api/laml/2010-04-01/Accounts/{PROJECT}/Calls"
+SIGNALWIRE_CALL = "6f0d8f9e-2c7b-4f8a-9d1e-5b3a7c9e1d20"
+SIGNALWIRE = Line(
+    name="signalwire",
+    title="SignalWire",
+    home="https://example.signalwire.com/api/laml/",
+    numbers={"incoming_phone_numbers": [{"phone_number": US}]},
+    credentials={"project_id": PROJECT, "api_token": "PTtoken", "space": "example", "signing_key": SIGNING_KEY},
+    sign=sign_as_twilio(SIGNING_KEY),
+    read=read,
+    speech_field="SpeechResult",
+    placed=(200, {"sid": SIGNALWIRE_CALL, "status": "queued"}),
+    fields_of_placing=placing,
+    placing_path=LAML,
+    ended=("POST", f"{LAML}/{SIGNALWIRE_CALL}", {"Status": ["completed"]}),
+    led=lambda url: ("POST", f"{LAML}/{SIGNALWIRE_CALL}", {"Url": [url], "Method": ["POST"]}),
+    looked_up={"status": "completed", "duration": 42, "price": 0.03, "price_unit": "USD"},
+    refused=(
+        422,
+        {"errors": [{"code": "21212", "message": "The From number is not yours.", "more_info": "https://x"}]},
+        "SignalWire answered 422: The From number is not yours (code 21212).",
+    ),
+    forged={"X-SignalWire-Signature": "RSOYDt4T1cUTdK1PDd93/VVr8B8="},
+)
+
+TELNYX_CALL = "v3:m8Kq2T1s0Vb9xYcR4uWn7A"
+APPLICATION = "2898148924659336874"
+TELNYX_PATH = "/texml/calls/v3%3Am8Kq2T1s0Vb9xYcR4uWn7A/update"
+TELNYX = Line(
+    name="telnyx",
+    title="Telnyx",
+    home="https://api.telnyx.com/v2/texml/",
+    numbers={"data": [{"phone_number": US}]},
+    credentials={"api_key": "KEY01", "connection_id": APPLICATION, "webhook_public_key": TELNYX_PUBLIC},
+    sign=sign_as_telnyx,
+    read=read,
+    speech_field="SpeechResult",
+    placed=(200, {"data": {"call_sid": TELNYX_CALL, "from": US, "to": THEM, "status": "queued"}}),
+    fields_of_placing=lambda base: {
+        "To": THEM,
+        "From": US,
+        "Url": f"{base}/turns/0",
+        "UrlMethod": "POST",
+        "StatusCallback": f"{base}/status",
+        "StatusCallbackMethod": "POST",
+        "StatusCallbackEvent": " ".join(EVENTS),
+        "Timeout": 60,
+        "TimeLimit": 1200,
+    },
+    placing_path=f"/texml/calls/{APPLICATION}",
+    ended=("POST", TELNYX_PATH, {"Status": "completed"}),
+    led=lambda url: ("POST", TELNYX_PATH, {"Url": url, "Method": "POST"}),
+    refused=(
+        403,
+        {"errors": [{"code": "10010", "title": "Authorization failed", "detail": "The number isn't on your account."}]},
+        "Telnyx answered 403: The number isn't on your account (code 10010).",
+    ),
+    forged={"Telnyx-Signature-Ed25519": base64.b64encode(b"0" * 64).decode()},
+)
+
+SESSION = "c9d1e2f3a4b5c6d7e8f9"
+CLOUDONIX_PATH = f"/calls/example.cloudonix.net/sessions/{SESSION}"
+CLOUDONIX = Line(
+    name="cloudonix",
+    title="Cloudonix",
+    home="https://api.cloudonix.io/calls/",
+    credentials={"bearer_token": DOMAIN_KEY, "domain_id": "example"},
+    sign=lambda method, url, kind, body: {"X-CX-APIKey": DOMAIN_KEY},
+    read=read,
+    speech_field="SpeechResult",
+    placed=(200, {"token": SESSION, "direction": "outbound-api"}),
+    fields_of_placing=lambda base: {
+        "destination": THEM[1:],
+        "caller-id": US[1:],
+        "url": f"{base}/turns/0",
+        "callback": f"{base}/status",
+        "timeout": 60,
+        "timeLimit": 1200,
+    },
+    placing_path="/calls/example.cloudonix.net/application",
+    ended=("DELETE", CLOUDONIX_PATH, {}),
+    led=lambda url: ("PATCH", CLOUDONIX_PATH, {"url": url}),
+    looked_up={"token": SESSION, "status": "completed"},
+    found=("completed", None),
+    refused=(403, {"error": "Domain is suspended"}, "Cloudonix answered 403: Domain is suspended."),
+    forged={"X-CX-APIKey": "somebody-else"},
+)

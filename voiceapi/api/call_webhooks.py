@@ -1,0 +1,90 @@
+"""Where carriers ask what comes next and say how a call goes. No key: the token or the signature lets them in.
+
+The answers are documents in the carriers' dialects, so these routes are no part of the API's own document.
+"""
+
+from __future__ import annotations
+
+from urllib.parse import urlsplit
+
+import flask
+from flask import Response, request
+
+from .. import calls, inbound
+from ..telephony.carrier import Document
+from ..telephony.webhook import Webhook
+from .access import service
+from .reading import read_bytes
+
+blueprint = flask.Blueprint("call_webhooks", __name__, url_prefix="/telephony")
+
+METHODS = ["GET", "POST"]
+# Nobody talks that long.
+TURN = "<int(max=9999):number>"
+
+
+@blueprint.route(f"/calls/<token>/turns/{TURN}", methods=METHODS)
+def take_turn(token: str, number: int) -> Response:
+    """Answer what the caller said."""
+    return _document(calls.take_turn(service(), token, number, "turn", webhook()))
+
+
+@blueprint.route(f"/calls/<token>/turns/{TURN}/<any(transfer, silence, wait):step>", methods=METHODS)
+def take_other_turn(token: str, number: int, step: calls.Step) -> Response:
+    """Answer how a transfer came out or that nobody spoke, or ask for a reply that was still being decided."""
+    return _document(calls.take_turn(service(), token, number, step, webhook()))
+
+
+@blueprint.route("/calls/<token>/status", methods=METHODS)
+def hear_status(token: str) -> Response:
+    """Take a carrier's word about a call."""
+    return _document(calls.hear_status(service(), token, webhook()))
+
+
+@blueprint.route("/calls/<token>/machine", methods=METHODS)
+def hear_machine(token: str) -> Response:
+    """Take who answered a call."""
+    return _document(calls.hear_machine(service(), token, webhook()))
+
+
+@blueprint.route("/inbound/<int(max=9223372036854775807):config_id>", methods=METHODS)
+def answer_number(config_id: int) -> Response:
+    """Answer a call to one of a configuration's numbers, with the workflow that the number is given."""
+    return _inbound(inbound.answer_number(service(), config_id, webhook()))
+
+
+@blueprint.route("/inbound/workflow/<workflow_uuid>", methods=METHODS)
+def answer_workflow(workflow_uuid: str) -> Response:
+    """Answer a call with one workflow, whatever number was called."""
+    return _inbound(inbound.answer_workflow(service(), workflow_uuid, webhook()))
+
+
+@blueprint.route("/inbound/<int(max=9223372036854775807):config_id>/status", methods=METHODS)
+def hear_inbound_status(config_id: int) -> Response:
+    """Take a carrier's word about a call to one of a configuration's numbers."""
+    return _document(inbound.hear_status(service(), config_id, webhook()))
+
+
+def webhook() -> Webhook:
+    """The request as its carrier signed it: over our public origin and the raw path, whatever Host says."""
+    raw = request.environ.get("REQUEST_URI") or request.environ.get("RAW_URI") or request.full_path.rstrip("?")
+    if not raw.startswith("/"):
+        parts = urlsplit(raw)
+        raw = f"{parts.path or '/'}{f'?{parts.query}' if parts.query else ''}"
+    return Webhook(
+        method=request.method,
+        url=service().settings.origin + raw,
+        headers={name.lower(): value for name, value in request.headers.items()},
+        body=read_bytes(request, service().settings.max_body),
+    )
+
+
+def _document(document: Document) -> Response:
+    return Response(document.body, content_type=document.content_type)
+
+
+def _inbound(answer: inbound.Answered) -> Response:
+    response = _document(answer.document)
+    if answer.detail is not None:
+        response.headers["X-Voiceapi-Detail"] = answer.detail
+    return response

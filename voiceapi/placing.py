@@ -1,0 +1,159 @@
+"""Use case: place a call. The run is stored before the carrier is asked, and the carrier is asked at most once."""
+
+from __future__ import annotations
+
+from collections.abc import Mapping
+from dataclasses import dataclass
+from typing import Any
+
+from . import calls, conversation, language_models, outbox
+from . import world as worlds
+from .answering import LONGEST_CALL_SECONDS, RING_SECONDS, in_silence
+from .errors import Busy, Conflict, Refused, Unavailable
+from .flow.actions import Record
+from .secrets import new_token
+from .service import Service
+from .store import runs
+from .store.database import write
+from .store.fields import now
+from .store.find import again
+from .store.models import PhoneNumber, Run, TelephonyConfiguration, Workflow
+from .store.models import WorkflowVersion as Version
+from .telephony.carrier import OutboundCall
+from .telephony.rest import CarrierRefused, CarrierSilent
+from .telephony_configs import next_turn
+
+# How long a call whose carrier gave no answer counts as one in progress.
+UNKNOWN_SECONDS = 60
+
+
+@dataclass(frozen=True, slots=True)
+class Placement:
+    """A call that was placed; `status` is `initiated`, or `unknown` when the carrier gave no answer."""
+
+    run: Run
+    status: str
+
+
+@dataclass(frozen=True, slots=True)
+class Agent:
+    """What carries a call out: a workflow, in one of its versions, through a configuration and its number."""
+
+    workflow: Workflow
+    version: Version
+    configuration: TelephonyConfiguration
+    number: PhoneNumber | None
+
+
+def place(
+    service: Service,
+    agent: Agent,
+    to: str,
+    name: str,
+    context: Mapping[str, Any],
+    gathered: Mapping[str, Any],
+    prepared: Run | None = None,
+) -> Placement:
+    """Call `to` with `agent`, as a new run called `name` or as the `prepared` one.
+
+    :param to: E.164, or a sip: address where the carrier takes them.
+    :raises Busy: when the organization has as many calls in progress as it may have, or too many wait for the account.
+    :raises Refused: when the carrier said no; the run is then completed with the reason.
+    """
+    number = None if agent.number is None else agent.number.address_normalized
+    carrier = calls.carrier_of_configuration(service, agent.configuration)
+    run, wait = _store_call(service, agent, to, number, name, context, gathered, prepared)
+    if wait and service.workers.stopping.wait(wait):
+        _fail(service, run, "The service stopped before the call was placed.")
+        raise Unavailable("The service stops.")
+    call = OutboundCall(
+        links=calls.links(service, run, 0),
+        to=to,
+        from_number=number,
+        ring_timeout=RING_SECONDS,
+        time_limit=LONGEST_CALL_SECONDS,
+        context=run.initial_context,
+    )
+    try:
+        call_id = carrier.place_call(call)
+    except CarrierRefused as refusal:
+        _fail(service, run, str(refusal))
+        raise Refused(f"Failed to initiate call: {refusal}") from None
+    except CarrierSilent:
+        with write():
+            # Unless a webhook came meanwhile: then the carrier has spoken after all.
+            Run.update(overdue_at=in_silence(UNKNOWN_SECONDS)).where(
+                Run.id == run.id, Run.overdue_at == run.overdue_at
+            ).execute()
+        return Placement(run, "unknown")
+    with write():
+        fresh = again(run)
+        # A webhook may have been quicker, with the id that counts.
+        fresh.carrier_call_id = fresh.carrier_call_id or call_id
+        fresh.gathered_context = {**fresh.gathered_context, "call_id": fresh.carrier_call_id}
+        fresh.save(only=[Run.carrier_call_id, Run.gathered_context])
+    return Placement(fresh, "initiated")
+
+
+def _store_call(
+    service: Service,
+    agent: Agent,
+    to: str,
+    number: str | None,
+    name: str,
+    context: Mapping[str, Any],
+    gathered: Mapping[str, Any],
+    prepared: Run | None,
+) -> tuple[Run, float]:
+    """The run, and how many seconds it has to wait for its account's turn."""
+    world = worlds.of(service, agent.workflow.organization_id, agent.version.configurations)
+    context = {**context, **language_models.runtime_configuration(world.model)}
+    columns: dict[str, Any] = {
+        "version": agent.version,
+        "draft": agent.version.definition if agent.version.status == "draft" else None,
+        "telephony_configuration_id": agent.configuration.id,
+        "mode": agent.configuration.provider,
+        "call_type": "outbound",
+        "caller_number": number,
+        "called_number": to,
+        "initial_context": {**context, "caller_number": number} if number else dict(context),
+        "gathered_context": {"provider": agent.configuration.provider, **gathered},
+        "overdue_at": in_silence(),
+    }
+    with write():
+        if calls.in_progress(agent.workflow.organization_id) >= service.settings.concurrent_calls:
+            raise Busy("Concurrent call limit reached")
+        wait = next_turn(again(agent.configuration))
+        if prepared is None:
+            return runs.create(agent.workflow, name=name, token=new_token(), **columns), wait
+        # Two calls of one prepared run at once: the second one finds the first one's mark here.
+        run: Run = again(prepared)
+        if not is_undialed(run):
+            raise Conflict("Workflow run already has an active call")
+        for column, value in columns.items():
+            setattr(run, column, value)
+        run.save()
+    return run, wait
+
+
+def is_undialed(run: Run) -> bool:
+    """Whether a run was only prepared: nobody was called with it."""
+    return bool(run.state == "initialized" and run.overdue_at is None and run.mode != "textchat")
+
+
+def _fail(service: Service, run: Run, error: str) -> None:
+    """Complete a run whose call was never placed, with the reason on it."""
+    at = now()
+    with write():
+        run = again(run)
+        record = Record("rtf-pipeline-error", {"error": error, "fatal": True}, at.timestamp(), 0, "", "")
+        conversation.keep_records(run, [record])
+        run.gathered_context = {
+            **run.gathered_context,
+            "error": error,
+            "call_disposition": "error",
+            "mapped_call_disposition": "error",
+        }
+        run.disposition = "error"
+        calls.complete(run, 0)
+    outbox.begin(service, run)

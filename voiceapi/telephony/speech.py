@@ -1,0 +1,36 @@
+"""Text on its way into a carrier's document: clean, and in pieces that the carrier speaks whole."""
+
+from __future__ import annotations
+
+import re
+from collections.abc import Iterator
+
+# Below every carrier's limit for one piece; the smallest is 1500 characters.
+LONGEST = 1400
+
+# What XML 1.0 has no place for, lone surrogates included: no carrier speaks it, and some refuse the whole document.
+_UNSPEAKABLE = re.compile("[^\t\n\r\x20-\ud7ff\ue000-\ufffd\U00010000-\U0010ffff]")
+_SENTENCE_END = re.compile(r"""[.!?…。！？]["'”’)\]]*\s+|\n+""")
+
+
+def clean(text: str) -> str:
+    """The text without what can't be spoken."""
+    return _UNSPEAKABLE.sub("", text).strip()
+
+
+def pieces(text: str, longest: int = LONGEST) -> Iterator[str]:
+    """The clean text in pieces of at most `longest` characters, cut at sentence ends, else at blanks, else anywhere."""
+    rest = clean(text)
+    while len(rest) > longest:
+        cut = _last_end(rest, longest) or rest.rfind(" ", 1, longest + 1)
+        cut = cut if cut > 0 else longest
+        yield rest[:cut].strip()
+        rest = rest[cut:].strip()
+    if rest:
+        yield rest
+
+
+def _last_end(text: str, longest: int) -> int:
+    """Where the last sentence that fits ends, 0 when none does."""
+    ends = [found.end() for found in _SENTENCE_END.finditer(text, 0, longest)]
+    return ends[-1] if ends else 0

@@ -85,10 +85,6 @@ def _optional(name: str, label: str, description: str, placeholder: str | None =
     return Field(name, label, description=description, placeholder=placeholder)
 
 
-def _planned(display_name: str) -> str:
-    return f"Calls through {display_name} are not part of this release."
-
-
 _CARRIERS = (
     Provider(
         name="cloudonix",
@@ -126,7 +122,6 @@ _CARRIERS = (
         account_id_field="account_sid",
         docs_url="https://docs.jambonz.org",
         dials_sip=True,
-        unavailable=_planned("jambonz"),
     ),
     Provider(
         name="plivo",
@@ -139,7 +134,6 @@ _CARRIERS = (
         account_id_field="auth_id",
         docs_url="https://www.plivo.com/docs/voice/",
         dials_sip=True,
-        unavailable=_planned("Plivo"),
     ),
     Provider(
         name="signalwire",
@@ -216,7 +210,6 @@ _CARRIERS = (
         ),
         account_id_field="auth_id",
         docs_url="https://docs.vobiz.ai",
-        unavailable=_planned("Vobiz"),
     ),
     Provider(
         name="vonage",
@@ -243,7 +236,6 @@ _CARRIERS = (
         ),
         account_id_field="api_key",
         docs_url="https://developer.vonage.com/en/voice/voice-api/overview",
-        unavailable=_planned("Vonage"),
     ),
 )
 

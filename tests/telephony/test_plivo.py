@@ -121,6 +121,11 @@ def test_vobiz_signs_the_address_alone() -> None:
     headers = {"x_vobiz_signature_v2": second, "x_vobiz_signature_v2_nonce": "12345"}
     assert vobiz.verify(webhook("POST", "https://answer.url", {}, **headers))
     assert vobiz.verify(webhook("POST", PAGE, {}, x_plivo_signature_v3=third)) is False
+    # As Plivo does it is well, too.
+    method, url, fields, signature = VECTORS[1]
+    assert vobiz.verify(
+        webhook(method, url, fields, x_vobiz_signature_v3=signature, x_vobiz_signature_v3_nonce="12345")
+    )
 
 
 def test_a_token_that_is_empty_signs_nothing() -> None:
@@ -212,9 +217,31 @@ def test_a_recording_is_spoken_and_nothing_ends_the_call() -> None:
     assert ET.canonicalize(carrier().receipt().body.decode()) == ours([])
 
 
-def test_vobiz_listens_under_another_name() -> None:
-    actions: list[Action] = [Say("Hello.", True), Listen(10.0, True)]
-    assert ours(actions, dialect=VOBIZ) == ours(actions).replace("GetInput", "Gather")
+def test_vobiz_listens_under_another_name_and_keeps_the_plus() -> None:
+    actions: list[Action] = [Say("Hello.", True), Listen(10.0, True), Transfer(3, 0.0, "+12025550177", 30.0)]
+    plivos = ours(actions, CHOSEN)
+    assert ours(actions, CHOSEN, VOBIZ) == plivos.replace("GetInput", "Gather").replace("1202555", "+1202555")
+
+
+# -- what became of a call
+
+
+@pytest.mark.parametrize(
+    ("dialect", "said", "status", "duration"),
+    [
+        (PLIVO, {"call_state": "answer", "call_duration": "42"}, "completed", 42.0),
+        (PLIVO, {"call_state": "NO_ANSWER", "call_duration": 0}, "no-answer", 0.0),
+        (PLIVO, {"call_state": ["odd"]}, None, None),
+        (PLIVO, {}, None, None),
+        (VOBIZ, {"data": {"hangup_cause": "MEDIA_TIMEOUT", "billsec": 7}}, "completed", 7.0),
+        (VOBIZ, {"data": {"hangup_cause": "USER_BUSY", "billsec": 0}}, "busy", 0.0),
+        (VOBIZ, {"data": {"hangup_cause": "UNALLOCATED_NUMBER", "billsec": 0}}, "failed", 0.0),
+        (VOBIZ, {"data": []}, None, None),
+    ],
+)
+def test_records(dialect: Dialect, said: dict[str, Any], status: str | None, duration: float | None) -> None:
+    report = dialect.outcome(said, "abc")
+    assert (report.call_id, report.status, report.duration) == ("abc", status, duration)
 
 
 HOSTILE = st.one_of(st.text(), st.text(st.sampled_from("<>&\"'/]!-\x00\x0b\ud800\ufffeé😀 \n.")))

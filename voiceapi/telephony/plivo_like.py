@@ -1,7 +1,4 @@
-"""Plivo and Vobiz, which speaks as Plivo does: one way to ask, to read and to write, and a row for each.
-
-Numbers go and come without their `+`.
-"""
+"""Plivo and Vobiz, which speaks as Plivo does: one way to ask, to read and to write, and a row for each."""
 
 from __future__ import annotations
 
@@ -45,14 +42,21 @@ STATUSES: Mapping[str, str] = {
     "cancel": "canceled",
     "canceled": "canceled",
 }
-# What a call's record says of how it came out.
+# What the record of a call that is over says of how it came out: Plivo in its state, Vobiz in the cause of its end.
 STATES: Mapping[str, str] = {
-    "answer": "completed",
-    "busy": "busy",
-    "no_answer": "no-answer",
-    "noanswer": "no-answer",
-    "failed": "failed",
-    "cancel": "canceled",
+    "ANSWER": "completed",
+    "BUSY": "busy",
+    "NO_ANSWER": "no-answer",
+    "FAILED": "failed",
+    "CANCEL": "canceled",
+}
+CAUSES: Mapping[str, str] = {
+    "NORMAL_CLEARING": "completed",
+    "USER_BUSY": "busy",
+    "CALL_REJECTED": "busy",
+    "NO_ANSWER": "no-answer",
+    "NO_USER_RESPONSE": "no-answer",
+    "ORIGINATOR_CANCEL": "canceled",
 }
 
 
@@ -64,16 +68,26 @@ class Dialect:
     :param base: where its REST API is, up to the accounts.
     :param headers: what proves who asks it.
     :param header: how the names of its signatures' headers begin, in lower case.
-    :param signed: what the third version of its signature is made over, before the nonce.
-    :param listening: its name of the verb that listens.
+    :param signed: what the third version of its signature may be made over, before the nonce.
+    :param style: how its documents differ.
+    :param call: the path of a call that is to be hung up.
+    :param record: the path of the record of a call that is over.
+    :param outcome: what that record says.
+    :param numbers: the path that lists the account's numbers.
+    :param listed: the parameter that narrows that list to one number, and the name of the list in the answer.
     """
 
     name: str
     base: str
     headers: Callable[[Account], Mapping[str, str]]
     header: str
-    signed: Callable[[Webhook, str], str]
-    listening: str
+    signed: tuple[Callable[[Webhook, str], str], ...]
+    style: plivo_xml.Style
+    call: str
+    record: str
+    outcome: Callable[[Mapping[str, Any], str], Report]
+    numbers: str
+    listed: tuple[str, str]
 
 
 @dataclass(frozen=True)
@@ -88,8 +102,8 @@ class PlivoLike:
             "POST",
             "Call/",
             {
-                "from": (call.from_number or "").removeprefix("+"),
-                "to": call.to.removeprefix("+"),
+                "from": self.dialect.style.number(call.from_number or ""),
+                "to": self.dialect.style.number(call.to),
                 "answer_url": call.links.next,
                 "answer_method": "POST",
                 "ring_url": call.links.status,
@@ -105,35 +119,28 @@ class PlivoLike:
         return name if isinstance(name, str) else None
 
     def hang_up(self, call_id: str) -> None:
-        self._ask("DELETE", f"Call/{_part(call_id)}/")
+        self._ask("DELETE", self.dialect.call.format(_part(call_id)))
 
     def redirect(self, call_id: str, url: str) -> None:
         self._ask("POST", f"Call/{_part(call_id)}/", {"legs": "aleg", "aleg_url": url, "aleg_method": "POST"})
 
     def look_up(self, call_id: str) -> Report:
-        said = self._ask("GET", f"Call/{_part(call_id)}/")
-        raw = str(said.get("call_state") or "")
-        return Report(
-            status=STATES.get(raw.lower()),
-            raw=raw,
-            call_id=call_id,
-            duration=amount(said.get("call_duration")),
-            price=amount(said.get("total_amount")),
-        )
+        return self.dialect.outcome(self._ask("GET", self.dialect.record.format(_part(call_id))), call_id)
 
     def check(self, numbers: Sequence[str]) -> list[str]:
+        path, (parameter, name) = self.dialect.numbers, self.dialect.listed
         try:
             if not numbers:
-                self._ask("GET", "")
-            found = {each: self._ask("GET", f"Number/?number_startswith={each.removeprefix('+')}") for each in numbers}
+                self._ask("GET", path)
+            found = {
+                each: self._ask("GET", f"{path}?{parameter}={each.removeprefix('+')}").get(name) for each in numbers
+            }
         except CarrierRefused as refusal:
             return [str(refusal)]
-        missing = [each for each in numbers if not found[each].get("objects")]
-        return [f"{each} is not a number of this {self.dialect.name} account." for each in missing]
+        return [f"{each} is not a number of this {self.dialect.name} account." for each in numbers if not found[each]]
 
     def _ask(self, method: str, path: str, fields: Mapping[str, Any] | None = None) -> dict[str, Any]:
         rest = self.account.rest(self.dialect.name, self.dialect.base, self.dialect.headers(self.account))
-        # A path without its last slash is refused.
         return rest.ask(method, f"/Account/{_part(self.account.text('auth_id'))}/{path}", json=fields)
 
     def verify(self, webhook: Webhook) -> bool:
@@ -141,12 +148,13 @@ class PlivoLike:
 
         A header with `ma` is signed by the main account, the other one by the account that was called.
         """
-        for version, text, joint in (("v3", self.dialect.signed, "."), ("v2", _place, "")):
+        for version, texts, joint in (("v3", self.dialect.signed, "."), ("v2", (_place,), "")):
             kinds = (f"{self.dialect.header}-signature-{kind}{version}" for kind in ("", "ma-"))
             given = ",".join(webhook.headers[name] for name in kinds if name in webhook.headers)
             if given:
                 nonce = webhook.headers.get(f"{self.dialect.header}-signature-{version}-nonce", "")
-                return self._is_signed(given, (f"{text(webhook, url)}{joint}{nonce}" for url in spellings(webhook.url)))
+                urls = list(spellings(webhook.url))
+                return self._is_signed(given, (f"{text(webhook, url)}{joint}{nonce}" for text in texts for url in urls))
         return False
 
     def _is_signed(self, given: str, texts: Iterable[str]) -> bool:
@@ -178,10 +186,10 @@ class PlivoLike:
         return Inbound(call_id, webhook.text("From"), to) if call_id and to else None
 
     def render(self, actions: Sequence[Action], links: Links, manner: Manner) -> Document:
-        return plivo_xml.write(actions, links, manner, self.dialect.listening)
+        return plivo_xml.write(actions, links, manner, self.dialect.style)
 
     def receipt(self) -> Document:
-        return plivo_xml.write((), Links("", ""), Manner(), self.dialect.listening)
+        return plivo_xml.write((), Links("", ""), Manner(), self.dialect.style)
 
 
 def _part(text: str) -> str:
@@ -210,13 +218,39 @@ def _whole(webhook: Webhook, url: str) -> str:
     return f"{_place(webhook, url)}{mark}{query}{'.' if query and form else ''}{form}"
 
 
+def _digits(address: str) -> str:
+    """A number without its `+`."""
+    return address.removeprefix("+")
+
+
+def _plivo_outcome(said: Mapping[str, Any], call_id: str) -> Report:
+    raw = str(said.get("call_state") or "")
+    status, duration = STATES.get(raw.upper()), amount(said.get("call_duration"))
+    return Report(status, raw, call_id, duration, price=amount(said.get("total_amount")))
+
+
+def _vobiz_outcome(said: Mapping[str, Any], call_id: str) -> Report:
+    inner = said.get("data")
+    call = inner if isinstance(inner, Mapping) else {}
+    raw = str(call.get("hangup_cause") or "")
+    duration, price = amount(call.get("billsec")), amount(call.get("total_cost"))
+    status = "completed" if duration else CAUSES.get(raw, "failed" if raw else None)
+    currency = call.get("currency")
+    return Report(status, raw, call_id, duration, price, currency if isinstance(currency, str) else None)
+
+
 PLIVO = Dialect(
     name="Plivo",
     base="https://api.plivo.com/v1",
     headers=lambda account: basic(account.text("auth_id"), account.text("auth_token")),
     header="x-plivo",
-    signed=_whole,
-    listening="GetInput",
+    signed=(_whole,),
+    style=plivo_xml.Style("GetInput", number=_digits),
+    call="Call/{}/",
+    record="Call/{}/",
+    outcome=_plivo_outcome,
+    numbers="Number/",
+    listed=("number_startswith", "objects"),
 )
 
 VOBIZ = Dialect(
@@ -224,6 +258,12 @@ VOBIZ = Dialect(
     base="https://api.vobiz.ai/api/v1",
     headers=lambda account: {"X-Auth-ID": account.text("auth_id"), "X-Auth-Token": account.text("auth_token")},
     header="x-vobiz",
-    signed=_place,
-    listening="Gather",
+    # It is told to be Plivo's way; those who check it have found the address alone.
+    signed=(_place, _whole),
+    style=plivo_xml.Style("Gather", number=str),
+    call="Call/{}",
+    record="cdr/{}",
+    outcome=_vobiz_outcome,
+    numbers="numbers",
+    listed=("search", "items"),
 )

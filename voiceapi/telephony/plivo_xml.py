@@ -2,7 +2,8 @@
 
 from __future__ import annotations
 
-from collections.abc import Sequence
+from collections.abc import Callable, Sequence
+from dataclasses import dataclass
 from xml.etree.ElementTree import Element
 
 from ..flow.actions import Action, HangUp, Listen, Pause, Play, Redirect, Say, Transfer
@@ -19,26 +20,35 @@ SHORTEST_WAIT, LONGEST_WAIT = 5, 60
 OWN_LANGUAGE = "Polly."
 
 
-def write(actions: Sequence[Action], links: Links, manner: Manner, listening: str) -> Document:
-    """The document that carries out `actions`; when it has been carried out, the call ends.
+@dataclass(frozen=True, slots=True)
+class Style:
+    """What one carrier of the family writes in its own way.
 
-    :param listening: the carrier's name of the verb that listens.
+    :param listening: its name of the verb that listens.
+    :param number: how it writes a number that begins with `+`.
     """
+
+    listening: str
+    number: Callable[[str], str]
+
+
+def write(actions: Sequence[Action], links: Links, manner: Manner, style: Style) -> Document:
+    """The document that carries out `actions`; when it has been carried out, the call ends."""
     return response.write(
         actions,
-        lambda action: _verbs(action, links, manner),
-        lambda listen: [element(listening, _listening(listen, links, manner)), redirect(links.silence)],
+        lambda action: _verbs(action, links, manner, style),
+        lambda listen: [element(style.listening, _listening(listen, links, manner)), redirect(links.silence)],
     )
 
 
-def _verbs(action: Action, links: Links, manner: Manner) -> list[Element]:
+def _verbs(action: Action, links: Links, manner: Manner, style: Style) -> list[Element]:
     match action:
         case Say() | Play():
             return [element("Speak", _voice(manner), piece) for piece in pieces(action.text)]
         case Pause():
             return [element("Wait", {"length": seconds(action.seconds)})]
         case Transfer():
-            return [_dial(action, links, manner)]
+            return [_dial(action, links, manner, style)]
         case Redirect():
             return [redirect(links.wait(action.turn))]
         case HangUp():
@@ -67,12 +77,12 @@ def _voice(manner: Manner) -> dict[str, str]:
     return {"language": manner.language, "voice": manner.voice}
 
 
-def _dial(action: Transfer, links: Links, manner: Manner) -> Element:
+def _dial(action: Transfer, links: Links, manner: Manner, style: Style) -> Element:
     attributes = {"action": links.transferred, "method": "POST", "timeout": seconds(action.timeout_seconds)}
     if manner.number:
-        attributes["callerId"] = manner.number.removeprefix("+")
+        attributes["callerId"] = style.number(manner.number)
     dial = element("Dial", attributes)
     to = normalize(clean(action.destination))
     is_sip = to.address_type == "sip_uri"
-    dial.append(element("User" if is_sip else "Number", {}, to.address_normalized.removeprefix("+")))
+    dial.append(element("User" if is_sip else "Number", {}, style.number(to.address_normalized)))
     return dial

@@ -16,7 +16,7 @@ from .line import Line, Verb, samples
 AUTH_ID = "MA0123456789ABCDEFGH"
 TOKEN = "0123456789abcdef0123456789abcdef01234567"
 NONCE = "05429567804466091622"
-US, THEM = "12025550199", "12025550123"
+US, THEM = "+12025550199", "+12025550123"
 LISTENING = ("GetInput", "Gather")
 NAMES = {"Speak": "say", "Wait": "pause", "Hangup": "hangup"}
 
@@ -50,10 +50,10 @@ def sign_as_vobiz(_method: str, url: str, _kind: str, _body: bytes) -> Mapping[s
     return {"X-Vobiz-Signature-V3": signature.decode(), "X-Vobiz-Signature-V3-Nonce": NONCE}
 
 
-def placing(base: str) -> Mapping[str, Any]:
+def placing(base: str, us: str = US, them: str = THEM) -> Mapping[str, Any]:
     return {
-        "from": US,
-        "to": THEM,
+        "from": us,
+        "to": them,
         "answer_url": f"{base}/turns/0",
         "answer_method": "POST",
         "ring_url": f"{base}/status",
@@ -78,22 +78,23 @@ def line(name: str, title: str, path: str, **more: Any) -> Line:
         speech=lambda text: {"Speech": text},
         placed=(201, {"api_id": "97ceeb52", "message": "call fired", "request_uuid": call_id}),
         placing_path=f"{account}/Call/",
-        fields_of_placing=placing,
-        ended=("DELETE", call, None),
         led=lambda url: ("POST", call, {"legs": "aleg", "aleg_url": url, "aleg_method": "POST"}),
-        looked_up={"call_state": "ANSWER", "call_duration": 42, "total_amount": "0.03000"},
-        numbers={"objects": [{"number": US}]},
         refused=(400, {"api_id": "97ceeb52", "error": "from is invalid"}, f"{title} answered 400: from is invalid."),
         **more,
     )
 
 
+PLIVO_CALL, VOBIZ_CALL = (samples(name, "inbound")["call"]["reads"]["call_id"] for name in ("plivo", "vobiz"))
 FORGED = base64.b64encode(b"0" * 32).decode()
 PLIVO = line(
     "plivo",
     "Plivo",
     "https://api.plivo.com/v1",
     sign=sign_as_plivo,
+    fields_of_placing=lambda base: placing(base, US[1:], THEM[1:]),
+    ended=("DELETE", f"/Account/{AUTH_ID}/Call/{PLIVO_CALL}/", None),
+    looked_up={"call_state": "ANSWER", "call_duration": 42, "total_amount": "0.03000"},
+    numbers={"objects": [{"number": US[1:]}]},
     forged={"X-Plivo-Signature-V3": FORGED},
 )
 VOBIZ = line(
@@ -101,6 +102,13 @@ VOBIZ = line(
     "Vobiz",
     "https://api.vobiz.ai/api/v1",
     sign=sign_as_vobiz,
+    fields_of_placing=placing,
+    ended=("DELETE", f"/Account/{AUTH_ID}/Call/{VOBIZ_CALL}", None),
+    looked_up={
+        "success": True,
+        "data": {"hangup_cause": "NORMAL_CLEARING", "billsec": 42, "total_cost": 0.03, "currency": "USD"},
+    },
+    numbers={"items": [{"e164": US}], "total": 1},
     signs_words=False,
     forged={"X-Vobiz-Signature-V3": FORGED},
 )

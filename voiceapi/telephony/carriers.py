@@ -1,4 +1,4 @@
-"""Which module speaks a carrier's dialect. A carrier that isn't here is stored, but can't be called through."""
+"""Which module speaks a carrier's dialect."""
 
 from __future__ import annotations
 

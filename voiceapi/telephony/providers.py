@@ -1,4 +1,4 @@
-"""The table of telephone carriers: their credentials, how they connect, and whether they can place calls yet.
+"""The table of telephone carriers: their credentials, how they connect, and what they take.
 
 The names of carriers and fields are those of the API contract, E.1; signalwire, jambonz and simulator are our own.
 """
@@ -51,9 +51,8 @@ class Field:
 class Provider:
     """A carrier.
 
-    `account_id_field` names the credential that tells one account at the carrier from another. `unavailable` is a
-    sentence that says why no call can be placed, or None. `calls_per_second` is how fast calls may be placed unless
-    the configuration sets its own pace; None is without limit.
+    `account_id_field` names the credential that tells one account at the carrier from another. `calls_per_second` is
+    how fast calls may be placed unless the configuration sets its own pace; None is without limit.
     """
 
     name: str
@@ -65,7 +64,6 @@ class Provider:
     needs_caller_id: bool = True
     dials_sip: bool = False
     calls_per_second: float | None = 1.0
-    unavailable: str | None = None
 
     @property
     def sensitive(self) -> frozenset[str]:

@@ -17,6 +17,7 @@ from urllib.parse import quote
 
 from ..flow.actions import Action, Listen, Pause, Redirect, Say, Transfer
 from .carrier import (
+    FINAL,
     Account,
     After,
     Document,
@@ -153,11 +154,10 @@ class Vonage:
         )
 
     def read_turn(self, webhook: Webhook, after: After) -> Heard | None:
-        status = STATUSES.get(webhook.text("status"), "failed")
         if after == "transfer":
             # The other leg tells its whole course here. An answer to what comes before its end would cut it off.
-            is_over = status not in ("initiated", "ringing", "in-progress")
-            return Transferred(status == "completed", status) if is_over else None
+            status = STATUSES.get(webhook.text("status"))
+            return Transferred(status == "completed", status) if status in FINAL else None
         if words := webhook.at("speech", "results", 0, "text"):
             return Words(words)
         return Machine() if webhook.text("status") == "machine" else Silence()

@@ -38,7 +38,6 @@ from .telephony.carrier import (
     Words,
 )
 from .telephony.carriers import CARRIERS
-from .telephony.providers import PROVIDERS
 from .telephony.rest import CarrierRefused, CarrierSilent
 from .telephony.simulator import Simulator
 from .telephony.webhook import Links, Webhook
@@ -70,10 +69,7 @@ class Webhooks:
 
 
 def carrier_of(service: Service, provider: str, credentials: Mapping[str, Any]) -> Carrier:
-    """The carrier of a configuration.
-
-    :raises Refused: when this release can't call through it.
-    """
+    """The carrier of a configuration."""
     if provider == "simulator":
         return Simulator(
             Webhooks(service),
@@ -82,13 +78,11 @@ def carrier_of(service: Service, provider: str, credentials: Mapping[str, Any]) 
             lambda seconds: service.workers.stopping.wait(seconds),
             bool(credentials.get("realtime")),
         )
-    if provider not in CARRIERS:
-        raise Refused(PROVIDERS[provider].unavailable)
     return CARRIERS[provider](Account(credentials, service.outward.send, service.settings.carrier_url(provider)))
 
 
 def carrier_of_configuration(service: Service, configuration: TelephonyConfiguration) -> Carrier:
-    """:raises Refused: when this release can't call through it, or its credentials can't be read."""
+    """:raises Refused: when its credentials can't be read."""
     credentials = telephony_configs.credentials(service.vault, configuration)
     return carrier_of(service, configuration.provider, credentials)
 

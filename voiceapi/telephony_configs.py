@@ -180,13 +180,12 @@ def active_numbers(configuration: TelephonyConfiguration) -> int:
 def readiness(configuration: TelephonyConfiguration, active_numbers: int) -> tuple[bool, str | None]:
     """Whether calls can go out through it, and if not, why: a sentence."""
     carrier = provider(configuration)
-    reason = carrier.unavailable
-    if reason is None and carrier.needs_caller_id and not active_numbers:
-        reason = (
-            "Outbound calls need a number to dial from. "
-            f"Add at least one number from your {carrier.display_name} account under Phone numbers below."
-        )
-    return reason is None, reason
+    if active_numbers or not carrier.needs_caller_id:
+        return True, None
+    return False, (
+        "Outbound calls need a number to dial from. "
+        f"Add at least one number from your {carrier.display_name} account under Phone numbers below."
+    )
 
 
 def resolve_outbound(organization: int, config_id: int | None) -> TelephonyConfiguration:

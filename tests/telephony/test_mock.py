@@ -28,6 +28,7 @@ PRISM = "@stoplight/prism-cli@5.14.2"
 LINKS = Links("https://voice.example.org/api/v1/telephony/calls", "tok")
 CALL = OutboundCall(LINKS, "+12025550123", "+12025550199", 60, 1200, {})
 SID = "AC0123456789abcdef0123456789abcdef"
+UUID = "2531329f-fb09-4ef7-887e-84e648214436"
 CALL_SID = "CA0123456789abcdef0123456789abcdef"
 
 # The file, what its paths are put behind, the credentials, the id of a call, and credentials that it refuses.
@@ -38,6 +39,13 @@ MOCKED: dict[str, tuple[str, str, dict[str, Any], str, dict[str, Any]]] = {
         {"account_sid": SID, "auth_token": "secret", "amd_enabled": True},
         CALL_SID,
         {"account_sid": "not a SID"},
+    ),
+    "jambonz": (
+        "jambonz.openapi.yaml",
+        "",
+        {"account_sid": UUID, "api_key": "secret"},
+        UUID,
+        {"api_key": ""},
     ),
 }
 

@@ -1,4 +1,4 @@
-"""The table of telephone carriers: their credentials, how they connect, and whether they can place calls yet.
+"""The table of telephone carriers: their credentials, how they connect, and what they take.
 
 The names of carriers and fields are those of the API contract, E.1; signalwire, jambonz and simulator are our own.
 """
@@ -51,9 +51,8 @@ class Field:
 class Provider:
     """A carrier.
 
-    `account_id_field` names the credential that tells one account at the carrier from another. `unavailable` is a
-    sentence that says why no call can be placed, or None. `calls_per_second` is how fast calls may be placed unless
-    the configuration sets its own pace; None is without limit.
+    `account_id_field` names the credential that tells one account at the carrier from another. `calls_per_second` is
+    how fast calls may be placed unless the configuration sets its own pace; None is without limit.
     """
 
     name: str
@@ -65,7 +64,6 @@ class Provider:
     needs_caller_id: bool = True
     dials_sip: bool = False
     calls_per_second: float | None = 1.0
-    unavailable: str | None = None
 
     @property
     def sensitive(self) -> frozenset[str]:
@@ -83,10 +81,6 @@ def _required(name: str, label: str, description: str, placeholder: str | None =
 
 def _optional(name: str, label: str, description: str, placeholder: str | None = None) -> Field:
     return Field(name, label, description=description, placeholder=placeholder)
-
-
-def _planned(display_name: str) -> str:
-    return f"Calls through {display_name} are not part of this release."
 
 
 _CARRIERS = (
@@ -126,7 +120,6 @@ _CARRIERS = (
         account_id_field="account_sid",
         docs_url="https://docs.jambonz.org",
         dials_sip=True,
-        unavailable=_planned("jambonz"),
     ),
     Provider(
         name="plivo",
@@ -139,7 +132,6 @@ _CARRIERS = (
         account_id_field="auth_id",
         docs_url="https://www.plivo.com/docs/voice/",
         dials_sip=True,
-        unavailable=_planned("Plivo"),
     ),
     Provider(
         name="signalwire",
@@ -216,7 +208,6 @@ _CARRIERS = (
         ),
         account_id_field="auth_id",
         docs_url="https://docs.vobiz.ai",
-        unavailable=_planned("Vobiz"),
     ),
     Provider(
         name="vonage",
@@ -243,7 +234,6 @@ _CARRIERS = (
         ),
         account_id_field="api_key",
         docs_url="https://developer.vonage.com/en/voice/voice-api/overview",
-        unavailable=_planned("Vonage"),
     ),
 )
 

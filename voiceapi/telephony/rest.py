@@ -64,7 +64,7 @@ class Rest:
         json: Any = None,
         form: Sequence[tuple[str, str]] | None = None,
     ) -> dict[str, Any]:
-        """Send one request; returns the object that answers it, empty when there is none.
+        """Send one request; returns the object that answers it, empty when there is none; a list is its `items`.
 
         :raises CarrierRefused: when the carrier said no, or could not be asked.
         :raises CarrierSilent: when the request may have been heard, but was not answered.
@@ -108,6 +108,8 @@ def _object(reply: Reply) -> dict[str, Any]:
         said = reply.json()
     except ValueError:
         return {}
+    if isinstance(said, list):
+        return {"items": said}
     return said if isinstance(said, dict) else {}
 
 

@@ -10,12 +10,18 @@ LONGEST = 1400
 
 # What XML 1.0 has no place for, lone surrogates included: no carrier speaks it, and some refuse the whole document.
 _UNSPEAKABLE = re.compile("[^\t\n\r\x20-\ud7ff\ue000-\ufffd\U00010000-\U0010ffff]")
+_BRACKETS = {ord(bracket): None for bracket in "<>"}
 _SENTENCE_END = re.compile(r"""[.!?…。！？]["'”’)\]]*\s+|\n+""")
 
 
 def clean(text: str) -> str:
     """The text without what can't be spoken."""
     return _UNSPEAKABLE.sub("", text).strip()
+
+
+def plain(text: str) -> str:
+    """The clean text without angle brackets, for carriers whose text may be markup: what isn't there can't be."""
+    return clean(text.translate(_BRACKETS))
 
 
 def pieces(text: str, longest: int = LONGEST) -> Iterator[str]:

@@ -2,19 +2,17 @@
 
 from __future__ import annotations
 
-import math
 from collections.abc import Mapping, Sequence
 from dataclasses import dataclass
-from xml.etree.ElementTree import Element, tostring
+from xml.etree.ElementTree import Element
 
 from ..flow.actions import Action, HangUp, Listen, Pause, Play, Redirect, Say, Transfer
+from . import response
 from .carrier import Document, Manner
 from .numbers import normalize
+from .response import element, redirect, seconds
 from .speech import clean, pieces
 from .webhook import Links
-
-CONTENT_TYPE = "text/xml; charset=utf-8"
-DECLARATION = b'<?xml version="1.0" encoding="UTF-8"?>\n'
 
 
 @dataclass(frozen=True, slots=True)
@@ -33,35 +31,23 @@ class Style:
 
 def write(actions: Sequence[Action], links: Links, manner: Manner, style: Style) -> Document:
     """The document that carries out `actions`; when it has been carried out, the call ends."""
-    response = Element("Response")
-    prompt: list[Element] = []  # what the caller may talk over is spoken within the listening that follows it
-    for action in actions:
-        if isinstance(action, Listen):
-            gather = _element("Gather", _gather(action, links, manner, style))
-            gather.extend(prompt)
-            prompt = []
-            response.extend([gather, _redirect(links.silence)])
-            continue
-        verbs = _verbs(action, links, manner, style)
-        if isinstance(action, Say | Play) and action.interruptible:
-            prompt += verbs
-        else:
-            response.extend([*prompt, *verbs])
-            prompt = []
-    response.extend(prompt)
-    return Document(CONTENT_TYPE, DECLARATION + tostring(response, encoding="utf-8"))
+    return response.write(
+        actions,
+        lambda action: _verbs(action, links, manner, style),
+        lambda listen: [element("Gather", _gather(listen, links, manner, style)), redirect(links.silence)],
+    )
 
 
 def _verbs(action: Action, links: Links, manner: Manner, style: Style) -> list[Element]:
     match action:
         case Say() | Play():
-            return [_element("Say", _voice(manner, style), piece) for piece in pieces(action.text)]
+            return [element("Say", _voice(manner, style), piece) for piece in pieces(action.text)]
         case Pause():
-            return [_element("Pause", {"length": _seconds(action.seconds)})]
+            return [element("Pause", {"length": seconds(action.seconds)})]
         case Transfer():
             return [_dial(action, links, manner)]
         case Redirect():
-            return [_redirect(links.wait(action.turn))]
+            return [redirect(links.wait(action.turn))]
         case HangUp():
             return [Element("Hangup")]
         case _:
@@ -74,7 +60,7 @@ def _gather(action: Listen, links: Links, manner: Manner, style: Style) -> dict[
         "action": links.next,
         "method": "POST",
         "language": manner.language,
-        "timeout": _seconds(action.timeout_seconds),
+        "timeout": seconds(action.timeout_seconds),
         **style.gather,
     }
 
@@ -86,24 +72,10 @@ def _voice(manner: Manner, style: Style) -> dict[str, str]:
 
 
 def _dial(action: Transfer, links: Links, manner: Manner) -> Element:
-    attributes = {"action": links.transferred, "method": "POST", "timeout": _seconds(action.timeout_seconds)}
+    attributes = {"action": links.transferred, "method": "POST", "timeout": seconds(action.timeout_seconds)}
     if manner.number:
         attributes["callerId"] = manner.number
-    dial = _element("Dial", attributes)
+    dial = element("Dial", attributes)
     to = normalize(clean(action.destination))
-    dial.append(_element("Sip" if to.address_type == "sip_uri" else "Number", {}, to.address_normalized))
+    dial.append(element("Sip" if to.address_type == "sip_uri" else "Number", {}, to.address_normalized))
     return dial
-
-
-def _redirect(url: str) -> Element:
-    return _element("Redirect", {"method": "POST"}, url)
-
-
-def _element(name: str, attributes: Mapping[str, str], text: str | None = None) -> Element:
-    element = Element(name, {key: clean(value) for key, value in attributes.items()})
-    element.text = text
-    return element
-
-
-def _seconds(seconds: float) -> str:
-    return str(max(1, math.ceil(seconds)))

@@ -55,12 +55,21 @@ class Webhook:
 
     def text(self, name: str) -> str:
         """A field as clean text without the blanks around it; empty when it is missing or no text or number."""
-        value = self.fields.get(name)
-        return clean(str(value)) if isinstance(value, str | int | float) else ""
+        return self.at(name)
 
     def number(self, name: str) -> float | None:
         """A field as a number that isn't negative, None when it is none."""
         return amount(self.fields.get(name))
+
+    def at(self, *path: str | int) -> str:
+        """What a field holds at a depth, by names and places in lists, as `text` gives it."""
+        value: Any = self.fields
+        for step in path:
+            try:
+                value = value[step]
+            except (LookupError, TypeError):
+                return ""
+        return clean(str(value)) if isinstance(value, str | int | float) else ""
 
     @property
     def _type(self) -> str:

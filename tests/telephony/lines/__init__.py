@@ -2,10 +2,13 @@
 
 from __future__ import annotations
 
+from .jambonz import JAMBONZ
 from .line import Line, Verb
+from .plivo_family import PLIVO, VOBIZ
 from .simulated import SIMULATOR
 from .twilio_family import CLOUDONIX, SIGNALWIRE, TELNYX, TWILIO
+from .vonage import VONAGE
 
-LINES: tuple[Line, ...] = (CLOUDONIX, SIGNALWIRE, SIMULATOR, TELNYX, TWILIO)
+LINES: tuple[Line, ...] = (CLOUDONIX, JAMBONZ, PLIVO, SIGNALWIRE, SIMULATOR, TELNYX, TWILIO, VOBIZ, VONAGE)
 
 __all__ = ["LINES", "Line", "Verb"]

@@ -47,7 +47,7 @@ class Line:
     :param credentials: those of its configuration, as the API takes them.
     :param sign: makes the headers that sign a request of a method, URL, content type and body.
     :param read: takes a document apart.
-    :param speech_field: which field of a turn carries the words.
+    :param speech: the fields of a turn that carry these words.
     :param placed: how its REST API answers a new call: status and body.
     :param placing_path: where a new call is asked for.
     :param fields_of_placing: with what, as the parsed body; made from the address of the call's webhooks.
@@ -59,6 +59,7 @@ class Line:
     :param home: its own address.
     :param title: its name in sentences.
     :param refused: how it says no: status, body, and the sentence that they become.
+    :param signs_words: whether its signature covers what the caller said.
     :param forged: headers that sign nothing, to be laid over those of `sign`.
     """
 
@@ -66,7 +67,7 @@ class Line:
     credentials: Mapping[str, Any]
     sign: Callable[[str, str, str, bytes], Mapping[str, str]]
     read: Callable[[bytes], list[Verb]]
-    speech_field: str
+    speech: Callable[[str], Mapping[str, Any]]
     placed: tuple[int, Any] = (201, {})
     placing_path: str = ""
     fields_of_placing: Callable[[str], Mapping[str, Any]] = lambda base: {}
@@ -78,6 +79,7 @@ class Line:
     home: str = ""
     title: str = ""
     refused: tuple[int, Any, str] = (400, {}, "")
+    signs_words: bool = True
     forged: Mapping[str, str] = field(default_factory=dict)
 
     @property
@@ -93,7 +95,7 @@ class Line:
 
     def words(self, url: str, text: str) -> Request:
         """A turn in which the callee said `text`."""
-        return self.webhook("turns", "words", url, **{self.speech_field: text})
+        return self.webhook("turns", "words", url, **self.speech(text))
 
     def request(self, url: str, fields: Mapping[str, Any], encoding: str) -> Request:
         """A request with these fields, signed."""

@@ -30,6 +30,6 @@ SIMULATOR = Line(
     credentials={},
     sign=sign,
     read=read,
-    speech_field="speech",
+    speech=lambda text: {"speech": text},
     forged={"X-Simulator-Signature": "0" * 64},
 )

@@ -1,0 +1,73 @@
+"""The side of the line that jambonz has."""
+
+from __future__ import annotations
+
+import hmac
+import json
+import time
+from collections.abc import Mapping
+
+from .line import Line, Verb, samples
+
+ACCOUNT = "9351f46a-678c-43f5-b8a6-d4eb58d131af"
+SECRET = "wh_secret_test"
+US, THEM = "+12025550199", "+12025550123"
+CALL = samples("jambonz", "inbound")["call"]["reads"]["call_id"]
+PATH = f"/Accounts/{ACCOUNT}/Calls"
+
+
+def read(document: bytes) -> list[Verb]:
+    """A reader of its own: whatever is spoken within listening comes before it."""
+    verbs: list[Verb] = []
+    for verb in json.loads(document):
+        match verb["verb"]:
+            case "gather":
+                verbs += [Verb("say", verb["say"]["text"])] if "say" in verb else []
+                verbs.append(Verb("listen", url=verb["actionHook"]))
+            case "redirect":
+                verbs.append(Verb("redirect", url=verb["actionHook"]))
+            case "dial":
+                (target,) = verb["target"]
+                verbs.append(Verb("transfer", target.get("number") or target["sipUri"], verb["actionHook"]))
+            case name:
+                verbs.append(Verb(name, verb.get("text", "")))
+    return verbs
+
+
+def sign(_method: str, _url: str, _kind: str, body: bytes) -> Mapping[str, str]:
+    now = str(int(time.time()))
+    return {
+        "Jambonz-Signature": f"t={now},v1={hmac.digest(SECRET.encode(), f'{now}.'.encode() + body, 'sha256').hex()}"
+    }
+
+
+JAMBONZ = Line(
+    name="jambonz",
+    title="jambonz",
+    home="https://jambonz.example.org/api/v1/Accounts/",
+    credentials={
+        "api_base_url": "https://jambonz.example.org/api/v1/",
+        "account_sid": ACCOUNT,
+        "api_key": "key",
+        "webhook_secret": SECRET,
+    },
+    sign=sign,
+    read=read,
+    speech=lambda text: {"speech": {"alternatives": [{"transcript": text, "confidence": 0.9}]}},
+    placed=(201, {"sid": CALL, "callId": "7d1a9c52-5b3e-123c-8a96-0a1b2c3d4e5f"}),
+    placing_path=PATH,
+    fields_of_placing=lambda base: {
+        "to": {"type": "phone", "number": THEM},
+        "from": US,
+        "call_hook": {"url": f"{base}/turns/0"},
+        "call_status_hook": {"url": f"{base}/status"},
+        "timeout": 60,
+        "timeLimit": 1200,
+    },
+    ended=("POST", f"{PATH}/{CALL}", {"call_status": "completed"}),
+    led=lambda url: ("POST", f"{PATH}/{CALL}", {"call_hook": {"url": url}}),
+    looked_up={"call_sid": CALL, "call_status": "completed", "duration": 42},
+    numbers=[{"phone_number_sid": CALL, "number": "12025550199"}],
+    refused=(400, {"msg": "missing from parameter"}, "jambonz answered 400: missing from parameter."),
+    forged={"Jambonz-Signature": f"t={2**31},v1={'0' * 64}"},
+)

@@ -1,0 +1,114 @@
+"""Plivo's side of the line, and that of Vobiz."""
+
+from __future__ import annotations
+
+import base64
+import hmac
+from collections.abc import Mapping
+from typing import Any
+from urllib.parse import parse_qsl
+from xml.etree import ElementTree as ET
+
+from plivo.utils.signature_v3 import construct_get_url, construct_post_url, get_signature_v3
+
+from .line import Line, Verb, samples
+
+AUTH_ID = "MA0123456789ABCDEFGH"
+TOKEN = "0123456789abcdef0123456789abcdef01234567"
+NONCE = "05429567804466091622"
+US, THEM = "+12025550199", "+12025550123"
+LISTENING = ("GetInput", "Gather")
+NAMES = {"Speak": "say", "Wait": "pause", "Hangup": "hangup"}
+
+
+def read(document: bytes) -> list[Verb]:
+    """A reader of its own: whatever is spoken within listening comes before it."""
+    verbs: list[Verb] = []
+    for element in ET.fromstring(document):
+        if element.tag in LISTENING:
+            verbs += [Verb(NAMES[inner.tag], inner.text or "") for inner in element]
+            verbs.append(Verb("listen", url=element.attrib["action"]))
+        elif element.tag == "Redirect":
+            verbs.append(Verb("redirect", url=element.text or ""))
+        elif element.tag == "Dial":
+            verbs.append(Verb("transfer", element[0].text or "", element.attrib["action"]))
+        else:
+            verbs.append(Verb(NAMES[element.tag], element.text or ""))
+    return verbs
+
+
+def sign_as_plivo(method: str, url: str, kind: str, body: bytes) -> Mapping[str, str]:
+    """The carrier's own library makes the signature."""
+    form = dict(parse_qsl(body.decode(), keep_blank_values=True)) if "form" in kind else {}
+    signed = construct_get_url(url, form) if method == "GET" else construct_post_url(url, form)
+    signature = get_signature_v3(TOKEN.encode(), signed.decode(), NONCE).decode()
+    return {"X-Plivo-Signature-V3": signature, "X-Plivo-Signature-V3-Nonce": NONCE}
+
+
+def sign_as_vobiz(_method: str, url: str, _kind: str, _body: bytes) -> Mapping[str, str]:
+    signature = base64.b64encode(hmac.digest(TOKEN.encode(), f"{url.partition('?')[0]}.{NONCE}".encode(), "sha256"))
+    return {"X-Vobiz-Signature-V3": signature.decode(), "X-Vobiz-Signature-V3-Nonce": NONCE}
+
+
+def placing(base: str, us: str = US, them: str = THEM) -> Mapping[str, Any]:
+    return {
+        "from": us,
+        "to": them,
+        "answer_url": f"{base}/turns/0",
+        "answer_method": "POST",
+        "ring_url": f"{base}/status",
+        "ring_method": "POST",
+        "hangup_url": f"{base}/status",
+        "hangup_method": "POST",
+        "ring_timeout": 60,
+        "time_limit": 1200,
+    }
+
+
+def line(name: str, title: str, path: str, **more: Any) -> Line:
+    account = f"/Account/{AUTH_ID}"
+    call_id = samples(name, "inbound")["call"]["reads"]["call_id"]
+    call = f"{account}/Call/{call_id}/"
+    return Line(
+        name=name,
+        title=title,
+        home=f"{path}{account}/Call/",
+        credentials={"auth_id": AUTH_ID, "auth_token": TOKEN},
+        read=read,
+        speech=lambda text: {"Speech": text},
+        placed=(201, {"api_id": "97ceeb52", "message": "call fired", "request_uuid": call_id}),
+        placing_path=f"{account}/Call/",
+        led=lambda url: ("POST", call, {"legs": "aleg", "aleg_url": url, "aleg_method": "POST"}),
+        refused=(400, {"api_id": "97ceeb52", "error": "from is invalid"}, f"{title} answered 400: from is invalid."),
+        **more,
+    )
+
+
+PLIVO_CALL, VOBIZ_CALL = (samples(name, "inbound")["call"]["reads"]["call_id"] for name in ("plivo", "vobiz"))
+FORGED = base64.b64encode(b"0" * 32).decode()
+PLIVO = line(
+    "plivo",
+    "Plivo",
+    "https://api.plivo.com/v1",
+    sign=sign_as_plivo,
+    fields_of_placing=lambda base: placing(base, US[1:], THEM[1:]),
+    ended=("DELETE", f"/Account/{AUTH_ID}/Call/{PLIVO_CALL}/", None),
+    looked_up={"call_state": "ANSWER", "call_duration": 42, "total_amount": "0.03000"},
+    numbers={"objects": [{"number": US[1:]}]},
+    forged={"X-Plivo-Signature-V3": FORGED},
+)
+VOBIZ = line(
+    "vobiz",
+    "Vobiz",
+    "https://api.vobiz.ai/api/v1",
+    sign=sign_as_vobiz,
+    fields_of_placing=placing,
+    ended=("DELETE", f"/Account/{AUTH_ID}/Call/{VOBIZ_CALL}", None),
+    looked_up={
+        "success": True,
+        "data": {"hangup_cause": "NORMAL_CLEARING", "billsec": 42, "total_cost": 0.03, "currency": "USD"},
+    },
+    numbers={"items": [{"e164": US}], "total": 1},
+    signs_words=False,
+    forged={"X-Vobiz-Signature-V3": FORGED},
+)

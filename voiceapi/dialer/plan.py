@@ -2,8 +2,9 @@
 
 from __future__ import annotations
 
+from collections import Counter
 from collections.abc import Iterable
-from dataclasses import dataclass
+from dataclasses import dataclass, replace
 from datetime import datetime, timedelta
 
 from ..instants import write_time
@@ -78,6 +79,7 @@ def plan(
     :param later: when the next contact after them is due, if any.
     """
     dial: list[Contact] = []
+    dialed: Counter[str] = Counter()
     blocked: list[tuple[Contact, Block]] = []
     waiting = iter(due)
     hold = held(moment, settings, load)
@@ -85,11 +87,14 @@ def plan(
         contact = next(waiting, None)
         if contact is None:
             break
+        # Two contacts may have one number: the call just decided about counts for the other as well.
+        contact = replace(contact, recent=(*contact.recent, *(moment,) * dialed[contact.number]))
         reason = block(moment, contact, settings.gate, settings.schedule)
         if reason is not None:
             blocked.append((contact, reason))
             continue
         dial.append(contact)
+        dialed[contact.number] += 1
         load = Load(load.organization + 1, load.campaign + 1, moment)
         hold = held(moment, settings, load)
     again = [reason.until for _, reason in blocked if reason.until is not None]

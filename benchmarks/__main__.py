@@ -21,6 +21,7 @@ from .measure import (
     measure_start,
 )
 from .processes import CONNECTIONS, THREADS
+from .turns import TURN_TARGET_MS, Turns, measure_turns
 
 HEADINGS = ("case", "runs", "req/s", "p50 ms", "p95 ms", "bare req/s", "ratio", "aim", f"{MANY // 1000}k/1k", "aim")
 LINE = "{:<20}{:>8}{:>8}{:>8}{:>8}{:>12}{:>7}{:>6}{:>9}{:>6}"
@@ -37,6 +38,7 @@ def main() -> int:
     with tempfile.TemporaryDirectory() as name:
         folder = Path(name)
         start = measure_start(folder)
+        turns = measure_turns(folder)
         if not options.json:
             print(LINE.format(*HEADINGS))
         for row in measure(folder, options.seconds, options.only):
@@ -44,9 +46,13 @@ def main() -> int:
             if not options.json:
                 print(LINE.format(*_cells(row)), flush=True)
     if options.json:
-        print(json.dumps({"rows": [asdict(row) for row in rows], "start": asdict(start)}, indent=2))
+        print(
+            json.dumps(
+                {"rows": [asdict(row) for row in rows], "start": asdict(start), "turns": asdict(turns)}, indent=2
+            )
+        )
     else:
-        print(_footer(rows, start))
+        print(_footer(rows, start, turns))
     return 1 if any(row.failed for row in rows) else 0
 
 
@@ -65,13 +71,15 @@ def _cells(row: Row) -> Sequence[str]:
     )
 
 
-def _footer(rows: Sequence[Row], start: Start) -> str:
+def _footer(rows: Sequence[Row], start: Start, turns: Turns) -> str:
     lines = [
         "",
         f"{CONNECTIONS} connections, {THREADS} threads; bare is a Flask route with a small JSON answer, "
         "served by waitress, measured in turn with each case.",
         f"From start to first healthy answer {start.seconds:.2f} s (aim: {START_TARGET_SECONDS:.0f} s), "
         f"then {start.megabytes:.0f} MB resident (aim: {MEMORY_TARGET_MEGABYTES:.0f} MB).",
+        f"A turn of a call, without the model's own time: p50 {turns.p50_ms:.1f} ms "
+        f"(aim: below {TURN_TARGET_MS:.0f} ms), p95 {turns.p95_ms:.1f} ms.",
         *(f"{row.name}: {row.failed} answers were not 200." for row in rows if row.failed),
     ]
     return "\n".join(lines)

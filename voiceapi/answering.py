@@ -141,8 +141,9 @@ def _carry_on(service: Service, run_id: int, number: int) -> list[Action]:
         course = talk.goes_on(None)
         while turn.answered_at is None:
             progress = next(course)
-            _store(talk, run, turn, progress, steps)
-            steps += len(progress.steps)
+            if progress.steps or progress.asks is None or isinstance(progress.asks, RunTool):
+                _store(talk, run, turn, progress, steps)
+                steps += len(progress.steps)
         return actions_from_json(turn.actions)
 
 

@@ -144,23 +144,15 @@ def store_progress(run: models.Run, progress: Progress, number: int, calling: in
     if not progress.steps:
         _mark(run, number, calling)
         return
-    models.Step.insert_many(
-        [
-            {"run": run.id, "number": number + index, "event": event.to_json()}
-            for index, event in enumerate(progress.steps)
-        ]
-    ).execute()
+    models.Step.append(
+        {"run": run.id, "number": number + index, "event": event.to_json()}
+        for index, event in enumerate(progress.steps)
+    )
     keep_records(run, progress.records)
-    latest = {
-        "run": run.id,
-        "number": number + len(progress.steps),
-        "calling": calling,
-        "state": progress.state.to_json(),
-    }
-    models.Snapshot.insert(latest).on_conflict(
-        conflict_target=[models.Snapshot.run],
-        preserve=[models.Snapshot.number, models.Snapshot.calling, models.Snapshot.state],
-    ).execute()
+    latest = models.Snapshot(
+        run=run.id, number=number + len(progress.steps), calling=calling, state=progress.state.to_json()
+    )
+    latest.save(force_insert=number == 0)
     run.initial_context = progress.state.setup.initial_context
     run.gathered_context = {**run.gathered_context, **progress.state.gathered_context}
     run.llm_usage = progress.state.usage
@@ -186,21 +178,18 @@ def note_missing(run: models.Run, state: State) -> None:
 
 def keep_records(run: models.Run, records: Sequence[act.Record]) -> None:
     """Append to what happened in a run."""
-    if records:
-        models.Event.insert_many(
-            [
-                {
-                    "run": run.id,
-                    "turn": record.turn,
-                    "type": record.type,
-                    "payload": record.payload,
-                    "node_id": record.node_id or None,
-                    "node_name": record.node_name or None,
-                    "at": datetime.fromtimestamp(record.at, UTC),
-                }
-                for record in records
-            ]
-        ).execute()
+    models.Event.append(
+        {
+            "run": run.id,
+            "turn": record.turn,
+            "type": record.type,
+            "payload": record.payload,
+            "node_id": record.node_id or None,
+            "node_name": record.node_name or None,
+            "at": datetime.fromtimestamp(record.at, UTC),
+        }
+        for record in records
+    )
 
 
 def actions_to_json(actions: Sequence[act.Action]) -> list[dict[str, Any]]:

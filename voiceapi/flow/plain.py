@@ -30,8 +30,13 @@ class Family:
         return [cls, *(member for child in cls.__subclasses__() for member in child._members())]
 
 
+_PLAIN = frozenset({str, int, float, bool, NoneType})
+
+
 def encode(value: Any) -> Any:
     """Return `value` with its dataclasses as objects and its tuples as lists."""
+    if type(value) in _PLAIN:  # almost all there is: asked first
+        return value
     if is_dataclass(value):
         return {field.name: encode(getattr(value, field.name)) for field in fields(value)}
     if isinstance(value, Mapping):
@@ -68,6 +73,8 @@ def _read(kind: Any, data: Any, place: str) -> Any:
     if origin is tuple:
         items = enumerate(_expect(list, data, place))
         return tuple(_read(arguments[0], item, f"{place}.{index}") for index, item in items)
+    if origin is Mapping and arguments[1] is Any:
+        return _expect(Mapping, data, place)
     if origin is Mapping:
         return {key: _read(arguments[1], item, f"{place}.{key}") for key, item in _expect(Mapping, data, place).items()}
     if origin is Literal:

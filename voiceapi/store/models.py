@@ -2,7 +2,7 @@
 
 from __future__ import annotations
 
-from collections.abc import Iterable
+from collections.abc import Iterable, Mapping
 from typing import Any, ClassVar
 
 from peewee import (
@@ -36,20 +36,28 @@ class Record(Model):
     def save(self, force_insert: bool = False, only: Iterable[Any] | None = None) -> int:
         """Store the record, or `only` these fields of it, as Peewee does; returns how many rows that changed."""
         table, data, database = self._meta, self.__data__, self._meta.database
-        if table.composite_key:
-            return int(super().save(force_insert, only))
-        key: Any = table.primary_key
-        known = not force_insert and data.get(key.name) is not None
+        keys = statements.key_names(type(self))
+        known = not force_insert and all(data.get(name) is not None for name in keys)
         wanted = set(data) if only is None else {field.name for field in only}
-        wanted -= {key.name} if known else set()
+        wanted -= set(keys) if known else set()
         names = tuple(name for name in table.sorted_field_names if name in wanted)
         values = [table.fields[name].db_value(data[name]) for name in names]
         if known:
             statement = statements.update(type(self), names, database.param)
-            return int(database.execute_sql(statement, [*values, data[key.name]]).rowcount)
+            values += [table.fields[name].db_value(data[name]) for name in keys]
+            return int(database.execute_sql(statement, values).rowcount)
         statement = statements.insert(type(self), names, database.param)
-        data[key.name] = database.execute_sql(statement, values).fetchone()[0]
+        data[keys[0]] = database.execute_sql(statement, values).fetchone()[0]
         return 1
+
+    @classmethod
+    def append(cls, rows: Iterable[Mapping[str, Any]]) -> None:
+        """Store new records, all with the same columns."""
+        table, database = cls._meta, cls._meta.database
+        for row in rows:
+            statement = statements.insert(cls, tuple(row), database.param)
+            # Read, because an INSERT that returns something is carried out as its row is fetched.
+            database.execute_sql(statement, [table.fields[name].db_value(row[name]) for name in row]).fetchone()
 
     def columns(self) -> dict[str, Any]:
         """Every column by its name; a foreign key is the id of the other record."""

@@ -25,22 +25,28 @@ def select_one(model: type[Model], names: tuple[str, ...], newest_by: str | None
 
 @cache
 def insert(model: type[Model], names: tuple[str, ...], placeholder: str) -> str:
-    """A new record with these columns; its only row is the record's key."""
+    """A new record with these columns; its only row begins with the record's key."""
     columns, marks = ", ".join(_quoted(model, names)), ", ".join([placeholder] * len(names))
-    return f'INSERT INTO "{model._meta.table_name}" ({columns}) VALUES ({marks}) RETURNING {_key(model)}'
+    return f'INSERT INTO "{model._meta.table_name}" ({columns}) VALUES ({marks}) RETURNING {", ".join(_key(model))}'
 
 
 @cache
 def update(model: type[Model], names: tuple[str, ...], placeholder: str) -> str:
-    """These columns of the record whose key is the last value."""
+    """These columns of the record whose key is the last value, or the last values."""
     changes = ", ".join(f"{column} = {placeholder}" for column in _quoted(model, names))
-    return f'UPDATE "{model._meta.table_name}" SET {changes} WHERE {_key(model)} = {placeholder}'
+    matches = " AND ".join(f"{column} = {placeholder}" for column in _key(model))
+    return f'UPDATE "{model._meta.table_name}" SET {changes} WHERE {matches}'
 
 
 def _quoted(model: type[Model], names: Iterable[str]) -> list[str]:
     return [f'"{model._meta.fields[name].column_name}"' for name in names]
 
 
-def _key(model: type[Model]) -> str:
+def key_names(model: type[Model]) -> tuple[str, ...]:
+    """The names of the fields that make up the key of a table."""
     key: Any = model._meta.primary_key
-    return f'"{key.column_name}"'
+    return tuple(key.field_names) if model._meta.composite_key else (key.name,)
+
+
+def _key(model: type[Model]) -> list[str]:
+    return _quoted(model, key_names(model))

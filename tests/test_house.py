@@ -58,12 +58,15 @@ ARROWS: dict[str, set[str]] = {
     "workflows": {"flow", "model_configuration", "store"},
     "runs": {"store", "workflows"},
     "campaigns": {"contacts", "flow", "service", "store", "telephony_configs", "uploads", "workflows"},
+    "attempts": {"store"},
+    "campaign_course": {"attempts", "campaigns", "service", "store"},
     # Use cases of conversations
     "language_models": {"conversation", "flow", "llm", "model_configuration", "service"},
     "world": {"conversation", "flow", "language_models", "llm", "service", "store", "tools"},
     "answering": {"conversation", "flow", "service", "store", "world"},
     "calls": {
         "answering",
+        "attempts",
         "conversation",
         "flow",
         "language_models",
@@ -79,7 +82,7 @@ ARROWS: dict[str, set[str]] = {
 }
 USE_CASES = set(ARROWS) - LEAVES - {"flow", "llm", "tools"}
 ARROWS |= {
-    "api": USE_CASES,
+    "api": USE_CASES | {"dialer", "rehearse"},
     "openapi": {"api"},
     "dialer": USE_CASES,
     "rehearse": USE_CASES | {"dialer", "flow"},

@@ -12,7 +12,7 @@ from dataclasses import dataclass
 from datetime import datetime, timedelta
 from typing import Any
 
-from . import conversation, language_models, telephony_configs
+from . import attempts, conversation, language_models, telephony_configs
 from . import world as worlds
 from .answering import LONGEST_CALL_SECONDS, RING_SECONDS, TRIES, answer, in_silence, talk_of
 from .conversation import Progress
@@ -284,6 +284,7 @@ def _complete(run: Run, duration: float | None, status: str | None = None) -> No
     run.ended_at = ended
     run.overdue_at = None
     run.save()
+    attempts.note_ended(run)
 
 
 def settle_overdue(service: Service, run: Run, moment: datetime) -> bool:

@@ -13,7 +13,8 @@ from .contacts import ContactList, number_of
 from .errors import Missing, Refused
 from .flow.graph import template_variables
 from .service import Service
-from .store.database import write
+from .store.contacts import Dialing
+from .store.database import ring, write
 from .store.find import need
 from .store.models import Campaign, TelephonyConfiguration, Workflow
 from .telephony_configs import NotConfigured, active_numbers, resolve_outbound
@@ -34,6 +35,8 @@ CIRCUIT_BREAKER: Mapping[str, Any] = {
     "min_calls_in_window": 5,
 }
 FINAL = ("completed", "failed")
+# What a campaign adds to the gate that every attempt passes.
+GATE = ("calling_hours", "max_attempts_per_day")
 CHANGEABLE = ("name", "retry_config", "max_concurrency", "schedule_config", "circuit_breaker")
 
 
@@ -79,6 +82,7 @@ def create(service: Service, organization: int, wanted: Mapping[str, Any]) -> Ca
             circuit_breaker=wanted["circuit_breaker"] or CIRCUIT_BREAKER,
             max_concurrency=wanted["max_concurrency"],
         )
+        Dialing.create(campaign=campaign, **{name: wanted[name] for name in GATE})
     return campaign
 
 
@@ -97,6 +101,10 @@ def update(service: Service, organization: int, campaign_id: int, wanted: Mappin
             if wanted[name] is not None:
                 setattr(campaign, name, wanted[name])
         campaign.save(only=[getattr(Campaign, name) for name in CHANGEABLE])
+        changed = {name: wanted[name] for name in GATE if wanted[name] is not None}
+        if changed:
+            Dialing.update(changed).where(Dialing.campaign == campaign_id).execute()
+        ring()
     return campaign
 
 
@@ -106,6 +114,12 @@ def names(campaigns: Sequence[Campaign]) -> tuple[dict[int, str], dict[int, str]
         _names(Workflow, [campaign.workflow_id for campaign in campaigns]),
         _names(TelephonyConfiguration, [campaign.telephony_configuration_id for campaign in campaigns]),
     )
+
+
+def gates(campaigns: Sequence[Campaign]) -> dict[int, dict[str, Any]]:
+    """What each campaign, by id, adds to the gate that every attempt passes."""
+    found = Dialing.select().where(Dialing.campaign.in_([campaign.id for campaign in campaigns]))
+    return {own.campaign_id: {name: getattr(own, name) for name in GATE} for own in found}
 
 
 def _names(model: type[Workflow] | type[TelephonyConfiguration], ids: Sequence[int | None]) -> dict[int, str]:

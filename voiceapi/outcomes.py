@@ -18,6 +18,7 @@ OUTCOMES: Mapping[str, str] = {
     "failed": "The call failed",
     "refused": "The carrier refused the call",
     "canceled": "The call was canceled",
+    "lost": "The carrier's last word about the call never came",
     "unknown": "The carrier gave no answer, so the phone may have rung",
 }
 # Which flag of a retry configuration lets an outcome be followed by another attempt.
@@ -27,7 +28,7 @@ RETRY_FLAGS: Mapping[str, str] = {
     "voicemail": "retry_on_voicemail",
 }
 # A fault on the carrier's side or on ours: too many of them stop a campaign.
-FAILURES = ("failed", "refused", "unknown")
+FAILURES = ("failed", "refused", "lost", "unknown")
 
 
 @dataclass(frozen=True, slots=True)

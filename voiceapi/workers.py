@@ -25,11 +25,16 @@ class Workers:
         self._pool: ThreadPoolExecutor | None = None
         self._chores: list[tuple[float, Callable[[], Any]]] = []
         self._at_chores: list[threading.Thread] = []
+        self._wake: list[Callable[[], Any]] = []
         self.stopping = threading.Event()
 
     def every(self, seconds: float, chore: Callable[[], Any]) -> None:
         """Run `chore` once the threads start, and again `seconds` after each end of it; `inf` means just once."""
         self._chores.append((seconds, chore))
+
+    def wake(self, call: Callable[[], Any]) -> None:
+        """Call this when the threads are to stop: it wakes a chore that waits for something of its own."""
+        self._wake.append(call)
 
     def start(self) -> None:
         """Start the threads and the chores, if they don't run yet."""
@@ -46,6 +51,8 @@ class Workers:
         with self._lock:
             pool, self._pool = self._pool, None
             self.stopping.set()
+        for call in self._wake:
+            call()
         if pool is None or self._pid != os.getpid():
             return
         pool.shutdown(wait=wait, cancel_futures=True)

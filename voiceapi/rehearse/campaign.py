@@ -17,7 +17,7 @@ from ..dialer.hours import DAY
 from ..dialer.plan import Load, Settings, plan
 from ..outcomes import FAILURES, Breaker, Retry, after_call
 
-RINGING = {"busy": 2.0, "failed": 2.0, "refused": 0.0, "canceled": 10.0, "no_answer": 60.0, "unknown": 60.0}
+RINGING = {"busy": 2.0, "failed": 2.0, "refused": 0.0, "canceled": 10.0, "no_answer": 60.0}
 ANSWERED_AFTER = 10.0
 
 
@@ -33,7 +33,7 @@ class Mix:
         random = Random(f"{seed}:{contact}:{attempt}")
         outcome = random.choices(tuple(self.shares), tuple(self.shares.values()))[0]
         if outcome not in ("answered", "voicemail"):
-            return outcome, RINGING[outcome], 0.0
+            return outcome, RINGING.get(outcome, 60.0), 0.0
         return outcome, ANSWERED_AFTER, random.uniform(*self.talk) if outcome == "answered" else self.talk[0]
 
 

@@ -11,10 +11,11 @@ import time
 from collections.abc import Callable, Mapping
 from typing import Any
 
+from . import contacts, models
 from .database import Store, StoreError, write
-from .models import TABLES
 
 VERSION = 1
+TABLES = (*models.TABLES, *contacts.TABLES)
 # How often, and after how many seconds, a file that another process is making ready is tried again.
 TRIES, WAIT_SECONDS = 50, 0.1
 

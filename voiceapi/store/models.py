@@ -176,6 +176,7 @@ class Upload(Record):
 class Campaign(Record):
     """A contact list to call. Nothing is counted before the start: until then `total_rows` is null."""
 
+    organization_id: int
     workflow_id: int
     telephony_configuration_id: int | None
     organization = ForeignKeyField(Organization, on_delete="CASCADE")

@@ -15,7 +15,7 @@ from .store import dialing, runs
 from .store.contacts import Contact, Dialing
 from .store.database import ring
 from .store.fields import now
-from .store.find import one
+from .store.find import need, one
 from .store.models import Campaign, Run, StatusCallback, TelephonyConfiguration, Workflow
 
 # A conversation that ends with one of these takes the number out of all campaigns.
@@ -101,7 +101,7 @@ def note_ended(run: Run) -> None:
     contact = None if run.campaign_id is None else one(Contact, run_id=run.id)
     if contact is None or contact.state != "dialing":
         return
-    campaign = Campaign.get_by_id(contact.campaign_id)
+    campaign = need(Campaign, "The campaign is gone.", id=contact.campaign_id)
     moment = run.ended_at or now()
     outcome = outcome_of(run)
     verdict = after_call(outcome, contact.attempts, moment, Retry.read(campaign.retry_config))

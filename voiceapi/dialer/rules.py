@@ -8,6 +8,7 @@ from datetime import datetime, timedelta
 from ..service import Service
 from ..store import contacts as records
 from ..store import dialing
+from ..store.find import need
 from ..store.models import Campaign, Organization, TelephonyConfiguration
 from ..telephony.providers import PROVIDERS
 from ..telephony.zones import zones_of_number
@@ -31,7 +32,7 @@ def settings_of(service: Service, campaign: Campaign, configuration: TelephonyCo
 def gate_of(campaign: Campaign) -> Gate:
     """What its organization and the campaign itself set."""
     own = dialing.of_campaign(campaign.id)
-    preferences = Organization.get_by_id(campaign.organization_id).preferences
+    preferences = need(Organization, "Organization not found", id=campaign.organization_id).preferences
     return Gate.read(
         preferences, {"calling_hours": own.calling_hours, "max_attempts_per_day": own.max_attempts_per_day}
     )

@@ -11,6 +11,7 @@ from __future__ import annotations
 import hashlib
 import logging
 import threading
+import time
 from collections.abc import Mapping
 from dataclasses import dataclass
 from datetime import datetime
@@ -25,7 +26,7 @@ from ..store import contacts as records
 from ..store import dialing
 from ..store.database import write
 from ..store.fields import now
-from ..store.find import one
+from ..store.find import need, one
 from ..store.models import Campaign, Run, TelephonyConfiguration, Workflow
 from ..telephony_configs import NotConfigured
 from . import intake
@@ -64,6 +65,9 @@ class Dialer:
         self._service = service
         # Released versions that were found good: they never change.
         self._runnable: set[int] = set()
+        # What carries a campaign's calls, and until when that needn't be found out again.
+        self._agents: dict[int, tuple[float, Agent]] = {}
+        self._recover_at = 0.0
 
     def run(self) -> None:
         """Dial until the service's threads are to stop."""
@@ -81,7 +85,9 @@ class Dialer:
         """Do all that there is to do now; returns for how many seconds there is nothing else."""
         seconds = IDLE_SECONDS
         with self._service.store.session():
-            self.recover()
+            if time.monotonic() >= self._recover_at:
+                self.recover()
+                self._recover_at = time.monotonic() + BUSY_SECONDS
             for campaign_id, state in dialing.active():
                 if state == "syncing":
                     self._read_list(campaign_id)
@@ -123,7 +129,9 @@ class Dialer:
         return max(0.0, min(BUSY_SECONDS, (decided.look_again - now()).total_seconds()))
 
     def _claim(self, campaign_id: int, moment: datetime) -> tuple[Plan, list[Claim]]:
-        campaign = Campaign.get_by_id(campaign_id)
+        campaign = need(Campaign, "The campaign is gone.", id=campaign_id)
+        if campaign.state != "running":
+            return Plan(), []
         try:
             agent = self._agent(campaign)
         except (Fault, NotConfigured) as fault:
@@ -161,7 +169,9 @@ class Dialer:
         if version.id not in self._runnable:
             workflows.runnable(workflow, version)
             self._runnable.add(version.id)
-        return Agent(workflow, version, configuration, telephony_configs.caller_number(configuration, None))
+        agent = Agent(workflow, version, configuration, telephony_configs.caller_number(configuration, None))
+        self._agents[campaign.id] = (time.monotonic() + BUSY_SECONDS, agent)
+        return agent
 
     def _carry_out(self, claim: Claim) -> None:
         """Place the call of a claim. What can't be placed for a reason of ours is given back."""

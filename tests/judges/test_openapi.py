@@ -181,10 +181,10 @@ def test_ids_in_paths_are_whole_numbers() -> None:
         for parameter in operation["parameters"]
         if parameter["in"] == "path"
     }
-    texts = {"uuid", "workflow_uuid", "token", "artifact_type", "name"}
+    texts = {"uuid", "workflow_uuid", "token", "artifact_type", "name", "phone_number"}
     assert {name for name, kind in types if kind == "string"} == texts
     assert {name for name, kind in types if kind == "integer"} == {
-        *("workflow_id", "run_id", "campaign_id", "config_id", "phone_number_id", "api_key_id")
+        *("workflow_id", "run_id", "campaign_id", "config_id", "phone_number_id", "api_key_id", "row_id")
     }
 
 

@@ -13,6 +13,8 @@ from . import (
     api_keys,
     campaigns,
     chats,
+    contacts,
+    do_not_call,
     document,
     downloads,
     files,
@@ -32,7 +34,7 @@ from .blueprint import Blueprint
 
 # Behind a key. The trigger routes check theirs themselves, after the body, and the rest needs none.
 GUARDED = (
-    *(workflows, runs, chats, campaigns, placing, node_types, shelves, files),
+    *(workflows, runs, chats, campaigns, contacts, do_not_call, placing, node_types, shelves, files),
     *(api_keys, telephony_configs, phone_numbers, organizations),
 )
 OPEN = (health, document, triggers, downloads, uploads)

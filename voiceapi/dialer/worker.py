@@ -207,13 +207,13 @@ def employ(service: Service) -> None:
         service.workers.every(float("inf"), Dialer(service).run)
 
 
-def load_of(campaign: Campaign, configuration: TelephonyConfiguration) -> Load:
+def load_of(campaign: Campaign, configuration: TelephonyConfiguration | None) -> Load:
     """The calls in progress, those claimed but not placed yet among them."""
     organization = campaign.organization_id
     return Load(
         in_progress(organization) + dialing.claimed(organization),
         dialing.dialing(campaign.id),
-        dialing.last_call_at(configuration.id),
+        None if configuration is None else dialing.last_call_at(configuration.id),
     )
 
 

@@ -12,7 +12,7 @@ from dataclasses import dataclass, field, replace
 from datetime import datetime, timedelta
 from random import Random
 
-from ..dialer.gate import Contact
+from ..dialer.gate import Block, Contact
 from ..dialer.hours import DAY
 from ..dialer.plan import Load, Settings, plan
 from ..outcomes import FAILURES, Breaker, Retry, after_call
@@ -54,13 +54,14 @@ class Rehearsal:
     """What came of it, as it goes on.
 
     :param states: the state of each contact by its id; one that isn't final when the dry run was cut off stays so.
-    :param reasons: why contacts were passed over: the code of the reason, and how often; final ones and postponements.
+    :param skipped: who is never called, and why.
+    :param postponed: how often contacts had to wait, by the code of the reason.
     :param tripped_at: when the circuit breaker would have paused the campaign; the dry run goes on as if resumed.
     """
 
     attempts: list[Attempt] = field(default_factory=list)
     states: dict[int, str] = field(default_factory=dict)
-    skipped: Counter[str] = field(default_factory=Counter)
+    skipped: dict[int, Block] = field(default_factory=dict)
     postponed: Counter[str] = field(default_factory=Counter)
     tripped_at: list[datetime] = field(default_factory=list)
     peak: int = 0
@@ -141,10 +142,10 @@ def rehearse(
                 found.tripped_at.append(attempt.ends_at)
         decided = plan(clock, settings, due(), Load(len(talking), len(talking), last_call_at))
         for contact, reason in decided.blocked:
-            (found.skipped if reason.until is None else found.postponed)[reason.code] += 1
             if reason.until is None:
-                found.states[contact.id] = "skipped"
+                found.states[contact.id], found.skipped[contact.id] = "skipped", reason
             else:
+                found.postponed[reason.code] += 1
                 heapq.heappush(line.retries if tried[contact.id] else line.queued, (reason.until, contact.id))
         for contact in decided.dial:
             tried[contact.id] += 1

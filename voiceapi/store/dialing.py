@@ -80,6 +80,11 @@ def not_to_call(organization: int, numbers: Iterable[str]) -> set[str]:
     return {entry.phone_number for entry in listed}
 
 
+def all_not_to_call(organization: int) -> set[str]:
+    """The do-not-call list."""
+    return {entry.phone_number for entry in DoNotCall.select().where(DoNotCall.organization == organization)}
+
+
 def forbid(organization: int, numbers: Sequence[str], reason: str | None) -> int:
     """Put numbers on the do-not-call list; returns how many weren't there yet."""
     known = not_to_call(organization, numbers)
@@ -226,3 +231,25 @@ def copy(campaign: int, outcomes: Sequence[str], to: int, moment: datetime) -> N
     same = (Value(field.db_value(value)) for field, value in fixed.items())
     chosen = unreached(campaign, outcomes).select(*columns, *same)
     Contact.insert_from(chosen, [*columns, *fixed]).execute()
+
+
+def page(campaign: int, state: str | None, number: int, limit: int) -> tuple[list[Contact], int]:
+    """A page of the contacts by their rows, those of a state by when they are due; and how many there are."""
+    wanted = [Contact.campaign == campaign]
+    order: tuple[Any, ...] = (Contact.row,)
+    if state is not None:
+        wanted.append(Contact.state == state)
+        order = (Contact.next_attempt_at, Contact.row)
+    total: int = Contact.select().where(*wanted).count()
+    # Ids first, which an index answers alone; whole rows only for the page.
+    ids = [row.id for row in Contact.select(Contact.id).where(*wanted).order_by(*order).paginate(number, limit)]
+    found = {contact.id: contact for contact in Contact.select().where(Contact.id.in_(ids))}
+    return [found[id] for id in ids], total
+
+
+def decisions(contacts: Sequence[int]) -> dict[int, list[Decision]]:
+    """What was decided about each of these contacts, in order."""
+    found: dict[int, list[Decision]] = {}
+    for decision in Decision.select().where(Decision.contact.in_(contacts)).order_by(Decision.id):
+        found.setdefault(decision.contact_id, []).append(decision)
+    return found

@@ -179,6 +179,7 @@ class Campaign(Record):
     organization_id: int
     workflow_id: int
     telephony_configuration_id: int | None
+    parent_campaign_id: int | None
     organization = ForeignKeyField(Organization, on_delete="CASCADE")
     workflow = ForeignKeyField(Workflow, on_delete="CASCADE")
     telephony_configuration = ForeignKeyField(TelephonyConfiguration, null=True, on_delete="RESTRICT")

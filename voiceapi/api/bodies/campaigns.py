@@ -192,8 +192,20 @@ class Name(Body):
     name = Text(load_default=None, allow_none=True, validate=NAME)
 
 
-class CreateCampaign(Settings, Source):
+class Strict(Body):
+    strict = Flag(load_default=False, metadata={"description": "refuse a list of which any row would be skipped"})
+
+
+class CreateCampaign(Settings, Strict, Source):
     """A campaign to store."""
+
+
+class CreateCampaignForm(Settings, Strict, Name):
+    """A campaign to store, as a form beside its list."""
+
+    name = Text(required=True, validate=NAME)
+    workflow_id = Integer(required=True)
+    telephony_configuration_id = Integer(load_default=None, allow_none=True)
 
 
 class UpdateCampaign(Settings, Name):

@@ -7,7 +7,6 @@ from typing import Any
 
 from . import attempts, campaigns
 from .errors import Refused, Unauthorized
-from .service import Service
 from .store import dialing
 from .store.contacts import Dialing
 from .store.database import ring, write
@@ -28,7 +27,7 @@ COPIED = (
 FAILED_CALLS = ("failed", "lost", "unknown", "busy", "no_answer")
 
 
-def start(service: Service, organization: int, campaign_id: int) -> Campaign:
+def start(organization: int, campaign_id: int) -> Campaign:
     """Have the list read and then dialed.
 
     :raises Unauthorized: without any telephony configuration.
@@ -44,7 +43,8 @@ def start(service: Service, organization: int, campaign_id: int) -> Campaign:
         campaign.total_rows = campaign.total_rows or 0
         campaign.save(only=[Campaign.state, Campaign.started_at, Campaign.total_rows])
         _watch_anew(campaign)
-    return _look(service, campaign)
+    ring()
+    return campaign
 
 
 def pause(organization: int, campaign_id: int) -> Campaign:
@@ -60,7 +60,7 @@ def pause(organization: int, campaign_id: int) -> Campaign:
     return campaign
 
 
-def resume(service: Service, organization: int, campaign_id: int) -> Campaign:
+def resume(organization: int, campaign_id: int) -> Campaign:
     """Go on where it was paused, with the circuit breaker reset.
 
     :raises Unauthorized: without any telephony configuration.
@@ -75,7 +75,8 @@ def resume(service: Service, organization: int, campaign_id: int) -> Campaign:
         campaign.save(only=[Campaign.state])
         _watch_anew(campaign)
         attempts.finish(campaign.id, now())
-    return _look(service, Campaign.get_by_id(campaign.id))
+    ring()
+    return Campaign.get_by_id(campaign.id)
 
 
 def redial(organization: int, campaign_id: int, wanted: Mapping[str, Any]) -> Campaign:
@@ -154,10 +155,3 @@ def _in_state(organization: int, campaign_id: int, states: tuple[str, ...], word
 
 def _watch_anew(campaign: Campaign) -> None:
     Dialing.update(watched_since=now()).where(Dialing.campaign == campaign.id).execute()
-
-
-def _look(service: Service, campaign: Campaign) -> Campaign:
-    ring()
-    if service.settings.worker:
-        service.workers.start()
-    return campaign

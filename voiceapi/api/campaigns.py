@@ -86,7 +86,7 @@ def list_campaign_runs(query: dict[str, Any], campaign_id: int) -> dict[str, Any
 @blueprint.response(200, Campaign)
 def start_campaign(campaign_id: int) -> dict[str, Any]:
     """Start a campaign: its list is read, then it is dialed."""
-    return answers([course.start(service(), organization(), campaign_id)])[0]
+    return answers([under_way(course.start(organization(), campaign_id))])[0]
 
 
 @blueprint.post("/campaign/<campaign_id>/pause")
@@ -102,7 +102,7 @@ def pause_campaign(campaign_id: int) -> dict[str, Any]:
 @blueprint.response(200, Campaign)
 def resume_campaign(campaign_id: int) -> dict[str, Any]:
     """Resume a paused campaign, with its circuit breaker reset."""
-    return answers([course.resume(service(), organization(), campaign_id)])[0]
+    return answers([under_way(course.resume(organization(), campaign_id))])[0]
 
 
 @blueprint.post("/campaign/<campaign_id>/redial")
@@ -149,6 +149,13 @@ def get_campaign_defaults() -> dict[str, Any]:
         "default_retry_config": campaigns.RETRY,
         "last_campaign_settings": newest and {name: getattr(newest, name) for name in SETTINGS},
     }
+
+
+def under_way(campaign: Record) -> Record:
+    """The campaign, with this process's threads at work on it if they are to be."""
+    if service().settings.worker:
+        service().workers.start()
+    return campaign
 
 
 def answers(records: Sequence[Record]) -> list[dict[str, Any]]:

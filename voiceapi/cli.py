@@ -26,7 +26,7 @@ from .store.models import Workflow
 from .strict_json import parse
 
 
-@click.group("voiceapi", context_settings={"help_option_names": ["-h", "--help"]})
+@click.group("voiceapi", commands=[campaign_group, dial], context_settings={"help_option_names": ["-h", "--help"]})
 @click.version_option(__version__, prog_name="voiceapi")
 def group() -> None:
     """Run voice agents defined as workflows: over the phone, by text, or simulated."""
@@ -235,10 +235,6 @@ def reactivate_key(key_id: int, organization: str) -> None:
     with application() as app, service_of(app).store.session():
         keys.reactivate(keys.need_organization(organization).id, key_id)
     click.echo(f"Key {key_id} is active.")
-
-
-group.add_command(campaign_group)
-group.add_command(dial)
 
 
 @group.command("openapi")

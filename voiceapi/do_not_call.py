@@ -2,7 +2,7 @@
 
 from __future__ import annotations
 
-from collections.abc import Iterator, Sequence
+from collections.abc import Sequence
 
 from .contacts import ContactList, number_of
 from .errors import Invalid, Missing, value_error
@@ -34,7 +34,7 @@ def add(organization: int, numbers: Sequence[str], reason: str | None) -> int:
             faults.append(value_error(["body", "phone_numbers", index], error.reason))
     if faults:
         raise Invalid(faults)
-    return sum(_store(organization, found, reason))
+    return _store(organization, found, reason)
 
 
 def add_list(organization: int, content: bytes) -> tuple[int, int, list[tuple[int, str]]]:
@@ -44,18 +44,16 @@ def add_list(organization: int, content: bytes) -> tuple[int, int, list[tuple[in
 
     :raises Refused: when the file isn't text, has no data row, or no `phone_number` column.
     """
-    good: list[tuple[str, str | None]] = []
+    good: dict[str | None, list[str]] = {}
     refused: list[tuple[int, str]] = []
     for row in ContactList(content).rows():
         number, fault = number_of(row, sip=True)
         if fault is None:
-            good.append((number, row.values.get("reason", "").strip() or None))
+            good.setdefault(row.values.get("reason", "").strip() or None, []).append(number)
         else:
             refused.append((row.number, fault))
-    new = 0
-    for reason in dict.fromkeys(reason for _, reason in good):
-        new += sum(_store(organization, [number for number, why in good if why == reason], reason))
-    return new, len(good) - new, refused
+    new = sum(_store(organization, numbers, reason) for reason, numbers in good.items())
+    return new, sum(map(len, good.values())) - new, refused
 
 
 def remove(organization: int, number: str) -> None:
@@ -81,7 +79,9 @@ def canonical(text: str) -> str:
     return dialable(text, sip=True)
 
 
-def _store(organization: int, numbers: Sequence[str], reason: str | None) -> Iterator[int]:
+def _store(organization: int, numbers: Sequence[str], reason: str | None) -> int:
+    new = 0
     for first in range(0, len(numbers), BATCH):
         with write():
-            yield dialing.forbid(organization, numbers[first : first + BATCH], reason)
+            new += dialing.forbid(organization, numbers[first : first + BATCH], reason)
+    return new

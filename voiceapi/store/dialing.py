@@ -13,6 +13,7 @@ from peewee import Value, fn
 
 from ..outcomes import FAILURES, OUTCOMES
 from .contacts import FINAL, OPEN, Contact, Decision, Dialing, DoNotCall, Pace
+from .fields import now
 from .find import need, one
 from .models import Campaign
 
@@ -89,7 +90,8 @@ def forbid(organization: int, numbers: Sequence[str], reason: str | None) -> int
     """Put numbers on the do-not-call list; returns how many weren't there yet."""
     known = not_to_call(organization, numbers)
     new = [number for number in dict.fromkeys(numbers) if number not in known]
-    DoNotCall.append({"organization": organization, "phone_number": number, "reason": reason} for number in new)
+    entry = {"organization": organization, "reason": reason, "created_at": now()}
+    DoNotCall.append({**entry, "phone_number": number} for number in new)
     return len(new)
 
 

@@ -38,6 +38,7 @@ log = logging.getLogger("voiceapi")
 # How long to sleep at most: only what another process did goes unnoticed for so long. While nothing runs, a campaign
 # that another process starts; while something does, a call that another process ended.
 IDLE_SECONDS, BUSY_SECONDS = 3.0, 1.0
+GATHER_SECONDS = 0.02
 # How many contacts are looked at in one transaction.
 BATCH = 100
 FOLDED = ("greeting_override_type", "greeting_override_text", "greeting_override_recording_id")
@@ -264,5 +265,6 @@ def _room(settings: Settings, load: Load) -> int:
 
 
 def _wait(bell: threading.Event, stopping: threading.Event, seconds: float) -> None:
-    if not stopping.is_set():
-        bell.wait(seconds)
+    if not stopping.is_set() and bell.wait(seconds):
+        # Where one call ends, others do: they are planned for together.
+        stopping.wait(GATHER_SECONDS)

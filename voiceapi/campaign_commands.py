@@ -118,7 +118,7 @@ def simulate_campaign(campaign_id: int, seed: int, days: int, organization: str,
         return
     for hour in found["timeline"]:
         click.echo(
-            f"{hour['from']}  {hour['attempts']:>6} calls  {hour['retries']:>6} retries  {hour['minutes']:>8} min"
+            f"{hour['hour']}  {hour['attempts']:>6} calls  {hour['retries']:>6} retries  {hour['minutes']:>8} min"
         )
     for contact in found["skipped_contacts"]:
         click.echo(f"row {contact['row']}, {contact['phone_number']}: {contact['reason']}")

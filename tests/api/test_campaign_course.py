@@ -450,7 +450,7 @@ def test_a_dry_run_calls_nobody(client: FlaskClient, create: Any, db: None) -> N
         **{"failed": 1, "skipped": 2},
     }
     assert found["timeline"] == [
-        {"from": "2026-06-01T13:00:00Z", "attempts": 2, "retries": 1, "answered": 0, "minutes": 0.0}
+        {"hour": "2026-06-01T13:00:00Z", "attempts": 2, "retries": 1, "answered": 0, "minutes": 0.0}
     ]
     assert (found["skipped"], found["postponed"]) == ({"do_not_call": 1, "row_skipped": 1}, {"outside_hours": 1})
     assert [(each["row"], each["code"]) for each in found["skipped_contacts"]] == [

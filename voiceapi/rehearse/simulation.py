@@ -114,7 +114,7 @@ def _timeline(found: Rehearsal) -> list[dict[str, Any]]:
         hours.setdefault(attempt.at.replace(minute=0, second=0, microsecond=0), []).append(attempt)
     return [
         {
-            "from": write_time(hour),
+            "hour": write_time(hour),
             "attempts": len(attempts),
             "retries": sum(attempt.number > 1 for attempt in attempts),
             "answered": sum(attempt.outcome == "answered" for attempt in attempts),

@@ -79,9 +79,7 @@ class Simulate(Body):
 
 
 class Hour(Answer):
-    class Meta:
-        include = {"from": Text(required=True, metadata={"format": "date-time"})}
-
+    hour = Text(required=True, metadata={"format": "date-time"})
     attempts = Integer(required=True)
     retries = Integer(required=True)
     answered = Integer(required=True)

@@ -332,7 +332,7 @@ def test_a_number_is_dialed_so_often_a_day(
         act(client, campaign_id, "start")
         if campaign_id == 1:
             ended(campaign_id)
-    wait_for(lambda: contacts(client, 2)["contacts"] and contacts(client, 2)["contacts"][0]["reasons"])
+    wait_for(lambda: Decision.select().where(Decision.code == "attempts_a_day").exists())
     contact = contacts(client, 2)["contacts"][0]
     assert contact["reasons"][0].startswith("The number had 1 attempt within 24 hours; it is looked at again at ")
     assert Decision.select().where(Decision.code == "dialed").count() == 1

@@ -66,8 +66,6 @@ class Dialer:
         self._service = service
         # Released versions that were found good: they never change.
         self._runnable: set[int] = set()
-        # What carries a campaign's calls, and until when that needn't be found out again.
-        self._agents: dict[int, tuple[float, Agent]] = {}
         self._recover_at = 0.0
 
     def run(self) -> None:
@@ -90,11 +88,11 @@ class Dialer:
                 self.recover()
                 self._recover_at = time.monotonic() + BUSY_SECONDS
             for campaign_id, state in dialing.active():
-                if state == "syncing":
-                    self._read_list(campaign_id)
-                    seconds = min(seconds, BUSY_SECONDS)
-                else:
-                    seconds = min(seconds, self._dial(campaign_id))
+                try:
+                    wait = self._read_list(campaign_id) if state == "syncing" else self._dial(campaign_id)
+                    seconds = min(seconds, wait)
+                except Exception:  # one campaign's trouble doesn't keep the others from being dialed
+                    log.exception("Campaign %s could not be dialed, and is looked at again", campaign_id)
         return seconds
 
     def recover(self, moment: datetime | None = None) -> int:
@@ -113,11 +111,12 @@ class Dialer:
                     contact.save(only=[records.Contact.lease_until])
         return given_back
 
-    def _read_list(self, campaign_id: int) -> None:
+    def _read_list(self, campaign_id: int) -> float:
         with write():
             taken = intake.take(campaign_id)
         if taken:
             self._service.workers.submit(intake.read_list, self._service, campaign_id)
+        return BUSY_SECONDS
 
     def _dial(self, campaign_id: int) -> float:
         """Claim and hand out what the plan says; returns after how many seconds to look again."""
@@ -170,9 +169,7 @@ class Dialer:
         if version.id not in self._runnable:
             workflows.runnable(workflow, version)
             self._runnable.add(version.id)
-        agent = Agent(workflow, version, configuration, telephony_configs.caller_number(configuration, None))
-        self._agents[campaign.id] = (time.monotonic() + BUSY_SECONDS, agent)
-        return agent
+        return Agent(workflow, version, configuration, telephony_configs.caller_number(configuration, None))
 
     def _carry_out(self, claim: Claim) -> None:
         """Place the call of a claim. What can't be placed for a reason of ours is given back."""

@@ -19,6 +19,8 @@ from ..outcomes import FAILURES, Breaker, Retry, after_call
 
 RINGING = {"busy": 2.0, "failed": 2.0, "refused": 0.0, "canceled": 10.0, "no_answer": 60.0}
 ANSWERED_AFTER = 10.0
+# Some twenty seconds' work: a dry run that isn't over by then stops there.
+MOST_ATTEMPTS = 300_000
 
 
 @dataclass(frozen=True, slots=True)
@@ -114,7 +116,7 @@ def rehearse(
     starts_at: datetime,
     longest: timedelta,
 ) -> Rehearsal:
-    """Run a campaign from `starts_at` to its end, or for as long as `longest`."""
+    """Run a campaign from `starts_at` to its end, or for as long as `longest`, or for 300,000 attempts."""
     found = Rehearsal(states=dict.fromkeys((contact.id for contact in contacts), "queued"))
     known = {contact.id: contact for contact in contacts}
     tried: Counter[int] = Counter()
@@ -131,7 +133,7 @@ def rehearse(
             past = tuple(at for at in recent[contact.number] if at > clock - DAY)
             yield replace(contact, recent=(*contact.recent, *past))
 
-    while clock <= starts_at + longest:
+    while clock <= starts_at + longest and len(found.attempts) < MOST_ATTEMPTS:
         while talking and talking[0][0] <= clock:
             attempt = heapq.heappop(talking)[2]
             verdict = after_call(attempt.outcome, attempt.number, attempt.ends_at, retry)

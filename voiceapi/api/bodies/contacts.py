@@ -96,7 +96,11 @@ class SkippedContact(Answer):
 class Simulation(Answer):
     seed = Integer(required=True)
     starts_at = Time(required=True)
-    ends_at = Time(required=True, allow_none=True, metadata={"description": "null when it goes on after `days`"})
+    ends_at = Time(
+        required=True,
+        allow_none=True,
+        metadata={"description": "null when it goes on after `days`, or after 300000 calls"},
+    )
     contacts = Object(required=True, metadata={"description": "how many contacts end in each state"})
     attempts = Integer(required=True)
     retries = Integer(required=True)

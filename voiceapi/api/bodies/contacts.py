@@ -99,7 +99,7 @@ class Simulation(Answer):
     ends_at = Time(
         required=True,
         allow_none=True,
-        metadata={"description": "null when it goes on after `days`, or after 300000 calls"},
+        metadata={"description": "null when it was cut off"},
     )
     contacts = Object(required=True, metadata={"description": "how many contacts end in each state"})
     attempts = Integer(required=True)

@@ -361,3 +361,36 @@ def test_the_commands_of_a_host_use_its_app(settings: dict[str, str]) -> None:
     result = CliRunner().invoke(flask, ["voiceapi", "keys", "list"])
     assert (result.exit_code, result.output.split()[-1]) == (0, "VOICEAPI_API_KEY")
     app.extensions["voiceapi"].close()
+
+
+def test_a_campaign_from_the_command_line(run: Callable[..., Result], settings: dict[str, str], tmp_path: Path) -> None:
+    """Made and started by commands, dialed by a process that does nothing else, watched to its end."""
+    app = create_app({**settings, "VOICEAPI_WORKER": False})
+    client = app.test_client()
+    client.environ_base["HTTP_X_API_KEY"] = settings["VOICEAPI_API_KEY"]
+    client.post("/api/v1/workflow/create/definition", json=json.loads((ROOT / "examples/appointment.json").read_text()))
+    app.extensions["voiceapi"].close()
+    contacts = tmp_path / "people.csv"
+    contacts.write_text("phone_number\n+12025550171\n+12025550172\nnobody\n")
+    refused = run("campaign", "create", str(contacts), "--workflow", "1", "--strict")
+    assert (refused.exit_code, refused.stderr.splitlines()[-1]) == (
+        1,
+        "Error: row 3: A number to call is written with its country code, such as +12025550123.",
+    )
+    assert run("campaign", "create", str(contacts), "--workflow", "1", "--calling-hours", "9-5").exit_code == 2
+    assert run("campaign", "create", str(contacts), "--workflow", "1").stdout == "1\n"
+    simulated = run("campaign", "simulate", "1", "--json")
+    assert json.loads(simulated.stdout)["skipped"] == {"row_skipped": 1}
+    assert run("campaign", "simulate", "1").stdout.splitlines()[-1].endswith(".")
+    assert run("campaign", "watch", "1").stdout == "created     0.0 %  no contacts yet\n"
+    assert run("campaign", "start", "1").stdout == "Campaign 1 is started.\n"
+    dialer = subprocess.Popen(
+        [sys.executable, "-m", "voiceapi", "dial"], cwd=ROOT, env={**os.environ, **settings}, stderr=subprocess.PIPE
+    )
+    try:
+        watched = run("campaign", "watch", "1")
+        assert (watched.exit_code, watched.stdout.splitlines()[-1]) == (0, "completed 100.0 %  2 completed, 1 skipped")
+    finally:
+        dialer.send_signal(signal.SIGTERM)
+        _, told = dialer.communicate(timeout=20)
+    assert (dialer.returncode, told.decode().splitlines()[-1]) == (0, "voiceapi stops")

@@ -24,7 +24,7 @@ from .flow.state import State
 from .service import Service
 from .store.database import Clash, write
 from .store.fields import now
-from .store.find import again, need, one
+from .store.find import again, count, need, one
 from .store.models import Run, Turn
 from .store.models import WorkflowVersion as Version
 
@@ -79,8 +79,7 @@ def answer(service: Service, run: Run, number: int, event: ev.Event) -> list[Act
 
 def turns_taken(run: Run) -> int:
     """How many turns of a call were answered."""
-    count: int = Turn.select().where(Turn.run == run.id, Turn.answered_at.is_null(False)).count()
-    return count
+    return count(Turn, of="answered_at", run=run)
 
 
 def in_silence(seconds: float = SILENT_SECONDS) -> datetime:

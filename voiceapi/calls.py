@@ -12,13 +12,14 @@ from dataclasses import dataclass
 from datetime import datetime, timedelta
 from typing import Any, Literal
 
-from . import conversation, outbox, telephony_configs
+from . import attempts, conversation, outbox, telephony_configs
 from .answering import TRIES, answer, in_silence, talk_of
 from .conversation import Progress
 from .errors import Forbidden, Refused
 from .flow import events as ev
 from .flow.actions import HangUp, Say
 from .service import Service
+from .store import runs
 from .store.database import Clash, write
 from .store.fields import now
 from .store.find import again, need, one
@@ -104,8 +105,7 @@ def links(service: Service, run: Run, turn: int) -> Links:
 
 def in_progress(organization: int) -> int:
     """The calls of an organization that are ringing or talking, counted from their rows. An overdue one is neither."""
-    count: int = Run.select().where(Run.organization == organization, Run.overdue_at > now()).count()
-    return count
+    return runs.in_progress(organization)
 
 
 def take_turn(service: Service, token: str, number: int, step: Step, webhook: Webhook) -> Document:
@@ -317,6 +317,7 @@ def complete(run: Run, duration: float | None, status: str | None = None) -> Non
     run.overdue_at = None
     outbox.enqueue(run)
     run.save()
+    attempts.note_ended(run)
 
 
 def settle_overdue(service: Service, run: Run, moment: datetime) -> bool:

@@ -10,12 +10,14 @@ from typing import Any
 
 from . import uploads, workflows
 from .contacts import ContactList, number_of
-from .errors import Missing, Refused
+from .errors import Invalid, Missing, Refused, value_error
 from .flow.graph import template_variables
 from .service import Service
-from .store.database import write
+from .store.contacts import Dialing
+from .store.database import ring, write
 from .store.find import need
 from .store.models import Campaign, TelephonyConfiguration, Workflow
+from .telephony.providers import PROVIDERS
 from .telephony_configs import NotConfigured, active_numbers, resolve_outbound
 
 # What runs when a campaign says nothing else; `retry_delay_seconds` and `window_seconds` are seconds.
@@ -34,6 +36,8 @@ CIRCUIT_BREAKER: Mapping[str, Any] = {
     "min_calls_in_window": 5,
 }
 FINAL = ("completed", "failed")
+# What a campaign adds to the gate that every attempt passes.
+GATE = ("calling_hours", "max_attempts_per_day")
 CHANGEABLE = ("name", "retry_config", "max_concurrency", "schedule_config", "circuit_breaker")
 
 
@@ -51,21 +55,27 @@ def listed(organization: int) -> list[Campaign]:
     )
 
 
-def create(service: Service, organization: int, wanted: Mapping[str, Any]) -> Campaign:
+def create(service: Service, organization: int, wanted: Mapping[str, Any], place: str = "source_id") -> Campaign:
     """Store a campaign in the state `created`, with its telephony configuration pinned.
 
-    :param wanted: the members of the API contract, G.2; settings that are None get their default.
+    :param wanted: the members of the API contract, G.2; settings that are None get their default. With `strict`, a
+        list is refused of which any row would be skipped.
+    :param place: the member of the request that the list came by.
     :raises Missing: when there is no such workflow.
     :raises Refused: for a contact list that can't be read or lacks what the workflow needs, for no telephony
         configuration to call through, and for more concurrency than the organization has. In this order.
+    :raises Invalid: with an item for each row that would be skipped, when the list is to be perfect.
     """
     workflow = need(Workflow, "Workflow not found", id=wanted["workflow_id"], organization=organization)
-    _check_columns(_contact_list(organization, wanted["source_id"]), _variables(workflow))
+    contacts = _contact_list(organization, wanted["source_id"])
+    _check_columns(contacts, _variables(workflow))
     try:
         configuration = resolve_outbound(organization, wanted["telephony_configuration_id"])
     except NotConfigured:
         raise Refused("telephony_configuration_not_found") from None
     _check_concurrency(service, wanted["max_concurrency"])
+    if wanted["strict"]:
+        _refuse_rows(contacts, PROVIDERS[configuration.provider].dials_sip, place)
     with write():
         campaign: Campaign = Campaign.create(
             organization=organization,
@@ -79,6 +89,7 @@ def create(service: Service, organization: int, wanted: Mapping[str, Any]) -> Ca
             circuit_breaker=wanted["circuit_breaker"] or CIRCUIT_BREAKER,
             max_concurrency=wanted["max_concurrency"],
         )
+        Dialing.create(campaign=campaign, **{name: wanted[name] for name in GATE})
     return campaign
 
 
@@ -97,6 +108,10 @@ def update(service: Service, organization: int, campaign_id: int, wanted: Mappin
             if wanted[name] is not None:
                 setattr(campaign, name, wanted[name])
         campaign.save(only=[getattr(Campaign, name) for name in CHANGEABLE])
+        changed = {name: wanted[name] for name in GATE if wanted[name] is not None}
+        if changed:
+            Dialing.update(changed).where(Dialing.campaign == campaign_id).execute()
+        ring()
     return campaign
 
 
@@ -106,6 +121,12 @@ def names(campaigns: Sequence[Campaign]) -> tuple[dict[int, str], dict[int, str]
         _names(Workflow, [campaign.workflow_id for campaign in campaigns]),
         _names(TelephonyConfiguration, [campaign.telephony_configuration_id for campaign in campaigns]),
     )
+
+
+def gates(campaigns: Sequence[Campaign]) -> dict[int, dict[str, Any]]:
+    """What each campaign, by id, adds to the gate that every attempt passes."""
+    found = Dialing.select().where(Dialing.campaign.in_([campaign.id for campaign in campaigns]))
+    return {own.campaign_id: {name: getattr(own, name) for name in GATE} for own in found}
 
 
 def _names(model: type[Workflow] | type[TelephonyConfiguration], ids: Sequence[int | None]) -> dict[int, str]:
@@ -156,6 +177,16 @@ def _check_columns(contacts: ContactList, variables: Sequence[str]) -> None:
                 f"Template variable '{name}' is empty in rows: {_first_five(rows)}. "
                 "All template variables used in the workflow must have values in every row."
             )
+
+
+def _refuse_rows(contacts: ContactList, sip: bool, place: str) -> None:
+    faults = [
+        value_error(["body", place, contact.row], f"row {contact.row}: {contact.skipped}")
+        for contact in contacts.contacts(sip=sip)
+        if contact.skipped is not None
+    ]
+    if faults:
+        raise Invalid(faults)
 
 
 def _first_five(rows: Sequence[int]) -> str:

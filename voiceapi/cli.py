@@ -8,51 +8,27 @@ from __future__ import annotations
 import io
 import json
 import re
-import signal
 import sys
-from collections.abc import Callable, Iterator
-from contextlib import contextmanager
 from dataclasses import asdict
-from functools import wraps
 from pathlib import Path
 from typing import Any
 
 import click
-from flask import Flask, current_app
-from flask.cli import ScriptInfo
 
 from . import __version__, catalogue, keys
 from . import world as worlds
-from .config import SettingError
-from .errors import Fault, Invalid
+from .campaign_commands import campaign_group, dial
+from .commands import ID, JSON, TEXT, application, interrupt_on_term, plainly, service_of
+from .errors import Invalid
 from .flow.advice import advise
 from .flow.check import check
 from .flow.graph import Graph
 from .rehearsal import Rehearsal
-from .secrets import SecretError
-from .service import Service
-from .store.database import StoreError
 from .store.models import Workflow
 from .strict_json import parse
 
 
-class _Text(click.ParamType):  # type: ignore[type-arg]
-    """An argument that the database can keep and the terminal can show."""
-
-    name = "text"
-
-    def convert(self, value: str, param: click.Parameter | None, ctx: click.Context | None) -> str:
-        if any("\ud800" <= letter <= "\udfff" for letter in value):
-            self.fail("it must be text in UTF-8.", param, ctx)
-        return value
-
-
-TEXT = _Text()
-ID = click.IntRange(1, 2**63 - 1)
-JSON = click.option("--json", "as_json", is_flag=True, help="Write JSON, for machines.")
-
-
-@click.group("voiceapi", context_settings={"help_option_names": ["-h", "--help"]})
+@click.group("voiceapi", commands=[campaign_group, dial], context_settings={"help_option_names": ["-h", "--help"]})
 @click.version_option(__version__, prog_name="voiceapi")
 def group() -> None:
     """Run voice agents defined as workflows: over the phone, by text, or simulated."""
@@ -61,63 +37,6 @@ def group() -> None:
 def main(arguments: list[str] | None = None) -> None:
     """The console script."""
     group(arguments, prog_name="voiceapi")
-
-
-class BadSetting(click.ClickException):
-    """A setting that can't be used is a fault of usage."""
-
-    exit_code = click.UsageError.exit_code
-
-
-def _host() -> Flask | None:
-    """The app of `flask voiceapi`, or of a host's own test runner."""
-    if current_app:
-        return current_app._get_current_object()  # type: ignore[attr-defined,no-any-return]
-    context = click.get_current_context(silent=True)
-    script = context.find_object(ScriptInfo) if context is not None else None
-    return script.load_app() if script is not None else None
-
-
-@contextmanager
-def application(**settings: Any) -> Iterator[Flask]:
-    """The host's app under `flask voiceapi`; otherwise one made from the environment.
-
-    :param settings: those that come before the environment's; None leaves it at that.
-    """
-    host = _host()
-    if host is not None:
-        yield host
-        return
-    from .factory import create_app
-
-    try:
-        app = create_app({name: value for name, value in settings.items() if value is not None})
-    except SettingError as error:
-        raise BadSetting(str(error)) from None
-    except (StoreError, SecretError) as error:
-        raise click.ClickException(str(error)) from None
-    try:
-        yield app
-    finally:
-        service_of(app).close()
-
-
-def service_of(app: Flask) -> Service:
-    found: Service = app.extensions["voiceapi"]
-    return found
-
-
-def plainly(command: Callable[..., Any]) -> Callable[..., Any]:
-    """Say what went wrong in a sentence instead of a traceback."""
-
-    @wraps(command)
-    def told(*args: Any, **kwargs: Any) -> Any:
-        try:
-            return command(*args, **kwargs)
-        except Fault as fault:
-            raise click.ClickException(str(fault.detail)) from None
-
-    return told
 
 
 @group.command()
@@ -142,7 +61,7 @@ def serve(host: str | None, port: int | None) -> None:
             )
         except (OSError, ValueError) as error:
             raise click.ClickException(f"Can't listen there: {str(error).rstrip('.')}.") from None
-        signal.signal(signal.SIGTERM, lambda *_: _interrupt())
+        interrupt_on_term()
         service.workers.start()
         click.echo(f"voiceapi {__version__} listens on {' and '.join(_addresses(server))}", err=True)
         try:
@@ -156,10 +75,6 @@ def _addresses(server: Any) -> list[str]:
     single = (getattr(server, "effective_host", None), getattr(server, "effective_port", None))
     listening = getattr(server, "effective_listen", [single])
     return [f"http://{f'[{host}]' if ':' in host else host}:{port}" for host, port in listening]
-
-
-def _interrupt() -> None:
-    raise KeyboardInterrupt
 
 
 @group.command()

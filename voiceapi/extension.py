@@ -14,6 +14,7 @@ from . import aftercall, errors, keys, openapi
 from .api import register
 from .cli import group
 from .config import PREFIX, Settings, names
+from .dialer import worker
 from .outward import Outward
 from .secrets import Vault, read_or_create_secret
 from .service import Service
@@ -87,6 +88,7 @@ def _open(
     outward = Outward(settings.allow_private_urls)
     service = Service(settings, store, Vault(secret), prefix, authenticate, document, outward=outward)
     aftercall.employ(service)
+    worker.employ(service)
     key = keys.bootstrap(service)
     if key is not None:
         service.announce(f"First API key, shown this once: {key}")

@@ -13,6 +13,8 @@ PREFERENCES: Mapping[str, Any] = {
     "test_phone_number": None,
     "timezone": None,
     "external_pbx_integrations_enabled": False,
+    "calling_hours": None,
+    "max_attempts_per_day": None,
 }
 # Why a conversation ended, then how a call that was never one came out, in the order of the API contract.
 END_REASONS = (

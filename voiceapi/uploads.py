@@ -43,10 +43,18 @@ def prepare(service: Service, organization: int, file_name: str) -> tuple[str, s
 
     Of the name, the last 100 characters are kept; whatever isn't a letter, a digit, or one of `._-` becomes `_`.
     """
-    key = f"campaigns/{organization}/{uuid4()}_{UNSAFE.sub('_', file_name[-LONGEST_NAME:])}"
+    key = _new_key(organization, file_name)
     payload = {"organization": organization, "key": key}
     token = service.vault.sign(payload, "put a file", now().timestamp() + UPLOAD_LASTS)
     return key, _address(service, token)
+
+
+def keep(organization: int, file_name: str, content: bytes) -> str:
+    """Store a contact list that came along with a request; returns the file's key."""
+    key = _new_key(organization, file_name)
+    with write():
+        Upload.create(organization=organization, file_key=key, content=content)
+    return key
 
 
 def receive(service: Service, token: str, content: bytes) -> str:
@@ -116,6 +124,10 @@ def fetch(service: Service, token: str) -> File:
             raise Missing("File not found")
         return File(name, runs.transcript(run).encode(), "text/plain", payload["inline"])
     return File(name, read(payload["organization"], key), "text/csv", payload["inline"])
+
+
+def _new_key(organization: int, file_name: str) -> str:
+    return f"campaigns/{organization}/{uuid4()}_{UNSAFE.sub('_', file_name[-LONGEST_NAME:])}"
 
 
 def _address(service: Service, token: str) -> str:

@@ -32,6 +32,7 @@ class Workers:
         self._at_chores: list[threading.Thread] = []
         self._duties: list[tuple[Callable[[], float], int]] = []
         self._bell = _Bell()
+        self._last_calls: list[Callable[[], Any]] = []
         self.stopping = threading.Event()
 
     def every(self, seconds: float, chore: Callable[[], Any]) -> None:
@@ -51,6 +52,10 @@ class Workers:
             self.start()
         self._bell.ring()
 
+    def at_stop(self, call: Callable[[], Any]) -> None:
+        """Call this when the threads are to stop: it wakes a chore that waits for something of its own."""
+        self._last_calls.append(call)
+
     def start(self) -> None:
         """Start the threads and the chores, if they don't run yet."""
         with self._lock:
@@ -66,6 +71,8 @@ class Workers:
         with self._lock:
             pool, self._pool = self._pool, None
             self.stopping.set()
+        for call in self._last_calls:
+            call()
         if pool is None or self._pid != os.getpid():
             return
         self._bell.ring()

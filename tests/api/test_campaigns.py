@@ -96,6 +96,8 @@ def test_a_campaign_waits_for_its_start(client: FlaskClient, create: Callable[..
         "telephony_configuration_id": 1,
         "telephony_configuration_name": "Simulator",
         "logs": [],
+        "calling_hours": None,
+        "max_attempts_per_day": None,
     }
     assert client.get(f"{API}/campaign/1").get_json() == campaign
 

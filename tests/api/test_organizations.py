@@ -31,7 +31,13 @@ END_REASONS = [
     "pipeline_error",
 ]
 NOT_CONNECTED = ["no-answer", "busy", "failed", "canceled", "error"]
-UNSET = {"test_phone_number": None, "timezone": None, "external_pbx_integrations_enabled": False}
+UNSET = {
+    "test_phone_number": None,
+    "timezone": None,
+    "external_pbx_integrations_enabled": False,
+    "calling_hours": None,
+    "max_attempts_per_day": None,
+}
 
 
 def test_preferences_are_replaced_whole(client: FlaskClient, stranger: FlaskClient) -> None:
@@ -41,6 +47,8 @@ def test_preferences_are_replaced_whole(client: FlaskClient, stranger: FlaskClie
     assert (answer.status_code, answer.get_json()) == (200, wanted)
     assert client.get(PREFERENCES).get_json() == wanted
     assert stranger.get(PREFERENCES).get_json() == UNSET
+    gate = {"calling_hours": {"start": "09:00", "end": "20:00"}, "max_attempts_per_day": 3}
+    assert client.put(PREFERENCES, json=gate).get_json() == {**UNSET, **gate}
     answer = client.put(PREFERENCES, json={"external_pbx_integrations_enabled": "yes"})
     assert (
         answer.get_json()
@@ -58,6 +66,22 @@ def test_preferences_are_replaced_whole(client: FlaskClient, stranger: FlaskClie
         (
             {"timezone": "Mars/Olympus"},
             {"loc": ["body", "timezone"], "msg": "Value error, Invalid timezone: Mars/Olympus", "type": "value_error"},
+        ),
+        (
+            {"calling_hours": {"start": "09:00", "end": "09:00"}},
+            {
+                "loc": ["body", "calling_hours"],
+                "msg": "Value error, start_time and end_time must differ, or nobody is ever called",
+                "type": "value_error",
+            },
+        ),
+        (
+            {"max_attempts_per_day": 0},
+            {
+                "loc": ["body", "max_attempts_per_day"],
+                "msg": "Input should be greater than or equal to 1",
+                "type": "greater_than_equal",
+            },
         ),
         (
             {"test_phone_number": 12025550123},

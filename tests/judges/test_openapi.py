@@ -182,10 +182,10 @@ def test_ids_in_paths_are_whole_numbers() -> None:
         if parameter["in"] == "path"
     }
     texts = {"uuid", "workflow_uuid", "credential_uuid", "tool_uuid", "document_uuid", "delivery_uuid", "token"}
-    texts |= {"artifact_type", "name"}
+    texts |= {"artifact_type", "name", "phone_number"}
     assert {name for name, kind in types if kind == "string"} == texts
     assert {name for name, kind in types if kind == "integer"} == {
-        *("workflow_id", "run_id", "campaign_id", "config_id", "phone_number_id", "api_key_id")
+        *("workflow_id", "run_id", "campaign_id", "config_id", "phone_number_id", "api_key_id", "row_id")
     }
 
 

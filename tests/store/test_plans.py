@@ -11,7 +11,8 @@ import pytest
 
 from voiceapi import calls, keys, workflows
 from voiceapi.service import Service
-from voiceapi.store import runs
+from voiceapi.store import dialing, runs
+from voiceapi.store.contacts import Contact
 from voiceapi.store.find import again, one
 from voiceapi.store.models import ApiKey, Run, TriggerPath, Workflow, WorkflowVersion
 
@@ -142,3 +143,39 @@ def test_the_calls_in_progress_are_counted_without_walking_through_all_runs(
 ) -> None:
     found = plans(lambda: calls.in_progress(workflow.organization_id))
     assert found == ["SEARCH t USING INDEX run_in_progress (organization_id=? AND overdue_at>?)"]
+
+
+BY_ROW = "contact_campaign_id_row"
+BY_STATE = "contact_campaign_id_state_next_attempt_at_row"
+BY_CODE = "decision_campaign_id_code_at"
+
+
+@pytest.mark.parametrize(
+    ("ask", "indexes"),
+    [
+        (lambda: dialing.due(1, FIRST, 10), [BY_STATE, BY_STATE]),
+        (lambda: dialing.due_after(1, FIRST), [BY_STATE, BY_STATE]),
+        (lambda: dialing.is_open(1), [BY_STATE] * 3),
+        (lambda: dialing.dialing(1), [BY_STATE]),
+        (lambda: dialing.lapsed(FIRST), ["contact_leased"]),
+        (lambda: dialing.claimed(1), ["contact_leased"]),
+        (lambda: one(Contact, run_id=1), ["contact_run"]),
+        (lambda: dialing.states(1), [BY_STATE]),
+        (lambda: dialing.rows_read(1), [BY_ROW]),
+        (lambda: dialing.page(1, None, 1, 50)[1], [BY_ROW, BY_ROW]),
+        (lambda: dialing.page(1, "queued", 1, 50)[1], [BY_STATE, BY_STATE]),
+        (lambda: dialing.ended_since(1, FIRST), [BY_CODE]),
+        (lambda: dialing.not_to_call(1, ["+1"]), ["do_not_call_organization_id_phone_number"]),
+        (lambda: dialing.dialed_since(1, ["+1"], FIRST), ["contact_phone_number"]),
+        (lambda: dialing.active(), ["campaign_active"]),
+    ],
+)
+def test_the_dialer_asks_its_indexes(
+    plans: Callable[..., list[str]], ask: Callable[[], Any], indexes: list[str]
+) -> None:
+    """Each question begins at an index, and none about a whole campaign sorts."""
+    found = plans(ask)
+    assert len(found) == len(indexes), found
+    for plan, index in zip(found, indexes, strict=True):
+        assert re.match(rf"(SEARCH|SCAN) t? ?.*USING INDEX {index}\b", plan), plan
+        assert "contact_phone_number" in plan or "TEMP B-TREE" not in plan, plan

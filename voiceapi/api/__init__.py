@@ -15,7 +15,9 @@ from . import (
     call_webhooks,
     campaigns,
     chats,
+    contacts,
     credentials,
+    do_not_call,
     document,
     documents,
     downloads,
@@ -38,8 +40,8 @@ from .blueprint import Blueprint
 
 # Behind a key. The trigger routes check theirs themselves, after the body, and the rest needs none.
 GUARDED = (
-    *(workflows, runs, chats, campaigns, placing, node_types, tools, credentials, documents, shelves, files),
-    *(api_keys, telephony_configs, phone_numbers, organizations, webhooks),
+    *(workflows, runs, chats, campaigns, contacts, do_not_call, placing, node_types, tools, credentials, documents),
+    *(shelves, files, api_keys, telephony_configs, phone_numbers, organizations, webhooks),
 )
 OPEN = (health, document, triggers, downloads, uploads)
 

@@ -1,21 +1,37 @@
-"""Campaigns: create, list, read, change (specification 4.5)."""
+"""Campaigns: create, list, read, change, start, pause, resume, dial again (specification 4.5)."""
 
 from __future__ import annotations
 
 from collections.abc import Sequence
 from typing import Any
 
-from .. import campaigns, filters
+from flask import Response
+
+from .. import campaign_course as course
+from .. import campaigns, filters, uploads
 from ..store import runs as store
 from ..store.models import Campaign as Record
+from ..store.models import Run
 from .access import organization, service
 from .blueprint import Blueprint
-from .bodies.campaigns import Campaign, Campaigns, CreateCampaign, Defaults, UpdateCampaign
-from .bodies.runs import CampaignRuns, RunsQuery
-from .runs import paging, run_answer, view
+from .bodies.base import ErrorBody
+from .bodies.campaigns import (
+    Campaign,
+    Campaigns,
+    CreateCampaign,
+    Defaults,
+    Progress,
+    Redial,
+    SourceDownload,
+    UpdateCampaign,
+)
+from .bodies.runs import CampaignRuns, ReportQuery, RunsQuery
+from .runs import csv_answer, paging, run_answer, view
 
 blueprint = Blueprint("campaigns", __name__)
 
+# Seconds that an address of a contact list is good for.
+SOURCE_LASTS = 3600
 SETTINGS = ("retry_config", "max_concurrency", "schedule_config", "circuit_breaker")
 AS_STORED = (
     *("id", "name", "workflow_id", "state", "source_type", "source_id", "total_rows", "processed_rows", "failed_rows"),
@@ -65,6 +81,63 @@ def list_campaign_runs(query: dict[str, Any], campaign_id: int) -> dict[str, Any
     return {**paging(page.total, query), "runs": [run_answer(run) for run in page.runs]}
 
 
+@blueprint.post("/campaign/<campaign_id>/start")
+@blueprint.alt_response(400, schema=ErrorBody)
+@blueprint.response(200, Campaign)
+def start_campaign(campaign_id: int) -> dict[str, Any]:
+    """Start a campaign: its list is read, then it is dialed."""
+    return answers([under_way(course.start(organization(), campaign_id))])[0]
+
+
+@blueprint.post("/campaign/<campaign_id>/pause")
+@blueprint.alt_response(400, schema=ErrorBody)
+@blueprint.response(200, Campaign)
+def pause_campaign(campaign_id: int) -> dict[str, Any]:
+    """Pause a campaign; the calls in progress go on to their end."""
+    return answers([course.pause(organization(), campaign_id)])[0]
+
+
+@blueprint.post("/campaign/<campaign_id>/resume")
+@blueprint.alt_response(400, schema=ErrorBody)
+@blueprint.response(200, Campaign)
+def resume_campaign(campaign_id: int) -> dict[str, Any]:
+    """Resume a paused campaign, with its circuit breaker reset."""
+    return answers([under_way(course.resume(organization(), campaign_id))])[0]
+
+
+@blueprint.post("/campaign/<campaign_id>/redial")
+@blueprint.arguments(Redial)
+@blueprint.response(200, Campaign)
+def redial_campaign(body: dict[str, Any], campaign_id: int) -> dict[str, Any]:
+    """Make a campaign of those whom a completed one didn't reach."""
+    return answers([course.redial(organization(), campaign_id, body)])[0]
+
+
+@blueprint.get("/campaign/<campaign_id>/progress")
+@blueprint.response(200, Progress)
+def get_campaign_progress(campaign_id: int) -> dict[str, Any]:
+    """Get how far a campaign is."""
+    return course.progress(organization(), campaign_id)
+
+
+@blueprint.get("/campaign/<campaign_id>/source-download-url")
+@blueprint.response(200, SourceDownload)
+def get_source_download_url(campaign_id: int) -> dict[str, Any]:
+    """Get an address to fetch a campaign's contact list from, without a key."""
+    campaign = campaigns.find(organization(), campaign_id)
+    url = uploads.address(service(), organization(), campaign.source_id, SOURCE_LASTS, inline=False)
+    return {"download_url": url, "expires_in": SOURCE_LASTS}
+
+
+@blueprint.get("/campaign/<campaign_id>/report")
+@blueprint.arguments(ReportQuery, location="query")
+@blueprint.response(200, {"type": "string"}, content_type="text/csv")
+def download_campaign_report(query: dict[str, Any], campaign_id: int) -> Response:
+    """Download the completed runs of a campaign as CSV."""
+    campaigns.find(organization(), campaign_id)
+    return csv_answer(f"campaign_{campaign_id}_report.csv", [Run.campaign == campaign_id], query)
+
+
 @blueprint.get("/organizations/campaign-defaults")
 @blueprint.response(200, Defaults)
 def get_campaign_defaults() -> dict[str, Any]:
@@ -78,10 +151,18 @@ def get_campaign_defaults() -> dict[str, Any]:
     }
 
 
+def under_way(campaign: Record) -> Record:
+    """The campaign, with this process's threads at work on it if they are to be."""
+    if service().settings.worker:
+        service().workers.start()
+    return campaign
+
+
 def answers(records: Sequence[Record]) -> list[dict[str, Any]]:
     """Campaigns as they are shown."""
     workflows, configurations = campaigns.names(records)
-    shown = [{name: getattr(record, name) for name in AS_STORED} for record in records]
+    gates = campaigns.gates(records)
+    shown = [{**{name: getattr(record, name) for name in AS_STORED}, **gates[record.id]} for record in records]
     for campaign in shown:
         campaign["workflow_name"] = workflows.get(campaign["workflow_id"], "Unknown")
         campaign["telephony_configuration_name"] = configurations.get(campaign["telephony_configuration_id"])

@@ -47,6 +47,8 @@ class Store:
         self.location = location
         # SQLite has one writer: waiting here in line is fairer and quicker than its own sleeping and trying again.
         self._writer = threading.RLock()
+        # Rung whenever somebody may have become due to be called; the dialer of this process waits for it.
+        self.bell = threading.Event()
         if "://" in location and not location.startswith("sqlite:"):
             self.path: Path | None = None
             self.database: Any = _connected(location)
@@ -124,3 +126,8 @@ def bound_path() -> Path | None:
 def bound() -> Any:
     """The bound database itself, for SQL that Peewee can't write."""
     return _bound.get().database
+
+
+def ring() -> None:
+    """Tell the dialer of this process to look again, once the transaction at hand is over: it begins with one too."""
+    _bound.get().bell.set()

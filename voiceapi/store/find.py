@@ -26,6 +26,14 @@ def one(model: type[Found], newest_by: str | None = None, **columns: Any) -> Fou
     return model(**{field.name: field.python_value(cell) for field, cell in zip(table.sorted_fields, row, strict=True)})
 
 
+def count(model: type[Record], of: str, **columns: Any) -> int:
+    """How many records of `model` with these column values have one in the column `of` as well."""
+    table = model._meta
+    statement = statements.count(model, of, tuple(columns), table.database.param)
+    values = [table.fields[name].db_value(value) for name, value in columns.items()]
+    return int(table.database.execute_sql(statement, values).fetchone()[0])
+
+
 def need(model: type[Found], text: str, **columns: Any) -> Found:
     """The record of `model` with these column values.
 

@@ -11,11 +11,11 @@ import time
 from collections.abc import Callable, Mapping
 from typing import Any
 
-from . import documents, library, models, outbox, passages
+from . import contacts, documents, library, models, outbox, passages
 from .database import Store, StoreError, write
 
 VERSION = 1
-TABLES = (*models.TABLES, *library.TABLES, *outbox.TABLES, *documents.TABLES)
+TABLES = (*models.TABLES, *library.TABLES, *outbox.TABLES, *documents.TABLES, *contacts.TABLES)
 # How often, and after how many seconds, a file that another process is making ready is tried again.
 TRIES, WAIT_SECONDS = 50, 0.1
 

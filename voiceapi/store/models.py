@@ -178,8 +178,10 @@ class Upload(Record):
 class Campaign(Record):
     """A contact list to call. Nothing is counted before the start: until then `total_rows` is null."""
 
+    organization_id: int
     workflow_id: int
     telephony_configuration_id: int | None
+    parent_campaign_id: int | None
     organization = ForeignKeyField(Organization, on_delete="CASCADE")
     workflow = ForeignKeyField(Workflow, on_delete="CASCADE")
     telephony_configuration = ForeignKeyField(TelephonyConfiguration, null=True, on_delete="RESTRICT")

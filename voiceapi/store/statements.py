@@ -24,6 +24,13 @@ def select_one(model: type[Model], names: tuple[str, ...], newest_by: str | None
 
 
 @cache
+def count(model: type[Model], of: str, names: tuple[str, ...], placeholder: str) -> str:
+    """How many records whose `names` have these values have any in `of`."""
+    matches = " AND ".join(f"{column} = {placeholder}" for column in _quoted(model, names))
+    return f'SELECT count({_quoted(model, [of])[0]}) FROM "{model._meta.table_name}" WHERE {matches}'
+
+
+@cache
 def insert(model: type[Model], names: tuple[str, ...], placeholder: str) -> str:
     """A new record with these columns; its only row begins with the record's key."""
     columns, marks = ", ".join(_quoted(model, names)), ", ".join([placeholder] * len(names))

@@ -23,6 +23,7 @@ DAYS = ("monday", "tuesday", "wednesday", "thursday", "friday", "saturday", "sun
 LONGEST_DELAY = 7 * 24 * 3600
 NAME = Length(min=1, max=255)
 CONCURRENCY = Range(min=1, max=100)
+ATTEMPTS = Range(min=1, max=100)
 SLOTS = Length(min=1, max=50)
 CLOCK = Pattern(re.compile(r"^\d{2}:\d{2}$", re.ASCII))
 RETRY_SPELLINGS: Mapping[str, tuple[str, Callable[[int], int]]] = {
@@ -124,6 +125,17 @@ class SetCircuitBreaker(Body):
     min_calls_in_window = Integer(load_default=CIRCUIT_BREAKER["min_calls_in_window"], validate=Range(min=1, max=100))
 
 
+class SetCallingHours(Body):
+    """A window of every day, on the clock of the one who is called; it may go past midnight."""
+
+    start = Text(required=True, validate=CLOCK)
+    end = Text(required=True, validate=CLOCK)
+
+    @validates_schema
+    def has_a_length(self, data: dict[str, Any], **kwargs: Any) -> None:
+        refuse_no_window(data["start"], data["end"])
+
+
 class Settings(Body):
     """How and when a campaign calls, in either spelling; null is the same as left out."""
 
@@ -131,6 +143,13 @@ class Settings(Body):
     max_concurrency = Integer(load_default=None, allow_none=True, validate=CONCURRENCY)
     schedule_config = Model(SetSchedule, load_default=None, allow_none=True)
     circuit_breaker = Model(SetCircuitBreaker, load_default=None, allow_none=True)
+    calling_hours = Model(SetCallingHours, load_default=None, allow_none=True)
+    max_attempts_per_day = Integer(
+        load_default=None,
+        allow_none=True,
+        validate=ATTEMPTS,
+        metadata={"description": "in any 24 hours"},
+    )
     timezone = Text(load_default=None, allow_none=True, validate=known_zone)
     time_slots = Items(Model(SetTimeSlot), load_default=None, allow_none=True, validate=SLOTS)
 
@@ -155,12 +174,38 @@ class Source(Body):
     telephony_configuration_id = Integer(load_default=None, allow_none=True)
 
 
+class Redial(Body):
+    name = Text(load_default=None, allow_none=True, validate=NAME)
+    retry_on_voicemail = Flag(load_default=True)
+    retry_on_no_answer = Flag(load_default=True)
+    retry_on_busy = Flag(load_default=True)
+    retry_config = Model(SetRetry, load_default=None, allow_none=True)
+
+    @validates_schema(skip_on_field_errors=True)
+    def picks_somebody(self, data: dict[str, Any], **kwargs: Any) -> None:
+        flags = ("retry_on_voicemail", "retry_on_no_answer", "retry_on_busy")
+        if not any(data[flag] for flag in flags):
+            raise refusal(f"At least one of {', '.join(flags)} must be true")
+
+
 class Name(Body):
     name = Text(load_default=None, allow_none=True, validate=NAME)
 
 
-class CreateCampaign(Settings, Source):
+class Strict(Body):
+    strict = Flag(load_default=False, metadata={"description": "refuse a list of which any row would be skipped"})
+
+
+class CreateCampaign(Settings, Strict, Source):
     """A campaign to store."""
+
+
+class CreateCampaignForm(Settings, Strict, Name):
+    """A campaign to store, as a form beside its list."""
+
+    name = Text(required=True, validate=NAME)
+    workflow_id = Integer(required=True)
+    telephony_configuration_id = Integer(load_default=None, allow_none=True)
 
 
 class UpdateCampaign(Settings, Name):
@@ -193,6 +238,11 @@ class CircuitBreaker(Answer):
     failure_threshold = Number(required=True)
     window_seconds = Integer(required=True)
     min_calls_in_window = Integer(required=True)
+
+
+class CallingHours(Answer):
+    start = Text(required=True)
+    end = Text(required=True)
 
 
 class LogEntry(Answer):
@@ -228,6 +278,8 @@ class Campaign(Answer):
     telephony_configuration_id = Integer(required=True, allow_none=True)
     telephony_configuration_name = Text(required=True, allow_none=True)
     logs = Items(Model(LogEntry), required=True)
+    calling_hours = Model(CallingHours, required=True, allow_none=True)
+    max_attempts_per_day = Integer(required=True, allow_none=True)
 
 
 class Campaigns(Answer):
@@ -246,3 +298,28 @@ class Defaults(Answer):
     from_numbers_count = Integer(required=True)
     default_retry_config = Model(Retry, required=True)
     last_campaign_settings = Model(LastSettings, required=True, allow_none=True)
+
+
+class SourceSync(Answer):
+    status = Text(required=True, metadata={"enum": ["pending", "in_progress", "completed", "failed"]})
+    last_synced_at = Time(required=True, allow_none=True)
+    error = Text(required=True, allow_none=True)
+
+
+class Progress(Answer):
+    campaign_id = Integer(required=True)
+    state = Text(required=True)
+    total_rows = Integer(required=True)
+    processed_rows = Integer(required=True)
+    failed_calls = Integer(required=True)
+    progress_percentage = Number(required=True)
+    source_sync = Model(SourceSync, required=True)
+    rate_limit = Integer(required=True)
+    started_at = Time(required=True, allow_none=True)
+    completed_at = Time(required=True, allow_none=True)
+    contacts = Object(required=True, metadata={"description": "how many contacts are in each state"})
+
+
+class SourceDownload(Answer):
+    download_url = Text(required=True)
+    expires_in = Integer(required=True)

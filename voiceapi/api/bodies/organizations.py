@@ -9,7 +9,7 @@ from marshmallow.fields import Raw
 
 from ...errors import Message
 from .base import Answer, Body
-from .campaigns import known_zone
+from .campaigns import ATTEMPTS, CallingHours, SetCallingHours, known_zone
 from .fields import LIST, STRING, Choice, Flag, Integer, Items, Model, Number, Object, Range, Text
 
 
@@ -17,12 +17,16 @@ class NewPreferences(Body):
     test_phone_number = Text(load_default=None, allow_none=True)
     timezone = Text(load_default=None, allow_none=True, validate=known_zone)
     external_pbx_integrations_enabled = Flag(load_default=False)
+    calling_hours = Model(SetCallingHours, load_default=None, allow_none=True)
+    max_attempts_per_day = Integer(load_default=None, allow_none=True, validate=ATTEMPTS)
 
 
 class Preferences(Answer):
     test_phone_number = Text(required=True, allow_none=True)
     timezone = Text(required=True, allow_none=True, metadata={"description": "an IANA name"})
     external_pbx_integrations_enabled = Flag(required=True)
+    calling_hours = Model(CallingHours, required=True, allow_none=True)
+    max_attempts_per_day = Integer(required=True, allow_none=True)
 
 
 class KnownDispositions(Answer):

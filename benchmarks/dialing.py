@@ -1,0 +1,140 @@
+"""`python -m benchmarks.dialing`: what campaigns cost, with what is aimed at.
+
+A list of 100,000 rows is read into contacts; 10,000 simulated calls are made to their end; a dry run of 10,000 contacts
+goes over 14 days.
+"""
+
+from __future__ import annotations
+
+import os
+import subprocess
+import sys
+import tempfile
+import threading
+import time
+from pathlib import Path
+from typing import Any
+
+from voiceapi import campaign_course, campaigns, create_app, uploads, workflows
+from voiceapi.dialer import intake
+from voiceapi.rehearse import simulation
+from voiceapi.service import Service
+from voiceapi.store import dialing
+from voiceapi.store.database import write
+
+from .processes import ROOT
+from .seed import definition
+
+ROWS, CALLS, DAYS = 100_000, 10_000, 14
+MEGABYTES, RATE, SECONDS = 50, 100, 10
+CONCURRENCY = 10
+
+
+def main() -> int:
+    with tempfile.TemporaryDirectory() as name:
+        folder = Path(name)
+        for case, aim in (
+            ("import", f"less than {MEGABYTES} MB more"),
+            ("calls", f"{RATE} calls/s or more"),
+            ("dry run", f"less than {SECONDS} s"),
+        ):
+            # A process of its own for each, so that the memory of one isn't that of another.
+            command = [sys.executable, "-m", "benchmarks.dialing", case, str(folder / f"{case}.db")]
+            done = subprocess.run(command, cwd=ROOT, capture_output=True, text=True, check=True)
+            print(f"{case:<8} {done.stdout.strip()} (aim: {aim})", flush=True)
+    return 0
+
+
+def measure(case: str, database: Path) -> str:
+    settings = {"VOICEAPI_DATABASE": database, "VOICEAPI_CONCURRENT_CALLS": CONCURRENCY}
+    app = create_app({**settings, "VOICEAPI_WORKER": case == "calls"})
+    service: Service = app.extensions["voiceapi"]
+    try:
+        with service.store.session():
+            return {"import": _import, "calls": _calls, "dry run": _dry_run}[case](service)
+    finally:
+        service.close()
+
+
+def _import(service: Service) -> str:
+    campaign_id = _campaign(service, ROWS)
+    campaign_course.start(1, campaign_id)
+    with write():
+        intake.take(campaign_id)
+    before, begun = _resident(), time.perf_counter()
+    peak = _Peak()
+    intake.read_list(service, campaign_id)
+    seconds = time.perf_counter() - begun
+    assert dialing.states(campaign_id)["queued"] == ROWS
+    return f"{ROWS} rows in {seconds:.1f} s, {peak.stop() - before:.0f} MB more"
+
+
+def _calls(service: Service) -> str:
+    campaign_id = _campaign(service, CALLS)
+    campaign_course.start(1, campaign_id)
+    begun = time.perf_counter()
+    service.workers.start()
+    while campaign_course.progress(1, campaign_id)["state"] != "completed":
+        time.sleep(0.5)
+    seconds = time.perf_counter() - begun
+    assert dialing.states(campaign_id)["completed"] == CALLS
+    return f"{CALLS} calls of two turns in {seconds:.0f} s, {CALLS / seconds:.0f} calls/s"
+
+
+def _dry_run(service: Service) -> str:
+    campaign_id = _campaign(service, CALLS, calling_hours={"start": "10:00", "end": "20:00"}, max_attempts_per_day=2)
+    wanted: dict[str, Any] = {"seed": 1, "days": DAYS, **dict.fromkeys(("outcomes", "talk_seconds", "starts_at"))}
+    begun = time.perf_counter()
+    found = simulation.simulate(service, 1, campaign_id, wanted)
+    seconds = time.perf_counter() - begun
+    return f"{CALLS} contacts over {DAYS} days, {found['attempts']} attempts in {seconds:.1f} s"
+
+
+def _campaign(service: Service, rows: int, **settings: Any) -> int:
+    workflow, _ = workflows.create(1, "Benchmark", _short())
+    people = "".join(f"+1202{2000000 + row},Name {row},Somewhere {row % 100}\n" for row in range(rows))
+    optional = ("telephony_configuration_id", "retry_config", "schedule_config", "circuit_breaker", "max_concurrency")
+    wanted = {
+        **dict.fromkeys((*optional, *campaigns.GATE)),
+        **{"name": "Benchmark", "workflow_id": workflow.id, "source_type": "csv", "strict": False, **settings},
+        "source_id": uploads.keep(1, "list.csv", f"phone_number,name,town\n{people}".encode()),
+    }
+    return int(campaigns.create(service, 1, wanted).id)
+
+
+def _short() -> dict[str, Any]:
+    """A conversation that ends with the answer to its first question."""
+    found = definition(trigger=False)
+    found["nodes"] = [node for node in found["nodes"] if node["id"] != "2"]
+    found["edges"] = [{**found["edges"][0], "id": "1-3", "target": "3"}, found["edges"][1]]
+    return found
+
+
+def _resident() -> float:
+    shown = subprocess.run(["ps", "-o", "rss=", "-p", str(os.getpid())], capture_output=True, text=True, check=True)
+    return int(shown.stdout) / 1024
+
+
+class _Peak:
+    """The most memory that the process took since, in MB, looked at ten times a second."""
+
+    def __init__(self) -> None:
+        self._most, self._over = _resident(), threading.Event()
+        self._thread = threading.Thread(target=self._watch)
+        self._thread.start()
+
+    def _watch(self) -> None:
+        while not self._over.wait(0.1):
+            self._most = max(self._most, _resident())
+
+    def stop(self) -> float:
+        self._over.set()
+        self._thread.join()
+        return self._most
+
+
+if __name__ == "__main__":
+    if len(sys.argv) == 3:
+        print(measure(sys.argv[1], Path(sys.argv[2])))
+    else:
+        sys.exit(main())

@@ -1,0 +1,59 @@
+"""The contacts of a campaign, its dry run, and a campaign made with its list in one request."""
+
+from __future__ import annotations
+
+from typing import Any
+
+from flask import request
+
+from .. import campaigns, uploads
+from ..dialer import shown
+from ..rehearse import simulation
+from .access import organization, service
+from .blueprint import Blueprint
+from .bodies.base import ErrorBody
+from .bodies.campaigns import Campaign, CreateCampaignForm
+from .bodies.contacts import ContactDetail, Contacts, ContactsQuery, Simulate, Simulation
+from .campaigns import answers
+from .forms import FORM, read_form
+
+blueprint = Blueprint("contacts", __name__, tag="campaigns", url_prefix="/campaign")
+
+
+@blueprint.post("/create/csv")
+@blueprint.doc(requestBody=FORM)  # type: ignore[untyped-decorator]
+@blueprint.alt_response(400, schema=ErrorBody)
+@blueprint.alt_response(413, schema=ErrorBody, description="The list is larger than 10 MiB")
+@blueprint.response(200, Campaign)
+def create_campaign_with_list() -> dict[str, Any]:
+    """Create a campaign with its contact list: a form of the same fields, and the list as `file`."""
+    body, file_name, content = read_form(request, CreateCampaignForm())
+    key = uploads.keep(organization(), file_name, content)
+    wanted = {**body, "source_type": "csv", "source_id": key}
+    return answers([campaigns.create(service(), organization(), wanted, "file")])[0]
+
+
+@blueprint.get("/<campaign_id>/contacts")
+@blueprint.arguments(ContactsQuery, location="query")
+@blueprint.response(200, Contacts)
+def list_contacts(query: dict[str, Any], campaign_id: int) -> dict[str, Any]:
+    """List the contacts of a campaign: where each stands, and why."""
+    page, limit = query["page"], query["limit"]
+    contacts, total = shown.listed(service(), organization(), campaign_id, query["state"], page, limit)
+    paging = {"total_count": total, "page": page, "limit": limit, "total_pages": -(-total // limit)}
+    return {**paging, "contacts": contacts}
+
+
+@blueprint.get("/<campaign_id>/contacts/<row_id>")
+@blueprint.response(200, ContactDetail)
+def get_contact(campaign_id: int, row_id: int) -> dict[str, Any]:
+    """Get the contact of a data row, with every decision about it."""
+    return shown.one_of(service(), organization(), campaign_id, row_id)
+
+
+@blueprint.post("/<campaign_id>/simulate")
+@blueprint.arguments(Simulate)
+@blueprint.response(200, Simulation)
+def simulate_campaign(body: dict[str, Any], campaign_id: int) -> dict[str, Any]:
+    """Live through a campaign on a virtual clock: nobody is called, nothing is stored."""
+    return simulation.simulate(service(), organization(), campaign_id, body)

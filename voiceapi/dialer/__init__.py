@@ -1,0 +1,1 @@
+"""The dialer: a pure plan of whom to call when, and the thread that carries it out."""

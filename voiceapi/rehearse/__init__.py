@@ -1,0 +1,1 @@
+"""Trying out what would happen, with nobody called and nothing stored."""

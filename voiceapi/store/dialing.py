@@ -1,0 +1,259 @@
+"""What the dialer asks the database: who is due, who is being called, what was decided. Each is read from an index.
+
+What is asked around every call is written as SQL: Peewee takes longer to write such a statement than SQLite to answer.
+"""
+
+from __future__ import annotations
+
+from collections.abc import Iterable, Sequence
+from datetime import datetime
+from typing import Any
+
+from peewee import Value, fn
+
+from ..outcomes import FAILURES, OUTCOMES
+from .contacts import FINAL, OPEN, Contact, Decision, Dialing, DoNotCall, Pace
+from .fields import now
+from .find import need, one
+from .models import Campaign
+
+
+def due(campaign: int, moment: datetime, limit: int) -> list[Contact]:
+    """Those to be called by `moment`: retries first, by time, then the others by time and row."""
+    found: list[Contact] = []
+    for state in ("retry", "queued"):
+        if len(found) < limit:
+            waiting = _waiting(campaign, state).where(Contact.next_attempt_at <= moment)
+            ordered = waiting.order_by(Contact.next_attempt_at, Contact.row)
+            found.extend(ordered.limit(limit - len(found)))
+    return found
+
+
+def due_after(campaign: int, moment: datetime) -> datetime | None:
+    """When the next contact is due that isn't yet."""
+    times = []
+    for state in ("retry", "queued"):
+        waiting = _waiting(campaign, state).where(Contact.next_attempt_at > moment)
+        first = waiting.order_by(Contact.next_attempt_at).first()
+        if first is not None:
+            times.append(first.next_attempt_at)
+    return min(times, default=None)
+
+
+def _waiting(campaign: int, state: str) -> Any:
+    return Contact.select().where(Contact.campaign == campaign, Contact.state == state)
+
+
+def is_open(campaign: int) -> bool:
+    """Whether any contact is still to be called, or being called."""
+    return any(
+        _first("SELECT 1 FROM contact WHERE campaign_id = ? AND state = ? LIMIT 1", campaign, state) for state in OPEN
+    )
+
+
+def dialing(campaign: int) -> int:
+    """How many contacts of the campaign are being called."""
+    return int(_first("SELECT count(*) FROM contact WHERE campaign_id = ? AND state = 'dialing'", campaign))
+
+
+# A cross join, because SQLite keeps its order: the few leases first, each with its run.
+CLAIMED = """SELECT count(*) FROM contact CROSS JOIN run
+WHERE contact.lease_until IS NOT NULL AND run.id = contact.run_id
+  AND run.organization_id = ? AND run.overdue_at IS NULL AND run.state = 'initialized'
+"""
+
+
+def claimed(organization: int) -> int:
+    """How many contacts of the organization are claimed whose run doesn't count as a call in progress yet."""
+    return int(_first(CLAIMED, organization))
+
+
+def lapsed(moment: datetime) -> list[Contact]:
+    """The contacts whose claim nobody has carried out, and those called some time ago."""
+    return list(Contact.select().where(Contact.lease_until < moment))
+
+
+def not_to_call(organization: int, numbers: Iterable[str]) -> set[str]:
+    """Which of these numbers are on the do-not-call list."""
+    listed = DoNotCall.select(DoNotCall.phone_number).where(
+        DoNotCall.organization == organization, DoNotCall.phone_number.in_(list(numbers))
+    )
+    return {entry.phone_number for entry in listed}
+
+
+def all_not_to_call(organization: int) -> set[str]:
+    """The do-not-call list."""
+    return {entry.phone_number for entry in DoNotCall.select().where(DoNotCall.organization == organization)}
+
+
+def forbid(organization: int, numbers: Sequence[str], reason: str | None) -> int:
+    """Put numbers on the do-not-call list; returns how many weren't there yet."""
+    known = not_to_call(organization, numbers)
+    new = [number for number in dict.fromkeys(numbers) if number not in known]
+    entry = {"organization": organization, "reason": reason, "created_at": now()}
+    DoNotCall.append({**entry, "phone_number": number} for number in new)
+    return len(new)
+
+
+def dialed_since(organization: int, numbers: Iterable[str], since: datetime) -> dict[str, tuple[datetime, ...]]:
+    """When the organization's campaigns dialed each of these numbers, oldest first."""
+    found: dict[str, tuple[datetime, ...]] = {}
+    rows = (
+        Decision.select(Decision.at, Contact.phone_number)
+        .join(Contact)
+        .join(Campaign, on=(Contact.campaign == Campaign.id))
+        .where(
+            Contact.phone_number.in_(list(numbers)),
+            Campaign.organization == organization,
+            Decision.code == "dialed",
+            Decision.at > since,
+        )
+        .order_by(Decision.at)
+    )
+    for decision in rows:
+        number = decision.contact.phone_number
+        found[number] = (*found.get(number, ()), decision.at)
+    return found
+
+
+def ended_since(campaign: int, since: datetime) -> tuple[int, int]:
+    """How many calls of the campaign ended after `since`, and how many of them failed."""
+    counts = counted(campaign, tuple(OUTCOMES), since)
+    return sum(counts.values()), sum(counts.get(code, 0) for code in FAILURES)
+
+
+def counted(campaign: int, codes: Sequence[str], since: datetime | None = None) -> dict[str, int]:
+    """How often each of these codes was decided."""
+    rows = Decision.select(Decision.code, fn.count(Decision.id)).where(
+        Decision.campaign == campaign, Decision.code.in_(codes)
+    )
+    if since is not None:
+        rows = rows.where(Decision.at > since)
+    return _pairs(rows.group_by(Decision.code))
+
+
+def _pairs(rows: Any) -> dict[str, int]:
+    return dict(rows.tuples())
+
+
+def last_call_at(configuration: int) -> datetime | None:
+    pace = one(Pace, configuration=configuration)
+    return None if pace is None else pace.last_call_at
+
+
+def set_last_call(configuration: int, moment: datetime) -> None:
+    statement = """
+    INSERT INTO pace (configuration_id, last_call_at) VALUES (?, ?)
+    ON CONFLICT (configuration_id) DO UPDATE SET last_call_at = excluded.last_call_at
+    """
+    _run(statement, configuration, Pace.last_call_at.db_value(moment))
+
+
+def decide(contact: Contact, code: str, reason: str, moment: datetime, run: int | None = None) -> None:
+    """Write down what was decided about a contact."""
+    Decision.append(
+        [
+            {
+                "contact": contact.id,
+                "campaign": contact.campaign_id,
+                "at": moment,
+                "code": code,
+                "reason": reason,
+                "run_id": run,
+            }
+        ]
+    )
+
+
+def add_to(campaign: int, **counts: int) -> None:
+    """Change the counters of a campaign, whoever else changes them as well."""
+    changed = {name: count for name, count in counts.items() if count}
+    if changed:
+        changes = ", ".join(f"{name} = {name} + ?" for name in changed)
+        _run(f"UPDATE campaign SET {changes} WHERE id = ?", *changed.values(), campaign)
+
+
+def _run(sql: str, *values: Any) -> Any:
+    database: Any = Contact._meta.database
+    return database.execute_sql(sql.replace("?", database.param), values)
+
+
+def _first(sql: str, *values: Any) -> Any:
+    """The first value of the first row, None without one."""
+    row = _run(sql, *values).fetchone()
+    return None if row is None else row[0]
+
+
+def of_campaign(campaign: int) -> Dialing:
+    """What the dialer keeps of a campaign."""
+    return need(Dialing, "The campaign is gone.", campaign=campaign)
+
+
+def active() -> list[tuple[int, str]]:
+    """The campaigns that the dialer has to do with: id and state, those with the fewest calls in progress first."""
+    found = Campaign.select(Campaign.id, Campaign.state).where(Campaign.state.in_(("syncing", "running")))
+    calling = {campaign.id: dialing(campaign.id) for campaign in found}
+    return [(campaign.id, campaign.state) for campaign in sorted(found, key=lambda each: (calling[each.id], each.id))]
+
+
+def rows_read(campaign: int) -> int:
+    """The number of the last row of the campaign's list that is stored, 0 before the first."""
+    last: int | None = Contact.select(fn.max(Contact.row)).where(Contact.campaign == campaign).scalar()
+    return last or 0
+
+
+def of_rows(campaign: int, rows: Sequence[int]) -> list[Contact]:
+    """The contacts of these rows."""
+    return list(Contact.select().where(Contact.campaign == campaign, Contact.row.in_(rows)).order_by(Contact.row))
+
+
+def states(campaign: int) -> dict[str, int]:
+    """How many contacts are in each state."""
+    rows = Contact.select(Contact.state, fn.count(Contact.id)).where(Contact.campaign == campaign)
+    found = _pairs(rows.group_by(Contact.state))
+    return {state: found.get(state, 0) for state in (*OPEN, *FINAL)}
+
+
+def unreached(campaign: int, outcomes: Sequence[str]) -> Any:
+    """The contacts that were given up, and whose last call came out in one of these ways."""
+    latest = (Decision.contact == Contact.id) & (Decision.run_id == Contact.run_id) & Decision.code.in_(outcomes)
+    failed = Contact.select(Contact.row, Contact.phone_number, Contact.variables).join(Decision, on=latest)
+    return failed.where(Contact.campaign == campaign, Contact.state == "failed")
+
+
+def copy(campaign: int, outcomes: Sequence[str], to: int, moment: datetime) -> None:
+    """Queue the unreached contacts of a campaign in another one."""
+    columns = (Contact.row, Contact.phone_number, Contact.variables)
+    fixed: dict[Any, Any] = {
+        Contact.campaign: to,
+        Contact.state: "queued",
+        Contact.attempts: 0,
+        Contact.next_attempt_at: moment,
+    }
+    same = (Value(field.db_value(value)) for field, value in fixed.items())
+    chosen = unreached(campaign, outcomes).select(*columns, *same)
+    Contact.insert_from(chosen, [*columns, *fixed]).execute()
+
+
+def page(campaign: int, state: str | None, number: int, limit: int) -> tuple[list[Contact], int]:
+    """A page of the contacts by their rows, those of a state by when they are due; and how many there are."""
+    wanted = [Contact.campaign == campaign]
+    order: tuple[Any, ...] = (Contact.row,)
+    if state is not None:
+        wanted.append(Contact.state == state)
+        order = (Contact.next_attempt_at, Contact.row)
+    total: int = Contact.select().where(*wanted).count()
+    # Ids first, which an index answers alone; whole rows only for the page.
+    ids = [row.id for row in Contact.select(Contact.id).where(*wanted).order_by(*order).paginate(number, limit)]
+    if not ids:
+        return [], total
+    found = {contact.id: contact for contact in Contact.select().where(Contact.id.in_(ids))}
+    return [found[id] for id in ids], total
+
+
+def decisions(contacts: Sequence[int]) -> dict[int, list[Decision]]:
+    """What was decided about each of these contacts, in order."""
+    found: dict[int, list[Decision]] = {}
+    for decision in Decision.select().where(Decision.contact.in_(contacts)).order_by(Decision.id):
+        found.setdefault(decision.contact_id, []).append(decision)
+    return found

@@ -148,7 +148,7 @@ def test_a_carrier_that_says_nothing(service: Service, start: Any, monkeypatch: 
     Dialer(service)._carry_out(claimed)
     assert states(campaign_id) == {"dialing": 1}
     monkeypatch.undo()
-    aftercall.sweep(service, now() + timedelta(seconds=calls.UNKNOWN_SECONDS + 1))
+    aftercall.sweep(service, now() + timedelta(seconds=placing.UNKNOWN_SECONDS + 1))
     assert states(campaign_id) == {"unknown": 1}
     assert Campaign.get_by_id(campaign_id).state == "completed"
 

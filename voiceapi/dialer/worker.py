@@ -19,8 +19,8 @@ from typing import Any
 
 from .. import attempts, telephony_configs, workflows
 from ..calls import in_progress
-from ..placing import Agent, is_undialed, place
 from ..errors import Busy, Conflict, Fault, Refused
+from ..placing import Agent, is_undialed, place
 from ..runs import without_reserved
 from ..service import Service
 from ..store import contacts as records

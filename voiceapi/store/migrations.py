@@ -14,14 +14,41 @@ from typing import Any
 from . import contacts, documents, library, models, outbox, passages
 from .database import Store, StoreError, write
 
-VERSION = 1
+VERSION = 2
 TABLES = (*models.TABLES, *library.TABLES, *outbox.TABLES, *documents.TABLES, *contacts.TABLES)
 # How often, and after how many seconds, a file that another process is making ready is tried again.
 TRIES, WAIT_SECONDS = 50, 0.1
 
+# What tables of version 1 lack.
+COLUMNS_OF_2 = (
+    ("telephony_configuration", "paced_until BIGINT"),
+    ("snapshot", "calling INTEGER"),
+    ("turn", "heard TEXT NOT NULL DEFAULT ''"),
+    ("turn", "answered_at BIGINT"),
+    ("turn", "worker TEXT NOT NULL DEFAULT ''"),
+    ("turn", "touched_at BIGINT NOT NULL DEFAULT 0"),
+    ("status_callback", "outcome TEXT"),
+)
+INDEXES_OF_2 = (
+    "CREATE UNIQUE INDEX run_one_inbound_call ON run (telephony_configuration_id, carrier_call_id) "
+    "WHERE call_type = 'inbound'",
+    "CREATE INDEX campaign_active ON campaign (state) WHERE state IN ('syncing', 'running')",
+)
+
+
+def _to_2(database: Any) -> None:
+    """Tools, documents, webhooks and contacts get their tables; turns may be pending."""
+    for table, column in COLUMNS_OF_2:
+        database.execute_sql(f'ALTER TABLE "{table}" ADD COLUMN {column}')
+    for index in INDEXES_OF_2:
+        database.execute_sql(index)
+    # Every turn of version 1 was stored with its answer.
+    database.execute_sql('UPDATE "turn" SET answered_at = at, touched_at = at')
+
+
 # From version N to N + 1. A step speaks SQL through the database it is given, never through the models, which are
-# those of the newest version.
-STEPS: Mapping[int, Callable[[Any], None]] = {}
+# those of the newest version; tables that are new are made after the last step.
+STEPS: Mapping[int, Callable[[Any], None]] = {1: _to_2}
 
 
 def migrate(store: Store, version: int = VERSION, steps: Mapping[int, Callable[[Any], None]] = STEPS) -> int:
@@ -61,12 +88,11 @@ def _migrate(store: Store, version: int, steps: Mapping[int, Callable[[Any], Non
             with write():
                 # Read again: another process may have done it while this one waited for the lock.
                 current = _version(store)
-                if current == 0:
-                    store.database.create_tables(TABLES)
-                    passages.create(store)
-                else:
-                    for step in range(current, version):
-                        steps[step](store.database)
+                for step in range(current, version) if current else ():
+                    steps[step](store.database)
+                known = set(store.database.get_tables())
+                store.database.create_tables([table for table in TABLES if table._meta.table_name not in known])
+                passages.create(store)
                 _set_version(store, version)
         return found
 
@@ -77,7 +103,7 @@ def _reason(error: Exception) -> str:
 
 def _version(store: Store) -> int:
     if store.path is None:
-        return 1 if store.database.table_exists("organization") else 0
+        return VERSION if store.database.table_exists("organization") else 0
     return int(store.database.execute_sql("PRAGMA user_version").fetchone()[0])
 
 

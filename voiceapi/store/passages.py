@@ -14,11 +14,11 @@ from .database import Store, bound, bound_path
 from .documents import Document, Passage
 
 SCHEMA = (
-    "CREATE VIRTUAL TABLE passage_words USING fts5("
+    "CREATE VIRTUAL TABLE IF NOT EXISTS passage_words USING fts5("
     "text, content='passage', content_rowid='id', tokenize='porter unicode61 remove_diacritics 2')",
-    "CREATE TRIGGER passage_added AFTER INSERT ON passage BEGIN "
+    "CREATE TRIGGER IF NOT EXISTS passage_added AFTER INSERT ON passage BEGIN "
     "INSERT INTO passage_words (rowid, text) VALUES (new.id, new.text); END",
-    "CREATE TRIGGER passage_removed AFTER DELETE ON passage BEGIN "
+    "CREATE TRIGGER IF NOT EXISTS passage_removed AFTER DELETE ON passage BEGIN "
     "INSERT INTO passage_words (passage_words, rowid, text) VALUES ('delete', old.id, old.text); END",
 )
 # The texts stay out of it: all that match are sorted, and few are read.

@@ -8,7 +8,7 @@ from __future__ import annotations
 
 import json
 import logging
-import random
+import secrets
 from collections.abc import Callable, Iterable, Mapping, Sequence
 from dataclasses import dataclass, field, replace
 from datetime import datetime
@@ -77,7 +77,7 @@ class Desk:
 
     sleep: Callable[[float], Any]
     before_asking: Callable[[], Any]
-    roll: Callable[[], int] = lambda: random.randint(1, 100)
+    roll: Callable[[], int] = lambda: secrets.randbelow(100) + 1
 
 
 class NoReview(Exception):

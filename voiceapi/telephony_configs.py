@@ -2,7 +2,7 @@
 
 from __future__ import annotations
 
-import random
+import secrets
 from collections import Counter
 from collections.abc import Callable, Mapping, Sequence
 from contextlib import suppress
@@ -217,7 +217,7 @@ def resolve_outbound(organization: int, config_id: int | None) -> TelephonyConfi
 def caller_number(
     configuration: TelephonyConfiguration,
     from_phone_number_id: int | None,
-    choose: Callable[[Sequence[PhoneNumber]], PhoneNumber] = random.choice,
+    choose: Callable[[Sequence[PhoneNumber]], PhoneNumber] = secrets.choice,
 ) -> PhoneNumber | None:
     """The number that a call shows: the one asked for, else the default if it is active, else any active one.
 

@@ -19,7 +19,7 @@ from flask.cli import FlaskGroup
 
 from voiceapi import create_app
 from voiceapi.cli import group
-from voiceapi.openapi import document_of_service
+from voiceapi.openapi import document
 
 ROOT = Path(__file__).parent.parent
 KEY = re.compile(r"va_[A-Za-z0-9_-]{43}")
@@ -352,7 +352,7 @@ def test_keys_that_are_not_there(run: Callable[..., Result], arguments: tuple[st
 
 def test_the_document_needs_no_database(run: Callable[..., Result]) -> None:
     result = run("openapi", VOICEAPI_DATABASE="/dev/null/voice.db", VOICEAPI_PORT="none")
-    assert (result.exit_code, json.loads(result.stdout)) == (0, document_of_service())
+    assert (result.exit_code, json.loads(result.stdout)) == (0, document())
 
 
 def test_the_commands_of_a_host_use_its_app(settings: dict[str, str]) -> None:

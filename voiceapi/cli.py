@@ -245,9 +245,9 @@ def reactivate_key(key_id: int, organization: str) -> None:
 @group.command("openapi")
 def write_openapi() -> None:
     """Write the OpenAPI document to standard output. No database is needed."""
-    from .openapi import document_of_service
+    from .openapi import document
 
-    click.echo(json.dumps(document_of_service(), indent=2, ensure_ascii=False))
+    click.echo(json.dumps(document(), indent=2, ensure_ascii=False))
 
 
 @group.command()

@@ -61,10 +61,9 @@ class VoiceAPI:
         if not given[f"{PREFIX}DATABASE"]:
             given[f"{PREFIX}DATABASE"] = Path(app.instance_path, "voiceapi.db")
         settings = Settings.read(given)
-        api = openapi.Api(app)
-        service = _open(settings, prefix, self._authenticate, cache(lambda: openapi.document(api, prefix)))
+        service = _open(settings, prefix, self._authenticate, cache(lambda: openapi.document(prefix)))
         app.extensions["voiceapi"] = service
-        register(api, prefix)
+        register(app, prefix)
         errors.install_routing(app, f"{prefix}/api/v1")
         app.cli.add_command(group)
 

@@ -30,7 +30,7 @@ METHODS = ("get", "post", "put", "patch", "delete")
 
 
 class Api(flask_smorest.Api):  # type: ignore[misc]
-    """flask-smorest's Api without what it would do to the rest of a host app."""
+    """flask-smorest's Api, with our shape of an error."""
 
     ERROR_SCHEMA = ErrorBody
     DEFAULT_ERROR_RESPONSE_NAME = None
@@ -40,15 +40,6 @@ class Api(flask_smorest.Api):  # type: ignore[misc]
         self.ma_plugin.converter.add_attribute_function(exclusive_minimum)
         self.ma_plugin.converter.add_attribute_function(choice_of_shapes)
         self.spec.components.schema("ErrorItem", schema=ErrorItem)
-
-    def _init_spec(self, **options: Any) -> None:
-        """Leave out flask-smorest's commands: a host may have some of that name."""
-        commands = dict(self._app.cli.commands)
-        super()._init_spec(**options)
-        self._app.cli.commands = commands
-
-    def _register_error_handlers(self) -> None:
-        """Leave the host's error pages alone: `errors` answers for our own blueprint only."""
 
     def _register_pagination_header(self) -> None:
         """Leave out a component that nothing here refers to."""
@@ -75,20 +66,18 @@ def choice_of_shapes(converter: Any, field: Field[Any], ret: dict[str, Any], **_
     }
 
 
-def document_of_service() -> dict[str, Any]:
-    """The document of the service on its own, made without a database."""
-    app = Flask("voiceapi", static_folder=None)
-    api = Api(app)
+def document(prefix: str = "") -> dict[str, Any]:
+    """The whole document, in a steady order. Paths begin with /api/v1; the mount prefix is the server's address.
+
+    It is made on an app of its own: describing every endpoint takes three times as long as mounting them, so a start
+    doesn't wait for it, and a host app sees nothing of flask-smorest.
+    """
+    api = Api(Flask("voiceapi", static_folder=None))
     register(api, "")
-    return document(api, "")
-
-
-def document(api: Api, prefix: str) -> dict[str, Any]:
-    """The whole document, in a steady order. Paths begin with /api/v1; the mount prefix is the server's address."""
     found: dict[str, Any] = json.loads(json.dumps(api.spec.to_dict()))
     found["info"]["x-release"] = __version__
     found["servers"] = [{"url": prefix or "/"}]
-    found["paths"] = dict(sorted((path.removeprefix(prefix), item) for path, item in found["paths"].items()))
+    found["paths"] = dict(sorted(found["paths"].items()))
     operations = [item[method] for item in found["paths"].values() for method in METHODS if method in item]
     for operation in operations:
         operation["responses"] = dict(sorted(operation["responses"].items()))

@@ -2,11 +2,11 @@
 
 from __future__ import annotations
 
-from typing import Any
 from urllib.parse import quote
 
 import flask
-from flask import Response, g
+import flask_smorest
+from flask import Flask, Response, g
 
 from .. import errors
 from . import (
@@ -46,8 +46,8 @@ GUARDED = (
 OPEN = (health, document, triggers, downloads, uploads)
 
 
-def register(api: Any, prefix: str) -> None:
-    """Mount the API on the app of `api` under `prefix`/api/v1, and describe it there."""
+def register(app: Flask | flask_smorest.Api, prefix: str) -> None:
+    """Mount the API under `prefix`/api/v1 on an app, or describe it as well with flask-smorest's Api of one."""
     root = Blueprint("voiceapi", __name__, public=True)
     root.before_request(access.open_session)
     root.teardown_request(access.close_session)
@@ -62,7 +62,7 @@ def register(api: Any, prefix: str) -> None:
         root.register_blueprint(module.blueprint)
     # Not flask-smorest's way: these routes stay out of the document.
     flask.Blueprint.register_blueprint(root, call_webhooks.blueprint)
-    api.register_blueprint(root, url_prefix=f"{prefix}/api/v1")
+    app.register_blueprint(root, url_prefix=f"{prefix}/api/v1")
 
 
 def warn_of_unknown_fields(response: Response) -> Response:

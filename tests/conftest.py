@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import gc
 import json
 import shutil
 import time
@@ -18,6 +19,11 @@ from voiceapi.service import Service
 
 KEY = "test-key-0123456789"
 API = "/api/v1"
+
+
+def pytest_collection_finish() -> None:
+    """What thousands of collected tests consist of stays: the garbage collector needn't look through it again."""
+    gc.freeze()
 
 
 @pytest.fixture(scope="session")

@@ -245,6 +245,8 @@ def page(campaign: int, state: str | None, number: int, limit: int) -> tuple[lis
     # Ids first, which an index answers alone; whole rows only for the page.
     here, total = find.page(Contact.select(Contact.id).where(*wanted).order_by(*order), number, limit)
     ids = [row.id for row in here]
+    if not ids:
+        return [], total
     found = {contact.id: contact for contact in Contact.select().where(Contact.id.in_(ids))}
     return [found[id] for id in ids], total
 

@@ -37,10 +37,10 @@ def count(model: type[Record], of: str, **columns: Any) -> int:
 def page(chosen: Any, number: int, limit: int) -> tuple[list[Any], int]:
     """The rows of page `number` (from 1) of a query, `limit` to a page, and how many the query has on all pages.
 
-    A page behind the last one isn't asked for: its offset may be more than SQLite can count.
+    A page far behind the last one isn't asked for: its offset may be more than SQLite can count.
     """
     total, offset = chosen.count(), (number - 1) * limit
-    return (list(chosen.limit(limit).offset(offset)) if offset < total else []), total
+    return (list(chosen.limit(limit).offset(offset)) if offset <= total else []), total
 
 
 def need(model: type[Found], text: str, **columns: Any) -> Found:

@@ -496,15 +496,19 @@ def _catalogue(catalogue: Any) -> None:
 def test_what_is_stored_but_not_run_is_told(booking: Any, catalogue: Any) -> None:
     nodes = deepcopy(booking["nodes"])
     nodes[1]["data"] |= {"pre_call_fetch_mode": "always", "greeting_type": "audio"}
-    nodes[2]["data"] |= {"tool_uuids": ["a"], "document_uuids": ["b"]}
+    nodes[2]["data"] |= {"tool_uuids": ["a"], "document_uuids": ["b"], "mcp_tool_filters": {"a": ["b"]}}
+    edge = {**booking["edges"][0], "data": {**booking["edges"][0]["data"], "transition_speech_type": "audio"}}
     position = {"x": 0, "y": 0}
     more = [
         {"id": "eye", "type": "tuner", "position": position, "data": {"name": "On"}},
         {"id": "no eye", "type": "tuner", "position": position, "data": {"name": "Off", "tuner_enabled": False}},
     ]
     assert [
-        (item.id, item.field, item.message) for item in advise({**booking, "nodes": [*nodes, *more]}, catalogue)
+        (item.id, item.field, item.message)
+        for item in advise({"nodes": [*nodes, *more], "edges": [edge, *booking["edges"][1:]]}, catalogue)
     ] == [
         ("start", "data.greeting_type", "There are no recordings in this release."),
+        (nodes[2]["id"], "data.mcp_tool_filters", "There are no tools of MCP servers in this release."),
         ("eye", "data.tuner_enabled", "Nothing is sent to Tuner in this release."),
+        (edge["id"], "data.transition_speech_type", "There are no recordings in this release."),
     ]

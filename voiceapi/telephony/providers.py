@@ -83,6 +83,16 @@ def _optional(name: str, label: str, description: str, placeholder: str | None =
     return Field(name, label, description=description, placeholder=placeholder)
 
 
+# Of Twilio in the contract; of the others that can do it, too.
+_DETECTION = Field(
+    "amd_enabled",
+    "Detect voicemail",
+    "boolean",
+    description="Asks the carrier to tell people from answering machines, which may cost extra.",
+    default=False,
+)
+
+
 _CARRIERS = (
     Provider(
         name="cloudonix",
@@ -116,6 +126,7 @@ _CARRIERS = (
             _secret("api_key", "API key", "An API key of the account."),
             _optional("application_sid", "Application SID", "Application that answers the account's numbers."),
             _secret("webhook_secret", "Webhook secret", "Signs the webhooks that jambonz sends."),
+            _DETECTION,
         ),
         account_id_field="account_sid",
         docs_url="https://docs.jambonz.org",
@@ -128,6 +139,7 @@ _CARRIERS = (
             _secret("auth_id", "Auth ID", "The account's Auth ID, from the overview of the Plivo console."),
             _secret("auth_token", "Auth token", "The account's Auth Token, shown beside the Auth ID."),
             _optional("application_id", "Application ID", "Plivo application that answers the account's numbers."),
+            _DETECTION,
         ),
         account_id_field="auth_id",
         docs_url="https://www.plivo.com/docs/voice/",
@@ -141,6 +153,7 @@ _CARRIERS = (
             _secret("api_token", "API token", "A token of the project with the right to use voice."),
             _required("space", "Space", "The first part of your SignalWire address.", "example"),
             _secret("signing_key", "Signing key", "Signs the webhooks that SignalWire sends; it begins with PSK."),
+            _DETECTION,
         ),
         account_id_field="project_id",
         docs_url="https://developer.signalwire.com",
@@ -173,6 +186,7 @@ _CARRIERS = (
             _optional(
                 "webhook_public_key", "Webhook public key", "Checks the signatures of the webhooks that Telnyx sends."
             ),
+            _DETECTION,
         ),
         account_id_field="connection_id",
         docs_url="https://developers.telnyx.com",
@@ -186,13 +200,7 @@ _CARRIERS = (
                 "account_sid", "Account SID", "The account's identifier, from the Twilio console; it begins with AC."
             ),
             _secret("auth_token", "Auth token", "The account's primary token. It also checks Twilio's signatures."),
-            Field(
-                "amd_enabled",
-                "Detect voicemail",
-                "boolean",
-                description="Asks Twilio to tell people from answering machines. Twilio charges for it.",
-                default=False,
-            ),
+            _DETECTION,
         ),
         account_id_field="account_sid",
         docs_url="https://www.twilio.com/docs/voice",
@@ -205,6 +213,7 @@ _CARRIERS = (
             _secret("auth_id", "Auth ID", "The account's Auth ID, from the Vobiz console."),
             _secret("auth_token", "Auth token", "The account's Auth Token."),
             _optional("application_id", "Application ID", "Vobiz application that answers the account's numbers."),
+            _DETECTION,
         ),
         account_id_field="auth_id",
         docs_url="https://docs.vobiz.ai",
@@ -231,6 +240,7 @@ _CARRIERS = (
                 "Checks the signatures of the webhooks that Vonage sends.",
                 required=False,
             ),
+            _DETECTION,
         ),
         account_id_field="api_key",
         docs_url="https://developer.vonage.com/en/voice/voice-api/overview",

@@ -51,8 +51,9 @@ class Field:
 class Provider:
     """A carrier.
 
-    `account_id_field` names the credential that tells one account at the carrier from another. `calls_per_second` is
-    how fast calls may be placed unless the configuration sets its own pace; None is without limit.
+    `account_id_field` names the credential that tells one account at the carrier from another. `checks_with` names the
+    one that may be left out although nothing else checks the carrier's signatures. `calls_per_second` is how fast calls
+    may be placed unless the configuration sets its own pace; None is without limit.
     """
 
     name: str
@@ -61,6 +62,7 @@ class Provider:
     account_id_field: str | None
     docs_url: str | None
     connectivity: Connectivity = "api"
+    checks_with: str | None = None
     needs_caller_id: bool = True
     dials_sip: bool = False
     calls_per_second: float | None = 1.0
@@ -189,6 +191,7 @@ _CARRIERS = (
             _DETECTION,
         ),
         account_id_field="connection_id",
+        checks_with="webhook_public_key",
         docs_url="https://developers.telnyx.com",
         dials_sip=True,
     ),
@@ -243,6 +246,7 @@ _CARRIERS = (
             _DETECTION,
         ),
         account_id_field="api_key",
+        checks_with="signature_secret",
         docs_url="https://developer.vonage.com/en/voice/voice-api/overview",
     ),
 )

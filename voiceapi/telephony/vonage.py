@@ -118,6 +118,9 @@ class Vonage:
                 found = listing.ask("GET", f"/account/numbers?pattern={each.removeprefix('+')}").get("numbers")
                 if not found:
                     wrong.append(f"{each} is not a number of this {NAME} account.")
+        except CarrierRefused as refusal:
+            wrong.append(str(refusal))
+        try:
             self._ask("GET", "/v1/calls?page_size=1")
         except CarrierRefused as refusal:
             wrong.append(str(refusal))

@@ -7,6 +7,7 @@ import logging
 import random
 import re
 import socket
+import threading
 from collections.abc import Callable, Iterator
 from dataclasses import replace
 from typing import Any
@@ -77,8 +78,9 @@ def test_a_call_from_ringing_to_goodbye(line: Line, dial: Callable[..., Any]) ->
     assert call.status("completed").status_code == 200
     assert disposition(call) == ("completed", "user_qualified")
     assert call.run.carrier_call_id == line.call_id
-    duration = samples(line.name, "statuses")["completed"]["reads"]["duration"]
-    assert call.run.duration == duration or duration is None
+    told = samples(line.name, "statuses")["completed"]["reads"]
+    assert call.run.duration == told["duration"] or told["duration"] is None
+    assert call.run.annotations.get("call_price", {}).get("amount") == told.get("price")
 
 
 def test_ten_turns(dial: Callable[..., Any]) -> None:
@@ -108,6 +110,32 @@ def test_words_after_silence(dial: Callable[..., Any]) -> None:
     call.answered()
     call.is_silent()
     assert names(call.says("yes")) == ["hangup"]
+
+
+def test_a_reply_that_takes_long_is_asked_for_again(
+    line: Line, dial: Callable[..., Any], service: Service, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    scripted, decided = Scripted(), threading.Event()
+
+    class Slow:
+        extract = scripted.extract
+
+        def reply(self, ask: AskModel) -> ModelReplied:
+            decided.wait(10)
+            return scripted.reply(ask)
+
+    call = dial()
+    call.answered()
+    object.__setattr__(service, "model", Slow())
+    monkeypatch.setattr(service.turns, "patience", 0.02)
+    verbs = call.says("yes")
+    for _ in range(2):
+        assert (spoken(verbs), names(verbs)) == (["One moment, please."], ["redirect"])
+        verbs = call.hear(call.send(line.webhook("turns", "answered", call.next)))
+    decided.set()
+    service.turns.patience = 10
+    verbs = call.hear(call.send(line.webhook("turns", "answered", call.next)))
+    assert (spoken(verbs), names(verbs)) == (["Great, goodbye."], ["hangup"])
 
 
 def test_the_callee_hangs_up(dial: Callable[..., Any]) -> None:
@@ -468,8 +496,7 @@ def test_a_call_is_ended_led_and_looked_up(line: Line, office: Any, carrier: Any
         return
     office.answers.append((200, line.looked_up))
     report = carrier.look_up(line.call_id)
-    assert (report.status, report.duration) == line.found
-    assert (report.price, report.currency) in ((0.03, "USD"), (0.03, None), (None, None))
+    assert ((report.status, report.duration), (report.price, report.currency)) == (line.found, line.paid)
     method, path, body = office.asked[2]
     assert (method, body) == ("GET", None)
     assert line.call_id in path.replace("%3A", ":")

@@ -57,6 +57,7 @@ class Line:
     :param led: the same for a redirect, made from the URL to go to.
     :param looked_up: how it answers when it is asked for a call that is over, None when it can't be.
     :param found: the status and duration that this is.
+    :param paid: the price and its currency, where it tells them.
     :param numbers: how it lists our number, None when it has no list.
     :param home: its own address.
     :param title: its name in sentences.
@@ -79,6 +80,7 @@ class Line:
     led: Callable[[str], tuple[str, str, Any]] = lambda url: ("", "", None)
     looked_up: Any = None
     found: tuple[str, float | None] = ("completed", 42.0)
+    paid: tuple[float | None, str | None] = (None, None)
     numbers: Any = None
     home: str = ""
     title: str = ""

@@ -100,6 +100,7 @@ PLIVO = line(
     fields_of_placing=lambda base: placing(base, US[1:], THEM[1:]),
     ended=("DELETE", f"/Account/{AUTH_ID}/Call/{PLIVO_CALL}/", None),
     looked_up={"call_state": "ANSWER", "call_duration": 42, "total_amount": "0.03000"},
+    paid=(0.03, None),
     numbers={"objects": [{"number": US[1:]}]},
     forged={"X-Plivo-Signature-V3": FORGED},
 )
@@ -115,6 +116,7 @@ VOBIZ = line(
         "success": True,
         "data": {"hangup_cause": "NORMAL_CLEARING", "billsec": 42, "total_cost": 0.03, "currency": "USD"},
     },
+    paid=(0.03, "USD"),
     numbers={"items": [{"e164": US}], "total": 1},
     signs_words=False,
     forged={"X-Vobiz-Signature-V3": FORGED},

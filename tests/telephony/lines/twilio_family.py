@@ -105,6 +105,7 @@ TWILIO = Line(
     ended=("POST", f"{CALLS}/{TWILIO_CALL}.json", {"Status": ["completed"]}),
     led=lambda url: ("POST", f"{CALLS}/{TWILIO_CALL}.json", {"Url": [url], "Method": ["POST"]}),
     looked_up={"status": "completed", "duration": "42", "price": "-0.0300", "price_unit": "USD"},
+    paid=(0.03, "USD"),
     refused=(
         400,
         {"code": 21211, "message": "Invalid 'To' Phone Number", "more_info": "https://x", "status": 400},
@@ -138,6 +139,7 @@ SIGNALWIRE = Line(
     ended=("POST", f"{LAML}/{SIGNALWIRE_CALL}", {"Status": ["completed"]}),
     led=lambda url: ("POST", f"{LAML}/{SIGNALWIRE_CALL}", {"Url": [url], "Method": ["POST"]}),
     looked_up={"status": "completed", "duration": 42, "price": 0.03, "price_unit": "USD"},
+    paid=(0.03, "USD"),
     refused=(
         422,
         {"errors": [{"code": "21212", "message": "The From number is not yours.", "more_info": "https://x"}]},

@@ -90,6 +90,7 @@ VONAGE = Line(
         {"action": "transfer", "destination": {"type": "ncco", "url": [url]}},
     ),
     looked_up={"uuid": CALL, "status": "completed", "duration": "42", "price": "0.0300", "rate": "0.0450"},
+    paid=(0.03, None),
     numbers={"count": 1, "numbers": [{"country": "US", "msisdn": US}]},
     refused=(
         400,

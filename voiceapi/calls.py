@@ -209,7 +209,7 @@ def hear(service: Service, run: Run, carrier: Carrier, report: Report) -> None:
         hangs_up = report.machine and final is None and not run.is_completed and not _machine_took(run)
         StatusCallback.create(run=run, status=report.raw, outcome=final, fields=_kept(report))
         Run.update(overdue_at=in_silence()).where(Run.id == run.id, Run.overdue_at.is_null(False)).execute()
-        if report.call_id is not None and run.call_type == "outbound":
+        if report.call_id not in (None, run.carrier_call_id) and run.call_type == "outbound":
             # Some carriers give a new call another name than the call has later.
             run.carrier_call_id = report.call_id
             run.save(only=[Run.carrier_call_id])

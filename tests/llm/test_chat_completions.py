@@ -225,11 +225,12 @@ def test_what_is_sent(stand: Stand) -> None:
     assert names[0] == "yes"
     assert all(0 < len(name) <= 64 and name.strip("_") for name in names)
     assert len(set(names)) == 3
-    assert {name: sent[name] for name in ("path", "key", "model", "stream", "messages")} == {
+    assert {name: sent[name] for name in ("path", "key", "model", "stream", "tool_choice", "messages")} == {
         "path": "/v1/chat/completions",
         "key": f"Bearer {KEY}",
         "model": "tiny",
         "stream": False,
+        "tool_choice": "auto",
         "messages": [
             {"role": "system", "content": "Be kind."},
             history[0],
@@ -342,4 +343,4 @@ def test_what_an_extraction_sends(stand: Stand) -> None:
         "Variables:\n- size (number): The shoe size\n- happy (boolean)\n\n"
         'Conversation:\nassistant: Which size?\n[Tool Response: look]\n{"a": 1}\nuser: 42'
     )
-    assert "tools" not in stand.asked[0]
+    assert not {"tools", "tool_choice"} & stand.asked[0].keys()

@@ -127,5 +127,7 @@ class Promise:
 
 def forget(moment: datetime) -> None:
     """Remove the keys that are no longer kept at `moment`."""
-    with write():
-        IdempotencyKey.delete().where(IdempotencyKey.created_at < moment - KEPT).execute()
+    expired = IdempotencyKey.created_at < moment - KEPT
+    if IdempotencyKey.select().where(expired).exists():
+        with write():
+            IdempotencyKey.delete().where(expired).execute()

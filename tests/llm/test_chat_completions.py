@@ -167,12 +167,22 @@ REPLIES: dict[str, tuple[list[Answer], Any]] = {
         [message('Good. <tool_call>{"name": "yes", "arguments": {}}</tool_call>')],
         replied("Good.", ToolCall("call_3_0", "yes")),
     ),
+    "a call as llama-cpp-python lets it slip": ([message("functions.yes:")], replied("", ToolCall("call_3_0", "yes"))),
+    "the same with arguments": (
+        [message('functions.yes:\n{"a": 1}')],
+        replied("", ToolCall("call_3_0", "yes", '{"a": 1}')),
+    ),
+    "an unknown function in its way": ([message("functions.fly:")], replied("functions.fly:")),
     "JSON that is no call": ([message('{"name": "Ada"}')], replied('{"name": "Ada"}')),
     "tools refused": (
         [Answer(400, {"error": {"message": "tiny does not support tools"}}), message('{"name": "yes"}')],
         replied("", ToolCall("call_3_0", "yes")),
     ),
     "empty, then words": ([message(""), message("Hello.")], replied("Hello.")),
+    "empty, then a call as text": (
+        [message(""), message('{"name": "yes"}')],
+        replied("", ToolCall("call_3_0", "yes")),
+    ),
     "always empty": ([message("")] * 3, "The model answered without words and without a function."),
     "null": ([Answer(body=None)] * 3, "The model server's answer holds no reply."),
     "no choices": ([Answer(body={"choices": []})] * 3, "The model server's answer holds no reply."),
@@ -225,6 +235,7 @@ def test_what_is_sent(stand: Stand) -> None:
     assert names[0] == "yes"
     assert all(0 < len(name) <= 64 and name.strip("_") for name in names)
     assert len(set(names)) == 3
+    assert sent["tool_choice"] == "auto"
     assert {name: sent[name] for name in ("path", "key", "model", "stream", "messages")} == {
         "path": "/v1/chat/completions",
         "key": f"Bearer {KEY}",
@@ -247,6 +258,15 @@ def test_names_of_edges_come_back_as_ours(stand: Stand) -> None:
     answer = model(stand).reply(asking())
     assert isinstance(answer, ModelReplied)
     assert [each.name for each in answer.calls] == ["yes", "__", LONG]
+
+
+def test_a_model_that_is_silent_about_functions_is_told_them_in_words(stand: Stand) -> None:
+    stand.script[:] = [message(""), message("Hello.")]
+    model(stand).reply(asking())
+    offered, told = stand.asked
+    assert "tools" not in told and "tool_choice" not in told
+    assert [each["content"] for each in offered["messages"][1:]] == [each["content"] for each in told["messages"][1:]]
+    assert '{"name": "yes", "description": "The caller agrees."' in told["messages"][0]["content"]
 
 
 def test_tokens_of_every_attempt_are_counted(stand: Stand) -> None:

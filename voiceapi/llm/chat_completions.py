@@ -88,7 +88,8 @@ class ChatCompletions:
         if ask.functions:
             tools, names = offered(ask.functions)
             plain = text_messages(ask.system, ask.messages, tools)
-            asking = _Asking(self, {**asking.body, "tools": tools}, names, {"messages": plain})
+            told = {"tools": tools, "tool_choice": "auto"}  # llama-cpp-python offers no function unless asked to choose
+            asking = _Asking(self, {**asking.body, **told}, names, {"messages": plain})
         try:
             found = asking.answer(lambda completion: bool(completion.text or completion.calls))
         except Failure as failure:
@@ -151,7 +152,8 @@ class _Asking:
                 completion = self.attempt()
                 if usable(completion):
                     return completion
-                raise Failure("The model answered without words and without a function.")
+                # Some servers let a model that is offered functions do nothing but call them.
+                raise Failure("The model answered without words and without a function.", tools=True)
             except Failure as failure:
                 if failure.tools and self.without_tools is not None:
                     self.body, self.without_tools = self.without_tools, None

@@ -17,9 +17,9 @@ from .flow.values import as_number
 from .outward import OutwardError, Reply
 from .sealed import unseal
 from .service import Service
+from .store import find
 from .store.database import write
 from .store.fields import now
-from .store.find import again, need
 from .store.models import Run
 from .store.outbox import Delivery, DeliveryAttempt
 
@@ -77,7 +77,7 @@ def claim(moment: datetime) -> Delivery | None:
                 .execute()
             )
             if taken:
-                claimed: Delivery = again(delivery)
+                claimed: Delivery = find.again(delivery)
                 DeliveryAttempt.create(delivery=claimed.id, number=claimed.attempts, at=moment)
                 return claimed
     return None
@@ -194,9 +194,7 @@ def of_run(run: Run) -> list[Delivery]:
 def of_organization(organization: int, state: str, page: int, limit: int) -> tuple[list[Delivery], int]:
     """A page of the organization's deliveries in a state, the newest first; and how many there are on all pages."""
     found = _listed(Delivery.organization == organization, Delivery.state == state)
-    total, offset = found.count(), (page - 1) * limit
-    here = found.order_by(Delivery.id.desc()).limit(limit).offset(offset) if offset < total else ()
-    return list(here), total
+    return find.page(found.order_by(Delivery.id.desc()), page, limit)
 
 
 def _listed(*where: Any) -> Any:
@@ -216,7 +214,7 @@ def redeliver(service: Service, run: Run, delivery_uuid: str) -> Delivery:
     :raises Conflict: while it is still on its way.
     """
     with write():
-        delivery = need(Delivery, "Delivery not found", run=run.id, delivery_uuid=delivery_uuid)
+        delivery = find.need(Delivery, "Delivery not found", run=run.id, delivery_uuid=delivery_uuid)
         if delivery.state == "pending":
             raise Conflict("This delivery is still on its way: it is tried again by itself.")
         delivery.state = "pending"

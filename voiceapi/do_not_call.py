@@ -6,7 +6,7 @@ from collections.abc import Sequence
 
 from .contacts import ContactList, number_of
 from .errors import Invalid, Missing, value_error
-from .store import dialing
+from .store import dialing, find
 from .store.contacts import DoNotCall
 from .store.database import write
 from .telephony.numbers import NotDialable, dialable
@@ -18,7 +18,7 @@ BATCH, MOST_REFUSED = 500, 1000
 def listed(organization: int, page: int, limit: int) -> tuple[list[DoNotCall], int]:
     """A page of the list, the newest first, and how many numbers are on it."""
     entries = DoNotCall.select().where(DoNotCall.organization == organization)
-    return list(entries.order_by(DoNotCall.id.desc()).paginate(page, limit)), entries.count()
+    return find.page(entries.order_by(DoNotCall.id.desc()), page, limit)
 
 
 def add(organization: int, numbers: Sequence[str], reason: str | None) -> int:

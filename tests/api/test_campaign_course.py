@@ -389,6 +389,13 @@ def test_who_opts_out_is_not_called_again(client: FlaskClient, create: Any, ende
     ]
 
 
+@pytest.mark.parametrize("page", [2, 2**62])
+@pytest.mark.parametrize(("url", "listed"), [("campaign/{}/contacts", "contacts"), ("do-not-call", "phone_numbers")])
+def test_a_page_behind_the_last_is_empty(client: FlaskClient, create: Any, url: str, listed: str, page: int) -> None:
+    answer = client.get(f"{API}/{url.format(create(ANN))}?page={page}")
+    assert (answer.status_code, answer.get_json()[listed]) == (200, [])
+
+
 def test_a_strict_list_is_perfect_or_refused(client: FlaskClient, workflow: Any) -> None:
     fields = {"name": "n", "workflow_id": str(workflow()["id"]), "strict": "true"}
     content = f"phone_number\n{ANN}\nnobody\n{ANN}\n".encode()

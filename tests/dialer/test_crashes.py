@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 import json
+import os
 import signal
 import sqlite3
 import subprocess
@@ -107,7 +108,8 @@ def stored(app: Flask, talk: Any, people: int, **settings: Any) -> int:
 
 def dial(database: Path, carrier: Carrier, campaign_id: int, failpoint: str = "none") -> subprocess.Popen[bytes]:
     command = [sys.executable, str(PROCESS), str(database), carrier.url, str(campaign_id), failpoint]
-    return subprocess.Popen(command, cwd=PROCESS.parents[2], stdout=subprocess.PIPE, stderr=subprocess.PIPE)
+    environment = {**os.environ, "PYTHONPATH": str(PROCESS.parents[2])}
+    return subprocess.Popen(command, env=environment, stdout=subprocess.PIPE, stderr=subprocess.PIPE)
 
 
 def let_time_pass(database: Path, carrier: Carrier) -> None:

@@ -7,10 +7,12 @@ service must be able to do what it offers: the records that a request needs are 
 
 from __future__ import annotations
 
+import io
 import json
 import os
 import time
 from collections.abc import Callable, Iterator
+from datetime import UTC, datetime
 from itertools import count
 from pathlib import Path
 from typing import Any
@@ -25,6 +27,7 @@ from schemathesis.config import SchemathesisConfig
 from schemathesis.specs.openapi import checks
 
 from voiceapi import create_app, keys
+from voiceapi.api import forms
 
 DOCUMENT = Path(__file__).parents[2] / "schemas/openapi.json"
 API = "/api/v1"
@@ -37,7 +40,12 @@ CHECKS = [
     checks.response_headers_conformance,
     checks.response_schema_conformance,
 ]
-CSV = b"phone_number,name\n+12025550123,Ann\n"
+# A number that the simulator finds busy.
+CSV = b"phone_number,name\n+12025550101,Ann\n"
+NUMBER = "+12025550124"
+# A minute of a day that isn't near.
+SLOT = {"day_of_week": (datetime.now(UTC).weekday() + 3) % 7, "start_time": "00:00", "end_time": "00:01"}
+NEVER = {"enabled": True, "timezone": "UTC", "slots": [SLOT]}
 FILTERS = '[{"attribute":"status","value":{"status":"completed"}}]'
 MODELS = {"mode": "dograh", "dograh": {"api_key": "secret"}, "byok": None}
 SIMULATOR = {"provider": "simulator"}
@@ -74,9 +82,7 @@ class World:
         chatted = self.get(f"/workflow/{self.agent}/runs/{self.chat_id}")
         self.public_token = chatted["public_access_token"]
         self.file_key = self.upload()
-        self.campaign = self.post(
-            "/campaign/create", name="Seeded", workflow_id=self.agent, source_type="csv", source_id=self.file_key
-        )["id"]
+        self.campaign = self.created()
 
     def ask(self, method: str, path: str, body: dict[str, Any] | None = None) -> Any:
         answer = self.client.open(f"{API}{path}", method=method, json=body)
@@ -141,6 +147,42 @@ class World:
         assert self.client.put(urlsplit(slot["upload_url"]).path, data=CSV).status_code == 200
         return str(slot["file_key"])
 
+    def created(self) -> int:
+        wanted = {"name": "Clay", "workflow_id": self.agent, "source_type": "csv", "source_id": self.file_key}
+        retry = {"max_retries": 0}
+        return int(self.post("/campaign/create", **wanted, retry_config=retry, schedule_config=NEVER)["id"])
+
+    def started(self) -> int:
+        """A campaign whose list is read, and whose hours never come."""
+        campaign = self.created()
+        self.post(f"/campaign/{campaign}/start")
+        while not self.get(f"/campaign/{campaign}/contacts")["contacts"]:
+            time.sleep(0.01)
+        return campaign
+
+    def paused(self) -> int:
+        campaign = self.started()
+        self.post(f"/campaign/{campaign}/pause")
+        return campaign
+
+    def over(self) -> int:
+        """A campaign whose one callee was busy."""
+        campaign = self.started()
+        self.ask("PATCH", f"/campaign/{campaign}", {"schedule_config": {**NEVER, "enabled": False}})
+        while self.get(f"/campaign/{campaign}")["state"] != "completed":
+            time.sleep(0.01)
+        return campaign
+
+    def document(self) -> str:
+        form = {"file": (io.BytesIO(b"Open from nine to five."), "hours.txt")}
+        answer = self.client.post(f"{API}/knowledge-base/documents", data=form)
+        assert answer.status_code == 200, answer.text
+        return str(answer.get_json()["document_uuid"])
+
+    def forbidden(self) -> str:
+        self.post("/do-not-call", phone_numbers=[NUMBER])
+        return NUMBER
+
     def token_to_put(self) -> str:
         return token_of(self.prepared()["upload_url"])
 
@@ -173,6 +215,9 @@ class World:
             keys.reactivate(1, 1)
 
 
+ABSENT = object()
+
+
 def fresh_name(world: World) -> str:
     return next(world.names)
 
@@ -192,6 +237,8 @@ PATHS: dict[str, Any] = {
     "artifact_type": "transcript",
     "credential_uuid": World.credential,
     "tool_uuid": World.tool,
+    "document_uuid": World.document,
+    "row_id": 1,
 }
 OWN_PATHS: dict[tuple[str, str], Any] = {
     ("publish_workflow", "workflow_id"): World.draft,
@@ -203,6 +250,11 @@ OWN_PATHS: dict[tuple[str, str], Any] = {
     ("end_chat", "run_id"): World.chat,
     ("delete_configuration", "config_id"): World.configuration,
     ("update_configuration", "config_id"): World.configuration,
+    ("get_contact", "campaign_id"): World.started,
+    ("pause_campaign", "campaign_id"): World.started,
+    ("resume_campaign", "campaign_id"): World.paused,
+    ("redial_campaign", "campaign_id"): World.over,
+    ("remove_number_not_to_call", "phone_number"): World.forbidden,
     ("put_file", "token"): World.token_to_put,
     ("get_file", "token"): World.token_to_fetch,
     ("download_artifact", "token"): lambda world: world.public_token,
@@ -236,7 +288,16 @@ BODIES: dict[str, dict[str, Any]] = {
         "source_id": lambda world: world.file_key,
         "telephony_configuration_id": None,
     },
+    "create_campaign_with_list": {
+        **dict.fromkeys(forms.OPTIONAL, ABSENT),
+        "workflow_id": lambda world: world.agent,
+        "file": CSV,
+    },
     "update_campaign": TIMES,
+    "redial_campaign": {"retry_config": None, "retry_on_busy": True},
+    "add_numbers_not_to_call": {"phone_numbers": [NUMBER]},
+    # By its first bytes the client calls it a PDF; that it can't be read is an answer, too.
+    "upload_document": {"file": b"%PDF-1.7", "retrieval_mode": "chunked", "custom_metadata": "{}"},
     "create_number": {
         "address": fresh_name,
         "country_code": None,
@@ -259,7 +320,10 @@ def aim(case: schemathesis.Case, operation: str, world: World) -> None:
     """Put what is there where the request names what isn't; what breaks the schema stays as it is."""
 
     def put(values: dict[str, Any], name: str, target: Any) -> None:
-        values[name] = target(world) if callable(target) else target
+        if target is ABSENT:
+            del values[name]
+        else:
+            values[name] = target(world) if callable(target) else target
 
     if operation == "redeliver":
         run, delivery = world.given_up()
@@ -274,6 +338,8 @@ def aim(case: schemathesis.Case, operation: str, world: World) -> None:
     for name, target in QUERIES.get(operation, {}).items():
         if isinstance(case.query.get(name), str):
             put(case.query, name, target)
+    if operation == "add_list_not_to_call":
+        case.body = CSV.decode()
     if isinstance(case.body, dict):
         for name in case.body.keys() & BODIES.get(operation, {}).keys():
             put(case.body, name, BODIES[operation][name])
@@ -333,4 +399,5 @@ def test_each_operation_succeeded_too(world: World) -> None:
         if method != "parameters"
     }
     assert set(world.reached) == offered
-    assert sorted(name for name, statuses in world.reached.items() if 200 not in statuses) == []
+    never = sorted(f"{name} {sorted(statuses)}" for name, statuses in world.reached.items() if 200 not in statuses)
+    assert not never, ", ".join(never)

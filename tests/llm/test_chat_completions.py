@@ -235,12 +235,12 @@ def test_what_is_sent(stand: Stand) -> None:
     assert names[0] == "yes"
     assert all(0 < len(name) <= 64 and name.strip("_") for name in names)
     assert len(set(names)) == 3
-    assert sent["tool_choice"] == "auto"
-    assert {name: sent[name] for name in ("path", "key", "model", "stream", "messages")} == {
+    assert {name: sent[name] for name in ("path", "key", "model", "stream", "tool_choice", "messages")} == {
         "path": "/v1/chat/completions",
         "key": f"Bearer {KEY}",
         "model": "tiny",
         "stream": False,
+        "tool_choice": "auto",
         "messages": [
             {"role": "system", "content": "Be kind."},
             history[0],
@@ -264,7 +264,7 @@ def test_a_model_that_is_silent_about_functions_is_told_them_in_words(stand: Sta
     stand.script[:] = [message(""), message("Hello.")]
     model(stand).reply(asking())
     offered, told = stand.asked
-    assert "tools" not in told and "tool_choice" not in told
+    assert {"tools", "tool_choice"}.isdisjoint(told)
     assert [each["content"] for each in offered["messages"][1:]] == [each["content"] for each in told["messages"][1:]]
     assert '{"name": "yes", "description": "The caller agrees."' in told["messages"][0]["content"]
 
@@ -362,4 +362,4 @@ def test_what_an_extraction_sends(stand: Stand) -> None:
         "Variables:\n- size (number): The shoe size\n- happy (boolean)\n\n"
         'Conversation:\nassistant: Which size?\n[Tool Response: look]\n{"a": 1}\nuser: 42'
     )
-    assert "tools" not in stand.asked[0]
+    assert not {"tools", "tool_choice"} & stand.asked[0].keys()

@@ -12,9 +12,9 @@ from typing import Any
 from peewee import Value, fn
 
 from ..outcomes import FAILURES, OUTCOMES
+from . import find
 from .contacts import FINAL, OPEN, Contact, Decision, Dialing, DoNotCall, Pace
 from .fields import now
-from .find import need, one
 from .models import Campaign
 
 
@@ -137,7 +137,7 @@ def _pairs(rows: Any) -> dict[str, int]:
 
 
 def last_call_at(configuration: int) -> datetime | None:
-    pace = one(Pace, configuration=configuration)
+    pace = find.one(Pace, configuration=configuration)
     return None if pace is None else pace.last_call_at
 
 
@@ -186,7 +186,7 @@ def _first(sql: str, *values: Any) -> Any:
 
 def of_campaign(campaign: int) -> Dialing:
     """What the dialer keeps of a campaign."""
-    return need(Dialing, "The campaign is gone.", campaign=campaign)
+    return find.need(Dialing, "The campaign is gone.", campaign=campaign)
 
 
 def active() -> list[tuple[int, str]]:
@@ -242,9 +242,9 @@ def page(campaign: int, state: str | None, number: int, limit: int) -> tuple[lis
     if state is not None:
         wanted.append(Contact.state == state)
         order = (Contact.next_attempt_at, Contact.row)
-    total: int = Contact.select().where(*wanted).count()
     # Ids first, which an index answers alone; whole rows only for the page.
-    ids = [row.id for row in Contact.select(Contact.id).where(*wanted).order_by(*order).paginate(number, limit)]
+    here, total = find.page(Contact.select(Contact.id).where(*wanted).order_by(*order), number, limit)
+    ids = [row.id for row in here]
     if not ids:
         return [], total
     found = {contact.id: contact for contact in Contact.select().where(Contact.id.in_(ids))}

@@ -34,6 +34,15 @@ def count(model: type[Record], of: str, **columns: Any) -> int:
     return int(table.database.execute_sql(statement, values).fetchone()[0])
 
 
+def page(chosen: Any, number: int, limit: int) -> tuple[list[Any], int]:
+    """The rows of page `number` (from 1) of a query, `limit` to a page, and how many the query has on all pages.
+
+    A page far behind the last one isn't asked for: its offset may be more than SQLite can count.
+    """
+    total, offset = chosen.count(), (number - 1) * limit
+    return (list(chosen.limit(limit).offset(offset)) if offset <= total else []), total
+
+
 def need(model: type[Found], text: str, **columns: Any) -> Found:
     """The record of `model` with these column values.
 

@@ -131,6 +131,7 @@ class TwilioLike:
     def check(self, numbers: Sequence[str]) -> list[str]:
         path = self.dialect.numbers(self.account)
         try:
+            self.dialect.calls(self.account)  # whether it has what a call is placed with
             if self.dialect.listed is None or not numbers:
                 self._ask("GET", path)
                 return []

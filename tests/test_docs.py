@@ -205,3 +205,13 @@ def test_every_command_is_told_of() -> None:
 def test_python_examples_can_be_read(page: Path) -> None:
     for block in re.findall(r"^```python\n(.*?)^```", page.read_text(encoding="utf-8"), re.DOTALL | re.MULTILINE):
         ast.parse(block)
+
+
+def test_the_map_names_every_module_and_room() -> None:
+    guide = (ROOT / "CONTRIBUTING.md").read_text(encoding="utf-8")
+    places = guide.split("## Where things live")[1].split("```")[1]
+    named = set(re.findall(r"[a-z_]+", places))
+    inside = [path for path in (ROOT / "voiceapi").iterdir() if not path.name.startswith("_")]
+    modules = {path.stem for path in inside if path.suffix == ".py"}
+    rooms = {path.name for path in inside if path.is_dir()}
+    assert (modules | rooms) - named == set()

@@ -58,7 +58,7 @@ ARROWS: dict[str, set[str]] = {
     "telephony_configs": {"sealed", "store", "telephony"},
     "phone_numbers": {"store", "telephony", "telephony_configs"},
     "keys": {"phone_numbers", "service", "store", "telephony_configs"},
-    "workflows": {"documents", "flow", "model_configuration", "store", "toolbox"},
+    "workflows": {"credentials", "documents", "flow", "model_configuration", "store", "toolbox"},
     "credentials": {"sealed", "service", "store"},
     "runs": {"store", "workflows"},
     "outbox": {"flow", "service", "store"},

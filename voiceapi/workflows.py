@@ -11,7 +11,7 @@ from collections.abc import Callable, Mapping
 from typing import Any
 from uuid import uuid4
 
-from . import catalogue, documents, model_configuration, toolbox
+from . import catalogue, credentials, documents, model_configuration, toolbox
 from .errors import Conflict, Invalid, Missing, Refused
 from .flow import check as rules
 from .flow.check import Item
@@ -189,7 +189,11 @@ def validate(organization: int, workflow_id: int) -> tuple[list[Item], list[Item
     """All faults of the draft, or of the published version without one, and what is odd but allowed."""
     workflow = find(organization, workflow_id)
     definition = current(workflow).definition
-    remarks = (toolbox.remarks(organization, definition), documents.remarks(organization, definition))
+    remarks = (
+        toolbox.remarks(organization, definition),
+        documents.remarks(organization, definition),
+        credentials.uuids(organization),
+    )
     return faults(workflow, definition), rules.advise(definition, catalogue.by_name(), *remarks)
 
 

@@ -454,6 +454,27 @@ def test_advice(booking: Any, catalogue: Any) -> None:
     ]
 
 
+def test_advice_on_what_is_only_stored_and_on_credentials(booking: Any, catalogue: Any) -> None:
+    nodes, edges = deepcopy(booking["nodes"]), deepcopy(booking["edges"])
+    start = next(node for node in nodes if node["type"] == "startCall")
+    start["data"] |= {"greeting_type": "audio", "pre_call_fetch_credential_uuid": "gone"}
+    start["data"]["mcp_tool_filters"] = {"t": ["a"]}
+    edges[0]["data"]["transition_speech_type"] = "audio"
+    hook = {"id": "hook", "type": "webhook", "position": {"x": 0, "y": 0}, "data": {"name": "Hook"}}
+    hooks = [{**hook, "id": id, "data": {"name": id, "credential_uuid": id}} for id in ("known", "lost")]
+    definition = {"nodes": [*nodes, *hooks], "edges": edges}
+    found = [
+        Item("node", start["id"], "data.greeting_type", "There are no recordings in this release."),
+        Item("node", start["id"], "data.mcp_tool_filters", "No tools of MCP servers are offered in this release."),
+    ]
+    spoken = [Item("edge", edges[0]["id"], "data.transition_speech_type", "There are no recordings in this release.")]
+    without = "the request is sent without one."
+    gone = Item("node", start["id"], "data.pre_call_fetch_credential_uuid", f'There is no credential "gone"; {without}')
+    lost = Item("node", "lost", "data.credential_uuid", f'There is no credential "lost"; {without}')
+    assert advise(definition, catalogue) == [*found, *spoken]
+    assert advise(definition, catalogue, credentials={"known"}) == [*found, gone, lost, *spoken]
+
+
 # -- any JSON value
 
 

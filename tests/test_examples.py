@@ -71,6 +71,13 @@ CONVERSATIONS: list[tuple[str, list[str], str, list[str], dict[str, Any]]] = [
         ["Welcome", "Loan", "Extended", "More", "Event", "Goodbye"],
         {"call_disposition": "loan", "weeks": 2},
     ),
+    (
+        "table.json",
+        ["Yes, I will come.", "Four guests will come."],
+        "user_qualified",
+        ["Confirm", "Guests", "Until tonight"],
+        {"guests": 4},
+    ),
     ("menu.json", ["", ""], "user_idle_max_duration_exceeded", ["Welcome"], {}),
 ]
 

@@ -135,10 +135,21 @@ ARROWS: dict[str, set[str]] = {
         "telephony_configs",
         "world",
     },
+    "idempotency": {"placing", "store"},
     "triggers": {"flow", "placing", "runs", "service", "store", "telephony", "telephony_configs", "workflows"},
     "reviews": {"flow", "language_models", "llm", "outbox", "runs", "service", "store"},
     "follow_up": {"deliveries", "flow", "outbox", "reviews", "runs", "sealed", "service", "store", "webhooks"},
-    "aftercall": {"answering", "calls", "chats", "deliveries", "follow_up", "service", "store", "telephony"},
+    "aftercall": {
+        "answering",
+        "calls",
+        "chats",
+        "deliveries",
+        "follow_up",
+        "idempotency",
+        "service",
+        "store",
+        "telephony",
+    },
 }
 USE_CASES = set(ARROWS) - LEAVES - {"flow", "llm", "tools"}
 ARROWS |= {

@@ -7,7 +7,7 @@ from collections.abc import Callable
 from datetime import datetime
 from functools import partial
 
-from . import calls, chats, deliveries, follow_up
+from . import calls, chats, deliveries, follow_up, idempotency
 from .answering import turns_taken
 from .errors import Refused
 from .service import Service
@@ -38,7 +38,7 @@ def employ(service: Service) -> None:
 def sweep(service: Service, moment: datetime | None = None) -> int:
     """Settle the calls that ended when nobody was there to settle them, and as failed the overdue ones.
 
-    Returns how many overdue ones there were.
+    Idempotency-Keys that are no longer kept go, too. Returns how many overdue calls there were.
 
     :param moment: now, unless given.
     """
@@ -49,6 +49,7 @@ def sweep(service: Service, moment: datetime | None = None) -> int:
             calls.settle_heard(service, run.id, moment)
         for run in list(Run.select().where(Run.overdue_at < moment)):
             settled += _carrier_knows(service, run) or calls.settle_overdue(service, run, moment)
+        idempotency.forget(moment)
     return settled
 
 
@@ -68,14 +69,15 @@ def _carrier_knows(service: Service, run: Run) -> bool:
     if run.carrier_call_id is None or run.mode == "simulator":
         return False
     try:
-        report = calls.carrier_of_run(service, run).look_up(run.carrier_call_id)
+        carrier = calls.carrier_of_run(service, run)
+        report = carrier.look_up(run.carrier_call_id)
     except (Refused, CarrierRefused, CarrierSilent) as error:
         log.warning("What became of run %s can't be told: %s", run.id, error)
         return False
     if report.status is None:
         return False
     # A call that goes on is due for its carrier's word anew, until the carrier itself ends it.
-    calls.hear(service, run, report)
+    calls.hear(service, run, carrier, report)
     return True
 
 

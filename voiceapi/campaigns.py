@@ -5,7 +5,7 @@ Nothing is dialed before the start.
 
 from __future__ import annotations
 
-from collections.abc import Mapping, Sequence
+from collections.abc import Callable, Mapping, Sequence
 from typing import Any
 
 from . import uploads, workflows
@@ -38,6 +38,8 @@ CIRCUIT_BREAKER: Mapping[str, Any] = {
 FINAL = ("completed", "failed")
 # What a campaign adds to the gate that every attempt passes.
 GATE = ("calling_hours", "max_attempts_per_day")
+# Called with a campaign in the transaction that stores it: what it raises undoes that.
+Claim = Callable[[Campaign], None]
 CHANGEABLE = ("name", "retry_config", "max_concurrency", "schedule_config", "circuit_breaker")
 
 
@@ -55,12 +57,19 @@ def listed(organization: int) -> list[Campaign]:
     )
 
 
-def create(service: Service, organization: int, wanted: Mapping[str, Any], place: str = "source_id") -> Campaign:
+def create(
+    service: Service,
+    organization: int,
+    wanted: Mapping[str, Any],
+    place: str = "source_id",
+    claim: Claim | None = None,
+) -> Campaign:
     """Store a campaign in the state `created`, with its telephony configuration pinned.
 
     :param wanted: the members of the API contract, G.2; settings that are None get their default. With `strict`, a
         list is refused of which any row would be skipped.
     :param place: the member of the request that the list came by.
+    :param claim: who else must agree.
     :raises Missing: when there is no such workflow.
     :raises Refused: for a contact list that can't be read or lacks what the workflow needs, for no telephony
         configuration to call through, and for more concurrency than the organization has. In this order.
@@ -90,6 +99,8 @@ def create(service: Service, organization: int, wanted: Mapping[str, Any], place
             max_concurrency=wanted["max_concurrency"],
         )
         Dialing.create(campaign=campaign, **{name: wanted[name] for name in GATE})
+        if claim is not None:
+            claim(campaign)
     return campaign
 
 

@@ -78,6 +78,11 @@ def listed(organization: int) -> list[Credential]:
     return list(owned.order_by(Credential.name, Credential.id))
 
 
+def uuids(organization: int) -> set[str]:
+    """Those of the organization's credentials."""
+    return {record.uuid for record in listed(organization)}
+
+
 def create(
     vault: Vault, organization: int, name: str, description: str | None, type: str, data: Mapping[str, Any]
 ) -> Credential:

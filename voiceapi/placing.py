@@ -2,7 +2,7 @@
 
 from __future__ import annotations
 
-from collections.abc import Mapping
+from collections.abc import Callable, Mapping
 from dataclasses import dataclass
 from typing import Any
 
@@ -25,6 +25,14 @@ from .telephony_configs import next_turn
 
 # How long a call whose carrier gave no answer counts as one in progress.
 UNKNOWN_SECONDS = 60
+
+
+# Called with a run in the transaction that stores its call: what it raises undoes that.
+Claim = Callable[[Run], None]
+
+
+class Stopped(Unavailable):
+    """The service stops, and the carrier was not asked."""
 
 
 @dataclass(frozen=True, slots=True)
@@ -53,19 +61,22 @@ def place(
     context: Mapping[str, Any],
     gathered: Mapping[str, Any],
     prepared: Run | None = None,
+    claim: Claim | None = None,
 ) -> Placement:
     """Call `to` with `agent`, as a new run called `name` or as the `prepared` one.
 
     :param to: E.164, or a sip: address where the carrier takes them.
+    :param claim: who else must agree before the carrier is asked.
     :raises Busy: when the organization has as many calls in progress as it may have, or too many wait for the account.
     :raises Refused: when the carrier said no; the run is then completed with the reason.
+    :raises Stopped: when the service stops while the call waits for its account's turn.
     """
     number = None if agent.number is None else agent.number.address_normalized
     carrier = calls.carrier_of_configuration(service, agent.configuration)
-    run, wait = _store_call(service, agent, to, number, name, context, gathered, prepared)
+    run, wait = _store_call(service, agent, to, number, name, context, gathered, prepared, claim)
     if wait and service.workers.stopping.wait(wait):
         _fail(service, run, "The service stopped before the call was placed.")
-        raise Unavailable("The service stops.")
+        raise Stopped("The service stops.")
     call = OutboundCall(
         links=calls.links(service, run, 0),
         to=to,
@@ -78,9 +89,10 @@ def place(
         call_id = carrier.place_call(call)
     except CarrierRefused as refusal:
         _fail(service, run, str(refusal))
-        raise Refused(f"Failed to initiate call: {refusal}") from None
-    except CarrierSilent:
+        raise refused(str(refusal)) from None
+    except CarrierSilent as silence:
         with write():
+            conversation.keep_records(run, [_error(str(silence), fatal=False)])
             # Unless a webhook came meanwhile: then the carrier has spoken after all.
             Run.update(overdue_at=in_silence(UNKNOWN_SECONDS)).where(
                 Run.id == run.id, Run.overdue_at == run.overdue_at
@@ -104,6 +116,7 @@ def _store_call(
     context: Mapping[str, Any],
     gathered: Mapping[str, Any],
     prepared: Run | None,
+    claim: Claim | None,
 ) -> tuple[Run, float]:
     """The run, and how many seconds it has to wait for its account's turn."""
     world = worlds.of(service, agent.workflow.organization_id, agent.version.configurations)
@@ -125,15 +138,23 @@ def _store_call(
             raise Busy("Concurrent call limit reached")
         wait = next_turn(again(agent.configuration))
         if prepared is None:
-            return runs.create(agent.workflow, name=name, token=new_token(), **columns), wait
-        # Two calls of one prepared run at once: the second one finds the first one's mark here.
-        run: Run = again(prepared)
-        if not is_undialed(run):
-            raise Conflict("Workflow run already has an active call")
-        for column, value in columns.items():
-            setattr(run, column, value)
-        run.save()
+            run = runs.create(agent.workflow, name=name, token=new_token(), **columns)
+        else:
+            # Two calls of one prepared run at once: the second one finds the first one's mark here.
+            run = again(prepared)
+            if not is_undialed(run):
+                raise Conflict("Workflow run already has an active call")
+            for column, value in columns.items():
+                setattr(run, column, value)
+            run.save()
+        if claim is not None:
+            claim(run)
     return run, wait
+
+
+def refused(reason: str) -> Refused:
+    """What a client is told whose call the carrier didn't take."""
+    return Refused(f"Failed to initiate call: {reason}")
 
 
 def is_undialed(run: Run) -> bool:
@@ -143,11 +164,9 @@ def is_undialed(run: Run) -> bool:
 
 def _fail(service: Service, run: Run, error: str) -> None:
     """Complete a run whose call was never placed, with the reason on it."""
-    at = now()
     with write():
         run = again(run)
-        record = Record("rtf-pipeline-error", {"error": error, "fatal": True}, at.timestamp(), 0, "", "")
-        conversation.keep_records(run, [record])
+        conversation.keep_records(run, [_error(error, fatal=True)])
         run.gathered_context = {
             **run.gathered_context,
             "error": error,
@@ -157,3 +176,7 @@ def _fail(service: Service, run: Run, error: str) -> None:
         run.disposition = "error"
         calls.complete(run, 0)
     outbox.begin(service, run)
+
+
+def _error(sentence: str, *, fatal: bool) -> Record:
+    return Record("rtf-pipeline-error", {"error": sentence, "fatal": fatal}, now().timestamp(), 0, "", "")

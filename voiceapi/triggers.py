@@ -10,7 +10,7 @@ from typing import Any, Literal
 from . import telephony_configs, workflows
 from .errors import Conflict, Forbidden, Invalid, Missing, Refused, value_error
 from .flow.graph import trigger_paths
-from .placing import Agent, Placement, is_undialed, place
+from .placing import Agent, Claim, Placement, is_undialed, place
 from .runs import without_reserved
 from .service import Service
 from .store.find import need
@@ -33,10 +33,19 @@ class Wish:
     from_phone_number_id: int | None
 
 
-def trigger(service: Service, key: ApiKey, kind: Identifier, identifier: str, mode: Mode, wish: Wish) -> Placement:
+def trigger(
+    service: Service,
+    key: ApiKey,
+    kind: Identifier,
+    identifier: str,
+    mode: Mode,
+    wish: Wish,
+    claim: Claim | None = None,
+) -> Placement:
     """Call somebody with a published agent; on the test routes with its draft, if there is one.
 
     :param identifier: a trigger path, or the uuid of a workflow, as `kind` says.
+    :param claim: see `place`.
     :raises Missing, Forbidden, Refused, Invalid, Busy: in the order of the API contract's section F.
     """
     organization: int = key.organization_id
@@ -70,7 +79,8 @@ def trigger(service: Service, key: ApiKey, kind: Identifier, identifier: str, mo
     }
     gathered = {"triggered_by": "api", **({"trigger_uuid": identifier} if kind == "trigger_path" else {})}
     word = "API" if mode == "production" else "TEST"
-    return place(service, agent, to, f"WR-{word}-{1000 + secrets.randbelow(9000)}", context, gathered)
+    name = f"WR-{word}-{1000 + secrets.randbelow(9000)}"
+    return place(service, agent, to, name, context, gathered, claim=claim)
 
 
 def _by_path(organization: int, path: str) -> Workflow:
@@ -125,11 +135,13 @@ def initiate(
     phone_number: str | None,
     config_id: int | None,
     from_phone_number_id: int | None,
+    claim: Claim | None = None,
 ) -> Placement:
     """Call somebody with a workflow's draft, or its released version without one.
 
     :param run_id: a run prepared before, to be carried by this call.
     :param phone_number: without one, the test number of the organization's preferences is called.
+    :param claim: see `place`.
     :raises Missing, Refused, Conflict, Invalid, Busy: in the order of the API contract's section E.8.
     """
     try:
@@ -157,7 +169,7 @@ def initiate(
         "telephony_configuration_id": configuration.id,
     }
     name = f"WR-TEL-OUT-{secrets.randbelow(10**8):08}"
-    return place(service, agent, to, name, context, {}, prepared)
+    return place(service, agent, to, name, context, {}, prepared, claim)
 
 
 def _prepared(organization: int, workflow: Workflow, run_id: int) -> Run:

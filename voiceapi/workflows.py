@@ -189,12 +189,12 @@ def validate(organization: int, workflow_id: int) -> tuple[list[Item], list[Item
     """All faults of the draft, or of the published version without one, and what is odd but allowed."""
     workflow = find(organization, workflow_id)
     definition = current(workflow).definition
-    known = (
+    remarks = (
         toolbox.remarks(organization, definition),
         documents.remarks(organization, definition),
-        {credential.uuid for credential in credentials.listed(organization)},
+        credentials.uuids(organization),
     )
-    return faults(workflow, definition), rules.advise(definition, catalogue.by_name(), *known)
+    return faults(workflow, definition), rules.advise(definition, catalogue.by_name(), *remarks)
 
 
 def faults(workflow: Workflow, definition: Mapping[str, Any], *, to_be_released: bool = True) -> list[Item]:

@@ -454,6 +454,27 @@ def test_advice(booking: Any, catalogue: Any) -> None:
     ]
 
 
+def test_advice_on_what_is_only_stored_and_on_credentials(booking: Any, catalogue: Any) -> None:
+    nodes, edges = deepcopy(booking["nodes"]), deepcopy(booking["edges"])
+    start = next(node for node in nodes if node["type"] == "startCall")
+    start["data"] |= {"greeting_type": "audio", "pre_call_fetch_credential_uuid": "gone"}
+    start["data"]["mcp_tool_filters"] = {"t": ["a"]}
+    edges[0]["data"]["transition_speech_type"] = "audio"
+    hook = {"id": "hook", "type": "webhook", "position": {"x": 0, "y": 0}, "data": {"name": "Hook"}}
+    hooks = [{**hook, "id": id, "data": {"name": id, "credential_uuid": id}} for id in ("known", "lost")]
+    definition = {"nodes": [*nodes, *hooks], "edges": edges}
+    found = [
+        Item("node", start["id"], "data.greeting_type", "There are no recordings in this release."),
+        Item("node", start["id"], "data.mcp_tool_filters", "No tools of MCP servers are offered in this release."),
+    ]
+    spoken = [Item("edge", edges[0]["id"], "data.transition_speech_type", "There are no recordings in this release.")]
+    without = "the request is sent without one."
+    gone = Item("node", start["id"], "data.pre_call_fetch_credential_uuid", f'There is no credential "gone"; {without}')
+    lost = Item("node", "lost", "data.credential_uuid", f'There is no credential "lost"; {without}')
+    assert advise(definition, catalogue) == [*found, *spoken]
+    assert advise(definition, catalogue, credentials={"known"}) == [*found, gone, lost, *spoken]
+
+
 # -- any JSON value
 
 
@@ -496,19 +517,15 @@ def _catalogue(catalogue: Any) -> None:
 def test_what_is_stored_but_not_run_is_told(booking: Any, catalogue: Any) -> None:
     nodes = deepcopy(booking["nodes"])
     nodes[1]["data"] |= {"pre_call_fetch_mode": "always", "greeting_type": "audio"}
-    nodes[2]["data"] |= {"tool_uuids": ["a"], "document_uuids": ["b"], "mcp_tool_filters": {"a": ["b"]}}
-    edge = {**booking["edges"][0], "data": {**booking["edges"][0]["data"], "transition_speech_type": "audio"}}
+    nodes[2]["data"] |= {"tool_uuids": ["a"], "document_uuids": ["b"]}
     position = {"x": 0, "y": 0}
     more = [
         {"id": "eye", "type": "tuner", "position": position, "data": {"name": "On"}},
         {"id": "no eye", "type": "tuner", "position": position, "data": {"name": "Off", "tuner_enabled": False}},
     ]
     assert [
-        (item.id, item.field, item.message)
-        for item in advise({"nodes": [*nodes, *more], "edges": [edge, *booking["edges"][1:]]}, catalogue)
+        (item.id, item.field, item.message) for item in advise({**booking, "nodes": [*nodes, *more]}, catalogue)
     ] == [
         ("start", "data.greeting_type", "There are no recordings in this release."),
-        (nodes[2]["id"], "data.mcp_tool_filters", "There are no tools of MCP servers in this release."),
         ("eye", "data.tuner_enabled", "Nothing is sent to Tuner in this release."),
-        (edge["id"], "data.transition_speech_type", "There are no recordings in this release."),
     ]

@@ -116,6 +116,6 @@ def test_a_value_without_placeholders_is_rendered_to_itself(value: object) -> No
 @pytest.mark.parametrize("hostile", ["{", "{{a|", "{{a ", "{{a|:", "{{ ", "{{a|b:", "}"])
 @pytest.mark.parametrize("end", ["", "}", "}}", " b}}", ":}}"])
 def test_a_hostile_template_takes_no_time(hostile: str, end: str) -> None:
-    began = time.perf_counter()
+    began = time.process_time()
     render(hostile * 50_000 + end, CONTEXT, now=NOW)
-    assert time.perf_counter() - began < 2
+    assert time.process_time() - began < 2

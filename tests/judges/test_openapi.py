@@ -150,6 +150,15 @@ PUBLIC = {
 }
 
 
+# What a request may be sent again for with the same key, and is carried out once.
+REPEATABLE = {
+    *(("/api/v1/campaign/create", "post"), ("/api/v1/campaign/create/csv", "post")),
+    ("/api/v1/telephony/initiate-call", "post"),
+    *((f"/api/v1/public/agent/{test}{{uuid}}", "post") for test in ("", "test/")),
+    *((f"/api/v1/public/agent/{test}workflow/{{workflow_uuid}}", "post") for test in ("", "test/")),
+}
+
+
 def expected_security(path: str, method: str) -> tuple[list[dict[str, list[str]]], dict[str, bool]]:
     if (path, method) in PUBLIC:
         return [], {}
@@ -161,6 +170,7 @@ def expected_security(path: str, method: str) -> tuple[list[dict[str, list[str]]
 def test_the_document_says_how_to_authenticate() -> None:
     for (path, method), operation in served().items():
         headers = {p["name"]: p["required"] for p in operation["parameters"] if p["in"] == "header"}
+        assert headers.pop("Idempotency-Key", None) == (False if (path, method) in REPEATABLE else None)
         assert (operation["security"], headers) == expected_security(path, method), (path, method)
 
 

@@ -168,6 +168,12 @@ REPLIES: dict[str, tuple[list[Answer], Any]] = {
         [message('Good. <tool_call>{"name": "yes", "arguments": {}}</tool_call>')],
         replied("Good.", ToolCall("call_3_0", "yes")),
     ),
+    "a call as llama-cpp-python lets it slip": ([message("functions.yes:")], replied("", ToolCall("call_3_0", "yes"))),
+    "the same with arguments": (
+        [message('functions.yes:\n{"a": 1}')],
+        replied("", ToolCall("call_3_0", "yes", '{"a": 1}')),
+    ),
+    "an unknown function in its way": ([message("functions.fly:")], replied("functions.fly:")),
     "JSON that is no call": ([message('{"name": "Ada"}')], replied('{"name": "Ada"}')),
     "tools refused": (
         [Answer(400, {"error": {"message": "tiny does not support tools"}}), message('{"name": "yes"}')],
@@ -187,6 +193,10 @@ REPLIES: dict[str, tuple[list[Answer], Any]] = {
         replied("", ToolCall("c1", "yes", '{"a": ' + "[" * 92 + "null" + "]" * 92 + "}")),
     ),
     "empty, then words": ([message(""), message("Hello.")], replied("Hello.")),
+    "empty, then a call as text": (
+        [message(""), message('{"name": "yes"}')],
+        replied("", ToolCall("call_3_0", "yes")),
+    ),
     "always empty": ([message("")] * 3, "The model answered without words and without a function."),
     "null": ([Answer(body=None)] * 3, "The model server's answer holds no reply."),
     "no choices": ([Answer(body={"choices": []})] * 3, "The model server's answer holds no reply."),
@@ -262,6 +272,15 @@ def test_names_of_edges_come_back_as_ours(stand: Stand) -> None:
     answer = model(stand).reply(asking())
     assert isinstance(answer, ModelReplied)
     assert [each.name for each in answer.calls] == ["yes", "__", LONG]
+
+
+def test_a_model_that_is_silent_about_functions_is_told_them_in_words(stand: Stand) -> None:
+    stand.script[:] = [message(""), message("Hello.")]
+    model(stand).reply(asking())
+    offered, told = stand.asked
+    assert {"tools", "tool_choice"}.isdisjoint(told)
+    assert [each["content"] for each in offered["messages"][1:]] == [each["content"] for each in told["messages"][1:]]
+    assert '{"name": "yes", "description": "The caller agrees."' in told["messages"][0]["content"]
 
 
 def test_tokens_of_every_attempt_are_counted(stand: Stand) -> None:

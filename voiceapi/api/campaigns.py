@@ -9,12 +9,13 @@ from flask import Response
 
 from .. import campaign_course as course
 from .. import campaigns, filters, uploads
+from ..campaigns import Claim
 from ..store import runs as store
 from ..store.models import Campaign as Record
 from ..store.models import Run
 from .access import organization, service
 from .blueprint import Blueprint
-from .bodies.base import ErrorBody
+from .bodies.base import ErrorBody, Repeatable
 from .bodies.campaigns import (
     Campaign,
     Campaigns,
@@ -26,6 +27,7 @@ from .bodies.campaigns import (
     UpdateCampaign,
 )
 from .bodies.runs import CampaignRuns, ReportQuery, RunsQuery
+from .once import HEADERS, once
 from .runs import csv_answer, paging, run_answer, view
 
 blueprint = Blueprint("campaigns", __name__)
@@ -41,11 +43,17 @@ AS_STORED = (
 
 
 @blueprint.post("/campaign/create")
+@blueprint.alt_response(409, schema=ErrorBody)
+@blueprint.arguments(Repeatable, location="headers")
 @blueprint.arguments(CreateCampaign)
-@blueprint.response(200, Campaign)
-def create_campaign(body: dict[str, Any]) -> dict[str, Any]:
+@blueprint.response(200, Campaign, headers=HEADERS)
+def create_campaign(headers: dict[str, Any], body: dict[str, Any]) -> Response:
     """Create a new campaign."""
-    return answers([campaigns.create(service(), organization(), body)])[0]
+
+    def create(claim: Claim | None) -> Record:
+        return campaigns.create(service(), organization(), body, claim=claim)
+
+    return once(Campaign(), organization(), headers["idempotency_key"], create, answer)
 
 
 @blueprint.get("/campaign/")
@@ -59,7 +67,7 @@ def list_campaigns() -> dict[str, Any]:
 @blueprint.response(200, Campaign)
 def get_campaign(campaign_id: int) -> dict[str, Any]:
     """Get one campaign with its settings and its log."""
-    return answers([campaigns.find(organization(), campaign_id)])[0]
+    return answer(campaigns.find(organization(), campaign_id))
 
 
 @blueprint.patch("/campaign/<campaign_id>")
@@ -67,7 +75,7 @@ def get_campaign(campaign_id: int) -> dict[str, Any]:
 @blueprint.response(200, Campaign)
 def update_campaign(body: dict[str, Any], campaign_id: int) -> dict[str, Any]:
     """Change the name or the settings of a campaign that hasn't ended; what is left out stays."""
-    return answers([campaigns.update(service(), organization(), campaign_id, body)])[0]
+    return answer(campaigns.update(service(), organization(), campaign_id, body))
 
 
 @blueprint.get("/campaign/<campaign_id>/runs")
@@ -86,7 +94,7 @@ def list_campaign_runs(query: dict[str, Any], campaign_id: int) -> dict[str, Any
 @blueprint.response(200, Campaign)
 def start_campaign(campaign_id: int) -> dict[str, Any]:
     """Start a campaign: its list is read, then it is dialed."""
-    return answers([under_way(course.start(organization(), campaign_id))])[0]
+    return answer(under_way(course.start(organization(), campaign_id)))
 
 
 @blueprint.post("/campaign/<campaign_id>/pause")
@@ -94,7 +102,7 @@ def start_campaign(campaign_id: int) -> dict[str, Any]:
 @blueprint.response(200, Campaign)
 def pause_campaign(campaign_id: int) -> dict[str, Any]:
     """Pause a campaign; the calls in progress go on to their end."""
-    return answers([course.pause(organization(), campaign_id)])[0]
+    return answer(course.pause(organization(), campaign_id))
 
 
 @blueprint.post("/campaign/<campaign_id>/resume")
@@ -102,7 +110,7 @@ def pause_campaign(campaign_id: int) -> dict[str, Any]:
 @blueprint.response(200, Campaign)
 def resume_campaign(campaign_id: int) -> dict[str, Any]:
     """Resume a paused campaign, with its circuit breaker reset."""
-    return answers([under_way(course.resume(organization(), campaign_id))])[0]
+    return answer(under_way(course.resume(organization(), campaign_id)))
 
 
 @blueprint.post("/campaign/<campaign_id>/redial")
@@ -110,7 +118,7 @@ def resume_campaign(campaign_id: int) -> dict[str, Any]:
 @blueprint.response(200, Campaign)
 def redial_campaign(body: dict[str, Any], campaign_id: int) -> dict[str, Any]:
     """Make a campaign of those whom a completed one didn't reach."""
-    return answers([course.redial(organization(), campaign_id, body)])[0]
+    return answer(course.redial(organization(), campaign_id, body))
 
 
 @blueprint.get("/campaign/<campaign_id>/progress")
@@ -156,6 +164,11 @@ def under_way(campaign: Record) -> Record:
     if service().settings.worker:
         service().workers.start()
     return campaign
+
+
+def answer(record: Record) -> dict[str, Any]:
+    """A campaign as it is shown."""
+    return answers([record])[0]
 
 
 def answers(records: Sequence[Record]) -> list[dict[str, Any]]:

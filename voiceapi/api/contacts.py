@@ -2,20 +2,24 @@
 
 from __future__ import annotations
 
+import hashlib
 from typing import Any
 
-from flask import request
+from flask import Response, request
 
 from .. import campaigns, uploads
+from ..campaigns import Claim
 from ..dialer import shown
 from ..rehearse import simulation
+from ..store.models import Campaign as Record
 from .access import organization, service
 from .blueprint import Blueprint
-from .bodies.base import ErrorBody
+from .bodies.base import ErrorBody, Repeatable
 from .bodies.campaigns import Campaign, CreateCampaignForm
 from .bodies.contacts import ContactDetail, Contacts, ContactsQuery, Simulate, Simulation
-from .campaigns import answers
+from .campaigns import answer
 from .forms import FORM, read_form
+from .once import HEADERS, once
 
 blueprint = Blueprint("contacts", __name__, tag="campaigns", url_prefix="/campaign")
 
@@ -23,14 +27,23 @@ blueprint = Blueprint("contacts", __name__, tag="campaigns", url_prefix="/campai
 @blueprint.post("/create/csv")
 @blueprint.doc(requestBody=FORM)  # type: ignore[untyped-decorator]
 @blueprint.alt_response(400, schema=ErrorBody)
+@blueprint.alt_response(409, schema=ErrorBody)
 @blueprint.alt_response(413, schema=ErrorBody, description="The list is larger than 10 MiB")
-@blueprint.response(200, Campaign)
-def create_campaign_with_list() -> dict[str, Any]:
+@blueprint.arguments(Repeatable, location="headers")
+@blueprint.response(200, Campaign, headers=HEADERS)
+def create_campaign_with_list(headers: dict[str, Any]) -> Response:
     """Create a campaign with its contact list: a form of the same fields, and the list as `file`."""
     body, file_name, content = read_form(request, CreateCampaignForm())
-    key = uploads.keep(organization(), file_name, content)
-    wanted = {**body, "source_type": "csv", "source_id": key}
-    return answers([campaigns.create(service(), organization(), wanted, "file")])[0]
+
+    def create(claim: Claim | None) -> Record:
+        key = uploads.keep(organization(), file_name, content)
+        wanted = {**body, "source_type": "csv", "source_id": key}
+        return campaigns.create(service(), organization(), wanted, "file", claim)
+
+    def form() -> Any:
+        return [request.form.to_dict(flat=False), file_name, hashlib.sha256(content).hexdigest()]
+
+    return once(Campaign(), organization(), headers["idempotency_key"], create, answer, form)
 
 
 @blueprint.get("/<campaign_id>/contacts")

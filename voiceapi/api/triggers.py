@@ -5,12 +5,15 @@ from __future__ import annotations
 from collections.abc import Callable
 from typing import Any
 
+from flask import Response
+
 from .. import keys, triggers
-from ..placing import Placement
+from ..placing import Claim, Placement
 from .access import service
 from .blueprint import Blueprint
 from .bodies.base import ErrorBody
 from .bodies.triggers import TriggerCall, Triggered, TriggerHeaders
+from .once import HEADERS, once
 
 blueprint = Blueprint("triggers", __name__, tag="calls", url_prefix="/public/agent", headers=False)
 
@@ -20,10 +23,11 @@ def placing(rule: str) -> Callable[[Any], Any]:
 
     def decorate(func: Any) -> Any:
         for decorator in (
-            blueprint.response(200, Triggered),
+            blueprint.response(200, Triggered, headers=HEADERS),
             blueprint.arguments(TriggerCall),
             blueprint.arguments(TriggerHeaders, location="headers"),
             blueprint.alt_response(429, schema=ErrorBody, description="Too many calls in progress"),
+            blueprint.alt_response(409, schema=ErrorBody),
             blueprint.alt_response(403, schema=ErrorBody, description="The agent is another organization's"),
             blueprint.post(rule),
         ):
@@ -34,32 +38,32 @@ def placing(rule: str) -> Callable[[Any], Any]:
 
 
 @placing("/<uuid>")
-def trigger_agent(headers: dict[str, str], body: dict[str, Any], uuid: str) -> dict[str, Any]:
+def trigger_agent(headers: dict[str, Any], body: dict[str, Any], uuid: str) -> Response:
     """Start a phone call against the published agent, executing the workflow's currently released definition."""
     return start(headers, body, "trigger_path", uuid, "production")
 
 
 @placing("/test/<uuid>")
-def trigger_agent_test(headers: dict[str, str], body: dict[str, Any], uuid: str) -> dict[str, Any]:
+def trigger_agent_test(headers: dict[str, Any], body: dict[str, Any], uuid: str) -> Response:
     """Start a phone call against the agent's draft, or its released definition without one."""
     return start(headers, body, "trigger_path", uuid, "test")
 
 
 @placing("/workflow/<workflow_uuid>")
-def trigger_workflow(headers: dict[str, str], body: dict[str, Any], workflow_uuid: str) -> dict[str, Any]:
+def trigger_workflow(headers: dict[str, Any], body: dict[str, Any], workflow_uuid: str) -> Response:
     """Start a phone call by the workflow's own uuid, executing its currently released definition."""
     return start(headers, body, "workflow_uuid", workflow_uuid, "production")
 
 
 @placing("/test/workflow/<workflow_uuid>")
-def trigger_workflow_test(headers: dict[str, str], body: dict[str, Any], workflow_uuid: str) -> dict[str, Any]:
+def trigger_workflow_test(headers: dict[str, Any], body: dict[str, Any], workflow_uuid: str) -> Response:
     """Start a phone call by the workflow's own uuid, executing its draft, or its released definition without one."""
     return start(headers, body, "workflow_uuid", workflow_uuid, "test")
 
 
 def start(
-    headers: dict[str, str], body: dict[str, Any], kind: triggers.Identifier, identifier: str, mode: triggers.Mode
-) -> dict[str, Any]:
+    headers: dict[str, Any], body: dict[str, Any], kind: triggers.Identifier, identifier: str, mode: triggers.Mode
+) -> Response:
     key = keys.check(headers["api_key"], "Invalid API key")
     wish = triggers.Wish(
         body["phone_number"],
@@ -67,7 +71,11 @@ def start(
         body["telephony_configuration_id"],
         body["from_phone_number_id"],
     )
-    return placement_answer(triggers.trigger(service(), key, kind, identifier, mode, wish))
+
+    def call(claim: Claim | None) -> Placement:
+        return triggers.trigger(service(), key, kind, identifier, mode, wish, claim)
+
+    return once(Triggered(), key.organization_id, headers["idempotency_key"], call, placement_answer)
 
 
 def placement_answer(placement: Placement) -> dict[str, Any]:

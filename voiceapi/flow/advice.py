@@ -1,10 +1,10 @@
 """Advice on a workflow definition: what is allowed and yet probably not meant."""
 
 from collections import Counter
-from collections.abc import Callable, Container, Iterator, Mapping
+from collections.abc import Callable, Collection, Iterator, Mapping
 from typing import Any
 
-from .check_graph import attached_credentials, attached_documents, attached_tools
+from .check_graph import attached_documents, attached_tools
 from .fields import EDGE_FIELDS, Catalogue, fields_of
 from .graph import SPEAKING, data_of, objects
 from .item import Item
@@ -15,9 +15,12 @@ def _is_on(value: object) -> bool:
     return value is not False
 
 
-def _is_audio(value: object) -> bool:
+def _is_recording(value: object) -> bool:
     return value == "audio"
 
+
+# Which field of which type names a credential.
+CREDENTIALS = {"startCall": "pre_call_fetch_credential_uuid", "webhook": "credential_uuid"}
 
 # What a definition may ask for and this release stores without carrying it out: the types it concerns, the field that
 # is named, its value when it is absent, which values ask for it, and what happens instead.
@@ -25,9 +28,9 @@ NOT_RUN: tuple[tuple[tuple[str, ...], str, object, Callable[[object], bool], str
     (("noveum",), "noveum_enabled", True, _is_on, "Nothing is sent to Noveum in this release."),
     (("paygent",), "paygent_enabled", True, _is_on, "Nothing is sent to Paygent in this release."),
     (("tuner",), "tuner_enabled", True, _is_on, "Nothing is sent to Tuner in this release."),
-    (("startCall", "agentNode"), "mcp_tool_filters", None, bool, "There are no tools of MCP servers in this release."),
-    (("startCall",), "greeting_type", None, _is_audio, "There are no recordings in this release."),
-    (("edge",), "transition_speech_type", None, _is_audio, "There are no recordings in this release."),
+    (("startCall",), "greeting_type", None, _is_recording, "There are no recordings in this release."),
+    (SPEAKING, "mcp_tool_filters", None, bool, "No tools of MCP servers are offered in this release."),
+    (("edge",), "transition_speech_type", None, _is_recording, "There are no recordings in this release."),
 )
 
 
@@ -36,12 +39,13 @@ def advise(
     catalogue: Catalogue,
     tools: Mapping[str, str] | None = None,
     documents: Mapping[str, str] | None = None,
-    credentials: Container[str] | None = None,
+    credentials: Collection[str] | None = None,
 ) -> list[Item]:
     """Return the warnings for any JSON value; malformed parts, which the check reports, are passed over.
 
     `tools` are the organization's tools by uuid, each with what is to be said to who attaches it, or an empty text;
-    None means that they aren't known here. So are `documents`; of `credentials` the uuids are enough.
+    None means that they aren't known here. So are `documents`.
+    `credentials` are the uuids of the organization's.
     """
     nodes = [node for node in objects(definition, "nodes") if isinstance(node.get("id"), str)]
     edges = [edge for edge in objects(definition, "edges") if isinstance(edge.get("id"), str)]
@@ -60,11 +64,10 @@ def advise(
         for index, uuid in enumerate(attached_documents(node) if documents is not None else ()):
             if text := (documents or {}).get(uuid, f'There is no document "{uuid}"; this node goes without it.'):
                 found.append(Item("node", id, f"data.document_uuids.{index}", text))
-        for name in attached_credentials(node, catalogue):
-            uuid = data_of(node)[name]
-            if credentials is not None and uuid not in credentials:
-                text = f'There is no credential "{uuid}"; the request is sent without one.'
-                found.append(Item("node", id, f"data.{name}", text))
+        credential = data_of(node).get(field := CREDENTIALS.get(str(type), ""))
+        if credentials is not None and isinstance(credential, str) and credential and credential not in credentials:
+            text = f'There is no credential "{credential}"; the request is sent without one.'
+            found.append(Item("node", id, f"data.{field}", text))
     for edge in edges:
         unknown = [name for name in data_of(edge) if name not in EDGE_FIELDS]
         found += [Item("edge", edge["id"], f"data.{name}", _without_effect(name)) for name in unknown]

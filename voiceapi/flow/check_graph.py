@@ -158,13 +158,5 @@ def attached_documents(node: Mapping[str, Any]) -> list[str]:
     return _texts(data_of(node).get("document_uuids"))
 
 
-def attached_credentials(node: Mapping[str, Any], catalogue: Catalogue) -> list[str]:
-    """Return the members of a node's data that name a credential."""
-    type = node.get("type")
-    properties = catalogue[type]["properties"] if isinstance(type, str) and type in catalogue else ()
-    names = [prop["name"] for prop in properties if prop["type"] == "credential_ref"]
-    return [name for name in names if isinstance(value := data_of(node).get(name), str) and value]
-
-
 def _texts(value: object) -> list[str]:
     return [each for each in value if isinstance(each, str)] if isinstance(value, list) else []

@@ -152,7 +152,8 @@ class _Asking:
                 completion = self.attempt()
                 if usable(completion):
                     return completion
-                raise Failure("The model answered without words and without a function.")
+                # Some servers let a model that is offered functions do nothing but call them.
+                raise Failure("The model answered without words and without a function.", tools=True)
             except Failure as failure:
                 if failure.tools and self.without_tools is not None:
                     self.body, self.without_tools = self.without_tools, None

@@ -18,6 +18,8 @@ from ..outward import Reply
 _SAFE = re.compile(r"[a-zA-Z0-9_-]{1,64}")
 _THOUGHTS = re.compile(r"<think(?:ing)?>.*?(?:</think(?:ing)?>|\Z)", re.DOTALL)
 _TAGGED = re.compile(r"<tool_call>\s*(\{.*?\})\s*(?:</tool_call>|\Z)", re.DOTALL)
+# As llama-cpp-python writes calls for a model; what it fails to read back is left in the text.
+_LINED = re.compile(r"functions\.([^\s:]+):\s*(\{.*\})?", re.DOTALL)
 _FENCED = re.compile(r"```\w*\s*(.*?)\s*```", re.DOTALL)
 
 _COUNTED = ("prompt_tokens", "completion_tokens", "total_tokens")
@@ -184,6 +186,9 @@ def _arguments(value: Any) -> str:
 
 def _written(text: str, names: Mapping[str, str]) -> tuple[str, list[Called]]:
     """The words and the calls in a text that may itself be calls."""
+    lined = _LINED.fullmatch(text)
+    if lined and lined[1] in names:
+        return "", [Called("", lined[1], _arguments(lined[2]))]
     tagged = _TAGGED.findall(text)
     fenced = _FENCED.fullmatch(text)
     for candidate in tagged or [fenced[1] if fenced else text]:

@@ -11,11 +11,14 @@ import time
 from collections.abc import Callable, Mapping
 from typing import Any
 
-from . import contacts, documents, library, models, outbox, passages
+from . import contacts, documents, idempotency, library, models, outbox, passages
 from .database import Store, StoreError, write
 
 VERSION = 2
-TABLES = (*models.TABLES, *library.TABLES, *outbox.TABLES, *documents.TABLES, *contacts.TABLES)
+TABLES = (
+    *(*models.TABLES, *library.TABLES, *outbox.TABLES, *documents.TABLES, *contacts.TABLES),
+    *idempotency.TABLES,
+)
 # How often, and after how many seconds, a file that another process is making ready is tried again.
 TRIES, WAIT_SECONDS = 50, 0.1
 

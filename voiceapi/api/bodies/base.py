@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import re
 from typing import Any
 
 from flask import g
@@ -9,7 +10,7 @@ from marshmallow import EXCLUDE, Schema, pre_load
 from marshmallow.fields import Raw
 
 from ...errors import Message
-from .fields import MODEL, Integer, Items, Range, Text
+from .fields import MODEL, Integer, Items, Length, Pattern, Range, Text
 
 
 class Answer(Schema):
@@ -39,6 +40,17 @@ class Query(Schema):
 
     class Meta:
         unknown = EXCLUDE
+
+
+class Repeatable(Query):
+    """The headers of a request that may be sent again."""
+
+    idempotency_key = Text(
+        load_default=None,
+        data_key="Idempotency-Key",
+        validate=[Length(min=1, max=255), Pattern(re.compile(r"[\x20-\x7e]*"))],
+        metadata={"description": "the same request with the same key is carried out once within 24 hours"},
+    )
 
 
 class Paging(Query):

@@ -2,11 +2,11 @@
 
 from __future__ import annotations
 
-from .base import Answer, Body, Query
+from .base import Answer, Body, Repeatable
 from .fields import Choice, Integer, Object, Text
 
 
-class TriggerHeaders(Query):
+class TriggerHeaders(Repeatable):
     api_key = Text(required=True, data_key="X-API-Key")
 
 

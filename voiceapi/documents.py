@@ -14,7 +14,7 @@ from uuid import uuid4
 
 from .errors import Invalid, Missing, Refused, TooLarge, value_error
 from .flow.actions import Function, RunTool
-from .flow.check_graph import attached_documents
+from .flow.check_graph import LOOKUP, attached_documents
 from .flow.graph import Graph, objects
 from .passages import split
 from .plaintext import KINDS, NotReadable, read
@@ -33,7 +33,6 @@ TOP, MOST_NAMED = 3, 20
 NOT_FOUND = "Document not found"
 NO_INDEX = "Documents need SQLite's full-text index; this service runs on another database."
 
-LOOKUP = "retrieve_from_knowledge_base"
 QUERY = {"type": "string", "description": "What to look for: the telling words, in the language of the documents."}
 PARAMETERS = {"type": "object", "properties": {"query": QUERY}, "required": ["query"]}
 
@@ -144,8 +143,12 @@ def _need_index() -> None:
 
 
 def functions(organization: int | None, graph: Graph) -> dict[str, tuple[Function, ...]]:
-    """The lookup that the model is offered at each node with documents, by node id."""
-    attached = {id: tuple(dict.fromkeys(attached_documents({"data": node.data}))) for id, node in graph.nodes.items()}
+    """The lookup that the model is offered at each node with documents, by node id; an edge of its name goes first."""
+    attached = {
+        id: tuple(dict.fromkeys(attached_documents({"data": node.data})))
+        for id, node in graph.nodes.items()
+        if graph.edge_called(id, LOOKUP) is None
+    }
     names = {
         uuid: name
         for uuid, name, error in _described(organization, (uuid for uuids in attached.values() for uuid in uuids))

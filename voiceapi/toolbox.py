@@ -9,7 +9,7 @@ from uuid import uuid4
 from . import credentials
 from .errors import Invalid, Missing, Refused, value_error
 from .flow.actions import Function
-from .flow.check_graph import attached_tools
+from .flow.check_graph import LOOKUP, attached_documents, attached_tools
 from .flow.graph import Graph, objects
 from .service import Service
 from .store.database import write
@@ -125,7 +125,7 @@ def functions(organization: int | None, graph: Graph) -> dict[str, tuple[Functio
     """What the model is offered at each node beside its edges, by node id.
 
     A tool that isn't there, isn't active or can't be carried out is passed over, which `remarks` tells of; so is one
-    whose name an edge or another tool of the node has, which the check does.
+    whose name an edge, the lookup or another tool of the node has, which the check or `own_name_items` tells.
     """
     attached = {id: attached_tools({"data": node.data}) for id, node in graph.nodes.items()}
     records = _records(organization, {uuid for uuids in attached.values() for uuid in uuids})
@@ -140,6 +140,7 @@ def _offer(record: Record) -> Function | None:
 
 def _distinct(graph: Graph, id: str, uuids: list[str], offers: Mapping[str, Function]) -> Iterator[Function]:
     taken = {edge.function_name for edge in graph.edges_from(id)}
+    taken |= {LOOKUP} if attached_documents({"data": graph.nodes[id].data}) else set()
     for uuid in uuids:
         if uuid in offers and offers[uuid].name not in taken:
             taken.add(offers[uuid].name)

@@ -194,7 +194,9 @@ def validate(organization: int, workflow_id: int) -> tuple[list[Item], list[Item
         documents.remarks(organization, definition),
         credentials.uuids(organization),
     )
-    return faults(workflow, definition), rules.advise(definition, catalogue.by_name(), *remarks)
+    advice = rules.advise(definition, catalogue.by_name(), *remarks)
+    advice += rules.own_name_items(definition, toolbox.offered(organization, definition))
+    return faults(workflow, definition), advice
 
 
 def faults(workflow: Workflow, definition: Mapping[str, Any], *, to_be_released: bool = True) -> list[Item]:

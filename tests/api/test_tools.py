@@ -7,7 +7,8 @@ from typing import Any
 import pytest
 from flask.testing import FlaskClient
 
-from voiceapi import keys
+from voiceapi import documents, keys
+from voiceapi.flow.graph import Graph
 from voiceapi.service import Service
 
 URL = "/api/v1/tools/"
@@ -419,3 +420,26 @@ def test_validate_warns_of_tools_that_are_not_offered(client: FlaskClient, talk:
         ),
         ("data.tool_uuids.5", 'There is no tool "gone"; this node goes without it.'),
     ]
+
+
+def test_validate_tells_what_goes_without_the_name_of_the_lookup_or_the_calculator(
+    client: FlaskClient, talk: Any, workflow: Any
+) -> None:
+    sums = [create(client, {"type": "calculator"}, name)["tool_uuid"] for name in ("Sums", "More sums")]
+    lookup = create(client, HTTP, "Retrieve from knowledge base")["tool_uuid"]
+    definition = attach(talk(), *sums, lookup)
+    definition["nodes"][0]["data"]["document_uuids"] = ["handbook"]
+    definition["edges"][0]["data"]["label"] = "Safe calculator"
+    url = f"/api/v1/workflow/{workflow(definition)['id']}"
+    found = client.post(f"{url}/validate").get_json()
+    text = 'Something else on this node is called "{}" and goes first.'
+    assert [(each["field"], each["message"]) for each in found["warnings"][1:]] == [
+        ("data.tool_uuids.0", text.format("safe_calculator")),
+        ("data.tool_uuids.1", text.format("safe_calculator")),
+        ("data.tool_uuids.2", text.format("retrieve_from_knowledge_base")),
+    ]
+    attach(definition, *sums)["edges"][0]["data"]["label"] = "Retrieve from knowledge base"
+    assert client.put(url, json={"workflow_definition": definition}).status_code == 200
+    found = client.post(f"{url}/validate").get_json()
+    assert [each["field"] for each in found["warnings"][1:]] == ["data.document_uuids", "data.tool_uuids.1"]
+    assert documents.functions(None, Graph.read(definition)) == {}

@@ -10,7 +10,7 @@ from typing import Any
 
 from .advice import advise
 from .check_fields import schema_items
-from .check_graph import Tool, graph_items, instance_items, tool_name_items, transition_name_items
+from .check_graph import Tool, graph_items, instance_items, own_name_items, tool_name_items, transition_name_items
 from .fields import Catalogue
 from .graph import data_of, objects, trigger_paths
 from .item import Item
@@ -21,6 +21,7 @@ __all__ = [
     "advise",
     "check",
     "instance_items",
+    "own_name_items",
     "taken_path_items",
     "tool_name_items",
     "transition_name_items",

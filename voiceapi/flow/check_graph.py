@@ -22,8 +22,11 @@ class Tool(Protocol):
     def category(self) -> str: ...
 
 
-# Their functions are not named after the tool.
-_OWN_NAMES = {"calculator", "mcp"}
+# The function by which the model looks things up in a node's documents.
+LOOKUP = "retrieve_from_knowledge_base"
+CALCULATOR = "safe_calculator"
+# What the function of a kind of tool is called that isn't named after the tool; a server's tools have names of theirs.
+OWN_NAMES = {"calculator": CALCULATOR, "mcp": ""}
 
 
 def graph_items(definition: Mapping[str, Any], catalogue: Catalogue) -> list[Item]:
@@ -118,7 +121,7 @@ def tool_name_items(definition: object, tools: Mapping[str, Tool]) -> list[Item]
     for node in objects(definition, "nodes"):
         named: defaultdict[str, list[str]] = defaultdict(list)
         for uuid in dict.fromkeys(attached_tools(node)):
-            if uuid in tools and tools[uuid].category not in _OWN_NAMES:
+            if uuid in tools and tools[uuid].category not in OWN_NAMES:
                 named[tool_slug(tools[uuid].name)].append(f'"{tools[uuid].name}"')
         id = node.get("id")
         if not named or not isinstance(id, str):
@@ -146,6 +149,35 @@ def tool_name_items(definition: object, tools: Mapping[str, Tool]) -> list[Item]
             if slug in named
         ]
     return found
+
+
+def own_name_items(definition: object, tools: Mapping[str, Tool]) -> list[Item]:
+    """Return what nodes go without, because something else on them has the name of the lookup or of the calculator.
+
+    These two names are no matter of the check (API contract); `tools` are as there. An edge goes before the lookup,
+    the lookup before the tools, and of these the first before the others.
+    """
+    taken: defaultdict[object, set[str]] = defaultdict(set)
+    for source, _, slug in _labelled(definition):
+        taken[source].add(slug)
+    found = []
+    for node in objects(definition, "nodes"):
+        id = node.get("id")
+        for field, name in _own_names(node, tools) if isinstance(id, str) else ():
+            if name in taken[id]:
+                found.append(Item("node", id, field, f'Something else on this node is called "{name}" and goes first.'))
+            taken[id].add(name)
+    return found
+
+
+def _own_names(node: Mapping[str, Any], tools: Mapping[str, Tool]) -> Iterator[tuple[str, str]]:
+    if attached_documents(node):
+        yield "data.document_uuids", LOOKUP
+    for index, uuid in enumerate(dict.fromkeys(attached_tools(node))):
+        if uuid in tools:
+            name = OWN_NAMES.get(tools[uuid].category, tool_slug(tools[uuid].name))
+            if name in (LOOKUP, CALCULATOR):
+                yield f"data.tool_uuids.{index}", name
 
 
 def attached_tools(node: Mapping[str, Any]) -> list[str]:

@@ -10,11 +10,11 @@ from collections.abc import Callable, Mapping
 from typing import Any
 
 from ..flow.actions import Function, RunTool
+from ..flow.check_graph import CALCULATOR
 from ..flow.events import ToolReturned
 from .parameters import schema
 from .tool import Desk, Tool, ToolFault
 
-NAME = "safe_calculator"
 PURPOSE = "Calculate an expression of numbers, + - * / % ** and parentheses."
 LONGEST = 200
 # Of every number on the way, so that no step can take long.
@@ -38,7 +38,7 @@ UNARY: Mapping[type[ast.unaryop], Callable[[Any], Any]] = {ast.UAdd: operator.po
 def offer(tool: Tool) -> Function:
     """What the model is offered, the same for every calculator."""
     asked = {"name": "expression", "type": "string", "description": "such as (3 + 4) * 2.5", "required": True}
-    return Function(NAME, tool.description or PURPOSE, schema([asked]), tool_uuid=tool.uuid)
+    return Function(CALCULATOR, tool.description or PURPOSE, schema([asked]), tool_uuid=tool.uuid)
 
 
 def run(_tool: Tool, request: RunTool, _desk: Desk) -> ToolReturned:

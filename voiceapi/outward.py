@@ -138,7 +138,7 @@ class Outward:
             course.close()
         if course.late:  # a cut connection may look like the end of a body
             raise course.too_late()
-        return Reply(response.status_code, response.headers, body, time.monotonic() - started)
+        return Reply(response.status_code, response.headers, body, round(time.monotonic() - started, 4))
 
 
 class _Course:

@@ -15,6 +15,8 @@ from flask import Flask
 from flask.testing import FlaskClient
 
 from voiceapi import create_app
+from voiceapi.config import Settings, names
+from voiceapi.extension import open_service
 from voiceapi.service import Service
 
 KEY = "test-key-0123456789"
@@ -35,13 +37,23 @@ def blank(tmp_path_factory: pytest.TempPathFactory) -> Path:
     return folder
 
 
+@pytest.fixture(scope="session")
+def mounted(blank: Path) -> Flask:
+    """An app with all routes: to mount them takes longer than most tests."""
+    app = create_app({"TESTING": True, "VOICEAPI_DATABASE": blank / "voice.db", "VOICEAPI_API_KEY": KEY})
+    app.extensions["voiceapi"].close()
+    return app
+
+
 @pytest.fixture
-def app(tmp_path: Path, blank: Path) -> Iterator[Flask]:
+def app(tmp_path: Path, blank: Path, mounted: Flask) -> Iterator[Flask]:
+    """The app with a service of its own, as `create_app` opens it."""
     for file in blank.iterdir():
         shutil.copy2(file, tmp_path)
-    app = create_app({"TESTING": True, "VOICEAPI_DATABASE": tmp_path / "voice.db", "VOICEAPI_API_KEY": KEY})
-    yield app
-    app.extensions["voiceapi"].close()
+    given = dict.fromkeys(names()) | {"VOICEAPI_DATABASE": tmp_path / "voice.db", "VOICEAPI_API_KEY": KEY}
+    service = mounted.extensions["voiceapi"] = open_service(Settings.read(given))
+    yield mounted
+    service.close()
 
 
 @pytest.fixture(scope="session")

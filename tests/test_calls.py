@@ -429,7 +429,7 @@ def silent(client: FlaskClient, carrier: Fake, workflow: Callable[..., Any]) -> 
 
     def place(meanwhile: Callable[[Call], Any] = lambda call: None) -> Call:
         service = client.application.extensions["voiceapi"]
-        carrier.fault = CarrierSilent()
+        carrier.fault = CarrierSilent("The carrier did not answer within 10 seconds.")
         carrier.meanwhile = lambda call: meanwhile(Call(service, call.links.token, 0))
         answer = client.post(f"{API}/public/agent/line", json={"phone_number": NUMBER})
         run_id = answer.get_json()["workflow_run_id"]
@@ -452,6 +452,9 @@ def left(call: Call) -> float:
 def test_a_carrier_that_is_silent(silent: Callable[..., Call], carrier: Fake) -> None:
     call = silent()
     assert (in_progress(call.service), call.run.is_completed) == (1, False)
+    with call.service.store.session():
+        (event,) = models.Event.select().where(models.Event.run == call.run_id)
+    assert event.payload == {"error": "The carrier did not answer within 10 seconds.", "fatal": False}
     assert 55 < left(call) <= 60
     assert aftercall.sweep(call.service, now() + timedelta(seconds=55)) == 0
     assert aftercall.sweep(call.service, now() + timedelta(seconds=61)) == 1

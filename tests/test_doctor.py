@@ -10,12 +10,13 @@ import pytest
 from click.testing import CliRunner
 from flask import Flask
 
-from voiceapi import create_app, doctor, telephony_configs
+from voiceapi import create_app, doctor, telephony_configs, workflows
 from voiceapi.cli import group
 from voiceapi.doctor import Finding, examine
 from voiceapi.outward import Outward, OutwardError, Reply
 from voiceapi.phone_numbers import create
 from voiceapi.service import Service
+from voiceapi.telephony.providers import PROVIDERS
 
 TWILIO = {"provider": "twilio", "account_sid": "AC1", "auth_token": "12345", "amd_enabled": False}
 PUBLIC = "https://voice.example.org"
@@ -121,6 +122,47 @@ def test_an_address_in_the_open(tmp_path: Path, monkeypatch: pytest.MonkeyPatch)
     assert first.wrong is not None
     assert first.wrong.startswith("VOICEAPI_PUBLIC_URL isn't https")
     app.extensions["voiceapi"].close()
+
+
+VONAGE = {"provider": "vonage", "api_key": "a", "api_secret": "b", "application_id": "c", "private_key": "d"}
+UNCHECKED = "Without {} calls to its numbers are refused: nothing else proves who sends their webhooks."
+
+
+@pytest.mark.parametrize(
+    ("config", "wrong"),
+    [
+        (
+            {"provider": "telnyx", "api_key": "KEY"},
+            [
+                UNCHECKED.format("webhook_public_key"),
+                "Telnyx places calls through a TeXML application: enter its ID as the connection ID.",
+            ],
+        ),
+        ({"provider": "telnyx", "api_key": "KEY", "connection_id": "1", "webhook_public_key": "k"}, [None]),
+        (
+            VONAGE,
+            [
+                UNCHECKED.format("signature_secret"),
+                "Vonage answered 401: Unauthorized.",
+                "The private key of this configuration is not an RSA key in PEM form.",
+            ],
+        ),
+    ],
+)
+def test_all_that_is_missing_is_told(public: Flask, config: dict[str, Any], wrong: list[str | None]) -> None:
+    service: Service = public.extensions["voiceapi"]
+    wire = {
+        PUBLIC: (200, HEALTH),
+        "https://api.telnyx.com": (200, b'{"data": [{}]}'),
+        "https://rest.nexmo.com": (401, b'{"title": "Unauthorized"}'),
+    }
+    object.__setattr__(service, "outward", Wire(wire))
+    with service.store.session():
+        fields = {field.name: config.get(field.name) for field in PROVIDERS[config["provider"]].fields}
+        made = telephony_configs.create(service.vault, 1, "Main", {**fields, "provider": config["provider"]})
+        workflow, _ = workflows.create(1, "Agent", {"nodes": [], "edges": []})
+        create(1, made.id, "+12025550188", inbound_workflow_id=workflow.id)
+        assert [each.wrong for each in examine(service)][1:] == wrong
 
 
 def test_credentials_of_another_secret(public: Flask) -> None:

@@ -69,14 +69,15 @@ def _carrier_knows(service: Service, run: Run) -> bool:
     if run.carrier_call_id is None or run.mode == "simulator":
         return False
     try:
-        report = calls.carrier_of_run(service, run).look_up(run.carrier_call_id)
+        carrier = calls.carrier_of_run(service, run)
+        report = carrier.look_up(run.carrier_call_id)
     except (Refused, CarrierRefused, CarrierSilent) as error:
         log.warning("What became of run %s can't be told: %s", run.id, error)
         return False
     if report.status is None:
         return False
     # A call that goes on is due for its carrier's word anew, until the carrier itself ends it.
-    calls.hear(service, run, report)
+    calls.hear(service, run, carrier, report)
     return True
 
 

@@ -141,16 +141,14 @@ def manner(run: Run) -> Manner:
 
 
 def hear_machine(service: Service, token: str, webhook: Webhook) -> Document:
-    """Keep who answered, found out while the conversation went on; an answering machine is hung up on.
+    """Keep that an answering machine took the call, found out while the conversation went on.
 
     :raises Forbidden: when no run has this token, or the carrier didn't sign the webhook.
     """
     run, carrier = admit(service, token, webhook)
     if isinstance(carrier.read_turn(webhook, "machine"), Machine):
-        with write():
-            StatusCallback.create(run=run, status="machine", fields={"machine": True})
-        if run.carrier_call_id:
-            service.workers.submit(_hang_up, carrier, run.carrier_call_id)
+        call_id = carrier.read_status(webhook).call_id
+        hear(service, run, carrier, Report(None, "machine", call_id, machine=True))
     return carrier.receipt()
 
 
@@ -198,22 +196,31 @@ def hear_status(service: Service, token: str, webhook: Webhook) -> Document:
     :raises Forbidden: when no run has this token, or the carrier didn't sign the webhook.
     """
     run, carrier = admit(service, token, webhook)
-    hear(service, run, carrier.read_status(webhook))
+    hear(service, run, carrier, carrier.read_status(webhook))
     return carrier.receipt()
 
 
-def hear(service: Service, run: Run, report: Report) -> None:
-    """Keep a carrier's word about a run; a final one ends it, once."""
+def hear(service: Service, run: Run, carrier: Carrier, report: Report) -> None:
+    """Keep a carrier's word about a run; a final one ends it, once, and an answering machine is hung up on, once."""
     final = report.status if report.status in FINAL else None
+    # Some carriers give a new call another name than the call has later.
+    named = report.call_id if run.call_type == "outbound" else None
     with write():
+        hangs_up = report.machine and final is None and not again(run).is_completed and not _machine_took(run)
         StatusCallback.create(run=run, status=report.raw, outcome=final, fields=_kept(report))
-        # Some carriers give a new call another name than the call has later.
-        runs.heard(run.id, in_silence(), report.call_id)
+        runs.heard(run.id, in_silence(), named)
         if report.price is not None:
             _keep_price(again(run), report)
     if final is not None:
         # A model may have to find variables yet: the carrier doesn't wait for it longer than for a turn.
         service.turns.decided((run.id, "end"), lambda: settle_heard(service, run.id))
+    elif hangs_up and (call_id := named or run.carrier_call_id):
+        service.workers.submit(_hang_up, carrier, call_id)
+
+
+def _machine_took(run: Run) -> bool:
+    """Whether the carrier has told already that an answering machine took the call."""
+    return any(each.fields.get("machine") for each in StatusCallback.select().where(StatusCallback.run == run))
 
 
 def _kept(report: Report) -> dict[str, Any]:

@@ -69,8 +69,12 @@ def _configuration(service: Service, configuration: TelephonyConfiguration) -> I
     ready, reason = telephony_configs.readiness(configuration, len(numbers))
     if not ready and reason is not None:
         yield reason
+    key = telephony_configs.provider(configuration).checks_with
     try:
-        carrier = calls.carrier_of_configuration(service, configuration)
+        credentials = telephony_configs.credentials(service.vault, configuration)
+        if key is not None and not credentials.get(key) and any(each.inbound_workflow_id for each in numbers):
+            yield f"Without {key} calls to its numbers are refused: nothing else proves who sends their webhooks."
+        carrier = calls.carrier_of(service, configuration.provider, credentials)
         yield from carrier.check([each.address_normalized for each in numbers if each.address_type == "pstn"])
     except (Refused, CarrierSilent) as error:
         yield str(error)

@@ -4,9 +4,8 @@ from __future__ import annotations
 
 import os
 from collections.abc import Callable
-from functools import cache
+from functools import cache, partial
 from pathlib import Path
-from typing import Any
 
 from flask import Flask
 
@@ -60,20 +59,17 @@ class VoiceAPI:
         given = {name: app.config.get(name, os.environ.get(name)) for name in names()}
         if not given[f"{PREFIX}DATABASE"]:
             given[f"{PREFIX}DATABASE"] = Path(app.instance_path, "voiceapi.db")
-        settings = Settings.read(given)
-        service = _open(settings, prefix, self._authenticate, cache(lambda: openapi.document(prefix)))
-        app.extensions["voiceapi"] = service
+        app.extensions["voiceapi"] = open_service(Settings.read(given), prefix, self._authenticate)
         register(app, prefix)
         errors.install_routing(app, f"{prefix}/api/v1")
         app.cli.add_command(group)
 
 
-def _open(
-    settings: Settings,
-    prefix: str,
-    authenticate: Callable[[], str | None] | None,
-    document: Callable[[], dict[str, Any]],
-) -> Service:
+def open_service(settings: Settings, prefix: str = "", authenticate: Callable[[], str | None] | None = None) -> Service:
+    """What an app keeps in its `extensions`: its database opened and made ready, and the work in the background.
+
+    Errors are those of `init_app`.
+    """
     path = settings.database_file
     try:
         if path is not None:
@@ -84,7 +80,7 @@ def _open(
         secret = given.encode() if given else read_or_create_secret(Path(f"{path or Path('voiceapi.db')}.secret"))
     except OSError as error:
         raise StoreError(f"The files of the database {settings.database} can't be made: {error.strerror}.") from None
-    outward = Outward(settings.allow_private_urls)
+    document, outward = cache(partial(openapi.document, prefix)), Outward(settings.allow_private_urls)
     service = Service(settings, store, Vault(secret), prefix, authenticate, document, outward=outward)
     aftercall.employ(service)
     worker.employ(service)

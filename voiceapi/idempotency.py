@@ -127,7 +127,7 @@ class Promise:
 
 def forget(moment: datetime) -> None:
     """Remove the keys that are no longer kept at `moment`."""
-    expired = IdempotencyKey.created_at < moment - KEPT
-    if IdempotencyKey.select().where(expired).exists():
+    old = IdempotencyKey.created_at < moment - KEPT
+    if IdempotencyKey.select().where(old).exists():  # whoever only looks keeps no writer waiting
         with write():
-            IdempotencyKey.delete().where(expired).execute()
+            IdempotencyKey.delete().where(old).execute()

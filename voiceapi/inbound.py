@@ -101,7 +101,7 @@ def hear_status(service: Service, config_id: int, webhook: Webhook) -> Document:
     report = carrier.read_status(webhook)
     run = runs.of_inbound_call(configuration.id, report.call_id)
     if run is not None:
-        calls.hear(service, run, report)
+        calls.hear(service, run, carrier, report)
     return carrier.receipt()
 
 

@@ -90,8 +90,9 @@ def place(
     except CarrierRefused as refusal:
         _fail(service, run, str(refusal))
         raise refused(str(refusal)) from None
-    except CarrierSilent:
+    except CarrierSilent as silence:
         with write():
+            conversation.keep_records(run, [_error(str(silence), fatal=False)])
             # Unless a webhook came meanwhile: then the carrier has spoken after all.
             Run.update(overdue_at=in_silence(UNKNOWN_SECONDS)).where(
                 Run.id == run.id, Run.overdue_at == run.overdue_at
@@ -163,11 +164,9 @@ def is_undialed(run: Run) -> bool:
 
 def _fail(service: Service, run: Run, error: str) -> None:
     """Complete a run whose call was never placed, with the reason on it."""
-    at = now()
     with write():
         run = again(run)
-        record = Record("rtf-pipeline-error", {"error": error, "fatal": True}, at.timestamp(), 0, "", "")
-        conversation.keep_records(run, [record])
+        conversation.keep_records(run, [_error(error, fatal=True)])
         run.gathered_context = {
             **run.gathered_context,
             "error": error,
@@ -177,3 +176,7 @@ def _fail(service: Service, run: Run, error: str) -> None:
         run.disposition = "error"
         calls.complete(run, 0)
     outbox.begin(service, run)
+
+
+def _error(sentence: str, *, fatal: bool) -> Record:
+    return Record("rtf-pipeline-error", {"error": sentence, "fatal": fatal}, now().timestamp(), 0, "", "")

@@ -319,12 +319,14 @@ def test_only_our_own_paths_are_answered(tmp_path: Any) -> None:
     host.extensions["voiceapi"].close()
 
 
-def test_our_own_defect_is_told_without_details(app: Flask, client: FlaskClient, caplog: Any) -> None:
+def test_our_own_defect_is_told_without_details(
+    app: Flask, client: FlaskClient, caplog: Any, monkeypatch: pytest.MonkeyPatch
+) -> None:
     def fail() -> None:
         raise ValueError("a secret")
 
-    app.view_functions["voiceapi.health.health"] = fail
-    app.testing = False
+    monkeypatch.setitem(app.view_functions, "voiceapi.health.health", fail)
+    monkeypatch.setitem(app.config, "TESTING", False)
     answer = client.get(f"{API}/health")
     assert (answer.status_code, answer.content_type) == (500, JSON)
     assert list(answer.get_json()) == ["detail"]

@@ -129,6 +129,7 @@ def replied(text: str, *calls: ToolCall) -> tuple[str, tuple[ToolCall, ...]]:
 
 
 YES = ToolCall("c1", "yes")
+DEEP = '{"a": ' + "[" * 300 + "]" * 300 + "}"
 
 # What the server answers, one after the other, and what comes of it: words and calls, or the sentence of a failure.
 REPLIES: dict[str, tuple[list[Answer], Any]] = {
@@ -171,6 +172,19 @@ REPLIES: dict[str, tuple[list[Answer], Any]] = {
     "tools refused": (
         [Answer(400, {"error": {"message": "tiny does not support tools"}}), message('{"name": "yes"}')],
         replied("", ToolCall("call_3_0", "yes")),
+    ),
+    "half a character": ([message("Hello\ud800.\0")], replied("Hello\ufffd.\ufffd")),
+    "half a character in a call": (
+        [message("", call("y\ud800", '{"a": 1}\ud800', "\ud800"))],
+        replied("", ToolCall("\ufffd", "y\ufffd", '{"a": 1}\ufffd')),
+    ),
+    "half a character in a call written as text": (
+        [message('{"name": "yes", "arguments": {"a": "\\ud800", "b": NaN}}')],
+        replied("", ToolCall("call_3_0", "yes", '{"a": "\ufffd", "b": null}')),
+    ),
+    "arguments without a bottom": (
+        [Answer(body=json.dumps(message("", call("yes", "DEEP")).body).replace('"DEEP"', DEEP).encode())],
+        replied("", ToolCall("c1", "yes", '{"a": ' + "[" * 92 + "null" + "]" * 92 + "}")),
     ),
     "empty, then words": ([message(""), message("Hello.")], replied("Hello.")),
     "always empty": ([message("")] * 3, "The model answered without words and without a function."),
@@ -225,11 +239,12 @@ def test_what_is_sent(stand: Stand) -> None:
     assert names[0] == "yes"
     assert all(0 < len(name) <= 64 and name.strip("_") for name in names)
     assert len(set(names)) == 3
-    assert {name: sent[name] for name in ("path", "key", "model", "stream", "messages")} == {
+    assert {name: sent[name] for name in ("path", "key", "model", "stream", "tool_choice", "messages")} == {
         "path": "/v1/chat/completions",
         "key": f"Bearer {KEY}",
         "model": "tiny",
         "stream": False,
+        "tool_choice": "auto",
         "messages": [
             {"role": "system", "content": "Be kind."},
             history[0],
@@ -317,6 +332,11 @@ EXTRACTIONS: dict[str, tuple[list[Answer], Any]] = {
     "a list": ([message("[1]")], "The model answered with a list where an object of variables was asked for."),
     "words": ([message("No idea.")], NO_OBJECT),
     "unbalanced": ([message('{"size": 42')], NO_OBJECT),
+    "what can't be stored": (
+        [message('{"size": NaN, "happy": 1e999, "name\\ud800": "Ada\\ud800\\u0000", "emoji": "\\ud83d\\ude00"}')],
+        {"size": None, "happy": None, "name\ufffd": "Ada\ufffd\ufffd", "emoji": "\N{GRINNING FACE}"},
+    ),
+    "an abyss": ([message('{"a": ' + "[" * 5000)], NO_OBJECT),
     "500, then JSON": ([Answer(500, {}), message('{"size": 42}')], {"size": 42}),
     "401": ([Answer(401, {})], "The model server refused the key (401)."),
 }
@@ -342,4 +362,4 @@ def test_what_an_extraction_sends(stand: Stand) -> None:
         "Variables:\n- size (number): The shoe size\n- happy (boolean)\n\n"
         'Conversation:\nassistant: Which size?\n[Tool Response: look]\n{"a": 1}\nuser: 42'
     )
-    assert "tools" not in stand.asked[0]
+    assert not {"tools", "tool_choice"} & stand.asked[0].keys()

@@ -141,6 +141,7 @@ def fresh(service: Service, office: Office) -> None:
     """Nothing of an earlier test is left but the configuration."""
     object.__setattr__(service, "model", None)
     office.asked.clear()
+    office.headers.clear()
     office.answers.clear()
     with service.store.session(), write():
         models.PhoneNumber.update(inbound_workflow=None).execute()

@@ -7,9 +7,11 @@ import logging
 import random
 import re
 import socket
+import threading
 from collections.abc import Callable, Iterator
 from dataclasses import replace
 from typing import Any
+from urllib.parse import urlencode
 
 import pytest
 from flask.testing import FlaskClient
@@ -24,10 +26,15 @@ from voiceapi.outward import OutwardError
 from voiceapi.service import Service
 from voiceapi.store import models
 from voiceapi.store.fields import now
-from voiceapi.telephony import rest
+from voiceapi.telephony import jambonz, plivo_like, rest, twilio_like, vonage
+from voiceapi.telephony.carrier import OutboundCall
+from voiceapi.telephony.providers import PROVIDERS
 from voiceapi.telephony.rest import CarrierRefused, CarrierSilent
+from voiceapi.telephony.webhook import Links
 
 API = "/api/v1"
+LINKS = Links("https://voice.example.org/api/v1/telephony/calls", "tok")
+CALL = OutboundCall(LINKS, "+12025550123", "+12025550199", 60, 1200, {})
 HELLO = "Hello, is now a good time?"
 NUMBER = "+12025550123"
 
@@ -51,10 +58,11 @@ def disposition(call: Any) -> Any:
 
 
 def test_a_call_is_asked_for_once(line: Line, office: Any, dial: Callable[..., Any]) -> None:
-    call = dial()
     if line.name == "simulator":
-        return
-    assert office.asked == [("POST", line.placing_path, line.fields_of_placing(call.base))]
+        pytest.skip("The simulator is asked without a wire.")
+    call = dial()
+    fields = {**line.fields_of_placing(call.base), **line.detecting(call.base)}
+    assert office.asked == [("POST", line.placing_path, fields)]
     assert call.run.carrier_call_id == line.call_id
     assert call.run.gathered_context["call_id"] == line.call_id
 
@@ -70,8 +78,9 @@ def test_a_call_from_ringing_to_goodbye(line: Line, dial: Callable[..., Any]) ->
     assert call.status("completed").status_code == 200
     assert disposition(call) == ("completed", "user_qualified")
     assert call.run.carrier_call_id == line.call_id
-    duration = samples(line.name, "statuses")["completed"]["reads"]["duration"]
-    assert call.run.duration == duration or duration is None
+    told = samples(line.name, "statuses")["completed"]["reads"]
+    assert call.run.duration == told["duration"] or told["duration"] is None
+    assert call.run.annotations.get("call_price", {}).get("amount") == told.get("price")
 
 
 def test_ten_turns(dial: Callable[..., Any]) -> None:
@@ -103,6 +112,32 @@ def test_words_after_silence(dial: Callable[..., Any]) -> None:
     assert names(call.says("yes")) == ["hangup"]
 
 
+def test_a_reply_that_takes_long_is_asked_for_again(
+    line: Line, dial: Callable[..., Any], service: Service, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    scripted, decided = Scripted(), threading.Event()
+
+    class Slow:
+        extract = scripted.extract
+
+        def reply(self, ask: AskModel) -> ModelReplied:
+            decided.wait(10)
+            return scripted.reply(ask)
+
+    call = dial()
+    call.answered()
+    object.__setattr__(service, "model", Slow())
+    monkeypatch.setattr(service.turns, "patience", 0.02)
+    verbs = call.says("yes")
+    for _ in range(2):
+        assert (spoken(verbs), names(verbs)) == (["One moment, please."], ["redirect"])
+        verbs = call.hear(call.send(line.webhook("turns", "answered", call.next)))
+    decided.set()
+    service.turns.patience = 10
+    verbs = call.hear(call.send(line.webhook("turns", "answered", call.next)))
+    assert (spoken(verbs), names(verbs)) == (["Great, goodbye."], ["hangup"])
+
+
 def test_the_callee_hangs_up(dial: Callable[..., Any]) -> None:
     call = dial()
     call.answered()
@@ -120,18 +155,34 @@ def test_a_machine_answers(line: Line, dial: Callable[..., Any]) -> None:
     assert disposition(call) == ("completed", "voicemail_detected")
 
 
+@pytest.mark.parametrize("place", ["machine", "status"])
 def test_a_machine_is_found_out_later(
-    line: Line, office: Any, dial: Callable[..., Any], wait_for: Callable[..., Any]
+    line: Line, office: Any, dial: Callable[..., Any], wait_for: Callable[..., Any], place: str
 ) -> None:
+    """It is hung up on once, however often it is told."""
     call = dial()
     call.answered()
-    response = call.send(line.webhook("turns", "machine", f"{call.base}/machine"))
-    assert response.status_code == 200
+    for _ in range(2):
+        response = call.send(line.webhook("turns", "machine", f"{call.base}/{place}"))
+        assert response.status_code == 200
     if line.name != "simulator":
         wait_for(lambda: len(office.asked) == 2)
         assert office.asked[1] == line.ended
     call.status("completed")
+    assert call.send(line.webhook("turns", "machine", f"{call.base}/{place}")).status_code == 200
     assert disposition(call) == ("completed", "voicemail_detected")
+    assert len(office.asked) == (0 if line.name == "simulator" else 2)
+
+
+def test_nobody_is_hung_up_on_who_is_no_machine(line: Line, office: Any, dial: Callable[..., Any]) -> None:
+    call = dial()
+    call.answered()
+    for place in ("machine", "status"):
+        name = "human" if "human" in samples(line.name, "turns") else "words"
+        assert call.send(line.webhook("turns", name, f"{call.base}/{place}")).status_code == 200
+    assert names(call.says("yes")) == ["hangup"]
+    call.status("completed")
+    assert disposition(call) == ("completed", "user_qualified")
 
 
 NO_CONVERSATION = {
@@ -155,18 +206,21 @@ def test_a_call_that_nobody_takes(dial: Callable[..., Any], line: Line, word: st
 
 
 @pytest.mark.parametrize("seed", range(3))
-def test_statuses_in_any_order_and_twice(line: Line, dial: Callable[..., Any], seed: int) -> None:
+def test_statuses_in_any_order_and_twice(
+    line: Line, office: Any, dial: Callable[..., Any], wait_for: Callable[..., Any], seed: int
+) -> None:
     """Whatever comes first of the final words decides; the rest changes nothing."""
     words = [*samples(line.name, "statuses")] * 2
     random.Random(f"{line.name} {seed}").shuffle(words)
-    final = [word for word in words if samples(line.name, "statuses")[word]["reads"]["status"] in calls.FINAL]
+    reads = [samples(line.name, "statuses")[word]["reads"] for word in words]
+    end = next(place for place, each in enumerate(reads) if each["status"] in calls.FINAL)
+    machine = any(each.get("machine") for each in reads[:end])
+    outcome = "voicemail_detected" if machine else reads[end]["status"]
     call = dial()
-    outcome = samples(line.name, "statuses")[final[0]]["reads"]["status"]
-    for word in words:
+    for place, word in enumerate(words):
         assert call.status(word).status_code == 200
-        if word == final[0]:
-            assert disposition(call) == ("completed", outcome)
-    assert disposition(call) == ("completed", outcome)
+        assert disposition(call) == (("initialized", None) if place < end else ("completed", outcome)), (seed, words)
+    wait_for(lambda: len(office.asked) == (line.name != "simulator") + machine)
     assert len(call.stored[-1]) == len(words)
 
 
@@ -238,6 +292,7 @@ def test_a_call_that_ends_before_its_transfer_is_told(line: Line, dial: Callable
     call.answered()
     call.says("A human, please.")
     call.status("completed")
+    call.status("failed")
     assert call.run.state == "running"
     if told:
         call.send(line.webhook("turns", "transfer_answered", call.transfer))
@@ -245,6 +300,8 @@ def test_a_call_that_ends_before_its_transfer_is_told(line: Line, dial: Callable
     assert call.run.state == ("completed" if told else "running")
     aftercall.sweep(call.service, now() + calls.TRANSFER_GRACE)
     assert disposition(call) == ("completed", "transfer_call" if told else "user_hangup")
+    duration = samples(line.name, "statuses")["completed"]["reads"]["duration"]
+    assert call.run.duration == duration or duration is None
 
 
 # -- webhooks that aren't what they seem
@@ -273,6 +330,15 @@ def test_a_signature_of_other_words_is_forged(line: Line, dial: Callable[..., An
     stored = call.stored
     assert call.send(replace(said, headers=meant.headers)).status_code == 403
     assert call.stored == stored
+
+
+def test_words_in_a_query_beside_a_body_are_not_heard(line: Line, dial: Callable[..., Any]) -> None:
+    """Some sign the body alone, so that anybody who saw the address could add to it."""
+    call = dial()
+    call.answered()
+    nothing = samples(line.name, "turns")["answered"]
+    url = f"{call.next}?{urlencode(line.speech('yes'))}"
+    assert names(call.hear(call.send(line.request(url, nothing["fields"], nothing["encoding"])))) == ["listen"]
 
 
 @pytest.mark.parametrize("place", ["turns/0", "turns/0/silence", "status", "machine"])
@@ -337,6 +403,11 @@ def test_a_call_to_our_number(client: FlaskClient, line: Line, call: Any, inboun
     call.base, call.run_id = f"https://voice.example.org{API}/telephony/calls/{token}", run["id"]
     call.hear(first)
     assert names(call.says("yes")) == ["hangup"]
+    other = call.send(line.another_call(line.webhook("inbound", "call", inbound)))
+    assert spoken(line.read(other.data)) == [HELLO]
+    # Of the other call, at this one's address: nothing is mixed up.
+    astray = call.send(line.another_call(line.webhook("statuses", "ringing", f"{call.base}/status")))
+    assert (astray.status_code, call.run.carrier_call_id) == (200, line.call_id)
     done = call.send(line.webhook("statuses", "completed", f"{inbound}/status"))
     assert done.status_code == 200
     assert disposition(call) == ("completed", "user_qualified")
@@ -389,6 +460,20 @@ def test_every_sample_reads_as_it_says(line: Line, service: Service, configurati
         assert {key: getattr(heard, key) for key in reads} == reads, name
 
 
+@pytest.mark.parametrize(
+    ("carriers", "words"),
+    [
+        (("twilio", "signalwire", "telnyx", "cloudonix"), twilio_like.STATUSES),
+        (("plivo", "vobiz"), plivo_like.STATUSES),
+        (("vonage",), vonage.STATUSES),
+        (("jambonz",), jambonz.STATUSES),
+    ],
+)
+def test_every_word_for_a_status_has_a_sample(carriers: tuple[str, ...], words: dict[str, str]) -> None:
+    heard = {sample["reads"]["raw"] for name in carriers for sample in samples(name, "statuses").values()}
+    assert {*words} <= heard
+
+
 # -- asking the carrier
 
 
@@ -411,11 +496,31 @@ def test_a_call_is_ended_led_and_looked_up(line: Line, office: Any, carrier: Any
         return
     office.answers.append((200, line.looked_up))
     report = carrier.look_up(line.call_id)
-    assert (report.status, report.duration) == line.found
-    assert (report.price, report.currency) in ((0.03, "USD"), (0.03, None), (None, None))
+    assert ((report.status, report.duration), (report.price, report.currency)) == (line.found, line.paid)
     method, path, body = office.asked[2]
     assert (method, body) == ("GET", None)
     assert line.call_id in path.replace("%3A", ":")
+
+
+def test_every_request_proves_who_asks(line: Line, office: Any, carrier: Any) -> None:
+    office.answers += [(200, line.looked_up or {})] * 6
+    carrier.place_call(CALL)
+    carrier.hang_up(line.call_id)
+    carrier.redirect(line.call_id, "https://voice.example.org/elsewhere")
+    if line.looked_up is not None:
+        carrier.look_up(line.call_id)
+    carrier.check(["+12025550199"])
+    assert len(office.headers) >= 4
+    for headers in office.headers:
+        assert {name: headers.get(name) for name in line.proof} == line.proof
+
+
+def test_machines_are_looked_for_only_where_that_is_wished(line: Line, office: Any, carrier: Any) -> None:
+    credentials = {**carrier.account.credentials, "amd_enabled": False}
+    replace(carrier, account=replace(carrier.account, credentials=credentials)).place_call(CALL)
+    assert [body for _, _, body in office.asked] == [line.fields_of_placing(f"{LINKS.base}/{LINKS.token}")]
+    offered = {field.name for field in PROVIDERS[line.name].fields}
+    assert ("amd_enabled" in offered) is bool(line.detecting(""))
 
 
 def place(client: FlaskClient, configuration: int) -> Any:
@@ -459,6 +564,28 @@ def test_a_carrier_that_may_have_heard_is_not_asked_again(
     assert len(office.asked) == 1
     with pytest.raises(CarrierSilent, match=re.escape(sentence)):
         carrier.hang_up(line.call_id)
+
+
+@pytest.mark.parametrize(
+    ("body", "sentence"),
+    [
+        (["no"], "answered 400."),
+        ({"message": " "}, "answered 400."),
+        ({"message": "\x00"}, "answered 400."),
+        ({"message": "Not\x00 in\nservice.  "}, "answered 400: Not in service."),
+        ({"message": "very " * 100}, f"answered 400: {('very ' * 60).strip()}."),
+        ({"errors": [{"code": 7, "detail": "Wrong."}]}, "answered 400: Wrong (code 7)."),
+        ({"errors": {"to": "is wrong"}}, "answered 400."),
+        ({"error": {"text": "x"}}, "answered 400."),
+    ],
+)
+def test_whatever_a_carrier_complains_of_is_one_sentence(
+    line: Line, office: Any, carrier: Any, body: Any, sentence: str
+) -> None:
+    office.answers.append((400, body))
+    with pytest.raises(CarrierRefused) as refusal:
+        carrier.hang_up(line.call_id)
+    assert str(refusal.value) == f"{line.title} {sentence}"
 
 
 def test_a_carrier_that_cannot_be_reached_is_as_good_as_a_no(line: Line, carrier: Any) -> None:

@@ -6,6 +6,7 @@ import hmac
 import json
 import shutil
 import subprocess
+from dataclasses import replace
 from pathlib import Path
 from typing import Any
 
@@ -241,9 +242,27 @@ def test_documents_are_what_jambonz_takes() -> None:
     assert json.loads(done.stdout) == [True] * (len(documents) - 2) + [False, False]
 
 
-def test_samples_are_what_jambonz_sends(schema: Path) -> None:
-    texts = [json.loads(file.read_text(encoding="utf-8")) for file in (schema / "callbacks").glob("*.json")]
-    registry: Registry[Any] = Registry().with_resources((text["$id"], Resource.from_contents(text)) for text in texts)
+@pytest.fixture(scope="module")
+def registry(schema: Path) -> Registry[Any]:
+    texts = [json.loads(file.read_text(encoding="utf-8")) for file in schema.glob("*/*.schema.json")]
+    return Registry().with_resources((text["$id"], Resource.from_contents(text)) for text in texts)
+
+
+def test_a_new_call_is_what_jambonz_takes(registry: Registry[Any]) -> None:
+    asked: list[dict[str, Any]] = []
+
+    def send(method: str, url: str, **options: Any) -> Reply:
+        asked.append(options["json"])
+        return Reply(201, {}, b'{"sid": "abc"}', 0.0)
+
+    jambonz(send=send, amd_enabled="true").place_call(replace(CALL, from_number="+12025550199"))
+    validator = Draft202012Validator({"$ref": "https://jambonz.org/schema/verbs/rest:dial"}, registry=registry)
+    assert asked[0]["amd"] == {"actionHook": f"{BASE}/tok/machine"}
+    assert [error.message for error in validator.iter_errors(asked[0])] == []
+    assert list(validator.iter_errors({**asked[0], "amd": {"url": NEXT}}))
+
+
+def test_samples_are_what_jambonz_sends(registry: Registry[Any]) -> None:
     sent: dict[str, dict[str, Any]] = {
         "session-new": {**samples("jambonz", "inbound"), "answered": samples("jambonz", "turns")["answered"]},
         "call-status": {n: s for n, s in samples("jambonz", "statuses").items() if n != "unknown"},

@@ -43,7 +43,7 @@ MOCKED: dict[str, tuple[str, str, dict[str, Any], str, dict[str, Any]]] = {
     "jambonz": (
         "jambonz.openapi.yaml",
         "",
-        {"account_sid": UUID, "api_key": "secret"},
+        {"account_sid": UUID, "api_key": "secret", "amd_enabled": True},
         UUID,
         {"api_key": ""},
     ),

@@ -110,6 +110,14 @@ def test_plivos_own_library_signs_as_we_check(fields: dict[str, str], query: dic
     assert v3("POST", url, fields, get_signature_v3(b"my_auth_token", signed, "12345").decode())
 
 
+@pytest.mark.parametrize("kind", ["application/json", "text/plain", "multipart/form-data; boundary=x"])
+def test_a_body_that_is_no_form_is_vouched_for_by_no_signature(kind: str) -> None:
+    signature = get_signature_v3(b"my_auth_token", PAGE, "12345").decode()
+    headers = {"content-type": kind, "x-plivo-signature-v3": signature, "x-plivo-signature-v3-nonce": "12345"}
+    assert carrier().verify(Webhook("POST", PAGE, headers, b"")) is True
+    assert carrier().verify(Webhook("POST", PAGE, headers, b'{"Speech": "yes"}')) is False
+
+
 def test_vobiz_signs_the_address_alone() -> None:
     third = get_signature_v3(b"my_auth_token", PAGE, "12345").decode()
     second = get_signature_v3(b"my_auth_token", "https://answer", "url12345").decode()  # the dot is part of the address

@@ -14,15 +14,18 @@ from voiceapi.telephony.providers import PROVIDERS, cloudonix_domain, metadata
 CARRIERS = {
     "cloudonix": ("Cloudonix", "sip", "bearer_token!* domain_id! application_name", "domain_id", True),
     "jambonz": (
-        "jambonz", "sip", "api_base_url! account_sid! api_key!* application_sid webhook_secret!*", "account_sid", True),
-    "plivo": ("Plivo", "api", "auth_id!* auth_token!* application_id", "auth_id", True),
-    "signalwire": ("SignalWire", "api", "project_id!* api_token!* space! signing_key!*", "project_id", True),
+        "jambonz", "sip",
+        "api_base_url! account_sid! api_key!* application_sid webhook_secret!* amd_enabled", "account_sid", True),
+    "plivo": ("Plivo", "api", "auth_id!* auth_token!* application_id amd_enabled", "auth_id", True),
+    "signalwire": (
+        "SignalWire", "api", "project_id!* api_token!* space! signing_key!* amd_enabled", "project_id", True),
     "simulator": ("Simulator", "api", "realtime", None, False),
-    "telnyx": ("Telnyx", "api", "api_key!* connection_id webhook_public_key", "connection_id", True),
+    "telnyx": ("Telnyx", "api", "api_key!* connection_id webhook_public_key amd_enabled", "connection_id", True),
     "twilio": ("Twilio", "api", "account_sid!* auth_token!* amd_enabled", "account_sid", True),
-    "vobiz": ("Vobiz", "api", "auth_id!* auth_token!* application_id", "auth_id", True),
+    "vobiz": ("Vobiz", "api", "auth_id!* auth_token!* application_id amd_enabled", "auth_id", True),
     "vonage": (
-        "Vonage", "api", "api_key!* api_secret!* application_id! private_key!* signature_secret*", "api_key", True),
+        "Vonage", "api",
+        "api_key!* api_secret!* application_id! private_key!* signature_secret* amd_enabled", "api_key", True),
 }  # fmt: skip
 
 FIELD_KEYS = {
@@ -68,7 +71,7 @@ def test_fields_that_are_left_out_have_these_values() -> None:
 
     assert {key: value for key, value in defaults.items() if value is not None} == {
         ("simulator", "realtime"): False,
-        ("twilio", "amd_enabled"): False,
+        **{(name, "amd_enabled"): False for name in CARRIERS if name not in ("cloudonix", "simulator")},
     }
 
 

@@ -175,7 +175,7 @@ def test_a_new_call_is_one_as_vonages_model_has_it() -> None:
         return Reply(201, {}, b'{"uuid":"abc"}', 0.0)
 
     call = OutboundCall(LINKS, "+12025550123", NUMBER, 600, 1200, {})
-    assert vonage(send=send).place_call(call) == "abc"
+    assert vonage(send=send, amd_enabled="true").place_call(call) == "abc"
     (body,) = bodies
     model = CreateCallRequest.model_validate({**body, "from_": body["from"]})
     assert model.model_dump(by_alias=True, exclude_none=True) == body

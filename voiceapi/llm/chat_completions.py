@@ -88,7 +88,8 @@ class ChatCompletions:
         if ask.functions:
             tools, names = offered(ask.functions)
             plain = text_messages(ask.system, ask.messages, tools)
-            asking = _Asking(self, {**asking.body, "tools": tools}, names, {"messages": plain})
+            # "auto" is the default; some servers, llama-cpp-python's among them, pass the tools over unless it is said.
+            asking = _Asking(self, {**asking.body, "tools": tools, "tool_choice": "auto"}, names, {"messages": plain})
         try:
             found = asking.answer(lambda completion: bool(completion.text or completion.calls))
         except Failure as failure:

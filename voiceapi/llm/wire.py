@@ -11,6 +11,7 @@ from typing import Any
 
 from ..flow.actions import Function, Message
 from ..flow.events import ToolCall
+from ..flow.values import storable
 from ..outward import Reply
 
 # What OpenAI takes as the name of a function.
@@ -134,7 +135,7 @@ def read(reply: Reply, names: Mapping[str, str]) -> Completion:
     :raises NotACompletion: for anything but a chat completion.
     """
     try:
-        match reply.json():
+        match storable(reply.json()):
             case {"choices": [{"message": Mapping() as message}, *_], **rest}:
                 pass
             case {"error": _}:
@@ -197,7 +198,7 @@ def _written(text: str, names: Mapping[str, str]) -> tuple[str, list[Called]]:
 
 def _json_object(text: str) -> dict[str, Any] | None:
     try:
-        value = json.loads(text)
+        value = storable(json.loads(text))
     except (ValueError, RecursionError):
         return None
     return value if isinstance(value, dict) else None

@@ -141,6 +141,11 @@ class Account:
         """The REST API of the carrier called `name`, at `base` unless the operator has it elsewhere."""
         return Rest(name, self.url or base, headers, self.send, trusted=self.url is not None)
 
+    @property
+    def detects_machines(self) -> bool:
+        """Whether the carrier is to tell people from answering machines."""
+        return bool(self.credentials.get("amd_enabled"))
+
     def text(self, field: str) -> str:
         """A credential, empty when it isn't set."""
         return str(self.credentials.get(field) or "")

@@ -42,7 +42,6 @@ STATUSES: Mapping[str, str] = {
     "queued": "initiated",
     "trying": "initiated",
     "ringing": "ringing",
-    "alerting": "ringing",
     "early-media": "ringing",
     "in-progress": "in-progress",
     "completed": "completed",
@@ -81,6 +80,7 @@ class Jambonz:
                 "call_status_hook": {"url": call.links.status},
                 "timeout": call.ring_timeout,
                 "timeLimit": call.time_limit,
+                **({"amd": {"actionHook": call.links.machine}} if self.account.detects_machines else {}),
                 **self._speech(),
             },
         )

@@ -112,11 +112,22 @@ class PlivoLike:
                 "hangup_method": "POST",
                 "ring_timeout": call.ring_timeout,
                 "time_limit": call.time_limit,
+                **self._detection(call),
             },
         )
         # The webhooks tell the call's own id, which may be another one.
         name = said.get("request_uuid")
         return name if isinstance(name, str) else None
+
+    def _detection(self, call: OutboundCall) -> dict[str, str]:
+        """Of machines: with an address of its own it goes on in the background."""
+        if not self.account.detects_machines:
+            return {}
+        return {
+            "machine_detection": "true",
+            "machine_detection_url": call.links.machine,
+            "machine_detection_method": "POST",
+        }
 
     def hang_up(self, call_id: str) -> None:
         self._ask("DELETE", self.dialect.call.format(_part(call_id)))
@@ -148,6 +159,8 @@ class PlivoLike:
 
         A header with `ma` is signed by the main account, the other one by the account that was called.
         """
+        if webhook.body and not webhook.form:
+            return False  # no signature is made over such a body
         for version, texts, joint in (("v3", self.dialect.signed, "."), ("v2", (_place,), "")):
             kinds = (f"{self.dialect.header}-signature-{kind}{version}" for kind in ("", "ma-"))
             given = ",".join(webhook.headers[name] for name in kinds if name in webhook.headers)

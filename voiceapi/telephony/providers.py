@@ -51,8 +51,9 @@ class Field:
 class Provider:
     """A carrier.
 
-    `account_id_field` names the credential that tells one account at the carrier from another. `calls_per_second` is
-    how fast calls may be placed unless the configuration sets its own pace; None is without limit.
+    `account_id_field` names the credential that tells one account at the carrier from another. `checks_with` names the
+    one that may be left out although nothing else checks the carrier's signatures. `calls_per_second` is how fast calls
+    may be placed unless the configuration sets its own pace; None is without limit.
     """
 
     name: str
@@ -61,6 +62,7 @@ class Provider:
     account_id_field: str | None
     docs_url: str | None
     connectivity: Connectivity = "api"
+    checks_with: str | None = None
     needs_caller_id: bool = True
     dials_sip: bool = False
     calls_per_second: float | None = 1.0
@@ -81,6 +83,16 @@ def _required(name: str, label: str, description: str, placeholder: str | None =
 
 def _optional(name: str, label: str, description: str, placeholder: str | None = None) -> Field:
     return Field(name, label, description=description, placeholder=placeholder)
+
+
+# Of Twilio in the contract; of the others that can do it, too.
+_DETECTION = Field(
+    "amd_enabled",
+    "Detect voicemail",
+    "boolean",
+    description="Asks the carrier to tell people from answering machines, which may cost extra.",
+    default=False,
+)
 
 
 _CARRIERS = (
@@ -116,6 +128,7 @@ _CARRIERS = (
             _secret("api_key", "API key", "An API key of the account."),
             _optional("application_sid", "Application SID", "Application that answers the account's numbers."),
             _secret("webhook_secret", "Webhook secret", "Signs the webhooks that jambonz sends."),
+            _DETECTION,
         ),
         account_id_field="account_sid",
         docs_url="https://docs.jambonz.org",
@@ -128,6 +141,7 @@ _CARRIERS = (
             _secret("auth_id", "Auth ID", "The account's Auth ID, from the overview of the Plivo console."),
             _secret("auth_token", "Auth token", "The account's Auth Token, shown beside the Auth ID."),
             _optional("application_id", "Application ID", "Plivo application that answers the account's numbers."),
+            _DETECTION,
         ),
         account_id_field="auth_id",
         docs_url="https://www.plivo.com/docs/voice/",
@@ -141,6 +155,7 @@ _CARRIERS = (
             _secret("api_token", "API token", "A token of the project with the right to use voice."),
             _required("space", "Space", "The first part of your SignalWire address.", "example"),
             _secret("signing_key", "Signing key", "Signs the webhooks that SignalWire sends; it begins with PSK."),
+            _DETECTION,
         ),
         account_id_field="project_id",
         docs_url="https://developer.signalwire.com",
@@ -173,8 +188,10 @@ _CARRIERS = (
             _optional(
                 "webhook_public_key", "Webhook public key", "Checks the signatures of the webhooks that Telnyx sends."
             ),
+            _DETECTION,
         ),
         account_id_field="connection_id",
+        checks_with="webhook_public_key",
         docs_url="https://developers.telnyx.com",
         dials_sip=True,
     ),
@@ -186,13 +203,7 @@ _CARRIERS = (
                 "account_sid", "Account SID", "The account's identifier, from the Twilio console; it begins with AC."
             ),
             _secret("auth_token", "Auth token", "The account's primary token. It also checks Twilio's signatures."),
-            Field(
-                "amd_enabled",
-                "Detect voicemail",
-                "boolean",
-                description="Asks Twilio to tell people from answering machines. Twilio charges for it.",
-                default=False,
-            ),
+            _DETECTION,
         ),
         account_id_field="account_sid",
         docs_url="https://www.twilio.com/docs/voice",
@@ -205,6 +216,7 @@ _CARRIERS = (
             _secret("auth_id", "Auth ID", "The account's Auth ID, from the Vobiz console."),
             _secret("auth_token", "Auth token", "The account's Auth Token."),
             _optional("application_id", "Application ID", "Vobiz application that answers the account's numbers."),
+            _DETECTION,
         ),
         account_id_field="auth_id",
         docs_url="https://docs.vobiz.ai",
@@ -231,8 +243,10 @@ _CARRIERS = (
                 "Checks the signatures of the webhooks that Vonage sends.",
                 required=False,
             ),
+            _DETECTION,
         ),
         account_id_field="api_key",
+        checks_with="signature_secret",
         docs_url="https://developer.vonage.com/en/voice/voice-api/overview",
     ),
 )

@@ -9,6 +9,7 @@ from typing import Any, Protocol
 from urllib.parse import urlencode
 
 from ..outward import OutwardError, Reply
+from .speech import clean
 
 TIMEOUT_SECONDS = 10.0
 # Where carriers put what they have to say, best first, also inside the first item of `errors`.
@@ -120,8 +121,8 @@ def _because(said: Mapping[str, Any]) -> str:
     for place in (first if isinstance(first, Mapping) else {}, said):
         for name in COMPLAINTS:
             text = place.get(name)
-            if isinstance(text, str) and text.strip():
+            if isinstance(text, str) and clean(text):
                 code = place.get("code")
-                words = " ".join(text.split())[:LONGEST_COMPLAINT].rstrip(" .")
+                words = " ".join(clean(text).split())[:LONGEST_COMPLAINT].rstrip(" .")
                 return f": {words}{f' (code {code})' if isinstance(code, str | int) else ''}."
     return "."

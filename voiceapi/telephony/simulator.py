@@ -113,7 +113,7 @@ class Simulator:
         if after == "transfer":
             reason = webhook.text("transfer")
             return Transferred(reason == "answered", reason)
-        if webhook.text("answered_by") == "machine":
+        if _is_machine(webhook):
             return Machine()
         words = webhook.text("speech")
         return Words(words) if words else Silence()
@@ -121,7 +121,8 @@ class Simulator:
     def read_status(self, webhook: Webhook) -> Report:
         raw = webhook.text("status")
         known = raw if raw in PROGRESS or raw in FINAL else None
-        return Report(known, raw, webhook.text("call_id") or None, webhook.number("duration"))
+        call_id, duration = webhook.text("call_id") or None, webhook.number("duration")
+        return Report(known, raw, call_id, duration, machine=_is_machine(webhook))
 
     def read_inbound(self, webhook: Webhook) -> Inbound | None:
         call_id, from_number, to = (webhook.text(name) for name in ("call_id", "from", "to"))
@@ -151,6 +152,10 @@ class Callee:
         if not isinstance(lines, list) or not all(isinstance(line, str) for line in lines):
             return None
         return cls(tuple(lines), str(transfer or "answered"))
+
+
+def _is_machine(webhook: Webhook) -> bool:
+    return webhook.text("answered_by") == "machine"
 
 
 def _verb(action: Action, turn: int) -> dict[str, Any] | None:

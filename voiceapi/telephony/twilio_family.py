@@ -30,25 +30,24 @@ def _twilio_path(account: Account, rest: str) -> str:
     return f"/2010-04-01/Accounts/{_part(account.text('account_sid'))}/{rest}.json"
 
 
-def _twilio_place(account: Account, call: OutboundCall) -> Fields:
-    fields = _place(call)
-    if account.credentials.get("amd_enabled"):
-        # In the background, or the callee would hear nothing for the seconds that the detection takes.
-        fields += [
-            ("MachineDetection", "Enable"),
-            ("AsyncAmd", "true"),
-            ("AsyncAmdStatusCallback", call.links.machine),
-            ("AsyncAmdStatusCallbackMethod", "POST"),
-        ]
-    return fields
-
-
 def _twilio_signed(account: Account, webhook: Webhook) -> bool:
     given = webhook.headers.get("x-twilio-signature", "")
     return over_form(webhook, account.text("auth_token"), given, unique=True)
 
 
-def _place(call: OutboundCall) -> list[tuple[str, str | int]]:
+def _detection(account: Account, call: OutboundCall, yes: str | bool) -> Fields:
+    """Of machines: in the background, or the callee would hear nothing for the seconds that it takes."""
+    if not account.detects_machines:
+        return []
+    return [
+        ("MachineDetection", "Enable"),
+        ("AsyncAmd", yes),
+        ("AsyncAmdStatusCallback", call.links.machine),
+        ("AsyncAmdStatusCallbackMethod", "POST"),
+    ]
+
+
+def _place(account: Account, call: OutboundCall) -> Fields:
     """A new call, as Twilio and SignalWire take it."""
     return [
         ("To", call.to),
@@ -60,6 +59,7 @@ def _place(call: OutboundCall) -> list[tuple[str, str | int]]:
         *(("StatusCallbackEvent", event) for event in EVENTS),
         ("Timeout", call.ring_timeout),
         ("TimeLimit", call.time_limit),
+        *_detection(account, call, "true"),
     ]
 
 
@@ -71,7 +71,7 @@ TWILIO = Dialect(
     style=Style(LISTENING),
     calls=lambda account: _twilio_path(account, "Calls"),
     call=lambda account, call_id: _twilio_path(account, f"Calls/{_part(call_id)}"),
-    place=_twilio_place,
+    place=_place,
     numbers=lambda account: _twilio_path(account, "IncomingPhoneNumbers"),
     listed=("PhoneNumber", "incoming_phone_numbers"),
     account="AccountSid",
@@ -109,7 +109,7 @@ SIGNALWIRE = Dialect(
     style=Style(LISTENING),
     calls=lambda account: _signalwire_path(account, "Calls"),
     call=lambda account, call_id: _signalwire_path(account, f"Calls/{_part(call_id)}"),
-    place=lambda account, call: _place(call),
+    place=_place,
     numbers=lambda account: _signalwire_path(account, "IncomingPhoneNumbers"),
     listed=("PhoneNumber", "incoming_phone_numbers"),
     account="AccountSid",
@@ -126,7 +126,7 @@ def _telnyx_calls(account: Account) -> str:
     return f"/texml/calls/{_part(application)}"
 
 
-def _telnyx_place(call: OutboundCall) -> Fields:
+def _telnyx_place(account: Account, call: OutboundCall) -> Fields:
     return [
         ("To", call.to),
         ("From", call.from_number),
@@ -137,6 +137,7 @@ def _telnyx_place(call: OutboundCall) -> Fields:
         ("StatusCallbackEvent", " ".join(EVENTS)),
         ("Timeout", call.ring_timeout),
         ("TimeLimit", call.time_limit),
+        *_detection(account, call, True),
     ]
 
 
@@ -157,7 +158,7 @@ TELNYX = Dialect(
     style=Style({"speechTimeout": "2"}, voice="alice", names_language=False),
     calls=_telnyx_calls,
     call=lambda account, call_id: f"/texml/calls/{_part(call_id)}/update",
-    place=lambda account, call: _telnyx_place(call),
+    place=_telnyx_place,
     look_up=False,
     encodes_json=True,
     numbers=lambda account: "/phone_numbers",
@@ -204,4 +205,5 @@ CLOUDONIX = Dialect(
     encodes_json=True,
     numbers=lambda account: f"/domains/{_cloudonix_domain(account)}",
     listed=None,
+    names=("Session", "token", "CallSid"),
 )

@@ -90,6 +90,8 @@ class Vonage:
                 "event_method": "POST",
                 "ringing_timer": min(call.ring_timeout, LONGEST_RINGING),
                 "length_timer": call.time_limit,
+                # It tells what it finds as a status; hung up by itself, a machine might not be told of.
+                **({"machine_detection": "continue"} if self.account.detects_machines else {}),
             },
         )
         return str(said["uuid"]) if said.get("uuid") else None
@@ -116,6 +118,9 @@ class Vonage:
                 found = listing.ask("GET", f"/account/numbers?pattern={each.removeprefix('+')}").get("numbers")
                 if not found:
                     wrong.append(f"{each} is not a number of this {NAME} account.")
+        except CarrierRefused as refusal:
+            wrong.append(str(refusal))
+        try:
             self._ask("GET", "/v1/calls?page_size=1")
         except CarrierRefused as refusal:
             wrong.append(str(refusal))

@@ -49,9 +49,13 @@ class Webhook:
 
     @cached_property
     def fields(self) -> Mapping[str, Any]:
-        """What it says, by name: the query's fields, then the body's over them; the last one of a repeated field."""
-        said = self.json
-        return {**dict(self.query), **dict(self.form), **(said if isinstance(said, dict) else {})}
+        """What it says, by name: in its body, or else in its query; the last one of a repeated field.
+
+        A query beside a body says nothing: we send no carrier to one, and some sign the body alone.
+        """
+        if not self.body:
+            return dict(self.query)
+        return self.json if isinstance(self.json, dict) else dict(self.form)
 
     def text(self, name: str) -> str:
         """A field as clean text without the blanks around it; empty when it is missing or no text or number."""

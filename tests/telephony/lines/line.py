@@ -4,11 +4,11 @@ from __future__ import annotations
 
 import json
 from collections.abc import Callable, Mapping
-from dataclasses import dataclass, field
+from dataclasses import dataclass, field, replace
 from functools import cache
 from pathlib import Path
 from typing import Any
-from urllib.parse import urlencode
+from urllib.parse import quote, urlencode
 
 SAMPLES = Path(__file__).parents[3] / "schemas" / "carriers"
 TYPES = {"form": "application/x-www-form-urlencoded", "json": "application/json"}
@@ -51,10 +51,13 @@ class Line:
     :param placed: how its REST API answers a new call: status and body.
     :param placing_path: where a new call is asked for.
     :param fields_of_placing: with what, as the parsed body; made from the address of the call's webhooks.
+    :param detecting: what is asked for beside that when answering machines are to be told; nothing where none can be.
+    :param proof: the headers that prove who asks. Vonage's is another one each time, and has tests of its own.
     :param ended: the request that hangs up, as method, path and parsed body.
     :param led: the same for a redirect, made from the URL to go to.
     :param looked_up: how it answers when it is asked for a call that is over, None when it can't be.
     :param found: the status and duration that this is.
+    :param paid: the price and its currency, where it tells them.
     :param numbers: how it lists our number, None when it has no list.
     :param home: its own address.
     :param title: its name in sentences.
@@ -71,10 +74,13 @@ class Line:
     placed: tuple[int, Any] = (201, {})
     placing_path: str = ""
     fields_of_placing: Callable[[str], Mapping[str, Any]] = lambda base: {}
+    detecting: Callable[[str], Mapping[str, Any]] = lambda base: {}
+    proof: Mapping[str, str] = field(default_factory=dict)
     ended: tuple[str, str, Any] = ("", "", None)
     led: Callable[[str], tuple[str, str, Any]] = lambda url: ("", "", None)
     looked_up: Any = None
     found: tuple[str, float | None] = ("completed", 42.0)
+    paid: tuple[float | None, str | None] = (None, None)
     numbers: Any = None
     home: str = ""
     title: str = ""
@@ -92,6 +98,14 @@ class Line:
         """The sample of that name, sent to `url` and signed; `fields` are laid over its own."""
         sample = samples(self.name, kind)[name]
         return self.request(url, {**sample["fields"], **fields}, sample["encoding"])
+
+    def another_call(self, request: Request) -> Request:
+        """The same webhook, of another call."""
+        body = request.body.replace(quote(self.call_id, safe="").encode(), b"another")
+        body = body.replace(self.call_id.encode(), b"another")
+        kind = request.headers["Content-Type"]
+        headers = {"Content-Type": kind, **self.sign(request.method, request.url, kind, body)}
+        return replace(request, headers=headers, body=body)
 
     def words(self, url: str, text: str) -> Request:
         """A turn in which the callee said `text`."""

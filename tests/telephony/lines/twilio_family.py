@@ -75,12 +75,15 @@ def placing(base: str) -> Mapping[str, Any]:
 
 def detecting(base: str) -> Mapping[str, Any]:
     return {
-        **placing(base),
         "MachineDetection": ["Enable"],
         "AsyncAmd": ["true"],
         "AsyncAmdStatusCallback": [f"{base}/machine"],
         "AsyncAmdStatusCallbackMethod": ["POST"],
     }
+
+
+def basic(user: str, password: str) -> Mapping[str, str]:
+    return {"Authorization": f"Basic {base64.b64encode(f'{user}:{password}'.encode()).decode()}"}
 
 
 CALLS = f"/2010-04-01/Accounts/{ACCOUNT}/Calls"
@@ -95,11 +98,14 @@ TWILIO = Line(
     read=read,
     speech=lambda text: {"SpeechResult": text},
     placed=(201, {"sid": TWILIO_CALL, "status": "queued"}),
-    fields_of_placing=detecting,
+    fields_of_placing=placing,
+    detecting=detecting,
+    proof=basic(ACCOUNT, TOKEN),
     placing_path=f"{CALLS}.json",
     ended=("POST", f"{CALLS}/{TWILIO_CALL}.json", {"Status": ["completed"]}),
     led=lambda url: ("POST", f"{CALLS}/{TWILIO_CALL}.json", {"Url": [url], "Method": ["POST"]}),
     looked_up={"status": "completed", "duration": "42", "price": "-0.0300", "price_unit": "USD"},
+    paid=(0.03, "USD"),
     refused=(
         400,
         {"code": 21211, "message": "Invalid 'To' Phone Number", "more_info": "https://x", "status": 400},
@@ -115,7 +121,15 @@ SIGNALWIRE = Line(
     title="SignalWire",
     home="https://example.signalwire.com/api/laml/",
     numbers={"incoming_phone_numbers": [{"phone_number": US}]},
-    credentials={"project_id": PROJECT, "api_token": "PTtoken", "space": "example", "signing_key": SIGNING_KEY},
+    credentials={
+        "project_id": PROJECT,
+        "api_token": "PTtoken",
+        "space": "example",
+        "signing_key": SIGNING_KEY,
+        "amd_enabled": True,
+    },
+    detecting=detecting,
+    proof=basic(PROJECT, "PTtoken"),
     sign=sign_as_twilio(SIGNING_KEY),
     read=read,
     speech=lambda text: {"SpeechResult": text},
@@ -125,6 +139,7 @@ SIGNALWIRE = Line(
     ended=("POST", f"{LAML}/{SIGNALWIRE_CALL}", {"Status": ["completed"]}),
     led=lambda url: ("POST", f"{LAML}/{SIGNALWIRE_CALL}", {"Url": [url], "Method": ["POST"]}),
     looked_up={"status": "completed", "duration": 42, "price": 0.03, "price_unit": "USD"},
+    paid=(0.03, "USD"),
     refused=(
         422,
         {"errors": [{"code": "21212", "message": "The From number is not yours.", "more_info": "https://x"}]},
@@ -141,7 +156,19 @@ TELNYX = Line(
     title="Telnyx",
     home="https://api.telnyx.com/v2/texml/",
     numbers={"data": [{"phone_number": US}]},
-    credentials={"api_key": "KEY01", "connection_id": APPLICATION, "webhook_public_key": TELNYX_PUBLIC},
+    credentials={
+        "api_key": "KEY01",
+        "connection_id": APPLICATION,
+        "webhook_public_key": TELNYX_PUBLIC,
+        "amd_enabled": True,
+    },
+    detecting=lambda base: {
+        "MachineDetection": "Enable",
+        "AsyncAmd": True,
+        "AsyncAmdStatusCallback": f"{base}/machine",
+        "AsyncAmdStatusCallbackMethod": "POST",
+    },
+    proof={"Authorization": "Bearer KEY01"},
     sign=sign_as_telnyx,
     read=read,
     speech=lambda text: {"SpeechResult": text},
@@ -175,6 +202,7 @@ CLOUDONIX = Line(
     title="Cloudonix",
     home="https://api.cloudonix.io/calls/",
     credentials={"bearer_token": DOMAIN_KEY, "domain_id": "example"},
+    proof={"Authorization": f"Bearer {DOMAIN_KEY}"},
     sign=lambda method, url, kind, body: {"X-CX-APIKey": DOMAIN_KEY},
     signs_words=False,
     read=read,

@@ -65,7 +65,9 @@ VONAGE = Line(
         "application_id": APPLICATION,
         "private_key": PEM,
         "signature_secret": SECRET,
+        "amd_enabled": True,
     },
+    detecting=lambda base: {"machine_detection": "continue"},
     sign=sign,
     read=read,
     speech=lambda text: {"speech": {"timeout_reason": "end_on_silence_timeout", "results": [{"text": text}]}},
@@ -88,6 +90,7 @@ VONAGE = Line(
         {"action": "transfer", "destination": {"type": "ncco", "url": [url]}},
     ),
     looked_up={"uuid": CALL, "status": "completed", "duration": "42", "price": "0.0300", "rate": "0.0450"},
+    paid=(0.03, None),
     numbers={"count": 1, "numbers": [{"country": "US", "msisdn": US}]},
     refused=(
         400,

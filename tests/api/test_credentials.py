@@ -171,3 +171,19 @@ def test_a_credential_of_another_organization_is_missing(
     assert said(bare.get(f"{URL}{made['uuid']}", headers=headers)) == NOT_FOUND
     assert said(bare.put(f"{URL}{made['uuid']}", headers=headers, json={})) == NOT_FOUND
     assert said(bare.delete(f"{URL}{made['uuid']}", headers=headers)) == NOT_FOUND
+
+
+def test_validate_warns_of_credentials_that_are_not_there(client: FlaskClient, talk: Any, workflow: Any) -> None:
+    ours, deleted, unknown = create(client)["uuid"], create(client, "Old")["uuid"], "gone"
+    client.delete(f"{URL}{deleted}")
+    definition = talk(pre_call_fetch_credential_uuid=deleted)
+    definition["nodes"] += [
+        {"id": uuid, "type": "webhook", "position": {"x": 0, "y": 0}, "data": {"name": "Tell", "credential_uuid": uuid}}
+        for uuid in (ours, unknown)
+    ]
+    found = client.post(f"/api/v1/workflow/{workflow(definition)['id']}/validate").get_json()
+    without = 'There is no credential "{}"; the request is sent without one.'
+    assert [(warning["id"], warning["field"], warning["message"]) for warning in found["warnings"]] == [
+        ("1", "data.pre_call_fetch_credential_uuid", without.format(deleted)),
+        (unknown, "data.credential_uuid", without.format(unknown)),
+    ]

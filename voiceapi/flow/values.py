@@ -1,4 +1,7 @@
-"""Reading values that people, editors and models wrote: ``"yes"`` is a boolean, ``"2.5"`` is a number."""
+"""Reading values that people, editors and models wrote: ``"yes"`` is a boolean, ``"2.5"`` is a number.
+
+And making them fit to be stored.
+"""
 
 import math
 import re

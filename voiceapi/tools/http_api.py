@@ -67,7 +67,7 @@ def prepare(
 
     :param credential: the credential's header, which wins over one of the config; None goes without.
     :param presets: values of preset parameters that stand in for their templates.
-    :raises ToolFault: when a parameter is missing or of another type, or the URL can't be made.
+    :raises ToolFault: when a parameter is missing, a preset one is of another type, or the URL can't be made.
     """
     now = moment(request)
     context = {**request.initial_context, **request.gathered_context, **contexts(request)}

@@ -2,7 +2,6 @@
 
 from __future__ import annotations
 
-import json as jsonlib
 import socket
 import threading
 import time
@@ -13,6 +12,8 @@ from functools import cache
 from ipaddress import IPv4Address, IPv6Address, IPv6Network, ip_address
 from typing import Any, Literal
 from urllib.parse import urlsplit
+
+from .strict_json import mended
 
 Kind = Literal["address", "timeout", "connection", "size", "scheme"]
 Resolve = Callable[[str, int], Sequence[str]]
@@ -47,14 +48,11 @@ class Reply:
     seconds: float
 
     def json(self) -> Any:
-        """The body as JSON.
+        """The body as JSON, mended so that it can be stored.
 
         :raises ValueError: when it isn't JSON.
         """
-        try:
-            return jsonlib.loads(self.body)
-        except RecursionError:
-            raise ValueError("The body is nested too deeply.") from None
+        return mended(self.body)
 
 
 def resolve(host: str, port: int) -> list[str]:

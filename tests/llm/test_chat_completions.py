@@ -145,6 +145,11 @@ REPLIES: dict[str, tuple[list[Answer], Any]] = {
         [message("", call("yes"), call("yes", "{}", "c1"))],
         replied("", YES, ToolCall("call_3_1", "yes")),
     ),
+    "half a character": ([message("Hello \ud83d.\0")], replied("Hello .")),
+    "half a character everywhere": (
+        [message("", call("yes\ud83d", '{"a": "\ud83d"}', "\ud83d"))],
+        replied("", ToolCall("call_3_0", "yes", '{"a": ""}')),
+    ),
     "no id": ([message("", call("yes", "{}", None))], replied("", ToolCall("call_3_0", "yes"))),
     "arguments as an object": ([message("", call("yes", {"a": 1}))], replied("", ToolCall("c1", "yes", '{"a": 1}'))),
     "no arguments": ([message("", call("yes", None))], replied("", YES)),
@@ -331,6 +336,11 @@ NO_OBJECT = "The model's answer holds no JSON object of variables."
 EXTRACTIONS: dict[str, tuple[list[Answer], Any]] = {
     "JSON": ([message('{"size": 42}')], {"size": 42}),
     "a fence": ([message('Here:\n```json\n{"size": 42}\n```')], {"size": 42}),
+    "what can't be stored": (
+        [message('{"size": NaN, "a": 1e999, "b": "\\ud83d\\u0000", "c": [123456789012345678901]}')],
+        {"size": None, "a": None, "b": "", "c": [None]},
+    ),
+    "nested too deeply": ([message('{"a":' * 200 + "1" + "}" * 200)], NO_OBJECT),
     "among words": ([message('It is {"size": "4}2"}, I think.')], {"size": "4}2"}),
     "empty": ([message("")], {}),
     "null content": ([message(None)], {}),

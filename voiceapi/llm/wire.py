@@ -12,6 +12,7 @@ from typing import Any
 from ..flow.actions import Function, Message
 from ..flow.events import ToolCall
 from ..outward import Reply
+from ..strict_json import mended
 
 # What OpenAI takes as the name of a function.
 _SAFE = re.compile(r"[a-zA-Z0-9_-]{1,64}")
@@ -202,8 +203,8 @@ def _written(text: str, names: Mapping[str, str]) -> tuple[str, list[Called]]:
 
 def _json_object(text: str) -> dict[str, Any] | None:
     try:
-        value = json.loads(text)
-    except (ValueError, RecursionError):
+        value = mended(text)
+    except ValueError:
         return None
     return value if isinstance(value, dict) else None
 

@@ -17,7 +17,7 @@ import pytest
 from click.testing import CliRunner, Result
 from flask.cli import FlaskGroup
 
-from voiceapi import create_app
+from voiceapi import campaign_commands, create_app
 from voiceapi.cli import group
 from voiceapi.openapi import document
 
@@ -394,3 +394,16 @@ def test_a_campaign_from_the_command_line(run: Callable[..., Result], settings: 
         dialer.send_signal(signal.SIGTERM)
         _, told = dialer.communicate(timeout=20)
     assert (dialer.returncode, told.decode().splitlines()[-1]) == (0, "voiceapi stops")
+
+
+def test_watching_shows_each_line_once(run: Callable[..., Result], monkeypatch: pytest.MonkeyPatch) -> None:
+    """A count that the line doesn't show may change."""
+    states = iter([("running", 3), ("running", 4), ("completed", 4)])
+
+    def progress(*_: Any) -> dict[str, Any]:
+        state, failed = next(states)
+        return {"state": state, "progress_percentage": 100.0, "contacts": {"retry": 3}, "failed_calls": failed}
+
+    monkeypatch.setattr(campaign_commands.campaign_course, "progress", progress)
+    monkeypatch.setattr(campaign_commands, "WATCH_SECONDS", 0)
+    assert run("campaign", "watch", "1").stdout == "running   100.0 %  3 retry\ncompleted 100.0 %  3 retry\n"

@@ -112,10 +112,11 @@ def test_calls_are_placed_at_that_pace(
     configuration = configure(wire=wire, calls_per_second=20)
     workflow(path="line")
     body = {"phone_number": "+12025550123", "telephony_configuration_id": configuration.id}
+    begin = now()
     for _ in range(3):
         assert client.post(f"{API}/public/agent/line", json=body).status_code == 200
-    times = [at for _, _, at in wire.asked]
-    assert all(later - earlier >= timedelta(seconds=0.045) for earlier, later in itertools.pairwise(times))
+    # Each not before its turn; how long after it depends on what else the machine is doing.
+    assert [at >= begin + timedelta(seconds=0.049 * place) for place, (_, _, at) in enumerate(wire.asked)] == [True] * 3
 
 
 # -- calls whose last word never came

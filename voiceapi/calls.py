@@ -13,7 +13,7 @@ from datetime import datetime, timedelta
 from typing import Any, Literal
 
 from . import attempts, conversation, outbox, telephony_configs
-from .answering import TRIES, answer, in_silence, talk_of
+from .answering import TRIES, Talk, answer, in_silence, talk_of
 from .conversation import Progress
 from .errors import Forbidden, Refused
 from .flow import events as ev
@@ -204,22 +204,19 @@ def hear_status(service: Service, token: str, webhook: Webhook) -> Document:
 def hear(service: Service, run: Run, carrier: Carrier, report: Report) -> None:
     """Keep a carrier's word about a run; a final one ends it, once, and an answering machine is hung up on, once."""
     final = report.status if report.status in FINAL else None
+    # Some carriers give a new call another name than the call has later.
+    named = report.call_id if run.call_type == "outbound" else None
     with write():
-        run = again(run)
-        hangs_up = report.machine and final is None and not run.is_completed and not _machine_took(run)
+        hangs_up = report.machine and final is None and not again(run).is_completed and not _machine_took(run)
         StatusCallback.create(run=run, status=report.raw, outcome=final, fields=_kept(report))
-        Run.update(overdue_at=in_silence()).where(Run.id == run.id, Run.overdue_at.is_null(False)).execute()
-        if report.call_id not in (None, run.carrier_call_id) and run.call_type == "outbound":
-            # Some carriers give a new call another name than the call has later.
-            run.carrier_call_id = report.call_id
-            run.save(only=[Run.carrier_call_id])
+        runs.heard(run.id, in_silence(), named)
         if report.price is not None:
-            _keep_price(run, report)
+            _keep_price(again(run), report)
     if final is not None:
         # A model may have to find variables yet: the carrier doesn't wait for it longer than for a turn.
         service.turns.decided((run.id, "end"), lambda: settle_heard(service, run.id))
-    elif hangs_up and run.carrier_call_id:
-        service.workers.submit(_hang_up, carrier, run.carrier_call_id)
+    elif hangs_up and (call_id := named or run.carrier_call_id):
+        service.workers.submit(_hang_up, carrier, call_id)
 
 
 def _machine_took(run: Run) -> bool:
@@ -248,17 +245,19 @@ def settle_heard(service: Service, run_id: int, moment: datetime | None = None) 
     :param moment: now, unless given.
     """
     with service.store.session():
-        heard = list(StatusCallback.select().where(StatusCallback.run == run_id).order_by(StatusCallback.id))
+        heard = runs.status_callbacks(run_id)
         word = next(each for each in heard if each.outcome is not None)
         machine = any(each.fields.get("machine") for each in heard)
         for _ in range(TRIES):
             run = need(Run, "The call is gone.", id=run_id)
             connected = run.state == "running"
-            if connected and (moment or now()) < word.at + TRANSFER_GRACE and _is_transferring(service, run):
+            talk = talk_of(service, run) if connected or machine else None
+            waited = (moment or now()) - word.at
+            if talk is not None and talk.state.phase == "transferring" and waited < TRANSFER_GRACE:
                 return  # how the transfer came out may be told after the call's end; the sweeper comes back
             try:
                 reason = "voicemail_detected" if machine else "user_hangup"
-                last = _concluded(service, run, reason) if connected or machine else None
+                last = None if talk is None else _concluded(run, talk, reason)
                 with write():
                     run = again(run)
                     if run.is_completed:
@@ -276,17 +275,12 @@ def settle_heard(service: Service, run_id: int, moment: datetime | None = None) 
                 continue
 
 
-def _is_transferring(service: Service, run: Run) -> bool:
-    return talk_of(service, run).state.phase == "transferring"
-
-
-def _concluded(service: Service, run: Run, reason: str = "user_hangup") -> tuple[Progress, int]:
+def _concluded(run: Run, talk: Talk, reason: str = "user_hangup") -> tuple[Progress, int]:
     """The end of the conversation of a call that is over, and the number of steps that were stored before it.
 
     Unless it has ended by itself, it ends for `reason`.
     What comes before a last extraction is stored here, so that a restart finds it.
     """
-    talk = talk_of(service, run)
     # After a goodbye only what was to follow it is left to do.
     event = None if talk.state.phase == "closing" else ev.CallEnded(now().timestamp(), reason)
     steps = talk.steps
@@ -330,9 +324,8 @@ def complete(run: Run, duration: float | None, status: str | None = None) -> Non
 
 def settle_overdue(service: Service, run: Run, moment: datetime) -> bool:
     """Complete a run whose last word hasn't come by `moment`, with the reason on it."""
-    last = (
-        _concluded(service, run) if run.state == "running" and talk_of(service, run).state.phase == "closing" else None
-    )
+    talk = talk_of(service, run) if run.state == "running" else None
+    last = _concluded(run, talk) if talk is not None and talk.state.phase == "closing" else None
     with write():
         run = again(run)
         if run.overdue_at is None or run.overdue_at >= moment:

@@ -82,17 +82,19 @@ def start_campaign(campaign_id: int, organization: str) -> None:
 @plainly
 def watch_campaign(campaign_id: int, organization: str, as_json: bool) -> None:
     """Show how far a campaign is, a line whenever that changes, until it stops. Exit code 1 unless it is completed."""
-    shown: dict[str, Any] = {}
+    progress: dict[str, Any] = {}
+    shown = ""
     with application(VOICEAPI_WORKER="off") as app, service_of(app).store.session():
         owner = keys.need_organization(organization).id
-        while shown.get("state") not in ENDS:
-            if shown:
+        while progress.get("state") not in ENDS:
+            if progress:
                 time.sleep(WATCH_SECONDS)
             progress = campaign_course.progress(owner, campaign_id)
-            if progress != shown:
-                click.echo(json.dumps(progress, default=write_time) if as_json else _line(progress))
-            shown = progress
-    sys.exit(0 if shown["state"] == "completed" else 1)
+            line = json.dumps(progress, default=write_time) if as_json else _line(progress)
+            if line != shown:
+                click.echo(line)
+            shown = line
+    sys.exit(0 if progress["state"] == "completed" else 1)
 
 
 def _line(progress: dict[str, Any]) -> str:

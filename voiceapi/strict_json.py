@@ -1,10 +1,8 @@
-"""Reads JSON text so that it can be stored and shown again: a client's is refused with the place named, other
-servers' and models' is mended."""
+"""Reads JSON text strictly: what can't be stored or shown again is refused, with the place named."""
 
 from __future__ import annotations
 
 import json
-import math
 import re
 from typing import Any
 
@@ -15,7 +13,6 @@ DEEPEST = 100
 MOST_FAULTS = 20
 TOO_DEEP = f"lists and objects may be nested at most {DEEPEST} deep"
 SURROGATE = re.compile("[\ud800-\udfff]")
-UNSTORABLE = re.compile("[\0\ud800-\udfff]")
 # Python reads these three words; JSON doesn't know them. A string that holds one is passed over as a whole.
 CONSTANT = re.compile(r'"(?:[^"\\]|\\.)*"|(NaN|-?Infinity)', re.DOTALL)
 
@@ -44,35 +41,6 @@ def parse(text: str, loc: Loc) -> Any:
     _examine(value, loc, DEEPEST, faults)
     if faults:
         raise Invalid(faults)
-    return value
-
-
-def mended(text: str | bytes) -> Any:
-    """The value that `text` from outside holds: NUL and halves of characters are left out, what no JSON number with at
-    most 64 bits can say becomes None.
-
-    :raises ValueError: when it isn't JSON, or nested too deeply.
-    """
-    try:
-        return _mend(json.loads(text, parse_constant=lambda _: None), DEEPEST)
-    except RecursionError:
-        raise ValueError(TOO_DEEP) from None
-
-
-def _mend(value: Any, levels: int) -> Any:
-    match value:
-        case str():
-            return UNSTORABLE.sub("", value)
-        case int() if not -(2**63) <= value < 2**63:
-            return None
-        case float() if not math.isfinite(value):
-            return None
-        case list() | dict() if levels == 0:
-            raise ValueError(TOO_DEEP)
-        case list():
-            return [_mend(below, levels - 1) for below in value]
-        case dict():
-            return {_mend(key, levels): _mend(below, levels - 1) for key, below in value.items()}
     return value
 
 

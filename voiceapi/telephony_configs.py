@@ -4,7 +4,7 @@ from __future__ import annotations
 
 import secrets
 from collections import Counter
-from collections.abc import Callable, Mapping, Sequence
+from collections.abc import Callable, Iterable, Mapping, Sequence
 from contextlib import suppress
 from datetime import timedelta
 from typing import Any
@@ -14,7 +14,7 @@ from .sealed import seal, unseal
 from .secrets import Vault, mask, remask
 from .store.database import write
 from .store.fields import now
-from .store.find import need
+from .store.find import count, need, one
 from .store.models import Campaign, PhoneNumber, TelephonyConfiguration
 from .telephony.providers import PROVIDERS, Provider, cloudonix_domain
 
@@ -173,8 +173,7 @@ def provider(configuration: TelephonyConfiguration) -> Provider:
 
 def active_numbers(configuration: TelephonyConfiguration) -> int:
     """How many of its numbers may be called from."""
-    count: int = configuration.phone_numbers.where(PhoneNumber.is_active).count()
-    return count
+    return count(PhoneNumber, of="id", telephony_configuration=configuration, is_active=True)
 
 
 def readiness(configuration: TelephonyConfiguration, active_numbers: int) -> tuple[bool, str | None]:
@@ -196,22 +195,31 @@ def resolve_outbound(organization: int, config_id: int | None) -> TelephonyConfi
     :raises NotConfigured: when there is none, or not the one asked for.
     :raises Refused: when it isn't ready; when none is, with the reason of the first.
     """
-    candidates = TelephonyConfiguration.select().where(
-        TelephonyConfiguration.organization == organization, ~TelephonyConfiguration.inactive
-    )
-    if config_id is not None:
-        candidates = candidates.where(TelephonyConfiguration.id == config_id)
     refusal: Exception = NotConfigured(given=config_id is not None)
-    for configuration in candidates.order_by(
-        TelephonyConfiguration.is_default_outbound.desc(), TelephonyConfiguration.created_at, TelephonyConfiguration.id
-    ):
+    for configuration in _candidates(organization, config_id):
         ready, reason = readiness(configuration, active_numbers(configuration))
         if ready:
-            found: TelephonyConfiguration = configuration
-            return found
+            return configuration
         if isinstance(refusal, NotConfigured):
             refusal = Refused(f"'{configuration.name}' is not ready for outbound calls. {reason}")
     raise refusal
+
+
+def _candidates(organization: int, config_id: int | None) -> Iterable[TelephonyConfiguration]:
+    """What may carry a call, the best first."""
+    if config_id is not None:
+        asked_for = one(TelephonyConfiguration, id=config_id, organization=organization, inactive=False)
+        return [] if asked_for is None else [asked_for]
+    candidates: Iterable[TelephonyConfiguration] = (
+        TelephonyConfiguration.select()
+        .where(TelephonyConfiguration.organization == organization, ~TelephonyConfiguration.inactive)
+        .order_by(
+            TelephonyConfiguration.is_default_outbound.desc(),
+            TelephonyConfiguration.created_at,
+            TelephonyConfiguration.id,
+        )
+    )
+    return candidates
 
 
 def caller_number(
@@ -225,14 +233,16 @@ def caller_number(
 
     :raises Refused: when the number asked for isn't an active one of this configuration.
     """
-    numbers: list[PhoneNumber] = list(configuration.phone_numbers.where(PhoneNumber.is_active).order_by(PhoneNumber.id))
+    active: dict[str, Any] = {"telephony_configuration": configuration, "is_active": True}
     if from_phone_number_id is not None:
-        chosen = [number for number in numbers if number.id == from_phone_number_id]
-        if not chosen:
+        chosen = one(PhoneNumber, id=from_phone_number_id, **active)
+        if chosen is None:
             raise Refused("from_phone_number_not_found")
-        return chosen[0]
-    default = [number for number in numbers if number.is_default_caller_id]
-    return choose(default or numbers) if numbers else None
+        return chosen
+    default = one(PhoneNumber, is_default_caller_id=True, **active)
+    numbers = configuration.phone_numbers.where(PhoneNumber.is_active).order_by(PhoneNumber.id)
+    eligible = list(numbers) if default is None else [default]
+    return choose(eligible) if eligible else None
 
 
 def next_turn(configuration: TelephonyConfiguration) -> float:

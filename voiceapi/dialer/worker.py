@@ -163,7 +163,7 @@ class Dialer:
         configuration = telephony_configs.resolve_outbound(
             campaign.organization_id, campaign.telephony_configuration_id
         )
-        workflow: Workflow = campaign.workflow
+        workflow = need(Workflow, "Workflow not found", id=campaign.workflow_id)
         if workflow.status != "active":
             raise Refused("Workflow is not active")
         version = workflows.published(workflow)

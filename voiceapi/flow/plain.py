@@ -20,14 +20,19 @@ class Family:
     def from_json(cls, data: Mapping[str, Any]) -> Self:
         """Return the member that `to_json` wrote; raise ValueError with a sentence for anything else."""
         kind = data.get("kind") if isinstance(data, Mapping) else None
-        member = next((each for each in cls._members() if each.__name__ == kind), None)
-        if member is None:
+        family: Any = cls
+        members = _members(family)
+        if not isinstance(kind, str) or kind not in members:
             raise ValueError(f"{kind!r} is not a kind of {cls.__name__}.")
+        member: type[Self] = members[kind]
         return decode(member, data)
 
-    @classmethod
-    def _members(cls) -> list[type[Self]]:
-        return [cls, *(member for child in cls.__subclasses__() for member in child._members())]
+
+@cache
+def _members(family: Any) -> dict[str, Any]:
+    """The classes of a family by their names, itself the last one."""
+    found = {name: each for child in family.__subclasses__() for name, each in _members(child).items()}
+    return {**found, family.__name__: family}
 
 
 _PLAIN = frozenset({str, int, float, bool, NoneType})
@@ -37,8 +42,10 @@ def encode(value: Any) -> Any:
     """Return `value` with its dataclasses as objects and its tuples as lists."""
     if type(value) in _PLAIN:  # almost all there is: asked first
         return value
-    if is_dataclass(value):
-        return {field.name: encode(getattr(value, field.name)) for field in fields(value)}
+    kind: Any = type(value)
+    names = _names(kind)
+    if names is not None:
+        return {name: encode(getattr(value, name)) for name in names}
     if isinstance(value, Mapping):
         return {key: encode(item) for key, item in value.items()}
     if isinstance(value, list | tuple):
@@ -56,15 +63,26 @@ def decode(kind: type[T], data: Any) -> T:
 
 
 @cache
+def _names(kind: type) -> tuple[str, ...] | None:
+    """The fields of a dataclass; None for any other."""
+    return tuple(field.name for field in fields(kind)) if is_dataclass(kind) else None
+
+
+@cache
 def _shape(kind: type) -> list[tuple[Field[Any], Any]]:
     hints = get_type_hints(kind)
     return [(field, hints[field.name]) for field in fields(kind)]
 
 
+@cache
+def _parts(kind: Any) -> tuple[Any, tuple[Any, ...]]:
+    return get_origin(kind), get_args(kind)
+
+
 def _read(kind: Any, data: Any, place: str) -> Any:
     if kind is Any:
         return data
-    origin, arguments = get_origin(kind), get_args(kind)
+    origin, arguments = _parts(kind)
     if origin in (UnionType, Union):
         other = next(each for each in arguments if each is not NoneType)
         return None if data is None else _read(other, data, place)

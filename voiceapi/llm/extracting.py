@@ -8,7 +8,7 @@ from collections.abc import Mapping
 from typing import Any
 
 from ..flow.actions import Extract, Message
-from ..strict_json import mended
+from ..flow.values import storable
 
 INSTRUCTION = (
     "Find the variables below in the conversation. Answer with nothing but one JSON object whose top-level keys are "
@@ -69,8 +69,8 @@ def values_in(text: str) -> dict[str, Any]:
 
 def _parsed(text: str) -> Any:
     try:
-        return mended(text)
-    except ValueError:
+        return storable(json.loads(text))
+    except (ValueError, RecursionError):
         return None
 
 

@@ -11,8 +11,8 @@ from typing import Any
 
 from ..flow.actions import Function, Message
 from ..flow.events import ToolCall
+from ..flow.values import storable
 from ..outward import Reply
-from ..strict_json import mended
 
 # What OpenAI takes as the name of a function.
 _SAFE = re.compile(r"[a-zA-Z0-9_-]{1,64}")
@@ -137,7 +137,7 @@ def read(reply: Reply, names: Mapping[str, str]) -> Completion:
     :raises NotACompletion: for anything but a chat completion.
     """
     try:
-        match reply.json():
+        match storable(reply.json()):
             case {"choices": [{"message": Mapping() as message}, *_], **rest}:
                 pass
             case {"error": _}:
@@ -203,8 +203,8 @@ def _written(text: str, names: Mapping[str, str]) -> tuple[str, list[Called]]:
 
 def _json_object(text: str) -> dict[str, Any] | None:
     try:
-        value = mended(text)
-    except ValueError:
+        value = storable(json.loads(text))
+    except (ValueError, RecursionError):
         return None
     return value if isinstance(value, dict) else None
 

@@ -21,27 +21,20 @@ from .models import Campaign
 def due(campaign: int, moment: datetime, limit: int) -> list[Contact]:
     """Those to be called by `moment`: retries first, by time, then the others by time and row."""
     found: list[Contact] = []
+    rest = "WHERE campaign_id = ? AND state = ? AND next_attempt_at <= ? ORDER BY next_attempt_at, row LIMIT ?"
+    by = Contact.next_attempt_at.db_value(moment)
     for state in ("retry", "queued"):
         if len(found) < limit:
-            waiting = _waiting(campaign, state).where(Contact.next_attempt_at <= moment)
-            ordered = waiting.order_by(Contact.next_attempt_at, Contact.row)
-            found.extend(ordered.limit(limit - len(found)))
+            found.extend(find.many(Contact, rest, campaign, state, by, limit - len(found)))
     return found
 
 
 def due_after(campaign: int, moment: datetime) -> datetime | None:
     """When the next contact is due that isn't yet."""
-    times = []
-    for state in ("retry", "queued"):
-        waiting = _waiting(campaign, state).where(Contact.next_attempt_at > moment)
-        first = waiting.order_by(Contact.next_attempt_at).first()
-        if first is not None:
-            times.append(first.next_attempt_at)
-    return min(times, default=None)
-
-
-def _waiting(campaign: int, state: str) -> Any:
-    return Contact.select().where(Contact.campaign == campaign, Contact.state == state)
+    statement = "SELECT min(next_attempt_at) FROM contact WHERE campaign_id = ? AND state = ? AND next_attempt_at > ?"
+    after = Contact.next_attempt_at.db_value(moment)
+    times = [_first(statement, campaign, state, after) for state in ("retry", "queued")]
+    return Contact.next_attempt_at.python_value(min((time for time in times if time is not None), default=None))
 
 
 def is_open(campaign: int) -> bool:
@@ -75,10 +68,10 @@ def lapsed(moment: datetime) -> list[Contact]:
 
 def not_to_call(organization: int, numbers: Iterable[str]) -> set[str]:
     """Which of these numbers are on the do-not-call list."""
-    listed = DoNotCall.select(DoNotCall.phone_number).where(
-        DoNotCall.organization == organization, DoNotCall.phone_number.in_(list(numbers))
-    )
-    return {entry.phone_number for entry in listed}
+    asked = list(numbers)
+    marks = ", ".join("?" * len(asked))
+    statement = f"SELECT phone_number FROM do_not_call WHERE organization_id = ? AND phone_number IN ({marks})"
+    return {number for (number,) in _run(statement, organization, *asked).fetchall()} if asked else set()
 
 
 def all_not_to_call(organization: int) -> set[str]:
@@ -191,9 +184,9 @@ def of_campaign(campaign: int) -> Dialing:
 
 def active() -> list[tuple[int, str]]:
     """The campaigns that the dialer has to do with: id and state, those with the fewest calls in progress first."""
-    found = Campaign.select(Campaign.id, Campaign.state).where(Campaign.state.in_(("syncing", "running")))
-    calling = {campaign.id: dialing(campaign.id) for campaign in found}
-    return [(campaign.id, campaign.state) for campaign in sorted(found, key=lambda each: (calling[each.id], each.id))]
+    found = _run("SELECT id, state FROM campaign WHERE state IN ('syncing', 'running')").fetchall()
+    calling = {id: dialing(id) for id, _ in found}
+    return sorted(((id, state) for id, state in found), key=lambda each: (calling[each[0]], each[0]))
 
 
 def rows_read(campaign: int) -> int:

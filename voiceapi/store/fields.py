@@ -10,6 +10,9 @@ import peewee
 
 EPOCH = datetime(1970, 1, 1, tzinfo=UTC)
 MICROSECOND = timedelta(microseconds=1)
+# Made once: a run has seven such columns, and is read and written many times in a call.
+COMPACT = json.JSONEncoder(ensure_ascii=False, separators=(",", ":"))
+DECODER = json.JSONDecoder()
 
 
 def now() -> datetime:
@@ -31,10 +34,10 @@ class JSONText(peewee.TextField):
     """A JSON value, as compact text. (Peewee's own JSONField asks the database for helpers at class creation.)"""
 
     def db_value(self, value: Any) -> str | None:
-        return None if value is None else json.dumps(value, ensure_ascii=False, separators=(",", ":"))
+        return None if value is None else COMPACT.encode(value)
 
     def python_value(self, value: str | None) -> Any:
-        return None if value is None else json.loads(value)
+        return None if value is None else DECODER.decode(value)
 
 
 class Bytes(peewee.Field):

@@ -2,13 +2,19 @@
 
 from __future__ import annotations
 
+from collections.abc import Callable, Sequence
+from functools import cache
 from typing import Any, TypeVar
+
+from peewee import AutoField, BigIntegerField, CharField, FloatField, ForeignKeyField, IntegerField, TextField
 
 from ..errors import Missing
 from . import statements
 from .models import Record
 
 Found = TypeVar("Found", bound=Record)
+# The columns whose values are read as the database gives them.
+AS_GIVEN = (AutoField, BigIntegerField, CharField, FloatField, ForeignKeyField, IntegerField, TextField)
 
 
 def one(model: type[Found], newest_by: str | None = None, **columns: Any) -> Found | None:
@@ -21,9 +27,33 @@ def one(model: type[Found], newest_by: str | None = None, **columns: Any) -> Fou
     statement = statements.select_one(model, tuple(columns), newest_by, database.param)
     values = [table.fields[name].db_value(value) for name, value in columns.items()]
     row = database.execute_sql(statement, values).fetchone()
-    if row is None:
-        return None
-    return model(**{field.name: field.python_value(cell) for field, cell in zip(table.sorted_fields, row, strict=True)})
+    return None if row is None else _record(model, row)
+
+
+def many(model: type[Found], rest: str, *values: Any) -> list[Found]:
+    """The records of `model` that `rest` chooses: SQL from its WHERE on, with `?` for the values as they are stored.
+
+    For what is asked around every call; elsewhere Peewee writes such a statement.
+    """
+    database = model._meta.database
+    statement = f"{statements.select(model)} {rest}".replace("?", database.param)
+    return [_record(model, row) for row in database.execute_sql(statement, values).fetchall()]
+
+
+def _record(model: type[Found], row: Sequence[Any]) -> Found:
+    """The record that a row is, as Peewee makes it, without asking each of its fields for leave."""
+    record = model(__no_default__=True)
+    record.__data__ = {
+        name: cell if read is None else read(cell) for (name, read), cell in zip(_readers(model), row, strict=True)
+    }
+    return record
+
+
+@cache
+def _readers(model: type[Record]) -> list[tuple[str, Callable[[Any], Any] | None]]:
+    """The fields in the order of their columns, and how the values of each are read."""
+    fields = model._meta.sorted_fields
+    return [(field.name, None if type(field) in AS_GIVEN else field.python_value) for field in fields]
 
 
 def count(model: type[Record], of: str, **columns: Any) -> int:

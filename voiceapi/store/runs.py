@@ -10,6 +10,7 @@ from typing import Any, cast
 from peewee import SQL, Expression, Select, fn
 
 from ..instants import write_time
+from . import find
 from .database import database, write
 from .fields import now
 from .models import Campaign, Event, Run, StatusCallback, Workflow
@@ -56,6 +57,23 @@ def in_progress(organization: int) -> int:
     mark = database.param
     statement = f"SELECT count(*) FROM run WHERE organization_id = {mark} AND overdue_at > {mark}"
     return int(_run(statement, organization, Run.overdue_at.db_value(now())).fetchone()[0])
+
+
+def heard(run: int, overdue_at: datetime, call_id: str | None) -> None:
+    """Note that a run's carrier spoke: a call in progress is overdue later, and `call_id` is how the carrier names it.
+
+    :param call_id: None leaves the name that it has.
+    """
+    statement = """
+    UPDATE run SET overdue_at = CASE WHEN overdue_at IS NOT NULL THEN ? END,
+        carrier_call_id = coalesce(?, carrier_call_id) WHERE id = ?
+    """
+    _run(statement.replace("?", database.param), Run.overdue_at.db_value(overdue_at), call_id, run)
+
+
+def status_callbacks(run: int) -> list[StatusCallback]:
+    """What a run's carrier said of its call, in order."""
+    return find.many(StatusCallback, "WHERE run_id = ? ORDER BY id", run)
 
 
 def _run(statement: str, *values: Any) -> Any:

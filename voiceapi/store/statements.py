@@ -14,13 +14,19 @@ from peewee import Model
 
 
 @cache
-def select_one(model: type[Model], names: tuple[str, ...], newest_by: str | None, placeholder: str) -> str:
-    """All columns, in the order of the table's fields, of a record whose `names` have these values."""
-    fields = model._meta.fields
+def select(model: type[Model]) -> str:
+    """All columns, in the order of the table's fields; whatever follows FROM is still to come."""
     columns = ", ".join(_quoted(model, [field.name for field in model._meta.sorted_fields]))
+    return f'SELECT {columns} FROM "{model._meta.table_name}"'
+
+
+@cache
+def select_one(model: type[Model], names: tuple[str, ...], newest_by: str | None, placeholder: str) -> str:
+    """All columns of a record whose `names` have these values."""
+    fields = model._meta.fields
     matches = " AND ".join(f"{column} = {placeholder}" for column in _quoted(model, names))
     order = "" if newest_by is None else f' ORDER BY "{fields[newest_by].column_name}" DESC'
-    return f'SELECT {columns} FROM "{model._meta.table_name}" WHERE {matches}{order} LIMIT 1'
+    return f"{select(model)} WHERE {matches}{order} LIMIT 1"
 
 
 @cache

@@ -205,4 +205,5 @@ CLOUDONIX = Dialect(
     encodes_json=True,
     numbers=lambda account: f"/domains/{_cloudonix_domain(account)}",
     listed=None,
+    names=("Session", "token", "CallSid"),
 )

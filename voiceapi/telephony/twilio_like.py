@@ -69,6 +69,7 @@ class Dialect:
     :param listed: the parameter that narrows that list to one number, and the name of the list in the answer; None
         when the path only proves the credentials.
     :param account: the field of a webhook that names the account, blank where none does.
+    :param names: the fields of a webhook that name the call as its path does, best first.
     """
 
     name: str
@@ -86,6 +87,7 @@ class Dialect:
     look_up: bool = True
     encodes_json: bool = False
     account: str = ""
+    names: tuple[str, ...] = ("CallSid",)
 
 
 @dataclass(frozen=True)
@@ -165,16 +167,19 @@ class TwilioLike:
         return Report(
             status=STATUSES.get(raw),
             raw=raw,
-            call_id=webhook.text("CallSid") or webhook.text("token") or None,
+            call_id=self._call_id(webhook) or None,
             duration=webhook.number("CallDuration"),
             machine=_is_machine(webhook.fields.get("AnsweredBy")),
         )
 
     def read_inbound(self, webhook: Webhook) -> Inbound | None:
-        call_id, to = webhook.text("CallSid"), webhook.text("To")
+        call_id, to = self._call_id(webhook), webhook.text("To")
         if not call_id or not to:
             return None
         return Inbound(call_id, webhook.text("From"), to, webhook.text(self.dialect.account) or None)
+
+    def _call_id(self, webhook: Webhook) -> str:
+        return next((found for name in self.dialect.names if (found := webhook.text(name))), "")
 
     def render(self, actions: Sequence[Action], links: Links, manner: Manner) -> Document:
         return twiml.write(actions, links, manner, self.dialect.style)

@@ -280,7 +280,7 @@ def test_a_tool_is_tried_out(client: FlaskClient, stand: Stand, look_up: str) ->
         "hint": None,
         "request_method": "GET",
         "request_url": f"{stand.url}/weather/Rome",
-        "request_headers": {"Authorization": "******dTpw"},
+        "request_headers": {"Authorization": "********"},
         "request_body": None,
         "request_params": {"city": "Rome"},
         "duration_ms": 0,

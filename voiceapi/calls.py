@@ -22,7 +22,7 @@ from .service import Service
 from .store import runs
 from .store.database import Clash, write
 from .store.fields import now
-from .store.find import again, need, one
+from .store.find import again, cell, need, one
 from .store.models import Run, StatusCallback, TelephonyConfiguration
 from .store.models import WorkflowVersion as Version
 from .telephony.carrier import (
@@ -134,8 +134,7 @@ def reply(service: Service, run: Run, carrier: Carrier, number: int, event: ev.E
 
 def manner(run: Run) -> Manner:
     """How a run's carrier speaks, listens and dials: `language` and `voice` are in the workflow's configurations."""
-    version = one(Version, id=run.version_id)
-    chosen = {} if version is None else version.configurations
+    chosen = cell(Version, "configurations", id=run.version_id) or {}
     language, voice = (value if isinstance(value := chosen.get(name), str) else "" for name in ("language", "voice"))
     ours = run.called_number if run.call_type == "inbound" else run.caller_number
     return Manner(language.strip() or "en-US", voice.strip() or None, ours)

@@ -60,8 +60,9 @@ def create_campaign(file: Path, organization: str, workflow: int, name: str | No
     }
     with application(VOICEAPI_WORKER="off") as app, service_of(app).store.session():
         owner = keys.need_organization(organization).id
-        wanted["source_id"] = uploads.keep(owner, file.name, file.read_bytes())
-        click.echo(campaigns.create(service_of(app), owner, wanted, "file").id)
+        with uploads.kept(owner, file.name, file.read_bytes()) as key:
+            campaign = campaigns.create(service_of(app), owner, {**wanted, "source_id": key}, "file")
+        click.echo(campaign.id)
 
 
 @campaign_group.command("start")

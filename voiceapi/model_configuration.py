@@ -12,7 +12,7 @@ from .errors import Invalid, Refused
 from .sealed import seal, unseal
 from .secrets import Vault, mask, unmask
 from .store.database import write
-from .store.find import need
+from .store.find import cell
 from .store.models import Organization
 
 # Members of a service that no answer shows in full.
@@ -28,7 +28,7 @@ def stored(vault: Vault, organization: int) -> dict[str, Any] | None:
 
     :raises Refused: when it was encrypted with another secret than this service's.
     """
-    text = need(Organization, "Organization not found", id=organization).model_configuration
+    text = cell(Organization, "model_configuration", id=organization)
     return None if text is None else unseal(vault, text)
 
 

@@ -7,10 +7,12 @@ API contract, G.1 and I.7: `campaigns/{organization}/{uuid}_{name}` and `transcr
 from __future__ import annotations
 
 import re
+from collections.abc import Iterator
+from contextlib import contextmanager
 from dataclasses import dataclass
 from uuid import uuid4
 
-from .errors import Conflict, Forbidden, Missing, Refused
+from .errors import Conflict, Fault, Forbidden, Missing, Refused
 from .service import Service
 from .store import runs
 from .store.database import write
@@ -55,6 +57,18 @@ def keep(organization: int, file_name: str, content: bytes) -> str:
     with write():
         Upload.create(organization=organization, file_key=key, content=content)
     return key
+
+
+@contextmanager
+def kept(organization: int, file_name: str, content: bytes) -> Iterator[str]:
+    """The key of a file that is stored for what is done with it, and is gone again when that is refused."""
+    key = keep(organization, file_name, content)
+    try:
+        yield key
+    except Fault:
+        with write():
+            Upload.delete().where(Upload.file_key == key).execute()
+        raise
 
 
 def receive(service: Service, token: str, content: bytes) -> str:

@@ -17,7 +17,7 @@ from voiceapi.service import Service
 from voiceapi.store.contacts import Contact, Decision
 from voiceapi.store.database import write
 from voiceapi.store.fields import now
-from voiceapi.store.models import Run
+from voiceapi.store.models import Run, Upload
 
 API = "/api/v1"
 BUSY, SILENT, FAILING, MACHINE = (f"+120255501{n}" for n in ("01", "02", "03", "04"))
@@ -396,7 +396,7 @@ def test_a_page_behind_the_last_is_empty(client: FlaskClient, create: Any, url: 
     assert (answer.status_code, answer.get_json()[listed]) == (200, [])
 
 
-def test_a_strict_list_is_perfect_or_refused(client: FlaskClient, workflow: Any) -> None:
+def test_a_strict_list_is_perfect_or_refused(client: FlaskClient, workflow: Any, db: None) -> None:
     fields = {"name": "n", "workflow_id": str(workflow()["id"]), "strict": "true"}
     content = f"phone_number\n{ANN}\nnobody\n{ANN}\n".encode()
     answer = client.post(f"{API}/campaign/create/csv", data={**fields, "file": (io.BytesIO(content), "l.csv")})
@@ -405,6 +405,7 @@ def test_a_strict_list_is_perfect_or_refused(client: FlaskClient, workflow: Any)
         (["body", "file", 2], f"Value error, row 2: {UNDIALABLE}"),
         (["body", "file", 3], "Value error, row 3: The number is in row 1 already."),
     ]
+    assert Upload.select().count() == 0
 
 
 @pytest.mark.parametrize(

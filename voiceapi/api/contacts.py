@@ -36,9 +36,9 @@ def create_campaign_with_list(headers: dict[str, Any]) -> Response:
     body, file_name, content = read_form(request, CreateCampaignForm())
 
     def create(claim: Claim | None) -> Record:
-        key = uploads.keep(organization(), file_name, content)
-        wanted = {**body, "source_type": "csv", "source_id": key}
-        return campaigns.create(service(), organization(), wanted, "file", claim)
+        with uploads.kept(organization(), file_name, content) as key:
+            wanted = {**body, "source_type": "csv", "source_id": key}
+            return campaigns.create(service(), organization(), wanted, "file", claim)
 
     def form() -> Any:
         return [request.form.to_dict(flat=False), file_name, hashlib.sha256(content).hexdigest()]

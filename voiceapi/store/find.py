@@ -56,6 +56,15 @@ def _readers(model: type[Record]) -> list[tuple[str, Callable[[Any], Any] | None
     return [(field.name, None if type(field) in AS_GIVEN else field.python_value) for field in fields]
 
 
+def cell(model: type[Record], of: str, **columns: Any) -> Any:
+    """The column `of` of the record of `model` with these column values, None without one: a row may be large."""
+    table = model._meta
+    statement = statements.cell(model, of, tuple(columns), table.database.param)
+    values = [table.fields[name].db_value(value) for name, value in columns.items()]
+    row = table.database.execute_sql(statement, values).fetchone()
+    return None if row is None else table.fields[of].python_value(row[0])
+
+
 def count(model: type[Record], of: str, **columns: Any) -> int:
     """How many records of `model` with these column values have one in the column `of` as well."""
     table = model._meta

@@ -30,6 +30,13 @@ def select_one(model: type[Model], names: tuple[str, ...], newest_by: str | None
 
 
 @cache
+def cell(model: type[Model], of: str, names: tuple[str, ...], placeholder: str) -> str:
+    """The column `of` of a record whose `names` have these values."""
+    matches = " AND ".join(f"{column} = {placeholder}" for column in _quoted(model, names))
+    return f'SELECT {_quoted(model, [of])[0]} FROM "{model._meta.table_name}" WHERE {matches} LIMIT 1'
+
+
+@cache
 def count(model: type[Model], of: str, names: tuple[str, ...], placeholder: str) -> str:
     """How many records whose `names` have these values have any in `of`."""
     matches = " AND ".join(f"{column} = {placeholder}" for column in _quoted(model, names))

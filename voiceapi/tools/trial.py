@@ -8,7 +8,6 @@ from typing import Any
 
 from ..flow.actions import RunTool
 from ..outward import Reply
-from ..secrets import mask
 from .http_api import exchange, prepare
 from .tool import Tool, ToolFault
 
@@ -20,6 +19,8 @@ HINTS = {
     422: "The server doesn't take these values: check parameters and body.",
 }
 TIMEOUT_HINT = "Raise timeout_ms, or make the server answer sooner: the caller waits for it."
+# Instead of a credential, whose last characters may be all of it: "Basic dTpw" is u:p.
+HIDDEN = "********"
 VALUES_HINT = "Give values in llm_params for what the model is asked for, in preset_params for what a call would know."
 
 
@@ -33,7 +34,7 @@ def trial(
 ) -> dict[str, Any]:
     """What came of one call of the tool, in the contract's shape; unlike for a model, a status from 400 is an error.
 
-    :param header: the credential's, which is shown masked.
+    :param header: the credential's, whose value is not shown.
     """
     request = RunTool(0, at, "", "", tool.function_name, tool.uuid, arguments)
     told: dict[str, Any] = dict.fromkeys(
@@ -46,7 +47,7 @@ def trial(
         return {**told, "status": "error", "error": str(fault), "hint": VALUES_HINT}
     started = time.monotonic()
     result = exchange(send, prepared)
-    shown = {name: mask(value) if header.get(name) == value else value for name, value in prepared.headers.items()}
+    shown = {name: HIDDEN if header.get(name) == value else value for name, value in prepared.headers.items()}
     told |= {
         **result,
         "request_url": prepared.url,

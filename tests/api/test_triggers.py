@@ -523,6 +523,21 @@ def test_the_lines_of_a_callee(
     assert (said(run), run["gathered_context"]["call_disposition"]) == (spoken, disposition)
 
 
+@pytest.mark.parametrize(
+    ("line", "disposition"),
+    [("You have reached the voicemail of Ann.", "voicemail_detected"), ("Yes, it is.", "user_qualified")],
+)
+def test_a_mailbox_is_known_by_its_first_words(
+    client: FlaskClient, workflow: Callable[..., Any], call: Callable[..., Any], line: str, disposition: str
+) -> None:
+    made = workflow(path="line")
+    configured = {"workflow_configurations": {"voicemail_detection": {"enabled": True}}}
+    assert client.put(f"{API}/workflow/{made['id']}", json=configured).status_code == 200
+    assert client.post(f"{API}/workflow/{made['id']}/publish").status_code == 200
+    run = call("line", initial_context={"simulated_callee": [line]})
+    assert run["gathered_context"]["call_disposition"] == disposition
+
+
 @pytest.mark.parametrize("lines", ["yes", {}, 3, ["yes", 3], [None], [["yes"]]])
 def test_lines_that_are_no_texts(
     client: FlaskClient, workflow: Callable[..., Any], trigger: Callable[..., Any], lines: Any

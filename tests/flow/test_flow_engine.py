@@ -580,6 +580,60 @@ def test_a_call_that_ends_in_the_middle_of_a_reply_is_extracted_once_more(asking
     assert asking.send(ModelReplied, "Late.") == []
 
 
+SCREENED = {"voicemail_detection": {"enabled": True, "system_prompt": "For {{name}}."}}
+
+
+@pytest.mark.parametrize("judgement", ["VOICEMAIL", " voicemail."])
+def test_a_machine_that_we_called_is_hung_up_on(make_call: Any, judgement: str) -> None:
+    call = make_call(configurations=SCREENED, direction="outbound")
+    call.send(Started)
+    (asked,) = call.send(CallerSaid, "Nobody is at home. Speak after the tone.")
+    assert (asked.variables, asked.prompt) == (
+        (Variable("answered_by", "string", "CONVERSATION or VOICEMAIL"),),
+        "For Ann.",
+    )
+    assert asked == call.waits_for
+    ended = call.send(VariablesExtracted, {"answered_by": judgement})
+    assert ended == [HangUp(), Finish("voicemail_detected", "voicemail_detected")]
+    assert "answered_by" not in call.state.gathered_context
+
+
+@pytest.mark.parametrize(
+    ("answer", "errors"),
+    [
+        ((VariablesExtracted, {"answered_by": "CONVERSATION"}), []),
+        ((VariablesExtracted, {"answered_by": None}), []),
+        ((VariablesExtracted, {}), []),
+        ((ExtractionFailed, "down"), ["down"]),
+    ],
+)
+def test_a_person_that_we_called_is_talked_to(make_call: Any, answer: Any, errors: list[str]) -> None:
+    call = make_call(configurations=SCREENED, direction="outbound")
+    call.send(Started)
+    call.send(CallerSaid, "Yes?")
+    assert kinds(call.send(*answer)) == [AskModel]
+    assert [payload["error"] for payload in call.recorded("rtf-pipeline-error")] == errors
+    call.send(ModelReplied, "Good.")
+    assert kinds(call.send(CallerSaid, "This is no mailbox.")) == [AskModel]
+
+
+@pytest.mark.parametrize(
+    ("settings", "setup"),
+    [
+        ({"enabled": True}, {"direction": "inbound"}),
+        ({"enabled": True}, {"direction": None, "voice": False}),
+        ({"enabled": False}, {"direction": "outbound"}),
+        ({}, {"direction": "outbound"}),
+        (None, {"direction": "outbound"}),
+        ("yes", {"direction": "outbound"}),
+    ],
+)
+def test_whose_first_words_are_not_judged(make_call: Any, settings: Any, setup: dict[str, Any]) -> None:
+    call = make_call(configurations={"voicemail_detection": settings}, **setup)
+    call.send(Started)
+    assert kinds(call.send(CallerSaid, "hi")) == [AskModel]
+
+
 def test_the_end_of_a_call_that_never_began(make_call: Any) -> None:
     call = make_call()
     assert call.send(CallEnded, "voicemail_detected") == [HangUp(), Finish("voicemail_detected", "voicemail_detected")]

@@ -8,7 +8,7 @@ from typing import Any
 
 from .actions import Action, AskModel, Extract, Fetch, Function, Listen, Occasion, RunTool, Transfer
 from .events import ToolCall
-from .extraction import variables_of
+from .extraction import ANSWERED_BY, SCREENING, variables_of
 from .graph import Edge, Graph, Node
 from .state import Phase, State
 from .template import render
@@ -129,6 +129,19 @@ class Composer:
             messages=self.state.messages,
         )
 
+    def _screen(self) -> Extract:
+        settings = self.state.setup.screening or {}
+        advice = settings.get("system_prompt")
+        return Extract(
+            self.state.number,
+            self.at,
+            node_id=self.node.id,
+            node_name=self.node.name,
+            variables=(ANSWERED_BY,),
+            prompt=self.render(advice) if isinstance(advice, str) and advice.strip() else SCREENING,
+            messages=self.state.messages,
+        )
+
     def _run_tool(self) -> RunTool:
         call, id = self.state.calls[0], self.state.calls_from
         tool = tool_called(self.state, call)
@@ -159,6 +172,7 @@ _AWAITED: Mapping[Phase, Callable[[Composer], Action]] = {
     "acting": Composer._run_tool,
     "transferring": Composer._transfer,
     "listening": Composer._listen,
+    "screening": Composer._screen,
     "closing": Composer._extract,
 }
 

@@ -26,7 +26,7 @@ from .events import (
     TransferSettled,
     VariablesExtracted,
 )
-from .extraction import gathered, typed, variables_of
+from .extraction import ANSWERED_BY, VOICEMAIL, gathered, typed, variables_of
 from .graph import Graph
 from .outcome import tags_of
 from .state import Phase, State
@@ -132,8 +132,25 @@ def _said(turn: Turn, event: CallerSaid) -> None:
     if not event.text.strip():
         _silent(turn, event)
         return
+    is_first = not turn.state.heard
     turn.hear(event.text)
     turn.set(silences=0, occasion="reply")
+    if is_first and turn.state.setup.screening:
+        turn.wait("screening")
+    else:
+        turn.think()
+
+
+def _screened(turn: Turn, event: VariablesExtracted) -> None:
+    values, _ = typed((ANSWERED_BY,), event.values)
+    if VOICEMAIL in values.get(ANSWERED_BY.name, "").upper():
+        turn.end("voicemail_detected")
+    else:
+        turn.think()
+
+
+def _not_screened(turn: Turn, event: ExtractionFailed) -> None:
+    turn.fault(event.error, "voicemail_detection")
     turn.think()
 
 
@@ -227,6 +244,7 @@ _TABLE: Mapping[Phase, Mapping[type[Event], Callable[[Turn, Any], None]]] = {
     "acting": {ToolReturned: _returned},
     "transferring": {TransferSettled: _settled},
     "listening": {CallerSaid: _said, CallerSilent: _silent},
+    "screening": {VariablesExtracted: _screened, ExtractionFailed: _not_screened},
     "closing": {VariablesExtracted: _extracted, ExtractionFailed: _not_extracted},
     "ended": {},
 }

@@ -41,6 +41,15 @@ class Variable:
     hint: str = ""
 
 
+# What is asked about the first words of somebody we called.
+VOICEMAIL = "VOICEMAIL"
+ANSWERED_BY = Variable("answered_by", "string", f"CONVERSATION or {VOICEMAIL}")
+SCREENING = (
+    "These are the first words of a call that we placed. Decide who says them: CONVERSATION for a person, VOICEMAIL "
+    "for an answering machine, a mailbox or any other recording."
+)
+
+
 def variables_of(node: Node) -> tuple[Variable, ...]:
     """Return what a node extracts: nothing unless it is enabled; variables without a name are skipped."""
     if not node.flag("extraction_enabled", False):

@@ -9,9 +9,11 @@ from .actions import Function, Message, Occasion
 from .events import ToolCall
 from .graph import Graph
 from .plain import decode, encode
-from .values import as_number
+from .values import as_boolean, as_number
 
-Phase = Literal["new", "fetching", "thinking", "extracting", "acting", "transferring", "listening", "closing", "ended"]
+Phase = Literal[
+    "new", "fetching", "thinking", "extracting", "acting", "transferring", "listening", "screening", "closing", "ended"
+]  # fmt: skip
 
 CALL_SECONDS, LONGEST_CALL_SECONDS = 300.0, 1200.0
 IDLE_SECONDS = 10.0
@@ -42,6 +44,17 @@ class Setup:
     def idle_seconds(self) -> float:
         """The silence after which the caller counts as idle, from max_user_idle_timeout: 10 s unless set."""
         return self._seconds("max_user_idle_timeout", IDLE_SECONDS)
+
+    @property
+    def screening(self) -> Mapping[str, Any] | None:
+        """The settings by which the first words of somebody we called are judged: a person's, or a machine's.
+
+        None when they aren't: voicemail_detection is not enabled, or nobody was called.
+        """
+        chosen = self.configurations.get("voicemail_detection")
+        if not (self.voice and self.direction == "outbound" and isinstance(chosen, Mapping)):
+            return None
+        return chosen if as_boolean(chosen.get("enabled")) else None
 
     def _seconds(self, name: str, default: float) -> float:
         seconds = as_number(self.configurations.get(name))

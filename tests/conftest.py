@@ -46,12 +46,18 @@ def mounted(blank: Path) -> Flask:
 
 
 @pytest.fixture
-def app(tmp_path: Path, blank: Path, mounted: Flask) -> Iterator[Flask]:
+def settings() -> dict[str, Any]:
+    """What the app of a test is set to, beside its database and its key: for a module to override."""
+    return {}
+
+
+@pytest.fixture
+def app(tmp_path: Path, blank: Path, mounted: Flask, settings: dict[str, Any]) -> Iterator[Flask]:
     """The app with a service of its own, as `create_app` opens it."""
     for file in blank.iterdir():
         shutil.copy2(file, tmp_path)
-    given = dict.fromkeys(names()) | {"VOICEAPI_DATABASE": tmp_path / "voice.db", "VOICEAPI_API_KEY": KEY}
-    service = mounted.extensions["voiceapi"] = open_service(Settings.read(given))
+    given = {"VOICEAPI_DATABASE": tmp_path / "voice.db", "VOICEAPI_API_KEY": KEY, **settings}
+    service = mounted.extensions["voiceapi"] = open_service(Settings.read(dict.fromkeys(names()) | given))
     yield mounted
     service.close()
 

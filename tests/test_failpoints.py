@@ -171,7 +171,7 @@ TABLE = {
     "POST /book": 1,
     "POST /hook": 1,
 }
-EVERYDAY = ("answering._store:4", "POST /book:1", "POST /hook:1")
+EVERYDAY = ("POST /book:1",)
 ROWS = [f"{name}:{nth + 1}" for name, times in TABLE.items() for nth in range(times)]
 
 

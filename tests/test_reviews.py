@@ -3,16 +3,14 @@
 from __future__ import annotations
 
 import json
-from collections.abc import Callable, Iterator
+from collections.abc import Callable
 from dataclasses import dataclass, field
-from pathlib import Path
 from typing import Any
 
 import pytest
-from flask import Flask
 from flask.testing import FlaskClient
 
-from voiceapi import create_app, deliveries, follow_up, reviews
+from voiceapi import deliveries, follow_up, reviews
 from voiceapi.flow import actions as act
 from voiceapi.llm.chat_completions import ChatCompletions, Failure
 from voiceapi.llm.scripted import Scripted
@@ -52,11 +50,8 @@ class Judge:
 
 
 @pytest.fixture
-def app(tmp_path: Path) -> Iterator[Flask]:
-    given = {"TESTING": True, "VOICEAPI_DATABASE": tmp_path / "voice.db", "VOICEAPI_API_KEY": KEY}
-    app = create_app({**given, "VOICEAPI_WORKER": False})
-    yield app
-    app.extensions["voiceapi"].close()
+def settings() -> dict[str, Any]:
+    return {"VOICEAPI_WORKER": False}
 
 
 @pytest.fixture

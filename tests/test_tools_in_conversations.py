@@ -16,7 +16,7 @@ import pytest
 from click.testing import CliRunner
 from flask.testing import FlaskClient
 
-from voiceapi import create_app, documents, keys
+from voiceapi import documents, keys
 from voiceapi.cli import group
 from voiceapi.store import passages
 
@@ -83,18 +83,8 @@ def message(step: Any) -> dict[str, Any]:
 
 
 @pytest.fixture
-def app(tmp_path: Path, stand: Stand) -> Iterator[Any]:
-    made = create_app(
-        {
-            "TESTING": True,
-            "VOICEAPI_DATABASE": tmp_path / "voice.db",
-            "VOICEAPI_API_KEY": KEY,
-            "VOICEAPI_LLM_URL": f"{stand.url}/v1",
-            "VOICEAPI_ALLOW_PRIVATE_URLS": True,
-        }
-    )
-    yield made
-    made.extensions["voiceapi"].close()
+def settings(stand: Stand) -> dict[str, Any]:
+    return {"VOICEAPI_LLM_URL": f"{stand.url}/v1", "VOICEAPI_ALLOW_PRIVATE_URLS": True}
 
 
 @pytest.fixture
@@ -260,13 +250,15 @@ def test_tools_that_are_not_active_or_can_not_be_run_are_not_offered(
 
 
 def test_tools_are_offered_in_a_rehearsal_of_a_stored_workflow(
-    app: Any, workflow: Any, stand: Stand, look_up: str
+    settings: Any, tmp_path: Path, workflow: Any, stand: Stand, look_up: str
 ) -> None:
     made = workflow(tool_uuids=[look_up])
     stand.script += [{"weather": {"city": "Rome"}}, "It is clear."]
-    settings = {name: str(value) for name, value in app.config.items() if name.startswith("VOICEAPI_")}
+    settings |= {"VOICEAPI_DATABASE": tmp_path / "voice.db"}
     arguments = ["chat", str(made["id"]), "--set", "name=Ann"]
-    result = CliRunner(env=settings).invoke(group, arguments, input="Weather in Rome?\n", prog_name="voiceapi")
+    result = CliRunner(env={name: str(value) for name, value in settings.items()}).invoke(
+        group, arguments, input="Weather in Rome?\n", prog_name="voiceapi"
+    )
     assert "agent: I look it up, Ann.\nagent: It is clear." in result.output, result.output
     assert stand.asked == [("GET", "/weather/Rome?city=Rome", None)]
 

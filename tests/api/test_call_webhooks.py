@@ -2,7 +2,7 @@
 
 from __future__ import annotations
 
-from collections.abc import Callable, Iterator
+from collections.abc import Callable
 from itertools import product
 from pathlib import Path
 from typing import Any
@@ -13,8 +13,9 @@ from flask import Flask
 from flask.testing import FlaskClient
 from twilio.request_validator import RequestValidator
 
-from voiceapi import VoiceAPI, create_app
+from voiceapi import VoiceAPI
 from voiceapi.outward import Outward, Reply
+from voiceapi.service import Service
 from voiceapi.store import models
 from voiceapi.store.database import write
 
@@ -33,13 +34,13 @@ class Deaf(Outward):
 
 
 @pytest.fixture
-def app(tmp_path: Path) -> Iterator[Flask]:
-    key = "test-key-0123456789"
-    settings = {"VOICEAPI_DATABASE": tmp_path / "voice.db", "VOICEAPI_API_KEY": key, "VOICEAPI_PUBLIC_URL": PUBLIC}
-    app = create_app({"TESTING": True, **settings})
-    object.__setattr__(app.extensions["voiceapi"], "outward", Deaf())
-    yield app
-    app.extensions["voiceapi"].close()
+def settings() -> dict[str, Any]:
+    return {"VOICEAPI_PUBLIC_URL": PUBLIC}
+
+
+@pytest.fixture(autouse=True)
+def deaf(service: Service) -> None:
+    object.__setattr__(service, "outward", Deaf())
 
 
 @pytest.fixture

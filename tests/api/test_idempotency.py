@@ -85,13 +85,6 @@ def settings(tmp_path: Path, blank: Path, carrier: Carrier) -> dict[str, Any]:
     return {"VOICEAPI_DATABASE": tmp_path / "voice.db", "VOICEAPI_API_KEY": KEY, "VOICEAPI_TWILIO_URL": carrier.url}
 
 
-@pytest.fixture
-def app(settings: dict[str, Any]) -> Iterator[Flask]:
-    app = create_app(settings)
-    yield app
-    app.extensions["voiceapi"].close()
-
-
 def client_of(app: Flask) -> FlaskClient:
     client = app.test_client()
     client.environ_base["HTTP_X_API_KEY"] = KEY

@@ -13,7 +13,7 @@ import pytest
 from flask import Flask
 from flask.testing import FlaskClient
 
-from voiceapi import create_app, deliveries, follow_up, keys, webhook_secrets
+from voiceapi import deliveries, follow_up, keys, webhook_secrets
 from voiceapi.service import Service
 
 API = "/api/v1"
@@ -22,12 +22,9 @@ SECRETS = f"{API}/organizations/webhook-secrets"
 
 
 @pytest.fixture
-def app(tmp_path: Path) -> Iterator[Flask]:
-    """An app whose own threads send nothing: the tests do it."""
-    given = {"TESTING": True, "VOICEAPI_DATABASE": tmp_path / "voice.db", "VOICEAPI_API_KEY": KEY}
-    app = create_app({**given, "VOICEAPI_WORKER": False, "VOICEAPI_ALLOW_PRIVATE_URLS": True})
-    yield app
-    app.extensions["voiceapi"].close()
+def settings() -> dict[str, Any]:
+    """Its own threads send nothing: the tests do it."""
+    return {"VOICEAPI_WORKER": False, "VOICEAPI_ALLOW_PRIVATE_URLS": True}
 
 
 @pytest.fixture(scope="session")

@@ -6,8 +6,8 @@ import hashlib
 import hmac
 import os
 import secrets
-from collections.abc import Collection, Mapping
-from functools import cached_property
+from collections.abc import Callable, Collection, Mapping
+from functools import cached_property, lru_cache
 from pathlib import Path
 from typing import TYPE_CHECKING, Any
 
@@ -18,6 +18,8 @@ if TYPE_CHECKING:
 
 KEY_PREFIX_LENGTH = 8
 SHORTEST_SECRET = 32
+# Decrypted values that are kept at hand.
+REMEMBERED = 64
 
 
 class SecretError(Exception):
@@ -73,6 +75,7 @@ class Vault:
 
     def __init__(self, secret: bytes) -> None:
         self._secret = secret
+        self._keys: dict[str, bytes] = {}
 
     def encrypt(self, text: str) -> str:
         """The text as a Fernet token."""
@@ -83,7 +86,7 @@ class Vault:
         from cryptography.fernet import InvalidToken
 
         try:
-            return self._fernet.decrypt(token.encode()).decode()
+            return self._decrypt(token.encode()).decode()
         except InvalidToken:
             raise SecretError(
                 "A stored credential can't be decrypted, because it was encrypted with another secret. "
@@ -108,7 +111,9 @@ class Vault:
 
     def key(self, purpose: str) -> bytes:
         """A key of 32 bytes that only this service can make, for one purpose."""
-        return hmac.digest(self._secret, f"voiceapi {purpose}".encode(), "sha256")
+        if purpose not in self._keys:
+            self._keys[purpose] = hmac.digest(self._secret, f"voiceapi {purpose}".encode(), "sha256")
+        return self._keys[purpose]
 
     def _signer(self, purpose: str) -> URLSafeSerializer:
         return URLSafeSerializer(
@@ -116,6 +121,11 @@ class Vault:
             salt=f"voiceapi link {purpose}",
             signer_kwargs={"key_derivation": "hmac", "digest_method": hashlib.sha256},
         )
+
+    @cached_property
+    def _decrypt(self) -> Callable[[bytes], bytes]:
+        """Fernet's, with a memory: the credentials of a few accounts are read at every webhook of their calls."""
+        return lru_cache(maxsize=REMEMBERED)(self._fernet.decrypt)
 
     @cached_property
     def _fernet(self) -> Fernet:

@@ -14,6 +14,7 @@ from peewee import Value, fn
 from ..outcomes import FAILURES, OUTCOMES
 from . import find
 from .contacts import FINAL, OPEN, Contact, Decision, Dialing, DoNotCall, Pace
+from .database import execute
 from .fields import now
 from .models import Campaign
 
@@ -71,7 +72,7 @@ def not_to_call(organization: int, numbers: Iterable[str]) -> set[str]:
     asked = list(numbers)
     marks = ", ".join("?" * len(asked))
     statement = f"SELECT phone_number FROM do_not_call WHERE organization_id = ? AND phone_number IN ({marks})"
-    return {number for (number,) in _run(statement, organization, *asked).fetchall()} if asked else set()
+    return {number for (number,) in execute(statement, organization, *asked).fetchall()} if asked else set()
 
 
 def all_not_to_call(organization: int) -> set[str]:
@@ -139,7 +140,7 @@ def set_last_call(configuration: int, moment: datetime) -> None:
     INSERT INTO pace (configuration_id, last_call_at) VALUES (?, ?)
     ON CONFLICT (configuration_id) DO UPDATE SET last_call_at = excluded.last_call_at
     """
-    _run(statement, configuration, Pace.last_call_at.db_value(moment))
+    execute(statement, configuration, Pace.last_call_at.db_value(moment))
 
 
 def decide(contact: Contact, code: str, reason: str, moment: datetime, run: int | None = None) -> None:
@@ -163,17 +164,12 @@ def add_to(campaign: int, **counts: int) -> None:
     changed = {name: count for name, count in counts.items() if count}
     if changed:
         changes = ", ".join(f"{name} = {name} + ?" for name in changed)
-        _run(f"UPDATE campaign SET {changes} WHERE id = ?", *changed.values(), campaign)
-
-
-def _run(sql: str, *values: Any) -> Any:
-    database: Any = Contact._meta.database
-    return database.execute_sql(sql.replace("?", database.param), values)
+        execute(f"UPDATE campaign SET {changes} WHERE id = ?", *changed.values(), campaign)
 
 
 def _first(sql: str, *values: Any) -> Any:
     """The first value of the first row, None without one."""
-    row = _run(sql, *values).fetchone()
+    row = execute(sql, *values).fetchone()
     return None if row is None else row[0]
 
 
@@ -184,7 +180,7 @@ def of_campaign(campaign: int) -> Dialing:
 
 def active() -> list[tuple[int, str]]:
     """The campaigns that the dialer has to do with: id and state, those with the fewest calls in progress first."""
-    found = _run("SELECT id, state FROM campaign WHERE state IN ('syncing', 'running')").fetchall()
+    found = execute("SELECT id, state FROM campaign WHERE state IN ('syncing', 'running')").fetchall()
     calling = {id: dialing(id) for id, _ in found}
     return sorted(((id, state) for id, state in found), key=lambda each: (calling[each[0]], each[0]))
 

@@ -10,6 +10,7 @@ from peewee import AutoField, BigIntegerField, CharField, FloatField, ForeignKey
 
 from ..errors import Missing
 from . import statements
+from .database import execute
 from .models import Record
 
 Found = TypeVar("Found", bound=Record)
@@ -35,9 +36,7 @@ def many(model: type[Found], rest: str, *values: Any) -> list[Found]:
 
     For what is asked around every call; elsewhere Peewee writes such a statement.
     """
-    database = model._meta.database
-    statement = f"{statements.select(model)} {rest}".replace("?", database.param)
-    return [_record(model, row) for row in database.execute_sql(statement, values).fetchall()]
+    return [_record(model, row) for row in execute(f"{statements.select(model)} {rest}", *values).fetchall()]
 
 
 def _record(model: type[Found], row: Sequence[Any]) -> Found:

@@ -10,7 +10,7 @@ import unicodedata
 from collections.abc import Iterable, Sequence
 from dataclasses import dataclass
 
-from .database import Store, bound, bound_path
+from .database import Store, bound_path, execute
 from .documents import Document, Passage
 
 SCHEMA = (
@@ -95,7 +95,7 @@ def search(organization: int, query: str, documents: Iterable[str] | None, limit
     if not words:
         return []
     among, values = ("", []) if documents is None else (AMONG, [json.dumps(list(documents))])
-    found = bound().execute_sql(SEARCH.format(among=among), (" OR ".join(words), organization, *values)).fetchall()
+    found = execute(SEARCH.format(among=among), " OR ".join(words), organization, *values).fetchall()
     best: dict[tuple[int, int | None], tuple[int, float]] = {}
     for passage, document, whole, score in found:
         best.setdefault((document, None if whole else passage), (passage, score))
@@ -104,7 +104,7 @@ def search(organization: int, query: str, documents: Iterable[str] | None, limit
     if not best:
         return []
     first, highest = next(iter(best.values()))
-    share = bound().execute_sql(HELD, (json.dumps(words), first)).fetchone()[0] / len(words)
+    share = execute(HELD, json.dumps(words), first).fetchone()[0] / len(words)
     chosen = Passage.select(Passage, Document).join(Document).where(Passage.id.in_([id for id, _ in best.values()]))
     passages = {passage.id: passage for passage in chosen}
     # A document may have been removed between the two queries.

@@ -5,13 +5,13 @@ from __future__ import annotations
 from collections.abc import Iterator, Sequence
 from dataclasses import dataclass
 from datetime import datetime
-from typing import Any, cast
+from typing import Any
 
 from peewee import SQL, Expression, Select, fn
 
 from ..instants import write_time
 from . import find
-from .database import database, write
+from .database import execute, write
 from .fields import now
 from .models import Campaign, Event, Run, StatusCallback, Workflow
 
@@ -48,15 +48,14 @@ def create(workflow: Workflow, **columns: Any) -> Run:
     """Store a new run of `workflow` and count it."""
     with write():
         run: Run = Run.create(workflow=workflow, organization=workflow.organization_id, **columns)
-        _run(f"UPDATE workflow SET total_runs = total_runs + 1 WHERE id = {database.param}", workflow.id)
+        execute("UPDATE workflow SET total_runs = total_runs + 1 WHERE id = ?", workflow.id)
     return run
 
 
 def in_progress(organization: int) -> int:
     """The calls of an organization that are ringing or talking. An overdue one is neither."""
-    mark = database.param
-    statement = f"SELECT count(*) FROM run WHERE organization_id = {mark} AND overdue_at > {mark}"
-    return int(_run(statement, organization, Run.overdue_at.db_value(now())).fetchone()[0])
+    statement = "SELECT count(*) FROM run WHERE organization_id = ? AND overdue_at > ?"
+    return int(execute(statement, organization, Run.overdue_at.db_value(now())).fetchone()[0])
 
 
 def heard(run: int, overdue_at: datetime, call_id: str | None) -> None:
@@ -68,17 +67,12 @@ def heard(run: int, overdue_at: datetime, call_id: str | None) -> None:
     UPDATE run SET overdue_at = CASE WHEN overdue_at IS NOT NULL THEN ? END,
         carrier_call_id = coalesce(?, carrier_call_id) WHERE id = ?
     """
-    _run(statement.replace("?", database.param), Run.overdue_at.db_value(overdue_at), call_id, run)
+    execute(statement, Run.overdue_at.db_value(overdue_at), call_id, run)
 
 
 def status_callbacks(run: int) -> list[StatusCallback]:
     """What a run's carrier said of its call, in order."""
     return find.many(StatusCallback, "WHERE run_id = ? ORDER BY id", run)
-
-
-def _run(statement: str, *values: Any) -> Any:
-    """Carry out a statement that comes with every call: Peewee takes longer to write it than SQLite to answer."""
-    return cast(Any, database).execute_sql(statement, values)
 
 
 def of_workflow(workflow: Workflow, conditions: Sequence[Expression], **view: Any) -> Page:

@@ -1,6 +1,6 @@
 """Serves voiceapi: `python app.py`."""
 
-from voiceapi.cli import main
+from voiceapi.cli.main import main
 
 if __name__ == "__main__":
     main(["serve"])

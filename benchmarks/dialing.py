@@ -15,12 +15,15 @@ import time
 from pathlib import Path
 from typing import Any
 
-from voiceapi import campaign_course, campaigns, create_app, uploads, workflows
-from voiceapi.dialer import intake
-from voiceapi.rehearse import simulation
+from voiceapi import create_app
+from voiceapi.campaigns import campaigns, lifecycle
+from voiceapi.campaigns.dialer import list_import
+from voiceapi.campaigns.dry_run import report
+from voiceapi.runs import files
 from voiceapi.service import Service
 from voiceapi.store import dialing
 from voiceapi.store.database import write
+from voiceapi.workflows import versions
 
 from .processes import ROOT
 from .seed import definition
@@ -58,12 +61,12 @@ def measure(case: str, database: Path) -> str:
 
 def _import(service: Service) -> str:
     campaign_id = _campaign(service, ROWS)
-    campaign_course.start(1, campaign_id)
+    lifecycle.start(1, campaign_id)
     with write():
-        intake.take(campaign_id)
+        list_import.take(campaign_id)
     before, begun = _resident(), time.perf_counter()
     peak = _Peak()
-    intake.read_list(service, campaign_id)
+    list_import.read_list(service, campaign_id)
     seconds = time.perf_counter() - begun
     assert dialing.states(campaign_id)["queued"] == ROWS
     return f"{ROWS} rows in {seconds:.1f} s, {peak.stop() - before:.0f} MB more"
@@ -71,10 +74,10 @@ def _import(service: Service) -> str:
 
 def _calls(service: Service) -> str:
     campaign_id = _campaign(service, CALLS)
-    campaign_course.start(1, campaign_id)
+    lifecycle.start(1, campaign_id)
     begun = time.perf_counter()
     service.workers.start()
-    while campaign_course.progress(1, campaign_id)["state"] != "completed":
+    while lifecycle.progress(1, campaign_id)["state"] != "completed":
         time.sleep(0.5)
     seconds = time.perf_counter() - begun
     assert dialing.states(campaign_id)["completed"] == CALLS
@@ -85,19 +88,19 @@ def _dry_run(service: Service) -> str:
     campaign_id = _campaign(service, CALLS, calling_hours={"start": "10:00", "end": "20:00"}, max_attempts_per_day=2)
     wanted: dict[str, Any] = {"seed": 1, "days": DAYS, **dict.fromkeys(("outcomes", "talk_seconds", "starts_at"))}
     begun = time.perf_counter()
-    found = simulation.simulate(service, 1, campaign_id, wanted)
+    found = report.simulate(service, 1, campaign_id, wanted)
     seconds = time.perf_counter() - begun
     return f"{CALLS} contacts over {DAYS} days, {found['attempts']} attempts in {seconds:.1f} s"
 
 
 def _campaign(service: Service, rows: int, **settings: Any) -> int:
-    workflow, _ = workflows.create(1, "Benchmark", _short())
+    workflow, _ = versions.create(1, "Benchmark", _short())
     people = "".join(f"+1202{2000000 + row},Name {row},Somewhere {row % 100}\n" for row in range(rows))
     optional = ("telephony_configuration_id", "retry_config", "schedule_config", "circuit_breaker", "max_concurrency")
     wanted = {
         **dict.fromkeys((*optional, *campaigns.GATE)),
         **{"name": "Benchmark", "workflow_id": workflow.id, "source_type": "csv", "strict": False, **settings},
-        "source_id": uploads.keep(1, "list.csv", f"phone_number,name,town\n{people}".encode()),
+        "source_id": files.keep(1, "list.csv", f"phone_number,name,town\n{people}".encode()),
     }
     return int(campaigns.create(service, 1, wanted).id)
 

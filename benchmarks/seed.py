@@ -9,9 +9,13 @@ from datetime import UTC, datetime, timedelta
 from pathlib import Path
 from typing import Any
 
-from voiceapi import create_app, keys, workflows
+from voiceapi import create_app
+from voiceapi.organizations import api_keys
 from voiceapi.store.database import write
-from voiceapi.store.models import PhoneNumber, Run, Workflow
+from voiceapi.store.runs import Run
+from voiceapi.store.telephony import PhoneNumber
+from voiceapi.store.workflows import Workflow
+from voiceapi.workflows import versions
 
 from .processes import KEY
 
@@ -64,9 +68,9 @@ def seed(database: Path, runs: int) -> Ids:
     app = create_app({"VOICEAPI_DATABASE": database, "VOICEAPI_API_KEY": KEY})
     service = app.extensions["voiceapi"]
     with service.store.session():
-        organization = keys.need_organization(keys.DEFAULT_ORGANIZATION).id
-        workflow, version = workflows.create(organization, "Benchmark", definition(trigger=True))
-        other, _ = keys.create(organization, "other")
+        organization = api_keys.need_organization(api_keys.DEFAULT_ORGANIZATION).id
+        workflow, version = versions.create(organization, "Benchmark", definition(trigger=True))
+        other, _ = api_keys.create(organization, "other")
         number = PhoneNumber.get()
         rows = _rows(runs, organization, workflow.id, version.id)
         for first in range(0, runs, BATCH):

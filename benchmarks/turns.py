@@ -12,7 +12,7 @@ from pathlib import Path
 from typing import Any
 
 from voiceapi import create_app
-from voiceapi.store.models import Event, Run
+from voiceapi.store.runs import Event, Run
 
 from .cases import API
 from .processes import KEY, PATIENCE_SECONDS

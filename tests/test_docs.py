@@ -15,16 +15,19 @@ from flask import Flask
 from flask.testing import FlaskClient
 from werkzeug.exceptions import MethodNotAllowed, NotFound
 
-from voiceapi import catalogue, config, credentials, filters
-from voiceapi.cli import group
-from voiceapi.flow.actions import Extract, Function
-from voiceapi.flow.check import advise, check
-from voiceapi.flow.events import VariablesExtracted
-from voiceapi.flow.extraction import Variable
-from voiceapi.flow.template import render
+from voiceapi import config
+from voiceapi.cli.main import group
+from voiceapi.engine.actions import Extract, Function
+from voiceapi.engine.events import VariablesExtracted
+from voiceapi.engine.extraction import Variable
+from voiceapi.engine.template import render
+from voiceapi.engine.validation.check import advise, check
 from voiceapi.llm.scripted import Scripted, best_edge
-from voiceapi.telephony.simulator import TEST_NUMBERS
+from voiceapi.organizations import credentials
+from voiceapi.runs import filters
+from voiceapi.telephony.carriers.simulator import TEST_NUMBERS
 from voiceapi.tools.transfer_call import FAILURES
+from voiceapi.workflows import node_types
 
 ROOT = Path(__file__).parent.parent
 DOCS = ROOT / "docs"
@@ -121,8 +124,8 @@ def test_definitions_are_valid() -> None:
     definitions = [block for block in json_blocks("workflows.md") if "nodes" in block]
     assert definitions
     for definition in definitions:
-        assert check(definition, catalogue.by_name()) == []
-        assert advise(definition, catalogue.by_name()) == []
+        assert check(definition, node_types.by_name()) == []
+        assert advise(definition, node_types.by_name()) == []
 
 
 def test_templates_render_as_told() -> None:
@@ -135,7 +138,7 @@ def test_templates_render_as_told() -> None:
 def test_every_node_type_is_told_of() -> None:
     table = rows("workflows.md", "type", "what it is", "how many", "incoming edges", "outgoing edges")
     told = [type for row in table for type in row[0].split(", ")]
-    assert sorted(told) == sorted(catalogue.by_name())
+    assert sorted(told) == sorted(node_types.by_name())
 
 
 def test_the_scripted_model_takes_the_edges_that_are_told() -> None:

@@ -18,7 +18,7 @@ log = logging.getLogger("voiceapi")
 COMPACT = json.JSONEncoder(ensure_ascii=False, separators=(",", ":"))
 
 
-class Fault(Exception):
+class ServiceError(Exception):
     """Something that the client is told. `detail` is what the body's detail will be: a sentence or an object."""
 
     status = 400
@@ -28,51 +28,51 @@ class Fault(Exception):
         self.detail = detail
 
 
-class Refused(Fault):
+class NotPossible(ServiceError):
     """What was asked can't be done as things stand."""
 
 
-class Unauthorized(Fault):
+class Unauthorized(ServiceError):
     status = 401
 
 
-class Forbidden(Fault):
+class Forbidden(ServiceError):
     status = 403
 
 
-class Missing(Fault):
+class RecordNotFound(ServiceError):
     """There is no such record, or it belongs to another organization, which is not told apart."""
 
     status = 404
 
 
-class Conflict(Fault):
+class Conflict(ServiceError):
     status = 409
 
 
-class TooLarge(Fault):
+class TooLarge(ServiceError):
     status = 413
 
 
-class Unreadable(Fault):
+class Unreadable(ServiceError):
     """The body's charset or content encoding is unknown here."""
 
     status = 415
 
 
-class Invalid(Fault):
+class Invalid(ServiceError):
     """The request is well-formed but breaks a rule; `detail` is a list of items, or an object or sentence."""
 
     status = 422
 
 
-class Busy(Fault):
+class LimitReached(ServiceError):
     """The limit of calls in progress is reached."""
 
     status = 429
 
 
-class Unavailable(Fault):
+class Unavailable(ServiceError):
     """The service can't do anything of the kind at the moment, and it isn't the client's fault."""
 
     status = 503
@@ -125,7 +125,7 @@ def json_response(value: Any, status: int = 200) -> Response:
     return Response(COMPACT.encode(value) + "\n", status, mimetype="application/json")
 
 
-def answer_fault(fault: Fault) -> Response:
+def answer_fault(fault: ServiceError) -> Response:
     return json_response({"detail": fault.detail}, fault.status)
 
 
@@ -150,7 +150,7 @@ def answer_crash(error: Exception) -> Response:
 
 def install(blueprint: Any) -> None:
     """Answer the errors raised under `blueprint`; the host's other pages keep their own."""
-    blueprint.register_error_handler(Fault, answer_fault)
+    blueprint.register_error_handler(ServiceError, answer_fault)
     blueprint.register_error_handler(HTTPException, answer_http)
     blueprint.register_error_handler(Exception, answer_crash)
 

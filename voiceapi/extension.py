@@ -9,13 +9,14 @@ from pathlib import Path
 
 from flask import Flask
 
-from . import aftercall, errors, keys, openapi
-from .api import register
-from .cli import group
+from . import errors, jobs
+from .api import openapi, register
+from .campaigns.dialer import worker
+from .cli.main import group
 from .config import PREFIX, Settings, names
-from .dialer import worker
-from .outward import Outward
-from .secrets import Vault, read_or_create_secret
+from .http_client import Outward
+from .organizations import api_keys
+from .security import Vault, read_or_create_secret
 from .service import Service
 from .store.database import Store, StoreError
 from .store.migrations import migrate
@@ -82,9 +83,9 @@ def open_service(settings: Settings, prefix: str = "", authenticate: Callable[[]
         raise StoreError(f"The files of the database {settings.database} can't be made: {error.strerror}.") from None
     document, outward = cache(partial(openapi.document, prefix)), Outward(settings.allow_private_urls)
     service = Service(settings, store, Vault(secret), prefix, authenticate, document, outward=outward)
-    aftercall.employ(service)
+    jobs.employ(service)
     worker.employ(service)
-    key = keys.bootstrap(service)
+    key = api_keys.bootstrap(service)
     if key is not None:
         service.announce(f"First API key, shown this once: {key}")
     return service

@@ -11,14 +11,13 @@ from functools import partial
 from secrets import token_hex
 from typing import Any
 
+from .background import Turns, Workers
 from .config import Settings
-from .conversation import LanguageModel
-from .outward import Outward
-from .secrets import Vault
+from .engine.ports import LanguageModel
+from .http_client import Outward
+from .security import Vault
 from .store.database import Store
 from .store.fields import now
-from .turns import Turns
-from .workers import Workers
 
 
 def _to_stderr(line: str) -> None:

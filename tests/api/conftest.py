@@ -4,7 +4,7 @@ import pytest
 from flask import Flask
 from flask.testing import FlaskClient
 
-from voiceapi import keys
+from voiceapi.organizations import api_keys
 
 
 @pytest.fixture
@@ -12,8 +12,8 @@ def stranger(app: Flask) -> FlaskClient:
     """A client of another organization than `client`."""
     service = app.extensions["voiceapi"]
     with service.store.session():
-        organization = keys.organization_named(service, "strangers")
-        _, key = keys.create(organization.id, "theirs")
+        organization = api_keys.organization_named(service, "strangers")
+        _, key = api_keys.create(organization.id, "theirs")
     client = app.test_client()
     client.environ_base["HTTP_X_API_KEY"] = key
     return client

@@ -7,7 +7,7 @@ import pytest
 from flask import Flask
 from flask.testing import FlaskClient
 
-from voiceapi.store.models import ApiKey
+from voiceapi.store.organizations import ApiKey
 
 KEYS = "/api/v1/user/api-keys"
 NOT_FOUND = {"detail": "API key not found"}

@@ -14,10 +14,11 @@ from flask.testing import FlaskClient
 from twilio.request_validator import RequestValidator
 
 from voiceapi import VoiceAPI
-from voiceapi.outward import Outward, Reply
+from voiceapi.http_client import Outward, Reply
 from voiceapi.service import Service
-from voiceapi.store import models
 from voiceapi.store.database import write
+from voiceapi.store.runs import Run
+from voiceapi.store.telephony import TelephonyConfiguration
 
 API = "/api/v1"
 PUBLIC = "https://voice.example.org"
@@ -64,11 +65,11 @@ def dial(client: FlaskClient, app: Flask, configuration: int, number: dict[str, 
     def place() -> tuple[int, str]:
         # As many as a test likes: pacing has tests of its own.
         with app.extensions["voiceapi"].store.session(), write():
-            models.TelephonyConfiguration.update(paced_until=None).execute()
+            TelephonyConfiguration.update(paced_until=None).execute()
         body = {"phone_number": THEIRS, "telephony_configuration_id": configuration}
         run = client.post(f"{API}/public/agent/line", json=body).get_json()["workflow_run_id"]
         with app.extensions["voiceapi"].store.session():
-            return run, f"{API}/telephony/calls/{models.Run.get_by_id(run).token}"
+            return run, f"{API}/telephony/calls/{Run.get_by_id(run).token}"
 
     return place
 
@@ -146,7 +147,7 @@ def test_under_a_prefix(tmp_path: Path, talk: Callable[..., Any]) -> None:
     body = {"phone_number": THEIRS, "telephony_configuration_id": config}
     run = client.post(f"/voice{API}/public/agent/line", json=body).get_json()["workflow_run_id"]
     with service.store.session():
-        path = f"/voice{API}/telephony/calls/{models.Run.get_by_id(run).token}/turns/0"
+        path = f"/voice{API}/telephony/calls/{Run.get_by_id(run).token}/turns/0"
     assert urlencode({"Url": f"{PUBLIC}{path}"}).encode() in sent[0]
     assert send(app.test_client(), path, {"CallSid": "CA1"}).status_code == 200
     service.close()
@@ -313,7 +314,7 @@ def test_why_a_call_is_not_served(
     assert send(bare, inbound, COMING).status_code == 200
     assert told(CallSid="CA2") == "QUOTA_EXCEEDED"
     with service.store.session():
-        assert models.Run.select().count() == 1
+        assert Run.select().count() == 1
 
 
 def test_an_unfinished_workflow_is_not_served(

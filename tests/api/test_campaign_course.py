@@ -12,12 +12,12 @@ from urllib.parse import urlsplit
 import pytest
 from flask.testing import FlaskClient
 
-from voiceapi import calls
+from voiceapi.calls import webhooks
 from voiceapi.service import Service
-from voiceapi.store.contacts import Contact, Decision
+from voiceapi.store.campaigns import Contact, Decision, Upload
 from voiceapi.store.database import write
 from voiceapi.store.fields import now
-from voiceapi.store.models import Run, Upload
+from voiceapi.store.runs import Run
 
 API = "/api/v1"
 BUSY, SILENT, FAILING, MACHINE = (f"+120255501{n}" for n in ("01", "02", "03", "04"))
@@ -382,7 +382,7 @@ def test_who_opts_out_is_not_called_again(client: FlaskClient, create: Any, ende
         mode="simulator", token="t", called_number=ANN, disposition="do_not_call", answered_at=now(),
     )  # fmt: skip
     with write():
-        calls.complete(run, 3)
+        webhooks.complete(run, 3)
     listed = client.get(f"{API}/do-not-call").get_json()["phone_numbers"]
     assert [(entry["phone_number"], entry["reason"]) for entry in listed] == [
         (ANN, "The callee asked not to be called.")

@@ -11,8 +11,9 @@ from flask.testing import FlaskClient
 
 from voiceapi import create_app
 from voiceapi.store import runs
-from voiceapi.store.models import Campaign, Workflow
-from voiceapi.templates import definition
+from voiceapi.store.campaigns import Campaign
+from voiceapi.store.workflows import Workflow
+from voiceapi.workflows.templates import definition
 
 API = "/api/v1"
 CREATE = f"{API}/campaign/create"

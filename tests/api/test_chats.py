@@ -10,9 +10,9 @@ import pytest
 from flask import Flask
 from flask.testing import FlaskClient
 
-from voiceapi.flow import actions as act
-from voiceapi.flow import events as ev
-from voiceapi.flow.turn import APOLOGY
+from voiceapi.engine import actions as act
+from voiceapi.engine import events as ev
+from voiceapi.engine.step_state import APOLOGY
 from voiceapi.llm.scripted import NOT_UNDERSTOOD, Scripted
 
 API = "/api/v1"

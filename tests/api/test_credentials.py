@@ -9,12 +9,11 @@ from typing import Any
 import pytest
 from flask.testing import FlaskClient
 
-from voiceapi import credentials, keys
-from voiceapi.secrets import Vault
+from voiceapi.organizations import api_keys, credentials
+from voiceapi.security import Vault
 from voiceapi.service import Service
-from voiceapi.store.find import need
-from voiceapi.store.library import Credential
-from voiceapi.store.models import Organization
+from voiceapi.store.base import require
+from voiceapi.store.organizations import Credential, Organization
 
 URL = "/api/v1/credentials/"
 TOKEN = {"token": "s3cret-token"}
@@ -33,7 +32,7 @@ def said(answer: Any) -> tuple[int, Any]:
 
 
 def owner() -> int:
-    return int(keys.need_organization("default").id)
+    return int(api_keys.need_organization("default").id)
 
 
 def test_a_credential_is_made_shown_listed_changed_and_deleted(client: FlaskClient) -> None:
@@ -90,7 +89,7 @@ def test_without_a_usable_credential_there_is_no_header(client: FlaskClient, ser
     stranger = Organization.create(name="stranger").id
     asked = [(stranger, made["uuid"]), (owner(), "unknown"), (owner(), None), (None, made["uuid"])]
     assert [credentials.header(service, *each) for each in asked] == [{}] * 4
-    record = need(Credential, "", uuid=made["uuid"])
+    record = require(Credential, "", uuid=made["uuid"])
     record.data = Vault(b"another secret, long enough to be").encrypt("{}")
     record.save()
     assert credentials.header(service, owner(), made["uuid"]) == {}
@@ -165,7 +164,7 @@ def test_a_credential_of_another_organization_is_missing(
     client: FlaskClient, bare: FlaskClient, service: Service, db: None
 ) -> None:
     made = create(client)
-    _, key = keys.create(keys.organization_named(service, "stranger").id, "key")
+    _, key = api_keys.create(api_keys.organization_named(service, "stranger").id, "key")
     headers = {"X-API-Key": key}
     assert bare.get(URL, headers=headers).get_json() == []
     assert said(bare.get(f"{URL}{made['uuid']}", headers=headers)) == NOT_FOUND

@@ -11,9 +11,10 @@ from hypothesis import given
 from hypothesis import strategies as st
 from pypdf import PdfReader, PdfWriter
 
-from voiceapi import create_app, documents, plaintext
+from voiceapi import create_app
 from voiceapi.service import Service
-from voiceapi.store.passages import phrases
+from voiceapi.store.knowledge import phrases
+from voiceapi.tools.knowledge import documents, text_extraction
 
 URL = "/api/v1/knowledge-base/documents"
 SEARCH = "/api/v1/knowledge-base/search"
@@ -142,10 +143,10 @@ def test_what_can_not_be_read_is_kept_as_failed(
 def test_reading_has_a_time_limit_and_the_process_that_reads_may_die(
     client: FlaskClient, monkeypatch: pytest.MonkeyPatch
 ) -> None:
-    monkeypatch.setattr(plaintext, "SECONDS", 0.3)
+    monkeypatch.setattr(text_extraction, "SECONDS", 0.3)
     made = put(client, b"<a" * 240_000, "slow.html")
     assert made["processing_error"] == "Reading the file took longer than 0.3 seconds."
-    monkeypatch.setattr(plaintext.sys, "executable", "/bin/false")
+    monkeypatch.setattr(text_extraction.sys, "executable", "/bin/false")
     made = put(client, b"<p>Open", "a.html")
     assert made["processing_error"] == "The file can't be read: the process that reads it failed."
 

@@ -10,8 +10,8 @@ import pytest
 from flask import Flask
 from marshmallow import Schema, ValidationError
 
-from voiceapi.api.bodies.base import Answer, Body
-from voiceapi.api.bodies.fields import (
+from voiceapi.api.schemas.base import Answer, Body
+from voiceapi.api.schemas.fields import (
     Choice,
     Flag,
     Integer,

@@ -22,11 +22,13 @@ from flask import Flask
 from flask.testing import FlaskClient
 from werkzeug.test import TestResponse
 
-from voiceapi import aftercall, create_app, idempotency
+from voiceapi import create_app
+from voiceapi.calls import idempotency, sweeper
 from voiceapi.service import Service
+from voiceapi.store.campaigns import Campaign
 from voiceapi.store.fields import now
-from voiceapi.store.idempotency import IdempotencyKey
-from voiceapi.store.models import Campaign, Run, TelephonyConfiguration
+from voiceapi.store.runs import IdempotencyKey, Run
+from voiceapi.store.telephony import TelephonyConfiguration
 
 API = "/api/v1"
 KEY = "test-key-0123456789"
@@ -214,10 +216,10 @@ def test_the_answer_is_kept_for_24_hours(
         age(**time)
     runs.append(send(client).get_json()["workflow_run_id"])
     assert (runs, count(IdempotencyKey)) == ([1, 1, 2], 1)
-    aftercall.sweep(service)
+    sweeper.sweep(service)
     assert count(IdempotencyKey) == 1
     age(hours=24)
-    aftercall.sweep(service)
+    sweeper.sweep(service)
     assert (count(IdempotencyKey), count(Run)) == (0, 2)
 
 
@@ -395,8 +397,8 @@ def test_many_at_once_are_one(
 DYING = """
 import json, os, signal, sys
 from voiceapi import create_app
-from voiceapi.idempotency import Promise
-from voiceapi.outward import Outward
+from voiceapi.calls.idempotency import Promise
+from voiceapi.http_client import Outward
 
 moment, database, key, carrier, path, call = sys.argv[1:]
 owner, name = {"storing": (Promise, "claim"), "before": (Outward, "send"), "after": (Outward, "send")}[moment]

@@ -3,7 +3,7 @@ from __future__ import annotations
 import pytest
 from flask.testing import FlaskClient
 
-from voiceapi import catalogue
+from voiceapi.workflows import node_types
 
 NODE_TYPES = "/api/v1/node-types"
 
@@ -12,17 +12,17 @@ def test_the_whole_catalogue(client: FlaskClient) -> None:
     answer = client.get(NODE_TYPES)
     assert (answer.status_code, answer.get_json()) == (
         200,
-        {"spec_version": "1.0.0", "node_types": catalogue.node_types()},
+        {"spec_version": "1.0.0", "node_types": node_types.node_types()},
     )
     names = [spec["name"] for spec in answer.get_json()["node_types"]]
     assert names == sorted(names)
     assert {"startCall", "agentNode", "endCall", "globalNode", "trigger", "webhook", "qa"} <= set(names)
 
 
-@pytest.mark.parametrize("name", [spec["name"] for spec in catalogue.node_types()])
+@pytest.mark.parametrize("name", [spec["name"] for spec in node_types.node_types()])
 def test_one_node_type(client: FlaskClient, name: str) -> None:
     answer = client.get(f"{NODE_TYPES}/{name}")
-    assert (answer.status_code, answer.get_json()) == (200, catalogue.by_name()[name])
+    assert (answer.status_code, answer.get_json()) == (200, node_types.by_name()[name])
 
 
 @pytest.mark.parametrize(

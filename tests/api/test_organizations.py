@@ -6,10 +6,12 @@ import pytest
 from flask import Flask
 from flask.testing import FlaskClient
 
-from voiceapi.model_configuration import stored
-from voiceapi.secrets import Vault
+from voiceapi.llm.configuration import stored
+from voiceapi.security import Vault
 from voiceapi.store import runs
-from voiceapi.store.models import Organization, Run, Workflow
+from voiceapi.store.organizations import Organization
+from voiceapi.store.runs import Run
+from voiceapi.store.workflows import Workflow
 
 PREFERENCES = "/api/v1/organizations/preferences"
 CODES = "/api/v1/organizations/disposition-codes"

@@ -8,7 +8,8 @@ import pytest
 from flask import Flask
 from flask.testing import FlaskClient
 
-from voiceapi.store.models import PhoneNumber, Workflow
+from voiceapi.store.telephony import PhoneNumber
+from voiceapi.store.workflows import Workflow
 
 CONFIGS = "/api/v1/organizations/telephony-configs"
 NO_CONFIGURATION = {"detail": "Telephony configuration not found"}

@@ -14,10 +14,11 @@ import pytest
 from flask import Flask
 from flask.testing import FlaskClient
 
-from voiceapi.secrets import new_token
+from voiceapi.security import new_token
 from voiceapi.store import runs as store
 from voiceapi.store.database import write
-from voiceapi.store.models import Event, Run, Workflow
+from voiceapi.store.runs import Event, Run
+from voiceapi.store.workflows import Workflow
 
 API = "/api/v1"
 USAGE = f"{API}/organizations/usage/runs"

@@ -6,12 +6,15 @@ import pytest
 from flask import Flask
 from flask.testing import FlaskClient
 
-from voiceapi.errors import Refused
-from voiceapi.secrets import Vault
+from voiceapi.errors import NotPossible
+from voiceapi.security import Vault
+from voiceapi.store.campaigns import Campaign
 from voiceapi.store.fields import now
-from voiceapi.store.models import Campaign, Organization, PhoneNumber, TelephonyConfiguration, Workflow
+from voiceapi.store.organizations import Organization
+from voiceapi.store.telephony import PhoneNumber, TelephonyConfiguration
+from voiceapi.store.workflows import Workflow
 from voiceapi.telephony import providers
-from voiceapi.telephony_configs import NotConfigured, caller_number, credentials, resolve_outbound
+from voiceapi.telephony.configurations import NotConfigured, caller_number, credentials, resolve_outbound
 
 CONFIGS = "/api/v1/organizations/telephony-configs"
 NOT_FOUND = {"detail": "Telephony configuration not found"}
@@ -505,7 +508,7 @@ class TestResolving:
         bare = self.configuration(empty, "bare", numbers=0, is_default_outbound=True)
         ready = self.configuration(empty, "ready")
         assert resolve_outbound(empty.id, None) == ready
-        with pytest.raises(Refused) as refused:
+        with pytest.raises(NotPossible) as refused:
             resolve_outbound(empty.id, bare.id)
         assert refused.value.detail == (
             "'bare' is not ready for outbound calls. Outbound calls need a number to dial from. "
@@ -515,7 +518,7 @@ class TestResolving:
     def test_when_none_is_ready_the_first_says_why(self, empty: Organization) -> None:
         self.configuration(empty, "later", numbers=0)
         self.configuration(empty, "default", numbers=0, is_default_outbound=True)
-        with pytest.raises(Refused, match=r"^'default' is not ready for outbound calls\. "):
+        with pytest.raises(NotPossible, match=r"^'default' is not ready for outbound calls\. "):
             resolve_outbound(empty.id, None)
 
     def test_one_set_aside_counts_as_missing(self, empty: Organization) -> None:
@@ -530,7 +533,7 @@ class TestResolving:
         assert caller_number(ours, second.id) == second
         PhoneNumber.update(is_active=False).where(PhoneNumber.id == first.id).execute()
         for refused in (first.id, other.phone_numbers.get().id, 999_999):
-            with pytest.raises(Refused, match=r"^from_phone_number_not_found$"):
+            with pytest.raises(NotPossible, match=r"^from_phone_number_not_found$"):
                 caller_number(ours, refused)
 
     def test_the_default_number_else_any_active_one(self, empty: Organization) -> None:

@@ -7,9 +7,10 @@ from typing import Any
 import pytest
 from flask.testing import FlaskClient
 
-from voiceapi import documents, keys
-from voiceapi.flow.graph import Graph
+from voiceapi.engine.graph import Graph
+from voiceapi.organizations import api_keys
 from voiceapi.service import Service
+from voiceapi.tools.knowledge import documents
 
 URL = "/api/v1/tools/"
 NOT_FOUND = (404, {"detail": "Tool not found"})
@@ -323,7 +324,7 @@ def test_a_tool_of_another_organization_is_missing(
     client: FlaskClient, bare: FlaskClient, service: Service, db: None
 ) -> None:
     made = create(client)
-    _, key = keys.create(keys.organization_named(service, "stranger").id, "key")
+    _, key = api_keys.create(api_keys.organization_named(service, "stranger").id, "key")
     url, headers = f"{URL}{made['tool_uuid']}", {"X-API-Key": key}
     assert bare.get(URL, headers=headers).get_json() == []
     for method, path, body in (

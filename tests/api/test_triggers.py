@@ -12,7 +12,9 @@ from flask import Flask
 from flask.testing import FlaskClient
 
 from voiceapi import create_app
-from voiceapi.store.models import ApiKey, PhoneNumber, Run, TelephonyConfiguration
+from voiceapi.store.organizations import ApiKey
+from voiceapi.store.runs import Run
+from voiceapi.store.telephony import PhoneNumber, TelephonyConfiguration
 
 API = "/api/v1"
 AGENT = f"{API}/public/agent"

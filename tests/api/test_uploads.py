@@ -11,7 +11,10 @@ from flask.testing import FlaskClient
 
 from voiceapi import create_app
 from voiceapi.store import runs
-from voiceapi.store.models import Event, Organization, Run, Upload, Workflow
+from voiceapi.store.campaigns import Upload
+from voiceapi.store.organizations import Organization
+from voiceapi.store.runs import Event, Run
+from voiceapi.store.workflows import Workflow
 
 PRESIGN = "/api/v1/s3/presigned-upload-url"
 SIGNED = "/api/v1/s3/signed-url"

@@ -13,7 +13,9 @@ import pytest
 from flask import Flask
 from flask.testing import FlaskClient
 
-from voiceapi import deliveries, follow_up, keys, webhook_secrets
+from voiceapi.organizations import api_keys
+from voiceapi.postcall import delivery as deliveries
+from voiceapi.postcall import processing, signing
 from voiceapi.service import Service
 
 API = "/api/v1"
@@ -79,7 +81,7 @@ def ended(client: FlaskClient, talk: Callable[..., Any]) -> Callable[..., str]:
 
 def work(service: Service) -> None:
     for _ in range(3):
-        follow_up.make_next(service)
+        processing.make_next(service)
         deliveries.deliver_next(service)
 
 
@@ -187,7 +189,7 @@ def test_another_organization_sees_neither_deliveries_nor_secrets(
     (delivery,) = client.get(f"{run}/deliveries").get_json()["deliveries"]
     client.post(f"{SECRETS}/rotate")
     other = app.test_client()
-    other.environ_base["HTTP_X_API_KEY"] = keys.create(keys.organization_named(service, "other").id, "k")[1]
+    other.environ_base["HTTP_X_API_KEY"] = api_keys.create(api_keys.organization_named(service, "other").id, "k")[1]
     assert other.get(f"{run}/deliveries").status_code == 404
     assert other.post(f"{run}/deliveries/{delivery['delivery_uuid']}/redeliver").status_code == 404
     assert other.get(SECRETS).get_json() == {"secrets": []}
@@ -211,12 +213,12 @@ def test_secrets_are_shown_once_rotated_and_retired(client: FlaskClient, service
     assert len(first["secret"]) == len("whsec_") + 43
     masked = [{**each, "secret": "*" * 45 + each["secret"][-4:]} for each in (second, first)]
     assert client.get(SECRETS).get_json() == {"secrets": masked}
-    assert webhook_secrets.to_sign_with(service.vault, 1) == [second["secret"], first["secret"]]
+    assert signing.to_sign_with(service.vault, 1) == [second["secret"], first["secret"]]
     third = client.post(f"{SECRETS}/rotate")
     detail = "Two secrets are in use. Retire the older one before you make another."
     assert (third.status_code, third.get_json()) == (409, {"detail": detail})
     assert client.post(f"{SECRETS}/retire").get_json() == {"secrets": masked[:1]}
-    assert webhook_secrets.to_sign_with(service.vault, 1) == [second["secret"]]
+    assert signing.to_sign_with(service.vault, 1) == [second["secret"]]
     assert client.post(f"{SECRETS}/retire").status_code == 409
 
 
@@ -266,7 +268,7 @@ def test_the_example_takes_a_webhook_without_a_body(
 
 
 AT = 1_700_000_000
-GENUINE = webhook_secrets.signature(["s"], b"body", AT)
+GENUINE = signing.signature(["s"], b"body", AT)
 
 
 @pytest.mark.parametrize(
@@ -280,9 +282,9 @@ GENUINE = webhook_secrets.signature(["s"], b"body", AT)
         (GENUINE, b"Body", AT, False),
         (GENUINE.replace(str(AT), str(AT + 1)), b"body", AT, False),
         (f"{GENUINE},t={AT}", b"body", AT, False),
-        (webhook_secrets.signature(["other", "s"], b"body", AT), b"body", AT, True),
-        (webhook_secrets.signature(["s", "other"], b"body", AT), b"body", AT, True),
-        (webhook_secrets.signature(["other"], b"body", AT), b"body", AT, False),
+        (signing.signature(["other", "s"], b"body", AT), b"body", AT, True),
+        (signing.signature(["s", "other"], b"body", AT), b"body", AT, True),
+        (signing.signature(["other"], b"body", AT), b"body", AT, False),
         (f"t={AT}", b"body", AT, False),
         (f"t={AT},v1=", b"body", AT, False),
         (f"t={AT},v1=é", b"body", AT, False),

@@ -10,7 +10,7 @@ from typing import Any
 import pytest
 from flask.testing import FlaskClient
 
-from voiceapi.sealed import unseal
+from voiceapi.security import decrypt_json
 
 API = "/api/v1/workflow"
 CREATE = f"{API}/create/definition"
@@ -451,7 +451,7 @@ def test_secrets_are_masked_and_survive_a_round_trip(
 
 
 def stored_secret(client: FlaskClient) -> Any:
-    from voiceapi.store.models import WorkflowVersion
+    from voiceapi.store.workflows import WorkflowVersion
 
     with client.application.extensions["voiceapi"].store.session():
         newest = WorkflowVersion.select().order_by(WorkflowVersion.id.desc()).first()
@@ -470,11 +470,11 @@ def test_the_keys_of_a_model_override_are_masked(client: FlaskClient, workflow: 
     assert version(client, 2)["workflow_configurations"] == shown["workflow_configurations"]
     put(client, workflow_configurations={**shown["workflow_configurations"], "max_call_duration": 60})
     with client.application.extensions["voiceapi"].store.session():
-        from voiceapi.store.models import WorkflowVersion
+        from voiceapi.store.workflows import WorkflowVersion
 
         stored = WorkflowVersion.get_by_id(2).configurations
     vault = client.application.extensions["voiceapi"].vault
-    assert unseal(vault, stored["model_configuration_v2_override"]) == override
+    assert decrypt_json(vault, stored["model_configuration_v2_override"]) == override
     assert "sk-secret" not in json.dumps(stored)
     assert stored["max_call_duration"] == 60
     refused = deepcopy(masked)
@@ -487,8 +487,8 @@ def test_the_keys_of_a_model_override_are_masked(client: FlaskClient, workflow: 
 def test_models_that_were_sealed_with_another_secret_are_entered_again(
     client: FlaskClient, workflow: Callable[..., Any]
 ) -> None:
-    from voiceapi.secrets import Vault
-    from voiceapi.store.models import WorkflowVersion
+    from voiceapi.security import Vault
+    from voiceapi.store.workflows import WorkflowVersion
 
     workflow()
     with client.application.extensions["voiceapi"].store.session():

@@ -11,11 +11,11 @@ from typing import Any
 
 import pytest
 
-from voiceapi.flow.actions import AskModel, Extract, Function
-from voiceapi.flow.events import ExtractionFailed, ModelFailed, ModelReplied, ToolCall, VariablesExtracted
-from voiceapi.flow.extraction import Variable
+from voiceapi.engine.actions import AskModel, Extract, Function
+from voiceapi.engine.events import ExtractionFailed, ModelFailed, ModelReplied, ToolCall, VariablesExtracted
+from voiceapi.engine.extraction import Variable
+from voiceapi.http_client import Outward
 from voiceapi.llm.chat_completions import ChatCompletions
-from voiceapi.outward import Outward
 
 KEY = "sk-very-secret-key"
 MODEL = "openai|||tiny"

@@ -7,9 +7,8 @@ import pytest
 from hypothesis import given
 from hypothesis import strategies as st
 
-from voiceapi.flow.actions import AskModel, Extract, Fetch, Function, Message, Occasion, Say
-from voiceapi.flow.engine import step
-from voiceapi.flow.events import (
+from voiceapi.engine.actions import AskModel, Extract, Fetch, Function, Message, Occasion, Say
+from voiceapi.engine.events import (
     CallerSaid,
     CallerSilent,
     Event,
@@ -19,11 +18,12 @@ from voiceapi.flow.events import (
     ToolCall,
     VariablesExtracted,
 )
-from voiceapi.flow.extraction import Variable
-from voiceapi.flow.graph import Graph
-from voiceapi.flow.state import State, begin
+from voiceapi.engine.extraction import Variable
+from voiceapi.engine.graph import Graph
+from voiceapi.engine.state import State, begin
+from voiceapi.engine.step import step
+from voiceapi.llm.matching import attitude, clauses, content, digits, numbers, stem
 from voiceapi.llm.scripted import FAREWELL, NOT_UNDERSTOOD, STILL_THERE, Scripted, best_edge
-from voiceapi.llm.words import attitude, clauses, content, digits, numbers, stem
 
 DEFINITIONS = {
     sample["name"]: sample["definition"]

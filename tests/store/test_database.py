@@ -16,11 +16,12 @@ from flask.testing import FlaskClient
 from voiceapi import create_app
 from voiceapi.service import Service
 from voiceapi.store import migrations
-from voiceapi.store.database import Clash, Store, StoreError, write
+from voiceapi.store.database import ConcurrentUpdate, Store, StoreError, write
 from voiceapi.store.migrations import VERSION, migrate
-from voiceapi.store.models import ApiKey, Organization, TriggerPath, Workflow
+from voiceapi.store.organizations import ApiKey, Organization
+from voiceapi.store.workflows import TriggerPath, Workflow
 
-ROOT = Path(__file__).parent.parent.parent
+ROOT = Path(__file__).parents[2]
 THREADS = 8
 
 
@@ -176,7 +177,7 @@ def test_processes_that_read_change_and_write_lose_nothing(store: Store, path: P
         Workflow.create(organization=Organization.create(name="x"), workflow_uuid="u", name="x")
     script = f"""
 from voiceapi.store.database import Store, write
-from voiceapi.store.models import Workflow
+from voiceapi.store.workflows import Workflow
 store = Store({str(path)!r})
 for _ in range(50):
     with store.session(), write():
@@ -210,7 +211,7 @@ def test_a_failing_transaction_leaves_nothing_and_a_nested_one_only_the_outer(st
         assert Organization.select().count() == 0
         with write():
             Organization.create(name="a")
-            with pytest.raises(Clash), write():
+            with pytest.raises(ConcurrentUpdate), write():
                 Organization.insert_many([{"name": "b"}, {"name": "a"}]).execute()
         assert [row.name for row in Organization.select()] == ["a"]
 
@@ -233,7 +234,7 @@ def test_the_database_itself_keeps_what_hangs_together(store: Store) -> None:
         agent = Workflow.create(organization=owner, workflow_uuid="u", name="x")
         TriggerPath.create(path="p", workflow=agent)
         ApiKey.create(organization=owner, name="k", key_prefix="k", key_hash="h")
-        with pytest.raises(Clash):
+        with pytest.raises(ConcurrentUpdate):
             TriggerPath.create(path="q", workflow=99)
         owner.delete_instance()
         assert (Workflow.select().count(), TriggerPath.select().count(), ApiKey.select().count()) == (0, 0, 0)

@@ -9,12 +9,17 @@ from typing import Any
 
 import pytest
 
-from voiceapi import calls, keys, workflows
+from voiceapi.calls import webhooks
+from voiceapi.campaigns.retry import FAILURES, OUTCOMES
+from voiceapi.organizations import api_keys
 from voiceapi.service import Service
 from voiceapi.store import dialing, runs
-from voiceapi.store.contacts import Contact
-from voiceapi.store.find import again, one
-from voiceapi.store.models import ApiKey, Run, TriggerPath, Workflow, WorkflowVersion
+from voiceapi.store.base import find, reload
+from voiceapi.store.campaigns import Contact
+from voiceapi.store.organizations import ApiKey
+from voiceapi.store.runs import Run
+from voiceapi.store.workflows import TriggerPath, Workflow, WorkflowVersion
+from voiceapi.workflows import versions
 
 FIRST = datetime(2026, 1, 1, tzinfo=UTC)
 RUNS = 400
@@ -23,8 +28,8 @@ RUNS = 400
 @pytest.fixture
 def workflow(service: Service, db: None, talk: Callable[..., dict[str, Any]]) -> Workflow:
     """One of two, with ten pages of runs each."""
-    organization = keys.need_organization(keys.DEFAULT_ORGANIZATION).id
-    wanted, other = (workflows.create(organization, name, talk())[0] for name in ("wanted", "other"))
+    organization = api_keys.need_organization(api_keys.DEFAULT_ORGANIZATION).id
+    wanted, other = (versions.create(organization, name, talk())[0] for name in ("wanted", "other"))
     rows = [
         {
             "organization": organization,
@@ -40,7 +45,7 @@ def workflow(service: Service, db: None, talk: Callable[..., dict[str, Any]]) ->
     ]
     Run.insert_many(rows).execute()
     Workflow.update(total_runs=RUNS // 2).execute()
-    return again(wanted)
+    return reload(wanted)
 
 
 @pytest.fixture
@@ -117,17 +122,17 @@ def test_the_history_of_an_organization_is_read_from_its_index(
 @pytest.mark.parametrize(
     ("ask", "plan"),
     [
-        (lambda: one(ApiKey, key_hash="x"), "SEARCH t USING INDEX api_key_key_hash (key_hash=?)"),
-        (lambda: one(Workflow, id=1, organization=1), ROWS),
-        (lambda: one(Workflow, workflow_uuid="x"), "SEARCH t USING INDEX workflow_workflow_uuid (workflow_uuid=?)"),
-        (lambda: one(TriggerPath, path="x"), "SEARCH t USING INDEX trigger_path_path (path=?)"),
-        (lambda: one(Run, token="x"), "SEARCH t USING INDEX run_token (token=?)"),
+        (lambda: find(ApiKey, key_hash="x"), "SEARCH t USING INDEX api_key_key_hash (key_hash=?)"),
+        (lambda: find(Workflow, id=1, organization=1), ROWS),
+        (lambda: find(Workflow, workflow_uuid="x"), "SEARCH t USING INDEX workflow_workflow_uuid (workflow_uuid=?)"),
+        (lambda: find(TriggerPath, path="x"), "SEARCH t USING INDEX trigger_path_path (path=?)"),
+        (lambda: find(Run, token="x"), "SEARCH t USING INDEX run_token (token=?)"),
         (
             lambda: runs.of_inbound_call(1, "CA1"),
             "SEARCH t USING INDEX run_one_inbound_call (telephony_configuration_id=? AND carrier_call_id=?)",
         ),
         (
-            lambda: one(WorkflowVersion, newest_by="version_number", workflow=1),
+            lambda: find(WorkflowVersion, newest_by="version_number", workflow=1),
             "SEARCH t USING INDEX workflow_version_workflow_id_version_number (workflow_id=?)",
         ),
     ],
@@ -141,7 +146,7 @@ def test_one_record_is_found_by_an_index(
 def test_the_calls_in_progress_are_counted_without_walking_through_all_runs(
     workflow: Workflow, plans: Callable[..., list[str]]
 ) -> None:
-    found = plans(lambda: calls.in_progress(workflow.organization_id))
+    found = plans(lambda: webhooks.in_progress(workflow.organization_id))
     assert found == ["SEARCH t USING INDEX run_in_progress (organization_id=? AND overdue_at>?)"]
 
 
@@ -159,12 +164,12 @@ BY_CODE = "decision_campaign_id_code_at"
         (lambda: dialing.dialing(1), [BY_STATE]),
         (lambda: dialing.lapsed(FIRST), ["contact_leased"]),
         (lambda: dialing.claimed(1), ["contact_leased"]),
-        (lambda: one(Contact, run_id=1), ["contact_run"]),
+        (lambda: find(Contact, run_id=1), ["contact_run"]),
         (lambda: dialing.states(1), [BY_STATE]),
         (lambda: dialing.rows_read(1), [BY_ROW]),
         (lambda: dialing.page(1, None, 1, 50)[1], [BY_ROW, BY_ROW]),
         (lambda: dialing.page(1, "queued", 1, 50)[1], [BY_STATE, BY_STATE]),
-        (lambda: dialing.ended_since(1, FIRST), [BY_CODE]),
+        (lambda: dialing.ended_since(1, FIRST, tuple(OUTCOMES), FAILURES), [BY_CODE]),
         (lambda: dialing.not_to_call(1, ["+1"]), ["do_not_call_organization_id_phone_number"]),
         (lambda: dialing.dialed_since(1, ["+1"], FIRST), ["contact_phone_number"]),
         (lambda: dialing.active(), ["campaign_active"]),

@@ -6,10 +6,13 @@ from typing import Any
 
 import pytest
 
-from voiceapi.errors import Missing
-from voiceapi.store.database import Clash, write
-from voiceapi.store.find import again, need, one
-from voiceapi.store.models import ApiKey, ChatSession, Organization, Run, Step, Workflow, WorkflowVersion
+from voiceapi.errors import RecordNotFound
+from voiceapi.store.base import find, reload, require
+from voiceapi.store.chats import ChatSession
+from voiceapi.store.database import ConcurrentUpdate, write
+from voiceapi.store.organizations import ApiKey, Organization
+from voiceapi.store.runs import Run, Step
+from voiceapi.store.workflows import Workflow, WorkflowVersion
 
 pytestmark = pytest.mark.usefixtures("db")
 
@@ -36,7 +39,7 @@ def make_run(workflow: Workflow, **columns: Any) -> Run:
 
 def test_a_record_comes_back_as_it_was_stored(workflow: Workflow) -> None:
     run = make_run(workflow, token="t", duration=1.5, has_transcript=True, initial_context={"x": {"y": [True]}})
-    found = one(Run, token="t")
+    found = find(Run, token="t")
     assert found is not None
     assert found.columns() == run.columns()
     assert found.columns() == Run.get_by_id(run.id).columns()
@@ -50,35 +53,35 @@ def test_a_record_is_found_by_several_columns_and_by_other_records(
         {"id": workflow.id, "organization": organization.id},
         {"organization": organization, "name": "Agent"},
     ):
-        assert one(Workflow, **columns) == workflow
+        assert find(Workflow, **columns) == workflow
     for columns in ({"id": workflow.id, "organization": organization.id + 1}, {"id": workflow.id + 1}, {"name": None}):
-        assert one(Workflow, **columns) is None
-    with pytest.raises(Missing, match="no such agent"):
-        need(Workflow, "no such agent", name="agent")
+        assert find(Workflow, **columns) is None
+    with pytest.raises(RecordNotFound, match="no such agent"):
+        require(Workflow, "no such agent", name="agent")
 
 
 def test_the_newest_of_several(workflow: Workflow) -> None:
     for number in (2, 3, 1):
         version(workflow, number)
-    found = one(WorkflowVersion, newest_by="version_number", workflow=workflow)
+    found = find(WorkflowVersion, newest_by="version_number", workflow=workflow)
     assert found is not None
     assert (found.version_number, found.definition) == (3, {"nodes": [3]})
 
 
 def test_saving_some_columns_leaves_the_others(workflow: Workflow) -> None:
     run = make_run(workflow, token="t", disposition="first")
-    mine, theirs = again(run), again(run)
+    mine, theirs = reload(run), reload(run)
     theirs.disposition, theirs.annotations = "second", {"n": 1}
     theirs.save()
     mine.disposition, mine.duration = "third", 2.0
     assert mine.save(only=[Run.duration]) == 1
-    assert {name: again(run).columns()[name] for name in ("disposition", "annotations", "duration")} == {
+    assert {name: reload(run).columns()[name] for name in ("disposition", "annotations", "duration")} == {
         "disposition": "second",
         "annotations": {"n": 1},
         "duration": 2.0,
     }
     mine.save()
-    assert again(run).disposition == "third"
+    assert reload(run).disposition == "third"
     assert Run.select().count() == 1
 
 
@@ -88,7 +91,7 @@ def test_a_record_whose_key_is_another_record(workflow: Workflow) -> None:
     assert session.run_id == run.id
     session.status = "error"
     assert session.save() == 1
-    found = one(ChatSession, run=run)
+    found = find(ChatSession, run=run)
     assert found is not None
     assert (found.status, found.checkpoint, found.revision) == ("error", {"version": 1}, 0)
 
@@ -97,23 +100,23 @@ def test_a_record_with_a_key_of_two_columns(workflow: Workflow) -> None:
     run = make_run(workflow, token="t")
     for number in (0, 1):
         Step.create(run=run, number=number, event={"number": number})
-    with pytest.raises(Clash), write():
+    with pytest.raises(ConcurrentUpdate), write():
         Step.create(run=run, number=1, event={})
-    found = one(Step, run=run, number=1)
+    found = find(Step, run=run, number=1)
     assert found is not None
     assert found.event == {"number": 1}
 
 
 def test_a_second_record_of_the_same_unique_value_clashes(organization: Organization) -> None:
     ApiKey.create(organization=organization, name="a", key_prefix="12345678", key_hash="h")
-    with pytest.raises(Clash), write():
+    with pytest.raises(ConcurrentUpdate), write():
         ApiKey.create(organization=organization, name="b", key_prefix="12345678", key_hash="h")
     assert ApiKey.select().where(ApiKey.organization == organization).count() == 1
 
 
 def test_saving_what_is_no_longer_there_changes_nothing(organization: Organization) -> None:
-    again(organization).delete_instance()
+    reload(organization).delete_instance()
     organization.name = "gone"
     assert organization.save() == 0
-    with pytest.raises(Missing):
-        again(organization)
+    with pytest.raises(RecordNotFound):
+        reload(organization)

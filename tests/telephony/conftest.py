@@ -20,8 +20,10 @@ from werkzeug.test import TestResponse
 
 from voiceapi import create_app
 from voiceapi.service import Service
-from voiceapi.store import models
 from voiceapi.store.database import write
+from voiceapi.store.runs import Event, Run, StatusCallback, Step, Turn
+from voiceapi.store.telephony import PhoneNumber
+from voiceapi.store.workflows import Workflow
 
 API = "/api/v1"
 KEY = "test-key-0123456789"
@@ -144,8 +146,8 @@ def fresh(service: Service, office: Office) -> None:
     office.headers.clear()
     office.answers.clear()
     with service.store.session(), write():
-        models.PhoneNumber.update(inbound_workflow=None).execute()
-        models.Workflow.delete().execute()
+        PhoneNumber.update(inbound_workflow=None).execute()
+        Workflow.delete().execute()
 
 
 @pytest.fixture(scope="module")
@@ -220,17 +222,17 @@ class Call:
         return self.send(self.line.webhook("statuses", name, f"{self.base}/status", **fields))
 
     @property
-    def run(self) -> models.Run:
+    def run(self) -> Run:
         with self.service.store.session():
-            return models.Run.get_by_id(self.run_id)
+            return Run.get_by_id(self.run_id)
 
     @property
     def stored(self) -> Any:
         """All that is stored of the call."""
         with self.service.store.session():
-            tables = (models.Turn, models.Event, models.Step, models.StatusCallback)
+            tables = (Turn, Event, Step, StatusCallback)
             rows = [list(each.select().where(each.run == self.run_id).dicts()) for each in tables]
-            return [models.Run.get_by_id(self.run_id).columns(), *rows]
+            return [Run.get_by_id(self.run_id).columns(), *rows]
 
 
 @pytest.fixture
@@ -258,5 +260,5 @@ def dial(client: FlaskClient, call: Call, configuration: int, workflow: Callable
 def follow(call: Call, run_id: int) -> None:
     """Put the call on the line of a run."""
     with call.service.store.session():
-        token = models.Run.get_by_id(run_id).token
+        token = Run.get_by_id(run_id).token
     call.base, call.run_id = f"{PUBLIC}{API}/telephony/calls/{token}", run_id

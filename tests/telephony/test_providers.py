@@ -7,7 +7,7 @@ from typing import Any
 import pytest
 
 from voiceapi.telephony import providers
-from voiceapi.telephony.carriers import CARRIERS as DIALECTS
+from voiceapi.telephony.carriers.registry import CARRIERS as DIALECTS
 from voiceapi.telephony.providers import PROVIDERS, cloudonix_domain, metadata
 
 # name: (display name, connectivity, credentials, account id, needs a caller ID); ! is required, * is sensitive

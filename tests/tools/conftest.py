@@ -9,8 +9,8 @@ from typing import Any
 
 import pytest
 
-from voiceapi.flow.actions import RunTool
-from voiceapi.outward import OutwardError, Reply
+from voiceapi.engine.actions import RunTool
+from voiceapi.http_client import OutwardError, Reply
 from voiceapi.tools.tool import Desk
 
 CREDENTIALS = {"known": {"Authorization": "Bearer s3cret"}}

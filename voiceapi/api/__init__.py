@@ -10,8 +10,8 @@ from flask import Flask, Response, g
 
 from .. import errors
 from . import (
-    access,
     api_keys,
+    auth,
     call_webhooks,
     campaigns,
     chats,
@@ -49,12 +49,12 @@ OPEN = (health, document, triggers, downloads, uploads)
 def register(app: Flask | flask_smorest.Api, prefix: str) -> None:
     """Mount the API under `prefix`/api/v1 on an app, or describe it as well with flask-smorest's Api of one."""
     root = Blueprint("voiceapi", __name__, public=True)
-    root.before_request(access.open_session)
-    root.teardown_request(access.close_session)
+    root.before_request(auth.open_session)
+    root.teardown_request(auth.close_session)
     root.after_request(warn_of_unknown_fields)
     errors.install(root)
     guarded = Blueprint("guarded", __name__)
-    guarded.before_request(access.authenticate)
+    guarded.before_request(auth.authenticate)
     for module in GUARDED:
         guarded.register_blueprint(module.blueprint)
     root.register_blueprint(guarded)

@@ -4,11 +4,11 @@ from __future__ import annotations
 
 from typing import Any
 
-from .. import keys
-from ..store.models import ApiKey
-from .access import organization
+from ..organizations import api_keys
+from ..store.organizations import ApiKey
+from .auth import organization
 from .blueprint import Blueprint
-from .bodies.api_keys import ApiKeyRecord, CreatedApiKey, KeyQuery, NewApiKey, Outcome, ReactivatedApiKey
+from .schemas.api_keys import ApiKeyRecord, CreatedApiKey, KeyQuery, NewApiKey, Outcome, ReactivatedApiKey
 
 blueprint = Blueprint("api_keys", __name__)
 
@@ -18,7 +18,7 @@ blueprint = Blueprint("api_keys", __name__)
 @blueprint.response(200, ApiKeyRecord(many=True))
 def list_keys(query: dict[str, Any]) -> list[ApiKey]:
     """List the API keys of the organization."""
-    return keys.listed(organization(), include_archived=query["include_archived"])
+    return api_keys.listed(organization(), include_archived=query["include_archived"])
 
 
 @blueprint.post("/user/api-keys")
@@ -26,7 +26,7 @@ def list_keys(query: dict[str, Any]) -> list[ApiKey]:
 @blueprint.response(200, CreatedApiKey)
 def create_key(body: dict[str, Any]) -> dict[str, Any]:
     """Make an API key. The key itself is shown in this answer and never again."""
-    record, raw = keys.create(organization(), body["name"])
+    record, raw = api_keys.create(organization(), body["name"])
     return {
         "id": record.id,
         "name": record.name,
@@ -40,7 +40,7 @@ def create_key(body: dict[str, Any]) -> dict[str, Any]:
 @blueprint.response(200, Outcome)
 def archive_key(api_key_id: int) -> dict[str, Any]:
     """Archive an API key: it is refused from now on. A key may archive itself."""
-    keys.archive(organization(), api_key_id)
+    api_keys.archive(organization(), api_key_id)
     return {"success": True, "message": "API key archived successfully"}
 
 
@@ -48,5 +48,5 @@ def archive_key(api_key_id: int) -> dict[str, Any]:
 @blueprint.response(200, ReactivatedApiKey)
 def reactivate_key(api_key_id: int) -> dict[str, Any]:
     """Reactivate an archived API key. An active one stays active."""
-    record = keys.reactivate(organization(), api_key_id)
+    record = api_keys.reactivate(organization(), api_key_id)
     return {**record.columns(), "success": True, "message": "API key reactivated successfully"}

@@ -18,9 +18,9 @@ from marshmallow import Schema, ValidationError
 from webargs.flaskparser import FlaskParser
 
 from ..errors import Invalid, item, items, json_response
-from .bodies.base import ErrorBody
-from .bodies.fields import MODEL, REQUIRED, Integer
-from .reading import ABSENT, read_json
+from .request_body import ABSENT, read_json
+from .schemas.base import ErrorBody
+from .schemas.fields import MODEL, REQUIRED, Integer
 
 Decorator = Callable[[Any], Any]
 ORDER = ("path", "query", "header", "body")

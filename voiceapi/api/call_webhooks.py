@@ -10,11 +10,11 @@ from urllib.parse import urlsplit
 import flask
 from flask import Response, request
 
-from .. import calls, inbound
-from ..telephony.carrier import Document
-from ..telephony.webhook import Webhook
-from .access import service
-from .reading import read_bytes
+from ..calls import inbound, webhooks
+from ..telephony.carriers.base import Document
+from ..telephony.carriers.webhook import Webhook
+from .auth import service
+from .request_body import read_bytes
 
 blueprint = flask.Blueprint("call_webhooks", __name__, url_prefix="/telephony")
 
@@ -26,25 +26,25 @@ TURN = "<int(max=9999):number>"
 @blueprint.route(f"/calls/<token>/turns/{TURN}", methods=METHODS)
 def take_turn(token: str, number: int) -> Response:
     """Answer what the caller said."""
-    return _document(calls.take_turn(service(), token, number, "turn", webhook()))
+    return _document(webhooks.take_turn(service(), token, number, "turn", webhook()))
 
 
 @blueprint.route(f"/calls/<token>/turns/{TURN}/<any(transfer, silence, wait):step>", methods=METHODS)
-def take_other_turn(token: str, number: int, step: calls.Step) -> Response:
+def take_other_turn(token: str, number: int, step: webhooks.Step) -> Response:
     """Answer how a transfer came out or that nobody spoke, or ask for a reply that was still being decided."""
-    return _document(calls.take_turn(service(), token, number, step, webhook()))
+    return _document(webhooks.take_turn(service(), token, number, step, webhook()))
 
 
 @blueprint.route("/calls/<token>/status", methods=METHODS)
 def hear_status(token: str) -> Response:
     """Take a carrier's word about a call."""
-    return _document(calls.hear_status(service(), token, webhook()))
+    return _document(webhooks.hear_status(service(), token, webhook()))
 
 
 @blueprint.route("/calls/<token>/machine", methods=METHODS)
 def hear_machine(token: str) -> Response:
     """Take who answered a call."""
-    return _document(calls.hear_machine(service(), token, webhook()))
+    return _document(webhooks.hear_machine(service(), token, webhook()))
 
 
 @blueprint.route("/inbound/<int(max=9223372036854775807):config_id>", methods=METHODS)

@@ -7,16 +7,19 @@ from typing import Any
 
 from flask import Response
 
-from .. import campaign_course as course
-from .. import campaigns, filters, uploads
-from ..campaigns import Claim
+from ..campaigns import campaigns
+from ..campaigns import lifecycle as course
+from ..campaigns.campaigns import Claim
+from ..runs import files, filters
 from ..store import runs as store
-from ..store.models import Campaign as Record
-from ..store.models import Run
-from .access import organization, service
+from ..store.campaigns import Campaign as Record
+from ..store.runs import Run
+from .auth import organization, service
 from .blueprint import Blueprint
-from .bodies.base import ErrorBody, Repeatable
-from .bodies.campaigns import (
+from .idempotent import HEADERS, once
+from .runs import csv_answer, paging, run_answer, view
+from .schemas.base import ErrorBody, Repeatable
+from .schemas.campaigns import (
     Campaign,
     Campaigns,
     CreateCampaign,
@@ -26,9 +29,7 @@ from .bodies.campaigns import (
     SourceDownload,
     UpdateCampaign,
 )
-from .bodies.runs import CampaignRuns, ReportQuery, RunsQuery
-from .once import HEADERS, once
-from .runs import csv_answer, paging, run_answer, view
+from .schemas.runs import CampaignRuns, ReportQuery, RunsQuery
 
 blueprint = Blueprint("campaigns", __name__)
 
@@ -67,7 +68,7 @@ def list_campaigns() -> dict[str, Any]:
 @blueprint.response(200, Campaign)
 def get_campaign(campaign_id: int) -> dict[str, Any]:
     """Get one campaign with its settings and its log."""
-    return answer(campaigns.find(organization(), campaign_id))
+    return answer(campaigns.get(organization(), campaign_id))
 
 
 @blueprint.patch("/campaign/<campaign_id>")
@@ -83,7 +84,7 @@ def update_campaign(body: dict[str, Any], campaign_id: int) -> dict[str, Any]:
 @blueprint.response(200, CampaignRuns)
 def list_campaign_runs(query: dict[str, Any], campaign_id: int) -> dict[str, Any]:
     """Get the runs of a campaign, with optional filtering and sorting."""
-    campaign = campaigns.find(organization(), campaign_id, f"Campaign {campaign_id} not found")
+    campaign = campaigns.get(organization(), campaign_id, f"Campaign {campaign_id} not found")
     conditions, _ = filters.read(query["filters"], filters.OF_WORKFLOW)
     page = store.of_campaign(campaign, conditions, **view(query))
     return {**paging(page.total, query), "runs": [run_answer(run) for run in page.runs]}
@@ -132,8 +133,8 @@ def get_campaign_progress(campaign_id: int) -> dict[str, Any]:
 @blueprint.response(200, SourceDownload)
 def get_source_download_url(campaign_id: int) -> dict[str, Any]:
     """Get an address to fetch a campaign's contact list from, without a key."""
-    campaign = campaigns.find(organization(), campaign_id)
-    url = uploads.address(service(), organization(), campaign.source_id, SOURCE_LASTS, inline=False)
+    campaign = campaigns.get(organization(), campaign_id)
+    url = files.address(service(), organization(), campaign.source_id, SOURCE_LASTS, inline=False)
     return {"download_url": url, "expires_in": SOURCE_LASTS}
 
 
@@ -142,7 +143,7 @@ def get_source_download_url(campaign_id: int) -> dict[str, Any]:
 @blueprint.response(200, {"type": "string"}, content_type="text/csv")
 def download_campaign_report(query: dict[str, Any], campaign_id: int) -> Response:
     """Download the completed runs of a campaign as CSV."""
-    campaigns.find(organization(), campaign_id)
+    campaigns.get(organization(), campaign_id)
     return csv_answer(f"campaign_{campaign_id}_report.csv", [Run.campaign == campaign_id], query)
 
 

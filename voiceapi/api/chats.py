@@ -6,13 +6,13 @@ from datetime import datetime
 from itertools import groupby
 from typing import Any
 
-from .. import chats
+from ..conversations import text_chats
 from ..store import chats as store
-from ..store.models import ChatSession, ChatTurn
-from .access import organization, service
+from ..store.chats import ChatSession, ChatTurn
+from .auth import organization, service
 from .blueprint import Blueprint
-from .bodies.base import ErrorBody
-from .bodies.chats import Chat, ChatMessage, CreateChat, EndChat, RewindChat
+from .schemas.base import ErrorBody
+from .schemas.chats import Chat, ChatMessage, CreateChat, EndChat, RewindChat
 
 blueprint = Blueprint("chats", __name__, url_prefix="/workflow/<workflow_id>/text-chat/sessions")
 
@@ -23,14 +23,14 @@ blueprint = Blueprint("chats", __name__, url_prefix="/workflow/<workflow_id>/tex
 def create_chat(body: dict[str, Any], workflow_id: int) -> dict[str, Any]:
     """Open a text chat; the agent speaks first."""
     context, annotations = body["initial_context"] or {}, body["annotations"] or {}
-    return chat_answer(chats.create(service(), organization(), workflow_id, body["name"], context, annotations))
+    return chat_answer(text_chats.create(service(), organization(), workflow_id, body["name"], context, annotations))
 
 
 @blueprint.get("/<run_id>")
 @blueprint.response(200, Chat)
 def get_chat(workflow_id: int, run_id: int) -> dict[str, Any]:
     """Get a text chat with its turns."""
-    return chat_answer(store.find(organization(), workflow_id, run_id))
+    return chat_answer(store.get(organization(), workflow_id, run_id))
 
 
 @blueprint.post("/<run_id>/messages")
@@ -39,8 +39,8 @@ def get_chat(workflow_id: int, run_id: int) -> dict[str, Any]:
 @blueprint.response(200, Chat)
 def send_message(body: dict[str, Any], workflow_id: int, run_id: int) -> dict[str, Any]:
     """Say something to the agent and get its answer."""
-    session = store.find(organization(), workflow_id, run_id)
-    return chat_answer(chats.say(service(), session, body["text"], body["expected_revision"]))
+    session = store.get(organization(), workflow_id, run_id)
+    return chat_answer(text_chats.say(service(), session, body["text"], body["expected_revision"]))
 
 
 @blueprint.post("/<run_id>/rewind")
@@ -49,8 +49,8 @@ def send_message(body: dict[str, Any], workflow_id: int, run_id: int) -> dict[st
 @blueprint.response(200, Chat)
 def rewind_chat(body: dict[str, Any], workflow_id: int, run_id: int) -> dict[str, Any]:
     """Go back to a turn: the next message follows it, and the turns after it are set aside."""
-    session = store.find(organization(), workflow_id, run_id)
-    return chat_answer(chats.rewind(service(), session, body["cursor_turn_id"], body["expected_revision"]))
+    session = store.get(organization(), workflow_id, run_id)
+    return chat_answer(text_chats.rewind(service(), session, body["cursor_turn_id"], body["expected_revision"]))
 
 
 @blueprint.post("/<run_id>/end")
@@ -59,8 +59,8 @@ def rewind_chat(body: dict[str, Any], workflow_id: int, run_id: int) -> dict[str
 @blueprint.response(200, Chat)
 def end_chat(body: dict[str, Any], workflow_id: int, run_id: int) -> dict[str, Any]:
     """End a text chat; one that has ended stays as it is."""
-    session = store.find(organization(), workflow_id, run_id)
-    return chat_answer(chats.end(service(), session, body["expected_revision"]))
+    session = store.get(organization(), workflow_id, run_id)
+    return chat_answer(text_chats.end(service(), session, body["expected_revision"]))
 
 
 def chat_answer(session: ChatSession) -> dict[str, Any]:

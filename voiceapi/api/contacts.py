@@ -7,19 +7,19 @@ from typing import Any
 
 from flask import Response, request
 
-from .. import campaigns, uploads
-from ..campaigns import Claim
-from ..dialer import shown
-from ..rehearse import simulation
-from ..store.models import Campaign as Record
-from .access import organization, service
+from ..campaigns import campaigns, contacts
+from ..campaigns.campaigns import Claim
+from ..campaigns.dry_run import report
+from ..runs import files
+from ..store.campaigns import Campaign as Record
+from .auth import organization, service
 from .blueprint import Blueprint
-from .bodies.base import ErrorBody, Repeatable
-from .bodies.campaigns import Campaign, CreateCampaignForm
-from .bodies.contacts import ContactDetail, Contacts, ContactsQuery, Simulate, Simulation
 from .campaigns import answer
-from .forms import FORM, read_form
-from .once import HEADERS, once
+from .idempotent import HEADERS, once
+from .multipart import FORM, read_form
+from .schemas.base import ErrorBody, Repeatable
+from .schemas.campaigns import Campaign, CreateCampaignForm
+from .schemas.contacts import ContactDetail, Contacts, ContactsQuery, Simulate, Simulation
 
 blueprint = Blueprint("contacts", __name__, tag="campaigns", url_prefix="/campaign")
 
@@ -36,7 +36,7 @@ def create_campaign_with_list(headers: dict[str, Any]) -> Response:
     body, file_name, content = read_form(request, CreateCampaignForm())
 
     def create(claim: Claim | None) -> Record:
-        with uploads.kept(organization(), file_name, content) as key:
+        with files.kept(organization(), file_name, content) as key:
             wanted = {**body, "source_type": "csv", "source_id": key}
             return campaigns.create(service(), organization(), wanted, "file", claim)
 
@@ -52,16 +52,16 @@ def create_campaign_with_list(headers: dict[str, Any]) -> Response:
 def list_contacts(query: dict[str, Any], campaign_id: int) -> dict[str, Any]:
     """List the contacts of a campaign: where each stands, and why."""
     page, limit = query["page"], query["limit"]
-    contacts, total = shown.listed(service(), organization(), campaign_id, query["state"], page, limit)
+    found, total = contacts.listed(service(), organization(), campaign_id, query["state"], page, limit)
     paging = {"total_count": total, "page": page, "limit": limit, "total_pages": -(-total // limit)}
-    return {**paging, "contacts": contacts}
+    return {**paging, "contacts": found}
 
 
 @blueprint.get("/<campaign_id>/contacts/<row_id>")
 @blueprint.response(200, ContactDetail)
 def get_contact(campaign_id: int, row_id: int) -> dict[str, Any]:
     """Get the contact of a data row, with every decision about it."""
-    return shown.one_of(service(), organization(), campaign_id, row_id)
+    return contacts.one_of(service(), organization(), campaign_id, row_id)
 
 
 @blueprint.post("/<campaign_id>/simulate")
@@ -69,4 +69,4 @@ def get_contact(campaign_id: int, row_id: int) -> dict[str, Any]:
 @blueprint.response(200, Simulation)
 def simulate_campaign(body: dict[str, Any], campaign_id: int) -> dict[str, Any]:
     """Live through a campaign on a virtual clock: nobody is called, nothing is stored."""
-    return simulation.simulate(service(), organization(), campaign_id, body)
+    return report.simulate(service(), organization(), campaign_id, body)

@@ -4,12 +4,12 @@ from __future__ import annotations
 
 from typing import Any
 
-from .. import credentials
-from ..store.library import Credential as Record
-from .access import organization, service
+from ..organizations import credentials
+from ..store.organizations import Credential as Record
+from .auth import organization, service
 from .blueprint import Blueprint
-from .bodies.base import ErrorBody
-from .bodies.credentials import Credential, CredentialChange, Deleted, NewCredential
+from .schemas.base import ErrorBody
+from .schemas.credentials import Credential, CredentialChange, Deleted, NewCredential
 
 blueprint = Blueprint("credentials", __name__)
 
@@ -41,7 +41,7 @@ def create_credential(body: dict[str, Any]) -> Record:
 @blueprint.response(200, Credential)
 def get_credential(credential_uuid: str) -> Record:
     """Show a credential without its secret."""
-    return credentials.find(organization(), credential_uuid)
+    return credentials.get(organization(), credential_uuid)
 
 
 @blueprint.put("/credentials/<credential_uuid>")

@@ -6,12 +6,13 @@ from typing import Any
 
 from flask import request
 
-from .. import do_not_call, uploads
-from .access import organization
+from ..campaigns import do_not_call
+from ..runs import files
+from .auth import organization
 from .blueprint import Blueprint
-from .bodies.base import Done, ErrorBody, Paging
-from .bodies.contacts import Added, AddedList, Forbid, ForbiddenPage
-from .reading import read_bytes
+from .request_body import read_bytes
+from .schemas.base import Done, ErrorBody, Paging
+from .schemas.contacts import Added, AddedList, Forbid, ForbiddenPage
 
 blueprint = Blueprint("do_not_call", __name__, tag="campaigns", url_prefix="/do-not-call")
 
@@ -46,7 +47,7 @@ def add_numbers_not_to_call(body: dict[str, Any]) -> dict[str, Any]:
 @blueprint.response(200, AddedList)
 def add_list_not_to_call() -> dict[str, Any]:
     """Put the column phone_number of a CSV on the do-not-call list."""
-    content = read_bytes(request, uploads.LARGEST, "A list")
+    content = read_bytes(request, files.LARGEST, "A list")
     added, already, refused = do_not_call.add_list(organization(), content)
     named = [{"row": row, "reason": reason} for row, reason in refused[: do_not_call.MOST_REFUSED]]
     return {"added": added, "already_listed": already, "refused_count": len(refused), "refused": named}

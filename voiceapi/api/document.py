@@ -5,7 +5,7 @@ from __future__ import annotations
 from flask import Response
 
 from ..errors import json_response
-from .access import service
+from .auth import service
 from .blueprint import Blueprint
 
 blueprint = Blueprint("document", __name__, public=True, tag="service")

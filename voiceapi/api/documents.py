@@ -7,15 +7,15 @@ from typing import Any
 
 from flask import request
 
-from .. import documents
 from ..errors import Invalid, item, value_error
-from ..store.documents import Document
+from ..store.knowledge import Document
 from ..strict_json import parse
-from .access import organization
+from ..tools.knowledge import documents
+from .auth import organization
 from .blueprint import Blueprint
-from .bodies.base import Done, ErrorBody
-from .bodies.documents import Document as DocumentAnswer
-from .bodies.documents import DocumentList, DocumentQuery, Found, SearchBody
+from .schemas.base import Done, ErrorBody
+from .schemas.documents import Document as DocumentAnswer
+from .schemas.documents import DocumentList, DocumentQuery, Found, SearchBody
 
 blueprint = Blueprint("documents", __name__, url_prefix="/knowledge-base")
 

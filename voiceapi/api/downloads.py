@@ -6,13 +6,13 @@ from typing import Any
 
 from flask import Response
 
-from ..errors import Missing, Refused
+from ..errors import NotPossible, RecordNotFound
 from ..store import runs
-from ..store.find import need
-from ..store.models import Run
+from ..store.base import require
+from ..store.runs import Run
 from .blueprint import Blueprint
-from .bodies.base import ErrorBody
-from .bodies.downloads import DownloadQuery
+from .schemas.base import ErrorBody
+from .schemas.downloads import DownloadQuery
 
 blueprint = Blueprint("downloads", __name__, tag="files", public=True, url_prefix="/public/download")
 
@@ -27,11 +27,11 @@ ARTIFACTS = ("recording", "transcript", "user_recording", "bot_recording")
 @blueprint.response(200, {"type": "string"}, content_type="text/plain")
 def download_artifact(query: dict[str, Any], token: str, artifact_type: str) -> Response:
     """Download the transcript of a run."""
-    run = need(Run, "Invalid or expired token", public_access_token=token)
+    run = require(Run, "Invalid or expired token", public_access_token=token)
     if artifact_type not in ARTIFACTS:
-        raise Refused("Unsupported artifact type")
+        raise NotPossible("Unsupported artifact type")
     if artifact_type != "transcript" or not run.has_transcript:
-        raise Missing(f"No {artifact_type} available for this workflow run")
+        raise RecordNotFound(f"No {artifact_type} available for this workflow run")
     response = Response(runs.transcript(run), mimetype="text/plain")
     kind = "inline" if query["inline"] else "attachment"
     response.headers["Content-Disposition"] = f"{kind}; filename={run.id}.txt"

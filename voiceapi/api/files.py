@@ -4,11 +4,11 @@ from __future__ import annotations
 
 from typing import Any
 
-from .. import uploads
-from .access import organization, service
+from ..runs import files
+from .auth import organization, service
 from .blueprint import Blueprint
-from .bodies.base import ErrorBody
-from .bodies.files import AddressQuery, DownloadAddress, NewUpload, UploadAddress
+from .schemas.base import ErrorBody
+from .schemas.files import AddressQuery, DownloadAddress, NewUpload, UploadAddress
 
 blueprint = Blueprint("files", __name__, url_prefix="/s3")
 
@@ -18,8 +18,8 @@ blueprint = Blueprint("files", __name__, url_prefix="/s3")
 @blueprint.response(200, UploadAddress)
 def prepare_upload(body: dict[str, Any]) -> dict[str, Any]:
     """Get an address to PUT the contact list of a campaign at."""
-    key, url = uploads.prepare(service(), organization(), body["file_name"])
-    return {"upload_url": url, "file_key": key, "expires_in": uploads.UPLOAD_LASTS}
+    key, url = files.prepare(service(), organization(), body["file_name"])
+    return {"upload_url": url, "file_key": key, "expires_in": files.UPLOAD_LASTS}
 
 
 @blueprint.get("/signed-url")
@@ -30,5 +30,5 @@ def prepare_upload(body: dict[str, Any]) -> dict[str, Any]:
 def sign_address(query: dict[str, Any]) -> dict[str, Any]:
     """Get an address to fetch a contact list or a transcript from, without a key."""
     expires_in = query["expires_in"]
-    url = uploads.address(service(), organization(), query["key"], expires_in, inline=query["inline"])
+    url = files.address(service(), organization(), query["key"], expires_in, inline=query["inline"])
     return {"url": url, "expires_in": expires_in}

@@ -5,9 +5,9 @@ from __future__ import annotations
 from typing import Any
 
 from .. import __version__
-from .access import service
+from .auth import service
 from .blueprint import Blueprint
-from .bodies.health import Health
+from .schemas.health import Health
 
 blueprint = Blueprint("health", __name__, public=True, tag="service")
 

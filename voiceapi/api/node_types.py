@@ -4,10 +4,10 @@ from __future__ import annotations
 
 from typing import Any
 
-from .. import catalogue
-from ..errors import Missing
+from ..errors import RecordNotFound
+from ..workflows import node_types
 from .blueprint import Blueprint
-from .bodies.node_types import NodeSpec, NodeTypes
+from .schemas.node_types import NodeSpec, NodeTypes
 
 blueprint = Blueprint("node_types", __name__)
 
@@ -16,14 +16,14 @@ blueprint = Blueprint("node_types", __name__)
 @blueprint.response(200, NodeTypes)
 def list_node_types() -> dict[str, Any]:
     """List the node types with their properties, for editors and for programs that write workflows."""
-    return {"spec_version": catalogue.SPEC_VERSION, "node_types": catalogue.node_types()}
+    return {"spec_version": node_types.SPEC_VERSION, "node_types": node_types.node_types()}
 
 
 @blueprint.get("/node-types/<name>")
 @blueprint.response(200, NodeSpec)
 def get_node_type(name: str) -> dict[str, Any]:
     """Show one node type."""
-    spec = catalogue.by_name().get(name)
+    spec = node_types.by_name().get(name)
     if spec is None:
-        raise Missing(f"Unknown node type: {name!r}")
+        raise RecordNotFound(f"Unknown node type: {name!r}")
     return spec

@@ -5,12 +5,12 @@ from __future__ import annotations
 from collections.abc import Mapping
 from typing import Any
 
-from .. import model_configuration as models
-from .. import organizations
-from .access import organization, service
+from ..llm import configuration as models
+from ..organizations import preferences
+from .auth import organization, service
 from .blueprint import Blueprint
-from .bodies.base import ErrorBody
-from .bodies.organizations import (
+from .schemas.base import ErrorBody
+from .schemas.organizations import (
     KnownDispositions,
     ModelConfiguration,
     NewModelConfiguration,
@@ -25,7 +25,7 @@ blueprint = Blueprint("organizations", __name__)
 @blueprint.response(200, Preferences)
 def get_preferences() -> dict[str, Any]:
     """Show the preferences of the organization."""
-    return organizations.preferences(organization())
+    return preferences.preferences(organization())
 
 
 @blueprint.put("/organizations/preferences")
@@ -33,7 +33,7 @@ def get_preferences() -> dict[str, Any]:
 @blueprint.response(200, Preferences)
 def set_preferences(body: dict[str, Any]) -> dict[str, Any]:
     """Replace the preferences of the organization; what is left out goes back to its default."""
-    return organizations.set_preferences(organization(), body)
+    return preferences.set_preferences(organization(), body)
 
 
 @blueprint.get("/organizations/disposition-codes")
@@ -41,8 +41,8 @@ def set_preferences(body: dict[str, Any]) -> dict[str, Any]:
 def list_disposition_codes() -> dict[str, Any]:
     """List the codes that say how calls came out, the organization's own among them."""
     return {
-        "codes": organizations.disposition_codes(organization()),
-        "end_task_reason_codes": list(organizations.END_REASONS),
+        "codes": preferences.disposition_codes(organization()),
+        "end_task_reason_codes": list(preferences.END_REASONS),
     }
 
 
@@ -64,9 +64,8 @@ def set_model_configuration(body: dict[str, Any]) -> dict[str, Any]:
 
 def _answer(configuration: Mapping[str, Any] | None) -> dict[str, Any]:
     shown = models.masked(configuration)
-    preferences = organizations.preferences(organization())
     return {
         "configuration": shown,
-        "effective_configuration": {**models.effective(shown), **preferences},
+        "effective_configuration": {**models.effective(shown), **preferences.preferences(organization())},
         "source": "empty" if configuration is None else "organization_v2",
     }

@@ -4,12 +4,12 @@ from __future__ import annotations
 
 from typing import Any
 
-from .. import phone_numbers as numbers
-from ..store.models import PhoneNumber
-from .access import organization
+from ..store.telephony import PhoneNumber
+from ..telephony import phone_numbers as numbers
+from .auth import organization
 from .blueprint import Blueprint
-from .bodies import phone_numbers as shapes
-from .bodies.base import ErrorBody
+from .schemas import phone_numbers as shapes
+from .schemas.base import ErrorBody
 
 blueprint = Blueprint("phone_numbers", __name__)
 
@@ -40,7 +40,7 @@ def create_number(body: dict[str, Any], config_id: int) -> dict[str, Any]:
 @blueprint.response(200, shapes.PhoneNumber)
 def get_number(config_id: int, phone_number_id: int) -> dict[str, Any]:
     """Show a phone number."""
-    return _answer(numbers.find(organization(), config_id, phone_number_id))
+    return _answer(numbers.get(organization(), config_id, phone_number_id))
 
 
 @blueprint.put(f"{NUMBERS}/<phone_number_id>")

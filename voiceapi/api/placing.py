@@ -6,13 +6,13 @@ from typing import Any
 
 from flask import Response
 
-from .. import triggers
-from ..placing import Claim, Placement
-from .access import organization, service
+from ..calls import triggers
+from ..calls.outbound import Claim, Placement
+from .auth import organization, service
 from .blueprint import Blueprint
-from .bodies.base import ErrorBody, Repeatable
-from .bodies.triggers import InitiateCall, Initiated
-from .once import HEADERS, once
+from .idempotent import HEADERS, once
+from .schemas.base import ErrorBody, Repeatable
+from .schemas.triggers import InitiateCall, Initiated
 from .triggers import placement_answer
 
 blueprint = Blueprint("placing", __name__, tag="calls", url_prefix="/telephony")

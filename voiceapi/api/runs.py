@@ -6,16 +6,18 @@ from typing import Any
 
 from flask import Response
 
-from .. import filters, reports, workflows
-from ..instants import write_time
-from ..runs import prepare, transcript_address, usage, with_public_token
+from ..runs import filters, reports
+from ..runs.runs import prepare, transcript_address, usage, with_public_token
 from ..store import runs as store
-from ..store.find import need
-from ..store.models import Run as Record
-from ..store.models import StatusCallback, Workflow
-from .access import organization, service
+from ..store.base import require
+from ..store.runs import Run as Record
+from ..store.runs import StatusCallback
+from ..store.workflows import Workflow
+from ..timestamps import write_time
+from ..workflows import versions
+from .auth import organization, service
 from .blueprint import Blueprint
-from .bodies.runs import CreatedRun, CreateRun, ReportQuery, Run, RunsQuery, Usage, UsageQuery, WorkflowRuns
+from .schemas.runs import CreatedRun, CreateRun, ReportQuery, Run, RunsQuery, Usage, UsageQuery, WorkflowRuns
 
 blueprint = Blueprint("runs", __name__)
 
@@ -25,7 +27,7 @@ blueprint = Blueprint("runs", __name__)
 @blueprint.response(200, WorkflowRuns)
 def list_runs(query: dict[str, Any], workflow_id: int) -> dict[str, Any]:
     """Get the runs of a workflow, with optional filtering and sorting."""
-    workflow = workflows.find(organization(), workflow_id)
+    workflow = versions.get(organization(), workflow_id)
     conditions, applied = filters.read(query["filters"], filters.OF_WORKFLOW)
     page = store.of_workflow(workflow, conditions, **view(query))
     return {**paging(page.total, query), "runs": [run_answer(run) for run in page.runs], "applied_filters": applied}
@@ -35,7 +37,7 @@ def list_runs(query: dict[str, Any], workflow_id: int) -> dict[str, Any]:
 @blueprint.response(200, Run)
 def get_run(workflow_id: int, run_id: int) -> dict[str, Any]:
     """Get one run with its logs, its annotations and where its transcript is."""
-    run = need(Record, "Workflow run not found", id=run_id, workflow=workflow_id, organization=organization())
+    run = require(Record, "Workflow run not found", id=run_id, workflow=workflow_id, organization=organization())
     run = with_public_token(run)
     return {**run_answer(run), **artifacts(run, service().base_url), **details(run)}
 
@@ -45,7 +47,7 @@ def get_run(workflow_id: int, run_id: int) -> dict[str, Any]:
 @blueprint.response(200, CreatedRun)
 def create_run(body: dict[str, Any], workflow_id: int) -> dict[str, Any]:
     """Prepare a run: it can be dialed by initiate-call."""
-    workflow = need(Workflow, "Workflow not found", id=workflow_id, organization=organization())
+    workflow = require(Workflow, "Workflow not found", id=workflow_id, organization=organization())
     run = prepare(workflow, body["name"], body["mode"])
     return {
         "id": run.id,
@@ -63,7 +65,7 @@ def create_run(body: dict[str, Any], workflow_id: int) -> dict[str, Any]:
 @blueprint.response(200, {"type": "string"}, content_type="text/csv")
 def download_report(query: dict[str, Any], workflow_id: int) -> Response:
     """Download the completed runs of a workflow as CSV."""
-    workflow = workflows.find(organization(), workflow_id)
+    workflow = versions.get(organization(), workflow_id)
     return csv_answer(f"workflow_{workflow_id}_report.csv", [Record.workflow == workflow.id], query)
 
 

@@ -5,7 +5,7 @@ from __future__ import annotations
 from typing import Any
 
 from .blueprint import Blueprint
-from .bodies.shelves import RecordingList, RecordingQuery
+from .schemas.shelves import RecordingList, RecordingQuery
 
 blueprint = Blueprint("shelves", __name__, tag="library")
 

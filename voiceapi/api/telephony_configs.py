@@ -4,13 +4,13 @@ from __future__ import annotations
 
 from typing import Any
 
-from .. import telephony_configs as configs
-from ..store.models import TelephonyConfiguration
+from ..store.telephony import TelephonyConfiguration
+from ..telephony import configurations as configs
 from ..telephony import providers
-from .access import organization, service
+from .auth import organization, service
 from .blueprint import Blueprint
-from .bodies.base import Done, ErrorBody
-from .bodies.telephony_configs import (
+from .schemas.base import Done, ErrorBody
+from .schemas.telephony_configs import (
     CarrierList,
     ConfigurationChange,
     ConfigurationDetail,
@@ -57,7 +57,7 @@ def create_configuration(body: dict[str, Any]) -> dict[str, Any]:
 @blueprint.response(200, ConfigurationDetail)
 def get_configuration(config_id: int) -> dict[str, Any]:
     """Show a telephony configuration, its secrets masked."""
-    return _detail(configs.find(organization(), config_id))
+    return _detail(configs.get(organization(), config_id))
 
 
 @blueprint.put("/organizations/telephony-configs/<config_id>")

@@ -4,12 +4,12 @@ from __future__ import annotations
 
 from typing import Any
 
-from .. import toolbox
-from ..store.library import Tool as Record
-from .access import organization, service
+from ..store.tools import Tool as Record
+from ..tools import stored
+from .auth import organization, service
 from .blueprint import Blueprint
-from .bodies.base import ErrorBody
-from .bodies.tools import ArchivedTool, NewTool, Tool, ToolChange, ToolQuery, Trial, TrialResult
+from .schemas.base import ErrorBody
+from .schemas.tools import ArchivedTool, NewTool, Tool, ToolChange, ToolQuery, Trial, TrialResult
 
 blueprint = Blueprint("tools", __name__)
 
@@ -21,7 +21,7 @@ blueprint = Blueprint("tools", __name__)
 def list_tools(query: dict[str, Any]) -> list[dict[str, Any]]:
     """List the tools of the organization; archived ones only when they are asked for."""
     statuses = [status.strip() for status in query["status"].split(",")] if query["status"] else []
-    return [_answer(record) for record in toolbox.listed(organization(), statuses, query["category"])]
+    return [_answer(record) for record in stored.listed(organization(), statuses, query["category"])]
 
 
 @blueprint.post("/tools/")
@@ -29,14 +29,14 @@ def list_tools(query: dict[str, Any]) -> list[dict[str, Any]]:
 @blueprint.response(200, Tool)
 def create_tool(body: dict[str, Any]) -> dict[str, Any]:
     """Store a tool. Its definition is kept with every default filled in."""
-    return _answer(toolbox.create(organization(), {name: body[name] for name in body if name != "category"}))
+    return _answer(stored.create(organization(), {name: body[name] for name in body if name != "category"}))
 
 
 @blueprint.get("/tools/<tool_uuid>")
 @blueprint.response(200, Tool)
 def get_tool(tool_uuid: str) -> dict[str, Any]:
     """Show a tool, archived or not."""
-    return _answer(toolbox.find(organization(), tool_uuid))
+    return _answer(stored.get(organization(), tool_uuid))
 
 
 @blueprint.put("/tools/<tool_uuid>")
@@ -44,14 +44,14 @@ def get_tool(tool_uuid: str) -> dict[str, Any]:
 @blueprint.response(200, Tool)
 def update_tool(body: dict[str, Any], tool_uuid: str) -> dict[str, Any]:
     """Change a tool; its definition is replaced whole, and what is left out stays."""
-    return _answer(toolbox.update(organization(), tool_uuid, body))
+    return _answer(stored.update(organization(), tool_uuid, body))
 
 
 @blueprint.delete("/tools/<tool_uuid>")
 @blueprint.response(200, ArchivedTool)
 def archive_tool(tool_uuid: str) -> dict[str, Any]:
     """Archive a tool: no node offers it from now on."""
-    toolbox.update(organization(), tool_uuid, {"status": "archived"})
+    stored.update(organization(), tool_uuid, {"status": "archived"})
     return {"status": "archived", "tool_uuid": tool_uuid}
 
 
@@ -59,7 +59,7 @@ def archive_tool(tool_uuid: str) -> dict[str, Any]:
 @blueprint.response(200, Tool)
 def unarchive_tool(tool_uuid: str) -> dict[str, Any]:
     """Offer an archived tool again."""
-    return _answer(toolbox.update(organization(), tool_uuid, {"status": "active"}))
+    return _answer(stored.update(organization(), tool_uuid, {"status": "active"}))
 
 
 @blueprint.post("/tools/<tool_uuid>/test")
@@ -67,7 +67,7 @@ def unarchive_tool(tool_uuid: str) -> dict[str, Any]:
 @blueprint.response(200, TrialResult)
 def test_tool(body: dict[str, Any], tool_uuid: str) -> dict[str, Any]:
     """Send the request of an http_api tool once, as a call would, and show what came of it."""
-    return toolbox.try_out(service(), organization(), tool_uuid, body["llm_params"], body["preset_params"])
+    return stored.try_out(service(), organization(), tool_uuid, body["llm_params"], body["preset_params"])
 
 
 def _answer(record: Record) -> dict[str, Any]:

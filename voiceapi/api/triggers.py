@@ -7,13 +7,14 @@ from typing import Any
 
 from flask import Response
 
-from .. import keys, triggers
-from ..placing import Claim, Placement
-from .access import service
+from ..calls import triggers
+from ..calls.outbound import Claim, Placement
+from ..organizations import api_keys
+from .auth import service
 from .blueprint import Blueprint
-from .bodies.base import ErrorBody
-from .bodies.triggers import TriggerCall, Triggered, TriggerHeaders
-from .once import HEADERS, once
+from .idempotent import HEADERS, once
+from .schemas.base import ErrorBody
+from .schemas.triggers import TriggerCall, Triggered, TriggerHeaders
 
 blueprint = Blueprint("triggers", __name__, tag="calls", url_prefix="/public/agent", headers=False)
 
@@ -64,7 +65,7 @@ def trigger_workflow_test(headers: dict[str, Any], body: dict[str, Any], workflo
 def start(
     headers: dict[str, Any], body: dict[str, Any], kind: triggers.Identifier, identifier: str, mode: triggers.Mode
 ) -> Response:
-    key = keys.check(headers["api_key"], "Invalid API key")
+    key = api_keys.check(headers["api_key"], "Invalid API key")
     wish = triggers.Wish(
         body["phone_number"],
         body["initial_context"] or {},

@@ -6,12 +6,12 @@ from typing import Any
 
 from flask import Response, request
 
-from .. import uploads
-from .access import service
+from ..runs import files
+from .auth import service
 from .blueprint import Blueprint
-from .bodies.base import ErrorBody
-from .bodies.files import StoredFile
-from .reading import read_bytes
+from .request_body import read_bytes
+from .schemas.base import ErrorBody
+from .schemas.files import StoredFile
 
 blueprint = Blueprint("uploads", __name__, tag="files", url_prefix="/s3", public=True)
 
@@ -28,8 +28,8 @@ BYTES = {"schema": {"type": "string", "format": "binary"}}
 @blueprint.response(200, StoredFile)
 def put_file(token: str) -> dict[str, Any]:
     """Put a contact list at its signed address; again, until a campaign uses it."""
-    content = read_bytes(request, uploads.LARGEST, "A contact list")
-    return {"file_key": uploads.receive(service(), token, content), "file_size": len(content)}
+    content = read_bytes(request, files.LARGEST, "A contact list")
+    return {"file_key": files.receive(service(), token, content), "file_size": len(content)}
 
 
 @blueprint.get("/files/<token>")
@@ -40,7 +40,7 @@ def put_file(token: str) -> dict[str, Any]:
 @blueprint.response(200, BYTES["schema"], content_type="text/csv", description="A contact list")
 def get_file(token: str) -> Response:
     """Fetch a file from its signed address."""
-    file = uploads.fetch(service(), token)
+    file = files.fetch(service(), token)
     response = Response(file.content, mimetype=file.media_type)
     response.headers["Content-Disposition"] = f"{'inline' if file.inline else 'attachment'}; filename={file.name}"
     response.headers["X-Content-Type-Options"] = "nosniff"

@@ -4,16 +4,17 @@ from __future__ import annotations
 
 from typing import Any
 
-from .. import deliveries, webhook_secrets
-from ..secrets import mask
-from ..store.find import need
-from ..store.models import Run
-from ..store.outbox import Delivery as Record
-from .access import organization, service
+from ..postcall import delivery as deliveries
+from ..postcall import signing
+from ..security import mask
+from ..store.base import require
+from ..store.postcall import Delivery as Record
+from ..store.runs import Run
+from .auth import organization, service
 from .blueprint import Blueprint
-from .bodies.base import ErrorBody
-from .bodies.webhooks import Deliveries, DeliveriesQuery, Delivery, DeliveryPage, Secret, Secrets
 from .runs import paging
+from .schemas.base import ErrorBody
+from .schemas.webhooks import Deliveries, DeliveriesQuery, Delivery, DeliveryPage, Secret, Secrets
 
 blueprint = Blueprint("webhooks", __name__)
 
@@ -51,7 +52,7 @@ def redeliver(workflow_id: int, run_id: int, delivery_uuid: str) -> dict[str, An
 @blueprint.response(200, Secrets)
 def list_webhook_secrets() -> dict[str, Any]:
     """List the secrets that webhooks are signed with, masked."""
-    return _secrets(webhook_secrets.of(service().vault, organization()))
+    return _secrets(signing.of(service().vault, organization()))
 
 
 @blueprint.post("/organizations/webhook-secrets/rotate")
@@ -59,7 +60,7 @@ def list_webhook_secrets() -> dict[str, Any]:
 @blueprint.response(200, Secret)
 def rotate_webhook_secret() -> dict[str, Any]:
     """Make a secret, shown this once; the one before it goes on signing as well."""
-    row, text = webhook_secrets.rotate(service().vault, organization())
+    row, text = signing.rotate(service().vault, organization())
     return {"id": row.id, "secret": text, "created_at": row.created_at}
 
 
@@ -68,11 +69,11 @@ def rotate_webhook_secret() -> dict[str, Any]:
 @blueprint.response(200, Secrets)
 def retire_webhook_secret() -> dict[str, Any]:
     """Let the newest secret sign alone."""
-    return _secrets(webhook_secrets.retire(service().vault, organization()))
+    return _secrets(signing.retire(service().vault, organization()))
 
 
 def _run(workflow_id: int, run_id: int) -> Run:
-    return need(Run, "Workflow run not found", id=run_id, workflow=workflow_id, organization=organization())
+    return require(Run, "Workflow run not found", id=run_id, workflow=workflow_id, organization=organization())
 
 
 def _answer(delivery: Record) -> dict[str, Any]:

@@ -4,14 +4,15 @@ from __future__ import annotations
 
 from typing import Any
 
-from .. import templates, workflows
 from ..errors import Invalid
-from ..model_configuration import shown
-from ..store import models
-from .access import organization, service
+from ..llm.configuration import shown
+from ..store.workflows import Workflow as WorkflowRecord
+from ..store.workflows import WorkflowVersion
+from ..workflows import masking, templates, versions
+from .auth import organization, service
 from .blueprint import Blueprint
-from .bodies.base import ErrorBody
-from .bodies.workflows import (
+from .schemas.base import ErrorBody
+from .schemas.workflows import (
     Count,
     CreateFromTemplate,
     CreateWorkflow,
@@ -38,7 +39,7 @@ STATUSES = ("active", "archived")
 @blueprint.response(200, Workflow)
 def create_from_definition(body: dict[str, Any]) -> dict[str, Any]:
     """Create a new workflow for the authenticated user."""
-    return workflow_answer(*workflows.create(organization(), body["name"], body["workflow_definition"]))
+    return workflow_answer(*versions.create(organization(), body["name"], body["workflow_definition"]))
 
 
 @blueprint.post("/create/template")
@@ -47,14 +48,14 @@ def create_from_definition(body: dict[str, Any]) -> dict[str, Any]:
 def create_from_template(body: dict[str, Any]) -> dict[str, Any]:
     """Create a small workflow from a use case and what the agent is to do."""
     name = f"{body['use_case']} - {body['call_type']}"
-    return workflow_answer(*workflows.create(organization(), name, templates.definition(**body)))
+    return workflow_answer(*versions.create(organization(), name, templates.definition(**body)))
 
 
 @blueprint.post("/<workflow_id>/validate")
 @blueprint.response(200, Validation)
 def validate_workflow(workflow_id: int) -> dict[str, Any]:
     """Check all nodes of the workflow for their required fields."""
-    errors, warnings = workflows.validate(organization(), workflow_id)
+    errors, warnings = versions.validate(organization(), workflow_id)
     return {
         "is_valid": not errors,
         "errors": [item.as_dict() for item in errors],
@@ -77,30 +78,30 @@ def list_workflows(query: dict[str, Any]) -> list[dict[str, Any]]:
             "folder_id": None,
             "workflow_uuid": record.workflow_uuid,
         }
-        for record in workflows.listed(organization(), _statuses(query["status"]))
+        for record in versions.listed(organization(), _statuses(query["status"]))
     ]
 
 
 @blueprint.get("/summary")
 @blueprint.arguments(StatusQuery, location="query")
 @blueprint.response(200, Summary(many=True))
-def summarize_workflows(query: dict[str, Any]) -> list[models.Workflow]:
+def summarize_workflows(query: dict[str, Any]) -> list[WorkflowRecord]:
     """List the ids and names of the workflows."""
-    return workflows.listed(organization(), _statuses(query["status"]))
+    return versions.listed(organization(), _statuses(query["status"]))
 
 
 @blueprint.get("/count")
 @blueprint.response(200, Count)
 def count_workflows() -> dict[str, int]:
     """Count the workflows by status."""
-    return workflows.count(organization())
+    return versions.count(organization())
 
 
 @blueprint.get("/fetch/<workflow_id>")
 @blueprint.response(200, Workflow)
 def fetch_workflow(workflow_id: int) -> dict[str, Any]:
     """Get a workflow with its draft, or its released definition without one."""
-    return workflow_answer(*workflows.fetch(organization(), workflow_id))
+    return workflow_answer(*versions.fetch(organization(), workflow_id))
 
 
 @blueprint.put("/<workflow_id>")
@@ -110,7 +111,7 @@ def fetch_workflow(workflow_id: int) -> dict[str, Any]:
 def update_workflow(body: dict[str, Any], workflow_id: int) -> dict[str, Any]:
     """Rename a workflow at once; save its definition, configurations and variables as the draft."""
     return workflow_answer(
-        *workflows.save(
+        *versions.save(
             service().vault,
             organization(),
             workflow_id,
@@ -127,8 +128,8 @@ def update_workflow(body: dict[str, Any], workflow_id: int) -> dict[str, Any]:
 @blueprint.response(200, Workflow)
 def update_workflow_status(body: dict[str, Any], workflow_id: int) -> dict[str, Any]:
     """Archive a workflow, so that its production routes answer 404, or make it active again."""
-    workflow = workflows.set_status(organization(), workflow_id, body["status"])
-    return workflow_answer(workflow, workflows.published(workflow))
+    workflow = versions.set_status(organization(), workflow_id, body["status"])
+    return workflow_answer(workflow, versions.published(workflow))
 
 
 @blueprint.get("/<workflow_id>/versions")
@@ -136,38 +137,38 @@ def update_workflow_status(body: dict[str, Any], workflow_id: int) -> dict[str, 
 @blueprint.response(200, Version(many=True))
 def list_versions(query: dict[str, Any], workflow_id: int) -> list[dict[str, Any]]:
     """List the versions of a workflow, newest first."""
-    return [version_answer(version) for version in workflows.versions(organization(), workflow_id, **query)]
+    return [version_answer(version) for version in versions.versions(organization(), workflow_id, **query)]
 
 
 @blueprint.post("/<workflow_id>/publish")
 @blueprint.alt_response(400, schema=ErrorBody, description="There is no draft to publish")
 @blueprint.response(200, Published)
-def publish_workflow(workflow_id: int) -> models.WorkflowVersion:
+def publish_workflow(workflow_id: int) -> WorkflowVersion:
     """Release the draft, if it is valid."""
-    return workflows.publish(organization(), workflow_id)
+    return versions.publish(organization(), workflow_id)
 
 
 @blueprint.post("/<workflow_id>/create-draft")
 @blueprint.response(200, Version)
 def create_draft(workflow_id: int) -> dict[str, Any]:
     """Get the draft of a workflow, made from the released version when there is none."""
-    return version_answer(workflows.create_draft(organization(), workflow_id))
+    return version_answer(versions.create_draft(organization(), workflow_id))
 
 
 @blueprint.post("/<workflow_id>/duplicate")
 @blueprint.response(200, Workflow)
 def duplicate_workflow(workflow_id: int) -> dict[str, Any]:
     """Copy a workflow, with trigger paths of its own."""
-    return workflow_answer(*workflows.duplicate(organization(), workflow_id))
+    return workflow_answer(*versions.duplicate(organization(), workflow_id))
 
 
-def workflow_answer(workflow: models.Workflow, version: models.WorkflowVersion) -> dict[str, Any]:
+def workflow_answer(workflow: WorkflowRecord, version: WorkflowVersion) -> dict[str, Any]:
     return {
         "id": workflow.id,
         "name": workflow.name,
         "status": workflow.status,
         "created_at": workflow.created_at,
-        "workflow_definition": workflows.mask_secrets(version.definition),
+        "workflow_definition": masking.mask_secrets(version.definition),
         "current_definition_id": version.id,
         "template_context_variables": version.template_context_variables,
         "call_disposition_codes": {"disposition_codes": []},
@@ -179,14 +180,14 @@ def workflow_answer(workflow: models.Workflow, version: models.WorkflowVersion) 
     }
 
 
-def version_answer(version: models.WorkflowVersion) -> dict[str, Any]:
+def version_answer(version: WorkflowVersion) -> dict[str, Any]:
     return {
         "id": version.id,
         "version_number": version.version_number,
         "status": version.status,
         "created_at": version.created_at,
         "published_at": version.published_at,
-        "workflow_json": workflows.mask_secrets(version.definition),
+        "workflow_json": masking.mask_secrets(version.definition),
         "workflow_configurations": shown(service().vault, version.configurations),
         "template_context_variables": version.template_context_variables,
     }

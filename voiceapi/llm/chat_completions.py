@@ -8,11 +8,11 @@ from collections.abc import Callable, Mapping
 from dataclasses import dataclass, field, replace
 from typing import Any, Protocol
 
-from ..flow.actions import AskModel, Extract
-from ..flow.events import ExtractionFailed, ModelFailed, ModelReplied, VariablesExtracted
-from ..flow.values import as_number
-from ..outward import OutwardError, Reply
-from .extracting import conversation_of, instruction, values_in
+from ..engine.actions import AskModel, Extract
+from ..engine.events import ExtractionFailed, ModelFailed, ModelReplied, VariablesExtracted
+from ..engine.values import as_number
+from ..http_client import OutwardError, Reply
+from .extraction import conversation_of, instruction, values_in
 from .wire import Completion, NotACompletion, offered, read, request_messages, text_messages
 
 ATTEMPTS = 3

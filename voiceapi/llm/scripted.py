@@ -3,10 +3,10 @@
 import re
 from collections.abc import Callable
 
-from ..flow.actions import AskModel, Extract, Function, Message
-from ..flow.events import ModelReplied, ToolCall, VariablesExtracted
-from ..flow.extraction import Variable
-from .words import attitude, clauses, content, digits, numbers
+from ..engine.actions import AskModel, Extract, Function, Message
+from ..engine.events import ModelReplied, ToolCall, VariablesExtracted
+from ..engine.extraction import Variable
+from .matching import attitude, clauses, content, digits, numbers
 
 NOT_UNDERSTOOD = "Sorry, I didn't get that."
 STILL_THERE = "Are you still there?"

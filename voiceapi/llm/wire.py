@@ -9,10 +9,10 @@ from dataclasses import dataclass, field
 from hashlib import sha256
 from typing import Any
 
-from ..flow.actions import Function, Message
-from ..flow.events import ToolCall
-from ..flow.values import storable
-from ..outward import Reply
+from ..engine.actions import Function, Message
+from ..engine.events import ToolCall
+from ..engine.values import storable
+from ..http_client import Reply
 
 # What OpenAI takes as the name of a function.
 _SAFE = re.compile(r"[a-zA-Z0-9_-]{1,64}")

@@ -11,12 +11,58 @@ from datetime import datetime
 from secrets import token_hex
 from typing import Any
 
-from peewee import JOIN
+from peewee import (
+    JOIN,
+    BigIntegerField,
+    CharField,
+    ForeignKeyField,
+    TextField,
+)
 
-from ..errors import Missing
-from ..instants import write_time
-from .fields import now
-from .models import ChatSession, ChatTurn, Event, Run, WorkflowVersion
+from ..errors import RecordNotFound
+from ..timestamps import write_time
+from .base import Record
+from .fields import Instant, JSONText, now
+from .runs import Event, Run
+from .workflows import WorkflowVersion
+
+
+class ChatSession(Record):
+    """A conversation by text. `revision` rises with every change, so that two editors notice each other."""
+
+    run_id: int
+    run = ForeignKeyField(Run, primary_key=True, on_delete="CASCADE")
+    revision = BigIntegerField(default=0)
+    status = TextField(default="idle")
+    # The turn that the next message follows, after a rewind.
+    cursor_turn_id = TextField(null=True)
+    # That of the last completed turn.
+    checkpoint = JSONText()
+    updated_at = Instant(null=True)
+
+    class Meta:
+        # The open sessions that nobody has written to for long, among all that ever were.
+        indexes = ((("status", "updated_at"), False),)
+
+
+class ChatTurn(Record):
+    """The caller's words, null for the opening, and the agent's answer, null when it said nothing."""
+
+    run = ForeignKeyField(Run, on_delete="CASCADE")
+    turn_id = CharField(17)
+    status = TextField(default="pending")
+    user_text = TextField(null=True)
+    assistant_text = TextField(null=True)
+    events = JSONText(default=list)
+    usage = JSONText(default=dict)
+    # Where the conversation stood after this turn; null unless it was completed.
+    checkpoint = JSONText(null=True)
+    created_at = Instant(default=now)
+    answered_at = Instant(null=True)
+    # Set when a rewind cut this turn off: when, and the turn that was rewound to.
+    discarded_at = Instant(null=True)
+    rewound_from = TextField(null=True)
+
 
 PENDING = "pending_assistant_turn"
 OPEN = ("idle", PENDING, "rewound", "error")
@@ -36,8 +82,8 @@ class Overtaken(Exception):
     """Another request changed the session first; nothing of this one was stored."""
 
 
-def find(organization: int, workflow_id: int, run_id: int) -> ChatSession:
-    """:raises Missing: when the organization has no such session under this workflow."""
+def get(organization: int, workflow_id: int, run_id: int) -> ChatSession:
+    """:raises RecordNotFound: when the organization has no such session under this workflow."""
     return _one(Run.id == run_id, Run.workflow == workflow_id, Run.organization == organization)
 
 
@@ -49,7 +95,7 @@ def latest(session: ChatSession) -> ChatSession:
 def _one(*conditions: Any) -> ChatSession:
     found: ChatSession | None = ChatSession.select(ChatSession, Run).join(Run).where(*conditions).first()
     if found is None:
-        raise Missing("Text chat session not found")
+        raise RecordNotFound("Text chat session not found")
     return found
 
 

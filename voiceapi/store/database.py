@@ -29,7 +29,7 @@ database = cast(peewee.SqliteDatabase, _proxy)
 
 
 # Two workers stored the same thing at once: the second one's transaction is undone.
-Clash: type[Exception] = peewee.IntegrityError
+ConcurrentUpdate: type[Exception] = peewee.IntegrityError
 
 
 class StoreError(Exception):

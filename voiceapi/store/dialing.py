@@ -11,12 +11,11 @@ from typing import Any
 
 from peewee import Value, fn
 
-from ..outcomes import FAILURES, OUTCOMES
-from . import find
-from .contacts import FINAL, OPEN, Contact, Decision, Dialing, DoNotCall, Pace
+from . import base
+from .campaigns import FINAL, OPEN, Campaign, Contact, Decision, Dialing, DoNotCall
 from .database import execute
 from .fields import now
-from .models import Campaign
+from .telephony import Pace
 
 
 def due(campaign: int, moment: datetime, limit: int) -> list[Contact]:
@@ -26,7 +25,7 @@ def due(campaign: int, moment: datetime, limit: int) -> list[Contact]:
     by = Contact.next_attempt_at.db_value(moment)
     for state in ("retry", "queued"):
         if len(found) < limit:
-            found.extend(find.many(Contact, rest, campaign, state, by, limit - len(found)))
+            found.extend(base.select(Contact, rest, campaign, state, by, limit - len(found)))
     return found
 
 
@@ -110,10 +109,10 @@ def dialed_since(organization: int, numbers: Iterable[str], since: datetime) -> 
     return found
 
 
-def ended_since(campaign: int, since: datetime) -> tuple[int, int]:
-    """How many calls of the campaign ended after `since`, and how many of them failed."""
-    counts = counted(campaign, tuple(OUTCOMES), since)
-    return sum(counts.values()), sum(counts.get(code, 0) for code in FAILURES)
+def ended_since(campaign: int, since: datetime, outcomes: Sequence[str], failures: Sequence[str]) -> tuple[int, int]:
+    """How many calls of the campaign ended after `since` in one of `outcomes`, and how many in one of `failures`."""
+    counts = counted(campaign, outcomes, since)
+    return sum(counts.values()), sum(counts.get(code, 0) for code in failures)
 
 
 def counted(campaign: int, codes: Sequence[str], since: datetime | None = None) -> dict[str, int]:
@@ -131,7 +130,7 @@ def _pairs(rows: Any) -> dict[str, int]:
 
 
 def last_call_at(configuration: int) -> datetime | None:
-    pace = find.one(Pace, configuration=configuration)
+    pace = base.find(Pace, configuration=configuration)
     return None if pace is None else pace.last_call_at
 
 
@@ -175,7 +174,7 @@ def _first(sql: str, *values: Any) -> Any:
 
 def of_campaign(campaign: int) -> Dialing:
     """What the dialer keeps of a campaign."""
-    return find.need(Dialing, "The campaign is gone.", campaign=campaign)
+    return base.require(Dialing, "The campaign is gone.", campaign=campaign)
 
 
 def active() -> list[tuple[int, str]]:
@@ -232,7 +231,7 @@ def page(campaign: int, state: str | None, number: int, limit: int) -> tuple[lis
         wanted.append(Contact.state == state)
         order = (Contact.next_attempt_at, Contact.row)
     # Ids first, which an index answers alone; whole rows only for the page.
-    here, total = find.page(Contact.select(Contact.id).where(*wanted).order_by(*order), number, limit)
+    here, total = base.page(Contact.select(Contact.id).where(*wanted).order_by(*order), number, limit)
     ids = [row.id for row in here]
     if not ids:
         return [], total

@@ -11,13 +11,26 @@ import time
 from collections.abc import Callable, Mapping
 from typing import Any
 
-from . import contacts, documents, idempotency, library, models, outbox, passages
+from . import knowledge
+from .base import Record
+from .campaigns import Campaign, Contact, Decision, Dialing, DoNotCall, Upload
+from .chats import ChatSession, ChatTurn
 from .database import Store, StoreError, write
+from .knowledge import Document, Passage
+from .organizations import ApiKey, Credential, Organization
+from .postcall import Delivery, DeliveryAttempt, FollowUp, WebhookSecret
+from .runs import Event, IdempotencyKey, Run, Snapshot, StatusCallback, Step, Turn
+from .telephony import Pace, PhoneNumber, TelephonyConfiguration
+from .tools import Tool
+from .workflows import TriggerPath, Workflow, WorkflowVersion
 
 VERSION = 2
-TABLES = (
-    *(*models.TABLES, *library.TABLES, *outbox.TABLES, *documents.TABLES, *contacts.TABLES),
-    *idempotency.TABLES,
+TABLES: tuple[type[Record], ...] = (
+    *(Organization, ApiKey, Credential, Tool, Document, Passage, WebhookSecret),
+    *(Workflow, WorkflowVersion, TriggerPath, TelephonyConfiguration, PhoneNumber, Pace),
+    *(Upload, Campaign, Dialing, Contact, Decision, DoNotCall),
+    *(Run, Event, Step, Snapshot, Turn, StatusCallback, IdempotencyKey, ChatSession, ChatTurn),
+    *(FollowUp, Delivery, DeliveryAttempt),
 )
 # How often, and after how many seconds, a file that another process is making ready is tried again.
 TRIES, WAIT_SECONDS = 50, 0.1
@@ -95,7 +108,7 @@ def _migrate(store: Store, version: int, steps: Mapping[int, Callable[[Any], Non
                     steps[step](store.database)
                 known = set(store.database.get_tables())
                 store.database.create_tables([table for table in TABLES if table._meta.table_name not in known])
-                passages.create(store)
+                knowledge.create(store)
                 _set_version(store, version)
         return found
 

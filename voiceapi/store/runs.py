@@ -7,13 +7,157 @@ from dataclasses import dataclass
 from datetime import datetime
 from typing import Any
 
-from peewee import SQL, Expression, Select, fn
+from peewee import (
+    SQL,
+    BooleanField,
+    CharField,
+    CompositeKey,
+    Expression,
+    FloatField,
+    ForeignKeyField,
+    IntegerField,
+    Select,
+    TextField,
+    fn,
+)
 
-from ..instants import write_time
-from . import find
+from ..timestamps import write_time
+from . import base
+from .base import Record
+from .campaigns import Campaign
 from .database import execute, write
-from .fields import now
-from .models import Campaign, Event, Run, StatusCallback, Workflow
+from .fields import Instant, JSONText, now
+from .organizations import Organization
+from .workflows import Workflow, WorkflowVersion
+
+
+class Run(Record):
+    """One conversation, by phone or by text: `initialized`, then `running`, then `completed` for good."""
+
+    organization_id: int
+    workflow_id: int
+    version_id: int | None
+    campaign_id: int | None
+    organization = ForeignKeyField(Organization, on_delete="CASCADE", index=False)
+    workflow = ForeignKeyField(Workflow, on_delete="CASCADE", index=False)
+    version = ForeignKeyField(WorkflowVersion, null=True, on_delete="SET NULL", index=False)
+    # The definition that a call began with, when it was a draft: a draft may change while the call goes on.
+    draft = JSONText(null=True)
+    campaign = ForeignKeyField(Campaign, null=True, on_delete="SET NULL", index=False)
+    # Which configuration carried the call; no foreign key, so that removing one never walks through all runs.
+    telephony_configuration_id = IntegerField(null=True)
+    name = TextField()
+    mode = CharField(64)
+    call_type = TextField(default="outbound")
+    state = TextField(default="initialized")
+    # Carriers' webhooks carry it in their path: whoever knows it speaks for this call.
+    token = CharField(64, unique=True)
+    public_access_token = CharField(36, null=True, unique=True)
+    carrier_call_id = TextField(null=True)
+    caller_number = TextField(null=True)
+    called_number = TextField(null=True)
+    initial_context = JSONText(default=dict)
+    gathered_context = JSONText(default=dict)
+    annotations = JSONText(default=dict)
+    llm_usage = JSONText(default=dict)
+    disposition = TextField(null=True)
+    # Seconds; null while the run goes on, and for one that was only created.
+    duration = FloatField(null=True)
+    has_transcript = BooleanField(default=False)
+    created_at = Instant(default=now)
+    answered_at = Instant(null=True)
+    ended_at = Instant(null=True)
+    # Set while a call is in progress: when it is settled if its last word never comes.
+    overdue_at = Instant(null=True)
+
+    class Meta:
+        indexes = (
+            (("workflow", "created_at", "id"), False),
+            (("organization", "created_at", "id"), False),
+            (("campaign", "created_at", "id"), False),
+        )
+
+    @property
+    def is_completed(self) -> bool:
+        return bool(self.state == "completed")
+
+
+# Null sorts last both ways: as the least when descending, as the most when ascending. One index reads both directions.
+Run.add_index(SQL("CREATE INDEX run_by_duration ON run (workflow_id, coalesce(duration, -1), id)"))
+Run.add_index(SQL("CREATE INDEX run_by_duration_rising ON run (workflow_id, coalesce(duration, 1e18), id)"))
+# The calls in progress of an organization: few rows, whatever the number of runs.
+Run.add_index(SQL("CREATE INDEX run_in_progress ON run (organization_id, overdue_at) WHERE overdue_at IS NOT NULL"))
+Run.add_index(
+    SQL(
+        "CREATE UNIQUE INDEX run_one_inbound_call ON run (telephony_configuration_id, carrier_call_id) "
+        "WHERE call_type = 'inbound'"
+    )
+)
+
+
+class Event(Record):
+    """What happened in a run, in order: the source of logs, transcript and quality checks.
+
+    Rows are only added; a chat's rewind removes those of the turns that it cuts off.
+    """
+
+    run = ForeignKeyField(Run, on_delete="CASCADE")
+    turn = IntegerField()
+    type = TextField()
+    payload = JSONText()
+    node_id = TextField(null=True)
+    node_name = TextField(null=True)
+    at = Instant(default=now)
+
+
+class Step(Record):
+    """One event that the engine was fed, as stored JSON: the fold over a run's steps is its state."""
+
+    run = ForeignKeyField(Run, on_delete="CASCADE", index=False)
+    number = IntegerField()
+    event = JSONText()
+
+    class Meta:
+        primary_key = CompositeKey("run", "number")
+
+
+class Snapshot(Record):
+    """The engine's state after step `number`, so that a turn needn't fold from the beginning."""
+
+    run = ForeignKeyField(Run, primary_key=True, on_delete="CASCADE")
+    number = IntegerField()
+    # The number of the request whose tool is being called: it is called once, also when its result is lost.
+    calling = IntegerField(null=True)
+    state = JSONText()
+
+
+class Turn(Record):
+    """Turn `number` of a call and the answer it got: the same webhook, twice or late, gets the same answer."""
+
+    run = ForeignKeyField(Run, on_delete="CASCADE", index=False)
+    number = IntegerField()
+    heard = TextField(default="")
+    actions = JSONText()
+    at = Instant(default=now)
+    # Null while the answer is being decided: by whom, and since when nothing more of it was stored.
+    answered_at = Instant(null=True)
+    worker = TextField()
+    touched_at = Instant(default=now)
+
+    class Meta:
+        primary_key = CompositeKey("run", "number")
+
+
+class StatusCallback(Record):
+    """A carrier's word about a call, kept as it came."""
+
+    run = ForeignKeyField(Run, on_delete="CASCADE")
+    status = TextField()
+    # Which of our final statuses it means; null for one that ends nothing.
+    outcome = TextField(null=True)
+    fields = JSONText(default=dict)
+    at = Instant(default=now)
+
 
 # Column expressions, least significant last; all of them turn round together. A run without a duration comes last both
 # ways, which takes the two expressions that the two indexes on duration are made of.
@@ -72,7 +216,7 @@ def heard(run: int, overdue_at: datetime, call_id: str | None) -> None:
 
 def status_callbacks(run: int) -> list[StatusCallback]:
     """What a run's carrier said of its call, in order."""
-    return find.many(StatusCallback, "WHERE run_id = ? ORDER BY id", run)
+    return base.select(StatusCallback, "WHERE run_id = ? ORDER BY id", run)
 
 
 def of_workflow(workflow: Workflow, conditions: Sequence[Expression], **view: Any) -> Page:
@@ -224,3 +368,22 @@ def ended_unsettled() -> list[Run]:
     """The runs whose carrier has said how the call came out, while nobody was there to settle them."""
     said = StatusCallback.select().where(StatusCallback.run == Run.id, StatusCallback.outcome.is_null(False))
     return list(Run.select(Run.id).where(Run.overdue_at.is_null(False), fn.EXISTS(said)))
+
+
+class IdempotencyKey(Record):
+    """A key of a client's, stored in the transaction that stores what was made under it."""
+
+    run_id: int | None
+    organization = ForeignKeyField(Organization, on_delete="CASCADE", index=False)
+    operation = TextField()
+    key = CharField(255)
+    # Of the request, so that another one with the same key is noticed.
+    fingerprint = CharField(64)
+    # The call that is placed under it; null when a campaign was made.
+    run = ForeignKeyField(Run, null=True, on_delete="CASCADE")
+    # What the client is told. Null while the carrier is being asked, and when it said no, which is on the run.
+    answer = JSONText(null=True)
+    created_at = Instant(default=now, index=True)
+
+    class Meta:
+        indexes = ((("organization", "operation", "key"), True),)

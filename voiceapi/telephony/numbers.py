@@ -5,6 +5,7 @@ from __future__ import annotations
 import re
 from collections.abc import Mapping
 from dataclasses import dataclass
+from functools import lru_cache
 from typing import Literal
 
 AddressType = Literal["pstn", "sip_uri", "sip_extension"]
@@ -139,3 +140,18 @@ def _e164(number: str) -> str:
     if not phonenumbers.is_possible_number(parsed):
         raise NotDialable(f"{number} is too short or too long for a telephone number of its country.")
     return phonenumbers.format_number(parsed, phonenumbers.PhoneNumberFormat.E164)
+
+
+@lru_cache(maxsize=4096)
+def zones_of_number(number: str) -> tuple[str, ...]:
+    """IANA names, several where the number doesn't tell more; none for a SIP address or a number of no place.
+
+    :param number: E.164 with its `+`.
+    """
+    import phonenumbers.timezone  # its tables take memory that a service without calling hours doesn't need
+
+    try:
+        zones = phonenumbers.timezone.time_zones_for_number(phonenumbers.parse(number))
+    except phonenumbers.NumberParseException:
+        return ()
+    return tuple(zone for zone in zones if zone != phonenumbers.timezone.UNKNOWN_TIMEZONE)

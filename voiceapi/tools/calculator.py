@@ -9,9 +9,9 @@ import re
 from collections.abc import Callable, Mapping
 from typing import Any
 
-from ..flow.actions import Function, RunTool
-from ..flow.check_graph import CALCULATOR
-from ..flow.events import ToolReturned
+from ..engine.actions import Function, RunTool
+from ..engine.events import ToolReturned
+from ..engine.validation.graph_rules import CALCULATOR
 from .parameters import schema
 from .tool import Desk, Tool, ToolFault
 

@@ -2,8 +2,8 @@
 
 from __future__ import annotations
 
-from ..flow.actions import Function, RunTool
-from ..flow.events import ToolReturned
+from ..engine.actions import Function, RunTool
+from ..engine.events import ToolReturned
 from .parameters import schema
 from .tool import Desk, Tool, spoken
 

@@ -10,11 +10,11 @@ from datetime import datetime
 from typing import Any
 from urllib.parse import quote, urlsplit
 
+from ..engine.actions import Function, RunTool
+from ..engine.events import ToolReturned
+from ..engine.template import render, values, written
 from ..errors import Invalid
-from ..flow.actions import Function, RunTool
-from ..flow.events import ToolReturned
-from ..flow.template import render, values, written
-from ..outward import OutwardError, Reply
+from ..http_client import OutwardError, Reply
 from ..strict_json import parse
 from .parameters import chosen, preset, schema
 from .tool import Desk, Tool, ToolFault, contexts, moment

@@ -7,8 +7,8 @@ from collections.abc import Callable, Mapping, Sequence
 from datetime import datetime
 from typing import Any
 
+from ..engine.template import render
 from ..errors import Invalid
-from ..flow.template import render
 from ..strict_json import parse
 from .tool import ToolFault
 

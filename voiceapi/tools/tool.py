@@ -7,10 +7,10 @@ from dataclasses import dataclass
 from datetime import UTC, datetime
 from typing import Any
 
-from ..flow.actions import RunTool
-from ..flow.graph import tool_slug
-from ..flow.template import render
-from ..outward import Reply
+from ..engine.actions import RunTool
+from ..engine.graph import tool_slug
+from ..engine.template import render
+from ..http_client import Reply
 
 
 class ToolFault(Exception):

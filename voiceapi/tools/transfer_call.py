@@ -5,9 +5,9 @@ from __future__ import annotations
 from collections.abc import Callable, Mapping
 from typing import Any
 
-from ..flow.actions import Function, RunTool
-from ..flow.events import ToolReturned
-from ..outward import OutwardError
+from ..engine.actions import Function, RunTool
+from ..engine.events import ToolReturned
+from ..http_client import OutwardError
 from .http_api import data_of, over
 from .parameters import chosen, preset, schema
 from .tool import Desk, Tool, ToolFault, contexts, moment, spoken

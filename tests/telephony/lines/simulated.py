@@ -6,7 +6,7 @@ import hmac
 import json
 from collections.abc import Mapping
 
-from voiceapi.secrets import Vault
+from voiceapi.security import Vault
 
 from .line import Line, Verb
 

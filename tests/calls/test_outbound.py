@@ -1,0 +1,200 @@
+"""Placing calls at the pace of their account, and asking the carrier what became of those that went silent."""
+
+from __future__ import annotations
+
+import itertools
+from collections.abc import Callable
+from concurrent.futures import ThreadPoolExecutor
+from dataclasses import replace
+from datetime import timedelta
+from typing import Any
+
+import pytest
+from flask import Flask
+from flask.testing import FlaskClient
+
+from voiceapi.calls import sweeper, webhooks
+from voiceapi.errors import LimitReached
+from voiceapi.http_client import Outward, OutwardError, Reply
+from voiceapi.service import Service
+from voiceapi.store.base import reload
+from voiceapi.store.database import write
+from voiceapi.store.fields import now
+from voiceapi.store.runs import Run
+from voiceapi.store.telephony import TelephonyConfiguration
+from voiceapi.telephony.configurations import LONGEST_WAIT, next_turn
+
+API = "/api/v1"
+CONFIGS = f"{API}/organizations/telephony-configs"
+TWILIO = {"provider": "twilio", "account_sid": "AC1", "auth_token": "12345"}
+
+
+class Wire(Outward):
+    """What would go out: it is kept, and answered as told."""
+
+    def __init__(self, *answers: Any) -> None:
+        super().__init__()
+        object.__setattr__(self, "asked", [])
+        object.__setattr__(self, "answers", list(answers))
+
+    def send(self, method: str, url: str, **options: Any) -> Reply:
+        self.asked.append((method, url, now()))
+        answer = self.answers.pop(0) if len(self.answers) > 1 else self.answers[0]
+        if isinstance(answer, Exception):
+            raise answer
+        status, body = answer
+        return Reply(status, {}, body, 0.0)
+
+
+@pytest.fixture
+def configure(app: Flask, client: FlaskClient, service: Service) -> Callable[..., TelephonyConfiguration]:
+    """Adds a Twilio configuration with a number, whose requests go to `wire`."""
+
+    def add(name: str = "Main", wire: Wire | None = None, **more: Any) -> TelephonyConfiguration:
+        made = client.post(CONFIGS, json={"name": name, "config": {**TWILIO, **more}}).get_json()["id"]
+        client.post(f"{CONFIGS}/{made}/phone-numbers", json={"address": f"+120255502{made:02}"})
+        if wire is not None:
+            app.extensions["voiceapi"] = replace(service, outward=wire)
+        with service.store.session():
+            return TelephonyConfiguration.get_by_id(made)
+
+    return add
+
+
+def turns(service: Service, configuration: TelephonyConfiguration, count: int) -> list[float]:
+    """When each of so many calls may be placed, in seconds from now; taken by as many threads at once."""
+    started = now()
+
+    def take(_: int) -> float:
+        with service.store.session(), write():
+            wait = next_turn(reload(configuration))
+            return (now() - started).total_seconds() + wait
+
+    with ThreadPoolExecutor(count) as threads:
+        return sorted(threads.map(take, range(count)))
+
+
+def test_threads_take_turns(service: Service, configure: Callable[..., Any]) -> None:
+    taken = turns(service, configure(calls_per_second=2), 8)
+    gaps = [later - earlier for earlier, later in itertools.pairwise(taken)]
+    assert all(gap == pytest.approx(0.5, abs=0.05) for gap in gaps)
+
+
+def test_configurations_of_one_account_share_its_pace(service: Service, configure: Callable[..., Any]) -> None:
+    main, second, other = configure(), configure("Second"), configure("Other", account_sid="AC2")
+    assert turns(service, main, 1) == [pytest.approx(0, abs=0.1)]
+    assert turns(service, second, 1) == [pytest.approx(1, abs=0.1)]
+    assert turns(service, other, 1) == [pytest.approx(0, abs=0.1)]
+
+
+def test_a_call_does_not_wait_for_ever(service: Service, configure: Callable[..., Any]) -> None:
+    configuration = configure(calls_per_second=2 / LONGEST_WAIT)
+    turns(service, configuration, 3)
+    with pytest.raises(LimitReached, match=r"this account places 0\.2 a second"):
+        turns(service, configuration, 1)
+    with service.store.session():
+        before = reload(configuration).paced_until
+        with pytest.raises(LimitReached), write():
+            next_turn(reload(configuration))
+        assert reload(configuration).paced_until == before
+
+
+def test_the_simulator_has_no_pace(service: Service) -> None:
+    with service.store.session():
+        configuration = TelephonyConfiguration.get_by_id(1)
+        with write():
+            assert [next_turn(configuration) for _ in range(100)] == [0.0] * 100
+
+
+def test_calls_are_placed_at_that_pace(
+    client: FlaskClient, configure: Callable[..., Any], workflow: Callable[..., Any]
+) -> None:
+    wire = Wire((201, b'{"sid": "CA1"}'))
+    configuration = configure(wire=wire, calls_per_second=20)
+    workflow(path="line")
+    body = {"phone_number": "+12025550123", "telephony_configuration_id": configuration.id}
+    begin = now()
+    for _ in range(3):
+        assert client.post(f"{API}/public/agent/line", json=body).status_code == 200
+    # Each not before its turn; how long after it depends on what else the machine is doing.
+    assert [at >= begin + timedelta(seconds=0.049 * place) for place, (_, _, at) in enumerate(wire.asked)] == [True] * 3
+
+
+# -- calls whose last word never came
+
+
+@pytest.fixture
+def silent(
+    app: Flask, client: FlaskClient, configure: Callable[..., Any], workflow: Callable[..., Any]
+) -> Callable[..., tuple[Service, int]]:
+    """Places a call that its carrier says nothing of until it is asked; returns the run."""
+
+    def place(*answers: Any) -> tuple[Service, int]:
+        configuration = configure(wire=Wire((201, b'{"sid": "CA1"}'), *answers))
+        workflow(path="line")
+        body = {"phone_number": "+12025550123", "telephony_configuration_id": configuration.id}
+        placed = client.post(f"{API}/public/agent/line", json=body).get_json()
+        found: Service = app.extensions["voiceapi"]
+        return found, placed["workflow_run_id"]
+
+    return place
+
+
+@pytest.mark.parametrize(
+    ("answer", "outcome", "duration"),
+    [
+        ((200, b'{"status": "busy", "duration": "0"}'), "busy", 0),
+        ((200, b'{"status": "no-answer"}'), "no-answer", 0),
+        ((404, b'{"message": "gone"}'), "failed", 0),
+        ((200, b""), "failed", 0),
+        ((200, b"[1]"), "failed", 0),
+        (OutwardError("timeout", "too late", sent=True), "failed", 0),
+    ],
+)
+def test_a_carrier_is_asked_what_became_of_a_silent_call(
+    silent: Callable[..., Any], answer: Any, outcome: str, duration: float
+) -> None:
+    service, run_id = silent(answer)
+    assert sweeper.sweep(service, now() + timedelta(hours=1)) == 1
+    with service.store.session():
+        run = Run.get_by_id(run_id)
+        assert (run.state, run.disposition, run.duration) == ("completed", outcome, duration)
+    method, url, _ = service.outward.asked[-1]
+    assert (method, url) == ("GET", "https://api.twilio.com/2010-04-01/Accounts/AC1/Calls/CA1.json")
+    assert len([1 for method, _, _ in service.outward.asked if method == "POST"]) == 1
+
+
+def test_a_call_that_goes_on_is_left_alone(silent: Callable[..., Any]) -> None:
+    going, over = (
+        b'{"status": "in-progress"}',
+        b'{"status": "completed", "duration": "7", "price": "-0.03", "price_unit": "USD"}',
+    )
+    service, run_id = silent((200, going), (200, over))
+    sweeper.sweep(service, now() + timedelta(hours=1))
+    with service.store.session():
+        run = Run.get_by_id(run_id)
+        assert (run.state, run.overdue_at > now()) == ("initialized", True)
+    sweeper.sweep(service, now() + timedelta(hours=1))
+    with service.store.session():
+        run = Run.get_by_id(run_id)
+        assert (run.state, run.disposition, run.duration) == ("completed", "completed", 7)
+        assert run.annotations == {"call_price": {"amount": 0.03, "currency": "USD"}}
+
+
+def test_a_webhook_that_overtakes_the_answer_names_the_call(
+    app: Flask, client: FlaskClient, configure: Callable[..., Any], workflow: Callable[..., Any]
+) -> None:
+    class Racing(Wire):
+        def send(self, method: str, url: str, **options: Any) -> Reply:
+            with write():
+                Run.update(carrier_call_id="CA-from-webhook").execute()
+            return super().send(method, url, **options)
+
+    configuration = configure(wire=Racing((201, b'{"sid": "CA-from-answer"}')))
+    workflow(path="line")
+    body = {"phone_number": "+12025550123", "telephony_configuration_id": configuration.id}
+    run_id = client.post(f"{API}/public/agent/line", json=body).get_json()["workflow_run_id"]
+    with app.extensions["voiceapi"].store.session():
+        run = Run.get_by_id(run_id)
+        assert (run.carrier_call_id, run.gathered_context["call_id"]) == ("CA-from-webhook", "CA-from-webhook")
+        assert webhooks.carrier_of_run(app.extensions["voiceapi"], run).account.credentials["account_sid"] == "AC1"

@@ -1,0 +1,710 @@
+from __future__ import annotations
+
+import json
+import random
+import threading
+from collections.abc import Callable, Iterator, Mapping, Sequence
+from concurrent.futures import ThreadPoolExecutor
+from dataclasses import dataclass, field, replace
+from datetime import timedelta
+from pathlib import Path
+from typing import Any
+
+import pytest
+from flask import Flask
+from flask.testing import FlaskClient
+
+from voiceapi import create_app
+from voiceapi.calls import sweeper, webhooks
+from voiceapi.engine.actions import Action, AskModel, Extract
+from voiceapi.engine.events import Answer
+from voiceapi.engine.events import Event as EngineEvent
+from voiceapi.engine.graph import Graph
+from voiceapi.engine.state import State, begin
+from voiceapi.engine.step import step
+from voiceapi.errors import Forbidden
+from voiceapi.llm.scripted import Scripted
+from voiceapi.service import Service
+from voiceapi.store.fields import now
+from voiceapi.store.runs import Event, Run, Snapshot, StatusCallback, Step, Turn
+from voiceapi.store.workflows import WorkflowVersion
+from voiceapi.telephony.carriers.base import (
+    FINAL,
+    After,
+    Document,
+    Heard,
+    Machine,
+    Manner,
+    OutboundCall,
+    Report,
+    Silence,
+    Words,
+)
+from voiceapi.telephony.carriers.rest import CarrierRefused, CarrierSilent
+from voiceapi.telephony.carriers.webhook import Links, Webhook
+
+API = "/api/v1"
+NUMBER = "+12025550123"
+HANG_UP = [{"kind": "HangUp"}]
+
+
+@dataclass
+class Fake:
+    """A carrier that dials nothing: it keeps what it was asked and answers as it is told."""
+
+    fault: Exception | None = None
+    meanwhile: Callable[[OutboundCall], Any] = lambda call: None
+    asked: list[OutboundCall] = field(default_factory=list)
+
+    def place_call(self, call: OutboundCall) -> str:
+        self.asked.append(call)
+        self.meanwhile(call)
+        if self.fault is not None:
+            raise self.fault
+        return "CA1"
+
+    def signed(self, url: str, fields: Mapping[str, Any]) -> Webhook:
+        return Webhook("POST", url, {"content-type": "application/json"}, json.dumps(fields).encode())
+
+    def verify(self, webhook: Webhook) -> bool:
+        return True
+
+    def read_turn(self, webhook: Webhook, after: After) -> Heard:
+        if webhook.fields.get("machine"):
+            return Machine()
+        words = webhook.text("speech")
+        return Words(words) if words else Silence()
+
+    def read_status(self, webhook: Webhook) -> Report:
+        word = webhook.fields["status"]
+        known = word if word in (*FINAL, "initiated", "ringing", "in-progress") else None
+        return Report(known, word, "CA1", webhook.fields.get("duration"))
+
+    def render(self, actions: Sequence[Action], links: Links, manner: Manner) -> Document:
+        written = json.dumps([links.turn, [action.to_json() for action in actions]])
+        return Document("application/json", written.encode())
+
+    def receipt(self) -> Document:
+        return Document("application/json", b"[]")
+
+
+@pytest.fixture
+def carrier(monkeypatch: pytest.MonkeyPatch) -> Fake:
+    fake = Fake()
+    monkeypatch.setattr(webhooks, "carrier_of", lambda *_: fake)
+    return fake
+
+
+@dataclass
+class Call:
+    """A placed call, from its carrier's side."""
+
+    service: Service
+    token: str
+    run_id: int
+
+    def turn(self, number: int, speech: str | None = None, **fields: Any) -> Document:
+        with self.service.store.session():
+            return webhooks.take_turn(self.service, self.token, number, "turn", self.webhook(speech=speech, **fields))
+
+    def status(self, word: str, **fields: Any) -> None:
+        with self.service.store.session():
+            webhooks.hear_status(self.service, self.token, self.webhook(status=word, **fields))
+
+    def webhook(self, **fields: Any) -> Webhook:
+        carrier: Any = webhooks.carrier_of(self.service, "simulator", {})
+        signed: Webhook = carrier.signed("https://voice.example.org/", fields)
+        return signed
+
+    def verbs(self, document: Document) -> list[str]:
+        return [action["kind"] for action in json.loads(document.body)[1]]
+
+    @property
+    def run(self) -> Run:
+        with self.service.store.session():
+            return Run.get_by_id(self.run_id)
+
+    def rows(self, model: Any) -> list[dict[str, Any]]:
+        with self.service.store.session():
+            return list(model.select().where(model.run == self.run_id).dicts())
+
+    def said(self) -> list[str]:
+        with self.service.store.session():
+            return [
+                event.payload["text"]
+                for event in Event.select().where(Event.run == self.run_id).order_by(Event.id)
+                if event.type in ("rtf-user-transcription", "rtf-bot-text")
+            ]
+
+    def everything(self) -> Any:
+        """All that is stored of the call, but for what the carrier said of it."""
+        return [self.run.columns(), *(self.rows(each) for each in (Turn, Event, Step))]
+
+
+@pytest.fixture
+def dial(client: FlaskClient, service: Service) -> Callable[..., Call]:
+    def place(path: str = "line", number: str = NUMBER, **context: Any) -> Call:
+        body = {"phone_number": number, "initial_context": context}
+        answer = client.post(f"{API}/public/agent/{path}", json=body)
+        assert answer.status_code == 200, answer.text
+        return found(service, answer.get_json()["workflow_run_id"])
+
+    return place
+
+
+def found(service: Service, run_id: int) -> Call:
+    with service.store.session():
+        return Call(service, Run.get_by_id(run_id).token, run_id)
+
+
+@pytest.fixture
+def call(carrier: Fake, workflow: Callable[..., Any], dial: Callable[..., Call]) -> Call:
+    """A call that was placed and rings: Hello, then yes or no."""
+    workflow(path="line")
+    return dial()
+
+
+HELLO = "Hello, is now a good time?"
+# -- turns
+
+
+def test_the_turns_of_a_call(call: Call, carrier: Fake) -> None:
+    asked = carrier.asked[0]
+    assert (asked.links.token, asked.to, asked.from_number) == (call.token, NUMBER, "+12025550199")
+    assert (asked.ring_timeout, asked.time_limit) == (60, 1200)
+    opening = json.loads(call.turn(0).body)
+    assert opening[0] == 1
+    assert [(action["kind"], action.get("text")) for action in opening[1]] == [("Say", HELLO), ("Listen", None)]
+    assert (call.run.state, call.run.carrier_call_id) == ("running", "CA1")
+    closing = json.loads(call.turn(1, "yes please").body)
+    assert closing[0] == 2
+    assert [(action["kind"], action.get("text")) for action in closing[1]] == [
+        ("Say", "Great, goodbye."),
+        ("HangUp", None),
+    ]
+    assert not call.run.is_completed
+    call.status("completed", duration=7)
+    run = call.run
+    assert (run.state, run.disposition, run.duration, run.overdue_at) == ("completed", "user_qualified", 7.0, None)
+    assert call.said() == [HELLO, "yes please", "Great, goodbye."]
+
+
+def test_a_turn_that_is_asked_for_twice_gets_the_same_bytes(call: Call) -> None:
+    for number, speech, other in ((0, None, "words"), (1, "hm", "yes"), (2, "yes", "no")):
+        first = call.turn(number, speech)
+        stored = call.everything()
+        assert call.turn(number, speech) == first
+        assert call.turn(number, other) == first
+        assert call.turn(0) == call.turn(0)
+        assert call.everything() == stored
+
+
+def test_a_late_turn_after_the_end(call: Call) -> None:
+    opening = call.turn(0)
+    call.status("completed", duration=1)
+    stored = call.everything()
+    assert call.turn(0) == opening
+    assert call.verbs(call.turn(1, "yes")) == ["HangUp"]
+    assert call.everything() == stored
+
+
+@pytest.mark.parametrize("number", [-1, 1, 2, 2**40])
+def test_a_turn_that_the_call_has_not_come_to(call: Call, number: int) -> None:
+    stored = call.everything()
+    assert call.verbs(call.turn(number, "yes")) == ["HangUp"]
+    assert call.everything() == stored
+    call.turn(0)
+    assert call.verbs(call.turn(number + 1, "yes")) == ["HangUp"] or number == -1
+    assert call.run.state == "running"
+
+
+def test_a_token_that_nobody_has(service: Service, carrier: Fake) -> None:
+    with service.store.session():
+        for ask in (
+            lambda: webhooks.take_turn(service, "none", 0, "turn", carrier.signed("", {})),
+            lambda: webhooks.hear_status(service, "none", carrier.signed("", {})),
+        ):
+            with pytest.raises(Forbidden):
+                ask()
+
+
+@pytest.mark.parametrize("number", [0, 1])
+def test_a_turn_that_is_delivered_eight_times_at_once(call: Call, number: int) -> None:
+    if number:
+        call.turn(0)
+    ready = threading.Barrier(8)
+
+    def deliver(_: int) -> Document:
+        ready.wait(10)
+        return call.turn(number, "yes please" if number else None)
+
+    with ThreadPoolExecutor(8) as pool:
+        documents = list(pool.map(deliver, range(8)))
+    assert len({document.body for document in documents}) == 1
+    assert call.verbs(documents[0])[0] == "Say"
+    assert [turn["number"] for turn in call.rows(Turn)] == list(range(number + 1))
+    assert call.said() == [HELLO, "yes please", "Great, goodbye."][: 1 + 2 * number]
+
+
+def test_a_call_goes_on_with_the_definition_it_began_with(
+    client: FlaskClient,
+    carrier: Fake,
+    workflow: Callable[..., Any],
+    talk: Callable[..., Any],
+    dial: Callable[..., Call],
+) -> None:
+    workflow(path="line")
+    changed = talk("line")
+    changed["nodes"][1]["data"]["prompt"] = "Drafted goodbye."
+    client.put(f"{API}/workflow/1", json={"workflow_definition": changed})
+    released, drafted = dial(), dial("test/line")
+    for each in (released, drafted):
+        each.turn(0)
+    changed["nodes"][1]["data"]["prompt"] = "Later goodbye."
+    client.put(f"{API}/workflow/1", json={"workflow_definition": changed})
+    client.post(f"{API}/workflow/1/publish")
+    for each, goodbye in ((released, "Great, goodbye."), (drafted, "Drafted goodbye.")):
+        each.turn(1, "yes")
+        assert each.said()[-1] == goodbye
+
+
+# -- the model takes its time
+
+
+class Slow(Scripted):
+    """A model that thinks until it is let go."""
+
+    def __init__(self) -> None:
+        self.thinking, self.go = threading.Event(), threading.Event()
+
+    def reply(self, ask: AskModel) -> Any:
+        self.thinking.set()
+        assert self.go.wait(10)
+        return super().reply(ask)
+
+
+@pytest.mark.parametrize("number", [0, 1])
+@pytest.mark.parametrize("end", ["status", "sweep"])
+def test_a_hang_up_while_a_turn_is_decided(call: Call, number: int, end: str) -> None:
+    if number:
+        call.turn(0)
+    slow = Slow()
+    waiting = replace(call, service=replace(call.service, model=slow))
+    if number == 0:
+        with call.service.store.session():
+            version = WorkflowVersion.get_by_id(1)
+            version.definition["nodes"][0]["data"].pop("greeting")
+            version.save()
+    with ThreadPoolExecutor(1) as pool:
+        turn = pool.submit(waiting.turn, number, "yes")
+        assert slow.thinking.wait(10)
+        if end == "status":
+            call.status("completed", duration=3)
+        else:
+            assert sweeper.sweep(call.service, now() + timedelta(hours=1)) == 1
+        stored = call.everything()
+        slow.go.set()
+        assert call.verbs(turn.result(10)) == ["HangUp"]
+    assert call.everything() == stored
+    run = call.run
+    assert (run.state, run.overdue_at) == ("completed", None)
+    expected = {("status", 0): "completed", ("status", 1): "user_hangup"}.get((end, number), "failed")
+    assert run.disposition == expected
+    assert call.said() == [HELLO][:number]
+
+
+def test_a_final_word_that_crosses_the_first_turn(call: Call, monkeypatch: pytest.MonkeyPatch) -> None:
+    """The turn is stored just after the final status has found the call unanswered."""
+    real, crossed = webhooks.require, []
+
+    def require(*args: Any, **columns: Any) -> Any:
+        fresh = real(*args, **columns)
+        if not crossed:
+            crossed.append(True)
+            call.turn(0)
+        return fresh
+
+    monkeypatch.setattr(webhooks, "require", require)
+    call.status("completed", duration=3)
+    run = call.run
+    assert (run.state, run.disposition, run.duration) == ("completed", "user_hangup", 3.0)
+    assert run.gathered_context["call_tags"] == ["user_hangup"]
+
+
+# -- statuses
+
+
+@pytest.mark.parametrize("answered", [False, True])
+def test_statuses_that_come_twice_and_in_any_order(call: Call, answered: bool) -> None:
+    seed = random.randrange(10**9)
+    print(f"seed {seed}")  # noqa: T201 - shown when the test fails
+    chance = random.Random(seed)
+    if answered:
+        call.turn(0)
+    words = [*("initiated", "ringing", "in-progress", "completed", "busy", "failed", "machine-end")] * 2
+    chance.shuffle(words)
+    before, after = call.everything(), None
+    for word in words:
+        call.status(word, duration=4.5)
+        if after is None and word in FINAL:
+            after = call.everything()
+            final = word
+        elif after is not None:
+            assert call.everything() == after, word
+        else:
+            assert [row["event"] for row in call.everything()[3]] == [row["event"] for row in before[3]]
+            assert not call.run.is_completed
+    run = call.run
+    disposition = "user_hangup" if answered else final
+    assert (run.state, run.disposition, run.duration, run.overdue_at) == ("completed", disposition, 4.5, None)
+    assert [row["status"] for row in call.rows(StatusCallback)] == words
+    tags = ["user_hangup"] if answered else ["not_connected", f"telephony_{final}"]
+    assert run.gathered_context["call_tags"] == tags
+
+
+def test_final_words_that_come_at_once_end_the_call_once(call: Call) -> None:
+    call.turn(0)
+    ready = threading.Barrier(8)
+
+    def tell(number: int) -> None:
+        ready.wait(10)
+        call.status("completed", duration=number)
+
+    with ThreadPoolExecutor(8) as pool:
+        list(pool.map(tell, range(8)))
+    assert call.run.state == "completed"
+    assert [row["event"]["kind"] for row in call.rows(Step)].count("CallEnded") == 1
+    assert len(call.rows(StatusCallback)) == 8
+
+
+def test_a_machine_that_answers(call: Call) -> None:
+    assert call.verbs(call.turn(0, machine=True)) == ["HangUp"]
+    call.status("completed", duration=2)
+    assert (call.run.disposition, call.run.gathered_context["call_tags"]) == (
+        "voicemail_detected",
+        ["voicemail_detected"],
+    )
+    assert call.said() == []
+
+
+# -- the carrier says no, or nothing
+
+
+def in_progress(service: Service) -> int:
+    with service.store.session():
+        return webhooks.in_progress(1)
+
+
+def test_a_carrier_that_refuses(
+    client: FlaskClient, service: Service, carrier: Fake, workflow: Callable[..., Any]
+) -> None:
+    workflow(path="line")
+    carrier.fault = CarrierRefused("The number is barred.")
+    answer = client.post(f"{API}/public/agent/line", json={"phone_number": NUMBER})
+    assert (answer.status_code, answer.get_json()) == (
+        400,
+        {"detail": "Failed to initiate call: The number is barred."},
+    )
+    run = client.get(f"{API}/workflow/1/runs/1").get_json()
+    assert (run["is_completed"], run["usage_info"]["call_duration_seconds"]) == (True, 0)
+    gathered = run["gathered_context"]
+    assert gathered == {
+        "provider": "simulator",
+        "triggered_by": "api",
+        "trigger_uuid": "line",
+        "error": "The number is barred.",
+        "call_disposition": "error",
+        "mapped_call_disposition": "error",
+    }
+    (event,) = run["logs"]["realtime_feedback_events"]
+    assert (event["type"], event["payload"]) == (
+        "rtf-pipeline-error",
+        {"error": "The number is barred.", "fatal": True},
+    )
+    assert (event["turn"], event["node_id"], event["node_name"]) == (0, None, None)
+    assert in_progress(service) == 0
+
+
+@pytest.fixture
+def silent(client: FlaskClient, carrier: Fake, workflow: Callable[..., Any]) -> Callable[..., Call]:
+    """Places a call whose carrier gives no answer; `meanwhile` is what happens on the line before it gives up."""
+    workflow(path="line")
+
+    def place(meanwhile: Callable[[Call], Any] = lambda call: None) -> Call:
+        service = client.application.extensions["voiceapi"]
+        carrier.fault = CarrierSilent("The carrier did not answer within 10 seconds.")
+        carrier.meanwhile = lambda call: meanwhile(Call(service, call.links.token, 0))
+        answer = client.post(f"{API}/public/agent/line", json={"phone_number": NUMBER})
+        run_id = answer.get_json()["workflow_run_id"]
+        name = client.get(f"{API}/workflow/1/runs/{run_id}").get_json()["name"]
+        assert (answer.status_code, answer.get_json()) == (
+            200,
+            {"status": "unknown", "workflow_run_id": run_id, "workflow_run_name": name},
+        )
+        return found(service, run_id)
+
+    return place
+
+
+def left(call: Call) -> float:
+    """Seconds until the call is overdue."""
+    assert call.run.overdue_at is not None
+    return float((call.run.overdue_at - now()).total_seconds())
+
+
+def test_a_carrier_that_is_silent(silent: Callable[..., Call], carrier: Fake) -> None:
+    call = silent()
+    assert (in_progress(call.service), call.run.is_completed) == (1, False)
+    with call.service.store.session():
+        (event,) = Event.select().where(Event.run == call.run_id)
+    assert event.payload == {"error": "The carrier did not answer within 10 seconds.", "fatal": False}
+    assert 55 < left(call) <= 60
+    assert sweeper.sweep(call.service, now() + timedelta(seconds=55)) == 0
+    assert sweeper.sweep(call.service, now() + timedelta(seconds=61)) == 1
+    run = call.run
+    error = "The carrier's last word about this call never came."
+    assert (run.state, run.disposition, run.duration) == ("completed", "failed", 0.0)
+    assert run.gathered_context["error"] == error
+    assert run.gathered_context["call_tags"] == ["not_connected", "telephony_failed"]
+    assert in_progress(call.service) == 0
+    assert len(carrier.asked) == 1
+
+
+def test_a_silent_carriers_call_holds_capacity_for_a_minute_also_without_a_sweeper(silent: Callable[..., Call]) -> None:
+    call = silent()
+    with call.service.store.session():
+        Run.update(overdue_at=now() - timedelta(seconds=1)).execute()
+    assert in_progress(call.service) == 0
+
+
+@pytest.mark.parametrize("word", ["ringing", "in-progress", "turn"])
+def test_a_call_of_a_silent_carrier_that_goes_through(silent: Callable[..., Call], word: str) -> None:
+    """A later webhook settles it: from then on it is a call like any other."""
+    call = silent()
+    if word == "turn":
+        call.turn(0)
+    else:
+        call.status(word)
+    assert left(call) > 1200
+    assert sweeper.sweep(call.service, now() + timedelta(seconds=61)) == 0
+    call.status("completed", duration=1)
+    assert call.run.is_completed
+
+
+def test_a_call_that_is_answered_before_the_silence_ends(silent: Callable[..., Call]) -> None:
+    call = silent(lambda call: call.turn(0))
+    assert (call.run.state, left(call) > 1200) == ("running", True)
+
+
+def test_a_call_that_is_over_before_the_silence_ends(silent: Callable[..., Call]) -> None:
+    call = silent(lambda call: call.status("busy", duration=0))
+    assert (call.run.state, call.run.disposition, call.run.overdue_at) == ("completed", "busy", None)
+    assert in_progress(call.service) == 0
+
+
+# -- the sweeper
+
+
+def test_a_call_whose_last_word_never_comes(call: Call) -> None:
+    call.turn(0)
+    assert 1310 < left(call) <= 1320
+    assert sweeper.sweep(call.service, now() + timedelta(seconds=1310)) == 0
+    assert sweeper.sweep(call.service, now() + timedelta(seconds=1321)) == 1
+    assert sweeper.sweep(call.service, now() + timedelta(seconds=1321)) == 0
+    run = call.run
+    assert (run.state, run.disposition, run.overdue_at) == ("completed", "failed", None)
+    assert run.gathered_context["error"] == "The carrier's last word about this call never came."
+    assert run.gathered_context["call_tags"] == ["telephony_failed"]
+    call.status("completed", duration=9)
+    assert (call.run.disposition, call.run.duration) == ("failed", run.duration)
+
+
+def test_the_sweeper_keeps_how_a_conversation_ended(call: Call) -> None:
+    call.turn(0)
+    call.turn(1, "yes")
+    assert sweeper.sweep(call.service, now() + timedelta(hours=1)) == 1
+    assert call.run.disposition == "user_qualified"
+    assert call.run.gathered_context["call_tags"] == ["user_speech", "user_qualified"]
+
+
+# -- what is stored
+
+
+LONG = {
+    "nodes": [
+        {"id": str(number), "type": type, "position": {"x": 0, "y": 0}, "data": {"name": f"N{number}", **data}}
+        for number, type, data in (
+            (1, "startCall", {"prompt": "p", "greeting": "Hello {{name}}. Shall we?"}),
+            (
+                2,
+                "agentNode",
+                {
+                    "prompt": "How many seats?",
+                    "extraction_enabled": True,
+                    "extraction_variables": [{"name": "seats", "type": "number", "prompt": "Number of seats"}],
+                },
+            ),
+            (3, "endCall", {"prompt": "{{gathered_context.seats | No}} seats, goodbye."}),
+            (4, "trigger", {"trigger_path": "line"}),
+        )
+    ],
+    "edges": [
+        {"id": "a", "source": "1", "target": "2", "data": {"label": "Yes", "condition": "They agree."}},
+        {"id": "b", "source": "2", "target": "3", "data": {"label": "Counted", "condition": "They say seats."}},
+    ],
+}
+LINES = [None, "hm", "yes", "", "four seats"]
+
+
+def fold(call: Call, initial: State) -> State:
+    with call.service.store.session():
+        run = Run.get_by_id(call.run_id)
+        graph = Graph.read(run.version.definition)
+        state = initial
+        for row in Step.select().where(Step.run == run.id).order_by(Step.number):
+            state, _ = step(graph, state, EngineEvent.from_json(row.event))
+    return state
+
+
+def snapshot(call: Call) -> tuple[State, int]:
+    (row,) = call.rows(Snapshot)
+    return State.from_json(row["state"]), row["number"]
+
+
+def test_the_steps_lead_to_the_snapshot_and_nothing_stored_is_changed(
+    carrier: Fake, workflow: Callable[..., Any], dial: Callable[..., Call]
+) -> None:
+    workflow(LONG)
+    call = dial(name="Ann")
+    run = call.run
+    with call.service.store.session():
+        graph = Graph.read(run.version.definition)
+    context = {"direction": run.call_type, "voice": True, "gathered_context": run.gathered_context}
+    initial = begin(graph, run.initial_context, {}, **context)
+    kept: list[list[Any]] = [[], [], []]
+    for number, line in enumerate([*LINES, "over"]):
+        if line == "over":
+            call.status("completed", duration=5)
+        else:
+            call.turn(number, line)
+        stored = [call.rows(model) for model in (Turn, Event, Step)]
+        for before, after in zip(kept, stored, strict=True):
+            assert after[: len(before)] == before
+        assert len(stored[2]) > len(kept[2])
+        kept = stored
+        state, count = snapshot(call)
+        assert (fold(call, initial), count) == (state, len(stored[2]))
+    assert [row["number"] for row in kept[2]] == list(range(len(kept[2])))
+    assert state.phase == "ended"
+    run = call.run
+    assert run.gathered_context["extracted_variables"] == {"seats": 4}
+    assert (run.initial_context["name"], run.disposition) == ("Ann", "user_qualified")
+    assert call.said()[-1] == "4 seats, goodbye."
+
+
+def test_a_clash_of_answers_is_never_stored(call: Call) -> None:
+    """Two workers decide the same turn differently: the second one gives out what the first one stored."""
+    call.turn(0)
+
+    class Meddling(Scripted):
+        def reply(self, ask: AskModel) -> Answer:
+            if not call.rows(Turn)[1:]:
+                call.turn(1, "no")
+            return super().reply(ask)
+
+        def extract(self, request: Extract) -> Any:
+            return super().extract(request)
+
+    meddled = replace(call, service=replace(call.service, model=Meddling()))
+    document = meddled.turn(1, "yes")
+    assert document == call.turn(1, "no")
+    assert call.said() == [HELLO, "no", "Sorry, goodbye."]
+
+
+# -- a restart
+
+
+class Dropped:
+    """Workers whose jobs are lost, as in a process that is killed."""
+
+    stopping = threading.Event()
+
+    def submit(self, job: Any, *args: Any) -> None: ...
+
+    def start(self) -> None: ...
+
+    def stop(self) -> None: ...
+
+
+@pytest.fixture
+def restarted(app: Flask, service: Service, tmp_path: Path) -> Iterator[Callable[[], Service]]:
+    """A second app on the same file, with its threads running."""
+    apps: list[Flask] = []
+
+    def start() -> Service:
+        again = create_app({"VOICEAPI_DATABASE": tmp_path / "voice.db", "VOICEAPI_API_KEY": "test-key-0123456789"})
+        apps.append(again)
+        found: Service = again.extensions["voiceapi"]
+        found.workers.start()
+        return found
+
+    yield start
+    for each in apps:
+        each.extensions["voiceapi"].close()
+
+
+@pytest.mark.parametrize("turns", range(5))
+def test_a_restart_picks_simulated_calls_up(
+    app: Flask,
+    service: Service,
+    workflow: Callable[..., Any],
+    dial: Callable[..., Call],
+    restarted: Callable[[], Service],
+    wait_for: Callable[..., Any],
+    turns: int,
+) -> None:
+    workflow(LONG)
+    lines = LINES[1:]
+    whole = dial(name="Ann", simulated_callee=lines)
+    wait_for(lambda: whole.run.is_completed)
+    app.extensions["voiceapi"] = replace(service, workers=Dropped())
+    call = dial(name="Ann", simulated_callee=lines)
+    if turns:
+        call.status("ringing")
+        call.status("in-progress")
+    for number in range(turns):
+        call.turn(number, lines[number - 1] if number else None)
+    assert not call.run.is_completed
+    later = found(restarted(), call.run_id)
+    wait_for(lambda: later.run.is_completed)
+    assert later.said() == whole.said()
+    assert later.run.gathered_context["extracted_variables"] == {"seats": 4}
+    assert (later.run.disposition, later.run.overdue_at) == ("user_qualified", None)
+    assert in_progress(service) == 0
+
+
+def test_a_restart_leaves_calls_of_its_own_alone(
+    workflow: Callable[..., Any], dial: Callable[..., Call], restarted: Callable[[], Service], wait_for: Any
+) -> None:
+    workflow(path="line")
+    call = dial()
+    wait_for(lambda: call.run.is_completed)
+    stored = call.everything()
+    sweeper.resume_simulated(restarted())
+    assert call.everything() == stored
+
+
+def test_a_simulated_call_in_real_time_is_put_down_by_a_stop(
+    client: FlaskClient, service: Service, workflow: Callable[..., Any], dial: Callable[..., Call], wait_for: Any
+) -> None:
+    workflow(path="line")
+    configs = f"{API}/organizations/telephony-configs"
+    config = {"name": "Real", "config": {"provider": "simulator", "realtime": True}, "is_default_outbound": True}
+    config_id = client.post(configs, json=config).get_json()["id"]
+    number = {"address": "+12025550198", "is_default_caller_id": True}
+    assert client.post(f"{configs}/{config_id}/phone-numbers", json=number).status_code == 200
+    call = dial()
+    wait_for(lambda: call.rows(StatusCallback))
+    service.workers.stop()
+    assert [row["status"] for row in call.rows(StatusCallback)] == ["ringing"]
+    assert (call.run.state, in_progress(service)) == ("initialized", 1)

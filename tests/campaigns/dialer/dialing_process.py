@@ -1,0 +1,117 @@
+"""A process that dials one campaign through a carrier elsewhere, and may kill itself at a failpoint.
+
+Arguments: the database, the carrier's address, the campaign's id, and a failpoint as `name:n` for its n-th passing, or
+`none`. Once the campaign is completed it ends with 0, and tells how many calls it
+placed.
+"""
+
+from __future__ import annotations
+
+import json
+import os
+import signal
+import sys
+import threading
+import urllib.request
+from collections import Counter
+from collections.abc import Callable
+from typing import Any
+
+from voiceapi import create_app
+from voiceapi.calls import webhooks
+from voiceapi.calls.webhooks import Webhooks
+from voiceapi.campaigns import attempts
+from voiceapi.campaigns.dialer.worker import Dialer
+from voiceapi.service import Service
+from voiceapi.store.campaigns import Campaign
+from voiceapi.telephony.carriers.base import OutboundCall
+from voiceapi.telephony.carriers.simulator import Simulator
+from voiceapi.telephony.carriers.webhook import Webhook
+
+passed: Counter[str] = Counter()
+failpoint, _, nth = sys.argv[4].partition(":")
+
+
+def reach(name: str) -> None:
+    """Die without a word when this is the failpoint's turn."""
+    passed[name] += 1
+    if name == failpoint and passed[name] == int(nth):
+        os.kill(os.getpid(), signal.SIGKILL)
+
+
+def ask(path: str, body: Any = None) -> Any:
+    request = urllib.request.Request(sys.argv[2] + path, None if body is None else json.dumps(body).encode())
+    with urllib.request.urlopen(request, timeout=10) as answer:
+        return json.load(answer)
+
+
+class Strict:
+    """Speaks the simulator's dialect with a carrier that writes down every call it is asked for."""
+
+    def __init__(self, dialect: Simulator) -> None:
+        self.read_turn, self.read_status = dialect.read_turn, dialect.read_status
+        self.render, self.receipt = dialect.render, dialect.receipt
+
+    def verify(self, webhook: Webhook) -> bool:
+        return True
+
+    def place_call(self, call: OutboundCall) -> str:
+        reach("dial")
+        call_id: str = ask("/call", {"token": call.links.token, "to": call.to})["id"]
+        reach("asked")
+        return call_id
+
+
+def around(owner: Any, name: str, before: str | None, after: str | None) -> None:
+    inner: Callable[..., Any] = getattr(owner, name)
+
+    def outer(*args: Any, **kwargs: Any) -> Any:
+        if before:
+            reach(before)
+        result = inner(*args, **kwargs)
+        if after:
+            reach(after)
+        return result
+
+    setattr(owner, name, outer)
+
+
+def deliver(service: Service, done: threading.Event) -> None:
+    """Hand the carrier's webhooks in, again and again until each was taken."""
+    webhooks = Webhooks(service)
+    while not done.is_set():
+        for event in ask("/events"):
+            body = json.dumps(event["fields"]).encode()
+            webhook = Webhook("POST", "http://localhost/", {"content-type": "application/json"}, body)
+            if event["kind"] == "turn":
+                webhooks.turn(event["token"], event["turn"], "turn", webhook)
+                reach("answered")
+            else:
+                webhooks.status(event["token"], webhook)
+                reach("reported")
+            ask("/done", event["id"])
+        done.wait(0.01)
+
+
+def main() -> int:
+    simulated = webhooks.carrier_of
+    webhooks.carrier_of = lambda *args: Strict(simulated(*args))  # type: ignore[arg-type,assignment,return-value]
+    around(attempts, "claim", None, "claiming")
+    around(Dialer, "_carry_out", "claimed", "dialed")
+    around(attempts, "note_ended", "ending", "ended in the transaction")
+    app = create_app({"VOICEAPI_DATABASE": sys.argv[1], "VOICEAPI_CONCURRENT_CALLS": 12})
+    service: Service = app.extensions["voiceapi"]
+    done = threading.Event()
+    service.workers.start()
+    threading.Thread(target=deliver, args=(service, done), daemon=True).start()
+    with service.store.session():
+        while Campaign.get_by_id(int(sys.argv[3])).state != "completed":
+            done.wait(0.05)
+    done.set()
+    service.close()
+    sys.stdout.write(str(passed["claimed"]))
+    return 0
+
+
+if __name__ == "__main__":
+    sys.exit(main())

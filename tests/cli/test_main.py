@@ -1,0 +1,410 @@
+from __future__ import annotations
+
+import json
+import os
+import re
+import signal
+import socket
+import subprocess
+import sys
+import urllib.request
+from collections.abc import Callable, Iterator
+from contextlib import contextmanager
+from pathlib import Path
+from typing import Any
+
+import pytest
+from click.testing import CliRunner, Result
+from flask.cli import FlaskGroup
+
+from voiceapi import create_app
+from voiceapi.api.openapi import document
+from voiceapi.cli import campaigns
+from voiceapi.cli.main import group
+
+ROOT = Path(__file__).parents[2]
+KEY = re.compile(r"va_[A-Za-z0-9_-]{43}")
+FIRST = "First API key, shown this once: "
+
+
+@pytest.fixture
+def settings(tmp_path: Path) -> dict[str, str]:
+    return {"VOICEAPI_DATABASE": str(tmp_path / "voice.db"), "VOICEAPI_API_KEY": "test-key-0123456789"}
+
+
+@pytest.fixture
+def run(settings: dict[str, str]) -> Callable[..., Result]:
+    """Runs a command in this process; what it writes to standard error stays apart."""
+
+    def command(*arguments: str, input: str | bytes = "", **env: str) -> Result:
+        result = CliRunner().invoke(group, arguments, input=input, env={**settings, **env}, prog_name="voiceapi")
+        assert result.exception is None or isinstance(result.exception, SystemExit), result.exception
+        return result
+
+    return command
+
+
+@pytest.fixture
+def save(tmp_path: Path) -> Callable[..., str]:
+    """Writes a file; returns its name."""
+
+    def write(content: Any, name: str = "agent.json") -> str:
+        path = tmp_path / name
+        path.write_bytes(content if isinstance(content, bytes) else json.dumps(content).encode())
+        return str(path)
+
+    return write
+
+
+# -- serve
+
+
+@contextmanager
+def served(settings: dict[str, str], *arguments: str) -> Iterator[tuple[subprocess.Popen[str], str]]:
+    """A server in a process of its own, and the line that says where it listens."""
+    command = [sys.executable, "-m", "voiceapi", "serve", *arguments]
+    with subprocess.Popen(
+        command, cwd=ROOT, env={**os.environ, **settings}, stderr=subprocess.PIPE, text=True
+    ) as server:
+        assert server.stderr is not None
+        try:
+            yield server, server.stderr.readline().strip()
+        finally:
+            server.kill()
+
+
+def test_serve_answers_until_it_is_told_to_stop(settings: dict[str, str]) -> None:
+    with socket.socket() as free:
+        free.bind(("127.0.0.1", 0))
+        port = free.getsockname()[1]
+    with served(settings, "--port", str(port)) as (server, line):
+        assert re.fullmatch(rf"voiceapi \S+ listens on http://127\.0\.0\.1:{port}", line)
+        with urllib.request.urlopen(f"http://127.0.0.1:{port}/api/v1/health", timeout=10) as answer:
+            # What --port says is also where answers say that the service is.
+            assert json.load(answer)["backend_api_endpoint"] == f"http://127.0.0.1:{port}"
+        server.send_signal(signal.SIGTERM)
+        assert server.wait(15) == 0
+        assert server.stderr is not None
+        assert server.stderr.read() == ""
+
+
+def test_serve_shows_the_first_key_once(settings: dict[str, str]) -> None:
+    del settings["VOICEAPI_API_KEY"]
+    with served(settings, "--port", "0") as (_, line):
+        assert line.startswith(FIRST)
+        assert KEY.fullmatch(line.removeprefix(FIRST))
+    with served(settings, "--port", "0") as (_, line):
+        assert re.fullmatch(r"voiceapi \S+ listens on http://127\.0\.0\.1:[1-9]\d*", line)
+
+
+def test_serve_on_a_name_with_several_addresses(settings: dict[str, str]) -> None:
+    with served(settings, "--host", "*", "--port", "0") as (_, line):
+        assert re.fullmatch(r"voiceapi \S+ listens on (http://(0\.0\.0\.0|\[::\]):\d+( and |$))+", line)
+
+
+def test_serve_where_it_can_not_listen(settings: dict[str, str]) -> None:
+    with socket.socket() as taken:
+        taken.bind(("127.0.0.1", 0))
+        taken.listen()
+        with served(settings, "--port", str(taken.getsockname()[1])) as (server, line):
+            assert re.fullmatch(r"Error: Can't listen there: \[Errno \d+\] Address already in use\.", line)
+            assert server.wait(10) == 1
+    with served(settings, "--host", "nowhere.invalid") as (server, line):
+        assert (line, server.wait(10)) == ("Error: Can't listen there: Invalid host/port specified.", 1)
+
+
+# -- settings and files that can't be used
+
+
+@pytest.mark.parametrize(
+    ("env", "error"),
+    [
+        ({"VOICEAPI_PORT": "x"}, "VOICEAPI_PORT must be a whole number from 0 to 65535, not 'x'."),
+        (
+            {"VOICEAPI_API_KEY": "secret"},
+            "VOICEAPI_API_KEY must be 16 to 128 printable ASCII characters without blanks.",
+        ),
+        (
+            {"VOICEAPI_DATABASE": "foo://x"},
+            'The database foo://x can\'t be used: Unrecognized or unsupported scheme: "foo".',
+        ),
+        (
+            {"VOICEAPI_DATABASE": "/dev/null/voice.db"},
+            "The files of the database /dev/null/voice.db can't be made: File exists.",
+        ),
+        ({"VOICEAPI_DATABASE": "/"}, "The database / can't be opened: unable to open database file."),
+    ],
+)
+@pytest.mark.parametrize("command", [("serve",), ("keys", "list"), ("chat", "1")])
+def test_a_bad_setting_is_one_line(run: Callable[..., Result], env: Any, error: str, command: tuple[str, ...]) -> None:
+    result = run(*command, **env)
+    # A setting that can't be read is a fault of usage; one that can, and leads to no database, is a finding.
+    code = 2 if error.startswith("VOICEAPI_") else 1
+    assert (result.exit_code, result.stdout, result.stderr) == (code, "", f"Error: {error}\n")
+
+
+def test_a_file_that_is_no_database(run: Callable[..., Result], save: Callable[..., str]) -> None:
+    name = save(b"These are no records, but words.", "notes.txt")
+    result = run("keys", "list", VOICEAPI_DATABASE=name)
+    error = f"Error: The database {name} can't be opened: file is not a database.\n"
+    assert (result.exit_code, result.stderr) == (1, error)
+    assert sorted(path.name for path in Path(name).parent.iterdir()) == ["notes.txt"]
+
+
+BAD_FILES = [
+    (b"", "is not JSON that can be used: JSON decode error, at 0."),
+    (b'{"nodes": [', "is not JSON that can be used: JSON decode error, at 11."),
+    (b'{"nodes": NaN}', "is not JSON that can be used: JSON decode error, at 10."),
+    (b'{"\xff": 1}', "is not text in UTF-8."),
+    (
+        b"[" * 100_000,
+        "is not JSON that can be used: Value error, lists and objects may be nested at most 100 deep, at its top.",
+    ),
+    (
+        b'{"nodes": [{"id": "\\ud800"}]}',
+        "is not JSON that can be used: Input should be a valid string, unable to parse raw data as a unicode string, "
+        "at nodes.0.id.",
+    ),
+]
+
+
+@pytest.mark.parametrize("command", ["validate", "chat"])
+@pytest.mark.parametrize(("content", "error"), BAD_FILES)
+def test_a_bad_file_is_one_line(
+    run: Callable[..., Result], save: Callable[..., str], command: str, content: bytes, error: str
+) -> None:
+    name = save(content)
+    result = run(command, name)
+    assert (result.exit_code, result.stdout) == (2, "")
+    assert result.stderr.splitlines()[-1] == f"Error: {name} {error}"
+
+
+@pytest.mark.parametrize("command", ["validate", "chat"])
+@pytest.mark.parametrize(("name", "reason"), [("nope.json", "No such file or directory"), (".", "Is a directory")])
+def test_a_file_that_can_not_be_read(
+    run: Callable[..., Result], tmp_path: Path, command: str, name: str, reason: str
+) -> None:
+    path = str(tmp_path / name)
+    result = run(command, path)
+    assert (result.exit_code, result.stderr.splitlines()[-1]) == (2, f"Error: {path} can't be read: {reason}.")
+
+
+# -- validate
+
+
+def test_validate_a_good_file(run: Callable[..., Result], save: Callable[..., str], talk: Callable[..., Any]) -> None:
+    for definition in (talk(), {"name": "x", "workflow_definition": talk()}):
+        name = save(definition)
+        result = run("validate", name)
+        assert (result.exit_code, result.stdout, result.stderr) == (0, f"{name} is valid.\n", "")
+    result = run("validate", name, "--json")
+    assert (result.exit_code, json.loads(result.stdout)) == (0, {"is_valid": True, "errors": [], "warnings": []})
+
+
+def test_validate_a_file_with_findings(run: Callable[..., Result], save: Callable[..., str], talk: Any) -> None:
+    definition = talk(prompt="", no_such_field=1)
+    name = save(definition)
+    result = run("validate", name)
+    assert (result.exit_code, result.stderr) == (1, "")
+    first, second, last = result.stdout.splitlines()
+    assert first.startswith("error: node 1 data.prompt: ")
+    assert second == "warning: node 1 data.no_such_field: no_such_field is not known here and has no effect."
+    assert last == f"{name} is not valid."
+    result = run("validate", name, "--json")
+    found = json.loads(result.stdout)
+    assert (result.exit_code, found["is_valid"]) == (1, False)
+    assert [(item["kind"], item["id"], item["field"]) for item in found["errors"]] == [("node", "1", "data.prompt")]
+
+
+def test_validate_needs_no_database(run: Callable[..., Result], save: Callable[..., str], talk: Any) -> None:
+    assert run("validate", save(talk()), VOICEAPI_DATABASE="/dev/null/voice.db").exit_code == 0
+
+
+@pytest.mark.parametrize("content", ["[]", "3", "null", "{}", '{"nodes": 1, "edges": {}}'])
+def test_validate_whatever_is_json(run: Callable[..., Result], save: Callable[..., str], content: str) -> None:
+    assert run("validate", save(content.encode())).exit_code == 1
+
+
+# -- chat
+
+
+def test_chat_with_a_file(run: Callable[..., Result], save: Callable[..., str], talk: Callable[..., Any]) -> None:
+    name = save(talk(greeting="Hello {{name}}, is now a good time?"))
+    result = run("chat", name, "--set", "name=Ann=Bee", input="yes please\n")
+    assert (result.exit_code, result.stderr) == (0, "")
+    assert result.stdout.splitlines() == [
+        "agent: Hello Ann=Bee, is now a good time?",
+        "agent: Great, goodbye.",
+        "-- user_qualified; gathered: {}",
+    ]
+
+
+def test_chat_until_the_input_ends(run: Callable[..., Result], save: Callable[..., str], talk: Any) -> None:
+    result = run("chat", save(talk()), "--json", input="hm\n")
+    assert result.exit_code == 0
+    said = json.loads(result.stdout)
+    assert said["disposition"] == "user_hangup"
+    assert said["nodes_visited"] == ["Hello"]
+    assert [line["role"] for line in said["transcript"]] == ["assistant", "user", "assistant"]
+
+
+def test_chat_with_silence(run: Callable[..., Result], save: Callable[..., str], talk: Any) -> None:
+    result = run("chat", save(talk()), input="\n\n")
+    assert result.stdout.splitlines()[-1] == "-- user_idle_max_duration_exceeded; gathered: {}"
+
+
+def test_chat_with_words_that_are_no_text(run: Callable[..., Result], save: Callable[..., str], talk: Any) -> None:
+    result = run("chat", save(talk()), "--json", input=b"yes \xff\n")
+    assert result.exit_code == 0
+    assert json.loads(result.stdout)["transcript"][1] == {"role": "user", "text": "yes \ufffd"}
+
+
+def test_chat_with_a_stored_workflow(run: Callable[..., Result], settings: dict[str, str], talk: Any) -> None:
+    app = create_app(settings)
+    client = app.test_client()
+    headers = {"X-API-Key": settings["VOICEAPI_API_KEY"]}
+    body = {"name": "x", "workflow_definition": talk(greeting="Stored.")}
+    client.post("/api/v1/workflow/create/definition", json=body, headers=headers)
+    app.extensions["voiceapi"].close()
+    assert run("chat", "1").stdout.splitlines()[0] == "agent: Stored."
+    for missing, error in (
+        ("2", "There is no workflow with id 2."),
+        ("9" * 30, f"{'9' * 30} can't be read: No such file or directory."),
+        ("²", "² can't be read: No such file or directory."),
+    ):
+        assert run("chat", missing).stderr.splitlines()[-1] == f"Error: {error}"
+
+
+def test_chat_that_can_not_begin(run: Callable[..., Result], save: Callable[..., str], talk: Any) -> None:
+    name = save({})
+    result = run("chat", name)
+    error = f'Error: {name} can\'t be run: The workflow needs a list "nodes". Try `voiceapi validate`.\n'
+    assert (result.exit_code, result.stderr) == (1, error)
+    for pair, text in (("name", "--set takes NAME=VALUE, not 'name'."), ("=x", "--set takes NAME=VALUE, not '=x'.")):
+        result = run("chat", save(talk()), "--set", pair)
+        assert (result.exit_code, result.stderr.splitlines()[-1]) == (2, f"Error: {text}")
+
+
+# -- keys
+
+
+def test_a_key_is_written_alone(run: Callable[..., Result], settings: dict[str, str]) -> None:
+    result = run("keys", "create", "ci")
+    key = result.stdout.removesuffix("\n")
+    assert (result.exit_code, result.stderr) == (0, "")
+    assert KEY.fullmatch(key)
+    result = run("keys", "create", "theirs", "--organization", "strangers")
+    assert KEY.fullmatch(result.stdout.removesuffix("\n"))
+    app = create_app(settings)
+    configs = "/api/v1/organizations/telephony-configs"
+    headers = {"X-API-Key": key}
+    assert app.test_client().get(configs, headers=headers).get_json()["configurations"][0]["id"] == 1
+    headers = {"X-API-Key": result.stdout.strip()}
+    assert app.test_client().get(configs, headers=headers).get_json()["configurations"][0]["id"] == 2
+    app.extensions["voiceapi"].close()
+
+
+def test_the_first_key_stays_apart_from_the_new_one(run: Callable[..., Result]) -> None:
+    result = run("keys", "create", "ci", VOICEAPI_API_KEY="")
+    assert KEY.fullmatch(result.stdout.removesuffix("\n"))
+    assert result.stderr.startswith(FIRST)
+
+
+def test_keys_are_archived_and_reactivated(run: Callable[..., Result]) -> None:
+    run("keys", "create", "ci")
+    for command, word in (("archive", "archived"), ("reactivate", "active")):
+        result = run("keys", command, "2")
+        assert (result.exit_code, result.stdout) == (0, f"Key 2 is {word}.\n")
+        listed = run("keys", "list").stdout.splitlines()
+        assert [line.split()[2:] for line in listed] == [["active", "VOICEAPI_API_KEY"], [word, "ci"]]
+    rows = json.loads(run("keys", "list", "--json").stdout)
+    shown = {"id": 2, "name": "ci", "key_prefix": rows[1]["key_prefix"], "is_active": True, "last_used_at": None}
+    assert rows[1] == shown
+
+
+@pytest.mark.parametrize(
+    ("arguments", "code", "error"),
+    [
+        (("archive", "9"), 1, "API key not found"),
+        (("reactivate", "9"), 1, "API key not found"),
+        (("list", "--organization", "none"), 1, "There is no organization named 'none'."),
+        (("archive", "1", "--organization", "none"), 1, "There is no organization named 'none'."),
+        (
+            ("archive", "9" * 30),
+            2,
+            f"Invalid value for 'KEY_ID': {'9' * 30} is not in the range 1<=x<=9223372036854775807.",
+        ),
+        (("create", "\udcff"), 2, "Invalid value for 'NAME': it must be text in UTF-8."),
+        (
+            ("create", "x", "--organization", "\udcff"),
+            2,
+            "Invalid value for '--organization': it must be text in UTF-8.",
+        ),
+    ],
+)
+def test_keys_that_are_not_there(run: Callable[..., Result], arguments: tuple[str, ...], code: int, error: str) -> None:
+    result = run("keys", *arguments)
+    assert (result.exit_code, result.stdout) == (code, "")
+    assert result.stderr.splitlines()[-1] == f"Error: {error}"
+
+
+# -- openapi
+
+
+def test_the_document_needs_no_database(run: Callable[..., Result]) -> None:
+    result = run("openapi", VOICEAPI_DATABASE="/dev/null/voice.db", VOICEAPI_PORT="none")
+    assert (result.exit_code, json.loads(result.stdout)) == (0, document())
+
+
+def test_the_commands_of_a_host_use_its_app(settings: dict[str, str]) -> None:
+    app = create_app(settings)
+    flask = FlaskGroup(create_app=lambda: app)
+    result = CliRunner().invoke(flask, ["voiceapi", "keys", "list"])
+    assert (result.exit_code, result.output.split()[-1]) == (0, "VOICEAPI_API_KEY")
+    app.extensions["voiceapi"].close()
+
+
+def test_a_campaign_from_the_command_line(run: Callable[..., Result], settings: dict[str, str], tmp_path: Path) -> None:
+    """Made and started by commands, dialed by a process that does nothing else, watched to its end."""
+    app = create_app({**settings, "VOICEAPI_WORKER": False})
+    client = app.test_client()
+    client.environ_base["HTTP_X_API_KEY"] = settings["VOICEAPI_API_KEY"]
+    client.post("/api/v1/workflow/create/definition", json=json.loads((ROOT / "examples/appointment.json").read_text()))
+    app.extensions["voiceapi"].close()
+    contacts = tmp_path / "people.csv"
+    contacts.write_text("phone_number\n+12025550171\n+12025550172\nnobody\n")
+    refused = run("campaign", "create", str(contacts), "--workflow", "1", "--strict")
+    assert (refused.exit_code, refused.stderr.splitlines()[-1]) == (
+        1,
+        "Error: row 3: A number to call is written with its country code, such as +12025550123.",
+    )
+    assert run("campaign", "create", str(contacts), "--workflow", "1", "--calling-hours", "9-5").exit_code == 2
+    assert run("campaign", "create", str(contacts), "--workflow", "1").stdout == "1\n"
+    simulated = run("campaign", "simulate", "1", "--json")
+    assert json.loads(simulated.stdout)["skipped"] == {"row_skipped": 1}
+    assert run("campaign", "simulate", "1").stdout.splitlines()[-1].endswith(".")
+    assert run("campaign", "watch", "1").stdout == "created     0.0 %  no contacts yet\n"
+    assert run("campaign", "start", "1").stdout == "Campaign 1 is started.\n"
+    dialer = subprocess.Popen(
+        [sys.executable, "-m", "voiceapi", "dial"], cwd=ROOT, env={**os.environ, **settings}, stderr=subprocess.PIPE
+    )
+    try:
+        watched = run("campaign", "watch", "1")
+        assert (watched.exit_code, watched.stdout.splitlines()[-1]) == (0, "completed 100.0 %  2 completed, 1 skipped")
+    finally:
+        dialer.send_signal(signal.SIGTERM)
+        _, told = dialer.communicate(timeout=20)
+    assert (dialer.returncode, told.decode().splitlines()[-1]) == (0, "voiceapi stops")
+
+
+def test_watching_shows_each_line_once(run: Callable[..., Result], monkeypatch: pytest.MonkeyPatch) -> None:
+    """A count that the line doesn't show may change."""
+    states = iter([("running", 3), ("running", 4), ("completed", 4)])
+
+    def progress(*_: Any) -> dict[str, Any]:
+        state, failed = next(states)
+        return {"state": state, "progress_percentage": 100.0, "contacts": {"retry": 3}, "failed_calls": failed}
+
+    monkeypatch.setattr(campaigns.lifecycle, "progress", progress)
+    monkeypatch.setattr(campaigns, "WATCH_SECONDS", 0)
+    assert run("campaign", "watch", "1").stdout == "running   100.0 %  3 retry\ncompleted 100.0 %  3 retry\n"

@@ -1,0 +1,714 @@
+import json
+from copy import deepcopy
+from typing import Any
+
+import pytest
+
+from voiceapi.engine.actions import (
+    AskModel,
+    Extract,
+    Fetch,
+    Finish,
+    Function,
+    HangUp,
+    Listen,
+    Pause,
+    Play,
+    RunTool,
+    Say,
+    Transfer,
+)
+from voiceapi.engine.compose import Composer
+from voiceapi.engine.events import (
+    CallEnded,
+    CallerSaid,
+    CallerSilent,
+    ExtractionFailed,
+    Fetched,
+    ModelFailed,
+    ModelReplied,
+    Started,
+    ToolCall,
+    ToolReturned,
+    TransferSettled,
+    VariablesExtracted,
+)
+from voiceapi.engine.extraction import Variable
+from voiceapi.engine.state import begin
+from voiceapi.engine.step import IllegalEvent, step
+from voiceapi.engine.step_state import APOLOGY, GOODBYE, ROUNDS
+
+BOOK, LEAVE = ToolCall("c1", "book"), ToolCall("c2", "leave")
+COUNTED = ToolCall("c3", "counted")
+LISTEN = Listen(10.0, interruptible=True)
+NOW = "1970-01-01T00:16:40.000Z"
+
+FIND = Function("find", "Find an account.", tool_uuid="u1", speech="Let me look.")
+
+
+def with_data(definition: Any, id: str, **data: Any) -> Any:
+    changed = deepcopy(definition)
+    next(node for node in changed["nodes"] if node["id"] == id)["data"] |= data
+    return changed
+
+
+@pytest.fixture
+def call(make_call: Any) -> Any:
+    """A call that has greeted and listens."""
+    call = make_call()
+    call.send(Started)
+    return call
+
+
+@pytest.fixture
+def asking(call: Any) -> Any:
+    """A call that came to the node ``ask``, spoke there and listens."""
+    call.send(CallerSaid, "I want to book")
+    call.send(ModelReplied, "", (BOOK,))
+    call.send(ModelReplied, "How many seats?")
+    call.records.clear()
+    return call
+
+
+def kinds(actions: list[Any]) -> list[type]:
+    return [type(action) for action in actions]
+
+
+# -- opening
+
+
+def test_a_greeting_is_said_without_the_model(make_call: Any) -> None:
+    call = make_call()
+    assert call.send(Started) == [Say("Hello Ann!", interruptible=False), LISTEN]
+    assert call.state.messages == ({"role": "assistant", "content": "Hello Ann!"},)
+    assert [record.as_event() for record in call.records] == [
+        {
+            "type": "rtf-node-transition",
+            "payload": {
+                "node_id": "start",
+                "node_name": "Start",
+                "previous_node_id": None,
+                "previous_node_name": None,
+                "allow_interrupt": True,
+            },
+            "timestamp": NOW,
+            "turn": 0,
+            "node_id": "start",
+            "node_name": "Start",
+        },
+        {
+            "type": "rtf-bot-text",
+            "payload": {"text": "Hello Ann!", "timestamp": NOW},
+            "timestamp": NOW,
+            "turn": 0,
+            "node_id": "start",
+            "node_name": "Start",
+        },
+    ]
+
+
+def test_without_a_greeting_the_model_opens(make_call: Any, booking: Any) -> None:
+    call = make_call(with_data(booking, "start", greeting=""), context={})
+    [ask] = call.send(Started)
+    assert ask == AskModel(
+        1,
+        1000.0,
+        node_id="start",
+        node_name="Start",
+        occasion="opening",
+        system="Be brief with everybody.\n\nAsk what  wants.",
+        prompt="Ask what  wants.",
+        greeting="",
+        messages=(),
+        functions=(Function("book", "The caller wants seats.", label="Book"), Function("leave", "c", label="Leave")),
+    )
+    assert (ask.opening, ask.idle) == (True, False)
+    assert call.state.missing == ("name",)
+    assert call.send(ModelReplied, "Good day.") == [Say("Good day.", interruptible=False), LISTEN]
+    assert call.state.messages == ({"role": "assistant", "content": "Good day."},)
+
+
+AUDIO = {"greeting_type": "audio", "greeting_recording_id": "7"}
+
+
+@pytest.mark.parametrize(
+    ("data", "override", "first", "remembered", "faults"),
+    [
+        ({}, {"type": "text", "text": "Hi {{name}}."}, Say("Hi Ann.", False), "Hi Ann.", 0),
+        ({}, {"type": "text", "text": " "}, Say("Hello Ann!", False), "Hello Ann!", 0),
+        ({}, {"type": "song"}, Say("Hello Ann!", False), "Hello Ann!", 0),
+        ({}, "loud", Say("Hello Ann!", False), "Hello Ann!", 0),
+        ({}, {"type": "audio", "recording_id": 8}, Play("8", "Welcome.", False), "Welcome.", 0),
+        ({}, {"type": "audio", "recording_id": "9"}, Say("Hello Ann!", False), "Hello Ann!", 1),
+        (AUDIO, None, Play("7", "", False), None, 0),
+        (AUDIO | {"greeting_recording_id": "9"}, None, Say("Hello Ann!", False), "Hello Ann!", 1),
+    ],
+)
+def test_greetings(
+    make_call: Any, booking: Any, data: Any, override: Any, first: Any, remembered: str | None, faults: int
+) -> None:
+    context = {"name": "Ann", "greeting_override": override}
+    call = make_call(with_data(booking, "start", **data), context, recordings={"7": "", "8": "Welcome."})
+    assert call.send(Started) == [first, LISTEN]
+    assert [message["content"] for message in call.state.messages] == ([remembered] if remembered else [])
+    assert (
+        call.recorded("rtf-pipeline-error")
+        == [{"error": 'The recording "9" is not there to be played.', "fatal": False, "processor": "recording"}]
+        * faults
+    )
+
+
+@pytest.mark.parametrize(("duration", "seconds"), [(None, 2.0), (0, 2.0), (-1, 2.0), ("1.5", 1.5), (60, 60.0)])
+def test_a_delayed_start_pauses_first(make_call: Any, booking: Any, duration: Any, seconds: float) -> None:
+    call = make_call(with_data(booking, "start", delayed_start=True, delayed_start_duration=duration))
+    assert call.send(Started) == [Pause(seconds), Say("Hello Ann!", False), LISTEN]
+    assert kinds(call.send(CallerSaid, "hm")) == [AskModel]
+
+
+@pytest.mark.parametrize(
+    ("data", "direction", "fetches"),
+    [
+        ({"pre_call_fetch_mode": "always"}, None, True),
+        ({"pre_call_fetch_mode": "inbound"}, "inbound", True),
+        ({"pre_call_fetch_mode": "inbound"}, "outbound", False),
+        ({"pre_call_fetch_mode": "disabled", "pre_call_fetch_enabled": True}, None, False),
+        ({"pre_call_fetch_enabled": True}, None, True),
+        ({"pre_call_fetch_enabled": False}, None, False),
+        ({"pre_call_fetch_mode": "always", "pre_call_fetch_url": None}, None, False),
+    ],
+)
+def test_when_context_is_fetched(make_call: Any, booking: Any, data: Any, direction: Any, fetches: bool) -> None:
+    start = {"pre_call_fetch_url": "https://crm.example.test", **data}
+    call = make_call(with_data(booking, "start", **start), direction=direction)
+    assert kinds(call.send(Started)) == ([Fetch] if fetches else [Say, Listen])
+
+
+def test_fetched_context_is_there_before_the_first_word(make_call: Any, booking: Any) -> None:
+    start = {"pre_call_fetch_mode": "always", "pre_call_fetch_url": "https://u", "pre_call_fetch_credential_uuid": "k"}
+    call = make_call(with_data(booking, "start", **start))
+    assert call.send(Started) == [Fetch(1, 1000.0, "https://u", "k")]
+    assert call.send(Fetched, {"name": "Bob", "tier": 1, "provider": "x"}) == [Say("Hello Bob!", False), LISTEN]
+    assert call.state.setup.initial_context == {"name": "Bob", "tier": 1}
+
+
+def test_a_failed_fetch_is_on_record_and_the_call_goes_on(make_call: Any, booking: Any) -> None:
+    start = {"pre_call_fetch_mode": "always", "pre_call_fetch_url": "https://u"}
+    call = make_call(with_data(booking, "start", **start))
+    call.send(Started)
+    assert call.send(Fetched, {}, error="The server timed out.") == [Say("Hello Ann!", False), LISTEN]
+    [fault] = call.recorded("rtf-pipeline-error")
+    assert fault == {"error": "The server timed out.", "fatal": False, "processor": "pre_call_fetch"}
+
+
+# -- turns
+
+
+def test_the_callers_words_are_put_to_the_model(call: Any) -> None:
+    [ask] = call.send(CallerSaid, "  hello ")
+    assert (ask.occasion, ask.number, ask.greeting) == ("reply", 1, "Hello Ann!")
+    assert ask.messages == (
+        {"role": "assistant", "content": "Hello Ann!"},
+        {"role": "user", "content": "hello"},
+    )
+    assert call.recorded("rtf-user-transcription") == [{"text": "hello", "final": True, "timestamp": NOW}]
+    assert call.send(ModelReplied, "Yes?") == [Say("Yes?", interruptible=True), LISTEN]
+    assert [record.turn for record in call.records] == [0, 0, 1, 1]
+
+
+def test_a_transition_speaks_on_the_way_and_in_the_new_node(call: Any) -> None:
+    call.send(CallerSaid, "book")
+    call.records.clear()
+    said, ask = call.send(ModelReplied, "", (BOOK,))
+    assert said == Say("One moment, Ann.", interruptible=False)
+    assert (ask.node_id, ask.occasion, ask.prompt) == ("ask", "opening", "Ask how many seats.")
+    assert ask.system == "Be brief with Ann.\n\nAsk how many seats."
+    function = {"name": "book", "arguments": "{}"}
+    assert ask.messages[-2:] == (
+        {"role": "assistant", "content": "", "tool_calls": [{"id": "c1", "type": "function", "function": function}]},
+        {"role": "tool", "content": '{"status": "done"}', "tool_call_id": "c1"},
+    )
+    assert [(record.type, record.node_id, record.payload) for record in call.records] == [
+        ("rtf-function-call-start", "start", {"function_name": "book", "tool_call_id": "c1", "arguments": {}}),
+        ("rtf-bot-text", "start", {"text": "One moment, Ann.", "timestamp": NOW}),
+        (
+            "rtf-node-transition",
+            "ask",
+            {
+                "node_id": "ask",
+                "node_name": "Ask",
+                "previous_node_id": "start",
+                "previous_node_name": "Start",
+                "allow_interrupt": False,
+            },
+        ),
+        (
+            "rtf-function-call-end",
+            "start",
+            {"function_name": "book", "tool_call_id": "c1", "result": '{"status": "done"}'},
+        ),
+    ]
+    assert call.send(ModelReplied, "How many?") == [Say("How many?", False), Listen(10.0, interruptible=False)]
+    assert call.state.gathered_context["nodes_visited"] == ["Start", "Ask"]
+
+
+def test_a_recorded_transition_speech(make_call: Any, booking: Any) -> None:
+    speech = {"transition_speech_type": "audio", "transition_speech_recording_id": "7"}
+    definition = deepcopy(booking)
+    definition["edges"][0]["data"] |= speech
+    for recordings, said in (({"7": "Hold on."}, Play("7", "Hold on.", False)), ({}, Say("One moment, Ann.", False))):
+        call = make_call(definition, recordings=recordings)
+        call.send(Started)
+        call.send(CallerSaid, "book")
+        assert call.send(ModelReplied, "", (BOOK,))[0] == said
+
+
+def test_variables_are_extracted_before_a_node_is_left(asking: Any) -> None:
+    asking.send(CallerSaid, "five, and goodbye")
+    [extract] = asking.send(ModelReplied, "Thank you.", (COUNTED,))[1:]
+    assert extract == Extract(
+        4,
+        1000.0,
+        node_id="ask",
+        node_name="Ask",
+        variables=(Variable("seats", "number", "Number of seats"),),
+        prompt="For Ann.",
+        messages=asking.state.messages,
+    )
+    [ask] = asking.send(VariablesExtracted, {"seats": "5"}, model="m", usage={"total_tokens": 3})
+    assert (ask.node_id, ask.occasion, ask.functions) == ("done", "opening", ())
+    assert asking.state.gathered_context == {
+        "nodes_visited": ["Start", "Ask", "Done"],
+        "seats": 5,
+        "extracted_variables": {"seats": 5},
+    }
+    assert asking.state.usage == {"m": {"total_tokens": 3}}
+
+
+@pytest.mark.parametrize(
+    ("event", "args", "error"),
+    [
+        (ExtractionFailed, ("The model timed out.",), "The model timed out."),
+        (VariablesExtracted, ({"seats": "many"},), 'seats should be a number, but "many" was found.'),
+    ],
+)
+def test_a_failed_extraction_is_on_record_and_the_call_goes_on(asking: Any, event: Any, args: Any, error: str) -> None:
+    asking.send(CallerSaid, "many")
+    asking.send(ModelReplied, "", (COUNTED,))
+    assert kinds(asking.send(event, *args)) == [AskModel]
+    assert asking.recorded("rtf-pipeline-error") == [{"error": error, "fatal": False, "processor": "extraction"}]
+    assert "seats" not in asking.state.gathered_context
+
+
+def test_transitions_chain_within_a_turn(call: Any) -> None:
+    call.send(CallerSaid, "book five")
+    call.send(ModelReplied, "", (BOOK,))
+    assert kinds(call.send(ModelReplied, "", (COUNTED,))) == [Extract]
+    assert kinds(call.send(VariablesExtracted, {"seats": 5})) == [AskModel]
+    assert call.send(ModelReplied, "Goodbye Ann.") == [
+        Say("Goodbye Ann.", False),
+        HangUp(),
+        Finish("user_qualified", "user_qualified"),
+    ]
+    assert {record.turn for record in call.records} == {0, 1}
+
+
+def test_of_two_transitions_in_one_reply_the_first_is_made(call: Any) -> None:
+    call.send(CallerSaid, "book and leave")
+    _, ask = call.send(ModelReplied, "", (BOOK, LEAVE))
+    assert ask.node_id == "ask"
+    assert [json.loads(message["content"]) for message in ask.messages[-2:]] == [
+        {"status": "done"},
+        {"status": "error", "error": "The conversation has already moved on in this reply."},
+    ]
+
+
+def test_an_unknown_function_is_told_to_the_model(call: Any) -> None:
+    call.send(CallerSaid, "hm")
+    [ask] = call.send(ModelReplied, "", (ToolCall("c", "fly"),))
+    assert ask.occasion == "reply"
+    assert json.loads(ask.messages[-1]["content"]) == {"status": "error", "error": 'There is no function "fly" here.'}
+
+
+def test_a_model_that_only_calls_functions_is_stopped(call: Any) -> None:
+    call.send(CallerSaid, "hm")
+    for _ in range(ROUNDS - 1):
+        assert kinds(call.send(ModelReplied, "", (ToolCall("c", "fly"),))) == [AskModel]
+    assert call.send(ModelReplied, "", (ToolCall("c", "fly"),)) == [Say(APOLOGY, False), LISTEN]
+    [fault] = call.recorded("rtf-pipeline-error")
+    assert fault["error"] == f"The model was asked {ROUNDS} times in one turn and still called functions."
+    assert kinds(call.send(CallerSaid, "again")) == [AskModel]
+
+
+@pytest.mark.parametrize(
+    ("event", "args", "error"),
+    [
+        (ModelFailed, ("401 from the model's server.",), "401 from the model's server."),
+        (ModelReplied, (" ",), "The model answered without words and without a function."),
+    ],
+)
+def test_a_model_that_fails_is_apologised_for(call: Any, event: Any, args: Any, error: str) -> None:
+    call.send(CallerSaid, "hello")
+    assert call.send(event, *args) == [Say(APOLOGY, interruptible=False), LISTEN]
+    assert call.recorded("rtf-pipeline-error") == [{"error": error, "fatal": False, "processor": "llm"}]
+    assert call.recorded("rtf-bot-text")[-1]["text"] == APOLOGY
+    assert call.state.messages[-1] == {"role": "user", "content": "hello"}
+    [ask] = call.send(CallerSaid, "hello?")
+    assert ask.occasion == "reply"
+
+
+def test_a_model_that_fails_at_the_end_does_not_keep_the_call_open(call: Any) -> None:
+    call.send(CallerSaid, "bye")
+    call.send(ModelReplied, "", (LEAVE,))
+    finish = Finish("user_qualified", "user_qualified")
+    assert call.send(ModelFailed, "down") == [Say(GOODBYE, False), HangUp(), finish]
+
+
+def test_usage_adds_up_by_model(call: Any) -> None:
+    for tokens in (3, 4):
+        call.send(CallerSaid, "hello")
+        call.send(ModelReplied, "Yes?", model="m", usage={"prompt_tokens": tokens, "completion_tokens": 1})
+    call.send(CallerSaid, "hello")
+    call.send(ModelFailed, "cut off", model="n", usage={"prompt_tokens": 9})
+    assert call.state.usage == {"m": {"prompt_tokens": 7, "completion_tokens": 2}, "n": {"prompt_tokens": 9}}
+
+
+def test_what_was_gathered_can_be_spoken(make_call: Any, booking: Any) -> None:
+    call = make_call(
+        with_data(booking, "start", greeting="{{gathered_context.day}}"), gathered_context={"day": "Monday"}
+    )
+    assert call.send(Started)[0] == Say("Monday", False)
+
+
+def test_the_clock_of_prompts_is_the_events(make_call: Any, booking: Any) -> None:
+    call = make_call(with_data(booking, "start", greeting="It is {{current_time}}."))
+    assert call.send(Started, at=86400.0)[0] == Say("It is 1970-01-02 00:00:00 UTC.", False)
+
+
+def test_the_system_prompt_leaves_out_what_is_empty(make_call: Any, booking: Any) -> None:
+    call = make_call(with_data(booking, "rules", prompt="{{gone}}"))
+    assert Composer(call.graph, call.state, 0.0, set()).system() == "Ask what Ann wants."
+
+
+# -- tools
+
+
+@pytest.fixture
+def tooled(make_call: Any) -> Any:
+    call = make_call(functions={"start": (FIND, Function("end", "End.", tool_uuid="u2"))})
+    call.send(Started)
+    call.send(CallerSaid, "who am I?")
+    call.records.clear()
+    return call
+
+
+def _run(call: Any, number: int, id: str, arguments: Any) -> RunTool:
+    gathered = call.state.gathered_context
+    return RunTool(number, 1000.0, "start", id, "find", "u1", arguments, {"name": "Ann"}, gathered)
+
+
+def test_tools_are_offered_before_the_edges(tooled: Any) -> None:
+    assert [function.name for function in tooled.waits_for.functions] == ["find", "end", "book", "leave"]
+
+
+def test_a_tool_is_run_and_its_result_told(tooled: Any) -> None:
+    actions = tooled.send(ModelReplied, "", (ToolCall("c", "find", '{"no": 7}'),))
+    assert actions == [Say("Let me look.", False), _run(tooled, 2, "c", {"no": 7})]
+    [ask] = tooled.send(ToolReturned, {"status": "success", "data": "é"})
+    assert ask.messages[-1] == {"role": "tool", "content": '{"status": "success", "data": "é"}', "tool_call_id": "c"}
+    assert tooled.recorded("rtf-function-call-end") == [
+        {"function_name": "find", "tool_call_id": "c", "result": '{"status": "success", "data": "é"}'}
+    ]
+    assert tooled.send(ModelReplied, "You are Ann.") == [Say("You are Ann.", True), LISTEN]
+
+
+def test_several_functions_of_one_reply_are_carried_out_in_turn(tooled: Any) -> None:
+    calls = (BOOK, ToolCall("c8", "find"), ToolCall("c9", "find", '{"no": 2}'))
+    said, look, first = tooled.send(ModelReplied, "", calls)
+    assert (said, look) == (Say("One moment, Ann.", False), Say("Let me look.", False))
+    # The tool was offered at the node that the first function has left.
+    assert first == _run(tooled, 2, "c8", {})
+    _, second = tooled.send(ToolReturned, 1)
+    assert second == _run(tooled, 3, "c9", {"no": 2})
+    [ask] = tooled.send(ToolReturned, 2)
+    assert (ask.node_id, ask.occasion) == ("ask", "opening")
+    assert [message["tool_call_id"] for message in ask.messages[-3:]] == ["c1", "c8", "c9"]
+
+
+@pytest.mark.parametrize("arguments", ["{", "[]", "7", "[" * 5000, '{"a": NaN}', '{"a": "\\ud800"}'])
+def test_broken_arguments_are_told_to_the_model(tooled: Any, arguments: str) -> None:
+    [ask] = tooled.send(ModelReplied, "", (ToolCall("c", "find", arguments),))
+    assert json.loads(ask.messages[-1]["content"])["error"] == "The arguments are not a JSON object."
+
+
+def test_a_tool_can_end_the_call(tooled: Any) -> None:
+    tooled.send(ModelReplied, "", (ToolCall("c", "end"),))
+    actions = tooled.send(ToolReturned, {"action": "ending_call"}, speech="I end it.", end_reason="abusive")
+    assert actions == [Say("I end it.", False), HangUp(), Finish("abusive", "abusive")]
+    assert tooled.state.gathered_context["call_tags"] == ["end_call_tool", "user_speech", "abusive"]
+
+
+def test_what_is_spoken_before_a_tool_is_rendered(make_call: Any) -> None:
+    function = Function("find", "Find.", tool_uuid="u1", speech="A moment, {{name}}.")
+    call = make_call(functions={"start": (function,)})
+    call.send(Started)
+    call.send(CallerSaid, "who am I?")
+    assert call.send(ModelReplied, "", (ToolCall("c", "find"),))[0] == Say("A moment, Ann.", False)
+
+
+@pytest.mark.parametrize("tags", [["end_call_tool"], "end_call_tool", 7, None])
+def test_the_tag_of_a_tool_that_ends_the_call_is_there_once(make_call: Any, tags: Any) -> None:
+    call = make_call(functions={"start": (FIND,)}, gathered_context={"call_tags": tags})
+    call.send(Started)
+    call.send(CallerSaid, "bye")
+    call.send(ModelReplied, "", (ToolCall("c", "find"),))
+    call.send(ToolReturned, {}, end_reason="end_call_tool")
+    assert call.state.gathered_context["call_tags"] == ["end_call_tool", "user_speech"]
+
+
+def test_a_transfer_that_is_answered_ends_the_call_without_hanging_up(tooled: Any) -> None:
+    tooled.send(ModelReplied, "", (ToolCall("c", "find"),))
+    dialing = tooled.send(ToolReturned, None, speech="Hold on.", transfer_to="+1202", transfer_timeout=20.0)
+    assert dialing == [Say("Hold on.", False), Transfer(3, 1000.0, "+1202", 20.0)]
+    ended = tooled.send(TransferSettled, True, {"status": "transfer_success"}, at=5000.0)
+    assert ended == [Finish("transfer_call", "transfer_call")]
+
+
+def test_a_transfer_that_fails_is_told_to_the_model(tooled: Any) -> None:
+    tooled.send(ModelReplied, "", (ToolCall("c", "find"),))
+    tooled.send(ToolReturned, None, transfer_to="+1202")
+    [ask] = tooled.send(TransferSettled, False, {"status": "transfer_failed", "reason": "timeout"})
+    assert json.loads(ask.messages[-1]["content"]) == {"status": "transfer_failed", "reason": "timeout"}
+
+
+# -- silence, time, endings
+
+
+def test_silence_is_asked_about_once_and_then_ends_the_call(call: Any) -> None:
+    [ask] = call.send(CallerSilent)
+    assert (ask.occasion, ask.idle, ask.messages[-1]["role"]) == ("idle", True, "user")
+    assert [function.name for function in ask.functions] == ["book", "leave"]
+    assert call.send(ModelReplied, "Are you there?") == [Say("Are you there?", True), LISTEN]
+    [ask] = call.send(CallerSilent)
+    assert (ask.occasion, ask.idle, ask.functions) == ("goodbye", True, ())
+    assert call.send(ModelReplied, "Bye.", (BOOK,)) == [
+        Say("Bye.", True),
+        HangUp(),
+        Finish("user_idle_max_duration_exceeded", "user_idle_max_duration_exceeded"),
+    ]
+    # The instruction is for the model alone.
+    assert [message["role"] for message in call.state.messages] == ["assistant"] * 3
+
+
+@pytest.mark.parametrize(("event", "args"), [(CallerSilent, ()), (CallerSaid, ("",)), (CallerSaid, (" \n",))])
+def test_words_between_two_silences_start_the_count_anew(call: Any, event: Any, args: Any) -> None:
+    for _ in range(2):
+        assert call.send(event, *args)[0].occasion == "idle"
+        call.send(ModelReplied, "Are you there?")
+        call.send(CallerSaid, "yes")
+        call.send(ModelReplied, "Good.")
+
+
+def test_a_model_that_fails_at_the_goodbye_ends_the_call_all_the_same(call: Any) -> None:
+    call.send(CallerSilent)
+    call.send(ModelReplied, "Are you there?")
+    call.send(CallerSilent)
+    assert kinds(call.send(ModelFailed, "down")) == [Say, HangUp, Finish]
+
+
+@pytest.mark.parametrize(
+    ("configurations", "idle", "longest"),
+    [
+        ({}, 10.0, 300.0),
+        ({"max_user_idle_timeout": 4, "max_call_duration": 60}, 4.0, 60.0),
+        ({"max_user_idle_timeout": 0, "max_call_duration": -1}, 10.0, 300.0),
+        ({"max_user_idle_timeout": "x", "max_call_duration": 9999}, 10.0, 1200.0),
+    ],
+)
+def test_limits(make_call: Any, configurations: Any, idle: float, longest: float) -> None:
+    call = make_call(configurations=configurations)
+    assert call.send(Started)[-1] == Listen(idle, True)
+    assert kinds(call.send(CallerSaid, "hi", at=1000 + longest - 0.1)) == [AskModel]
+    assert call.send(ModelReplied, "Yes?", at=1000 + longest) == [
+        HangUp(),
+        Finish("call_duration_exceeded", "call_duration_exceeded"),
+    ]
+
+
+def test_words_that_come_with_the_end_of_the_time_are_kept(asking: Any) -> None:
+    assert kinds(asking.send(CallerSaid, "five", at=1300.0)) == [HangUp, Extract]
+    assert asking.state.messages[-1] == {"role": "user", "content": "five"}
+    asking.send(VariablesExtracted, {"seats": 5}, at=1301.0)
+    assert asking.state.gathered_context["seats"] == 5
+
+
+def test_a_chat_has_no_longest_duration(make_call: Any) -> None:
+    call = make_call(voice=False)
+    call.send(Started)
+    assert kinds(call.send(CallerSaid, "hi", at=99999.0)) == [AskModel]
+
+
+@pytest.mark.parametrize(
+    ("reason", "actions"),
+    [
+        ("user_hangup", [Extract]),
+        ("call_duration_exceeded", [HangUp, Extract]),
+        ("voicemail_detected", [HangUp, Finish]),
+        ("pipeline_error", [HangUp, Finish]),
+        ("call_transferred", [Extract]),
+    ],
+)
+def test_endings_from_outside(asking: Any, reason: str, actions: list[type]) -> None:
+    assert kinds(asking.send(CallEnded, reason)) == actions
+    if Extract in actions:
+        assert asking.send(VariablesExtracted, {}) == [Finish(reason, reason)]
+    assert asking.state.phase == "ended"
+    assert asking.state.gathered_context["call_disposition"] == reason
+
+
+def test_a_call_that_ends_in_the_middle_of_a_reply_is_extracted_once_more(asking: Any) -> None:
+    asking.send(CallerSaid, "five")
+    asking.send(ModelReplied, "", (COUNTED,))
+    late = asking.state.number
+    assert kinds(asking.send(CallEnded, "user_hangup")) == [Extract]
+    state = asking.state
+    assert asking.send(CallEnded, "voicemail_detected") == []
+    assert asking.state == state
+    answer = VariablesExtracted(1000.0, late, {"seats": 4}, model="m", usage={"total_tokens": 2})
+    asking.state, none = step(asking.graph, asking.state, answer)
+    assert (none, asking.state.phase, asking.state.usage) == ((), "closing", {"m": {"total_tokens": 2}})
+    assert asking.send(ExtractionFailed, "down") == [Finish("user_hangup", "user_hangup")]
+    assert asking.send(ModelReplied, "Late.") == []
+
+
+SCREENED = {"voicemail_detection": {"enabled": True, "system_prompt": "For {{name}}."}}
+
+
+@pytest.mark.parametrize("judgement", ["VOICEMAIL", " voicemail."])
+def test_a_machine_that_we_called_is_hung_up_on(make_call: Any, judgement: str) -> None:
+    call = make_call(configurations=SCREENED, direction="outbound")
+    call.send(Started)
+    (asked,) = call.send(CallerSaid, "Nobody is at home. Speak after the tone.")
+    assert (asked.variables, asked.prompt) == (
+        (Variable("answered_by", "string", "CONVERSATION or VOICEMAIL"),),
+        "For Ann.",
+    )
+    assert asked == call.waits_for
+    ended = call.send(VariablesExtracted, {"answered_by": judgement})
+    assert ended == [HangUp(), Finish("voicemail_detected", "voicemail_detected")]
+    assert "answered_by" not in call.state.gathered_context
+
+
+@pytest.mark.parametrize(
+    ("answer", "errors"),
+    [
+        ((VariablesExtracted, {"answered_by": "CONVERSATION"}), []),
+        ((VariablesExtracted, {"answered_by": None}), []),
+        ((VariablesExtracted, {}), []),
+        ((ExtractionFailed, "down"), ["down"]),
+    ],
+)
+def test_a_person_that_we_called_is_talked_to(make_call: Any, answer: Any, errors: list[str]) -> None:
+    call = make_call(configurations=SCREENED, direction="outbound")
+    call.send(Started)
+    call.send(CallerSaid, "Yes?")
+    assert kinds(call.send(*answer)) == [AskModel]
+    assert [payload["error"] for payload in call.recorded("rtf-pipeline-error")] == errors
+    call.send(ModelReplied, "Good.")
+    assert kinds(call.send(CallerSaid, "This is no mailbox.")) == [AskModel]
+
+
+@pytest.mark.parametrize(
+    ("settings", "setup"),
+    [
+        ({"enabled": True}, {"direction": "inbound"}),
+        ({"enabled": True}, {"direction": None, "voice": False}),
+        ({"enabled": False}, {"direction": "outbound"}),
+        ({}, {"direction": "outbound"}),
+        (None, {"direction": "outbound"}),
+        ("yes", {"direction": "outbound"}),
+    ],
+)
+def test_whose_first_words_are_not_judged(make_call: Any, settings: Any, setup: dict[str, Any]) -> None:
+    call = make_call(configurations={"voicemail_detection": settings}, **setup)
+    call.send(Started)
+    assert kinds(call.send(CallerSaid, "hi")) == [AskModel]
+
+
+def test_the_end_of_a_call_that_never_began(make_call: Any) -> None:
+    call = make_call()
+    assert call.send(CallEnded, "voicemail_detected") == [HangUp(), Finish("voicemail_detected", "voicemail_detected")]
+    assert call.state.gathered_context == {
+        "call_disposition": "voicemail_detected",
+        "mapped_call_disposition": "voicemail_detected",
+        "call_tags": ["voicemail_detected"],
+    }
+
+
+def test_an_extracted_disposition_wins_and_tags_are_collected(make_call: Any, booking: Any) -> None:
+    variables = [{"name": name, "type": "string"} for name in ("call_disposition", "tag_mood", "tag_none", "call_id")]
+    definition = with_data(booking, "start", extraction_enabled=True, extraction_variables=variables)
+    call = make_call(definition, gathered_context={"call_id": "CA1", "call_tags": ["retry"]})
+    call.send(Started)
+    call.send(CallerSaid, "hm")
+    call.send(CallEnded, "user_hangup")
+    values = {"call_disposition": "sold", "tag_mood": "glad", "tag_none": None, "call_id": "mine", "extra": 1}
+    assert call.send(VariablesExtracted, values) == [Finish("user_hangup", "sold")]
+    assert call.state.gathered_context == {
+        "call_id": "CA1",
+        "nodes_visited": ["Start"],
+        "call_disposition": "sold",
+        "mapped_call_disposition": "sold",
+        "tag_mood": "glad",
+        "extracted_variables": {"call_disposition": "sold", "tag_mood": "glad", "call_id": "mine"},
+        "call_tags": ["retry", "user_speech", "glad", "sold"],
+    }
+
+
+# -- what can't happen
+
+
+@pytest.mark.parametrize(
+    ("event", "message"),
+    [
+        (
+            Started(1.0),
+            "Started can't happen while listening (request 0); expected: CallerSaid, CallerSilent, CallEnded.",
+        ),
+        (
+            ModelReplied(1.0, 0, "x"),
+            "ModelReplied number 0 can't happen while listening (request 0); "
+            "expected: CallerSaid, CallerSilent, CallEnded.",
+        ),
+    ],
+)
+def test_an_event_that_nobody_waits_for(call: Any, event: Any, message: str) -> None:
+    before = call.state.to_json()
+    with pytest.raises(IllegalEvent) as caught:
+        step(call.graph, call.state, event)
+    assert str(caught.value) == message
+    assert (caught.value.phase, caught.value.event) == ("listening", event)
+    assert call.state.to_json() == before
+
+
+def test_an_answer_to_another_request(call: Any) -> None:
+    call.send(CallerSaid, "hello")
+    for number in (0, 2):
+        with pytest.raises(IllegalEvent, match=rf"^ModelReplied number {number} can't happen while thinking"):
+            step(call.graph, call.state, ModelReplied(1.0, number, "x"))
+    with pytest.raises(IllegalEvent, match=r"^ToolReturned number 1 "):
+        step(call.graph, call.state, ToolReturned(1.0, 1, "x"))
+
+
+def test_words_after_the_end(call: Any) -> None:
+    call.send(CallEnded, "user_hangup")
+    assert call.waits_for is None
+    with pytest.raises(IllegalEvent, match=r"^CallerSaid can't happen while ended .* expected: CallEnded\.$"):
+        call.send(CallerSaid, "hello?")
+
+
+def test_what_is_handed_in_is_copied(make_call: Any, booking: Any) -> None:
+    context: dict[str, Any] = {"deep": {"name": "Ann"}}
+    call = make_call(context=context)
+    context["deep"]["name"] = "Eve"
+    assert call.state.setup.initial_context == {"deep": {"name": "Ann"}}
+    assert begin(call.graph, {}, {}).phase == "new"

@@ -1,0 +1,121 @@
+import json
+import time
+from datetime import UTC, datetime
+
+import pytest
+from hypothesis import given
+from hypothesis import strategies as st
+
+from voiceapi.engine.template import render, render_value
+
+NOW = datetime(2025, 3, 31, 22, 30, 5, tzinfo=UTC)
+CONTEXT = {
+    "a": "x",
+    "n": 5,
+    "f": 2.0,
+    "t": True,
+    "no": False,
+    "zero": 0,
+    "empty": "",
+    "null": None,
+    "d": {"b": {"c": "deep"}, "list": [1, 2]},
+    "l": [1, "é"],
+    "brace": "{{a}}",
+    "path": "C:\\new",
+    "current_time": "mine",
+}
+
+
+@pytest.mark.parametrize(
+    ("template", "expected"),
+    [
+        ("{{a}}", "x"),
+        ("<{{ a }}>", "<x>"),
+        ("{{n}} {{f}} {{t}} {{no}}", "5 2.0 True False"),
+        ("{{d.b}}", '{"c": "deep"}'),
+        ("{{l}}", '[1, "é"]'),
+        ("{{gone}}|{{null}}", "|"),
+        ("{{d.b.c}}", "deep"),
+        ("{{d.list.0}}", ""),
+        ("{{a.b}}", ""),
+        ("{{gone | text with spaces}}", "text with spaces"),
+        ("{{null|y}}{{empty|z}}", "yz"),
+        ("{{zero | y}} {{no | y}}", "0 False"),
+        ("{{gone | fallback:Bob}}", "Bob"),
+        ("{{gone | fallback: Bob }}", "Bob"),
+        ("{{my_name | fallback}}", "My_Name"),
+        ("{{gone | x: y}}", "x"),
+        ("{{a b}}", "{{a b}}"),
+        ("{{}}", "{{}}"),
+        ("{{a|}}", "{{a|}}"),
+        ("{{a", "{{a"),
+        ("{a}", "{a}"),
+        ("{{a} {{a}}", "{{a} x"),
+        ("one\\ntwo", "one\ntwo"),
+        ("{{path}}", "C:\\new"),
+        ("{{brace}}", "{{a}}"),
+        ("{{initial_context.a}} {{initial_context.d.b.c}}", "x deep"),
+        ("{{current_time}}", "2025-03-31 22:30:05 UTC"),
+        ("{{current_weekday}}", "Monday"),
+        ("{{current_time_Europe/Berlin}}", "2025-04-01 00:30:05 CEST"),
+        ("{{current_weekday}} in {{current_weekday_Europe/Berlin}}", "Tuesday in Tuesday"),
+        ("{{current_time_Nowhere/At_All}}", ""),
+        ("{{current_time_America | no zone}}", "no zone"),
+        ("{{current_time_../../etc/passwd}}", ""),
+    ],
+)
+def test_rendering(template: str, expected: str) -> None:
+    assert render(template, CONTEXT, now=NOW) == expected
+
+
+def test_an_explicit_initial_context_wins_over_the_flat_one() -> None:
+    context = {"a": "flat", "b": "flat", "initial_context": {"a": "explicit"}}
+    assert render("{{initial_context.a}} {{initial_context.b}}", context, now=NOW) == "explicit flat"
+
+
+def test_missing_variables_are_noted_unless_a_default_stands_in() -> None:
+    missing: set[str] = set()
+    render("{{a}} {{gone}} {{d.gone}} {{other | default}} {{empty}}", CONTEXT, now=NOW, missing=missing)
+    assert missing == {"gone", "d.gone"}
+
+
+def test_objects_and_lists_are_rendered_with_their_keys() -> None:
+    value = {"{{a}}": ["{{n}}", 7, None, {"k": "{{gone}}"}], "flag": True}
+    missing: set[str] = set()
+    rendered = render_value(value, CONTEXT, now=NOW, missing=missing)
+    assert rendered == {"x": ["5", 7, None, {"k": ""}], "flag": True}
+    assert missing == {"gone"}
+
+
+@given(st.text())
+def test_a_text_without_placeholders_stays_as_it_is(text: str) -> None:
+    plain = text.replace("{{", "").replace("\\n", "")
+    assert render(plain, CONTEXT, now=NOW) == plain
+
+
+@given(st.text(alphabet="{}|: ab.\\n", max_size=60), st.text())
+def test_any_template_renders(template: str, value: str) -> None:
+    assert isinstance(render(template, {"a": value, "b": {"a": value}}, now=NOW), str)
+
+
+@given(st.text())
+def test_a_value_is_spoken_as_it_is(value: str) -> None:
+    assert render("<{{v}}>", {"v": value}, now=NOW) == f"<{value}>"
+
+
+@given(
+    st.recursive(
+        st.none() | st.booleans() | st.integers() | st.text("ab"),
+        lambda v: st.lists(v) | st.dictionaries(st.text("ab"), v),
+    )
+)
+def test_a_value_without_placeholders_is_rendered_to_itself(value: object) -> None:
+    assert render_value(value, CONTEXT, now=NOW) == json.loads(json.dumps(value))
+
+
+@pytest.mark.parametrize("hostile", ["{", "{{a|", "{{a ", "{{a|:", "{{ ", "{{a|b:", "}"])
+@pytest.mark.parametrize("end", ["", "}", "}}", " b}}", ":}}"])
+def test_a_hostile_template_takes_no_time(hostile: str, end: str) -> None:
+    began = time.process_time()
+    render(hostile * 50_000 + end, CONTEXT, now=NOW)
+    assert time.process_time() - began < 2

@@ -1,0 +1,667 @@
+"""What every carrier must do, each test once for every row of `lines`."""
+
+from __future__ import annotations
+
+import json
+import logging
+import random
+import re
+import socket
+import threading
+from collections.abc import Callable, Iterator
+from dataclasses import replace
+from typing import Any
+from urllib.parse import urlencode
+
+import pytest
+from flask.testing import FlaskClient
+from lines import Line, Verb
+from lines.line import samples
+
+from voiceapi.calls import sweeper, webhooks
+from voiceapi.conversations import driver, effects
+from voiceapi.engine.actions import AskModel, Function, RunTool
+from voiceapi.engine.events import ModelReplied, ToolCall, ToolReturned
+from voiceapi.http_client import OutwardError
+from voiceapi.llm.scripted import Scripted
+from voiceapi.service import Service
+from voiceapi.store.fields import now
+from voiceapi.store.runs import Run, Turn
+from voiceapi.store.telephony import TelephonyConfiguration
+from voiceapi.telephony.carriers import jambonz, plivo_like, rest, twilio_like, vonage
+from voiceapi.telephony.carriers.base import OutboundCall
+from voiceapi.telephony.carriers.rest import CarrierRefused, CarrierSilent
+from voiceapi.telephony.carriers.webhook import Links
+from voiceapi.telephony.providers import PROVIDERS
+
+API = "/api/v1"
+LINKS = Links("https://voice.example.org/api/v1/telephony/calls", "tok")
+CALL = OutboundCall(LINKS, "+12025550123", "+12025550199", 60, 1200, {})
+HELLO = "Hello, is now a good time?"
+NUMBER = "+12025550123"
+
+
+def spoken(verbs: list[Verb]) -> list[str]:
+    return [verb.text for verb in verbs if verb.name == "say"]
+
+
+def names(verbs: list[Verb]) -> list[str]:
+    """What a document does but speak: listening, and where it goes on, is one thing."""
+    found = [verb.name for verb in verbs if verb.name != "say"]
+    return ["listen"] if found[:1] == ["listen"] else found
+
+
+def disposition(call: Any) -> Any:
+    run = call.run
+    return run.state, run.disposition
+
+
+# -- calls that we place
+
+
+def test_a_call_is_asked_for_once(line: Line, office: Any, dial: Callable[..., Any]) -> None:
+    if line.name == "simulator":
+        pytest.skip("The simulator is asked without a wire.")
+    call = dial()
+    fields = {**line.fields_of_placing(call.base), **line.detecting(call.base)}
+    assert office.asked == [("POST", line.placing_path, fields)]
+    assert call.run.carrier_call_id == line.call_id
+    assert call.run.gathered_context["call_id"] == line.call_id
+
+
+def test_a_call_from_ringing_to_goodbye(line: Line, dial: Callable[..., Any]) -> None:
+    call = dial()
+    for word in ("initiated", "ringing", "in-progress"):
+        assert call.status(word).status_code == 200
+    opening = call.answered()
+    assert (spoken(opening), names(opening)) == ([HELLO], ["listen"])
+    closing = call.says("Yes, that's <fine> & good.")
+    assert (spoken(closing), names(closing)) == (["Great, goodbye."], ["hangup"])
+    assert call.status("completed").status_code == 200
+    assert disposition(call) == ("completed", "user_qualified")
+    assert call.run.carrier_call_id == line.call_id
+    told = samples(line.name, "statuses")["completed"]["reads"]
+    assert call.run.duration == told["duration"] or told["duration"] is None
+    assert call.run.annotations.get("call_price", {}).get("amount") == told.get("price")
+
+
+def test_ten_turns(dial: Callable[..., Any]) -> None:
+    call = dial()
+    call.answered()
+    for _ in range(9):
+        verbs = call.says("Perhaps the weather.")
+        assert names(verbs) == ["listen"]
+    assert names(call.says("yes")) == ["hangup"]
+    call.status("completed")
+    assert disposition(call) == ("completed", "user_qualified")
+    with call.service.store.session():
+        assert Turn.select().where(Turn.run == call.run_id).count() == 11
+
+
+def test_silence_twice_ends_the_call(dial: Callable[..., Any]) -> None:
+    call = dial()
+    call.answered()
+    assert names(call.is_silent()) == ["listen"]
+    assert names(call.is_silent()) == ["hangup"]
+    call.status("completed")
+    assert disposition(call) == ("completed", "user_idle_max_duration_exceeded")
+
+
+def test_words_after_silence(dial: Callable[..., Any]) -> None:
+    call = dial()
+    call.answered()
+    call.is_silent()
+    assert names(call.says("yes")) == ["hangup"]
+
+
+def test_a_reply_that_takes_long_is_asked_for_again(
+    line: Line, dial: Callable[..., Any], service: Service, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    scripted, decided = Scripted(), threading.Event()
+
+    class Slow:
+        extract = scripted.extract
+
+        def reply(self, ask: AskModel) -> ModelReplied:
+            decided.wait(10)
+            return scripted.reply(ask)
+
+    call = dial()
+    call.answered()
+    object.__setattr__(service, "model", Slow())
+    monkeypatch.setattr(service.turns, "patience", 0.02)
+    verbs = call.says("yes")
+    for _ in range(2):
+        assert (spoken(verbs), names(verbs)) == (["One moment, please."], ["redirect"])
+        verbs = call.hear(call.send(line.webhook("turns", "answered", call.next)))
+    decided.set()
+    service.turns.patience = 10
+    verbs = call.hear(call.send(line.webhook("turns", "answered", call.next)))
+    assert (spoken(verbs), names(verbs)) == (["Great, goodbye."], ["hangup"])
+
+
+def test_the_callee_hangs_up(dial: Callable[..., Any]) -> None:
+    call = dial()
+    call.answered()
+    call.status("completed")
+    assert disposition(call) == ("completed", "user_hangup")
+    assert names(call.says("yes")) == ["hangup"]
+    assert disposition(call) == ("completed", "user_hangup")
+
+
+def test_a_machine_answers(line: Line, dial: Callable[..., Any]) -> None:
+    call = dial()
+    verbs = call.hear(call.send(line.webhook("turns", "machine", f"{call.base}/turns/0")))
+    assert (spoken(verbs), names(verbs)) == ([], ["hangup"])
+    call.status("completed")
+    assert disposition(call) == ("completed", "voicemail_detected")
+
+
+@pytest.mark.parametrize("place", ["machine", "status"])
+def test_a_machine_is_found_out_later(
+    line: Line, office: Any, dial: Callable[..., Any], wait_for: Callable[..., Any], place: str
+) -> None:
+    """It is hung up on once, however often it is told."""
+    call = dial()
+    call.answered()
+    for _ in range(2):
+        response = call.send(line.webhook("turns", "machine", f"{call.base}/{place}"))
+        assert response.status_code == 200
+    if line.name != "simulator":
+        wait_for(lambda: len(office.asked) == 2)
+        assert office.asked[1] == line.ended
+    call.status("completed")
+    assert call.send(line.webhook("turns", "machine", f"{call.base}/{place}")).status_code == 200
+    assert disposition(call) == ("completed", "voicemail_detected")
+    assert len(office.asked) == (0 if line.name == "simulator" else 2)
+
+
+def test_nobody_is_hung_up_on_who_is_no_machine(line: Line, office: Any, dial: Callable[..., Any]) -> None:
+    call = dial()
+    call.answered()
+    for place in ("machine", "status"):
+        name = "human" if "human" in samples(line.name, "turns") else "words"
+        assert call.send(line.webhook("turns", name, f"{call.base}/{place}")).status_code == 200
+    assert names(call.says("yes")) == ["hangup"]
+    call.status("completed")
+    assert disposition(call) == ("completed", "user_qualified")
+
+
+NO_CONVERSATION = {
+    "busy": ("busy", ["not_connected", "telephony_busy"]),
+    "no-answer": ("no-answer", ["not_connected", "telephony_no-answer"]),
+    "failed": ("failed", ["not_connected", "telephony_failed"]),
+    "canceled": ("canceled", ["not_connected", "telephony_canceled"]),
+}
+
+
+@pytest.mark.parametrize("word", NO_CONVERSATION)
+def test_a_call_that_nobody_takes(dial: Callable[..., Any], line: Line, word: str) -> None:
+    if word not in samples(line.name, "statuses"):
+        pytest.skip(f"{line.name} has no word for {word}")
+    call = dial()
+    call.status("ringing")
+    call.status(word)
+    outcome, tags = NO_CONVERSATION[word]
+    assert disposition(call) == ("completed", outcome)
+    assert call.run.gathered_context["call_tags"] == tags
+
+
+@pytest.mark.parametrize("seed", range(3))
+def test_statuses_in_any_order_and_twice(
+    line: Line, office: Any, dial: Callable[..., Any], wait_for: Callable[..., Any], seed: int
+) -> None:
+    """Whatever comes first of the final words decides; the rest changes nothing."""
+    words = [*samples(line.name, "statuses")] * 2
+    random.Random(f"{line.name} {seed}").shuffle(words)
+    reads = [samples(line.name, "statuses")[word]["reads"] for word in words]
+    end = next(place for place, each in enumerate(reads) if each["status"] in webhooks.FINAL)
+    machine = any(each.get("machine") for each in reads[:end])
+    outcome = "voicemail_detected" if machine else reads[end]["status"]
+    call = dial()
+    for place, word in enumerate(words):
+        assert call.status(word).status_code == 200
+        assert disposition(call) == (("initialized", None) if place < end else ("completed", outcome)), (seed, words)
+    wait_for(lambda: len(office.asked) == (line.name != "simulator") + machine)
+    assert len(call.stored[-1]) == len(words)
+
+
+# -- put through
+
+
+@pytest.fixture
+def receptionist(fresh: None, service: Service, monkeypatch: pytest.MonkeyPatch) -> None:
+    """An agent that has somebody put through when it is asked for a human."""
+    scripted = Scripted()
+
+    class Receptionist:
+        extract = scripted.extract
+
+        def reply(self, ask: AskModel) -> ModelReplied:
+            last = ask.messages[-1] if ask.messages else {}
+            if last.get("role") == "tool":
+                return ModelReplied(ask.at, ask.number, f"It says {last['content']}")
+            if "human" in str(last.get("content")):
+                return ModelReplied(ask.at, ask.number, "", (ToolCall("c1", "put_through", "{}"),))
+            return scripted.reply(ask)
+
+    def answer(self: Any, request: Any) -> Any:
+        if isinstance(request, RunTool):
+            return ToolReturned(request.at, request.number, {}, speech="One moment.", transfer_to="+12025550177")
+        return real_answer(self, request)
+
+    real_answer, real_begin = effects.World.answer, driver.begin
+    functions = {"1": (Function("put_through", "Puts the caller through.", tool_uuid="t1"),)}
+    monkeypatch.setattr(effects.World, "answer", answer)
+    monkeypatch.setattr(driver, "begin", lambda *args, **more: real_begin(*args, **more | {"functions": functions}))
+    object.__setattr__(service, "model", Receptionist())
+
+
+@pytest.mark.usefixtures("receptionist")
+def test_a_transfer_that_is_answered(line: Line, dial: Callable[..., Any]) -> None:
+    call = dial()
+    call.answered()
+    verbs = call.says("A human, please.")
+    assert spoken(verbs) == ["One moment."]
+    assert (verbs[-1].name, verbs[-1].text.removeprefix("+")) == ("transfer", "12025550177")
+    transfer = call.transfer
+    after = call.send(line.webhook("turns", "transfer_answered", transfer))
+    assert (after.status_code, spoken(call.hear(after))) == (200, [])
+    assert call.send(line.webhook("turns", "transfer_busy", transfer)).data == after.data
+    call.status("completed")
+    assert disposition(call) == ("completed", "transfer_call")
+
+
+@pytest.mark.usefixtures("receptionist")
+def test_a_transfer_that_is_not_answered_goes_back_to_the_agent(line: Line, dial: Callable[..., Any]) -> None:
+    call = dial()
+    call.answered()
+    call.says("A human, please.")
+    verbs = call.hear(call.send(line.webhook("turns", "transfer_busy", call.transfer)))
+    assert names(verbs) == ["listen"]
+    assert '"status": "transfer_failed"' in spoken(verbs)[0]
+    assert names(call.says("yes")) == ["hangup"]
+    call.status("completed")
+    assert disposition(call) == ("completed", "user_qualified")
+
+
+@pytest.mark.usefixtures("receptionist")
+@pytest.mark.parametrize("told", [True, False])
+def test_a_call_that_ends_before_its_transfer_is_told(line: Line, dial: Callable[..., Any], told: bool) -> None:
+    call = dial()
+    call.answered()
+    call.says("A human, please.")
+    call.status("completed")
+    call.status("failed")
+    assert call.run.state == "running"
+    if told:
+        call.send(line.webhook("turns", "transfer_answered", call.transfer))
+    sweeper.sweep(call.service)
+    assert call.run.state == ("completed" if told else "running")
+    sweeper.sweep(call.service, now() + webhooks.TRANSFER_GRACE)
+    assert disposition(call) == ("completed", "transfer_call" if told else "user_hangup")
+    duration = samples(line.name, "statuses")["completed"]["reads"]["duration"]
+    assert call.run.duration == duration or duration is None
+
+
+# -- webhooks that aren't what they seem
+
+
+@pytest.mark.parametrize(
+    "place", ["turns/0", "turns/0/silence", "turns/0/transfer", "turns/0/wait", "status", "machine"]
+)
+def test_a_forged_signature_changes_nothing(line: Line, dial: Callable[..., Any], place: str) -> None:
+    call = dial()
+    stored = call.stored
+    kind, name = ("statuses", "completed") if place == "status" else ("turns", "answered")
+    request = line.webhook(kind, name, f"{call.base}/{place}")
+    forged = replace(request, headers={**request.headers, **line.forged})
+    response = call.send(forged)
+    assert (response.status_code, response.get_json()) == (403, {"detail": "The signature of this webhook is wrong."})
+    assert call.stored == stored
+
+
+def test_a_signature_of_other_words_is_forged(line: Line, dial: Callable[..., Any]) -> None:
+    if not line.signs_words:
+        pytest.skip(f"{line.title} signs no words; what it sends along says only who asks, or where.")
+    call = dial()
+    call.answered()
+    said, meant = line.words(call.next, "no"), line.words(call.next, "yes")
+    stored = call.stored
+    assert call.send(replace(said, headers=meant.headers)).status_code == 403
+    assert call.stored == stored
+
+
+def test_words_in_a_query_beside_a_body_are_not_heard(line: Line, dial: Callable[..., Any]) -> None:
+    """Some sign the body alone, so that anybody who saw the address could add to it."""
+    call = dial()
+    call.answered()
+    nothing = samples(line.name, "turns")["answered"]
+    url = f"{call.next}?{urlencode(line.speech('yes'))}"
+    assert names(call.hear(call.send(line.request(url, nothing["fields"], nothing["encoding"])))) == ["listen"]
+
+
+@pytest.mark.parametrize("place", ["turns/0", "turns/0/silence", "status", "machine"])
+def test_a_wrong_token_changes_nothing(line: Line, dial: Callable[..., Any], place: str) -> None:
+    call = dial()
+    stored = call.stored
+    url = f"{call.base[:-1]}{'-' if call.base[-1] != '-' else '_'}/{place}"
+    kind, name = ("statuses", "completed") if place == "status" else ("turns", "answered")
+    response = call.send(line.webhook(kind, name, url))
+    assert (response.status_code, response.get_json()) == (403, {"detail": "There is no such call."})
+    assert call.stored == stored
+
+
+def test_a_turn_that_is_delivered_again_gets_the_same_bytes(line: Line, dial: Callable[..., Any]) -> None:
+    call = dial()
+    opening = line.webhook("turns", "answered", f"{call.base}/turns/0")
+    first = call.send(opening)
+    call.hear(first)
+    turn = line.words(call.next, "Perhaps the weather.")
+    second = call.send(turn)
+    stored = call.stored
+    other = line.words(call.next, "yes")
+    assert call.send(other).data == second.data == call.send(turn).data
+    assert call.send(opening).data == first.data
+    assert call.stored == stored
+
+
+def test_a_failure_of_ours_is_spoken(
+    line: Line, dial: Callable[..., Any], monkeypatch: pytest.MonkeyPatch, caplog: pytest.LogCaptureFixture
+) -> None:
+    call = dial()
+    monkeypatch.setattr(webhooks, "answer", lambda *_: 1 / 0)
+    with caplog.at_level(logging.CRITICAL, "voiceapi"):
+        verbs = call.answered()
+    assert (spoken(verbs), names(verbs)) == ([webhooks.GOODBYE], ["hangup"])
+
+
+# -- calls to our number
+
+
+@pytest.fixture
+def inbound(client: FlaskClient, call: Any, configuration: int, workflow: Callable[..., Any]) -> str:
+    """Gives our number a workflow; returns where its carrier asks."""
+    made = workflow()
+    numbers = f"{API}/organizations/telephony-configs/{configuration}/phone-numbers"
+    number = client.get(numbers).get_json()["phone_numbers"][0]["id"]
+    client.put(f"{numbers}/{number}", json={"inbound_workflow_id": made["id"]})
+    return f"https://voice.example.org{API}/telephony/inbound/{configuration}"
+
+
+def test_a_call_to_our_number(client: FlaskClient, line: Line, call: Any, inbound: str) -> None:
+    asked = line.webhook("inbound", "call", inbound)
+    first = call.send(asked)
+    assert spoken(line.read(first.data)) == [HELLO]
+    assert call.send(asked).data == first.data
+    (run,) = client.get(f"{API}/organizations/usage/runs").get_json()["runs"]
+    assert (run["call_type"], run["mode"], run["name"][:10]) == ("inbound", line.name, "WR-TEL-IN-")
+    context = run["initial_context"]
+    assert (context["caller_number"], context["called_number"]) == (NUMBER, "+12025550199")
+    with call.service.store.session():
+        token = Run.get_by_id(run["id"]).token
+    call.base, call.run_id = f"https://voice.example.org{API}/telephony/calls/{token}", run["id"]
+    call.hear(first)
+    assert names(call.says("yes")) == ["hangup"]
+    other = call.send(line.another_call(line.webhook("inbound", "call", inbound)))
+    assert spoken(line.read(other.data)) == [HELLO]
+    # Of the other call, at this one's address: nothing is mixed up.
+    astray = call.send(line.another_call(line.webhook("statuses", "ringing", f"{call.base}/status")))
+    assert (astray.status_code, call.run.carrier_call_id) == (200, line.call_id)
+    done = call.send(line.webhook("statuses", "completed", f"{inbound}/status"))
+    assert done.status_code == 200
+    assert disposition(call) == ("completed", "user_qualified")
+
+
+def test_a_call_to_a_number_without_a_workflow_is_told_so(line: Line, call: Any, configuration: int) -> None:
+    url = f"https://voice.example.org{API}/telephony/inbound/{configuration}"
+    response = call.send(line.webhook("inbound", "call", url))
+    verbs = line.read(response.data)
+    assert (spoken(verbs), names(verbs)) == (["I'm sorry, this number is not in service. Goodbye."], ["hangup"])
+    assert response.headers["X-Voiceapi-Detail"] == "PHONE_NUMBER_NOT_CONFIGURED"
+
+
+def test_a_call_to_a_workflow(line: Line, call: Any, configuration: int, workflow: Callable[..., Any]) -> None:
+    made = workflow()
+    url = f"https://voice.example.org{API}/telephony/inbound/workflow/{made['workflow_uuid']}"
+    response = call.send(line.webhook("inbound", "call", url))
+    assert spoken(line.read(response.data)) == [HELLO]
+
+
+def test_a_forged_call_to_our_number(line: Line, call: Any, inbound: str) -> None:
+    request = line.webhook("inbound", "call", inbound)
+    response = call.send(replace(request, headers={**request.headers, **line.forged}))
+    assert (response.status_code, response.get_json()) == (403, {"detail": "SIGNATURE_VALIDATION_FAILED"})
+    with call.service.store.session():
+        assert Run.select().count() == 0
+
+
+# -- what the samples say
+
+
+@pytest.mark.parametrize("kind", ["turns", "statuses", "inbound"])
+def test_every_sample_reads_as_it_says(line: Line, service: Service, configuration: int, kind: str) -> None:
+    with service.store.session():
+        stored = TelephonyConfiguration.get_by_id(configuration)
+        carrier = webhooks.carrier_of_configuration(service, stored)
+    for name, sample in samples(line.name, kind).items():
+        request = line.webhook(kind, name, "https://voice.example.org/x")
+        asked = webhooks.Webhook(
+            request.method, request.url, {key.lower(): value for key, value in request.headers.items()}, request.body
+        )
+        assert carrier.verify(asked), name
+        reads = dict(sample["reads"])
+        if kind == "turns":
+            after = "transfer" if name.startswith("transfer") else "turn"
+            heard: Any = carrier.read_turn(asked, after)
+            assert type(heard).__name__ == reads.pop("kind"), name
+        else:
+            heard = carrier.read_status(asked) if kind == "statuses" else carrier.read_inbound(asked)
+        assert {key: getattr(heard, key) for key in reads} == reads, name
+
+
+@pytest.mark.parametrize(
+    ("carriers", "words"),
+    [
+        (("twilio", "signalwire", "telnyx", "cloudonix"), twilio_like.STATUSES),
+        (("plivo", "vobiz"), plivo_like.STATUSES),
+        (("vonage",), vonage.STATUSES),
+        (("jambonz",), jambonz.STATUSES),
+    ],
+)
+def test_every_word_for_a_status_has_a_sample(carriers: tuple[str, ...], words: dict[str, str]) -> None:
+    heard = {sample["reads"]["raw"] for name in carriers for sample in samples(name, "statuses").values()}
+    assert {*words} <= heard
+
+
+# -- asking the carrier
+
+
+@pytest.fixture
+def carrier(line: Line, call: Any, configuration: int) -> Any:
+    if line.name == "simulator":
+        pytest.skip("The simulator is asked without a wire.")
+    with call.service.store.session():
+        return webhooks.carrier_of_configuration(call.service, TelephonyConfiguration.get_by_id(configuration))
+
+
+def test_a_call_is_ended_led_and_looked_up(line: Line, office: Any, carrier: Any) -> None:
+    url = "https://voice.example.org/elsewhere"
+    carrier.hang_up(line.call_id)
+    carrier.redirect(line.call_id, url)
+    assert office.asked == [line.ended, line.led(url)]
+    if line.looked_up is None:
+        with pytest.raises(CarrierRefused):
+            carrier.look_up(line.call_id)
+        return
+    office.answers.append((200, line.looked_up))
+    report = carrier.look_up(line.call_id)
+    assert ((report.status, report.duration), (report.price, report.currency)) == (line.found, line.paid)
+    method, path, body = office.asked[2]
+    assert (method, body) == ("GET", None)
+    assert line.call_id in path.replace("%3A", ":")
+
+
+def test_every_request_proves_who_asks(line: Line, office: Any, carrier: Any) -> None:
+    office.answers += [(200, line.looked_up or {})] * 6
+    carrier.place_call(CALL)
+    carrier.hang_up(line.call_id)
+    carrier.redirect(line.call_id, "https://voice.example.org/elsewhere")
+    if line.looked_up is not None:
+        carrier.look_up(line.call_id)
+    carrier.check(["+12025550199"])
+    assert len(office.headers) >= 4
+    for headers in office.headers:
+        assert {name: headers.get(name) for name in line.proof} == line.proof
+
+
+def test_machines_are_looked_for_only_where_that_is_wished(line: Line, office: Any, carrier: Any) -> None:
+    credentials = {**carrier.account.credentials, "amd_enabled": False}
+    replace(carrier, account=replace(carrier.account, credentials=credentials)).place_call(CALL)
+    assert [body for _, _, body in office.asked] == [line.fields_of_placing(f"{LINKS.base}/{LINKS.token}")]
+    offered = {field.name for field in PROVIDERS[line.name].fields}
+    assert ("amd_enabled" in offered) is bool(line.detecting(""))
+
+
+def place(client: FlaskClient, configuration: int) -> Any:
+    body = {"phone_number": NUMBER, "telephony_configuration_id": configuration}
+    return client.post(f"{API}/public/agent/line", json=body)
+
+
+def test_a_carrier_that_says_no(
+    line: Line, office: Any, carrier: Any, client: FlaskClient, configuration: int, workflow: Callable[..., Any]
+) -> None:
+    workflow(path="line")
+    status, body, sentence = line.refused
+    office.answers.append((status, body))
+    answer = place(client, configuration)
+    assert (answer.status_code, answer.get_json()) == (400, {"detail": f"Failed to initiate call: {sentence}"})
+    assert len(office.asked) == 1
+
+
+@pytest.mark.parametrize(
+    ("answer", "sentence"),
+    [
+        ((500, {"message": "Oops"}), "answered 500: Oops."),
+        ((503, None), "answered 503."),
+        (None, "could not be reached, or its answer broke off."),
+    ],
+)
+def test_a_carrier_that_may_have_heard_is_not_asked_again(
+    line: Line,
+    office: Any,
+    carrier: Any,
+    client: FlaskClient,
+    configuration: int,
+    workflow: Callable[..., Any],
+    answer: Any,
+    sentence: str,
+) -> None:
+    workflow(path="line")
+    office.answers += [answer, answer]
+    placed = place(client, configuration).get_json()
+    assert placed["status"] == "unknown"
+    assert len(office.asked) == 1
+    with pytest.raises(CarrierSilent, match=re.escape(sentence)):
+        carrier.hang_up(line.call_id)
+
+
+@pytest.mark.parametrize(
+    ("body", "sentence"),
+    [
+        (["no"], "answered 400."),
+        ({"message": " "}, "answered 400."),
+        ({"message": "\x00"}, "answered 400."),
+        ({"message": "Not\x00 in\nservice.  "}, "answered 400: Not in service."),
+        ({"message": "very " * 100}, f"answered 400: {('very ' * 60).strip()}."),
+        ({"errors": [{"code": 7, "detail": "Wrong."}]}, "answered 400: Wrong (code 7)."),
+        ({"errors": {"to": "is wrong"}}, "answered 400."),
+        ({"error": {"text": "x"}}, "answered 400."),
+    ],
+)
+def test_whatever_a_carrier_complains_of_is_one_sentence(
+    line: Line, office: Any, carrier: Any, body: Any, sentence: str
+) -> None:
+    office.answers.append((400, body))
+    with pytest.raises(CarrierRefused) as refusal:
+        carrier.hang_up(line.call_id)
+    assert str(refusal.value) == f"{line.title} {sentence}"
+
+
+def test_a_carrier_that_cannot_be_reached_is_as_good_as_a_no(line: Line, carrier: Any) -> None:
+    with socket.socket() as closed:
+        closed.bind(("127.0.0.1", 0))
+        unreachable = f"http://127.0.0.1:{closed.getsockname()[1]}"
+    nowhere = replace(carrier, account=replace(carrier.account, url=unreachable))
+    with pytest.raises(CarrierRefused, match=r"^http://127\.0\.0\.1:\d+ could not be reached"):
+        nowhere.hang_up(line.call_id)
+
+
+def test_a_carrier_that_takes_too_long(line: Line, carrier: Any, monkeypatch: pytest.MonkeyPatch) -> None:
+    with socket.create_server(("127.0.0.1", 0)) as mute:
+        monkeypatch.setattr(rest, "TIMEOUT_SECONDS", 0.05)
+        deaf = replace(carrier, account=replace(carrier.account, url=f"http://127.0.0.1:{mute.getsockname()[1]}"))
+        with pytest.raises(CarrierSilent, match=r"did not answer within 0\.05 seconds"):
+            deaf.hang_up(line.call_id)
+
+
+def test_the_carriers_own_address_may_not_be_a_private_one(line: Line, carrier: Any, service: Service) -> None:
+    """Only the operator may lead requests into the private network."""
+    asked = []
+
+    def send(method: str, url: str, **options: Any) -> Any:
+        asked.append((url, options["trusted"]))
+        raise OutwardError("address", "no")
+
+    public = replace(carrier, account=replace(carrier.account, url=None, send=send))
+    with pytest.raises(CarrierRefused):
+        public.hang_up(line.call_id)
+    ((url, trusted),) = asked
+    assert (url.startswith(line.home), trusted) == (True, False)
+
+
+def test_credentials_and_numbers_are_checked(line: Line, office: Any, carrier: Any) -> None:
+    office.answers.append((200, line.numbers))
+    assert carrier.check(["+12025550199"]) == []
+    office.answers.append((200, {}))
+    (wrong,) = carrier.check(["+12025550199"]) or ["nothing"]
+    assert wrong == (f"+12025550199 is not a number of this {line.title} account." if line.numbers else "nothing")
+    office.answers.append((401, {"message": "Authenticate"}))
+    assert carrier.check([]) == [f"{line.title} answered 401: Authenticate."]
+
+
+ODD = (None, "", "nan\x00", -1, [None], {"a": []})
+
+
+@pytest.mark.long
+@pytest.mark.parametrize("kind", ["turns", "statuses", "inbound"])
+def test_odd_fields_break_no_reader(line: Line, service: Service, configuration: int, kind: str) -> None:
+    """Whatever a field holds, at any depth, or whether it is there at all."""
+    with service.store.session():
+        stored = TelephonyConfiguration.get_by_id(configuration)
+        carrier = webhooks.carrier_of_configuration(service, stored)
+    for name, sample in samples(line.name, kind).items():
+        for fields in bent(sample["fields"]):
+            request = line.request("https://voice.example.org/x", fields, sample["encoding"])
+            headers = {key.lower(): value for key, value in request.headers.items()}
+            asked = webhooks.Webhook(request.method, request.url, headers, request.body)
+            carrier.verify(asked)
+            for after in ("turn", "transfer", "machine"):
+                carrier.read_turn(asked, after)
+            report = carrier.read_status(asked)
+            assert report.status in (None, *webhooks.FINAL, "initiated", "ringing", "in-progress"), name
+            json.dumps([report.raw, report.call_id, report.duration, report.price], allow_nan=False)
+            carrier.read_inbound(asked)
+
+
+def bent(value: Any) -> Iterator[Any]:
+    """A value with each of its parts made odd or left out, one at a time."""
+    if isinstance(value, dict):
+        for key, part in value.items():
+            yield {name: other for name, other in value.items() if name != key}
+            for odd in (*ODD, *bent(part)):
+                yield {**value, key: odd}
+    elif isinstance(value, list):
+        for place, part in enumerate(value):
+            for odd in (*ODD, *bent(part)):
+                yield [*value[:place], odd, *value[place + 1 :]]

@@ -1,0 +1,101 @@
+"""The simulator's phones, against documents as they come: what they ask, and that it is signed."""
+
+from __future__ import annotations
+
+from collections.abc import Sequence
+from dataclasses import dataclass, field
+from typing import Any
+
+import pytest
+
+from voiceapi.engine.actions import Action, HangUp, Listen, Pause, Redirect, Say, Transfer
+from voiceapi.telephony.carriers.base import Document, Manner, OutboundCall
+from voiceapi.telephony.carriers.rest import CarrierRefused
+from voiceapi.telephony.carriers.simulator import Simulator
+from voiceapi.telephony.carriers.webhook import Links, Webhook
+
+LINKS = Links("https://voice.example.org/calls", "tok")
+LISTEN = Listen(10.0, True)
+
+
+@dataclass
+class Agent:
+    """Answers with one list of actions after another, and keeps what it was asked and told."""
+
+    scripts: list[Sequence[Action]]
+    asked: list[tuple[str, dict[str, Any]]] = field(default_factory=list)
+    told: list[dict[str, Any]] = field(default_factory=list)
+
+    def turn(self, token: str, number: int, after: str, webhook: Webhook) -> Document:
+        assert (token, self.simulator.verify(webhook)) == ("tok", True)
+        place = webhook.url.removeprefix("https://voice.example.org/calls/tok/")
+        assert place == f"turns/{number}{'/transfer' if after == 'transfer' else ''}"
+        self.asked.append((place, {name: value for name, value in webhook.fields.items() if name != "call_id"}))
+        return self.simulator.render(self.scripts.pop(0), Links(LINKS.base, token, number + 1), Manner())
+
+    def status(self, token: str, webhook: Webhook) -> None:
+        assert (token, webhook.url, self.simulator.verify(webhook)) == ("tok", LINKS.status, True)
+        self.told.append({name: value for name, value in webhook.fields.items() if name != "call_id"})
+
+    @property
+    def simulator(self) -> Simulator:
+        return Simulator(self, b"key", lambda phone: phone(), lambda _: False)
+
+
+def dial(agent: Agent, to: str = "+12025550123", **context: Any) -> None:
+    agent.simulator.place_call(OutboundCall(LINKS, to, None, 60, 1200, context))
+    assert agent.scripts == []
+
+
+def test_a_conversation() -> None:
+    agent = Agent([[Pause(2.0), Say("Hello there.", True), LISTEN], [Say("Bye.", False), HangUp()]])
+    dial(agent, simulated_callee=["Yes, please do."])
+    assert agent.asked == [("turns/0", {}), ("turns/1", {"speech": "Yes, please do."})]
+    assert agent.told == [
+        {"status": "ringing"},
+        {"status": "in-progress"},
+        {"status": "completed", "duration": 4.4},
+    ]
+
+
+def test_a_reply_that_takes_long_is_asked_for_again() -> None:
+    agent = Agent([[LISTEN], [Say("One moment.", False), Redirect(1)], [HangUp()]])
+    dial(agent, simulated_callee=["Yes."])
+    assert [place for place, _ in agent.asked] == ["turns/0", "turns/1", "turns/1"]
+
+
+@pytest.mark.parametrize(
+    ("context", "outcome"),
+    [
+        ({}, "answered"),
+        ({"simulated_transfer": "busy"}, "busy"),
+        ({"simulated_transfer": None}, "answered"),
+        ({"simulated_transfer": 7}, "7"),
+    ],
+)
+def test_a_transfer(context: dict[str, Any], outcome: str) -> None:
+    agent = Agent([[Say("One moment.", False), Transfer(1, 0.0, "+12025550177", 30.0)], [LISTEN], [HangUp()]])
+    dial(agent, simulated_callee=["Well."], **context)
+    assert agent.asked == [
+        ("turns/0", {}),
+        ("turns/1/transfer", {"transfer": outcome}),
+        ("turns/2", {"speech": "Well."}),
+    ]
+
+
+@pytest.mark.parametrize("callee", ["Yes.", [1], {"a": "b"}, 7])
+def test_a_callee_that_is_none_is_refused(callee: Any) -> None:
+    with pytest.raises(CarrierRefused, match="must be a list of texts"):
+        dial(Agent([]), simulated_callee=callee)
+
+
+def test_nobody_else_ends_leads_or_looks_up_its_calls() -> None:
+    simulator = Agent([]).simulator
+    for ask in (
+        lambda: simulator.hang_up("SIM-1"),
+        lambda: simulator.redirect("SIM-1", "https://x"),
+        lambda: simulator.look_up("SIM-1"),
+    ):
+        with pytest.raises(CarrierRefused):
+            ask()
+    assert simulator.check(["+12025550199"]) == []

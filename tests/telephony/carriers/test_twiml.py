@@ -1,0 +1,196 @@
+"""Our documents against those that Twilio's own library builds, and against hostile text."""
+
+from __future__ import annotations
+
+from xml.etree import ElementTree as ET
+
+import pytest
+from hypothesis import given
+from hypothesis import strategies as st
+from twilio.twiml.voice_response import Dial, Gather, VoiceResponse
+
+from voiceapi.engine.actions import Action, HangUp, Listen, Pause, Play, Redirect, Say, Transfer
+from voiceapi.telephony.carriers.base import Manner
+from voiceapi.telephony.carriers.speech import LONGEST, pieces
+from voiceapi.telephony.carriers.twilio_family import CLOUDONIX, SIGNALWIRE, TELNYX, TWILIO
+from voiceapi.telephony.carriers.twilio_like import Dialect
+from voiceapi.telephony.carriers.twiml import write
+from voiceapi.telephony.carriers.webhook import Links
+
+BASE = "https://voice.example.org/api/v1/telephony/calls"
+LINKS = Links(BASE, "tok", 4)
+NEXT = f"{BASE}/tok/turns/4"
+PLAIN = Manner()
+CHOSEN = Manner("de-DE", "Polly.Vicki-Neural", "+12025550199")
+
+
+def ours(actions: list[Action], manner: Manner = PLAIN, dialect: Dialect = TWILIO) -> str:
+    document = write(actions, LINKS, manner, dialect.style)
+    assert document.content_type == "text/xml; charset=utf-8"
+    assert document.body.startswith(b'<?xml version="1.0" encoding="UTF-8"?>\n<Response')
+    return ET.canonicalize(document.body.decode())
+
+
+def theirs(response: VoiceResponse) -> str:
+    return ET.canonicalize(str(response))
+
+
+def gather(language: str = "en-US", timeout: int = 10) -> Gather:
+    return Gather(
+        input="speech",
+        action=NEXT,
+        method="POST",
+        language=language,
+        timeout=timeout,
+        speech_timeout="auto",
+        action_on_empty_result=True,
+    )
+
+
+def test_say_and_listen() -> None:
+    response = VoiceResponse()
+    listening = gather()
+    listening.say('Yes & <no>, "all right"?', language="en-US")
+    response.append(listening)
+    response.redirect(f"{NEXT}/silence", method="POST")
+    assert ours([Say('Yes & <no>, "all right"?', True), Listen(10.0, True)]) == theirs(response)
+
+
+def test_what_nobody_may_talk_over_is_said_before_listening() -> None:
+    response = VoiceResponse()
+    response.say("Listen well.", language="en-US")
+    listening = gather(timeout=8)
+    listening.say("Ready?", language="en-US")
+    response.append(listening)
+    response.redirect(f"{NEXT}/silence", method="POST")
+    assert ours([Say("Listen well.", False), Say("Ready?", True), Listen(7.5, True)]) == theirs(response)
+
+
+def test_order_is_kept_when_the_last_words_may_not_be_talked_over() -> None:
+    response = VoiceResponse()
+    response.say("Ready?", language="en-US")
+    response.say("Listen well.", language="en-US")
+    response.append(gather())
+    response.redirect(f"{NEXT}/silence", method="POST")
+    assert ours([Say("Ready?", True), Say("Listen well.", False), Listen(10.0, True)]) == theirs(response)
+
+
+def test_a_chosen_voice_and_language() -> None:
+    response = VoiceResponse()
+    listening = gather("de-DE")
+    listening.say("Grüß Gott.", language="de-DE", voice="Polly.Vicki-Neural")
+    response.append(listening)
+    response.redirect(f"{NEXT}/silence", method="POST")
+    assert ours([Say("Grüß Gott.", True), Listen(10.0, True)], CHOSEN) == theirs(response)
+
+
+def test_pause_goodbye_and_hang_up() -> None:
+    response = VoiceResponse()
+    response.pause(length=2)
+    response.say("Goodbye.", language="en-US")
+    response.hangup()
+    assert ours([Pause(1.5), Say("Goodbye.", False), HangUp()]) == theirs(response)
+
+
+@pytest.mark.parametrize(
+    ("destination", "dialed"),
+    [
+        ("+12025550177", "+12025550177"),
+        (" +1 (202) 555-0177", "+12025550177"),
+        ("12025550177", "+12025550177"),
+        ("sip:desk@Example.org", "sip:desk@example.org"),
+        ("SIPS:desk@example.org:5061", "sips:desk@example.org"),
+    ],
+)
+def test_a_transfer(destination: str, dialed: str) -> None:
+    response = VoiceResponse()
+    response.say("One moment.", language="de-DE", voice="Polly.Vicki-Neural")
+    dial = Dial(action=f"{NEXT}/transfer", method="POST", timeout=30, caller_id="+12025550199")
+    dial.sip(dialed) if dialed.startswith("sip") else dial.number(dialed)
+    response.append(dial)
+    assert ours([Say("One moment.", False), Transfer(3, 0.0, destination, 30.0)], CHOSEN) == theirs(response)
+
+
+def test_a_filler_and_the_way_to_ask_again() -> None:
+    response = VoiceResponse()
+    response.say("One moment, please.", language="en-US")
+    response.redirect(f"{BASE}/tok/turns/3/wait", method="POST")
+    assert ours([Say("One moment, please.", False), Redirect(3)]) == theirs(response)
+
+
+def test_a_recording_is_spoken_and_nothing_ends_the_call() -> None:
+    response = VoiceResponse()
+    response.say("As recorded.", language="en-US")
+    assert ours([Play("r1", "As recorded.", False)]) == theirs(response)
+    assert ours([]) == ours([Play("r1", "", False)]) == theirs(VoiceResponse())
+
+
+def test_what_the_others_write_otherwise() -> None:
+    def attributes(dialect: Dialect, manner: Manner) -> tuple[dict[str, str], dict[str, str]]:
+        listening = ET.fromstring(ours([Say("Hello.", True), Listen(10.0, True)], manner, dialect))[0]
+        common = {"input", "action", "method", "language", "timeout"}
+        return {name: value for name, value in listening.items() if name not in common}, dict(listening[0].items())
+
+    usual = {"speechTimeout": "auto", "actionOnEmptyResult": "true"}
+    named = {"language": "de-DE", "voice": "Polly.Vicki-Neural"}
+    assert (
+        attributes(SIGNALWIRE, CHOSEN) == attributes(CLOUDONIX, CHOSEN) == attributes(TWILIO, CHOSEN) == (usual, named)
+    )
+    assert attributes(TELNYX, CHOSEN) == ({"speechTimeout": "2"}, {"voice": "Polly.Vicki-Neural"})
+    assert attributes(TELNYX, PLAIN) == ({"speechTimeout": "2"}, {"language": "en-US", "voice": "alice"})
+
+
+HOSTILE = st.one_of(st.text(), st.text(st.sampled_from("<>&\"'/]!-\x00\x0b\ud800\ufffeé😀 \n.")))
+
+
+@given(HOSTILE, HOSTILE, HOSTILE)
+def test_no_text_makes_markup_or_breaks_the_document(text: str, voice: str, number: str) -> None:
+    manner = Manner(voice, voice, number)
+    document = write([Say(text, True), Listen(5.0, True), Transfer(1, 0.0, text, 5.0)], LINKS, manner, TWILIO.style)
+    root = ET.fromstring(document.body)
+    assert {element.tag for element in root.iter()} <= {
+        "Response",
+        "Gather",
+        "Say",
+        "Redirect",
+        "Dial",
+        "Number",
+        "Sip",
+    }
+    assert len(root) == 3
+
+
+@given(st.text(max_size=4000), st.integers(1, 60))
+def test_pieces_lose_no_word(text: str, longest: int) -> None:
+    found = list(pieces(text, longest))
+    assert all(0 < len(piece) <= longest for piece in found)
+    whole = "".join(next(iter(pieces(text, 10**6)), ""))
+    assert "".join("".join(found).split()) == "".join(whole.split())
+
+
+@pytest.mark.parametrize(
+    ("text", "longest", "found"),
+    [
+        ("", 10, []),
+        (" \n ", 10, []),
+        ("One. Two. Three.", 16, ["One. Two. Three."]),
+        ("One. Two. Three.", 12, ["One. Two.", "Three."]),
+        ('He said "go!" Then he went.', 20, ['He said "go!"', "Then he went."]),
+        ("no sentence ends here", 12, ["no sentence", "ends here"]),
+        ("abcdefghij", 4, ["abcd", "efgh", "ij"]),
+        ("a\x00b\x0bc", 9, ["abc"]),
+        ("你好。 再见。", 5, ["你好。", "再见。"]),
+        ("line one\nline two", 10, ["line one", "line two"]),
+    ],
+)
+def test_pieces_end_where_sentences_do(text: str, longest: int, found: list[str]) -> None:
+    assert list(pieces(text, longest)) == found
+
+
+def test_a_long_reply_is_several_pieces_in_order() -> None:
+    sentence = "This is a sentence of which there are many. "
+    document = ours([Say(sentence * 100, False)])
+    said = [element.text or "" for element in ET.fromstring(document)]
+    assert len(said) == 4
+    assert all(len(piece) <= LONGEST and piece.endswith("many.") for piece in said)
+    assert " ".join(said) == (sentence * 100).strip()

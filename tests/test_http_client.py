@@ -1,0 +1,251 @@
+"""Requests that leave the service, against real servers on this machine."""
+
+from __future__ import annotations
+
+import gzip
+import socket
+import threading
+import time
+from collections.abc import Iterator
+from http.server import BaseHTTPRequestHandler, ThreadingHTTPServer
+from typing import Any
+
+import pytest
+
+from voiceapi.http_client import Outward, OutwardError, Reply, is_public
+
+LARGEST = 1000
+
+
+@pytest.fixture
+def port() -> Iterator[int]:
+    """A server that answers by path: what it was asked, a redirect, a drip, too much, or nothing."""
+    over = threading.Event()
+
+    class Handler(BaseHTTPRequestHandler):
+        def do_GET(self) -> None:
+            getattr(self, f"answer_{self.path.strip('/').partition('?')[0]}")()
+
+        def do_POST(self) -> None:
+            self.do_GET()
+
+        def answer_echo(self) -> None:
+            body = self.rfile.read(int(self.headers.get("Content-Length") or 0))
+            said = f"{self.command} {self.path} {self.headers['Host']} {self.headers['Content-Type']} ".encode() + body
+            self.whole(said)
+
+        def answer_redirect(self) -> None:
+            self.send_response(302)
+            self.send_header("Location", "/echo")
+            self.end_headers()
+
+        def answer_large(self) -> None:
+            self.whole(b"x" * (LARGEST + 1))
+
+        def answer_bomb(self) -> None:
+            self.whole(gzip.compress(b"x" * 1_000_000), "gzip")
+
+        def answer_json(self) -> None:
+            self.whole(b'{"a": [1]}')
+
+        def answer_head(self) -> None:  # headers that never end
+            self.drip(b"HTTP/1.1 200 OK\r\nX-Slow: ")
+
+        def answer_body(self) -> None:  # a body without a length that never ends
+            self.drip(b"HTTP/1.1 200 OK\r\n\r\n")
+
+        def answer_nothing(self) -> None:
+            over.wait(5)
+
+        def whole(self, body: bytes, encoding: str = "identity") -> None:
+            self.send_response(200)
+            self.send_header("Content-Encoding", encoding)
+            self.end_headers()
+            self.wfile.write(body)
+
+        def drip(self, start: bytes) -> None:
+            self.wfile.write(start)
+            try:
+                while not over.wait(0.03):
+                    self.wfile.write(b"x")
+            except OSError:
+                pass
+
+        def log_message(self, *args: Any) -> None:
+            pass
+
+    server = ThreadingHTTPServer(("127.0.0.1", 0), Handler)
+    thread = threading.Thread(target=server.serve_forever, kwargs={"poll_interval": 0.01})
+    thread.start()
+    yield server.server_port
+    over.set()
+    server.shutdown()
+    thread.join()
+    server.server_close()
+
+
+def get(url: str, outward: Outward | None = None, **options: Any) -> Reply:
+    return (outward or Outward(allow_private=True)).send("GET", url, **{"timeout": 2.0, "largest": LARGEST, **options})
+
+
+def test_a_request_and_its_answer(port: int) -> None:
+    url = f"http://localhost:{port}/echo"
+    answer = Outward().send("POST", url, json={"a": "ä"}, params={"q": "1 2"}, timeout=2, trusted=True)
+    assert answer.status == 200
+    assert answer.body == f"POST /echo?q=1+2 localhost:{port} application/json ".encode() + b'{"a": "\\u00e4"}'
+    assert answer.headers["content-encoding"] == "identity"
+    assert 0 < answer.seconds < 2
+
+
+def test_json(port: int) -> None:
+    assert get(f"http://127.0.0.1:{port}/json").json() == {"a": [1]}
+    with pytest.raises(ValueError, match="Expecting value"):
+        get(f"http://127.0.0.1:{port}/echo").json()
+
+
+def test_a_redirect_is_an_answer(port: int) -> None:
+    answer = get(f"http://127.0.0.1:{port}/redirect")
+    assert (answer.status, answer.headers["Location"]) == (302, "/echo")
+
+
+def test_proxies_of_the_environment_are_not_asked(port: int, monkeypatch: pytest.MonkeyPatch) -> None:
+    for name in ("http_proxy", "HTTP_PROXY", "ALL_PROXY"):
+        monkeypatch.setenv(name, "http://127.0.0.1:9")
+    assert get(f"http://127.0.0.1:{port}/echo").status == 200
+
+
+@pytest.mark.parametrize("path", ["large", "bomb"])
+def test_an_answer_that_is_too_large(path: str, port: int) -> None:
+    with pytest.raises(OutwardError, match="is larger than 1000 bytes") as caught:
+        get(f"http://127.0.0.1:{port}/{path}")
+    assert caught.value.kind == "size"
+
+
+def test_the_rest_of_an_answer_may_be_left_unread(port: int) -> None:
+    reply = get(f"http://127.0.0.1:{port}/large", cut=True)
+    assert (reply.status, len(reply.body)) == (200, LARGEST)
+
+
+@pytest.mark.parametrize("path", ["head", "body", "nothing"])
+def test_no_drip_outlasts_the_limit(path: str, port: int) -> None:
+    started = time.monotonic()
+    with pytest.raises(OutwardError, match=r"did not answer within 0\.3 seconds") as caught:
+        get(f"http://127.0.0.1:{port}/{path}", timeout=0.3)
+    assert caught.value.kind == "timeout"
+    assert time.monotonic() - started < 1
+
+
+def test_what_may_have_been_heard_is_told_from_what_was_not(port: int) -> None:
+    with socket.socket() as closed:
+        closed.bind(("127.0.0.1", 0))
+        nobody = closed.getsockname()[1]
+    heard = {
+        f"http://127.0.0.1:{port}/nothing": True,
+        f"http://127.0.0.1:{port}/body": True,
+        f"http://127.0.0.1:{port}/large": True,
+        f"http://127.0.0.1:{nobody}/": False,
+        f"https://127.0.0.1:{port}/echo": False,  # no TLS there: the request itself never goes out
+        "http://nowhere.invalid/": False,
+        "ftp://127.0.0.1/": False,
+    }
+    for url, sent in heard.items():
+        with pytest.raises(OutwardError) as raised:
+            get(url, timeout=0.2)
+        assert raised.value.sent is sent, url
+    with pytest.raises(OutwardError) as raised:
+        get(f"http://127.0.0.1:{port}/echo", Outward(allow_private=False))
+    assert raised.value.sent is False
+
+
+def test_a_name_server_that_takes_too_long(port: int) -> None:
+    answered = threading.Event()
+
+    def slow(host: str, port: int) -> list[str]:
+        answered.wait(3)
+        return ["127.0.0.1"]
+
+    with pytest.raises(OutwardError, match="did not answer"):
+        get(f"http://slow.example:{port}/echo", Outward(True, slow), timeout=0.2)
+    answered.set()
+
+
+HOSTS = [
+    *("127.0.0.1", "localhost", "127.1", "2130706433", "0x7f000001", "0177.0.0.1", "0.0.0.0", "0"),
+    *("169.254.169.254", "10.0.0.1", "172.16.0.1", "192.168.1.1", "100.64.0.1", "224.0.0.1", "255.255.255.255"),
+    *("[::1]", "[::]", "[::ffff:127.0.0.1]", "[::ffff:7f00:1]", "[::127.0.0.1]", "[64:ff9b::7f00:1]"),
+    *("[64:ff9b:1::1]", "[2002:7f00:1::]", "[fe80::1]", "[fc00::1]", "[fec0::1]", "[ff02::1]"),
+    *("public.example@127.0.0.1", "user:word@127.0.0.1", "8.8.8.8@localhost", "127.0.0.1."),
+]
+
+
+@pytest.mark.parametrize("host", HOSTS)
+def test_private_addresses_are_refused(host: str, port: int) -> None:
+    with pytest.raises(OutwardError, match=r"private network|no known address") as caught:
+        get(f"http://{host}:{port}/echo", Outward())
+    assert caught.value.kind == "address"
+    assert "word" not in str(caught.value)
+
+
+def test_one_private_address_among_public_ones_is_enough(port: int) -> None:
+    with pytest.raises(OutwardError, match="private network"):
+        get(f"http://mixed.example:{port}/", Outward(resolve=lambda *_: ["93.184.216.34", "10.0.0.1"]))
+
+
+def test_the_address_that_was_checked_is_the_one_connected_to(port: int, monkeypatch: pytest.MonkeyPatch) -> None:
+    answers = [["93.184.216.34"], ["127.0.0.1"]]
+    asked = []
+    connected = []
+
+    def changing(host: str, port: int) -> list[str]:
+        asked.append(host)
+        return answers[len(asked) - 1]
+
+    def connect(address: tuple[str, int], *_: Any, **__: Any) -> socket.socket:
+        connected.append(address)
+        raise ConnectionRefusedError
+
+    monkeypatch.setattr(socket, "create_connection", connect)
+    with pytest.raises(OutwardError, match="could not be reached"):
+        get(f"http://changing.example:{port}/echo", Outward(resolve=changing))
+    assert (asked, connected) == (["changing.example"], [("93.184.216.34", port)])
+
+
+def test_the_next_address_is_tried(port: int) -> None:
+    outward = Outward(True, lambda *_: ["127.0.0.2", "127.0.0.1"])
+    answer = get(f"http://two.example:{port}/echo", outward)
+    assert answer.body == f"GET /echo two.example:{port} None ".encode()
+
+
+URLS = [
+    "ftp://127.0.0.1/",
+    "file:///etc/passwd",
+    "gopher://x",
+    "//127.0.0.1/",
+    "127.0.0.1",
+    "http://",
+    "http://[",
+    "",
+    "a b",
+]
+
+
+@pytest.mark.parametrize("url", URLS)
+def test_only_http_and_https(url: str) -> None:
+    with pytest.raises(OutwardError, match="must be one of http or https") as caught:
+        get(url)
+    assert caught.value.kind == "scheme"
+
+
+@pytest.mark.parametrize("url", ["http://127.0.0.1:99999/", f"http://{'a' * 64}.example/", "http://nowhere.invalid/"])
+def test_addresses_that_lead_nowhere_are_errors_with_a_sentence(url: str) -> None:
+    with pytest.raises(OutwardError, match=r"\.$"):
+        get(url)
+
+
+def test_a_header_that_can_not_be_sent(port: int) -> None:
+    with pytest.raises(OutwardError, match="header"):
+        get(f"http://127.0.0.1:{port}/echo", headers={"X-A": "b\r\nX-C: d"})
+
+
+def test_public_addresses_are_public() -> None:
+    assert all(map(is_public, ("8.8.8.8", "93.184.216.34", "2606:4700::1111", "64:ff9b::808:808", "::ffff:8.8.8.8")))

@@ -1,0 +1,73 @@
+"""Who is asking: the key of a request, and the organization it acts for (specification 5)."""
+
+from __future__ import annotations
+
+from dataclasses import dataclass
+from typing import cast
+
+from flask import current_app, g, request
+
+from ..errors import Unauthorized
+from ..organizations import api_keys
+from ..service import Service
+from .blueprint import json_body
+
+
+@dataclass(frozen=True, slots=True)
+class Caller:
+    """The organization that a request acts for, and its key; no key when the host's own login let it in."""
+
+    organization: int
+    key: int | None
+
+
+def service() -> Service:
+    """The parts of the app that this request reached."""
+    return cast(Service, current_app.extensions["voiceapi"])
+
+
+def organization() -> int:
+    """The id of the organization that this request acts for."""
+    return cast(Caller, g.voiceapi_caller).organization
+
+
+def open_session() -> None:
+    """Bind the models to this app's database for as long as the request lasts."""
+    session = service().store.session()
+    session.__enter__()
+    g.voiceapi_session = session
+
+
+def close_session(_error: BaseException | None = None) -> None:
+    session = g.pop("voiceapi_session", None)
+    if session is not None:
+        session.__exit__(None, None, None)
+
+
+def authenticate() -> None:
+    """Let the request in, or raise Unauthorized.
+
+    X-API-Key wins over Authorization. A body that isn't JSON at all is told before a key that isn't valid.
+    """
+    view = current_app.view_functions.get(request.endpoint or "")
+    if getattr(view, "takes_body", False):
+        json_body()
+    g.voiceapi_caller = _caller()
+
+
+def _caller() -> Caller:
+    key = request.headers.get("X-API-Key") or ""
+    if not key:
+        authorization = request.headers.get("Authorization")
+        if authorization is None:
+            host = service().authenticate
+            name = host() if host is not None else None
+            if name is None:
+                raise Unauthorized("Authorization header required")
+            return Caller(api_keys.organization_named(service(), name).id, None)
+        scheme, _, rest = authorization.strip().partition(" ")
+        key = rest.strip() if scheme.lower() == "bearer" else authorization.strip()
+        if not key:
+            raise Unauthorized("Invalid authorization token")
+    record = api_keys.check(key)
+    return Caller(record.organization_id, record.id)

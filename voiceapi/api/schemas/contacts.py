@@ -1,0 +1,144 @@
+"""Shapes of a campaign's contacts, of its dry run, and of the do-not-call list."""
+
+from __future__ import annotations
+
+from typing import Any
+
+from marshmallow import ValidationError
+
+from ...campaigns.retry import OUTCOMES
+from ...errors import Message
+from ...store.campaigns import FINAL, OPEN
+from .base import Answer, Body, Paging
+from .campaigns import NAME
+from .fields import Choice, Integer, Items, Length, Model, Number, Object, Range, Text, Time
+from .runs import Page
+
+STATE = Choice((*OPEN, *FINAL))
+LONGEST_TALK = 4 * 3600
+LONGEST_RUN_DAYS = 366
+
+
+class ContactsQuery(Paging):
+    state = Text(load_default=None, validate=STATE)
+
+
+class Contact(Answer):
+    row = Integer(required=True, metadata={"description": "data row of the list, counted from 1"})
+    phone_number = Text(required=True)
+    state = Text(required=True, validate=STATE)
+    attempts = Integer(required=True)
+    next_attempt_at = Time(required=True, allow_none=True)
+    workflow_run_ids = Items(Integer(), required=True)
+    reasons = Items(Text(), required=True)
+
+
+class Contacts(Page):
+    contacts = Items(Model(Contact), required=True)
+
+
+class Decision(Answer):
+    at = Time(required=True)
+    code = Text(required=True)
+    reason = Text(required=True)
+    workflow_run_id = Integer(required=True, allow_none=True)
+
+
+class ContactDetail(Contact):
+    variables = Object(required=True)
+    decisions = Items(Model(Decision), required=True)
+
+
+def shares(value: dict[str, Any]) -> None:
+    """Refuse what isn't a share for each of some outcomes, or is no share at all."""
+    for name, share in value.items():
+        if name not in OUTCOMES:
+            known = ", ".join(map(repr, OUTCOMES))
+            raise ValidationError(Message(f"Value error, there is no outcome {name[:100]!r}; there are {known}"))
+        if isinstance(share, bool) or not isinstance(share, int | float) or not 0 <= share <= 1_000_000:
+            raise ValidationError(Message(f"Value error, the share of {name} must be a number from 0 to 1000000"))
+    if not sum(value.values()):
+        raise ValidationError(Message("Value error, at least one outcome must have a share"))
+
+
+class TalkSeconds(Body):
+    shortest = Number(required=True, validate=Range(min=0, max=LONGEST_TALK))
+    longest = Number(required=True, validate=Range(min=0, max=LONGEST_TALK))
+
+
+class Simulate(Body):
+    """A dry run: `outcomes` gives the share of each outcome of a call, such as {"answered": 3, "busy": 1}."""
+
+    seed = Integer(load_default=1)
+    outcomes = Object(load_default=None, allow_none=True, validate=shares)
+    talk_seconds = Model(TalkSeconds, load_default=None, allow_none=True)
+    starts_at = Time(
+        load_default=None, allow_none=True, metadata={"description": "the campaign's created_at if left out"}
+    )
+    days = Integer(load_default=14, validate=Range(min=1, max=LONGEST_RUN_DAYS))
+
+
+class Hour(Answer):
+    hour = Text(required=True, metadata={"format": "date-time"})
+    attempts = Integer(required=True)
+    retries = Integer(required=True)
+    answered = Integer(required=True)
+    minutes = Number(required=True)
+
+
+class SkippedContact(Answer):
+    row = Integer(required=True)
+    phone_number = Text(required=True)
+    code = Text(required=True)
+    reason = Text(required=True)
+
+
+class Simulation(Answer):
+    seed = Integer(required=True)
+    starts_at = Time(required=True)
+    ends_at = Time(
+        required=True,
+        allow_none=True,
+        metadata={"description": "null when it was cut off"},
+    )
+    contacts = Object(required=True, metadata={"description": "how many contacts end in each state"})
+    attempts = Integer(required=True)
+    retries = Integer(required=True)
+    outcomes = Object(required=True)
+    skipped = Object(required=True, metadata={"description": "how many contacts are never called, by code"})
+    postponed = Object(required=True, metadata={"description": "how often a contact had to wait, by code"})
+    peak_concurrency = Integer(required=True)
+    minutes = Number(required=True)
+    circuit_breaker_trips = Items(Text(), required=True)
+    timeline = Items(Model(Hour), required=True)
+    skipped_contacts = Items(Model(SkippedContact), required=True, metadata={"description": "at most 1000"})
+
+
+class Forbid(Body):
+    phone_numbers = Items(Text(), required=True, validate=Length(min=1, max=1000))
+    reason = Text(load_default=None, allow_none=True, validate=NAME)
+
+
+class Forbidden(Answer):
+    phone_number = Text(required=True)
+    reason = Text(required=True, allow_none=True)
+    created_at = Time(required=True)
+
+
+class ForbiddenPage(Page):
+    phone_numbers = Items(Model(Forbidden), required=True)
+
+
+class Added(Answer):
+    added = Integer(required=True)
+    already_listed = Integer(required=True)
+
+
+class RefusedRow(Answer):
+    row = Integer(required=True)
+    reason = Text(required=True)
+
+
+class AddedList(Added):
+    refused_count = Integer(required=True)
+    refused = Items(Model(RefusedRow), required=True, metadata={"description": "at most 1000"})

@@ -1,0 +1,266 @@
+"""Shapes of tools and of their definitions, one for each type (API contract, I.2)."""
+
+from __future__ import annotations
+
+from collections.abc import Mapping
+from typing import Any
+
+from marshmallow import ValidationError, validates_schema
+from marshmallow.fields import Raw
+
+from ...errors import Message
+from ...tools.stored import CATEGORIES, mismatch
+from .base import Answer, Body, Query
+from .fields import STRING, Choice, Flag, Integer, Items, Length, Model, Object, Pattern, Range, Tagged, Text, Time
+
+TYPES = ("string", "number", "boolean", "object", "array")
+MESSAGES = ("none", "custom", "audio")
+URL = Pattern("^https?://.+$")
+
+
+class Method(Text):
+    """A method of HTTP, in any case."""
+
+    def _deserialize(self, value: Any, attr: Any, data: Any, **kwargs: Any) -> str:
+        return super()._deserialize(value, attr, data, **kwargs).upper()
+
+
+class Texts(Object):
+    """An object whose members are texts."""
+
+    def __init__(self, **kwargs: Any) -> None:
+        super().__init__(metadata={"additionalProperties": {"type": "string"}}, **kwargs)
+
+    def _deserialize(self, value: Any, attr: Any, data: Any, **kwargs: Any) -> dict[str, Any]:
+        found = super()._deserialize(value, attr, data, **kwargs)
+        wrong: dict[str | int, Any] = {name: [STRING] for name, text in found.items() if not isinstance(text, str)}
+        if wrong:
+            raise ValidationError(wrong)
+        return found
+
+
+def _maybe(kind: type[Text], **kwargs: Any) -> Text:
+    return kind(load_default=None, allow_none=True, **kwargs)
+
+
+class ToolParameter(Body):
+    name = Text(required=True)
+    type = Text(required=True, validate=Choice(TYPES, "literal_error"))
+    description = Text(required=True)
+    required = Flag(load_default=True)
+
+
+class PresetParameter(Body):
+    name = Text(required=True)
+    type = Text(required=True, validate=Choice(TYPES, "literal_error"))
+    value_template = Text(required=True)
+    required = Flag(load_default=True)
+
+
+class HttpConfig(Body):
+    method = Method(required=True, validate=Choice(("GET", "POST", "PUT", "PATCH", "DELETE")))
+    url = Text(required=True, validate=URL)
+    headers = Texts(load_default=None, allow_none=True)
+    credential_uuid = _maybe(Text)
+    parameters = Items(Model(ToolParameter), load_default=None, allow_none=True)
+    preset_parameters = Items(Model(PresetParameter), load_default=None, allow_none=True)
+    timeout_ms = Integer(load_default=5000, allow_none=True, validate=Range(min=1))
+    customMessage = _maybe(Text)
+    customMessageType = _maybe(Text, validate=Choice(("text", "audio"), "literal_error"))
+    customMessageRecordingId = _maybe(Text)
+    body_template = Object(load_default=None, allow_none=True)
+
+
+class EndCallConfig(Body):
+    messageType = Text(load_default="none", validate=Choice(MESSAGES, "literal_error"))
+    customMessage = _maybe(Text)
+    audioRecordingId = _maybe(Text)
+    endCallReason = Flag(load_default=False)
+    endCallReasonDescription = _maybe(Text)
+
+
+class Resolver(Body):
+    type = Text(load_default="http", validate=Choice(("http",), "literal_error"))
+    url = Text(required=True, validate=URL)
+    headers = Texts(load_default=None, allow_none=True)
+    credential_uuid = _maybe(Text)
+    timeout_ms = Integer(load_default=3000, validate=Range(min=500, max=5000))
+    wait_message = _maybe(Text)
+    parameters = Items(Model(ToolParameter), load_default=None, allow_none=True)
+    preset_parameters = Items(Model(PresetParameter), load_default=None, allow_none=True)
+
+
+class Route(Body):
+    context_value = Text(required=True, validate=Length(1, 255))
+    destination = Text(required=True, validate=Length(1, 255))
+
+
+def _refuse_twins(routes: list[Mapping[str, str]]) -> None:
+    values = [route["context_value"].strip().casefold() for route in routes]
+    if len(set(values)) < len(values):
+        raise ValidationError([Message("Value error, each context_value may be there once, in whatever case")])
+
+
+class Rule(Body):
+    context_path = Text(required=True, validate=Length(1, 255))
+    routes = Items(Model(Route), required=True, validate=[Length(1, 100), _refuse_twins])
+
+
+class ContextMapping(Body):
+    """Rules, or a single rule without the list around it."""
+
+    rules = Items(Model(Rule), load_default=None, allow_none=True, validate=Length(1, 20))
+    context_path = _maybe(Text, validate=Length(1, 255))
+    routes = Items(Model(Route), load_default=None, allow_none=True, validate=[Length(1, 100), _refuse_twins])
+    fallback_destination = _maybe(Text, validate=Length(max=255))
+
+    @validates_schema(skip_on_field_errors=True)
+    def complete(self, data: dict[str, Any], **kwargs: Any) -> None:
+        if not data["rules"] and not (data["context_path"] and data["routes"]):
+            raise ValidationError([Message("Value error, rules are required, or a context_path with its routes")])
+
+
+class TransferCallConfig(Body):
+    destination_source = Text(
+        load_default="static", validate=Choice(("static", "dynamic", "context_mapping"), "literal_error")
+    )
+    destination = Text(load_default="")
+    messageType = Text(load_default="none", validate=Choice(MESSAGES, "literal_error"))
+    customMessage = _maybe(Text)
+    audioRecordingId = _maybe(Text)
+    timeout = Integer(load_default=30, validate=Range(min=5, max=120))
+    parameters = Items(Model(ToolParameter), load_default=None, allow_none=True)
+    resolver = Model(Resolver, load_default=None, allow_none=True)
+    context_mapping = Model(ContextMapping, load_default=None, allow_none=True)
+
+    @validates_schema(skip_on_field_errors=True)
+    def complete(self, data: dict[str, Any], **kwargs: Any) -> None:
+        for source, member in (("dynamic", "resolver"), ("context_mapping", "context_mapping")):
+            if data["destination_source"] == source and data[member] is None:
+                text = f"Value error, {member} is required when destination_source is {source}"
+                raise ValidationError([Message(text)])
+
+
+class McpConfig(Body):
+    transport = Text(load_default="streamable_http", validate=Choice(("streamable_http",), "literal_error"))
+    url = Text(required=True, validate=URL)
+    credential_uuid = _maybe(Text)
+    tools_filter = Items(Text(), load_default=list)
+    timeout_secs = Integer(load_default=30, validate=Range(min=0))
+    sse_read_timeout_secs = Integer(load_default=300, validate=Range(min=0))
+    discovered_tools = Items(Object(), load_default=list)
+
+
+class Definition(Body):
+    schema_version = Integer(load_default=1)
+
+
+class HttpDefinition(Definition):
+    type = Text(required=True, validate=Choice(("http_api",)))
+    config = Model(HttpConfig, required=True)
+
+
+class EndCallDefinition(Definition):
+    type = Text(required=True, validate=Choice(("end_call",)))
+    config = Model(EndCallConfig, required=True)
+
+
+class TransferCallDefinition(Definition):
+    type = Text(required=True, validate=Choice(("transfer_call",)))
+    config = Model(TransferCallConfig, required=True)
+
+
+class CalculatorDefinition(Definition):
+    type = Text(required=True, validate=Choice(("calculator",)))
+
+
+class McpDefinition(Definition):
+    type = Text(required=True, validate=Choice(("mcp",)))
+    config = Model(McpConfig, required=True)
+
+
+DEFINITIONS = {
+    "http_api": HttpDefinition,
+    "end_call": EndCallDefinition,
+    "transfer_call": TransferCallDefinition,
+    "calculator": CalculatorDefinition,
+    "mcp": McpDefinition,
+}
+
+
+class NewTool(Body):
+    name = Text(required=True, validate=Length(max=255))
+    description = _maybe(Text)
+    category = Text(
+        load_default=None,
+        allow_none=True,
+        validate=Choice(("", *CATEGORIES), "literal_error"),
+        metadata={"description": "the definition's type when it is left out or empty"},
+    )
+    icon = Text(load_default="globe", allow_none=True, validate=Length(max=50))
+    icon_color = Text(load_default="#3B82F6", allow_none=True, validate=Length(max=7))
+    definition = Tagged("type", DEFINITIONS, required=True)
+
+    @validates_schema(skip_on_field_errors=True)
+    def one_kind(self, data: dict[str, Any], **kwargs: Any) -> None:
+        category, type = data["category"], data["definition"]["type"]
+        if category and category != type:
+            raise ValidationError([Message(f"Value error, {mismatch(category, type)}")])
+
+
+class ToolChange(Body):
+    name = _maybe(Text, validate=Length(max=255))
+    description = _maybe(Text)
+    icon = _maybe(Text, validate=Length(max=50))
+    icon_color = _maybe(Text, validate=Length(max=7))
+    definition = Tagged("type", DEFINITIONS, load_default=None, allow_none=True)
+    status = _maybe(Text, metadata={"description": "active, archived or draft"})
+
+
+class ToolQuery(Query):
+    status = Text(load_default="", metadata={"description": "one or a comma list of active, archived, draft"})
+    category = Text(load_default="", metadata={"description": "kind of tool, such as http_api"})
+
+
+class ToolAuthor(Answer):
+    id = Integer(required=True)
+    provider_id = Text(required=True)
+
+
+class Tool(Answer):
+    id = Integer(required=True)
+    tool_uuid = Text(required=True)
+    name = Text(required=True)
+    description = Text(required=True, allow_none=True)
+    category = Text(required=True)
+    icon = Text(required=True, allow_none=True)
+    icon_color = Text(required=True, allow_none=True)
+    status = Text(required=True)
+    definition = Object(required=True)
+    created_at = Time(required=True)
+    updated_at = Time(required=True, allow_none=True)
+    created_by = Model(ToolAuthor, required=True, allow_none=True, metadata={"description": "null: keys have no users"})
+
+
+class ArchivedTool(Answer):
+    status = Text(required=True)
+    tool_uuid = Text(required=True)
+
+
+class Trial(Body):
+    llm_params = Object(load_default=dict, metadata={"description": "what the model would give"})
+    preset_params = Object(load_default=dict, metadata={"description": "in place of preset parameters' templates"})
+
+
+class TrialResult(Answer):
+    status = Text(required=True, metadata={"enum": ["success", "error"]})
+    status_code = Integer(required=True, allow_none=True)
+    data = Raw(required=True, allow_none=True, metadata={"description": "the answer's JSON, whatever it is"})
+    error = Text(required=True, allow_none=True)
+    hint = Text(required=True, allow_none=True)
+    request_method = Text(required=True)
+    request_url = Text(required=True)
+    request_headers = Texts(required=True, allow_none=True)
+    request_body = Object(required=True, allow_none=True)
+    request_params = Texts(required=True, allow_none=True)
+    duration_ms = Integer(required=True)

@@ -1,0 +1,217 @@
+"""Use cases of calls to our numbers: which workflow answers, and why none does.
+
+A webhook that can't be believed is refused with a code and does nothing. One that can be, but can't be served, is a
+person on the line: they hear why, and the code goes beside the document.
+"""
+
+from __future__ import annotations
+
+import logging
+import secrets
+from collections.abc import Callable, Mapping
+from dataclasses import dataclass
+
+from ..conversations import effects as worlds
+from ..engine import events as ev
+from ..engine.actions import HangUp, Say
+from ..errors import Forbidden, NotPossible, RecordNotFound
+from ..llm import selection
+from ..security import new_token
+from ..service import Service
+from ..store import runs
+from ..store.base import find
+from ..store.database import write
+from ..store.fields import now
+from ..store.runs import Run
+from ..store.telephony import PhoneNumber, TelephonyConfiguration
+from ..store.workflows import Workflow
+from ..telephony import configurations
+from ..telephony.carriers.base import Carrier, Document, Inbound, Manner
+from ..telephony.carriers.webhook import Links, Webhook
+from ..telephony.numbers import normalize
+from ..workflows import versions
+from . import webhooks
+from .turns import in_silence
+
+log = logging.getLogger("voiceapi")
+
+# What a caller hears whose call is believed but can't be served, by the code of the reason.
+SPOKEN: Mapping[str, str] = {
+    "PHONE_NUMBER_NOT_CONFIGURED": "I'm sorry, this number is not in service. Goodbye.",
+    "WORKFLOW_NOT_FOUND": "I'm sorry, nobody can answer this number at the moment. Goodbye.",
+    "QUOTA_EXCEEDED": "I'm sorry, all lines are busy. Please call again later. Goodbye.",
+}
+# Why a webhook is not believed, the most telling last: of several configurations that refuse one, it is told.
+UNBELIEVED = ("PROVIDER_MISMATCH", "ACCOUNT_VALIDATION_FAILED", "GENERAL_AUTH_FAILED", "SIGNATURE_VALIDATION_FAILED")
+
+
+class Unserved(Exception):
+    """A call that is believed but not taken; its text is a code of SPOKEN."""
+
+
+@dataclass(frozen=True, slots=True)
+class Answered:
+    """The answer to a call; `detail` is the code of why it is not served."""
+
+    document: Document
+    detail: str | None = None
+
+
+@dataclass(frozen=True, slots=True)
+class Believed:
+    """A call to us whose webhook is its carrier's own."""
+
+    configuration: TelephonyConfiguration
+    carrier: Carrier
+    call: Inbound
+
+
+def answer_number(service: Service, config_id: int, webhook: Webhook) -> Answered:
+    """Answer with the workflow that the called number is given.
+
+    :raises Forbidden: with the code of why the webhook is not believed.
+    """
+    believed = _believe(service, _configuration(config_id), webhook)
+    return _answer(service, believed, lambda: _workflow_of_number(believed))
+
+
+def answer_workflow(service: Service, workflow_uuid: str, webhook: Webhook) -> Answered:
+    """Answer with one workflow: the configuration is whichever of its organization's the webhook belongs to.
+
+    :raises RecordNotFound: when there is no such workflow.
+    :raises Forbidden: with the code of why the webhook is not believed.
+    """
+    workflow = find(Workflow, workflow_uuid=workflow_uuid)
+    if workflow is None:
+        raise RecordNotFound("WORKFLOW_NOT_FOUND")
+    refusals = ["PROVIDER_MISMATCH"]
+    for configuration, _ in configurations.listed(workflow.organization_id):
+        try:
+            believed = _believe(service, configuration, webhook)
+        except Forbidden as refusal:
+            refusals.append(refusal.detail)
+        else:
+            return _answer(service, believed, lambda: workflow)
+    raise Forbidden(max(refusals, key=UNBELIEVED.index))
+
+
+def hear_status(service: Service, config_id: int, webhook: Webhook) -> Document:
+    """Keep a carrier's word about a call to one of a configuration's numbers; one that isn't known is passed over.
+
+    :raises Forbidden: with the code of why the webhook is not believed.
+    """
+    configuration = _configuration(config_id)
+    carrier = _carrier(service, configuration)
+    _check_signature(carrier, webhook)
+    report = carrier.read_status(webhook)
+    run = runs.of_inbound_call(configuration.id, report.call_id)
+    if run is not None:
+        webhooks.hear(service, run, carrier, report)
+    return carrier.receipt()
+
+
+# -- whether to believe it
+
+
+def _believe(service: Service, configuration: TelephonyConfiguration, webhook: Webhook) -> Believed:
+    carrier = _carrier(service, configuration)
+    call = carrier.read_inbound(webhook)
+    if call is None:
+        raise Forbidden("PROVIDER_MISMATCH")
+    if call.account and configuration.account_id and call.account != configuration.account_id:
+        raise Forbidden("ACCOUNT_VALIDATION_FAILED")
+    _check_signature(carrier, webhook)
+    return Believed(configuration, carrier, call)
+
+
+def _check_signature(carrier: Carrier, webhook: Webhook) -> None:
+    """No token vouches for such a webhook, so that one which can't be checked is refused as well."""
+    signed = carrier.verify(webhook)
+    if not signed:
+        raise Forbidden("GENERAL_AUTH_FAILED" if signed is None else "SIGNATURE_VALIDATION_FAILED")
+
+
+def _configuration(config_id: int) -> TelephonyConfiguration:
+    configuration = find(TelephonyConfiguration, id=config_id)
+    if configuration is None:
+        raise Forbidden("GENERAL_AUTH_FAILED")
+    return configuration
+
+
+def _carrier(service: Service, configuration: TelephonyConfiguration) -> Carrier:
+    try:
+        return webhooks.carrier_of_configuration(service, configuration)
+    except NotPossible as refusal:
+        log.warning("A call to configuration %s can't be answered: %s", configuration.id, refusal.detail)
+        raise Forbidden("GENERAL_AUTH_FAILED") from None
+
+
+# -- who answers it
+
+
+def _answer(service: Service, believed: Believed, choose: Callable[[], Workflow]) -> Answered:
+    run = runs.of_inbound_call(believed.configuration.id, believed.call.call_id)
+    try:
+        run = run or _store_call(service, believed, choose())
+    except Unserved as reason:
+        code = str(reason)
+        log.warning("A call to %s is not served: %s", believed.call.to, code)
+        nowhere = Links(service.base_url, "")
+        return Answered(believed.carrier.render([Say(SPOKEN[code], False), HangUp()], nowhere, Manner()), code)
+    return Answered(webhooks.reply(service, run, believed.carrier, 0, ev.Started(now().timestamp())))
+
+
+def _workflow_of_number(believed: Believed) -> Workflow:
+    number = find(
+        PhoneNumber,
+        telephony_configuration=believed.configuration,
+        address_normalized=normalize(believed.call.to).address_normalized,
+        is_active=True,
+    )
+    workflow = None if number is None else number.inbound_workflow
+    if workflow is None:
+        raise Unserved("PHONE_NUMBER_NOT_CONFIGURED")
+    return workflow
+
+
+def _store_call(service: Service, believed: Believed, workflow: Workflow) -> Run:
+    """A new run of the workflow's released version; of two webhooks of one call at once, both get the same."""
+    if workflow.status != "active":
+        raise Unserved("WORKFLOW_NOT_FOUND")
+    version = versions.published(workflow)
+    if versions.faults(workflow, version.definition):
+        raise Unserved("WORKFLOW_NOT_FOUND")
+    configuration, call = believed.configuration, believed.call
+    caller, called = (normalize(number).address_normalized for number in (call.from_number, call.to))
+    world = worlds.of(service, workflow.organization_id, version.configurations)
+    context = {
+        "provider": configuration.provider,
+        "direction": "inbound",
+        "phone_number": caller,
+        "caller_number": caller,
+        "called_number": called,
+        "telephony_configuration_id": configuration.id,
+        "workflow_uuid": workflow.workflow_uuid,
+        **selection.runtime_configuration(world.model),
+    }
+    with write():
+        known = runs.of_inbound_call(configuration.id, call.call_id)
+        if known is not None:
+            return known
+        if webhooks.in_progress(workflow.organization_id) >= service.settings.concurrent_calls:
+            raise Unserved("QUOTA_EXCEEDED")
+        return runs.create(
+            workflow,
+            name=f"WR-TEL-IN-{secrets.randbelow(10**8):08}",
+            token=new_token(),
+            version=version,
+            telephony_configuration_id=configuration.id,
+            mode=configuration.provider,
+            call_type="inbound",
+            caller_number=caller,
+            called_number=called,
+            carrier_call_id=call.call_id,
+            initial_context=context,
+            gathered_context={"provider": configuration.provider, "call_id": call.call_id},
+            overdue_at=in_silence(),
+        )

@@ -1,0 +1,187 @@
+"""Use cases that start a call: a trigger of an agent (specification 4.3), and a call initiated by hand."""
+
+from __future__ import annotations
+
+import secrets
+from collections.abc import Mapping
+from dataclasses import dataclass
+from typing import Any, Literal
+
+from ..engine.graph import trigger_paths
+from ..errors import Conflict, Forbidden, Invalid, NotPossible, RecordNotFound, value_error
+from ..runs.runs import without_reserved
+from ..service import Service
+from ..store.base import require
+from ..store.organizations import ApiKey, Organization
+from ..store.runs import Run
+from ..store.telephony import TelephonyConfiguration
+from ..store.workflows import TriggerPath, Workflow, WorkflowVersion
+from ..telephony import configurations
+from ..telephony.configurations import NotConfigured
+from ..telephony.numbers import NotDialable, dialable
+from ..telephony.providers import PROVIDERS
+from ..workflows import versions
+from .outbound import Agent, Claim, Placement, is_undialed, place
+
+Mode = Literal["production", "test"]
+Identifier = Literal["trigger_path", "workflow_uuid"]
+
+
+@dataclass(frozen=True, slots=True)
+class Wish:
+    """What a trigger asks for: whom to call, what the agent is told, and through what."""
+
+    phone_number: str
+    initial_context: Mapping[str, Any]
+    telephony_configuration_id: int | None
+    from_phone_number_id: int | None
+
+
+def trigger(
+    service: Service,
+    key: ApiKey,
+    kind: Identifier,
+    identifier: str,
+    mode: Mode,
+    wish: Wish,
+    claim: Claim | None = None,
+) -> Placement:
+    """Call somebody with a published agent; on the test routes with its draft, if there is one.
+
+    :param identifier: a trigger path, or the uuid of a workflow, as `kind` says.
+    :param claim: see `place`.
+    :raises RecordNotFound, Forbidden, NotPossible, Invalid, LimitReached: in the order of the API contract's section F.
+    """
+    organization: int = key.organization_id
+    workflow = _by_path(organization, identifier) if kind == "trigger_path" else _by_uuid(organization, identifier)
+    if workflow.status != "active":
+        raise RecordNotFound("Workflow is not active")
+    version = versions.published(workflow) if mode == "production" else versions.current(workflow)
+    if kind == "trigger_path":
+        _need_trigger(version, identifier, mode)
+    versions.runnable(workflow, version)
+    configuration = _configuration(organization, wish.telephony_configuration_id)
+    number = configurations.caller_number(configuration, wish.from_phone_number_id)
+    agent = Agent(workflow, version, configuration, number)
+    to = number_to_dial(wish.phone_number, configuration)
+    context = {
+        **(version.template_context_variables if mode == "test" else {}),
+        "provider": configuration.provider,
+        "direction": "outbound",
+        "phone_number": wish.phone_number,
+        "trigger_mode": mode,
+        "telephony_configuration_id": configuration.id,
+        "agent_identifier": identifier,
+        "agent_identifier_type": kind,
+        "workflow_uuid": workflow.workflow_uuid,
+        **({"from_phone_number_id": wish.from_phone_number_id} if wish.from_phone_number_id is not None else {}),
+        **({"agent_uuid": identifier} if kind == "trigger_path" else {}),
+        "api_key_id": key.id,
+        "api_key_created_by": None,
+        **without_reserved(wish.initial_context),
+        "called_number": wish.phone_number,
+    }
+    gathered = {"triggered_by": "api", **({"trigger_uuid": identifier} if kind == "trigger_path" else {})}
+    word = "API" if mode == "production" else "TEST"
+    name = f"WR-{word}-{1000 + secrets.randbelow(9000)}"
+    return place(service, agent, to, name, context, gathered, claim=claim)
+
+
+def _by_path(organization: int, path: str) -> Workflow:
+    owner: TriggerPath | None = (
+        TriggerPath.select(TriggerPath, Workflow).join(Workflow).where(TriggerPath.path == path).first()
+    )
+    if owner is None:
+        raise RecordNotFound("Agent trigger not found")
+    workflow: Workflow = owner.workflow
+    if workflow.organization_id != organization:
+        raise Forbidden("Access denied")
+    return workflow
+
+
+def _by_uuid(organization: int, uuid: str) -> Workflow:
+    return require(Workflow, "Workflow not found", workflow_uuid=uuid, organization=organization)
+
+
+def _need_trigger(version: WorkflowVersion, path: str, mode: Mode) -> None:
+    """The production routes take a trigger that is released and enabled; the test routes any that is there."""
+    for _, found, enabled in trigger_paths(version.definition):
+        if found == path and (enabled or mode == "test"):
+            return
+    raise RecordNotFound("Trigger not found in the selected Agent")
+
+
+def _configuration(organization: int, config_id: int | None) -> TelephonyConfiguration:
+    try:
+        return configurations.resolve_outbound(organization, config_id)
+    except NotConfigured as error:
+        if error.given:
+            raise RecordNotFound("Telephony configuration not found") from None
+        raise NotPossible("Telephony provider not configured for this organization") from None
+
+
+def number_to_dial(phone_number: str, configuration: TelephonyConfiguration) -> str:
+    """What the carrier is asked to call.
+
+    :raises Invalid: at `["body", "phone_number"]`, when it can't be dialed.
+    """
+    try:
+        return dialable(phone_number, sip=PROVIDERS[configuration.provider].dials_sip)
+    except NotDialable as error:
+        raise Invalid([value_error(["body", "phone_number"], error.reason)]) from None
+
+
+def initiate(
+    service: Service,
+    organization: int,
+    workflow_id: int,
+    run_id: int | None,
+    phone_number: str | None,
+    config_id: int | None,
+    from_phone_number_id: int | None,
+    claim: Claim | None = None,
+) -> Placement:
+    """Call somebody with a workflow's draft, or its released version without one.
+
+    :param run_id: a run prepared before, to be carried by this call.
+    :param phone_number: without one, the test number of the organization's preferences is called.
+    :param claim: see `place`.
+    :raises RecordNotFound, NotPossible, Conflict, Invalid, LimitReached: in the order in which docs/api.md lists them.
+    """
+    try:
+        configuration = configurations.resolve_outbound(organization, config_id)
+    except NotConfigured as error:
+        given = "telephony_configuration_not_found"
+        raise NotPossible(given if error.given else "telephony_not_configured") from None
+    if not phone_number:
+        phone_number = Organization.get_by_id(organization).preferences.get("test_phone_number")
+    if not phone_number:
+        raise NotPossible("Phone number must be provided in request or set in organization preferences")
+    workflow = require(Workflow, "Workflow not found", id=workflow_id, organization=organization)
+    version = versions.current(workflow)
+    number = configurations.caller_number(configuration, from_phone_number_id)
+    agent = Agent(workflow, version, configuration, number)
+    prepared = None if run_id is None else _prepared(organization, workflow, run_id)
+    to = number_to_dial(phone_number, configuration)
+    versions.runnable(workflow, version)
+    context = {
+        **(version.template_context_variables if prepared is None else prepared.initial_context),
+        "phone_number": phone_number,
+        "called_number": phone_number,
+        "direction": "outbound",
+        "provider": configuration.provider,
+        "telephony_configuration_id": configuration.id,
+    }
+    name = f"WR-TEL-OUT-{secrets.randbelow(10**8):08}"
+    return place(service, agent, to, name, context, {}, prepared, claim)
+
+
+def _prepared(organization: int, workflow: Workflow, run_id: int) -> Run:
+    run: Run | None = Run.get_or_none(Run.id == run_id, Run.organization == organization)
+    if run is None:
+        raise NotPossible("Workflow run not found")
+    if run.workflow_id != workflow.id:
+        raise NotPossible("workflow_run_workflow_mismatch")
+    if not is_undialed(run):
+        raise Conflict("Workflow run already has an active call")
+    return run

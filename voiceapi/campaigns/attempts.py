@@ -1,0 +1,173 @@
+"""What becomes of a contact and of its campaign: claimed, passed over, released, called, done.
+
+Every function here is called inside a transaction, so that a contact follows its run, and a campaign its contacts.
+"""
+
+from __future__ import annotations
+
+from datetime import datetime, timedelta
+from typing import Any
+
+from ..security import new_token
+from ..store import dialing, runs
+from ..store.base import find, require
+from ..store.campaigns import Campaign, Contact, Dialing
+from ..store.database import ring
+from ..store.fields import now
+from ..store.runs import Run, StatusCallback
+from ..store.telephony import TelephonyConfiguration
+from ..store.workflows import Workflow
+from ..timestamps import write_time
+from .retry import FAILURES, OUTCOMES, Breaker, Retry, after_call
+
+# A conversation that ends with one of these takes the number out of all campaigns.
+OPT_OUTS = {
+    "do_not_call": "The callee asked not to be called.",
+    "opt_out": "The callee opted out.",
+}
+# How a call that no conversation decided came out, by the run's disposition.
+NOT_CONNECTED = {
+    "busy": "busy",
+    "no-answer": "no_answer",
+    "canceled": "canceled",
+    "completed": "answered",
+    "error": "refused",
+    "failed": "failed",
+}
+# For as long a claim is its worker's to carry out.
+LEASE = timedelta(seconds=30)
+MOST_LOGS = 50
+
+
+def claim(contact: Contact, workflow: Workflow, configuration: TelephonyConfiguration, moment: datetime) -> Run:
+    """Take a contact for its next attempt: its run is stored before anybody is asked to call."""
+    first = contact.attempts == 0
+    contact.attempts += 1
+    suffix = "" if first else f"-{contact.attempts}"
+    run = runs.create(
+        workflow,
+        name=f"WR-CAMPAIGN-{contact.campaign_id}-{contact.id}{suffix}",
+        token=new_token(),
+        campaign=contact.campaign_id,
+        telephony_configuration_id=configuration.id,
+        mode=configuration.provider,
+        call_type="outbound",
+        called_number=contact.phone_number,
+    )
+    contact.state, contact.next_attempt_at = "dialing", None
+    contact.run_id, contact.lease_until = run.id, moment + LEASE
+    contact.save(only=CLAIMED)
+    text = "It is called for the first time." if first else f"It is called for the {_nth(contact.attempts)} time."
+    dialing.decide(contact, "dialed", text, moment, run.id)
+    dialing.add_to(contact.campaign_id, processed_rows=int(first), executed_count=1)
+    dialing.set_last_call(configuration.id, moment)
+    return run
+
+
+CLAIMED = (Contact.state, Contact.attempts, Contact.next_attempt_at, Contact.run_id, Contact.lease_until)
+ENDED = (Contact.state, Contact.next_attempt_at, Contact.retry_reason, Contact.lease_until)
+
+
+def release(contact: Contact, run: Run, reason: str, moment: datetime) -> None:
+    """Give a claim back whose carrier was never asked: the attempt doesn't count, and its run can't be dialed."""
+    run.gathered_context = {**run.gathered_context, "error": reason, "call_disposition": "system_cancelled"}
+    run.disposition, run.state, run.ended_at = "system_cancelled", "completed", moment
+    run.save()
+    contact.attempts -= 1
+    first = contact.attempts == 0
+    contact.state, contact.next_attempt_at = "queued" if first else "retry", moment
+    contact.lease_until = None
+    contact.save(only=CLAIMED)
+    dialing.decide(contact, "released", reason, moment, run.id)
+    dialing.add_to(contact.campaign_id, processed_rows=-int(first), executed_count=-1)
+    ring()
+
+
+def pass_over(contact: Contact, code: str, reason: str, until: datetime | None, moment: datetime) -> None:
+    """Don't call a contact: not before `until`, or never."""
+    dialing.decide(contact, code, reason, moment)
+    contact.next_attempt_at = until
+    if until is None:
+        contact.state = "skipped"
+        dialing.add_to(contact.campaign_id, processed_rows=int(contact.attempts == 0))
+    contact.save(only=ENDED)
+
+
+def note_ended(run: Run) -> None:
+    """Let the contact of a run follow its end, and the organization's do-not-call list."""
+    if run.disposition in OPT_OUTS:
+        number = run.caller_number if run.call_type == "inbound" else run.called_number
+        if number:
+            dialing.forbid(run.organization_id, [number], OPT_OUTS[run.disposition])
+    ring()
+    contact = None if run.campaign_id is None else find(Contact, run_id=run.id)
+    if contact is None or contact.state != "dialing":
+        return
+    campaign = require(Campaign, "The campaign is gone.", id=contact.campaign_id)
+    moment = run.ended_at or now()
+    outcome = outcome_of(run)
+    verdict = after_call(outcome, contact.attempts, moment, Retry.read(campaign.retry_config))
+    contact.state, contact.next_attempt_at, contact.lease_until = verdict.state, verdict.due_at, None
+    contact.retry_reason = outcome if verdict.state == "retry" else None
+    contact.save(only=ENDED)
+    error = run.gathered_context.get("error")
+    told = f"{verdict.reason} ({error})" if error and outcome == "refused" else verdict.reason
+    dialing.decide(contact, outcome, told, moment, run.id)
+    dialing.add_to(
+        campaign.id,
+        failed_rows=int(verdict.state in ("failed", "unknown")),
+        total_queued_count=int(verdict.state == "retry"),
+    )
+    if outcome in FAILURES:
+        _watch(campaign, moment)
+    if verdict.state != "retry":
+        finish(campaign.id, moment)
+
+
+def outcome_of(run: Run) -> str:
+    """How the call of an ended run came out, as a key of `outcomes.OUTCOMES`."""
+    if "voicemail_detected" in run.gathered_context.get("call_tags", ()):
+        return "voicemail"
+    if run.answered_at is not None:
+        return "answered"
+    heard = StatusCallback.select().where(StatusCallback.run == run.id).exists()
+    if run.disposition == "failed" and not heard:
+        # Settled without a word: whether the carrier took the call at all is known from its id alone.
+        return "lost" if "call_id" in run.gathered_context else "unknown"
+    return NOT_CONNECTED.get(run.disposition or "", "failed")
+
+
+def finish(campaign: int, moment: datetime) -> None:
+    """End a campaign once its list is read and nobody is left to be called."""
+    if find(Dialing, campaign=campaign, source_status="completed") is None or dialing.is_open(campaign):
+        return
+    Campaign.update(state="completed", completed_at=moment).where(
+        Campaign.id == campaign, Campaign.state.in_(("syncing", "running", "paused"))
+    ).execute()
+
+
+def stop(campaign: Campaign, state: str, event: str, message: str, **details: Any) -> None:
+    """Take a campaign out of `running` or `syncing`, and log why."""
+    Campaign.update(state=state, logs=_logged(campaign, "error", event, message, details)).where(
+        Campaign.id == campaign.id, Campaign.state.in_(("syncing", "running"))
+    ).execute()
+
+
+def _watch(campaign: Campaign, moment: datetime) -> None:
+    """Pause a campaign of whose latest calls too many failed."""
+    breaker = Breaker.read(campaign.circuit_breaker)
+    since = max(moment - breaker.window, dialing.of_campaign(campaign.id).watched_since)
+    ended, failed = dialing.ended_since(campaign.id, since, tuple(OUTCOMES), FAILURES)
+    if breaker.trips(ended, failed):
+        seconds = round(breaker.window.total_seconds())
+        message = f"{failed} of the last {ended} calls within {seconds} seconds failed: the campaign is paused."
+        stop(campaign, "paused", "circuit_breaker_tripped", message, ended=ended, failed=failed)
+
+
+def _logged(campaign: Campaign, level: str, event: str, message: str, details: dict[str, Any]) -> list[Any]:
+    entry = {"ts": write_time(now()), "level": level, "event": event, "message": message, "details": details or None}
+    return [*campaign.logs, entry][-MOST_LOGS:]
+
+
+def _nth(number: int) -> str:
+    return {2: "second", 3: "third"}.get(number, f"{number}th")

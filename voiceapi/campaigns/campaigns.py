@@ -1,0 +1,213 @@
+"""Use cases of campaigns: check a contact list and store what is to be called, how and when; read and change it.
+
+Nothing is dialed before the start.
+"""
+
+from __future__ import annotations
+
+from collections.abc import Callable, Mapping, Sequence
+from typing import Any
+
+from ..engine.graph import template_variables
+from ..errors import Invalid, NotPossible, RecordNotFound, value_error
+from ..runs import files
+from ..service import Service
+from ..store.base import require
+from ..store.campaigns import Campaign, Dialing
+from ..store.database import ring, write
+from ..store.telephony import TelephonyConfiguration
+from ..store.workflows import Workflow
+from ..telephony.configurations import NotConfigured, active_numbers, resolve_outbound
+from ..telephony.providers import PROVIDERS
+from ..workflows import versions
+from .contact_list import ContactList, number_of
+
+# What runs when a campaign says nothing else; `retry_delay_seconds` and `window_seconds` are seconds.
+RETRY: Mapping[str, Any] = {
+    "enabled": True,
+    "max_retries": 2,
+    "retry_delay_seconds": 120,
+    "retry_on_busy": True,
+    "retry_on_no_answer": True,
+    "retry_on_voicemail": True,
+}
+CIRCUIT_BREAKER: Mapping[str, Any] = {
+    "enabled": True,
+    "failure_threshold": 0.5,
+    "window_seconds": 120,
+    "min_calls_in_window": 5,
+}
+FINAL = ("completed", "failed")
+# What a campaign adds to the gate that every attempt passes.
+GATE = ("calling_hours", "max_attempts_per_day")
+# Called with a campaign in the transaction that stores it: what it raises undoes that.
+Claim = Callable[[Campaign], None]
+CHANGEABLE = ("name", "retry_config", "max_concurrency", "schedule_config", "circuit_breaker")
+
+
+def get(organization: int, campaign_id: int, text: str = "Campaign not found") -> Campaign:
+    """:raises RecordNotFound: with `text`, when the organization has no such campaign."""
+    return require(Campaign, text, id=campaign_id, organization=organization)
+
+
+def listed(organization: int) -> list[Campaign]:
+    """All campaigns, the newest first."""
+    return list(
+        Campaign.select()
+        .where(Campaign.organization == organization)
+        .order_by(Campaign.created_at.desc(), Campaign.id.desc())
+    )
+
+
+def create(
+    service: Service,
+    organization: int,
+    wanted: Mapping[str, Any],
+    place: str = "source_id",
+    claim: Claim | None = None,
+) -> Campaign:
+    """Store a campaign in the state `created`, with its telephony configuration pinned.
+
+    :param wanted: the members of the API contract, G.2; settings that are None get their default. With `strict`, a
+        list is refused of which any row would be skipped.
+    :param place: the member of the request that the list came by.
+    :param claim: who else must agree.
+    :raises RecordNotFound: when there is no such workflow.
+    :raises NotPossible: for a contact list that can't be read or lacks what the workflow needs, for no telephony
+        configuration to call through, and for more concurrency than the organization has. In this order.
+    :raises Invalid: with an item for each row that would be skipped, when the list is to be perfect.
+    """
+    workflow = require(Workflow, "Workflow not found", id=wanted["workflow_id"], organization=organization)
+    contacts = _contact_list(organization, wanted["source_id"])
+    _check_columns(contacts, _variables(workflow))
+    try:
+        configuration = resolve_outbound(organization, wanted["telephony_configuration_id"])
+    except NotConfigured:
+        raise NotPossible("telephony_configuration_not_found") from None
+    _check_concurrency(service, wanted["max_concurrency"])
+    if wanted["strict"]:
+        _refuse_rows(contacts, PROVIDERS[configuration.provider].dials_sip, place)
+    with write():
+        campaign: Campaign = Campaign.create(
+            organization=organization,
+            workflow=workflow,
+            telephony_configuration=configuration,
+            name=wanted["name"],
+            source_type=wanted["source_type"],
+            source_id=wanted["source_id"],
+            retry_config=wanted["retry_config"] or RETRY,
+            schedule_config=wanted["schedule_config"],
+            circuit_breaker=wanted["circuit_breaker"] or CIRCUIT_BREAKER,
+            max_concurrency=wanted["max_concurrency"],
+        )
+        Dialing.create(campaign=campaign, **{name: wanted[name] for name in GATE})
+        if claim is not None:
+            claim(campaign)
+    return campaign
+
+
+def update(service: Service, organization: int, campaign_id: int, wanted: Mapping[str, Any]) -> Campaign:
+    """Change the name or settings, each setting replaced whole; None leaves one alone.
+
+    :raises RecordNotFound: when there is no such campaign.
+    :raises NotPossible: when it has ended, and for more concurrency than the organization has.
+    """
+    with write():
+        campaign = get(organization, campaign_id)
+        if campaign.state in FINAL:
+            raise NotPossible(f"Cannot update a {campaign.state} campaign")
+        _check_concurrency(service, wanted["max_concurrency"])
+        for name in CHANGEABLE:
+            if wanted[name] is not None:
+                setattr(campaign, name, wanted[name])
+        campaign.save(only=[getattr(Campaign, name) for name in CHANGEABLE])
+        changed = {name: wanted[name] for name in GATE if wanted[name] is not None}
+        if changed:
+            Dialing.update(changed).where(Dialing.campaign == campaign_id).execute()
+        ring()
+    return campaign
+
+
+def names(campaigns: Sequence[Campaign]) -> tuple[dict[int, str], dict[int, str]]:
+    """The names, by id, of the workflows and of the telephony configurations that these campaigns use."""
+    return (
+        _names(Workflow, [campaign.workflow_id for campaign in campaigns]),
+        _names(TelephonyConfiguration, [campaign.telephony_configuration_id for campaign in campaigns]),
+    )
+
+
+def gates(campaigns: Sequence[Campaign]) -> dict[int, dict[str, Any]]:
+    """What each campaign, by id, adds to the gate that every attempt passes."""
+    found = Dialing.select().where(Dialing.campaign.in_([campaign.id for campaign in campaigns]))
+    return {own.campaign_id: {name: getattr(own, name) for name in GATE} for own in found}
+
+
+def _names(model: type[Workflow] | type[TelephonyConfiguration], ids: Sequence[int | None]) -> dict[int, str]:
+    return {record.id: record.name for record in model.select(model.id, model.name).where(model.id.in_(set(ids)))}
+
+
+def numbers_to_call_from(organization: int) -> int:
+    """How many active numbers the configuration has that a campaign gets when it names none; 0 without one."""
+    try:
+        return active_numbers(resolve_outbound(organization, None))
+    except (NotConfigured, NotPossible):
+        return 0
+
+
+def _contact_list(organization: int, key: str) -> ContactList:
+    try:
+        content = files.read(organization, key)
+    except RecordNotFound:
+        raise NotPossible(f"Failed to access CSV file: {key}") from None
+    return ContactList(content)
+
+
+def _variables(workflow: Workflow) -> list[str]:
+    """What every contact must bring along; nothing as long as the released definition isn't valid."""
+    definition = versions.published(workflow).definition
+    return [] if versions.faults(workflow, definition) else template_variables(definition)
+
+
+def _check_columns(contacts: ContactList, variables: Sequence[str]) -> None:
+    missing = [name for name in variables if name not in contacts.columns]
+    if missing:
+        listed = ", ".join(f"'{name}'" for name in missing)
+        raise NotPossible(
+            f"Workflow uses template variables that are missing from the source data: {listed}. "
+            "Add the missing columns or remove them from the workflow."
+        )
+    if not variables:
+        return
+    empty: dict[str, list[int]] = {name: [] for name in variables}
+    for row in contacts.rows():
+        blank = [name for name in variables if not row.values.get(name, "").strip()]
+        if blank and number_of(row, sip=True)[1] is None:  # a row that will be skipped needs no values
+            for name in blank:
+                empty[name].append(row.number)
+    for name, rows in empty.items():
+        if rows:
+            raise NotPossible(
+                f"Template variable '{name}' is empty in rows: {_first_five(rows)}. "
+                "All template variables used in the workflow must have values in every row."
+            )
+
+
+def _refuse_rows(contacts: ContactList, sip: bool, place: str) -> None:
+    faults = [
+        value_error(["body", place, contact.row], f"row {contact.row}: {contact.skipped}")
+        for contact in contacts.contacts(sip=sip)
+        if contact.skipped is not None
+    ]
+    if faults:
+        raise Invalid(faults)
+
+
+def _first_five(rows: Sequence[int]) -> str:
+    more = f" and {len(rows) - 5} more" if len(rows) > 5 else ""
+    return ", ".join(str(row) for row in rows[:5]) + more
+
+
+def _check_concurrency(service: Service, wanted: int | None) -> None:
+    limit = service.settings.concurrent_calls
+    if wanted is not None and wanted > limit:
+        raise NotPossible(f"max_concurrency ({wanted}) cannot exceed organization limit ({limit})")

@@ -1,0 +1,137 @@
+"""Reads a contact list: CSV as spreadsheets write it, one row after the other.
+
+UTF-8 with or without a byte order mark, else Windows-1252; commas, semicolons or tabs; quoted line breaks. Column
+names are trimmed and lower-cased, and of two columns with one name the last counts. Lines without any text are
+passed over. Data rows are numbered from 1.
+"""
+
+from __future__ import annotations
+
+import csv
+import io
+from collections.abc import Iterator, Mapping
+from dataclasses import dataclass
+from itertools import zip_longest
+
+from ..errors import NotPossible
+from ..telephony.numbers import NotDialable, dialable, needs_country_code
+
+PHONE_NUMBER = "phone_number"
+# The first that makes phone_number a column is the one that the file is written with.
+DELIMITERS = (",", ";", "\t")
+# Short rows are filled up, so a huge heading over many short rows would need memory without end.
+MOST_COLUMNS = 2000
+
+
+@dataclass(frozen=True, slots=True)
+class Row:
+    """A data row: a text for every column, or the sentence that says why it can't be read."""
+
+    number: int
+    values: Mapping[str, str]
+    fault: str | None = None
+
+
+@dataclass(frozen=True, slots=True)
+class Contact:
+    """Somebody to call: the number as a carrier takes it, or as written when `skipped` says why it won't be called."""
+
+    row: int
+    phone_number: str
+    values: Mapping[str, str]
+    skipped: str | None = None
+
+
+class ContactList:
+    """A file of contacts. Its rows may be read as often as wanted; they are never held all at once.
+
+    :param content: the file.
+    :raises NotPossible: when it isn't text, has no data row, no `phone_number` column, or more than 2,000 columns.
+    """
+
+    columns: tuple[str, ...]
+
+    def __init__(self, content: bytes) -> None:
+        self._content = content
+        self._encoding = _encoding(content)
+        headings = {delimiter: self._heading(delimiter) for delimiter in DELIMITERS}
+        fitting = (delimiter for delimiter, names in headings.items() if PHONE_NUMBER in names)
+        self._delimiter = next(fitting, DELIMITERS[0])
+        self.columns = headings[self._delimiter]
+        if next(self.rows(), None) is None:
+            raise NotPossible("CSV file must have a header row and at least one data row")
+        if PHONE_NUMBER not in self.columns:
+            raise NotPossible(f"Source must contain a '{PHONE_NUMBER}' column")
+        if len(self.columns) > MOST_COLUMNS:
+            raise NotPossible(f"Source has {len(self.columns)} columns; at most {MOST_COLUMNS} are possible")
+
+    def rows(self) -> Iterator[Row]:
+        """Every data row, readable or not; missing cells are empty, surplus ones are dropped."""
+        records = self._records(self._delimiter)
+        next(records, None)
+        for number, (cells, fault) in enumerate(records, start=1):
+            values = {}
+            if fault is None:
+                values = dict(zip_longest(self.columns, cells[: len(self.columns)], fillvalue=""))
+                values.pop("", None)
+            yield Row(number, values, fault)
+
+    def contacts(self, *, sip: bool) -> Iterator[Contact]:
+        """A contact for every data row; one whose number can't be dialed, or came before, is skipped.
+
+        :param sip: whether the carrier takes SIP addresses.
+        """
+        first_row: dict[str, int] = {}
+        for row in self.rows():
+            number, reason = number_of(row, sip=sip)
+            if reason is None and first_row.setdefault(number, row.number) != row.number:
+                reason = f"The number is in row {first_row[number]} already."
+            yield Contact(row.number, number, row.values, reason)
+
+    def _heading(self, delimiter: str) -> tuple[str, ...]:
+        cells, _ = next(self._records(delimiter), ([], None))
+        return tuple(cell.strip().lower() for cell in cells)
+
+    def _records(self, delimiter: str) -> Iterator[tuple[list[str], str | None]]:
+        """The cells of every record with text in it, or the fault of one that can't be read."""
+        lines = io.TextIOWrapper(io.BytesIO(self._content), self._encoding, newline="")
+        reader = csv.reader(lines, delimiter=delimiter, strict=True)
+        while True:
+            first = reader.line_num + 1
+            try:
+                cells = next(reader)
+            except StopIteration:
+                return
+            except csv.Error as error:
+                where = f"Line {first}" if reader.line_num == first else f"Lines {first} to {reader.line_num}"
+                yield [], f"{where} can't be read as a row of CSV: {error}."
+                continue
+            if any(cell.strip() for cell in cells):
+                yield cells, None
+
+
+def number_of(row: Row, *, sip: bool) -> tuple[str, str | None]:
+    """The number of a row as a carrier takes it and None, or as it is written and why it can't be dialed."""
+    written = row.values.get(PHONE_NUMBER, "").strip()
+    if row.fault is not None:
+        return written, row.fault
+    if not written:
+        return written, "There is no phone number."
+    if needs_country_code(written, None):
+        return written, "The phone number must begin with + and its country code."
+    try:
+        return dialable(written, sip=sip), None
+    except NotDialable as error:
+        return written, error.reason
+
+
+def _encoding(content: bytes) -> str:
+    if b"\0" not in content:
+        for encoding in ("utf-8-sig", "cp1252"):
+            try:
+                for _ in io.TextIOWrapper(io.BytesIO(content), encoding):
+                    pass
+            except UnicodeDecodeError:
+                continue
+            return encoding
+    raise NotPossible("Invalid CSV format: the file is not text; save it as CSV in UTF-8")

@@ -1,0 +1,114 @@
+"""The gate that every attempt passes: the do-not-call list, the contact's own hours, the attempts a day. Pure.
+
+It fails closed: when hours are set, a contact whose zone isn't known is not called.
+"""
+
+from __future__ import annotations
+
+from collections.abc import Callable, Mapping
+from dataclasses import dataclass
+from datetime import datetime
+from functools import lru_cache
+from typing import Any
+from zoneinfo import ZoneInfo
+
+from ...timestamps import write_time
+from .calling_hours import DAY, HORIZON_DAYS, Slot, Weekly, daily, next_open
+
+
+@dataclass(frozen=True, slots=True)
+class Gate:
+    """What an attempt must pass.
+
+    :param hours: windows of the day on the contact's own clock, all of which must be open; empty lets any time pass.
+    :param most_a_day: how many attempts one number gets within any 24 hours, 1 or more; None is without limit.
+    """
+
+    hours: tuple[tuple[Slot, ...], ...] = ()
+    most_a_day: int | None = None
+
+    @classmethod
+    def read(cls, *settings: Mapping[str, Any]) -> Gate:
+        """The gate of all the `calling_hours` and `max_attempts_per_day` that organization and campaign set."""
+        windows = dict.fromkeys(
+            (hours["start"], hours["end"]) for each in settings if (hours := each.get("calling_hours")) is not None
+        )
+        caps = [cap for each in settings if (cap := each.get("max_attempts_per_day")) is not None]
+        return cls(tuple(daily(*window) for window in windows), min(caps, default=None))
+
+
+@dataclass(frozen=True, slots=True)
+class Contact:
+    """Somebody who is due to be called.
+
+    :param zones: the zones that the contact may be in; none when that isn't known.
+    :param recent: when this number was dialed within the last 24 hours by any campaign, oldest first.
+    """
+
+    id: int
+    number: str
+    zones: tuple[str, ...] = ()
+    do_not_call: bool = False
+    recent: tuple[datetime, ...] = ()
+
+
+@dataclass(frozen=True, slots=True)
+class Block:
+    """Why a contact isn't called now; `until` is when to look again, None means never."""
+
+    until: datetime | None
+    code: str
+    reason: str
+
+
+def block(moment: datetime, contact: Contact, gate: Gate, schedule: Weekly | None = None) -> Block | None:
+    """What keeps the contact from being called at `moment`, None when nothing does.
+
+    :param schedule: the campaign's own windows: the contact's next time must be in one of them.
+    """
+    if contact.do_not_call:
+        return Block(None, "do_not_call", "The number is on the do-not-call list.")
+    if gate.hours and not contact.zones:
+        return Block(None, "zone_unknown", "The contact's time zone is not known, and calling hours are set.")
+    earliest = moment
+    if gate.most_a_day is not None and len(contact.recent) >= gate.most_a_day:
+        earliest = max(moment, contact.recent[-gate.most_a_day] + DAY)
+    calendars = [Weekly(zone, slots) for zone in contact.zones for slots in gate.hours]
+    if calendars and schedule is not None:
+        calendars.append(schedule)
+    opens = next_open(calendars, earliest)
+    if opens is None:
+        text = f"No time within {HORIZON_DAYS} days is in the calling hours of {_named(contact)}"
+        return Block(None, "hours_never_open", f"{text} and in the campaign's schedule.")
+    if opens == moment:
+        return None
+    again = write_time(opens, "seconds")
+    if earliest > moment:
+        most = f"{gate.most_a_day} attempt{'s' if gate.most_a_day != 1 else ''}"
+        return Block(
+            opens, "attempts_a_day", f"The number had {most} within 24 hours; it is looked at again at {again}."
+        )
+    return Block(opens, "outside_hours", f"It is outside the calling hours of {_named(contact)} until {again}.")
+
+
+def zones_of(column: str | None, number: str, look_up: Callable[[str], tuple[str, ...]]) -> tuple[str, ...]:
+    """The zones that a contact may be in: the one that its row names, else those of its number; none if one is unknown.
+
+    :param look_up: the zones of a telephone number.
+    """
+    named = (column or "").strip()
+    zones = (named,) if named else look_up(number)
+    return zones if all(_exists(zone) for zone in zones) else ()
+
+
+def _named(contact: Contact) -> str:
+    return contact.zones[0] if len(contact.zones) == 1 else f"{len(contact.zones)} possible time zones at once"
+
+
+@lru_cache(maxsize=1024)
+def _exists(zone: str) -> bool:
+    try:
+        ZoneInfo(zone)
+    except (ValueError, LookupError, OSError):  # no such zone, a folder of zones, a path
+        return False
+    return True

@@ -1,0 +1,121 @@
+"""Whom to call now, whom not and why, and when to look again: a function of the clock and what is known. Pure."""
+
+from __future__ import annotations
+
+from collections import Counter
+from collections.abc import Iterable
+from dataclasses import dataclass, replace
+from datetime import datetime, timedelta
+
+from ...timestamps import write_time
+from .calling_hours import HORIZON_DAYS, Weekly
+from .eligibility import Block, Contact, Gate, block
+
+# What a campaign that isn't running is doing instead.
+STATES = {
+    "created": "The campaign has not been started.",
+    "syncing": "The campaign's contacts are being read.",
+    "paused": "The campaign is paused.",
+    "completed": "The campaign has ended.",
+    "failed": "The campaign has failed.",
+}
+
+
+@dataclass(frozen=True, slots=True)
+class Settings:
+    """How a campaign calls.
+
+    :param interval: from one call to the next through its telephony configuration; zero is as fast as can be.
+    """
+
+    state: str
+    schedule: Weekly | None
+    gate: Gate
+    organization_limit: int
+    campaign_limit: int | None = None
+    interval: timedelta = timedelta()
+
+
+@dataclass(frozen=True, slots=True)
+class Load:
+    """The calls in progress, and when the last one was placed through the configuration."""
+
+    organization: int
+    campaign: int
+    last_call_at: datetime | None = None
+
+
+@dataclass(frozen=True, slots=True)
+class Hold:
+    """Why a campaign calls nobody now; `until` is when to look again, None when only an event changes it."""
+
+    code: str
+    reason: str
+    until: datetime | None = None
+
+
+@dataclass(frozen=True, slots=True)
+class Plan:
+    """What to do now.
+
+    :param dial: to be called now, in this order.
+    :param blocked: not to be called now, each with the reason and, if it is only for a while, until when.
+    :param hold: why nobody else is called now; None when nobody else is due.
+    :param look_again: when to plan anew unless an event comes first: a call ends, or the campaign is changed.
+    """
+
+    dial: tuple[Contact, ...] = ()
+    blocked: tuple[tuple[Contact, Block], ...] = ()
+    hold: Hold | None = None
+    look_again: datetime | None = None
+
+
+def plan(
+    moment: datetime, settings: Settings, due: Iterable[Contact], load: Load, later: datetime | None = None
+) -> Plan:
+    """Decide about the contacts that are `due`, first come first served.
+
+    :param due: taken from only as long as there is room for another call; each contact taken is decided about.
+    :param later: when the next contact after them is due, if any.
+    """
+    dial: list[Contact] = []
+    dialed: Counter[str] = Counter()
+    blocked: list[tuple[Contact, Block]] = []
+    waiting = iter(due)
+    hold = held(moment, settings, load)
+    while hold is None:
+        contact = next(waiting, None)
+        if contact is None:
+            break
+        # Two contacts may have one number: the call just decided about counts for the other as well.
+        contact = replace(contact, recent=(*contact.recent, *(moment,) * dialed[contact.number]))
+        reason = block(moment, contact, settings.gate, settings.schedule)
+        if reason is not None:
+            blocked.append((contact, reason))
+            continue
+        dial.append(contact)
+        dialed[contact.number] += 1
+        load = Load(load.organization + 1, load.campaign + 1, moment)
+        hold = held(moment, settings, load)
+    again = [reason.until for _, reason in blocked if reason.until is not None]
+    if hold is not None:
+        again = [] if hold.until is None else [hold.until]
+    elif later is not None:
+        again.append(max(later, moment))
+    return Plan(tuple(dial), tuple(blocked), hold, min(again, default=None))
+
+
+def held(moment: datetime, settings: Settings, load: Load) -> Hold | None:
+    """What keeps the whole campaign from calling at `moment`, None when nothing does."""
+    if settings.state != "running":
+        return Hold(settings.state, STATES[settings.state])
+    if settings.schedule is not None and not settings.schedule.is_open(moment):
+        opens = settings.schedule.open_from(moment) or moment + timedelta(days=HORIZON_DAYS)
+        return Hold("outside_schedule", f"The campaign's schedule opens at {write_time(opens, 'seconds')}.", opens)
+    if load.organization >= settings.organization_limit:
+        return Hold("organization_limit", f"{load.organization} calls of the organization are in progress.")
+    if settings.campaign_limit is not None and load.campaign >= settings.campaign_limit:
+        return Hold("campaign_limit", f"{load.campaign} calls of the campaign are in progress.")
+    if load.last_call_at is not None and moment < load.last_call_at + settings.interval:
+        return Hold("pace", "The last call was placed a moment ago.", load.last_call_at + settings.interval)
+    return None

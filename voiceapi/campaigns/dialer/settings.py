@@ -1,0 +1,56 @@
+"""Reads what the plan decides by from the records: a campaign's settings and the contacts that are due."""
+
+from __future__ import annotations
+
+from collections.abc import Iterator, Sequence
+from datetime import datetime, timedelta
+
+from ...service import Service
+from ...store import campaigns as records
+from ...store import dialing
+from ...store.base import require
+from ...store.campaigns import Campaign
+from ...store.organizations import Organization
+from ...store.telephony import TelephonyConfiguration
+from ...telephony.numbers import zones_of_number
+from ...telephony.providers import PROVIDERS
+from .calling_hours import DAY, schedule
+from .eligibility import Contact, Gate, zones_of
+from .plan import Settings
+
+
+def settings_of(service: Service, campaign: Campaign, configuration: TelephonyConfiguration | None) -> Settings:
+    """How a campaign calls, through this configuration."""
+    return Settings(
+        campaign.state,
+        schedule(campaign.schedule_config),
+        gate_of(campaign),
+        service.settings.concurrent_calls,
+        campaign.max_concurrency,
+        timedelta() if configuration is None else _interval(configuration),
+    )
+
+
+def gate_of(campaign: Campaign) -> Gate:
+    """What its organization and the campaign itself set."""
+    own = dialing.of_campaign(campaign.id)
+    preferences = require(Organization, "Organization not found", id=campaign.organization_id).preferences
+    return Gate.read(
+        preferences, {"calling_hours": own.calling_hours, "max_attempts_per_day": own.max_attempts_per_day}
+    )
+
+
+def candidates(organization: int, due: Sequence[records.Contact], gate: Gate, moment: datetime) -> Iterator[Contact]:
+    """The contacts as the gate looks at them."""
+    numbers = [contact.phone_number for contact in due]
+    listed = dialing.not_to_call(organization, numbers)
+    recent = {} if gate.most_a_day is None else dialing.dialed_since(organization, numbers, moment - DAY)
+    for contact in due:
+        number = contact.phone_number
+        zones = zones_of(contact.variables.get("timezone"), number, zones_of_number) if gate.hours else ()
+        yield Contact(contact.id, number, zones, number in listed, recent.get(number, ()))
+
+
+def _interval(configuration: TelephonyConfiguration) -> timedelta:
+    pace = configuration.calls_per_second or PROVIDERS[configuration.provider].calls_per_second
+    return timedelta() if pace is None else timedelta(seconds=1 / pace)

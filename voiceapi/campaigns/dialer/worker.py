@@ -1,0 +1,271 @@
+"""The dialer of a process: one thread that claims contacts, hands their calls out, and sleeps until it must look again.
+
+Several processes may dial from one database: a claim is one transaction that counts what is in progress, stores the
+attempt's run and takes the contact. The carrier is asked afterwards, once: a claim that its process didn't live to
+carry out is given back when its lease is over, which makes its run one that can't be dialed any more. Once the run is
+marked as being dialed, nobody calls for it again: the contact waits for the end of its run.
+"""
+
+from __future__ import annotations
+
+import hashlib
+import logging
+import threading
+import time
+from collections.abc import Mapping
+from dataclasses import dataclass
+from datetime import datetime
+from typing import Any
+
+from ...calls.outbound import Agent, is_undialed, place
+from ...calls.webhooks import in_progress
+from ...errors import Conflict, LimitReached, NotPossible, ServiceError
+from ...runs.runs import without_reserved
+from ...service import Service
+from ...store import campaigns as records
+from ...store import dialing
+from ...store.base import find, require
+from ...store.campaigns import Campaign
+from ...store.database import write
+from ...store.fields import now
+from ...store.runs import Run
+from ...store.telephony import TelephonyConfiguration
+from ...store.workflows import Workflow
+from ...telephony import configurations
+from ...telephony.configurations import NotConfigured
+from ...workflows import versions
+from .. import attempts
+from . import list_import
+from .plan import Load, Plan, Settings, held, plan
+from .settings import candidates, settings_of
+
+log = logging.getLogger("voiceapi")
+
+# How long to sleep at most: only what another process did goes unnoticed for so long. While nothing runs, a campaign
+# that another process starts; while something does, a call that another process ended.
+IDLE_SECONDS, BUSY_SECONDS = 3.0, 1.0
+GATHER_SECONDS = 0.02
+# How many contacts are looked at in one transaction.
+BATCH = 100
+FOLDED = ("greeting_override_type", "greeting_override_text", "greeting_override_recording_id")
+
+
+@dataclass(frozen=True, slots=True)
+class Claim:
+    """A contact that is this process's to call, as `run`."""
+
+    contact_id: int
+    run: Run
+    agent: Agent
+    to: str
+    context: Mapping[str, Any]
+    gathered: Mapping[str, Any]
+
+
+class Dialer:
+    """Calls the contacts of every running campaign.
+
+    :param service: the app; its threads place the calls.
+    """
+
+    def __init__(self, service: Service) -> None:
+        self._service = service
+        # Released versions that were found good: they never change.
+        self._runnable: set[int] = set()
+        self._recover_at = 0.0
+
+    def run(self) -> None:
+        """Dial until the service's threads are to stop."""
+        stopping, bell = self._service.workers.stopping, self._service.store.bell
+        while not stopping.is_set():
+            bell.clear()
+            try:
+                seconds = self.look()
+            except Exception:
+                log.exception("The dialer failed, and tries again")
+                seconds = IDLE_SECONDS
+            _wait(bell, stopping, seconds)
+
+    def look(self) -> float:
+        """Do all that there is to do now; returns for how many seconds there is nothing else."""
+        seconds = IDLE_SECONDS
+        with self._service.store.session():
+            if time.monotonic() >= self._recover_at:
+                self.recover()
+                self._recover_at = time.monotonic() + BUSY_SECONDS
+            for campaign_id, state in dialing.active():
+                try:
+                    wait = self._read_list(campaign_id) if state == "syncing" else self._dial(campaign_id)
+                    seconds = min(seconds, wait)
+                except Exception:  # one campaign's trouble doesn't keep the others from being dialed
+                    log.exception("Campaign %s could not be dialed, and is looked at again", campaign_id)
+        return seconds
+
+    def recover(self, moment: datetime | None = None) -> int:
+        """Give back the claims that nobody carried out in time; returns how many there were."""
+        moment, given_back = moment or now(), 0
+        if not dialing.lapsed(moment):
+            return 0
+        with write():
+            for contact in dialing.lapsed(moment):
+                run = find(Run, id=contact.run_id)
+                if run is not None and is_undialed(run):
+                    attempts.release(contact, run, "The process that was to call stopped before it did.", moment)
+                    given_back += 1
+                else:
+                    contact.lease_until = None
+                    contact.save(only=[records.Contact.lease_until])
+        return given_back
+
+    def _read_list(self, campaign_id: int) -> float:
+        with write():
+            taken = list_import.take(campaign_id)
+        if taken:
+            self._service.workers.submit(list_import.read_list, self._service, campaign_id)
+        return BUSY_SECONDS
+
+    def _dial(self, campaign_id: int) -> float:
+        """Claim and hand out what the plan says; returns after how many seconds to look again."""
+        with write():
+            decided, claims = self._claim(campaign_id, now())
+        for claim in claims:
+            self._service.workers.submit(self._carry_out, claim)
+        if decided.look_again is None:
+            return BUSY_SECONDS
+        return max(0.0, min(BUSY_SECONDS, (decided.look_again - now()).total_seconds()))
+
+    def _claim(self, campaign_id: int, moment: datetime) -> tuple[Plan, list[Claim]]:
+        campaign = require(Campaign, "The campaign is gone.", id=campaign_id)
+        if campaign.state != "running":
+            return Plan(), []
+        try:
+            agent = self._agent(campaign)
+        except (ServiceError, NotConfigured) as fault:
+            reason = "its telephony configuration can't be used." if isinstance(fault, NotConfigured) else str(fault)
+            attempts.stop(campaign, "paused", "batch_failed", f"Nobody can be called: {reason}")
+            return Plan(), []
+        settings = settings_of(self._service, campaign, agent.configuration)
+        load = load_of(campaign, agent.configuration)
+        hold = held(moment, settings, load)
+        if hold is not None:
+            return Plan(hold=hold, look_again=hold.until), []
+        limit = BATCH if settings.gate.hours or settings.gate.most_a_day else min(BATCH, _room(settings, load))
+        due = {contact.id: contact for contact in dialing.due(campaign_id, moment, limit)}
+        later = moment if len(due) == limit else dialing.due_after(campaign_id, moment)
+        looked_at = candidates(campaign.organization_id, list(due.values()), settings.gate, moment)
+        decided = plan(moment, settings, looked_at, load, later)
+        for candidate, why in decided.blocked:
+            attempts.pass_over(due[candidate.id], why.code, why.reason, why.until, moment)
+        if decided.blocked:
+            attempts.finish(campaign_id, moment)
+        return decided, [_claimed(due[candidate.id], campaign, agent, moment) for candidate in decided.dial]
+
+    def _agent(self, campaign: Campaign) -> Agent:
+        """What carries the campaign's calls.
+
+        :raises ServiceError, NotConfigured: when nothing can at the moment.
+        """
+        configuration = configurations.resolve_outbound(campaign.organization_id, campaign.telephony_configuration_id)
+        workflow = require(Workflow, "Workflow not found", id=campaign.workflow_id)
+        if workflow.status != "active":
+            raise NotPossible("Workflow is not active")
+        version = versions.published(workflow)
+        if version.id not in self._runnable:
+            versions.runnable(workflow, version)
+            self._runnable.add(version.id)
+        return Agent(workflow, version, configuration, configurations.caller_number(configuration, None))
+
+    def _carry_out(self, claim: Claim) -> None:
+        """Place the call of a claim. What can't be placed for a reason of ours is given back."""
+        with self._service.store.session():
+            try:
+                place(self._service, claim.agent, claim.to, claim.run.name, claim.context, claim.gathered, claim.run)
+            except Conflict:  # it took so long that the claim was given back
+                return
+            except LimitReached as busy:
+                self._give_back(claim, str(busy.detail), pause=False)
+            except Exception as error:
+                if not isinstance(error, ServiceError):
+                    log.exception("A call of campaign %s could not be placed", claim.run.campaign_id)
+                # A call that the carrier refused has ended by now, and its contact with it.
+                self._give_back(claim, str(error), pause=True)
+
+    def _give_back(self, claim: Claim, reason: str, *, pause: bool) -> None:
+        moment = now()
+        with write():
+            contact, run = find(records.Contact, id=claim.contact_id), find(Run, id=claim.run.id)
+            if contact is None or run is None or contact.run_id != run.id or not is_undialed(run):
+                return
+            attempts.release(contact, run, reason, moment)
+            if pause:
+                campaign = Campaign.get_by_id(contact.campaign_id)
+                attempts.stop(campaign, "paused", "batch_failed", f"Nobody can be called: {reason}")
+
+
+def employ(service: Service) -> None:
+    """Have the service's threads dial, from their start on."""
+    if service.settings.worker:
+        service.workers.at_stop(service.store.bell.set)
+        service.workers.every(float("inf"), Dialer(service).run)
+
+
+def load_of(campaign: Campaign, configuration: TelephonyConfiguration | None) -> Load:
+    """The calls in progress, those claimed but not placed yet among them."""
+    organization = campaign.organization_id
+    return Load(
+        in_progress(organization) + dialing.claimed(organization),
+        dialing.dialing(campaign.id),
+        None if configuration is None else dialing.last_call_at(configuration.id),
+    )
+
+
+def _claimed(contact: records.Contact, campaign: Campaign, agent: Agent, moment: datetime) -> Claim:
+    run = attempts.claim(contact, agent.workflow, agent.configuration, moment)
+    tags = ["retry", f"retry_reason_{contact.retry_reason}"] if contact.attempts > 1 else []
+    gathered = {"triggered_by": "campaign", **({"call_tags": tags} if tags else {})}
+    return Claim(contact.id, run, agent, contact.phone_number, context_of(contact, campaign, agent), gathered)
+
+
+def context_of(contact: records.Contact, campaign: Campaign, agent: Agent) -> dict[str, Any]:
+    """What the agent is told of a contact: its row, then what belongs to the service (API contract, G.5)."""
+    key_hash = hashlib.md5(campaign.source_id.encode(), usedforsecurity=False).hexdigest()[:8]
+    retries = contact.attempts - 1
+    source = f"csv_{key_hash}_row_{contact.row}" + (f"_retry_{retries}" if retries else "")
+    retry = {"is_retry": True, "retry_attempt": retries, "retry_reason": contact.retry_reason} if retries else {}
+    return {
+        **_folded(without_reserved(contact.variables)),
+        **retry,
+        "campaign_id": campaign.id,
+        "provider": agent.configuration.provider,
+        "source_uuid": source,
+        "called_number": contact.phone_number,
+        "direction": "outbound",
+        "telephony_configuration_id": agent.configuration.id,
+    }
+
+
+def _folded(row: Mapping[str, Any]) -> dict[str, Any]:
+    """The row with its three columns about the greeting as one variable."""
+    kind, text, recording = (str(row.get(name, "")).strip() for name in FOLDED)
+    values = {name: value for name, value in row.items() if name not in FOLDED}
+    if kind == "text" and text:
+        values["greeting_override"] = {"type": "text", "text": text}
+    elif kind == "audio" and recording:
+        values["greeting_override"] = {"type": "audio", "recording_id": recording}
+    return values
+
+
+def _room(settings: Settings, load: Load) -> int:
+    """How many calls may be placed at once."""
+    if settings.interval:
+        return 1
+    limits = [settings.organization_limit - load.organization]
+    if settings.campaign_limit is not None:
+        limits.append(settings.campaign_limit - load.campaign)
+    return min(limits)
+
+
+def _wait(bell: threading.Event, stopping: threading.Event, seconds: float) -> None:
+    if not stopping.is_set() and bell.wait(seconds):
+        # Where one call ends, others do: they are planned for together.
+        stopping.wait(GATHER_SECONDS)

@@ -1,0 +1,87 @@
+"""Use cases of the do-not-call list: numbers that no campaign of the organization calls."""
+
+from __future__ import annotations
+
+from collections.abc import Sequence
+
+from ..errors import Invalid, RecordNotFound, value_error
+from ..store import base, dialing
+from ..store.campaigns import DoNotCall
+from ..store.database import write
+from ..telephony.numbers import NotDialable, dialable
+from .contact_list import ContactList, number_of
+
+# How many numbers are stored in one transaction, and how many refused rows an answer names.
+BATCH, MOST_REFUSED = 500, 1000
+
+
+def listed(organization: int, page: int, limit: int) -> tuple[list[DoNotCall], int]:
+    """A page of the list, the newest first, and how many numbers are on it."""
+    entries = DoNotCall.select().where(DoNotCall.organization == organization)
+    return base.page(entries.order_by(DoNotCall.id.desc()), page, limit)
+
+
+def add(organization: int, numbers: Sequence[str], reason: str | None) -> int:
+    """Put numbers on the list; returns how many weren't there yet.
+
+    :raises Invalid: with an item for each text that isn't a number with its country code; nothing is stored then.
+    """
+    found, faults = [], []
+    for index, text in enumerate(numbers):
+        try:
+            found.append(canonical(text))
+        except NotDialable as error:
+            faults.append(value_error(["body", "phone_numbers", index], error.reason))
+    if faults:
+        raise Invalid(faults)
+    return _store(organization, found, reason)
+
+
+def add_list(organization: int, content: bytes) -> tuple[int, int, list[tuple[int, str]]]:
+    """Put the column `phone_number` of a CSV on the list; its other columns don't matter, but for `reason`.
+
+    Returns how many numbers are new, how many were there already, and the refused rows, each with why.
+
+    :raises NotPossible: when the file isn't text, has no data row, or no `phone_number` column.
+    """
+    good: dict[str | None, list[str]] = {}
+    refused: list[tuple[int, str]] = []
+    for row in ContactList(content).rows():
+        number, fault = number_of(row, sip=True)
+        if fault is None:
+            good.setdefault(row.values.get("reason", "").strip() or None, []).append(number)
+        else:
+            refused.append((row.number, fault))
+    new = sum(_store(organization, numbers, reason) for reason, numbers in good.items())
+    return new, sum(map(len, good.values())) - new, refused
+
+
+def remove(organization: int, number: str) -> None:
+    """Take a number off the list.
+
+    :raises RecordNotFound: when it isn't on it.
+    """
+    try:
+        number = canonical(number)
+    except NotDialable:
+        raise RecordNotFound("The number is not on the do-not-call list") from None
+    with write():
+        gone = DoNotCall.delete().where(DoNotCall.organization == organization, DoNotCall.phone_number == number)
+        if not gone.execute():
+            raise RecordNotFound("The number is not on the do-not-call list")
+
+
+def canonical(text: str) -> str:
+    """The number as campaigns dial it.
+
+    :raises NotDialable: when it isn't one.
+    """
+    return dialable(text, sip=True)
+
+
+def _store(organization: int, numbers: Sequence[str], reason: str | None) -> int:
+    new = 0
+    for first in range(0, len(numbers), BATCH):
+        with write():
+            new += dialing.forbid(organization, numbers[first : first + BATCH], reason)
+    return new

@@ -1,0 +1,126 @@
+"""The dry run of a stored campaign: its list, its settings and its gate, told as one answer."""
+
+from __future__ import annotations
+
+from collections import Counter
+from collections.abc import Iterator, Mapping
+from dataclasses import replace
+from datetime import datetime, timedelta
+from typing import Any
+
+from ...runs import files
+from ...service import Service
+from ...store import campaigns as records
+from ...store import dialing
+from ...store.base import find
+from ...store.campaigns import Campaign
+from ...store.telephony import TelephonyConfiguration
+from ...telephony.numbers import zones_of_number
+from ...telephony.providers import PROVIDERS
+from ...timestamps import write_time
+from .. import campaigns
+from ..contact_list import ContactList
+from ..dialer.eligibility import Contact, Gate, zones_of
+from ..dialer.settings import settings_of
+from ..retry import Breaker, Retry
+from .simulator import Attempt, Mix, Rehearsal, rehearse
+
+# How the called behave unless told otherwise: the share of each outcome.
+SHARES: Mapping[str, float] = {"answered": 0.55, "no_answer": 0.2, "voicemail": 0.15, "busy": 0.07, "failed": 0.03}
+TALK_SECONDS = (30.0, 120.0)
+MOST_SKIPPED = 1000
+
+
+def simulate(service: Service, organization: int, campaign_id: int, wanted: Mapping[str, Any]) -> dict[str, Any]:
+    """Run a campaign's whole list as if it began at `starts_at`; the same seed answers the same.
+
+    :param wanted: `seed`, `outcomes` (shares by outcome, None for the usual ones), `talk_seconds` (shortest, longest),
+        `days`, and `starts_at`, without which it is the instant that the campaign was created at.
+    :raises RecordNotFound: when there is no such campaign.
+    :raises NotPossible: when its list can't be read.
+    """
+    campaign = campaigns.get(organization, campaign_id)
+    configuration = find(TelephonyConfiguration, id=campaign.telephony_configuration_id)
+    settings = replace(settings_of(service, campaign, configuration), state="running")
+    numbers, unread = _numbers(campaign, configuration)
+    people = list(_contacts(organization, numbers, settings.gate))
+    shares, talk = wanted["outcomes"] or SHARES, wanted["talk_seconds"]
+    starts_at = wanted["starts_at"] or campaign.created_at
+    found = rehearse(
+        settings,
+        Retry.read(campaign.retry_config),
+        Breaker.read(campaign.circuit_breaker),
+        people,
+        Mix(shares, TALK_SECONDS if talk is None else (talk["shortest"], talk["longest"])),
+        wanted["seed"],
+        starts_at,
+        timedelta(days=wanted["days"]),
+    )
+    skipped = [(row, number, "row_skipped", reason) for row, number, reason in unread]
+    skipped += [(id, numbers[id][0], block.code, block.reason) for id, block in found.skipped.items()]
+    states = Counter(found.states.values()) + Counter(skipped=len(unread))
+    return {
+        "seed": wanted["seed"],
+        "starts_at": starts_at,
+        "ends_at": found.ended_at,
+        "contacts": {state: states[state] for state in (*records.OPEN, *records.FINAL)},
+        "attempts": len(found.attempts),
+        "retries": sum(attempt.number > 1 for attempt in found.attempts),
+        "outcomes": _counted(attempt.outcome for attempt in found.attempts),
+        "skipped": _counted(code for _, _, code, _ in skipped),
+        "postponed": dict(sorted(found.postponed.items())),
+        "peak_concurrency": found.peak,
+        "minutes": round(sum(attempt.seconds for attempt in found.attempts) / 60, 1),
+        "circuit_breaker_trips": [write_time(at) for at in found.tripped_at],
+        "timeline": _timeline(found),
+        "skipped_contacts": [
+            {"row": row, "phone_number": number, "code": code, "reason": reason}
+            for row, number, code, reason in sorted(skipped)[:MOST_SKIPPED]
+        ],
+    }
+
+
+def _numbers(
+    campaign: Campaign, configuration: TelephonyConfiguration | None
+) -> tuple[dict[int, tuple[str, str | None]], list[tuple[int, str, str]]]:
+    """Number and zone of every row that can be dialed, and the other rows with their reasons."""
+    if campaign.parent_campaign_id is not None:
+        stored = records.Contact.select().where(records.Contact.campaign == campaign.id)
+        return {each.row: (each.phone_number, each.variables.get("timezone")) for each in stored}, []
+    content = files.read(campaign.organization_id, campaign.source_id)
+    sip = configuration is not None and PROVIDERS[configuration.provider].dials_sip
+    numbers, unread = {}, []
+    for contact in ContactList(content).contacts(sip=sip):
+        if contact.skipped is None:
+            numbers[contact.row] = (contact.phone_number, contact.values.get("timezone"))
+        else:
+            unread.append((contact.row, contact.phone_number, contact.skipped))
+    return numbers, unread
+
+
+def _contacts(organization: int, numbers: Mapping[int, tuple[str, str | None]], gate: Gate) -> Iterator[Contact]:
+    listed = dialing.all_not_to_call(organization)
+    for row, (number, zone) in numbers.items():
+        zones = zones_of(zone, number, zones_of_number) if gate.hours else ()
+        yield Contact(row, number, zones, number in listed)
+
+
+def _counted(words: Iterator[str]) -> dict[str, int]:
+    return dict(sorted(Counter(words).items()))
+
+
+def _timeline(found: Rehearsal) -> list[dict[str, Any]]:
+    """What happens in each hour in which somebody is called."""
+    hours: dict[datetime, list[Attempt]] = {}
+    for attempt in found.attempts:
+        hours.setdefault(attempt.at.replace(minute=0, second=0, microsecond=0), []).append(attempt)
+    return [
+        {
+            "hour": write_time(hour),
+            "attempts": len(attempts),
+            "retries": sum(attempt.number > 1 for attempt in attempts),
+            "answered": sum(attempt.outcome == "answered" for attempt in attempts),
+            "minutes": round(sum(attempt.seconds for attempt in attempts) / 60, 1),
+        }
+        for hour, attempts in sorted(hours.items())
+    ]

@@ -1,0 +1,169 @@
+"""The dry run of a campaign: the dialer's own plan on a clock that jumps from one event to the next.
+
+Nobody is called and nothing is stored. The same seed and contacts give the same result.
+"""
+
+from __future__ import annotations
+
+import heapq
+from collections import Counter, defaultdict, deque
+from collections.abc import Iterator, Mapping, Sequence
+from dataclasses import dataclass, field, replace
+from datetime import datetime, timedelta
+from random import Random
+
+from ..dialer.calling_hours import DAY
+from ..dialer.eligibility import Block, Contact
+from ..dialer.plan import Load, Settings, plan
+from ..retry import FAILURES, Breaker, Retry, after_call
+
+RINGING = {"busy": 2.0, "failed": 2.0, "refused": 0.0, "canceled": 10.0, "no_answer": 60.0}
+ANSWERED_AFTER = 10.0
+# Some twenty seconds' work: a dry run that isn't over by then stops there.
+MOST_ATTEMPTS = 300_000
+
+
+@dataclass(frozen=True, slots=True)
+class Mix:
+    """What the called do: the share of each outcome, and how long those talk who answer, in seconds from and to."""
+
+    shares: Mapping[str, float]
+    talk: tuple[float, float] = (30.0, 120.0)
+
+    def outcome(self, seed: int, contact: int, attempt: int) -> tuple[str, float, float]:
+        """How an attempt comes out, and the seconds that it rings and talks: always the same for the same seed."""
+        random = Random(f"{seed}:{contact}:{attempt}")
+        outcome = random.choices(tuple(self.shares), tuple(self.shares.values()))[0]
+        if outcome not in ("answered", "voicemail"):
+            return outcome, RINGING.get(outcome, 60.0), 0.0
+        return outcome, ANSWERED_AFTER, random.uniform(*self.talk) if outcome == "answered" else self.talk[0]
+
+
+@dataclass(frozen=True, slots=True)
+class Attempt:
+    """A call of the dry run. `number` counts the contact's attempts from 1; `seconds` is how long was talked."""
+
+    contact: Contact
+    number: int
+    at: datetime
+    ends_at: datetime
+    outcome: str
+    seconds: float
+
+
+@dataclass
+class Rehearsal:
+    """What came of it, as it goes on.
+
+    :param states: the state of each contact by its id; one that isn't final when the dry run was cut off stays so.
+    :param skipped: who is never called, and why.
+    :param postponed: how often contacts had to wait, by the code of the reason.
+    :param tripped_at: when the circuit breaker would have paused the campaign; the dry run goes on as if resumed.
+    """
+
+    attempts: list[Attempt] = field(default_factory=list)
+    states: dict[int, str] = field(default_factory=dict)
+    skipped: dict[int, Block] = field(default_factory=dict)
+    postponed: Counter[str] = field(default_factory=Counter)
+    tripped_at: list[datetime] = field(default_factory=list)
+    peak: int = 0
+    ended_at: datetime | None = None
+
+
+@dataclass
+class _Line:
+    """The contacts that wait: retries before first attempts, each by the time they are due."""
+
+    retries: list[tuple[datetime, int]] = field(default_factory=list)
+    queued: list[tuple[datetime, int]] = field(default_factory=list)
+
+    def due(self, moment: datetime) -> Iterator[int]:
+        for line in (self.retries, self.queued):
+            while line and line[0][0] <= moment:
+                yield heapq.heappop(line)[1]
+
+    def later(self) -> datetime | None:
+        return min((line[0][0] for line in (self.retries, self.queued) if line), default=None)
+
+
+@dataclass
+class _Fuse:
+    """The circuit breaker's sliding window. It begins anew once it has tripped, as after a resume."""
+
+    breaker: Breaker
+    ended: deque[tuple[datetime, bool]] = field(default_factory=deque)
+    failed: int = 0
+
+    def blows(self, attempt: Attempt) -> bool:
+        self.ended.append((attempt.ends_at, attempt.outcome in FAILURES))
+        self.failed += self.ended[-1][1]
+        while self.ended[0][0] <= attempt.ends_at - self.breaker.window:
+            self.failed -= self.ended.popleft()[1]
+        if not self.breaker.trips(len(self.ended), self.failed):
+            return False
+        self.ended.clear()
+        self.failed = 0
+        return True
+
+
+def rehearse(
+    settings: Settings,
+    retry: Retry,
+    breaker: Breaker,
+    contacts: Sequence[Contact],
+    mix: Mix,
+    seed: int,
+    starts_at: datetime,
+    longest: timedelta,
+) -> Rehearsal:
+    """Run a campaign from `starts_at` to its end, or for as long as `longest`, or for 300,000 attempts."""
+    found = Rehearsal(states=dict.fromkeys((contact.id for contact in contacts), "queued"))
+    known = {contact.id: contact for contact in contacts}
+    tried: Counter[int] = Counter()
+    recent: defaultdict[str, tuple[datetime, ...]] = defaultdict(tuple)
+    line = _Line(queued=[(starts_at, contact.id) for contact in contacts])
+    heapq.heapify(line.queued)
+    talking: list[tuple[datetime, int, Attempt]] = []
+    fuse = _Fuse(breaker)
+    clock, last_call_at = starts_at, None
+
+    def due() -> Iterator[Contact]:
+        for id in line.due(clock):
+            contact = known[id]
+            past = tuple(at for at in recent[contact.number] if at > clock - DAY)
+            yield replace(contact, recent=(*contact.recent, *past))
+
+    while clock <= starts_at + longest and len(found.attempts) < MOST_ATTEMPTS:
+        while talking and talking[0][0] <= clock:
+            attempt = heapq.heappop(talking)[2]
+            verdict = after_call(attempt.outcome, attempt.number, attempt.ends_at, retry)
+            found.states[attempt.contact.id] = verdict.state
+            if verdict.due_at is not None:
+                heapq.heappush(line.retries, (verdict.due_at, attempt.contact.id))
+            if fuse.blows(attempt):
+                found.tripped_at.append(attempt.ends_at)
+        decided = plan(clock, settings, due(), Load(len(talking), len(talking), last_call_at))
+        for contact, reason in decided.blocked:
+            if reason.until is None:
+                found.states[contact.id], found.skipped[contact.id] = "skipped", reason
+            else:
+                found.postponed[reason.code] += 1
+                heapq.heappush(line.retries if tried[contact.id] else line.queued, (reason.until, contact.id))
+        for contact in decided.dial:
+            tried[contact.id] += 1
+            recent[contact.number] = (*(at for at in recent[contact.number] if at > clock - DAY), clock)
+            last_call_at = clock
+            found.states[contact.id] = "dialing"
+            outcome, rings, talks = mix.outcome(seed, contact.id, tried[contact.id])
+            ends_at = clock + timedelta(seconds=round(rings + talks, 3))
+            attempt = Attempt(contact, tried[contact.id], clock, ends_at, outcome, talks)
+            found.attempts.append(attempt)
+            heapq.heappush(talking, (ends_at, len(found.attempts), attempt))
+        found.peak = max(found.peak, len(talking))
+        later = None if decided.hold is not None else line.later()
+        ahead = [at for at in (decided.look_again, later, talking[0][0] if talking else None) if at is not None]
+        if not ahead:
+            found.ended_at = clock
+            break
+        clock = max(clock, min(ahead))
+    return found

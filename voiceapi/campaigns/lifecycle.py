@@ -1,0 +1,157 @@
+"""The course of a campaign: start, pause, resume, dial again, and how far it is (API contract, G.4, G.7, G.8)."""
+
+from __future__ import annotations
+
+from collections.abc import Mapping
+from typing import Any
+
+from ..errors import NotPossible, Unauthorized
+from ..store import dialing
+from ..store.campaigns import Campaign, Dialing
+from ..store.database import ring, write
+from ..store.fields import now
+from ..store.telephony import TelephonyConfiguration
+from . import attempts, campaigns
+
+# The outcomes that a redial may pick, by the flag that picks them.
+REDIALED: Mapping[str, str] = {
+    "retry_on_voicemail": "voicemail",
+    "retry_on_no_answer": "no_answer",
+    "retry_on_busy": "busy",
+}
+COPIED = (
+    *("organization", "workflow", "source_type", "source_id", "retry_config", "schedule_config", "circuit_breaker"),
+    "max_concurrency",
+)
+# Decisions that count as a failed call (API contract, G.7).
+FAILED_CALLS = ("failed", "lost", "unknown", "busy", "no_answer")
+
+
+def start(organization: int, campaign_id: int) -> Campaign:
+    """Have the list read and then dialed.
+
+    :raises Unauthorized: without any telephony configuration.
+    :raises RecordNotFound: when there is no such campaign.
+    :raises NotPossible: when it was started before.
+    """
+    _need_telephony(organization)
+    with write():
+        campaign = _in_state(organization, campaign_id, ("created",), "'created' state to start")
+        # A campaign that dials another one again has its contacts already.
+        read = dialing.of_campaign(campaign.id).source_status == "completed"
+        campaign.state, campaign.started_at = "running" if read else "syncing", now()
+        campaign.total_rows = campaign.total_rows or 0
+        campaign.save(only=[Campaign.state, Campaign.started_at, Campaign.total_rows])
+        _watch_anew(campaign)
+    ring()
+    return campaign
+
+
+def pause(organization: int, campaign_id: int) -> Campaign:
+    """Call nobody else; the calls in progress go on to their end.
+
+    :raises RecordNotFound: when there is no such campaign.
+    :raises NotPossible: when it isn't running.
+    """
+    with write():
+        campaign = _in_state(organization, campaign_id, ("running", "syncing"), "'running' or 'syncing' state to pause")
+        campaign.state = "paused"
+        campaign.save(only=[Campaign.state])
+    return campaign
+
+
+def resume(organization: int, campaign_id: int) -> Campaign:
+    """Go on where it was paused, with the circuit breaker reset.
+
+    :raises Unauthorized: without any telephony configuration.
+    :raises RecordNotFound: when there is no such campaign.
+    :raises NotPossible: when it isn't paused.
+    """
+    _need_telephony(organization)
+    with write():
+        campaign = _in_state(organization, campaign_id, ("paused",), "'paused' state to resume")
+        read = dialing.of_campaign(campaign.id).source_status == "completed"
+        campaign.state = "running" if read else "syncing"
+        campaign.save(only=[Campaign.state])
+        _watch_anew(campaign)
+        attempts.finish(campaign.id, now())
+    ring()
+    return Campaign.get_by_id(campaign.id)
+
+
+def redial(organization: int, campaign_id: int, wanted: Mapping[str, Any]) -> Campaign:
+    """A new campaign of those who weren't reached in the end, for the outcomes that are picked.
+
+    :raises RecordNotFound: when there is no such campaign.
+    :raises NotPossible: when it isn't completed, was dialed again before, or has nobody of that kind.
+    """
+    outcomes = [outcome for flag, outcome in REDIALED.items() if wanted[flag]]
+    with write():
+        parent = campaigns.get(organization, campaign_id)
+        if parent.state != "completed":
+            raise NotPossible(f"Only completed campaigns can be redialed (current state: {parent.state})")
+        if parent.redialed_campaign_id is not None:
+            raise NotPossible("This campaign has already been redialed")
+        count = dialing.unreached(parent.id, outcomes).count()
+        if not count:
+            raise NotPossible("No subscribers match the selected redial criteria")
+        child: Campaign = Campaign.create(
+            **{name: getattr(parent, name) for name in COPIED}
+            | {"retry_config": wanted["retry_config"] or parent.retry_config},
+            name=wanted["name"] or f"{parent.name} (Redial)"[-255:],
+            parent_campaign=parent,
+            total_rows=count,
+            total_queued_count=count,
+        )
+        own = dialing.of_campaign(parent.id)
+        Dialing.create(
+            campaign=child,
+            calling_hours=own.calling_hours,
+            max_attempts_per_day=own.max_attempts_per_day,
+            source_status="completed",
+            synced_at=now(),
+        )
+        dialing.copy(parent.id, outcomes, child.id, now())
+        parent.redialed_campaign_id = child.id
+        parent.save(only=[Campaign.redialed_campaign_id])
+    return child
+
+
+def progress(organization: int, campaign_id: int) -> dict[str, Any]:
+    """How far a campaign is: the members of the API contract, G.7.
+
+    :raises RecordNotFound: when there is no such campaign.
+    """
+    campaign = campaigns.get(organization, campaign_id)
+    own = dialing.of_campaign(campaign.id)
+    total = campaign.total_rows or 0
+    source = {"status": own.source_status, "last_synced_at": own.synced_at, "error": own.source_error}
+    return {
+        "campaign_id": campaign.id,
+        "state": campaign.state,
+        "total_rows": total,
+        "processed_rows": campaign.processed_rows,
+        "failed_calls": sum(dialing.counted(campaign.id, FAILED_CALLS).values()),
+        "progress_percentage": 100 * campaign.processed_rows / total if total else 0.0,
+        "source_sync": source,
+        "rate_limit": 1,
+        "started_at": campaign.started_at,
+        "completed_at": campaign.completed_at,
+        "contacts": dialing.states(campaign.id),
+    }
+
+
+def _need_telephony(organization: int) -> None:
+    if not TelephonyConfiguration.select().where(TelephonyConfiguration.organization == organization).exists():
+        raise Unauthorized("You must configure telephony first by going to APP_URL/configure-telephony")
+
+
+def _in_state(organization: int, campaign_id: int, states: tuple[str, ...], words: str) -> Campaign:
+    campaign = campaigns.get(organization, campaign_id)
+    if campaign.state not in states:
+        raise NotPossible(f"Campaign must be in {words}, current state: {campaign.state}")
+    return campaign
+
+
+def _watch_anew(campaign: Campaign) -> None:
+    Dialing.update(watched_since=now()).where(Dialing.campaign == campaign.id).execute()

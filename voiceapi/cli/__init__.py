@@ -1,0 +1,1 @@
+"""The commands: `voiceapi`, and `flask voiceapi` in a host app."""

@@ -1,0 +1,271 @@
+"""The commands: `voiceapi`, and `flask voiceapi` in a host app.
+
+Exit codes: 0 good, 1 findings, 2 usage.
+"""
+
+from __future__ import annotations
+
+import io
+import json
+import re
+import sys
+from dataclasses import asdict
+from pathlib import Path
+from typing import Any
+
+import click
+
+from .. import __version__
+from ..conversations import effects as worlds
+from ..conversations.local import Rehearsal
+from ..engine.graph import Graph
+from ..engine.validation.check import check
+from ..engine.validation.lint import advise
+from ..errors import Invalid
+from ..organizations import api_keys
+from ..store.workflows import Workflow
+from ..strict_json import parse
+from ..workflows import node_types
+from .base import ID, JSON, TEXT, application, interrupt_on_term, plainly, service_of
+from .campaigns import campaign_group, dial
+
+
+@click.group("voiceapi", commands=[campaign_group, dial], context_settings={"help_option_names": ["-h", "--help"]})
+@click.version_option(__version__, prog_name="voiceapi")
+def group() -> None:
+    """Run voice agents defined as workflows: over the phone, by text, or simulated."""
+
+
+def main(arguments: list[str] | None = None) -> None:
+    """The console script."""
+    group(arguments, prog_name="voiceapi")
+
+
+@group.command()
+@click.option("--host", help="Where to listen; VOICEAPI_HOST otherwise.")
+@click.option("--port", type=click.IntRange(0, 65535), help="Where to listen; VOICEAPI_PORT otherwise.")
+def serve(host: str | None, port: int | None) -> None:
+    """Serve the API until interrupted."""
+    import waitress
+
+    # The addresses that answers name follow where the service listens.
+    with application(VOICEAPI_HOST=host, VOICEAPI_PORT=port) as app:
+        service = service_of(app)
+        settings = service.settings
+        try:
+            server = waitress.create_server(
+                app,
+                host=host or settings.host,
+                port=settings.port if port is None else port,
+                threads=settings.threads,
+                ident="voiceapi",
+                max_request_body_size=settings.max_body + 16 * 1024 * 1024,
+            )
+        except (OSError, ValueError) as error:
+            raise click.ClickException(f"Can't listen there: {str(error).rstrip('.')}.") from None
+        interrupt_on_term()
+        service.workers.start()
+        click.echo(f"voiceapi {__version__} listens on {' and '.join(_addresses(server))}", err=True)
+        try:
+            server.run()
+        finally:
+            server.close()
+
+
+def _addresses(server: Any) -> list[str]:
+    """Where a waitress server listens; a name may stand for several addresses."""
+    single = (getattr(server, "effective_host", None), getattr(server, "effective_port", None))
+    listening = getattr(server, "effective_listen", [single])
+    return [f"http://{f'[{host}]' if ':' in host else host}:{port}" for host, port in listening]
+
+
+@group.command()
+@click.argument("workflow")
+@click.option(
+    "--set", "variables", type=TEXT, multiple=True, metavar="NAME=VALUE", help="A variable of the initial context."
+)
+@JSON
+@plainly
+def chat(workflow: str, variables: tuple[str, ...], as_json: bool) -> None:
+    """Talk to WORKFLOW, a definition's file or a stored workflow's id, by text.
+
+    What you type is what the caller says; an empty line is silence, the end of the input hangs up.
+    """
+    with application() as app, service_of(app).store.session():
+        if isinstance(sys.stdin, io.TextIOWrapper):
+            sys.stdin.reconfigure(errors="replace")
+        definition, configurations, stored = _definition(workflow)
+        findings = check(definition, node_types.by_name())
+        if findings:
+            raise click.ClickException(f"{workflow} can't be run: {findings[0].message} Try `voiceapi validate`.")
+        context = dict(_pair(pair) for pair in variables)
+        organization = None if stored is None else stored.organization_id
+        world = worlds.of(service_of(app), organization, configurations, workflow=None if stored is None else stored.id)
+        functions = worlds.functions(organization, Graph.read(definition))
+        rehearsal = Rehearsal(world, definition, configurations, context, functions)
+        say = click.echo if not as_json else (lambda *_args, **_kwargs: None)
+        for line in rehearsal.start():
+            say(f"agent: {line}")
+        while not rehearsal.over:
+            try:
+                words = input("you: " if sys.stdin.isatty() and not as_json else "")
+            except (EOFError, KeyboardInterrupt):
+                rehearsal.hang_up()
+                break
+            for line in rehearsal.hear(words):
+                say(f"agent: {line}")
+        outcome = rehearsal.outcome()
+        if as_json:
+            click.echo(json.dumps({"transcript": rehearsal.transcript, **outcome}, ensure_ascii=False, indent=2))
+        else:
+            click.echo(f"-- {outcome['disposition']}; gathered: {json.dumps(outcome['gathered'], ensure_ascii=False)}")
+
+
+def _pair(text: str) -> tuple[str, str]:
+    name, separator, value = text.partition("=")
+    if not separator or not name:
+        raise click.UsageError(f"--set takes NAME=VALUE, not {text!r}.")
+    return name, value
+
+
+def _definition(workflow: str) -> tuple[Any, dict[str, Any], Workflow | None]:
+    """The definition and configurations of a file or of a stored workflow, and which one that is."""
+    if re.fullmatch("[0-9]{1,18}", workflow) and not Path(workflow).exists():
+        record: Workflow | None = Workflow.get_or_none(Workflow.id == int(workflow))
+        if record is None:
+            raise click.ClickException(f"There is no workflow with id {workflow}.")
+        from ..workflows.versions import current
+
+        version = current(record)
+        return version.definition, version.configurations, record
+    return _read_file(workflow), {}, None
+
+
+def _read_file(name: str) -> Any:
+    """The definition in a JSON file, alone or as the body of a request to create it."""
+    shown = click.format_filename(name)
+    try:
+        found = parse(Path(name).read_text(encoding="utf-8"), ())
+    except OSError as error:
+        raise click.UsageError(f"{shown} can't be read: {error.strerror}.") from None
+    except UnicodeError:
+        raise click.UsageError(f"{shown} is not text in UTF-8.") from None
+    except Invalid as invalid:
+        fault = invalid.detail[0]
+        place = ".".join(str(part) for part in fault["loc"])
+        text = f"{shown} is not JSON that can be used: {fault['msg']}, at {place or 'its top'}."
+        raise click.UsageError(text) from None
+    return found.get("workflow_definition", found) if isinstance(found, dict) else found
+
+
+@group.command()
+@click.argument("file")
+@JSON
+def validate(file: str, as_json: bool) -> None:
+    """Check the workflow definition in FILE. Exit code 1 when it isn't valid."""
+    definition = _read_file(file)
+    errors = check(definition, node_types.by_name())
+    warnings = advise(definition, node_types.by_name())
+    if as_json:
+        found = {"is_valid": not errors, "errors": errors, "warnings": warnings}
+        click.echo(json.dumps(found, default=lambda item: item.as_dict(), ensure_ascii=False, indent=2))
+    else:
+        for word, items in (("error", errors), ("warning", warnings)):
+            for item in items:
+                place = " ".join(part for part in (item.kind, item.id, item.field) if part)
+                click.echo(f"{word}: {place}: {item.message}")
+        click.echo(f"{click.format_filename(file)} is {'not valid' if errors else 'valid'}.")
+    sys.exit(1 if errors else 0)
+
+
+@group.group("keys")
+def keys_group() -> None:
+    """API keys: create, list, archive, reactivate."""
+
+
+@keys_group.command("create")
+@click.argument("name", type=TEXT)
+@click.option(
+    "--organization", type=TEXT, default=api_keys.DEFAULT_ORGANIZATION, show_default=True, help="Made when it is new."
+)
+@plainly
+def create_key(name: str, organization: str) -> None:
+    """Make a key called NAME; it is written to standard output, alone, and stored nowhere."""
+    with application() as app, service_of(app).store.session():
+        owner = api_keys.organization_named(service_of(app), organization)
+        click.echo(api_keys.create(owner.id, name)[1])
+
+
+@keys_group.command("list")
+@click.option("--organization", type=TEXT, default=api_keys.DEFAULT_ORGANIZATION, show_default=True)
+@JSON
+@plainly
+def list_keys(organization: str, as_json: bool) -> None:
+    """List the keys of an organization, archived ones too."""
+    with application() as app, service_of(app).store.session():
+        records = api_keys.listed(api_keys.need_organization(organization).id, include_archived=True)
+        rows = [
+            {
+                "id": record.id,
+                "name": record.name,
+                "key_prefix": record.key_prefix,
+                "is_active": record.is_active,
+                "last_used_at": record.last_used_at and record.last_used_at.isoformat(),
+            }
+            for record in records
+        ]
+    if as_json:
+        click.echo(json.dumps(rows, ensure_ascii=False, indent=2))
+        return
+    for row in rows:
+        state = "active" if row["is_active"] else "archived"
+        click.echo(f"{row['id']:>4}  {row['key_prefix']}...  {state:<8}  {row['name']}")
+
+
+@keys_group.command("archive")
+@click.argument("key_id", type=ID)
+@click.option("--organization", type=TEXT, default=api_keys.DEFAULT_ORGANIZATION, show_default=True)
+@plainly
+def archive_key(key_id: int, organization: str) -> None:
+    """Refuse the key with id KEY_ID from now on."""
+    with application() as app, service_of(app).store.session():
+        api_keys.archive(api_keys.need_organization(organization).id, key_id)
+    click.echo(f"Key {key_id} is archived.")
+
+
+@keys_group.command("reactivate")
+@click.argument("key_id", type=ID)
+@click.option("--organization", type=TEXT, default=api_keys.DEFAULT_ORGANIZATION, show_default=True)
+@plainly
+def reactivate_key(key_id: int, organization: str) -> None:
+    """Accept the key with id KEY_ID again."""
+    with application() as app, service_of(app).store.session():
+        api_keys.reactivate(api_keys.need_organization(organization).id, key_id)
+    click.echo(f"Key {key_id} is active.")
+
+
+@group.command("openapi")
+def write_openapi() -> None:
+    """Write the OpenAPI document to standard output. No database is needed."""
+    from ..api.openapi import document
+
+    click.echo(json.dumps(document(), indent=2, ensure_ascii=False))
+
+
+@group.command()
+@JSON
+@plainly
+def doctor(as_json: bool) -> None:
+    """Check the public address and every carrier's credentials and numbers. Exit code 1 when something is wrong."""
+    from ..calls.doctor import examine
+
+    with application() as app, service_of(app).store.session():
+        findings = list(examine(service_of(app)))
+    if as_json:
+        click.echo(json.dumps([asdict(finding) for finding in findings], ensure_ascii=False, indent=2))
+    else:
+        for finding in findings:
+            click.echo(f"{finding.subject}: {finding.wrong or 'good'}")
+        if not findings:
+            click.echo("Only the simulator is set up; there is nothing to check.")
+    sys.exit(1 if any(finding.wrong for finding in findings) else 0)

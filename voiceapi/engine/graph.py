@@ -1,0 +1,265 @@
+"""A workflow definition as a graph of nodes and edges, and what can be asked of a definition without running it."""
+
+import re
+from collections.abc import Callable, Container, Iterator, Mapping
+from dataclasses import dataclass, replace
+from typing import Any
+
+from .template import is_built_in, placeholders
+from .validation.field_types import EDGE_FIELDS, Catalogue, fields_of
+from .values import as_boolean, as_number
+
+SPEAKING = ("startCall", "agentNode", "endCall")
+PROMPTED = (*SPEAKING, "globalNode")
+
+# What the service itself puts into the context of every call, so nobody has to supply it.
+_SUPPLIED = {"campaign_id", "provider", "source_uuid", "caller_number"}
+
+
+class GraphError(ValueError):
+    """A definition that can't be carried out; the message names the place."""
+
+
+@dataclass(frozen=True)
+class Node:
+    """A node; `data` is what its editor stored, read leniently by the methods."""
+
+    id: str
+    type: str
+    name: str
+    data: Mapping[str, Any]
+
+    def text(self, field: str) -> str:
+        """Return a text of the data, or an empty one."""
+        value = self.data.get(field)
+        return value if isinstance(value, str) else ""
+
+    def flag(self, field: str, default: bool) -> bool:
+        """Return a boolean of the data, or `default` where there is none."""
+        value = as_boolean(self.data.get(field))
+        return default if value is None else value
+
+    def number(self, field: str) -> float | None:
+        """Return a number of the data, or None."""
+        return as_number(self.data.get(field))
+
+    @property
+    def prompt(self) -> str:
+        """The prompt as written."""
+        return self.text("prompt")
+
+    @property
+    def allow_interrupt(self) -> bool:
+        """Whether the caller may talk over this node's speech; false unless the data says otherwise."""
+        return self.flag("allow_interrupt", False)
+
+    @property
+    def add_global_prompt(self) -> bool:
+        """Whether the global node's prompt stands before this node's; true unless the data says otherwise."""
+        return self.flag("add_global_prompt", True)
+
+    @property
+    def ends_call(self) -> bool:
+        """Whether the call ends after this node has spoken."""
+        return self.type == "endCall"
+
+
+@dataclass(frozen=True)
+class Edge:
+    """A transition that the language model may choose: `condition` says when."""
+
+    id: str
+    source: str
+    target: str
+    label: str
+    condition: str
+    transition_speech: str = ""
+    transition_speech_type: str = "text"
+    transition_speech_recording_id: str = ""
+
+    @property
+    def function_name(self) -> str:
+        """The name of the function by which a language model takes this edge."""
+        return transition_slug(self.label)
+
+
+@dataclass(frozen=True)
+class Graph:
+    """A definition that can be carried out."""
+
+    nodes: Mapping[str, Node]
+    edges: tuple[Edge, ...]
+    start: Node
+
+    @classmethod
+    def read(cls, definition: Mapping[str, Any]) -> "Graph":
+        """Read a definition that passed the check; raise GraphError with a sentence for one that can't be walked.
+
+        Of several nodes with one id the last counts, of several start nodes the first.
+        """
+        nodes = {node.id: node for node in map(_node, _items(definition, "nodes"))}
+        edges = tuple(map(_edge, _items(definition, "edges")))
+        for edge in edges:
+            for end in (edge.source, edge.target):
+                if end not in nodes:
+                    raise GraphError(f'Edge "{edge.id}" names a node "{end}" that is not in the workflow.')
+        start = next((node for node in nodes.values() if node.type == "startCall"), None)
+        if start is None:
+            raise GraphError("The workflow has no start node, so no call can begin.")
+        return cls(nodes, edges, start)
+
+    @property
+    def global_node(self) -> Node | None:
+        """The first global node, whose prompt stands before that of other nodes."""
+        return next(iter(self.of_type("globalNode")), None)
+
+    def node(self, id: str) -> Node:
+        """Return the node with this id; raise GraphError when there is none."""
+        try:
+            return self.nodes[id]
+        except KeyError:
+            raise GraphError(f'The workflow has no node "{id}".') from None
+
+    def edges_from(self, id: str) -> tuple[Edge, ...]:
+        """Return the edges that leave a node, in the order of the definition."""
+        return tuple(edge for edge in self.edges if edge.source == id)
+
+    def edge_called(self, id: str, function_name: str) -> Edge | None:
+        """Return the edge that leaves node `id` under this function name."""
+        return next((edge for edge in self.edges_from(id) if edge.function_name == function_name), None)
+
+    def of_type(self, type: str) -> tuple[Node, ...]:
+        """Return the nodes of a type, in the order of the definition."""
+        return tuple(node for node in self.nodes.values() if node.type == type)
+
+
+def _items(definition: object, key: str) -> list[Any]:
+    items = definition.get(key) if isinstance(definition, Mapping) else None
+    if not isinstance(items, list):
+        raise GraphError(f'The workflow needs a list "{key}".')
+    return items
+
+
+def _node(item: object) -> Node:
+    match item:
+        case {"id": str(id), "type": str(type), "data": Mapping() as data}:
+            name = data.get("name")
+            return Node(id, type, name if isinstance(name, str) else id, data)
+    raise GraphError("Each node of a workflow is an object with an id, a type and data.")
+
+
+def _edge(item: object) -> Edge:
+    match item:
+        case {"id": str(id), "source": str(source), "target": str(target), "data": Mapping() as data}:
+            match data:
+                case {"label": str(label), "condition": str(condition)}:
+                    edge = Edge(id, source, target, label, condition)
+                    return replace(edge, **{key: data[key] for key in _SPEECH if isinstance(data.get(key), str)})
+            raise GraphError(f'Edge "{id}" needs a label and a condition.')
+    raise GraphError("Each edge of a workflow is an object with an id, a source, a target and data.")
+
+
+_SPEECH = ("transition_speech", "transition_speech_type", "transition_speech_recording_id")
+
+
+def transition_slug(label: str) -> str:
+    """Return the function name of an edge: lower case, ``_`` for each character outside a-z and 0-9, none dropped."""
+    return re.sub("[^a-z0-9]", "_", label.lower())
+
+
+def tool_slug(name: str) -> str:
+    """Return the function name of a tool: as for an edge, but runs of ``_`` become one and none stands at an end."""
+    return re.sub("_+", "_", transition_slug(name)).strip("_")
+
+
+def objects(definition: object, key: str) -> Iterator[dict[str, Any]]:
+    """Yield the objects of a list of any JSON value, passing over whatever is malformed."""
+    items = definition.get(key) if isinstance(definition, Mapping) else None
+    if isinstance(items, list):
+        yield from (item for item in items if isinstance(item, dict))
+
+
+def data_of(item: Mapping[str, Any]) -> dict[str, Any]:
+    """Return the data of a node or an edge, empty where it is malformed."""
+    data = item.get("data")
+    return data if isinstance(data, dict) else {}
+
+
+def template_variables(definition: object) -> list[str]:
+    """Return, sorted, the variables that a contact must bring along: those of prompts, greeting and transition speech.
+
+    Dotted paths, placeholders with a default, and what the service supplies itself are left out.
+    """
+    texts: list[Any] = []
+    for node in objects(definition, "nodes"):
+        if node.get("type") in PROMPTED:
+            texts.append(data_of(node).get("prompt"))
+        if node.get("type") == "startCall":
+            texts.append(data_of(node).get("greeting"))
+    texts += [data_of(edge).get("transition_speech") for edge in objects(definition, "edges")]
+    return sorted(
+        {
+            each.path
+            for text in texts
+            if isinstance(text, str)
+            for each in placeholders(text)
+            if each.default is None
+            and "." not in each.path
+            and each.path not in _SUPPLIED
+            and not is_built_in(each.path)
+        }
+    )
+
+
+def mint_trigger_paths(
+    definition: Mapping[str, Any], new_path: Callable[[], str], replace_all: bool = False
+) -> dict[str, Any]:
+    """Return a copy whose trigger nodes all have a path, from `new_path` where it was missing or empty.
+
+    With `replace_all` every path is new, as for a duplicate. Nodes without readable data stay as they are.
+    """
+
+    def minted(node: Any) -> Any:
+        match node:
+            case {"type": "trigger", "data": dict(data)} if replace_all or not data.get("trigger_path"):
+                return {**node, "data": {**data, "trigger_path": new_path()}}
+        return node
+
+    nodes = definition.get("nodes")
+    return {**definition, "nodes": [minted(node) for node in nodes]} if isinstance(nodes, list) else dict(definition)
+
+
+def trigger_paths(definition: object) -> list[tuple[str, str, bool]]:
+    """Return (node id, path, enabled) for each readable trigger node that has a path."""
+    found = []
+    for node in objects(definition, "nodes"):
+        match node:
+            case {"id": str(id), "type": "trigger", "data": {"trigger_path": str(path), **rest}} if path:
+                found.append((id, path, as_boolean(rest.get("enabled")) is not False))
+    return found
+
+
+def strip_unknown_data(definition: Mapping[str, Any], catalogue: Catalogue) -> dict[str, Any]:
+    """Return a copy in which the data of nodes and edges carry known members only.
+
+    Nodes of a type that the catalogue doesn't know, and malformed items, stay as they are.
+    """
+
+    def stripped(item: Any, key: str) -> Any:
+        match item:
+            case {"data": dict(data)} if key == "edges":
+                known: Container[str] = EDGE_FIELDS
+            case {"data": dict(data), "type": str(type)} if type in catalogue:
+                known = {field.name for field in fields_of(type, catalogue)}
+            case _:
+                return item
+        return {**item, "data": {name: value for name, value in data.items() if name in known}}
+
+    return {
+        **definition,
+        **{
+            key: [stripped(item, key) for item in items]
+            for key in ("nodes", "edges")
+            if isinstance(items := definition.get(key), list)
+        },
+    }

@@ -1,0 +1,169 @@
+"""The schema stage of the check: is each node and each edge made of the right members?"""
+
+from collections.abc import Callable, Iterator, Mapping
+from math import inf
+from typing import Any, Literal
+
+from ..graph import PROMPTED, objects
+from ..values import as_boolean, as_integer, as_number
+from .field_types import EDGE_FIELDS, Catalogue, Field, fields_of, needed_when_enabled
+from .finding import Item
+
+Fault = tuple[str, str]
+Kind = Literal["node", "edge"]
+
+_LISTS: Mapping[str, Kind] = {"nodes": "node", "edges": "edge"}
+
+# What a value of a kind has to be, in words and as a test.
+_VALUES: Mapping[str, tuple[str, Callable[[Any], bool]]] = {
+    "any": ("anything", lambda _: True),
+    "text": ("text", lambda value: isinstance(value, str)),
+    "filled": ("text that is not empty", lambda value: isinstance(value, str) and value != ""),
+    "boolean": ("true or false", lambda value: as_boolean(value) is not None),
+    "number": ("a number", lambda value: isinstance(value, bool) or as_number(value) is not None),
+    "integer": ("a whole number", lambda value: isinstance(value, bool) or as_integer(value) is not None),
+    "texts": ("a list of texts", lambda value: isinstance(value, list)),
+    "records": ("a list of objects", lambda value: isinstance(value, list)),
+    "object": ("an object", lambda value: isinstance(value, dict)),
+    "lists": ("an object of lists", lambda value: isinstance(value, dict)),
+}
+
+_X_AND_Y = tuple(Field(name, "number", nullable=False, required=True) for name in ("x", "y"))
+_EDGE_FIELDS = tuple(
+    Field(name, "filled", nullable=False, required=True) if name in ("label", "condition") else Field(name, "text")
+    for name in EDGE_FIELDS
+)
+
+
+def schema_items(definition: object, catalogue: Catalogue) -> list[Item]:
+    """Return the faults of any JSON value that should be a workflow definition: nodes first, then edges."""
+    if not isinstance(definition, Mapping):
+        return [Item("workflow", None, None, "A workflow definition must be an object with nodes and edges.")]
+    known = {id for node in objects(definition, "nodes") if isinstance(id := node.get("id"), str)}
+    ends = known if isinstance(definition.get("nodes"), list) else None
+    found = []
+    for key, kind in _LISTS.items():
+        items = definition.get(key)
+        if not isinstance(items, list):
+            found.append(Item("workflow", None, key, f'The workflow needs a list "{key}".'))
+            continue
+        for index, item in enumerate(items):
+            place = f"{key}.{index}"
+            if not isinstance(item, dict):
+                found.append(Item("workflow", None, place, f"Each of the {key} must be an object."))
+                continue
+            faults = _node(item, catalogue) if kind == "node" else _edge(item, ends)
+            found += _named(kind, place, item.get("id"), faults)
+    return found
+
+
+def _named(kind: Kind, place: str, id: object, faults: Iterator[Fault]) -> Iterator[Item]:
+    """Put the item's name on its faults; without a readable id they are told by their place in the workflow."""
+    if isinstance(id, str):
+        yield from (Item(kind, id, field, message) for field, message in faults)
+        return
+    if isinstance(id, int | float) and not isinstance(id, bool):
+        yield Item(kind, str(id), "id", f"The id of this {kind} must be text.")
+        yield from (Item(kind, str(id), field, message) for field, message in faults)
+        return
+    yield Item("workflow", None, f"{place}.id", f"This {kind} needs an id, which must be text.")
+    yield from (Item("workflow", None, f"{place}.{field}", message) for field, message in faults)
+
+
+def _node(node: Mapping[str, Any], catalogue: Catalogue) -> Iterator[Fault]:
+    position = node.get("position")
+    if isinstance(position, dict):
+        yield from _members(position, _X_AND_Y, "position")
+    else:
+        yield "position", "This node needs a position, an object with the numbers x and y."
+    type = node.get("type")
+    data = node.get("data")
+    known = isinstance(type, str) and type in catalogue
+    if not isinstance(type, str) or not type:
+        yield "type", f"This node needs a type, one of {_listed(catalogue)}."
+    elif not known:
+        yield "type", f'"{type}" is not a type of node; it must be one of {_listed(catalogue)}.'
+    if not isinstance(data, dict):
+        yield "data", "This node needs data, an object."
+    elif known:
+        yield from _data(str(type), data, catalogue)
+
+
+def _data(type: str, data: Mapping[str, Any], catalogue: Catalogue) -> Iterator[Fault]:
+    faults = list(_members(data, fields_of(type, catalogue), "data"))
+    yield from faults
+    if faults:
+        return
+    if type in PROMPTED and not str(data.get("prompt") or "").strip():
+        yield "data.prompt", "This node needs a prompt."
+    needs = needed_when_enabled(type, catalogue)
+    if needs and as_boolean(data.get(needs[0], True)):
+        for name, default in needs[1].items():
+            value = data.get(name, default)
+            if value is None or not str(value).strip():
+                yield f"data.{name}", f"This node is enabled and needs {name}."
+
+
+def _edge(edge: Mapping[str, Any], nodes: set[str] | None) -> Iterator[Fault]:
+    for end in ("source", "target"):
+        node = edge.get(end)
+        if not isinstance(node, str):
+            yield end, f"This edge needs a {end}, the id of a node."
+        elif nodes is not None and node not in nodes:
+            yield end, f'The {end} of this edge is "{node}", which is not a node of the workflow.'
+    data = edge.get("data")
+    if not isinstance(data, dict):
+        yield "data", "This edge needs data, an object with a label and a condition."
+    else:
+        yield from _members(data, _EDGE_FIELDS, "data")
+
+
+def _members(record: Mapping[str, Any], fields: tuple[Field, ...], place: str) -> Iterator[Fault]:
+    for field in fields:
+        path = f"{place}.{field.name}"
+        if field.name in record:
+            yield from _value(record[field.name], field, path)
+        elif field.required:
+            yield path, f"{field.name} is missing; it must be {_wanted(field)}."
+
+
+def _value(value: Any, field: Field, path: str) -> Iterator[Fault]:
+    if value is None and field.nullable:
+        return
+    if not _VALUES[field.kind][1](value) or (field.options and value not in field.options):
+        yield path, f"{field.name} must be {_wanted(field)}."
+        return
+    match field.kind:
+        case "number" | "integer":
+            number = float(as_number(value) or 0)
+            low = -inf if field.minimum is None else field.minimum
+            if not low <= number <= (inf if field.maximum is None else field.maximum):
+                yield path, f"{field.name} must be {_wanted(field)}."
+        case "texts":
+            for index, item in enumerate(value):
+                if not isinstance(item, str):
+                    yield f"{path}.{index}", f"Each of {field.name} must be text."
+        case "lists":
+            for key, item in value.items():
+                if not isinstance(item, list):
+                    yield f"{path}.{key}", f"Each of {field.name} must be a list."
+        case "records":
+            for index, item in enumerate(value):
+                if isinstance(item, dict):
+                    yield from _members(item, field.members, f"{path}.{index}")
+                else:
+                    yield f"{path}.{index}", f"Each of {field.name} must be an object."
+
+
+def _wanted(field: Field) -> str:
+    words = f"one of {_listed(field.options)}" if field.options else _VALUES[field.kind][0]
+    limits = [
+        f"{word} {limit:g}"
+        for word, limit in (("at least", field.minimum), ("at most", field.maximum))
+        if limit is not None
+    ]
+    return ", ".join((words, *limits))
+
+
+def _listed(names: Mapping[str, Any] | tuple[str, ...]) -> str:
+    return ", ".join(names)

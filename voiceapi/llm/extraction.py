@@ -1,0 +1,92 @@
+"""What a language model is told to find values, and how its answer is read."""
+
+from __future__ import annotations
+
+import json
+import re
+from collections.abc import Mapping
+from typing import Any
+
+from ..engine.actions import Extract, Message
+from ..engine.values import storable
+
+INSTRUCTION = (
+    "Find the variables below in the conversation. Answer with nothing but one JSON object whose top-level keys are "
+    "the variables' names, without Markdown. Use null for what the conversation doesn't tell."
+)
+LONGEST_RESULT = 2000
+
+_FENCED = re.compile(r"```(?:json)?\s*(.*?)\s*```", re.DOTALL)
+_DONE = {"status": "done"}
+
+
+def instruction(request: Extract) -> str:
+    """The system message: what to do, then the author's advice."""
+    return "\n\n".join(filter(None, [INSTRUCTION, request.prompt]))
+
+
+def conversation_of(request: Extract) -> str:
+    """The user message: the variables, then everything said so far."""
+    wanted = [f"- {each.name} ({each.type})" + (f": {each.hint}" if each.hint else "") for each in request.variables]
+    names = {
+        call["id"]: call["function"]["name"] for message in request.messages for call in message.get("tool_calls") or ()
+    }
+    lines = [line for message in request.messages if (line := _line(message, names))]
+    return "\n".join(["Variables:", *wanted, "", "Conversation:", *lines])
+
+
+def _line(message: Message, names: Mapping[str, str]) -> str:
+    content = str(message.get("content") or "")
+    if message["role"] != "tool":
+        return f"{message['role']}: {content}" if content else ""
+    result = _parsed(content)
+    if result == _DONE:  # an edge was crossed: nothing that anybody said
+        return ""
+    if isinstance(result, dict):
+        plain = {name: value for name, value in result.items() if name not in ("status", "status_code")}
+        content = json.dumps(result.get("data", plain), ensure_ascii=False)
+    if len(content) > LONGEST_RESULT:
+        content = content[:LONGEST_RESULT] + "...(truncated)"
+    return f"[Tool Response: {names.get(str(message.get('tool_call_id')), 'tool')}]\n{content}"
+
+
+def values_in(text: str) -> dict[str, Any]:
+    """The object in a model's answer, also inside a fence or among words; of an empty answer an empty one.
+
+    :raises ValueError: with a sentence, when there is none.
+    """
+    if not text.strip():
+        return {}
+    fence = _FENCED.search(text)
+    for candidate in (text, fence[1] if fence else "", _balanced(text, "{}"), _balanced(text, "[]")):
+        found = _parsed(candidate)
+        if isinstance(found, dict):
+            return found
+        if isinstance(found, list):
+            raise ValueError("The model answered with a list where an object of variables was asked for.")
+    raise ValueError("The model's answer holds no JSON object of variables.")
+
+
+def _parsed(text: str) -> Any:
+    try:
+        return storable(json.loads(text))
+    except (ValueError, RecursionError):
+        return None
+
+
+def _balanced(text: str, pair: str) -> str:
+    """The first part of `text` from an opening bracket to the one that closes it; brackets in strings don't count."""
+    start = text.find(pair[0])
+    depth, quoted, escaped = 0, False, False
+    for place in range(start, len(text)) if start >= 0 else ():
+        letter = text[place]
+        if quoted:
+            quoted = escaped or letter != '"'
+            escaped = not escaped and letter == "\\"
+        elif letter == '"':
+            quoted = True
+        elif letter in pair:
+            depth += 1 if letter == pair[0] else -1
+            if depth == 0:
+                return text[start : place + 1]
+    return ""

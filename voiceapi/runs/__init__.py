@@ -1,0 +1,4 @@
+"""Runs: the life of one, lists, filters, reports and files.
+
+Other rooms use `runs`, `lifecycle`, `filters`, `reports` and `files`.
+"""

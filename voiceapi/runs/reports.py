@@ -1,0 +1,73 @@
+"""A report of runs as CSV, written line by line and safe to open in a spreadsheet."""
+
+from __future__ import annotations
+
+import csv
+import io
+import re
+from collections.abc import Iterator
+from datetime import datetime
+from typing import Any
+
+from ..service import Service
+from ..store import runs
+from ..store.runs import Run
+from ..timestamps import write_time
+
+COLUMNS = (
+    *("Run ID", "Campaign ID", "Agent ID", "Agent Definition ID", "Created At", "Phone Number"),
+    *("Call Disposition", "Call Duration (s)"),
+)
+TAIL = ("Call Tags", "Transcript URL", "Recording URL")
+# What a spreadsheet would take for a formula, unless it is a plain number.
+FORMULA = re.compile(r"[=+\-@\t\r\n＝＋－＠]")
+NUMBER = re.compile(r"[+-]?[0-9]+([.,][0-9]+)?")
+
+
+def lines(service: Service, where: list[Any], since: datetime | None, until: datetime | None) -> Iterator[str]:
+    """The report of completed runs with a duration, newest first, one line at a time.
+
+    Every variable that any of the runs extracted has a column of its own, in the order first seen.
+    """
+    with service.store.session():
+        names = list(dict.fromkeys(name for run in runs.finished(where, since, until) for name in _extracted(run)))
+        yield _line((*COLUMNS, *names, *TAIL))
+        for run in runs.finished(where, since, until):
+            yield _line(_cells(run, names, service.base_url))
+
+
+def _extracted(run: Run) -> dict[str, Any]:
+    found = run.gathered_context.get("extracted_variables")
+    return found if isinstance(found, dict) else {}
+
+
+def _cells(run: Run, names: list[str], base_url: str) -> tuple[Any, ...]:
+    extracted = _extracted(run)
+    tags = run.gathered_context.get("call_tags")
+    token = run.public_access_token
+    public = f"{base_url}/api/v1/public/download/workflow/{token}/transcript"
+    return (
+        run.id,
+        run.campaign_id,
+        run.workflow_id,
+        run.version_id,
+        write_time(run.created_at),
+        run.initial_context.get("phone_number"),
+        run.disposition,
+        round(run.duration or 0),
+        *(extracted.get(name) for name in names),
+        ", ".join(str(tag) for tag in tags) if isinstance(tags, list) else "",
+        public if token and run.has_transcript else "",
+        "",
+    )
+
+
+def _line(cells: tuple[Any, ...]) -> str:
+    text = io.StringIO()
+    csv.writer(text).writerow([_safe(cell) for cell in cells])
+    return text.getvalue()
+
+
+def _safe(cell: Any) -> str:
+    text = "" if cell is None else str(cell)
+    return f"'{text}" if FORMULA.match(text) and not NUMBER.fullmatch(text) else text

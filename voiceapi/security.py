@@ -1,0 +1,193 @@
+"""JSON objects that hold secrets, kept as one encrypted text."""
+
+from __future__ import annotations
+
+import hashlib
+import hmac
+import json
+import os
+import secrets
+from collections.abc import Callable, Collection, Mapping
+from functools import cached_property, lru_cache
+from pathlib import Path
+from typing import TYPE_CHECKING, Any
+
+from itsdangerous import BadData, URLSafeSerializer
+
+from .errors import NotPossible
+
+
+def encrypt_json(vault: Vault, value: Mapping[str, Any]) -> str:
+    """The object as encrypted text."""
+    return vault.encrypt(json.dumps(value, ensure_ascii=False, separators=(",", ":")))
+
+
+def decrypt_json(vault: Vault, text: str) -> dict[str, Any]:
+    """The object that was sealed.
+
+    :raises NotPossible: when it was sealed with another secret than this service's.
+    """
+    try:
+        found: dict[str, Any] = json.loads(vault.decrypt(text))
+    except SecretError as error:
+        raise NotPossible(str(error)) from error
+    return found
+
+
+if TYPE_CHECKING:
+    from cryptography.fernet import Fernet
+
+KEY_PREFIX_LENGTH = 8
+SHORTEST_SECRET = 32
+# Decrypted values that are kept at hand.
+REMEMBERED = 64
+
+
+class SecretError(Exception):
+    """The service's own secret is unusable, or isn't the one that a stored value was encrypted with."""
+
+
+def new_api_key() -> str:
+    """A new API key: `va_` and 43 url-safe characters, 256 random bits."""
+    return f"va_{new_token()}"
+
+
+def new_token() -> str:
+    """A token that can't be guessed: 43 url-safe characters."""
+    return secrets.token_urlsafe(32)
+
+
+def key_prefix(key: str) -> str:
+    """The part of a key that may be shown: its first 8 characters."""
+    return key[:KEY_PREFIX_LENGTH]
+
+
+def hash_key(key: str) -> str:
+    """What is stored of a key: its SHA-256 in hexadecimal. A key is too long to guess, so no salt is needed."""
+    return hashlib.sha256(key.encode("utf-8", "surrogatepass")).hexdigest()
+
+
+def mask(value: Any) -> Any:
+    """A secret as it may be shown: stars, then its last 4 characters when it is longer than 4 (API contract, E.3).
+
+    Lists are masked item by item; empty values stay as they are.
+    """
+    if not value:
+        return value
+    if isinstance(value, list):
+        return [mask(item) for item in value]
+    text = str(value)
+    shown = text[-4:] if len(text) > 4 else ""
+    return shown.rjust(len(text), "*")
+
+
+def unmask(value: Any, stored: Any) -> Any:
+    """The stored secret when the value is exactly its mask, sent back unchanged; else the value."""
+    return stored if stored and value == mask(stored) else value
+
+
+def remask(incoming: Mapping[str, Any], stored: Mapping[str, Any], names: Collection[str]) -> dict[str, Any]:
+    """The incoming values, with each of `names` unmasked against the stored value of that name."""
+    return {name: unmask(value, stored.get(name)) if name in names else value for name, value in incoming.items()}
+
+
+class Vault:
+    """Encrypts and signs with one secret, which is at least 32 bytes long when the service makes it itself."""
+
+    def __init__(self, secret: bytes) -> None:
+        self._secret = secret
+        self._keys: dict[str, bytes] = {}
+
+    def encrypt(self, text: str) -> str:
+        """The text as a Fernet token."""
+        return self._fernet.encrypt(text.encode()).decode()
+
+    def decrypt(self, token: str) -> str:
+        """The text that `encrypt` was given. Raises SecretError when the token was made with another secret."""
+        from cryptography.fernet import InvalidToken
+
+        try:
+            return self._decrypt(token.encode()).decode()
+        except InvalidToken:
+            raise SecretError(
+                "A stored credential can't be decrypted, because it was encrypted with another secret. "
+                "Restore that secret, or enter the credentials again."
+            ) from None
+
+    def sign(self, payload: Mapping[str, Any], purpose: str, expires_at: float) -> str:
+        """A url-safe token that carries the payload (anything JSON can hold) until `expires_at`, in Unix seconds.
+
+        Anybody can read it, nobody can change it, and it is good for one purpose only.
+        """
+        token: str = self._signer(purpose).dumps([expires_at, dict(payload)])
+        return token
+
+    def verify(self, token: str, purpose: str, now: float) -> dict[str, Any] | None:
+        """The payload of a token that was signed for this purpose and hasn't expired, else None."""
+        try:
+            expires_at, payload = self._signer(purpose).loads(token)
+        except (BadData, UnicodeEncodeError):
+            return None
+        return payload if now < expires_at else None
+
+    def key(self, purpose: str) -> bytes:
+        """A key of 32 bytes that only this service can make, for one purpose."""
+        if purpose not in self._keys:
+            self._keys[purpose] = hmac.digest(self._secret, f"voiceapi {purpose}".encode(), "sha256")
+        return self._keys[purpose]
+
+    def _signer(self, purpose: str) -> URLSafeSerializer:
+        return URLSafeSerializer(
+            self._secret,
+            salt=f"voiceapi link {purpose}",
+            signer_kwargs={"key_derivation": "hmac", "digest_method": hashlib.sha256},
+        )
+
+    @cached_property
+    def _decrypt(self) -> Callable[[bytes], bytes]:
+        """Fernet's, with a memory: the credentials of a few accounts are read at every webhook of their calls."""
+        return lru_cache(maxsize=REMEMBERED)(self._fernet.decrypt)
+
+    @cached_property
+    def _fernet(self) -> Fernet:
+        import base64
+
+        from cryptography.fernet import Fernet
+        from cryptography.hazmat.primitives.hashes import SHA256
+        from cryptography.hazmat.primitives.kdf.hkdf import HKDF
+
+        key = HKDF(SHA256(), length=32, salt=None, info=b"voiceapi credentials").derive(self._secret)
+        return Fernet(base64.urlsafe_b64encode(key))
+
+
+def read_or_create_secret(path: str | os.PathLike[str]) -> bytes:
+    """The secret in a file. A missing file is made, readable by its owner only, in a folder that must exist.
+
+    Processes that start at once get the same secret: the file appears complete or not at all. Raises SecretError
+    when the file holds less than 32 bytes, and OSError when it can't be read or made.
+    """
+    path = Path(path)
+    if not path.exists():
+        _create_secret(path)
+    secret = path.read_bytes().strip()
+    if len(secret) < SHORTEST_SECRET:
+        raise SecretError(
+            f"The file {path} must hold a secret of at least {SHORTEST_SECRET} characters. Restore it from a backup, "
+            "or delete it: a new one is made then, and the carriers' credentials have to be entered again."
+        )
+    return secret
+
+
+def _create_secret(path: Path) -> None:
+    draft = path.with_name(f"{path.name}.{secrets.token_hex(8)}")
+    handle = os.open(draft, os.O_WRONLY | os.O_CREAT | os.O_EXCL, 0o600)
+    try:
+        with os.fdopen(handle, "w") as file:
+            file.write(secrets.token_urlsafe(48) + "\n")
+            file.flush()
+            os.fsync(handle)
+        os.link(draft, path)  # unlike a rename, it fails when another process was quicker
+    except FileExistsError:
+        pass
+    finally:
+        draft.unlink()

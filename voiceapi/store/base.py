@@ -1,0 +1,199 @@
+"""The base of all tables, and the simple statements of one, each written once.
+
+Peewee takes ten times longer to write such a statement than SQLite to carry it out, and a request is made of little
+else. The values take the places of the placeholders, in the order of the names.
+"""
+
+from __future__ import annotations
+
+from collections.abc import Callable, Iterable, Mapping, Sequence
+from functools import cache
+from typing import Any, ClassVar, TypeVar
+
+from peewee import AutoField, BigIntegerField, CharField, FloatField, ForeignKeyField, IntegerField, Model, TextField
+
+from ..errors import RecordNotFound
+from .database import database, execute
+
+Found = TypeVar("Found", bound="Record")
+# The columns whose values are read as the database gives them.
+AS_GIVEN = (AutoField, BigIntegerField, CharField, FloatField, ForeignKeyField, IntegerField, TextField)
+
+
+class Record(Model):
+    """The base of all tables: bound to whichever database the current session opened."""
+
+    id: Any
+    DoesNotExist: ClassVar[type[Exception]]
+
+    class Meta:
+        database = database
+        legacy_table_names = False
+
+    def save(self, force_insert: bool = False, only: Iterable[Any] | None = None) -> int:
+        """Store the record, or `only` these fields of it, as Peewee does; returns how many rows that changed."""
+        table, data, database = self._meta, self.__data__, self._meta.database
+        keys = _key_names(type(self))
+        known = not force_insert and all(data.get(name) is not None for name in keys)
+        wanted = set(data) if only is None else {field.name for field in only}
+        wanted -= set(keys) if known else set()
+        names = tuple(name for name in table.sorted_field_names if name in wanted)
+        values = [table.fields[name].db_value(data[name]) for name in names]
+        if known:
+            statement = _update(type(self), names, database.param)
+            values += [table.fields[name].db_value(data[name]) for name in keys]
+            return int(database.execute_sql(statement, values).rowcount)
+        statement = _insert(type(self), names, database.param)
+        data[keys[0]] = database.execute_sql(statement, values).fetchone()[0]
+        return 1
+
+    @classmethod
+    def append(cls, rows: Iterable[Mapping[str, Any]]) -> None:
+        """Store new records, all with the same columns."""
+        table, database = cls._meta, cls._meta.database
+        for row in rows:
+            statement = _insert(cls, tuple(row), database.param)
+            # Read, because an INSERT that returns something is carried out as its row is fetched.
+            database.execute_sql(statement, [table.fields[name].db_value(row[name]) for name in row]).fetchone()
+
+    def columns(self) -> dict[str, Any]:
+        """Every column by its name; a foreign key is the id of the other record."""
+        return {name: getattr(self, name) for name in self._meta.columns}
+
+
+def find(model: type[Found], newest_by: str | None = None, **columns: Any) -> Found | None:
+    """The record of `model` with these column values, or None. A value of None matches no record.
+
+    :param newest_by: of several records, the one with the largest value of this column.
+    """
+    table = model._meta
+    database = table.database
+    statement = _select_one(model, tuple(columns), newest_by, database.param)
+    values = [table.fields[name].db_value(value) for name, value in columns.items()]
+    row = database.execute_sql(statement, values).fetchone()
+    return None if row is None else _record(model, row)
+
+
+def select(model: type[Found], rest: str, *values: Any) -> list[Found]:
+    """The records of `model` that `rest` chooses: SQL from its WHERE on, with `?` for the values as they are stored.
+
+    For what is asked around every call; elsewhere Peewee writes such a statement.
+    """
+    return [_record(model, row) for row in execute(f"{_select_all(model)} {rest}", *values).fetchall()]
+
+
+def _record(model: type[Found], row: Sequence[Any]) -> Found:
+    """The record that a row is, as Peewee makes it, without asking each of its fields for leave."""
+    record = model(__no_default__=True)
+    record.__data__ = {
+        name: cell if read is None else read(cell) for (name, read), cell in zip(_readers(model), row, strict=True)
+    }
+    return record
+
+
+@cache
+def _readers(model: type[Record]) -> list[tuple[str, Callable[[Any], Any] | None]]:
+    """The fields in the order of their columns, and how the values of each are read."""
+    fields = model._meta.sorted_fields
+    return [(field.name, None if type(field) in AS_GIVEN else field.python_value) for field in fields]
+
+
+def scalar(model: type[Record], of: str, **columns: Any) -> Any:
+    """The column `of` of the record of `model` with these column values, None without one: a row may be large."""
+    table = model._meta
+    statement = _select_scalar(model, of, tuple(columns), table.database.param)
+    values = [table.fields[name].db_value(value) for name, value in columns.items()]
+    row = table.database.execute_sql(statement, values).fetchone()
+    return None if row is None else table.fields[of].python_value(row[0])
+
+
+def count(model: type[Record], of: str, **columns: Any) -> int:
+    """How many records of `model` with these column values have one in the column `of` as well."""
+    table = model._meta
+    statement = _count(model, of, tuple(columns), table.database.param)
+    values = [table.fields[name].db_value(value) for name, value in columns.items()]
+    return int(table.database.execute_sql(statement, values).fetchone()[0])
+
+
+def page(chosen: Any, number: int, limit: int) -> tuple[list[Any], int]:
+    """The rows of page `number` (from 1) of a query, `limit` to a page, and how many the query has on all pages.
+
+    A page far behind the last one isn't asked for: its offset may be more than SQLite can count.
+    """
+    total, offset = chosen.count(), (number - 1) * limit
+    return (list(chosen.limit(limit).offset(offset)) if offset <= total else []), total
+
+
+def require(model: type[Found], text: str, **columns: Any) -> Found:
+    """The record of `model` with these column values.
+
+    :raises RecordNotFound: with `text`, when there is none.
+    """
+    record = find(model, **columns)
+    if record is None:
+        raise RecordNotFound(text)
+    return record
+
+
+def reload(record: Found) -> Found:
+    """The record as it is stored now; it may not have been deleted meanwhile."""
+    return require(type(record), "The record is gone.", id=record.id)
+
+
+@cache
+def _select_all(model: type[Model]) -> str:
+    """All columns, in the order of the table's fields; whatever follows FROM is still to come."""
+    columns = ", ".join(_quoted(model, [field.name for field in model._meta.sorted_fields]))
+    return f'SELECT {columns} FROM "{model._meta.table_name}"'
+
+
+@cache
+def _select_one(model: type[Model], names: tuple[str, ...], newest_by: str | None, placeholder: str) -> str:
+    """All columns of a record whose `names` have these values."""
+    fields = model._meta.fields
+    matches = " AND ".join(f"{column} = {placeholder}" for column in _quoted(model, names))
+    order = "" if newest_by is None else f' ORDER BY "{fields[newest_by].column_name}" DESC'
+    return f"{_select_all(model)} WHERE {matches}{order} LIMIT 1"
+
+
+@cache
+def _select_scalar(model: type[Model], of: str, names: tuple[str, ...], placeholder: str) -> str:
+    """The column `of` of a record whose `names` have these values."""
+    matches = " AND ".join(f"{column} = {placeholder}" for column in _quoted(model, names))
+    return f'SELECT {_quoted(model, [of])[0]} FROM "{model._meta.table_name}" WHERE {matches} LIMIT 1'
+
+
+@cache
+def _count(model: type[Model], of: str, names: tuple[str, ...], placeholder: str) -> str:
+    """How many records whose `names` have these values have any in `of`."""
+    matches = " AND ".join(f"{column} = {placeholder}" for column in _quoted(model, names))
+    return f'SELECT count({_quoted(model, [of])[0]}) FROM "{model._meta.table_name}" WHERE {matches}'
+
+
+@cache
+def _insert(model: type[Model], names: tuple[str, ...], placeholder: str) -> str:
+    """A new record with these columns; its only row begins with the record's key."""
+    columns, marks = ", ".join(_quoted(model, names)), ", ".join([placeholder] * len(names))
+    return f'INSERT INTO "{model._meta.table_name}" ({columns}) VALUES ({marks}) RETURNING {", ".join(_key(model))}'
+
+
+@cache
+def _update(model: type[Model], names: tuple[str, ...], placeholder: str) -> str:
+    """These columns of the record whose key is the last value, or the last values."""
+    changes = ", ".join(f"{column} = {placeholder}" for column in _quoted(model, names))
+    matches = " AND ".join(f"{column} = {placeholder}" for column in _key(model))
+    return f'UPDATE "{model._meta.table_name}" SET {changes} WHERE {matches}'
+
+
+def _quoted(model: type[Model], names: Iterable[str]) -> list[str]:
+    return [f'"{model._meta.fields[name].column_name}"' for name in names]
+
+
+def _key_names(model: type[Model]) -> tuple[str, ...]:
+    """The names of the fields that make up the key of a table."""
+    key: Any = model._meta.primary_key
+    return tuple(key.field_names) if model._meta.composite_key else (key.name,)
+
+
+def _key(model: type[Model]) -> list[str]:
+    return _quoted(model, _key_names(model))

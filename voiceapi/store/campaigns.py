@@ -1,0 +1,143 @@
+"""The tables of the dialer: contacts, what was decided about them, numbers not to call, and how far a campaign is."""
+
+from __future__ import annotations
+
+from peewee import (
+    SQL,
+    CharField,
+    ForeignKeyField,
+    IntegerField,
+    TextField,
+)
+
+from .base import Record
+from .fields import Bytes, Instant, JSONText, now
+from .organizations import Organization
+from .telephony import TelephonyConfiguration
+from .workflows import Workflow
+
+
+class Upload(Record):
+    """A file that a client put at a signed address. Once it is the source of a campaign it stays as it is."""
+
+    organization = ForeignKeyField(Organization, on_delete="CASCADE")
+    file_key = TextField(unique=True)
+    content = Bytes()
+    created_at = Instant(default=now)
+
+
+class Campaign(Record):
+    """A contact list to call. Nothing is counted before the start: until then `total_rows` is null."""
+
+    organization_id: int
+    workflow_id: int
+    telephony_configuration_id: int | None
+    parent_campaign_id: int | None
+    organization = ForeignKeyField(Organization, on_delete="CASCADE")
+    workflow = ForeignKeyField(Workflow, on_delete="CASCADE")
+    telephony_configuration = ForeignKeyField(TelephonyConfiguration, null=True, on_delete="RESTRICT")
+    # The campaign that this one dials again, and the one that dials this one again.
+    parent_campaign = ForeignKeyField("self", null=True, on_delete="SET NULL")
+    redialed_campaign_id = IntegerField(null=True)
+    name = CharField(255)
+    state = TextField(default="created")
+    source_type = TextField()
+    source_id = TextField()
+    retry_config = JSONText()
+    schedule_config = JSONText(null=True)
+    circuit_breaker = JSONText()
+    max_concurrency = IntegerField(null=True)
+    total_rows = IntegerField(null=True)
+    processed_rows = IntegerField(default=0)
+    failed_rows = IntegerField(default=0)
+    # Attempts, retries included: those that were dialed, and all that were ever due.
+    executed_count = IntegerField(default=0)
+    total_queued_count = IntegerField(default=0)
+    # What went wrong while it ran, oldest first; a few entries at most.
+    logs = JSONText(default=list)
+    created_at = Instant(default=now)
+    started_at = Instant(null=True)
+    completed_at = Instant(null=True)
+
+
+# The states of a contact that is not done with yet. `dialing` holds a slot until its run ends.
+OPEN = ("queued", "dialing", "retry")
+FINAL = ("completed", "failed", "skipped", "unknown")
+
+
+class Dialing(Record):
+    """What the dialer keeps of a campaign: the gate that it sets, and how far its list has been read."""
+
+    campaign_id: int
+    campaign = ForeignKeyField(Campaign, primary_key=True, on_delete="CASCADE")
+    calling_hours = JSONText(null=True)
+    max_attempts_per_day = IntegerField(null=True)
+    # pending, in_progress, completed or failed; who reads the list has it until `lease_until`.
+    source_status = TextField(default="pending")
+    source_error = TextField(null=True)
+    synced_at = Instant(null=True)
+    lease_until = Instant(null=True)
+    # The circuit breaker counts what ended since then.
+    watched_since = Instant(default=now)
+
+
+class Contact(Record):
+    """A data row of a campaign's list, 1 the first. `variables` are the row's texts by column."""
+
+    campaign_id: int
+    campaign = ForeignKeyField(Campaign, on_delete="CASCADE", index=False)
+    row = IntegerField()
+    # As it is dialed; as it was written in a row that can't be dialed.
+    phone_number = TextField()
+    variables = JSONText(default=dict)
+    state = TextField(default="queued")
+    attempts = IntegerField(default=0)
+    # While queued or waiting for a retry: when it is due.
+    next_attempt_at = Instant(null=True)
+    # Why there is another attempt: the outcome of the last one.
+    retry_reason = TextField(null=True)
+    # The run of the latest attempt; no foreign key, so that removing a run never walks through all contacts.
+    run_id = IntegerField(null=True)
+    # Until then the claim is its worker's to carry out; later anybody may look into what became of it.
+    lease_until = Instant(null=True)
+
+    class Meta:
+        indexes = (
+            (("campaign", "row"), True),
+            # Who is due next, and how many are in a state.
+            (("campaign", "state", "next_attempt_at", "row"), False),
+            (("phone_number",), False),
+        )
+
+
+Campaign.add_index(SQL("CREATE INDEX campaign_active ON campaign (state) WHERE state IN ('syncing', 'running')"))
+Contact.add_index(SQL("CREATE INDEX contact_run ON contact (run_id) WHERE run_id IS NOT NULL"))
+Contact.add_index(SQL("CREATE INDEX contact_leased ON contact (lease_until) WHERE lease_until IS NOT NULL"))
+
+
+class Decision(Record):
+    """Why a contact was called, or wasn't, or what came of it. Rows are only added."""
+
+    contact_id: int
+    contact = ForeignKeyField(Contact, on_delete="CASCADE")
+    campaign = ForeignKeyField(Campaign, on_delete="CASCADE", index=False)
+    at = Instant(default=now)
+    code = TextField()
+    reason = TextField()
+    run_id = IntegerField(null=True)
+
+    class Meta:
+        # How many calls ended in which way, and since when.
+        indexes = ((("campaign", "code", "at"), False),)
+
+
+class DoNotCall(Record):
+    """A number that no campaign of the organization calls."""
+
+    organization = ForeignKeyField(Organization, on_delete="CASCADE", index=False)
+    phone_number = TextField()
+    reason = TextField(null=True)
+    created_at = Instant(default=now)
+
+    class Meta:
+        indexes = ((("organization", "phone_number"), True),)

@@ -1,0 +1,139 @@
+"""The tables of the knowledge base: documents, and the passages that they are cut into."""
+
+from __future__ import annotations
+
+import json
+import unicodedata
+from collections.abc import Iterable, Sequence
+from dataclasses import dataclass
+
+from peewee import CharField, ForeignKeyField, IntegerField, TextField
+
+from .base import Record
+from .database import Store, bound_path, execute
+from .fields import Instant, JSONText, now
+from .organizations import Organization
+
+
+class Document(Record):
+    """A file that agents look things up in, as the plain text that was made of it; of a failed one, why it failed."""
+
+    organization_id: int
+    organization = ForeignKeyField(Organization, on_delete="CASCADE")
+    document_uuid = CharField(36, unique=True)
+    filename = TextField()
+    mime_type = TextField()
+    text = TextField(default="")
+    file_hash = CharField(64)
+    file_size_bytes = IntegerField()
+    processing_status = TextField(default="completed")
+    processing_error = TextField(null=True)
+    total_chunks = IntegerField(default=0)
+    retrieval_mode = TextField()
+    custom_metadata = JSONText(default=dict)
+    created_at = Instant(default=now)
+
+
+class Passage(Record):
+    document = ForeignKeyField(Document, on_delete="CASCADE")
+    number = IntegerField()
+    text = TextField()
+
+
+SCHEMA = (
+    "CREATE VIRTUAL TABLE IF NOT EXISTS passage_words USING fts5("
+    "text, content='passage', content_rowid='id', tokenize='porter unicode61 remove_diacritics 2')",
+    "CREATE TRIGGER IF NOT EXISTS passage_added AFTER INSERT ON passage BEGIN "
+    "INSERT INTO passage_words (rowid, text) VALUES (new.id, new.text); END",
+    "CREATE TRIGGER IF NOT EXISTS passage_removed AFTER DELETE ON passage BEGIN "
+    "INSERT INTO passage_words (passage_words, rowid, text) VALUES ('delete', old.id, old.text); END",
+)
+# The texts stay out of it: all that match are sorted, and few are read.
+SEARCH = (
+    "SELECT p.id, d.id, d.retrieval_mode = 'full_document', bm25(passage_words) AS score FROM passage_words "
+    "JOIN passage p ON p.id = passage_words.rowid JOIN document d ON d.id = p.document_id "
+    "WHERE passage_words MATCH ? AND d.organization_id = ?{among} ORDER BY score, p.id"
+)
+AMONG = " AND d.document_uuid IN (SELECT value FROM json_each(?))"
+HELD = (
+    "SELECT count(*) FROM json_each(?) AS word "
+    "WHERE EXISTS (SELECT 1 FROM passage_words WHERE passage_words MATCH word.value AND rowid = ?)"
+)
+# English words that are in most questions and say nothing of what is asked.
+COMMON = """
+    a about am an and any are as at be been but by can could did do does for from get had has have he her him his how i
+    if in is it its just know like may me my need not of on or our please she should so tell than that the their them
+    then there these they this those to us want was we were what when where which who whom whose why will with would
+    you your
+"""
+# Of a query, at most so many characters are read, and so many words looked for.
+LONGEST_QUERY, MOST_WORDS = 1000, 32
+
+
+@dataclass(frozen=True, slots=True)
+class Hit:
+    """A passage that was found; `similarity` is above 0 and at most 1, and falls with the rank."""
+
+    document: Document
+    passage: Passage
+    similarity: float
+
+
+def exists() -> bool:
+    """Whether the bound database has an index."""
+    return bound_path() is not None
+
+
+def create(store: Store) -> None:
+    """Make the index beside the tables, where the database is SQLite."""
+    for statement in SCHEMA if store.path is not None else ():
+        store.database.execute_sql(statement)
+
+
+def add(document: Document, texts: Sequence[str]) -> None:
+    """Store and index the passages of a document, within the caller's transaction."""
+    rows = [{"document": document.id, "number": number, "text": text} for number, text in enumerate(texts)]
+    for start in range(0, len(rows), 300):
+        Passage.insert_many(rows[start : start + 300]).execute()
+
+
+def phrases(query: str) -> list[str]:
+    """The words of `query` to look for, each once and quoted, so that nothing a caller says is FTS5's syntax.
+
+    Common words count only when there are no others.
+    """
+    query = unicodedata.normalize("NFKC", query[:LONGEST_QUERY]).lower()
+    spaced = "".join(char if char.isalnum() or unicodedata.category(char)[0] == "M" else " " for char in query)
+    words = [word for word in dict.fromkeys(spaced.split()) if any(map(str.isalnum, word))]
+    common = COMMON.split()
+    telling = [word for word in words if word not in common] or words
+    return [f'"{word}"' for word in telling[:MOST_WORDS]]
+
+
+def search(organization: int, query: str, documents: Iterable[str] | None, limit: int) -> list[Hit]:
+    """The best passages that hold a word of `query`, best first; of a document that is given whole, only its best.
+
+    The first one's similarity is the share of the words that it holds; that of the others falls with their BM25. (BM25
+    itself says nothing to a reader: it is next to 0 when there are few passages.)
+
+    :param documents: uuids to look in; None is all documents of the organization.
+    """
+    words = phrases(query)
+    if not words:
+        return []
+    among, values = ("", []) if documents is None else (AMONG, [json.dumps(list(documents))])
+    found = execute(SEARCH.format(among=among), " OR ".join(words), organization, *values).fetchall()
+    best: dict[tuple[int, int | None], tuple[int, float]] = {}
+    for passage, document, whole, score in found:
+        best.setdefault((document, None if whole else passage), (passage, score))
+        if len(best) == limit:
+            break
+    if not best:
+        return []
+    first, highest = next(iter(best.values()))
+    share = execute(HELD, json.dumps(words), first).fetchone()[0] / len(words)
+    chosen = Passage.select(Passage, Document).join(Document).where(Passage.id.in_([id for id, _ in best.values()]))
+    passages = {passage.id: passage for passage in chosen}
+    # A document may have been removed between the two queries.
+    kept = [(passages[id], score) for id, score in best.values() if id in passages]
+    return [Hit(passage.document, passage, share * score / highest) for passage, score in kept]

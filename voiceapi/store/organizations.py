@@ -1,0 +1,51 @@
+"""The tables of organizations, their API keys and their credentials for other services."""
+
+from __future__ import annotations
+
+from peewee import (
+    BooleanField,
+    CharField,
+    ForeignKeyField,
+    TextField,
+)
+
+from .base import Record
+from .fields import Instant, JSONText, now
+
+
+class Organization(Record):
+    name = TextField(unique=True)
+    preferences = JSONText(default=dict)
+    # Holds keys of model services, so it is encrypted as a whole.
+    model_configuration = TextField(null=True)
+    created_at = Instant(default=now)
+
+
+class ApiKey(Record):
+    organization_id: int
+    organization = ForeignKeyField(Organization, on_delete="CASCADE")
+    name = TextField()
+    key_prefix = CharField(8)
+    key_hash = CharField(64, unique=True)
+    is_active = BooleanField(default=True)
+    created_at = Instant(default=now)
+    last_used_at = Instant(null=True)
+    archived_at = Instant(null=True)
+
+
+class Credential(Record):
+    """What lets a tool, a fetch or a webhook into another service. A deleted one keeps its name, not its secret."""
+
+    organization = ForeignKeyField(Organization, on_delete="CASCADE", index=False)
+    uuid = CharField(36, unique=True)
+    name = TextField()
+    description = TextField(null=True)
+    credential_type = TextField()
+    # Sealed JSON; null once it is deleted.
+    data = TextField(null=True)
+    is_active = BooleanField(default=True)
+    created_at = Instant(default=now)
+    updated_at = Instant(null=True)
+
+    class Meta:
+        indexes = ((("organization", "name"), True),)

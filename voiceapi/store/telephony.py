@@ -1,0 +1,86 @@
+"""The tables of telephony configurations and phone numbers."""
+
+from __future__ import annotations
+
+from typing import Any
+
+from peewee import (
+    SQL,
+    BooleanField,
+    CharField,
+    FloatField,
+    ForeignKeyField,
+    TextField,
+)
+
+from .base import Record
+from .fields import Instant, JSONText, now
+from .organizations import Organization
+from .workflows import Workflow
+
+
+class TelephonyConfiguration(Record):
+    organization_id: int
+    phone_numbers: Any
+    organization = ForeignKeyField(Organization, on_delete="CASCADE")
+    name = CharField(64)
+    provider = TextField()
+    # Encrypted JSON of the carrier's fields.
+    credentials = TextField()
+    # The carrier's own account, where a called number leads: two configurations of one account may not share a number.
+    account_id = TextField(null=True)
+    calls_per_second = FloatField(null=True)
+    # When the account may place its next call.
+    paced_until = Instant(null=True)
+    is_default_outbound = BooleanField(default=False)
+    inactive = BooleanField(default=False)
+    inactive_since = Instant(null=True)
+    inactive_reason = TextField(null=True)
+    created_at = Instant(default=now)
+    updated_at = Instant(default=now)
+
+    class Meta:
+        indexes = ((("organization", "name"), True),)
+
+
+TelephonyConfiguration.add_index(
+    SQL(
+        "CREATE UNIQUE INDEX configuration_one_default ON telephony_configuration (organization_id) "
+        "WHERE is_default_outbound"
+    )
+)
+
+
+class PhoneNumber(Record):
+    telephony_configuration_id: int
+    inbound_workflow_id: int | None
+    organization = ForeignKeyField(Organization, on_delete="CASCADE")
+    telephony_configuration = ForeignKeyField(TelephonyConfiguration, on_delete="CASCADE", backref="phone_numbers")
+    address = CharField(255)
+    address_normalized = CharField(255)
+    address_type = TextField()
+    country_code = CharField(2, null=True)
+    label = CharField(64, null=True)
+    inbound_workflow = ForeignKeyField(Workflow, null=True, on_delete="SET NULL")
+    is_active = BooleanField(default=True)
+    is_default_caller_id = BooleanField(default=False)
+    extra_metadata = JSONText(default=dict)
+    created_at = Instant(default=now)
+    updated_at = Instant(default=now)
+
+    class Meta:
+        indexes = ((("organization", "address_normalized"), True),)
+
+
+PhoneNumber.add_index(
+    SQL(
+        "CREATE UNIQUE INDEX number_one_default ON phone_number (telephony_configuration_id) WHERE is_default_caller_id"
+    )
+)
+
+
+class Pace(Record):
+    """When the dialer last placed a call through a configuration."""
+
+    configuration = ForeignKeyField(TelephonyConfiguration, primary_key=True, on_delete="CASCADE")
+    last_call_at = Instant()

@@ -1,0 +1,1 @@
+"""Carriers: a class for each, over what they share."""

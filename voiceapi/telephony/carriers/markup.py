@@ -1,0 +1,58 @@
+"""Documents of XML: a `<Response>` whose verbs a carrier carries out in order; after the last one the call ends."""
+
+from __future__ import annotations
+
+import math
+from collections.abc import Callable, Mapping, Sequence
+from xml.etree.ElementTree import Element, tostring
+
+from ...engine.actions import Action, Listen, Play, Say
+from .base import Document
+from .speech import clean
+
+CONTENT_TYPE = "text/xml; charset=utf-8"
+DECLARATION = b'<?xml version="1.0" encoding="UTF-8"?>\n'
+
+
+def write(
+    actions: Sequence[Action],
+    verbs: Callable[[Action], list[Element]],
+    listen: Callable[[Listen], list[Element]],
+) -> Document:
+    """The document that carries out `actions`.
+
+    :param verbs: what an action other than Listen becomes.
+    :param listen: the listening, which what the caller may talk over is put into, and what follows it.
+    """
+    response = Element("Response")
+    prompt: list[Element] = []
+    for action in actions:
+        if isinstance(action, Listen):
+            listening, *after = listen(action)
+            listening.extend(prompt)
+            prompt = []
+            response.extend([listening, *after])
+        elif isinstance(action, Say | Play) and action.interruptible:
+            prompt += verbs(action)
+        else:
+            response.extend([*prompt, *verbs(action)])
+            prompt = []
+    response.extend(prompt)
+    return Document(CONTENT_TYPE, DECLARATION + tostring(response, encoding="utf-8"))
+
+
+def redirect(url: str) -> Element:
+    """A verb that goes on with the document at `url`."""
+    return element("Redirect", {"method": "POST"}, url)
+
+
+def element(name: str, attributes: Mapping[str, str], text: str | None = None) -> Element:
+    """An element; `text` is clean already."""
+    made = Element(name, {key: clean(value) for key, value in attributes.items()})
+    made.text = text
+    return made
+
+
+def seconds(duration: float) -> str:
+    """Whole seconds, at least one."""
+    return str(max(1, math.ceil(duration)))

@@ -1,0 +1,266 @@
+"""The carrier that needs no account: it rings, is answered, speaks the callee's lines and hangs up.
+
+It talks to the rest of the house as a real carrier does, by webhooks with fields and by documents, only without a
+wire between. Ringing and speech take no time, unless the configuration's `realtime` is set; the duration it reports
+is what the call would have taken.
+"""
+
+from __future__ import annotations
+
+import hmac
+import json
+from collections.abc import Callable, Mapping, Sequence
+from contextlib import suppress
+from dataclasses import dataclass, replace
+from typing import Any, Literal, Protocol
+
+from ...engine.actions import Action, HangUp, Listen, Pause, Play, Redirect, Say, Transfer
+from .base import (
+    FINAL,
+    PROGRESS,
+    After,
+    Document,
+    Heard,
+    Inbound,
+    Machine,
+    Manner,
+    OutboundCall,
+    Report,
+    Silence,
+    Transferred,
+    Words,
+)
+from .rest import CarrierRefused
+from .webhook import Links, Webhook
+
+SIGNATURE = "x-simulator-signature"
+# What happens when one of these is called (design 7); any other number is answered.
+TEST_NUMBERS = {
+    "+12025550101": "busy",
+    "+12025550102": "no-answer",
+    "+12025550103": "failed",
+    "+12025550104": "voicemail",
+    "+12025550105": "hangs up",
+}
+DEFAULT_CALLEE = ("Yes, this is a good time.", "Yes, that is fine.", "No, that is all, thank you. Goodbye.")
+RINGING_SECONDS = 2.0
+SECONDS_A_WORD = 0.4
+MOST_TURNS = 200
+
+
+class Webhooks(Protocol):
+    """Where the simulator's webhooks go: the same functions that a real carrier's reach over HTTP."""
+
+    def turn(self, token: str, number: int, after: Literal["turn", "transfer"], webhook: Webhook) -> Document: ...
+
+    def status(self, token: str, webhook: Webhook) -> None: ...
+
+
+@dataclass(frozen=True)
+class Simulator:
+    """The carrier.
+
+    :param webhooks: where its phones report to.
+    :param key: signs its webhooks.
+    :param start: runs a phone on another thread.
+    :param sleep: waits real seconds, and says whether the process stops; called only when `realtime` is set.
+    """
+
+    webhooks: Webhooks
+    key: bytes
+    start: Callable[[Callable[[], None]], Any]
+    sleep: Callable[[float], bool]
+    realtime: bool = False
+
+    def place_call(self, call: OutboundCall) -> str:
+        callee = Callee.of(call.context)
+        if callee is None:
+            raise CarrierRefused("initial_context.simulated_callee must be a list of texts, the callee's lines.")
+        phone = Phone(self, call.links, TEST_NUMBERS.get(call.to, "answers"), callee)
+        self.start(phone.ring)
+        return phone.call_id
+
+    def pick_up(self, links: Links, to: str, context: Mapping[str, Any]) -> None:
+        """Go on with a call whose phone was lost in a restart, after `links.turn` documents were answered."""
+        phone = Phone(self, links, TEST_NUMBERS.get(to, "answers"), Callee.of(context) or Callee())
+        self.start(phone.ring if links.turn == 0 else lambda: phone.go_on(links.turn - 1))
+
+    def hang_up(self, call_id: str) -> None:
+        raise CarrierRefused("Nobody but itself ends a simulated call.")
+
+    def redirect(self, call_id: str, url: str) -> None:
+        raise CarrierRefused("Nobody but itself leads a simulated call.")
+
+    def look_up(self, call_id: str) -> Report:
+        raise CarrierRefused("The simulator keeps no list of its calls.")
+
+    def check(self, numbers: Sequence[str]) -> list[str]:
+        return []
+
+    def signed(self, url: str, fields: Mapping[str, Any]) -> Webhook:
+        """A webhook as the simulator sends it."""
+        body = json.dumps(fields).encode()
+        return Webhook("POST", url, {"content-type": "application/json", SIGNATURE: self._signature(url, body)}, body)
+
+    def verify(self, webhook: Webhook) -> bool:
+        given = webhook.headers.get(SIGNATURE, "")
+        return hmac.compare_digest(given.encode(), self._signature(webhook.url, webhook.body).encode())
+
+    def _signature(self, url: str, body: bytes) -> str:
+        return hmac.digest(self.key, url.encode() + b"\n" + body, "sha256").hex()
+
+    def read_turn(self, webhook: Webhook, after: After) -> Heard:
+        if after == "transfer":
+            reason = webhook.text("transfer")
+            return Transferred(reason == "answered", reason)
+        if _is_machine(webhook):
+            return Machine()
+        words = webhook.text("speech")
+        return Words(words) if words else Silence()
+
+    def read_status(self, webhook: Webhook) -> Report:
+        raw = webhook.text("status")
+        known = raw if raw in PROGRESS or raw in FINAL else None
+        call_id, duration = webhook.text("call_id") or None, webhook.number("duration")
+        return Report(known, raw, call_id, duration, machine=_is_machine(webhook))
+
+    def read_inbound(self, webhook: Webhook) -> Inbound | None:
+        call_id, from_number, to = (webhook.text(name) for name in ("call_id", "from", "to"))
+        return Inbound(call_id, from_number, to) if call_id and to else None
+
+    def render(self, actions: Sequence[Action], links: Links, manner: Manner) -> Document:
+        verbs = [verb for action in actions if (verb := _verb(action, links.turn)) is not None]
+        return Document("application/json", json.dumps(verbs, ensure_ascii=False).encode())
+
+    def receipt(self) -> Document:
+        return Document("application/json", b"[]")
+
+
+@dataclass(frozen=True)
+class Callee:
+    """Who is called: their lines, one a turn, "" for silence, and how a transfer of theirs comes out."""
+
+    lines: tuple[str, ...] = DEFAULT_CALLEE
+    transfer: str = "answered"
+
+    @classmethod
+    def of(cls, context: Mapping[str, Any]) -> Callee | None:
+        """The callee that a run's initial context describes; None when it describes none that could be."""
+        lines, transfer = context.get("simulated_callee"), context.get("simulated_transfer")
+        if lines is None:
+            lines = list(DEFAULT_CALLEE)
+        if not isinstance(lines, list) or not all(isinstance(line, str) for line in lines):
+            return None
+        return cls(tuple(lines), str(transfer or "answered"))
+
+
+def _is_machine(webhook: Webhook) -> bool:
+    return webhook.text("answered_by") == "machine"
+
+
+def _verb(action: Action, turn: int) -> dict[str, Any] | None:
+    match action:
+        case Say():
+            return {"verb": "say", "text": action.text}
+        case Play():
+            return {"verb": "play", "recording": action.recording_id}
+        case Pause():
+            return {"verb": "pause", "seconds": action.seconds}
+        case Listen():
+            return {"verb": "listen", "timeout": action.timeout_seconds, "turn": turn}
+        case Redirect():
+            return {"verb": "redirect", "turn": action.turn}
+        case Transfer():
+            return {"verb": "transfer", "to": action.destination, "timeout": action.timeout_seconds, "turn": turn}
+        case HangUp():
+            return {"verb": "hangup"}
+        case _:
+            return None
+
+
+class PutDown(Exception):
+    """The process stops in the middle of a call; the next one picks the call up."""
+
+
+class Phone:
+    """One simulated call, from the first ring to the end. Its clock runs ahead as fast as the talk does."""
+
+    def __init__(self, carrier: Simulator, links: Links, behaviour: str, callee: Callee) -> None:
+        self._carrier = carrier
+        self._links = links
+        self._behaviour = behaviour
+        self._callee = callee
+        self._seconds = 0.0
+        self.call_id = f"SIM-{links.token[:16]}"
+
+    def ring(self) -> None:
+        """Live through the whole call."""
+        with suppress(PutDown):
+            self._ring()
+
+    def go_on(self, turn: int) -> None:
+        """Live through the rest of a call: turn number `turn` was the last one answered, and is asked for again."""
+        with suppress(PutDown):
+            self._talk(turn, {})
+
+    def _ring(self) -> None:
+        self._report("ringing")
+        self._pass_time(RINGING_SECONDS)
+        if self._behaviour in FINAL:
+            self._report(self._behaviour, duration=0)
+            return
+        self._seconds = 0.0
+        self._report("in-progress")
+        machine = {"answered_by": "machine"} if self._behaviour == "voicemail" else {}
+        self._talk(0, machine)
+
+    def _talk(self, turn: int, fields: Mapping[str, Any]) -> None:
+        """Ask for turn number `turn` and carry out documents until one hangs up, or the callee does."""
+        listening = self._carry_out(self._ask(turn, fields))
+        spoken = turn
+        while (
+            listening is not None and self._behaviour == "answers" and spoken < min(len(self._callee.lines), MOST_TURNS)
+        ):
+            line = self._callee.lines[spoken]
+            spoken += 1
+            self._speak(line)
+            listening = self._carry_out(self._ask(listening, {"speech": line}))
+        self._report("completed", duration=round(self._seconds, 1))
+
+    def _ask(self, turn: int, fields: Mapping[str, Any], after: Literal["turn", "transfer"] = "turn") -> Document:
+        links = replace(self._links, turn=turn)
+        url = links.transferred if after == "transfer" else links.next
+        webhook = self._carrier.signed(url, {"call_id": self.call_id, **fields})
+        return self._carrier.webhooks.turn(links.token, turn, after, webhook)
+
+    def _carry_out(self, document: Document) -> int | None:
+        """Live through a document; the number of the turn that it listens for, None when it ends the call."""
+        for verb in json.loads(document.body):
+            match verb["verb"]:
+                case "say":
+                    self._speak(verb["text"])
+                case "pause":
+                    self._pass_time(verb["seconds"])
+                case "listen":
+                    return int(verb["turn"])
+                case "transfer":
+                    outcome = {"transfer": self._callee.transfer}
+                    return self._carry_out(self._ask(int(verb["turn"]), outcome, "transfer"))
+                case "redirect":
+                    return self._carry_out(self._ask(int(verb["turn"]), {}))
+                case "hangup":
+                    return None
+        return None
+
+    def _speak(self, words: str) -> None:
+        self._pass_time(SECONDS_A_WORD * len(words.split()))
+
+    def _pass_time(self, seconds: float) -> None:
+        self._seconds += seconds
+        if self._carrier.realtime and self._carrier.sleep(seconds):
+            raise PutDown
+
+    def _report(self, status: str, duration: float | None = None) -> None:
+        fields = {"call_id": self.call_id, "status": status}
+        timed = fields if duration is None else {**fields, "duration": duration}
+        self._carrier.webhooks.status(self._links.token, self._carrier.signed(self._links.status, timed))

@@ -68,7 +68,7 @@ def seed(database: Path, runs: int) -> Ids:
     app = create_app({"VOICEAPI_DATABASE": database, "VOICEAPI_API_KEY": KEY})
     service = app.extensions["voiceapi"]
     with service.store.session():
-        organization = api_keys.need_organization(api_keys.DEFAULT_ORGANIZATION).id
+        organization = api_keys.require_organization(api_keys.DEFAULT_ORGANIZATION).id
         workflow, version = versions.create(organization, "Benchmark", definition(trigger=True))
         other, _ = api_keys.create(organization, "other")
         number = PhoneNumber.get()

@@ -60,7 +60,7 @@ def test_a_failing_job_is_logged_and_harms_no_other(workers: Workers, caplog: py
 def test_no_thread_before_the_first_job() -> None:
     before = threading.active_count()
     workers = Workers()
-    workers.every(0.01, lambda: None)
+    workers.repeat(0.01, lambda: None)
     assert threading.active_count() == before
 
 
@@ -71,8 +71,8 @@ def test_chores_run_again_until_the_stop_and_survive_a_failure(workers: Workers,
         counts["often"] += 1
         raise ValueError
 
-    workers.every(0.001, often)
-    workers.every(float("inf"), lambda: counts.update(once=counts["once"] + 1))
+    workers.repeat(0.001, often)
+    workers.repeat(float("inf"), lambda: counts.update(once=counts["once"] + 1))
     workers.start()
     workers.start()
     wait_for(lambda: counts["often"] >= 3 and counts["once"] == 1)
@@ -116,7 +116,7 @@ def test_a_host_that_never_closes_the_service_can_still_exit() -> None:
     script = """
 from voiceapi.background import Workers
 workers = Workers()
-workers.every(3600, lambda: None)
+workers.repeat(3600, lambda: None)
 workers.submit(lambda: None).result(5)
 """
     assert subprocess.run([sys.executable, "-c", script], cwd=ROOT, timeout=20, check=False).returncode == 0
@@ -133,7 +133,7 @@ def test_a_duty_is_done_at_the_start_at_its_time_and_when_woken(workers: Workers
         done.release()
         return pauses.pop(0) if pauses else 60.0
 
-    workers.attend(duty, 1)
+    workers.consume(duty, 1)
     assert not done.acquire(timeout=0.05)
     workers.start()
     assert done.acquire(timeout=5)
@@ -153,7 +153,7 @@ def test_a_wake_during_the_work_is_not_missed(workers: Workers) -> None:
         gate.wait(5)
         return 60.0
 
-    workers.attend(duty, 1)
+    workers.consume(duty, 1)
     workers.wake()
     assert begun.wait(5)
     workers.wake()
@@ -168,7 +168,7 @@ def test_a_wake_after_the_stop_starts_nothing(workers: Workers) -> None:
         done.release()
         return 60.0
 
-    workers.attend(duty, 1)
+    workers.consume(duty, 1)
     workers.start()
     assert done.acquire(timeout=5)
     workers.stop()
@@ -183,7 +183,7 @@ def test_a_failing_duty_is_logged_and_done_again(workers: Workers, caplog: pytes
         done.release()
         raise ValueError("broken")
 
-    workers.attend(duty, 1)
+    workers.consume(duty, 1)
     with caplog.at_level(logging.ERROR, "voiceapi"):
         workers.start()
         assert done.acquire(timeout=5)
@@ -206,8 +206,8 @@ def test_a_stop_waits_for_no_pause_and_little_for_a_duty(workers: Workers, monke
         gate.wait(10)
         return 3600.0
 
-    workers.attend(pausing, 2)
-    workers.attend(working, 1)
+    workers.consume(pausing, 2)
+    workers.consume(working, 1)
     workers.start()
     assert idle.wait(5)
     assert busy.wait(5)

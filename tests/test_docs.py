@@ -21,7 +21,8 @@ from voiceapi.engine.actions import Extract, Function
 from voiceapi.engine.events import VariablesExtracted
 from voiceapi.engine.extraction import Variable
 from voiceapi.engine.template import render
-from voiceapi.engine.validation.check import advise, check
+from voiceapi.engine.validation.check import check
+from voiceapi.engine.validation.lint import lint
 from voiceapi.llm.scripted import Scripted, best_edge
 from voiceapi.organizations import credentials
 from voiceapi.runs import filters
@@ -125,7 +126,7 @@ def test_definitions_are_valid() -> None:
     assert definitions
     for definition in definitions:
         assert check(definition, node_types.by_name()) == []
-        assert advise(definition, node_types.by_name()) == []
+        assert lint(definition, node_types.by_name()) == []
 
 
 def test_templates_render_as_told() -> None:

@@ -15,7 +15,7 @@ from flask.testing import FlaskClient
 from voiceapi.conversations import effects as worlds
 from voiceapi.conversations.local import Rehearsal
 from voiceapi.engine.validation.check import check
-from voiceapi.engine.validation.lint import advise
+from voiceapi.engine.validation.lint import lint
 from voiceapi.workflows import node_types
 
 EXAMPLES = Path(__file__).parent.parent / "examples"
@@ -29,7 +29,7 @@ def read(name: str) -> Any:
 @pytest.mark.parametrize("path", WORKFLOWS, ids=lambda path: path.name)
 def test_a_workflow_is_valid_and_nothing_in_it_is_odd(path: Path) -> None:
     definition = read(path.name)["workflow_definition"]
-    assert (check(definition, node_types.by_name()), advise(definition, node_types.by_name())) == ([], [])
+    assert (check(definition, node_types.by_name()), lint(definition, node_types.by_name())) == ([], [])
 
 
 # File, the caller's lines ("" is silence), the disposition, the nodes visited, the variables.

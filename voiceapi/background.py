@@ -81,11 +81,11 @@ class Workers:
         self._last_calls: list[Callable[[], Any]] = []
         self.stopping = threading.Event()
 
-    def every(self, seconds: float, chore: Callable[[], Any]) -> None:
+    def repeat(self, seconds: float, chore: Callable[[], Any]) -> None:
         """Run `chore` once the threads start, and again `seconds` after each end of it; `inf` means just once."""
         self._chores.append((seconds, chore))
 
-    def attend(self, duty: Callable[[], float], threads: int) -> None:
+    def consume(self, duty: Callable[[], float], threads: int) -> None:
         """Have `threads` threads of their own do `duty` again and again, once the threads start.
 
         :param duty: does what is to be done now; answers in how many seconds there is more, unless `wake` says so.

@@ -24,14 +24,14 @@ FOLLOW_UPS_AT_ONCE, DELIVERIES_AT_ONCE = 4, 8
 def employ(service: Service) -> None:
     """Have the service's threads do this, from their start on."""
     if service.settings.worker:
-        service.workers.every(float("inf"), partial(sweeper.resume_simulated, service))
-        service.workers.every(SWEEP_SECONDS, partial(sweeper.sweep, service))
-        service.workers.every(IDLE_CHATS_SECONDS, partial(text_chats.close_idle, service))
-        service.workers.attend(partial(attend, service, processing.make_next, processing.due), FOLLOW_UPS_AT_ONCE)
-        service.workers.attend(partial(attend, service, delivery.deliver_next, delivery.due), DELIVERIES_AT_ONCE)
+        service.workers.repeat(float("inf"), partial(sweeper.resume_simulated, service))
+        service.workers.repeat(SWEEP_SECONDS, partial(sweeper.sweep, service))
+        service.workers.repeat(IDLE_CHATS_SECONDS, partial(text_chats.close_idle, service))
+        service.workers.consume(partial(consume, service, processing.make_next, processing.due), FOLLOW_UPS_AT_ONCE)
+        service.workers.consume(partial(consume, service, delivery.deliver_next, delivery.due), DELIVERIES_AT_ONCE)
 
 
-def attend(service: Service, do_next: Callable[[Service], bool], due: Callable[[], datetime | None]) -> float:
+def consume(service: Service, do_next: Callable[[Service], bool], due: Callable[[], datetime | None]) -> float:
     """Do all that is due; returns how many seconds later there is more."""
     while do_next(service):
         if service.workers.stopping.is_set():

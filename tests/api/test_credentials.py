@@ -32,7 +32,7 @@ def said(answer: Any) -> tuple[int, Any]:
 
 
 def owner() -> int:
-    return int(api_keys.need_organization("default").id)
+    return int(api_keys.require_organization("default").id)
 
 
 def test_a_credential_is_made_shown_listed_changed_and_deleted(client: FlaskClient) -> None:

@@ -31,17 +31,17 @@ from voiceapi.store.workflows import WorkflowVersion
 from voiceapi.telephony.carriers.base import (
     FINAL,
     After,
+    CallerInput,
     Document,
-    Heard,
     Machine,
-    Manner,
     OutboundCall,
-    Report,
     Silence,
-    Words,
+    Speech,
+    StatusUpdate,
+    VoiceSettings,
 )
 from voiceapi.telephony.carriers.rest import CarrierRefused, CarrierSilent
-from voiceapi.telephony.carriers.webhook import Links, Webhook
+from voiceapi.telephony.carriers.webhook import CallbackURLs, Webhook
 
 API = "/api/v1"
 NUMBER = "+12025550123"
@@ -69,22 +69,22 @@ class Fake:
     def verify(self, webhook: Webhook) -> bool:
         return True
 
-    def read_turn(self, webhook: Webhook, after: After) -> Heard:
+    def read_turn(self, webhook: Webhook, after: After) -> CallerInput:
         if webhook.fields.get("machine"):
             return Machine()
         words = webhook.text("speech")
-        return Words(words) if words else Silence()
+        return Speech(words) if words else Silence()
 
-    def read_status(self, webhook: Webhook) -> Report:
+    def read_status(self, webhook: Webhook) -> StatusUpdate:
         word = webhook.fields["status"]
         known = word if word in (*FINAL, "initiated", "ringing", "in-progress") else None
-        return Report(known, word, "CA1", webhook.fields.get("duration"))
+        return StatusUpdate(known, word, "CA1", webhook.fields.get("duration"))
 
-    def render(self, actions: Sequence[Action], links: Links, manner: Manner) -> Document:
+    def render(self, actions: Sequence[Action], links: CallbackURLs, voice_settings: VoiceSettings) -> Document:
         written = json.dumps([links.turn, [action.to_json() for action in actions]])
         return Document("application/json", written.encode())
 
-    def receipt(self) -> Document:
+    def acknowledge(self) -> Document:
         return Document("application/json", b"[]")
 
 
@@ -109,7 +109,7 @@ class Call:
 
     def status(self, word: str, **fields: Any) -> None:
         with self.service.store.session():
-            webhooks.hear_status(self.service, self.token, self.webhook(status=word, **fields))
+            webhooks.record_status(self.service, self.token, self.webhook(status=word, **fields))
 
     def webhook(self, **fields: Any) -> Webhook:
         carrier: Any = webhooks.carrier_of(self.service, "simulator", {})
@@ -222,7 +222,7 @@ def test_a_token_that_nobody_has(service: Service, carrier: Fake) -> None:
     with service.store.session():
         for ask in (
             lambda: webhooks.take_turn(service, "none", 0, "turn", carrier.signed("", {})),
-            lambda: webhooks.hear_status(service, "none", carrier.signed("", {})),
+            lambda: webhooks.record_status(service, "none", carrier.signed("", {})),
         ):
             with pytest.raises(Forbidden):
                 ask()

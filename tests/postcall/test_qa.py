@@ -229,7 +229,7 @@ def test_the_waits_are_two_and_four_seconds() -> None:
     waited: list[float] = []
     model = Judge([TEMPORARY])
     part = reviews.Part("1", "Hello", "", ("[0.0s] user: Hi",), {})
-    reviews.judge(model, "p", [part], reviews.Desk(waited.append, lambda: None))
+    reviews.judge(model, "p", [part], reviews.ReviewContext(waited.append, lambda: None))
     assert (waited, len(model.asked)) == ([2.0, 4.0], 3)
 
 

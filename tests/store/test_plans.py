@@ -28,7 +28,7 @@ RUNS = 400
 @pytest.fixture
 def workflow(service: Service, db: None, talk: Callable[..., dict[str, Any]]) -> Workflow:
     """One of two, with ten pages of runs each."""
-    organization = api_keys.need_organization(api_keys.DEFAULT_ORGANIZATION).id
+    organization = api_keys.require_organization(api_keys.DEFAULT_ORGANIZATION).id
     wanted, other = (versions.create(organization, name, talk())[0] for name in ("wanted", "other"))
     rows = [
         {

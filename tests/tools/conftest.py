@@ -11,7 +11,7 @@ import pytest
 
 from voiceapi.engine.actions import RunTool
 from voiceapi.http_client import OutwardError, Reply
-from voiceapi.tools.tool import Desk
+from voiceapi.tools.tool import ToolContext
 
 CREDENTIALS = {"known": {"Authorization": "Bearer s3cret"}}
 
@@ -32,8 +32,8 @@ class Post:
         body = self.body if isinstance(self.body, bytes) else json.dumps(self.body).encode()
         return Reply(self.status, {}, body, 0.01)
 
-    def desk(self, no_transfer: str = "") -> Desk:
-        return Desk(self.send, lambda uuid: CREDENTIALS.get(uuid) if uuid else {}, no_transfer)
+    def desk(self, no_transfer: str = "") -> ToolContext:
+        return ToolContext(self.send, lambda uuid: CREDENTIALS.get(uuid) if uuid else {}, no_transfer)
 
 
 @pytest.fixture

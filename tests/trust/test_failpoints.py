@@ -161,7 +161,7 @@ TABLE = {
     "calls.webhooks.hear": 3,
     "calls.turns._store": 7,
     "calls.webhooks._concluded": 1,
-    "calls.webhooks.settle_heard": 1,
+    "calls.webhooks.complete_from_status": 1,
     "postcall.processing.claim": 1,
     "postcall.processing.make": 1,
     "postcall.delivery.claim": 1,

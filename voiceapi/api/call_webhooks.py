@@ -36,9 +36,9 @@ def take_other_turn(token: str, number: int, step: webhooks.Step) -> Response:
 
 
 @blueprint.route("/calls/<token>/status", methods=METHODS)
-def hear_status(token: str) -> Response:
+def record_status(token: str) -> Response:
     """Take a carrier's word about a call."""
-    return _document(webhooks.hear_status(service(), token, webhook()))
+    return _document(webhooks.record_status(service(), token, webhook()))
 
 
 @blueprint.route("/calls/<token>/machine", methods=METHODS)
@@ -62,7 +62,7 @@ def answer_workflow(workflow_uuid: str) -> Response:
 @blueprint.route("/inbound/<int(max=9223372036854775807):config_id>/status", methods=METHODS)
 def hear_inbound_status(config_id: int) -> Response:
     """Take a carrier's word about a call to one of a configuration's numbers."""
-    return _document(inbound.hear_status(service(), config_id, webhook()))
+    return _document(inbound.record_status(service(), config_id, webhook()))
 
 
 def webhook() -> Webhook:

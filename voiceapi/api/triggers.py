@@ -66,7 +66,7 @@ def start(
     headers: dict[str, Any], body: dict[str, Any], kind: triggers.Identifier, identifier: str, mode: triggers.Mode
 ) -> Response:
     key = api_keys.check(headers["api_key"], "Invalid API key")
-    wish = triggers.Wish(
+    wish = triggers.CallRequest(
         body["phone_number"],
         body["initial_context"] or {},
         body["telephony_configuration_id"],

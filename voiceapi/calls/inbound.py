@@ -26,12 +26,12 @@ from ..store.runs import Run
 from ..store.telephony import PhoneNumber, TelephonyConfiguration
 from ..store.workflows import Workflow
 from ..telephony import configurations
-from ..telephony.carriers.base import Carrier, Document, Inbound, Manner
-from ..telephony.carriers.webhook import Links, Webhook
+from ..telephony.carriers.base import Carrier, Document, Inbound, VoiceSettings
+from ..telephony.carriers.webhook import CallbackURLs, Webhook
 from ..telephony.numbers import normalize
 from ..workflows import versions
 from . import webhooks
-from .turns import in_silence
+from .turns import deadline
 
 log = logging.getLogger("voiceapi")
 
@@ -42,10 +42,10 @@ SPOKEN: Mapping[str, str] = {
     "QUOTA_EXCEEDED": "I'm sorry, all lines are busy. Please call again later. Goodbye.",
 }
 # Why a webhook is not believed, the most telling last: of several configurations that refuse one, it is told.
-UNBELIEVED = ("PROVIDER_MISMATCH", "ACCOUNT_VALIDATION_FAILED", "GENERAL_AUTH_FAILED", "SIGNATURE_VALIDATION_FAILED")
+REJECTIONS = ("PROVIDER_MISMATCH", "ACCOUNT_VALIDATION_FAILED", "GENERAL_AUTH_FAILED", "SIGNATURE_VALIDATION_FAILED")
 
 
-class Unserved(Exception):
+class CallRejected(Exception):
     """A call that is believed but not taken; its text is a code of SPOKEN."""
 
 
@@ -58,7 +58,7 @@ class Answered:
 
 
 @dataclass(frozen=True, slots=True)
-class Believed:
+class VerifiedCall:
     """A call to us whose webhook is its carrier's own."""
 
     configuration: TelephonyConfiguration
@@ -92,10 +92,10 @@ def answer_workflow(service: Service, workflow_uuid: str, webhook: Webhook) -> A
             refusals.append(refusal.detail)
         else:
             return _answer(service, believed, lambda: workflow)
-    raise Forbidden(max(refusals, key=UNBELIEVED.index))
+    raise Forbidden(max(refusals, key=REJECTIONS.index))
 
 
-def hear_status(service: Service, config_id: int, webhook: Webhook) -> Document:
+def record_status(service: Service, config_id: int, webhook: Webhook) -> Document:
     """Keep a carrier's word about a call to one of a configuration's numbers; one that isn't known is passed over.
 
     :raises Forbidden: with the code of why the webhook is not believed.
@@ -107,13 +107,13 @@ def hear_status(service: Service, config_id: int, webhook: Webhook) -> Document:
     run = runs.of_inbound_call(configuration.id, report.call_id)
     if run is not None:
         webhooks.hear(service, run, carrier, report)
-    return carrier.receipt()
+    return carrier.acknowledge()
 
 
 # -- whether to believe it
 
 
-def _believe(service: Service, configuration: TelephonyConfiguration, webhook: Webhook) -> Believed:
+def _believe(service: Service, configuration: TelephonyConfiguration, webhook: Webhook) -> VerifiedCall:
     carrier = _carrier(service, configuration)
     call = carrier.read_inbound(webhook)
     if call is None:
@@ -121,7 +121,7 @@ def _believe(service: Service, configuration: TelephonyConfiguration, webhook: W
     if call.account and configuration.account_id and call.account != configuration.account_id:
         raise Forbidden("ACCOUNT_VALIDATION_FAILED")
     _check_signature(carrier, webhook)
-    return Believed(configuration, carrier, call)
+    return VerifiedCall(configuration, carrier, call)
 
 
 def _check_signature(carrier: Carrier, webhook: Webhook) -> None:
@@ -149,19 +149,19 @@ def _carrier(service: Service, configuration: TelephonyConfiguration) -> Carrier
 # -- who answers it
 
 
-def _answer(service: Service, believed: Believed, choose: Callable[[], Workflow]) -> Answered:
+def _answer(service: Service, believed: VerifiedCall, choose: Callable[[], Workflow]) -> Answered:
     run = runs.of_inbound_call(believed.configuration.id, believed.call.call_id)
     try:
         run = run or _store_call(service, believed, choose())
-    except Unserved as reason:
+    except CallRejected as reason:
         code = str(reason)
         log.warning("A call to %s is not served: %s", believed.call.to, code)
-        nowhere = Links(service.base_url, "")
-        return Answered(believed.carrier.render([Say(SPOKEN[code], False), HangUp()], nowhere, Manner()), code)
+        nowhere = CallbackURLs(service.base_url, "")
+        return Answered(believed.carrier.render([Say(SPOKEN[code], False), HangUp()], nowhere, VoiceSettings()), code)
     return Answered(webhooks.reply(service, run, believed.carrier, 0, ev.Started(now().timestamp())))
 
 
-def _workflow_of_number(believed: Believed) -> Workflow:
+def _workflow_of_number(believed: VerifiedCall) -> Workflow:
     number = find(
         PhoneNumber,
         telephony_configuration=believed.configuration,
@@ -170,17 +170,17 @@ def _workflow_of_number(believed: Believed) -> Workflow:
     )
     workflow = None if number is None else number.inbound_workflow
     if workflow is None:
-        raise Unserved("PHONE_NUMBER_NOT_CONFIGURED")
+        raise CallRejected("PHONE_NUMBER_NOT_CONFIGURED")
     return workflow
 
 
-def _store_call(service: Service, believed: Believed, workflow: Workflow) -> Run:
+def _store_call(service: Service, believed: VerifiedCall, workflow: Workflow) -> Run:
     """A new run of the workflow's released version; of two webhooks of one call at once, both get the same."""
     if workflow.status != "active":
-        raise Unserved("WORKFLOW_NOT_FOUND")
+        raise CallRejected("WORKFLOW_NOT_FOUND")
     version = versions.published(workflow)
     if versions.faults(workflow, version.definition):
-        raise Unserved("WORKFLOW_NOT_FOUND")
+        raise CallRejected("WORKFLOW_NOT_FOUND")
     configuration, call = believed.configuration, believed.call
     caller, called = (normalize(number).address_normalized for number in (call.from_number, call.to))
     world = worlds.of(service, workflow.organization_id, version.configurations)
@@ -199,7 +199,7 @@ def _store_call(service: Service, believed: Believed, workflow: Workflow) -> Run
         if known is not None:
             return known
         if webhooks.in_progress(workflow.organization_id) >= service.settings.concurrent_calls:
-            raise Unserved("QUOTA_EXCEEDED")
+            raise CallRejected("QUOTA_EXCEEDED")
         return runs.create(
             workflow,
             name=f"WR-TEL-IN-{secrets.randbelow(10**8):08}",
@@ -213,5 +213,5 @@ def _store_call(service: Service, believed: Believed, workflow: Workflow) -> Run
             carrier_call_id=call.call_id,
             initial_context=context,
             gathered_context={"provider": configuration.provider, "call_id": call.call_id},
-            overdue_at=in_silence(),
+            overdue_at=deadline(),
         )

@@ -26,7 +26,7 @@ from ..telephony.carriers.base import OutboundCall
 from ..telephony.carriers.rest import CarrierRefused, CarrierSilent
 from ..telephony.configurations import next_turn
 from . import webhooks
-from .turns import LONGEST_CALL_SECONDS, RING_SECONDS, in_silence
+from .turns import LONGEST_CALL_SECONDS, RING_SECONDS, deadline
 
 # How long a call whose carrier gave no answer counts as one in progress.
 UNKNOWN_SECONDS = 60
@@ -100,7 +100,7 @@ def place(
         with write():
             driver.keep_records(run, [_error(str(silence), fatal=False)])
             # Unless a webhook came meanwhile: then the carrier has spoken after all.
-            Run.update(overdue_at=in_silence(UNKNOWN_SECONDS)).where(
+            Run.update(overdue_at=deadline(UNKNOWN_SECONDS)).where(
                 Run.id == run.id, Run.overdue_at == run.overdue_at
             ).execute()
         return Placement(run, "unknown")
@@ -137,7 +137,7 @@ def _store_call(
         "called_number": to,
         "initial_context": {**context, "caller_number": number} if number else dict(context),
         "gathered_context": {"provider": agent.configuration.provider, **gathered},
-        "overdue_at": in_silence(),
+        "overdue_at": deadline(),
     }
     with write():
         if webhooks.in_progress(agent.workflow.organization_id) >= service.settings.concurrent_calls:

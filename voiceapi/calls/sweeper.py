@@ -29,9 +29,9 @@ def sweep(service: Service, moment: datetime | None = None) -> int:
     moment = moment or now()
     with service.store.session():
         for run in runs.ended_unsettled():
-            webhooks.settle_heard(service, run.id, moment)
+            webhooks.complete_from_status(service, run.id, moment)
         for run in list(Run.select().where(Run.overdue_at < moment)):
-            settled += _carrier_knows(service, run) or webhooks.settle_overdue(service, run, moment)
+            settled += _carrier_knows(service, run) or webhooks.expire(service, run, moment)
         idempotency.forget(moment)
     return settled
 

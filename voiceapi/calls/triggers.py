@@ -28,7 +28,7 @@ Identifier = Literal["trigger_path", "workflow_uuid"]
 
 
 @dataclass(frozen=True, slots=True)
-class Wish:
+class CallRequest:
     """What a trigger asks for: whom to call, what the agent is told, and through what."""
 
     phone_number: str
@@ -43,7 +43,7 @@ def trigger(
     kind: Identifier,
     identifier: str,
     mode: Mode,
-    wish: Wish,
+    wish: CallRequest,
     claim: Claim | None = None,
 ) -> Placement:
     """Call somebody with a published agent; on the test routes with its draft, if there is one.
@@ -59,7 +59,7 @@ def trigger(
     version = versions.published(workflow) if mode == "production" else versions.current(workflow)
     if kind == "trigger_path":
         _need_trigger(version, identifier, mode)
-    versions.runnable(workflow, version)
+    versions.load_graph(workflow, version)
     configuration = _configuration(organization, wish.telephony_configuration_id)
     number = configurations.caller_number(configuration, wish.from_phone_number_id)
     agent = Agent(workflow, version, configuration, number)
@@ -163,7 +163,7 @@ def initiate(
     agent = Agent(workflow, version, configuration, number)
     prepared = None if run_id is None else _prepared(organization, workflow, run_id)
     to = number_to_dial(phone_number, configuration)
-    versions.runnable(workflow, version)
+    versions.load_graph(workflow, version)
     context = {
         **(version.template_context_variables if prepared is None else prepared.initial_context),
         "phone_number": phone_number,

@@ -82,7 +82,7 @@ def turns_taken(run: Run) -> int:
     return count(Turn, of="answered_at", run=run)
 
 
-def in_silence(seconds: float = SILENT_SECONDS) -> datetime:
+def deadline(seconds: float = SILENT_SECONDS) -> datetime:
     """When a call is overdue that its carrier says nothing of from now on."""
     return now() + timedelta(seconds=seconds)
 
@@ -173,7 +173,7 @@ def _store(talk: Talk, run: Run, turn: Turn, progress: Progress, steps: int, *, 
             run.state = "running"
             run.answered_at = turn.at
         hangs_up = any(isinstance(action, HangUp) for action in progress.actions)
-        run.overdue_at = in_silence(GOODBYE_SECONDS if hangs_up else SILENT_SECONDS)
+        run.overdue_at = deadline(GOODBYE_SECONDS if hangs_up else SILENT_SECONDS)
         run.save()
 
 

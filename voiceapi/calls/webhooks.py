@@ -31,22 +31,22 @@ from ..telephony import configurations
 from ..telephony.carriers.base import (
     FINAL,
     Account,
+    CallerInput,
     Carrier,
     Document,
-    Heard,
     Machine,
-    Manner,
-    Report,
     Silence,
+    Speech,
+    StatusUpdate,
     Transferred,
-    Words,
+    VoiceSettings,
 )
 from ..telephony.carriers.registry import CARRIERS
 from ..telephony.carriers.rest import CarrierRefused, CarrierSilent
 from ..telephony.carriers.simulator import Simulator
-from ..telephony.carriers.webhook import Links, Webhook
+from ..telephony.carriers.webhook import CallbackURLs, Webhook
 from ..tools import transfer_call
-from .turns import TRIES, Talk, answer, in_silence, talk_of
+from .turns import TRIES, Talk, answer, deadline, talk_of
 
 log = logging.getLogger("voiceapi")
 
@@ -70,7 +70,7 @@ class Webhooks:
 
     def status(self, token: str, webhook: Webhook) -> None:
         with self.service.store.session():
-            hear_status(self.service, token, webhook)
+            record_status(self.service, token, webhook)
 
 
 def carrier_of(service: Service, provider: str, credentials: Mapping[str, Any]) -> Carrier:
@@ -102,9 +102,9 @@ def carrier_of_run(service: Service, run: Run) -> Carrier:
     return carrier_of(service, run.mode, {})
 
 
-def links(service: Service, run: Run, turn: int) -> Links:
+def links(service: Service, run: Run, turn: int) -> CallbackURLs:
     """Where the carrier of a run is sent; `turn` comes next."""
-    return Links(f"{service.base_url}/api/v1/telephony/calls", run.token, turn)
+    return CallbackURLs(f"{service.base_url}/api/v1/telephony/calls", run.token, turn)
 
 
 def in_progress(organization: int) -> int:
@@ -122,7 +122,7 @@ def take_turn(service: Service, token: str, number: int, step: Step, webhook: We
     run, carrier = admit(service, token, webhook)
     heard = Silence() if step == "silence" or step == "wait" else carrier.read_turn(webhook, step)
     if heard is None:
-        return carrier.receipt()
+        return carrier.acknowledge()
     return reply(service, run, carrier, number, _event(heard, number))
 
 
@@ -133,15 +133,15 @@ def reply(service: Service, run: Run, carrier: Carrier, number: int, event: ev.E
     except Exception:
         log.exception("Turn %s of run %s could not be answered", number, run.id)
         actions = [Say(GOODBYE, False), HangUp()]
-    return carrier.render(actions, links(service, run, number + 1), manner(run))
+    return carrier.render(actions, links(service, run, number + 1), voice_settings(run))
 
 
-def manner(run: Run) -> Manner:
+def voice_settings(run: Run) -> VoiceSettings:
     """How a run's carrier speaks, listens and dials: `language` and `voice` are in the workflow's configurations."""
     chosen = scalar(Version, "configurations", id=run.version_id) or {}
     language, voice = (value if isinstance(value := chosen.get(name), str) else "" for name in ("language", "voice"))
     ours = run.called_number if run.call_type == "inbound" else run.caller_number
-    return Manner(language.strip() or "en-US", voice.strip() or None, ours)
+    return VoiceSettings(language.strip() or "en-US", voice.strip() or None, ours)
 
 
 def hear_machine(service: Service, token: str, webhook: Webhook) -> Document:
@@ -152,8 +152,8 @@ def hear_machine(service: Service, token: str, webhook: Webhook) -> Document:
     run, carrier = admit(service, token, webhook)
     if isinstance(carrier.read_turn(webhook, "machine"), Machine):
         call_id = carrier.read_status(webhook).call_id
-        hear(service, run, carrier, Report(None, "machine", call_id, machine=True))
-    return carrier.receipt()
+        hear(service, run, carrier, StatusUpdate(None, "machine", call_id, machine=True))
+    return carrier.acknowledge()
 
 
 def _hang_up(carrier: Carrier, call_id: str) -> None:
@@ -163,7 +163,7 @@ def _hang_up(carrier: Carrier, call_id: str) -> None:
         log.warning("The call %s to an answering machine goes on: %s", call_id, error)
 
 
-def _event(heard: Heard, number: int) -> ev.Event:
+def _event(heard: CallerInput, number: int) -> ev.Event:
     at = now().timestamp()
     match heard:
         case Machine():
@@ -171,7 +171,7 @@ def _event(heard: Heard, number: int) -> ev.Event:
         case Transferred():
             # The number of the request is the conversation's to know.
             return ev.TransferSettled(at, 0, heard.answered, transfer_call.settled(heard.answered, heard.reason))
-        case Words() if number > 0:
+        case Speech() if number > 0:
             return ev.CallerSaid(at, heard.text)
         case _:
             return ev.Started(at) if number == 0 else ev.CallerSilent(at)
@@ -194,17 +194,17 @@ def admit(service: Service, token: str, webhook: Webhook) -> tuple[Run, Carrier]
     return run, carrier
 
 
-def hear_status(service: Service, token: str, webhook: Webhook) -> Document:
+def record_status(service: Service, token: str, webhook: Webhook) -> Document:
     """Keep a carrier's word about a call; a final one ends the run, once.
 
     :raises Forbidden: when no run has this token, or the carrier didn't sign the webhook.
     """
     run, carrier = admit(service, token, webhook)
     hear(service, run, carrier, carrier.read_status(webhook))
-    return carrier.receipt()
+    return carrier.acknowledge()
 
 
-def hear(service: Service, run: Run, carrier: Carrier, report: Report) -> None:
+def hear(service: Service, run: Run, carrier: Carrier, report: StatusUpdate) -> None:
     """Keep a carrier's word about a run; a final one ends it, once, and an answering machine is hung up on, once."""
     final = report.status if report.status in FINAL else None
     # Some carriers give a new call another name than the call has later.
@@ -212,12 +212,12 @@ def hear(service: Service, run: Run, carrier: Carrier, report: Report) -> None:
     with write():
         hangs_up = report.machine and final is None and not reload(run).is_completed and not _machine_took(run)
         StatusCallback.create(run=run, status=report.raw, outcome=final, fields=_kept(report))
-        runs.heard(run.id, in_silence(), named)
+        runs.heard(run.id, deadline(), named)
         if report.price is not None:
             _keep_price(reload(run), report)
     if final is not None:
         # A model may have to find variables yet: the carrier doesn't wait for it longer than for a turn.
-        service.turns.decided((run.id, "end"), lambda: settle_heard(service, run.id))
+        service.turns.decided((run.id, "end"), lambda: complete_from_status(service, run.id))
     elif hangs_up and (call_id := named or run.carrier_call_id):
         service.workers.submit(_hang_up, carrier, call_id)
 
@@ -227,7 +227,7 @@ def _machine_took(run: Run) -> bool:
     return any(each.fields.get("machine") for each in StatusCallback.select().where(StatusCallback.run == run))
 
 
-def _kept(report: Report) -> dict[str, Any]:
+def _kept(report: StatusUpdate) -> dict[str, Any]:
     """What a run's log shows of a report beside its word: always whose it is and how long, the rest when it is told."""
     told = {"price": report.price, "currency": report.currency, "machine": report.machine or None}
     return {
@@ -237,12 +237,12 @@ def _kept(report: Report) -> dict[str, Any]:
     }
 
 
-def _keep_price(run: Run, report: Report) -> None:
+def _keep_price(run: Run, report: StatusUpdate) -> None:
     run.annotations = {**run.annotations, "call_price": {"amount": report.price, "currency": report.currency}}
     run.save(only=[Run.annotations])
 
 
-def settle_heard(service: Service, run_id: int, moment: datetime | None = None) -> None:
+def complete_from_status(service: Service, run_id: int, moment: datetime | None = None) -> None:
     """End a run whose call has ended, by the first final word of its carrier.
 
     :param moment: now, unless given.
@@ -322,10 +322,10 @@ def complete(run: Run, duration: float | None, status: str | None = None) -> Non
     run.overdue_at = None
     outbox.enqueue(run)
     run.save()
-    attempts.note_ended(run)
+    attempts.on_run_completed(run)
 
 
-def settle_overdue(service: Service, run: Run, moment: datetime) -> bool:
+def expire(service: Service, run: Run, moment: datetime) -> bool:
     """Complete a run whose last word hasn't come by `moment`, with the reason on it."""
     talk = talk_of(service, run) if run.state == "running" else None
     last = _concluded(run, talk) if talk is not None and talk.state.phase == "closing" else None

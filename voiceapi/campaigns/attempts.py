@@ -83,7 +83,7 @@ def release(contact: Contact, run: Run, reason: str, moment: datetime) -> None:
     ring()
 
 
-def pass_over(contact: Contact, code: str, reason: str, until: datetime | None, moment: datetime) -> None:
+def skip(contact: Contact, code: str, reason: str, until: datetime | None, moment: datetime) -> None:
     """Don't call a contact: not before `until`, or never."""
     dialing.decide(contact, code, reason, moment)
     contact.next_attempt_at = until
@@ -93,12 +93,12 @@ def pass_over(contact: Contact, code: str, reason: str, until: datetime | None, 
     contact.save(only=ENDED)
 
 
-def note_ended(run: Run) -> None:
+def on_run_completed(run: Run) -> None:
     """Let the contact of a run follow its end, and the organization's do-not-call list."""
     if run.disposition in OPT_OUTS:
         number = run.caller_number if run.call_type == "inbound" else run.called_number
         if number:
-            dialing.forbid(run.organization_id, [number], OPT_OUTS[run.disposition])
+            dialing.add_to_do_not_call(run.organization_id, [number], OPT_OUTS[run.disposition])
     ring()
     contact = None if run.campaign_id is None else find(Contact, run_id=run.id)
     if contact is None or contact.state != "dialing":

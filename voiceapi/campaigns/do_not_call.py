@@ -83,5 +83,5 @@ def _store(organization: int, numbers: Sequence[str], reason: str | None) -> int
     new = 0
     for first in range(0, len(numbers), BATCH):
         with write():
-            new += dialing.forbid(organization, numbers[first : first + BATCH], reason)
+            new += dialing.add_to_do_not_call(organization, numbers[first : first + BATCH], reason)
     return new

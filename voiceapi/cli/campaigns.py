@@ -61,7 +61,7 @@ def create_campaign(file: Path, organization: str, workflow: int, name: str | No
         **options,
     }
     with application(VOICEAPI_WORKER="off") as app, service_of(app).store.session():
-        owner = api_keys.need_organization(organization).id
+        owner = api_keys.require_organization(organization).id
         with files.kept(owner, file.name, file.read_bytes()) as key:
             campaign = campaigns.create(service_of(app), owner, {**wanted, "source_id": key}, "file")
         click.echo(campaign.id)
@@ -74,7 +74,7 @@ def create_campaign(file: Path, organization: str, workflow: int, name: str | No
 def start_campaign(campaign_id: int, organization: str) -> None:
     """Start the campaign with id CAMPAIGN_ID."""
     with application(VOICEAPI_WORKER="off") as app, service_of(app).store.session():
-        lifecycle.start(api_keys.need_organization(organization).id, campaign_id)
+        lifecycle.start(api_keys.require_organization(organization).id, campaign_id)
     click.echo(f"Campaign {campaign_id} is started.")
 
 
@@ -88,7 +88,7 @@ def watch_campaign(campaign_id: int, organization: str, as_json: bool) -> None:
     progress: dict[str, Any] = {}
     shown = ""
     with application(VOICEAPI_WORKER="off") as app, service_of(app).store.session():
-        owner = api_keys.need_organization(organization).id
+        owner = api_keys.require_organization(organization).id
         while progress.get("state") not in ENDS:
             if progress:
                 time.sleep(WATCH_SECONDS)
@@ -116,7 +116,7 @@ def simulate_campaign(campaign_id: int, seed: int, days: int, organization: str,
     """Live through a campaign on a virtual clock: nobody is called, nothing is stored."""
     wanted = {"seed": seed, "days": days, **dict.fromkeys(("outcomes", "talk_seconds", "starts_at"))}
     with application(VOICEAPI_WORKER="off") as app, service_of(app).store.session():
-        owner = api_keys.need_organization(organization).id
+        owner = api_keys.require_organization(organization).id
         found = report.simulate(service_of(app), owner, campaign_id, wanted)
     if as_json:
         click.echo(json.dumps(found, default=write_time, indent=2))

@@ -20,7 +20,7 @@ from ..conversations import effects as worlds
 from ..conversations.local import Rehearsal
 from ..engine.graph import Graph
 from ..engine.validation.check import check
-from ..engine.validation.lint import advise
+from ..engine.validation.lint import lint
 from ..errors import Invalid
 from ..organizations import api_keys
 from ..store.workflows import Workflow
@@ -165,7 +165,7 @@ def validate(file: str, as_json: bool) -> None:
     """Check the workflow definition in FILE. Exit code 1 when it isn't valid."""
     definition = _read_file(file)
     errors = check(definition, node_types.by_name())
-    warnings = advise(definition, node_types.by_name())
+    warnings = lint(definition, node_types.by_name())
     if as_json:
         found = {"is_valid": not errors, "errors": errors, "warnings": warnings}
         click.echo(json.dumps(found, default=lambda item: item.as_dict(), ensure_ascii=False, indent=2))
@@ -203,7 +203,7 @@ def create_key(name: str, organization: str) -> None:
 def list_keys(organization: str, as_json: bool) -> None:
     """List the keys of an organization, archived ones too."""
     with application() as app, service_of(app).store.session():
-        records = api_keys.listed(api_keys.need_organization(organization).id, include_archived=True)
+        records = api_keys.listed(api_keys.require_organization(organization).id, include_archived=True)
         rows = [
             {
                 "id": record.id,
@@ -229,7 +229,7 @@ def list_keys(organization: str, as_json: bool) -> None:
 def archive_key(key_id: int, organization: str) -> None:
     """Refuse the key with id KEY_ID from now on."""
     with application() as app, service_of(app).store.session():
-        api_keys.archive(api_keys.need_organization(organization).id, key_id)
+        api_keys.archive(api_keys.require_organization(organization).id, key_id)
     click.echo(f"Key {key_id} is archived.")
 
 
@@ -240,7 +240,7 @@ def archive_key(key_id: int, organization: str) -> None:
 def reactivate_key(key_id: int, organization: str) -> None:
     """Accept the key with id KEY_ID again."""
     with application() as app, service_of(app).store.session():
-        api_keys.reactivate(api_keys.need_organization(organization).id, key_id)
+        api_keys.reactivate(api_keys.require_organization(organization).id, key_id)
     click.echo(f"Key {key_id} is active.")
 
 

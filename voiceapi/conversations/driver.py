@@ -25,7 +25,7 @@ SPEECH = ("rtf-user-transcription", "rtf-bot-text")
 class World(Protocol):
     """What answers the engine's requests. A failure is an answer, too."""
 
-    def is_near(self, request: act.Request) -> bool:
+    def is_local(self, request: act.Request) -> bool:
         """Whether the answer comes from within this process: at once, the same each time, and without a trace."""
 
     def answer(self, request: act.Request) -> ev.Answer | None:
@@ -79,7 +79,7 @@ def advance(world: World, graph: Graph, state: State, event: ev.Event | None) ->
     """
     progress = Progress(state, asks=_awaited(graph, state)) if event is None else Progress(state).then(graph, event)
     while (request := progress.asks) is not None:
-        if not world.is_near(request):
+        if not world.is_local(request):
             yield progress
             progress = Progress(progress.state, asks=request)
         answer = world.answer(request)

@@ -21,7 +21,7 @@ from ..tools import stored
 from ..tools.knowledge import documents
 from ..tools.pre_call_fetch import fetch
 from ..tools.registry import KINDS
-from ..tools.tool import Desk
+from ..tools.tool import ToolContext
 from ..tools.transfer_call import failed
 
 log = logging.getLogger("voiceapi")
@@ -45,14 +45,14 @@ class World:
     called: str = ""
     no_transfer: str = "textchat_not_supported"
 
-    def is_near(self, request: act.Request) -> bool:
+    def is_local(self, request: act.Request) -> bool:
         """Whether the answer comes from within this process: at once, the same each time, and without a trace."""
         match request:
             case act.AskModel() | act.Extract():
                 return isinstance(self.model, Scripted)
             case act.RunTool():
                 tool = stored.active(self.organization, request.tool_uuid)
-                return tool is None or KINDS[tool.category].is_near(tool)
+                return tool is None or KINDS[tool.category].is_local(tool)
             case act.Transfer():
                 return bool(self.no_transfer)
         return False
@@ -99,8 +99,8 @@ class World:
             return ev.ToolReturned(request.at, request.number, {"status": "error", "error": error})
 
     @property
-    def _desk(self) -> Desk:
-        return Desk(self.service.outward.send, self._header, self.no_transfer)
+    def _desk(self) -> ToolContext:
+        return ToolContext(self.service.outward.send, self._header, self.no_transfer)
 
     def _header(self, uuid: str | None) -> Mapping[str, str] | None:
         if uuid and not credentials.is_there(self.organization, uuid):

@@ -215,7 +215,7 @@ def _resume(session: ChatSession) -> tuple[Graph, State]:
     version = run.version
     if version is None:
         raise Invalid("The version of the workflow that this chat began with is gone.")
-    graph = versions.runnable(run.workflow, version)
+    graph = versions.load_graph(run.workflow, version)
     try:
         state = from_checkpoint(
             graph,

@@ -61,7 +61,7 @@ def _new_organization(service: Service, name: str) -> Organization:
     return organization
 
 
-def need_organization(name: str) -> Organization:
+def require_organization(name: str) -> Organization:
     """:raises RecordNotFound: when there is no organization of that name."""
     return require(Organization, f"There is no organization named {name!r}.", name=name)
 

@@ -70,7 +70,7 @@ class Part:
 
 
 @dataclass(frozen=True)
-class Desk:
+class ReviewContext:
     """What a review needs of the world.
 
     :param roll: a number from 1 to 100, compared with the share of calls to be reviewed.
@@ -106,7 +106,7 @@ def review(
     if not nodes:
         return Reviews()
     events = runs.events(run)
-    desk = Desk(lambda seconds: service.workers.stopping.wait(seconds), before_asking)
+    desk = ReviewContext(lambda seconds: service.workers.stopping.wait(seconds), before_asking)
     annotations: dict[str, Any] = {}
     used: Usage = {}
     for node in nodes:
@@ -248,7 +248,7 @@ def _mean(values: Sequence[float]) -> float | None:
 # -- judging
 
 
-def judge(reviewer: Reviewer, prompt: str, parts: Sequence[Part], desk: Desk) -> tuple[dict[str, Any], Usage]:
+def judge(reviewer: Reviewer, prompt: str, parts: Sequence[Part], desk: ReviewContext) -> tuple[dict[str, Any], Usage]:
     """The annotation of a QA node, and the tokens it took. A part whose review failed says so in its place."""
     results: dict[str, Any] = {}
     summaries: list[str] = []
@@ -281,7 +281,7 @@ def _filled(prompt: str, part: Part, before: str) -> str:
     return render(prompt, values, now=now())
 
 
-def _ask(reviewer: Reviewer, system: str, user: str, desk: Desk) -> Completion:
+def _ask(reviewer: Reviewer, system: str, user: str, desk: ReviewContext) -> Completion:
     """:raises Failure: after the last attempt, or at once when another would fail as well."""
     for wait in WAITS:
         desk.before_asking()

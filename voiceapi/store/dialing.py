@@ -79,7 +79,7 @@ def all_not_to_call(organization: int) -> set[str]:
     return {entry.phone_number for entry in DoNotCall.select().where(DoNotCall.organization == organization)}
 
 
-def forbid(organization: int, numbers: Sequence[str], reason: str | None) -> int:
+def add_to_do_not_call(organization: int, numbers: Sequence[str], reason: str | None) -> int:
     """Put numbers on the do-not-call list; returns how many weren't there yet."""
     known = not_to_call(organization, numbers)
     new = [number for number in dict.fromkeys(numbers) if number not in known]

@@ -13,7 +13,7 @@ from ..engine.actions import Function, RunTool
 from ..engine.events import ToolReturned
 from ..engine.validation.graph_rules import CALCULATOR
 from .parameters import schema
-from .tool import Desk, Tool, ToolFault
+from .tool import Tool, ToolContext, ToolFault
 
 PURPOSE = "Calculate an expression of numbers, + - * / % ** and parentheses."
 LONGEST = 200
@@ -41,7 +41,7 @@ def offer(tool: Tool) -> Function:
     return Function(CALCULATOR, tool.description or PURPOSE, schema([asked]), tool_uuid=tool.uuid)
 
 
-def run(_tool: Tool, request: RunTool, _desk: Desk) -> ToolReturned:
+def run(_tool: Tool, request: RunTool, _desk: ToolContext) -> ToolReturned:
     """Tell the model the result, or why there is none."""
     expression = request.arguments.get("expression")
     try:

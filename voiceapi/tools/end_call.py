@@ -5,7 +5,7 @@ from __future__ import annotations
 from ..engine.actions import Function, RunTool
 from ..engine.events import ToolReturned
 from .parameters import schema
-from .tool import Desk, Tool, spoken
+from .tool import Tool, ToolContext, spoken
 
 DISPOSITION = "end_call_tool"
 REASON = "Why the call is ended, in a few words."
@@ -20,7 +20,7 @@ def offer(tool: Tool) -> Function:
     return Function(tool.function_name, tool.purpose, schema(asked), tool_uuid=tool.uuid)
 
 
-def run(tool: Tool, request: RunTool, _desk: Desk) -> ToolReturned:
+def run(tool: Tool, request: RunTool, _desk: ToolContext) -> ToolReturned:
     """Say the message and end the call; the model's reason is its disposition."""
     given = request.arguments.get("reason") if tool.config["endCallReason"] else None
     reason = given.strip()[:LONGEST_REASON] if isinstance(given, str) else ""

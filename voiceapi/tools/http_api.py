@@ -17,7 +17,7 @@ from ..errors import Invalid
 from ..http_client import OutwardError, Reply
 from ..strict_json import parse
 from .parameters import chosen, preset, schema
-from .tool import Desk, Tool, ToolFault, contexts, moment
+from .tool import Tool, ToolContext, ToolFault, contexts, moment
 
 # A reply that takes longer than this is of no use to somebody on the phone, whatever timeout_ms says.
 LONGEST_SECONDS = 60.0
@@ -46,7 +46,7 @@ def offer(tool: Tool) -> Function:
     return Function(tool.function_name, tool.purpose, schema(config["parameters"]), tool_uuid=tool.uuid, speech=speech)
 
 
-def run(tool: Tool, request: RunTool, desk: Desk) -> ToolReturned:
+def run(tool: Tool, request: RunTool, desk: ToolContext) -> ToolReturned:
     """Send the request, once, and tell the model what came of it."""
     try:
         prepared = prepare(tool.config, request, desk.header(tool.config["credential_uuid"]))

@@ -9,13 +9,13 @@ from ..engine.actions import Fetch
 from ..engine.events import Fetched
 from ..http_client import OutwardError
 from .http_api import json_of
-from .tool import Desk
+from .tool import ToolContext
 
 SECONDS = 10.0
 LARGEST_ANSWER = 256 * 1024
 
 
-def fetch(request: Fetch, call: Mapping[str, Any], desk: Desk) -> Fetched:
+def fetch(request: Fetch, call: Mapping[str, Any], desk: ToolContext) -> Fetched:
     """Ask once; whatever fails is told as `error`, and the call goes on without.
 
     :param call: `agent_id`, `from_number` and `to_number`.

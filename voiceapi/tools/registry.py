@@ -8,7 +8,7 @@ from dataclasses import dataclass
 from ..engine.actions import Function, RunTool
 from ..engine.events import ToolReturned
 from . import calculator, end_call, http_api, transfer_call
-from .tool import Desk, Tool
+from .tool import Tool, ToolContext
 
 
 @dataclass(frozen=True)
@@ -16,8 +16,8 @@ class Kind:
     """How a kind of tool is offered to the model and carried out, and whether that needs nobody but this process."""
 
     offer: Callable[[Tool], Function]
-    run: Callable[[Tool, RunTool, Desk], ToolReturned]
-    is_near: Callable[[Tool], bool]
+    run: Callable[[Tool, RunTool, ToolContext], ToolReturned]
+    is_local: Callable[[Tool], bool]
 
 
 def _always(_tool: Tool) -> bool:

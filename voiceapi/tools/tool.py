@@ -39,7 +39,7 @@ class Tool:
 
 
 @dataclass(frozen=True)
-class Desk:
+class ToolContext:
     """What tools are carried out with.
 
     `send` is `Outward.send`. `header` makes the header of a credential from its uuid, and None of one that isn't

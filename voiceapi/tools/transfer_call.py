@@ -10,7 +10,7 @@ from ..engine.events import ToolReturned
 from ..http_client import OutwardError
 from .http_api import data_of, over
 from .parameters import chosen, preset, schema
-from .tool import Desk, Tool, ToolFault, contexts, moment, spoken
+from .tool import Tool, ToolContext, ToolFault, contexts, moment, spoken
 
 LONGEST_DESTINATION = 255
 LARGEST_ANSWER = 64 * 1024
@@ -73,7 +73,7 @@ def is_dynamic(tool: Tool) -> bool:
     return bool(tool.config["destination_source"] == "dynamic")
 
 
-def run(tool: Tool, request: RunTool, desk: Desk) -> ToolReturned:
+def run(tool: Tool, request: RunTool, desk: ToolContext) -> ToolReturned:
     """Find the destination; the message is spoken before it is dialed."""
     try:
         if desk.no_transfer:
@@ -102,11 +102,11 @@ def _asked(config: Mapping[str, Any]) -> list[Mapping[str, Any]]:
     return (config["resolver"] or {}).get("parameters") or config["parameters"] or []
 
 
-def _static(config: Mapping[str, Any], request: RunTool, _desk: Desk) -> tuple[str, None]:
+def _static(config: Mapping[str, Any], request: RunTool, _desk: ToolContext) -> tuple[str, None]:
     return spoken(config["destination"], request), None
 
 
-def _mapped(config: Mapping[str, Any], request: RunTool, _desk: Desk) -> tuple[str, None]:
+def _mapped(config: Mapping[str, Any], request: RunTool, _desk: ToolContext) -> tuple[str, None]:
     """The destination of the first rule one of whose routes has the value that is known of the call."""
     mapping = config["context_mapping"]
     for rule in mapping["rules"] or [mapping]:  # a single rule may be spelled without the list
@@ -137,7 +137,7 @@ def _plain(value: Any) -> str:
     return "" if value is None else str(value).strip().casefold()
 
 
-def _resolved(config: Mapping[str, Any], request: RunTool, desk: Desk) -> tuple[str, str | None]:
+def _resolved(config: Mapping[str, Any], request: RunTool, desk: ToolContext) -> tuple[str, str | None]:
     """Ask the author's server: it is sent the model's arguments, over which preset parameters win."""
     resolver = config["resolver"]
     header = desk.header(resolver["credential_uuid"])
@@ -175,7 +175,7 @@ def _resolved(config: Mapping[str, Any], request: RunTool, desk: Desk) -> tuple[
     raise Failure("invalid_resolver_response")
 
 
-SOURCES: Mapping[str, Callable[[Mapping[str, Any], RunTool, Desk], tuple[str, str | None]]] = {
+SOURCES: Mapping[str, Callable[[Mapping[str, Any], RunTool, ToolContext], tuple[str, str | None]]] = {
     "static": _static,
     "context_mapping": _mapped,
     "dynamic": _resolved,

@@ -14,6 +14,7 @@ from uuid import uuid4
 from ..engine.graph import Graph, mint_trigger_paths, strip_unknown_data, trigger_paths
 from ..engine.validation import check as rules
 from ..engine.validation.check import Item
+from ..engine.validation.lint import lint
 from ..errors import Conflict, Invalid, NotPossible, RecordNotFound
 from ..llm import configuration
 from ..organizations import credentials
@@ -196,7 +197,7 @@ def validate(organization: int, workflow_id: int) -> tuple[list[Item], list[Item
         documents.remarks(organization, definition),
         credentials.uuids(organization),
     )
-    advice = rules.advise(definition, node_types.by_name(), *remarks)
+    advice = lint(definition, node_types.by_name(), *remarks)
     advice += rules.own_name_items(definition, stored.offered(organization, definition))
     return faults(workflow, definition), advice
 
@@ -248,7 +249,7 @@ def set_status(organization: int, workflow_id: int, status: str) -> Workflow:
     return workflow
 
 
-def runnable(workflow: Workflow, version: WorkflowVersion) -> Graph:
+def load_graph(workflow: Workflow, version: WorkflowVersion) -> Graph:
     """The graph of a version that a conversation can be carried out by.
 
     :raises Invalid: with a sentence that names the first fault, when the definition has one.

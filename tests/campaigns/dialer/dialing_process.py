@@ -50,7 +50,7 @@ class Strict:
 
     def __init__(self, dialect: Simulator) -> None:
         self.read_turn, self.read_status = dialect.read_turn, dialect.read_status
-        self.render, self.receipt = dialect.render, dialect.receipt
+        self.render, self.acknowledge = dialect.render, dialect.acknowledge
 
     def verify(self, webhook: Webhook) -> bool:
         return True
@@ -98,7 +98,7 @@ def main() -> int:
     webhooks.carrier_of = lambda *args: Strict(simulated(*args))  # type: ignore[arg-type,assignment,return-value]
     around(attempts, "claim", None, "claiming")
     around(Dialer, "_carry_out", "claimed", "dialed")
-    around(attempts, "note_ended", "ending", "ended in the transaction")
+    around(attempts, "on_run_completed", "ending", "ended in the transaction")
     app = create_app({"VOICEAPI_DATABASE": sys.argv[1], "VOICEAPI_CONCURRENT_CALLS": 12})
     service: Service = app.extensions["voiceapi"]
     done = threading.Event()

@@ -10,7 +10,6 @@ from hypothesis import strategies as st
 from voiceapi.engine.graph import mint_trigger_paths, strip_unknown_data, template_variables, trigger_paths
 from voiceapi.engine.validation.check import (
     Item,
-    advise,
     check,
     instance_items,
     taken_path_items,
@@ -18,6 +17,7 @@ from voiceapi.engine.validation.check import (
     transition_name_items,
     trigger_path_items,
 )
+from voiceapi.engine.validation.lint import lint
 
 JSON = st.recursive(
     st.none() | st.booleans() | st.integers() | st.floats() | st.text(max_size=5),
@@ -434,14 +434,14 @@ def test_clashing_tool_names() -> None:
 
 
 def test_advice(booking: Any, catalogue: Any) -> None:
-    assert advise(booking, catalogue, tools={}) == []
+    assert lint(booking, catalogue, tools={}) == []
     nodes = deepcopy(booking["nodes"])
     nodes[1]["data"] |= {"delayed_start_duration": 60, "greeting_type": "song", "is_static": True}
     nodes[2]["data"] |= {"tool_uuids": ["known", "gone", "old"]}
     edges = [edge for edge in deepcopy(booking["edges"]) if edge["source"] != "start"]
     edges[0]["data"]["speed"] = 1
     definition = {"nodes": [*nodes, nodes[3]], "edges": edges}
-    assert advise(definition, catalogue, tools={"known": "", "old": "The tool is old."}) == [
+    assert lint(definition, catalogue, tools={"known": "", "old": "The tool is old."}) == [
         Item("node", "done", "id", "2 nodes have this id; only the last of them counts."),
         Item("node", "start", "data.is_static", "is_static is not known here and has no effect."),
         Item("node", "start", "data.greeting_type", "greeting_type is usually one of text, audio."),
@@ -471,8 +471,8 @@ def test_advice_on_what_is_only_stored_and_on_credentials(booking: Any, catalogu
     without = "the request is sent without one."
     gone = Item("node", start["id"], "data.pre_call_fetch_credential_uuid", f'There is no credential "gone"; {without}')
     lost = Item("node", "lost", "data.credential_uuid", f'There is no credential "lost"; {without}')
-    assert advise(definition, catalogue) == [*found, *spoken]
-    assert advise(definition, catalogue, credentials={"known"}) == [*found, gone, lost, *spoken]
+    assert lint(definition, catalogue) == [*found, *spoken]
+    assert lint(definition, catalogue, credentials={"known"}) == [*found, gone, lost, *spoken]
 
 
 # -- any JSON value
@@ -491,7 +491,7 @@ def test_any_json_value_is_judged(definition: Any) -> None:
     before = repr(definition)
     items = [
         *check(definition, catalogue, tools, taken_paths={"", "a"}),
-        *advise(definition, catalogue, {"": "", "a": "Careful."}),
+        *lint(definition, catalogue, {"": "", "a": "Careful."}),
         *instance_items(definition, catalogue),
     ]
     assert all(item.id is None or isinstance(item.id, str) for item in items)
@@ -523,9 +523,7 @@ def test_what_is_stored_but_not_run_is_told(booking: Any, catalogue: Any) -> Non
         {"id": "eye", "type": "tuner", "position": position, "data": {"name": "On"}},
         {"id": "no eye", "type": "tuner", "position": position, "data": {"name": "Off", "tuner_enabled": False}},
     ]
-    assert [
-        (item.id, item.field, item.message) for item in advise({**booking, "nodes": [*nodes, *more]}, catalogue)
-    ] == [
+    assert [(item.id, item.field, item.message) for item in lint({**booking, "nodes": [*nodes, *more]}, catalogue)] == [
         ("start", "data.greeting_type", "There are no recordings in this release."),
         ("eye", "data.tuner_enabled", "Nothing is sent to Tuner in this release."),
     ]

@@ -31,11 +31,11 @@ from voiceapi.store.telephony import TelephonyConfiguration
 from voiceapi.telephony.carriers import jambonz, plivo_like, rest, twilio_like, vonage
 from voiceapi.telephony.carriers.base import OutboundCall
 from voiceapi.telephony.carriers.rest import CarrierRefused, CarrierSilent
-from voiceapi.telephony.carriers.webhook import Links
+from voiceapi.telephony.carriers.webhook import CallbackURLs
 from voiceapi.telephony.providers import PROVIDERS
 
 API = "/api/v1"
-LINKS = Links("https://voice.example.org/api/v1/telephony/calls", "tok")
+LINKS = CallbackURLs("https://voice.example.org/api/v1/telephony/calls", "tok")
 CALL = OutboundCall(LINKS, "+12025550123", "+12025550199", 60, 1200, {})
 HELLO = "Hello, is now a good time?"
 NUMBER = "+12025550123"

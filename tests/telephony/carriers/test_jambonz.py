@@ -19,16 +19,16 @@ from referencing import Registry, Resource
 
 from voiceapi.engine.actions import Action, HangUp, Listen, Pause, Play, Redirect, Say, Transfer
 from voiceapi.http_client import OutwardError, Reply
-from voiceapi.telephony.carriers.base import Account, Manner, OutboundCall
+from voiceapi.telephony.carriers.base import Account, OutboundCall, VoiceSettings
 from voiceapi.telephony.carriers.jambonz import Jambonz
 from voiceapi.telephony.carriers.rest import CarrierRefused
-from voiceapi.telephony.carriers.webhook import Links, Webhook
+from voiceapi.telephony.carriers.webhook import CallbackURLs, Webhook
 
 BASE = "https://voice.example.org/api/v1/telephony/calls"
-LINKS = Links(BASE, "tok", 4)
+LINKS = CallbackURLs(BASE, "tok", 4)
 NEXT = f"{BASE}/tok/turns/4"
-PLAIN = Manner()
-CHOSEN = Manner("de-DE", "Vicki", "+12025550199")
+PLAIN = VoiceSettings()
+CHOSEN = VoiceSettings("de-DE", "Vicki", "+12025550199")
 
 
 def jambonz(secret: str = "test-webhook-secret", now: float = 1700000000, send: Any = None, **more: str) -> Jambonz:
@@ -116,8 +116,8 @@ def test_an_application_that_is_not_told_places_no_call() -> None:
 # -- documents
 
 
-def ours(actions: list[Action], manner: Manner = PLAIN) -> list[dict[str, Any]]:
-    document = jambonz().render(actions, LINKS, manner)
+def ours(actions: list[Action], voice_settings: VoiceSettings = PLAIN) -> list[dict[str, Any]]:
+    document = jambonz().render(actions, LINKS, voice_settings)
     assert document.content_type == "application/json"
     verbs: list[dict[str, Any]] = json.loads(document.body)
     return verbs
@@ -148,7 +148,7 @@ def dial(target: dict[str, str], **caller: str) -> dict[str, Any]:
 
 LONG = "This is a sentence of which there are many. " * 40
 
-DOCUMENTS: list[tuple[list[Action], Manner, list[dict[str, Any]]]] = [
+DOCUMENTS: list[tuple[list[Action], VoiceSettings, list[dict[str, Any]]]] = [
     (
         [Say("Hello.", True), Say("Is now a good time?", True), Listen(10.0, True)],
         PLAIN,
@@ -200,9 +200,9 @@ DOCUMENTS: list[tuple[list[Action], Manner, list[dict[str, Any]]]] = [
 ]
 
 
-@pytest.mark.parametrize(("actions", "manner", "verbs"), DOCUMENTS)
-def test_documents(actions: list[Action], manner: Manner, verbs: list[dict[str, Any]]) -> None:
-    assert ours(actions, manner) == verbs
+@pytest.mark.parametrize(("actions", "voice_settings", "verbs"), DOCUMENTS)
+def test_documents(actions: list[Action], voice_settings: VoiceSettings, verbs: list[dict[str, Any]]) -> None:
+    assert ours(actions, voice_settings) == verbs
 
 
 @given(st.one_of(st.text(), st.text(st.sampled_from("<>&\"'/ speak\x00\x0b\ud800\ufffeé😀\n."))))

@@ -22,10 +22,10 @@ from voiceapi.http_client import Outward
 from voiceapi.telephony.carriers.base import Account, OutboundCall
 from voiceapi.telephony.carriers.registry import CARRIERS
 from voiceapi.telephony.carriers.rest import CarrierRefused
-from voiceapi.telephony.carriers.webhook import Links
+from voiceapi.telephony.carriers.webhook import CallbackURLs
 
 PRISM = "@stoplight/prism-cli@5.14.2"
-LINKS = Links("https://voice.example.org/api/v1/telephony/calls", "tok")
+LINKS = CallbackURLs("https://voice.example.org/api/v1/telephony/calls", "tok")
 CALL = OutboundCall(LINKS, "+12025550123", "+12025550199", 60, 1200, {})
 SID = "AC0123456789abcdef0123456789abcdef"
 UUID = "2531329f-fb09-4ef7-887e-84e648214436"

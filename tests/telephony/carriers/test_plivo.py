@@ -14,17 +14,17 @@ from plivo.utils import validate_signature
 from plivo.utils.signature_v3 import construct_post_url, get_signature_v3, validate_v3_signature
 
 from voiceapi.engine.actions import Action, HangUp, Listen, Pause, Play, Redirect, Say, Transfer
-from voiceapi.telephony.carriers.base import Account, Manner
+from voiceapi.telephony.carriers.base import Account, VoiceSettings
 from voiceapi.telephony.carriers.plivo_like import PLIVO, VOBIZ, Dialect, PlivoLike
-from voiceapi.telephony.carriers.webhook import Links, Webhook
+from voiceapi.telephony.carriers.webhook import CallbackURLs, Webhook
 
 FORM = {"content-type": "application/x-www-form-urlencoded"}
 PAGE = "https://answer.url/a"
 BASE = "https://voice.example.org/api/v1/telephony/calls"
-LINKS = Links(BASE, "tok", 4)
+LINKS = CallbackURLs(BASE, "tok", 4)
 NEXT = f"{BASE}/tok/turns/4"
-PLAIN = Manner()
-CHOSEN = Manner("de-DE", "Polly.Vicki", "+12025550199")
+PLAIN = VoiceSettings()
+CHOSEN = VoiceSettings("de-DE", "Polly.Vicki", "+12025550199")
 
 
 # -- signatures
@@ -144,8 +144,8 @@ def test_a_token_that_is_empty_signs_nothing() -> None:
 # -- documents
 
 
-def ours(actions: list[Action], manner: Manner = PLAIN, dialect: Dialect = PLIVO) -> str:
-    document = carrier(dialect).render(actions, LINKS, manner)
+def ours(actions: list[Action], voice_settings: VoiceSettings = PLAIN, dialect: Dialect = PLIVO) -> str:
+    document = carrier(dialect).render(actions, LINKS, voice_settings)
     assert document.content_type == "text/xml; charset=utf-8"
     assert document.body.startswith(b'<?xml version="1.0" encoding="UTF-8"?>\n<Response')
     return ET.canonicalize(document.body.decode())
@@ -187,7 +187,7 @@ def test_a_chosen_voice_and_language(voice: str, attributes: dict[str, str]) -> 
     response = plivoxml.ResponseElement()
     response.add(listening("de-DE").add(plivoxml.SpeakElement("Grüß Gott.", **attributes)))
     response.add_redirect(f"{NEXT}/silence", method="POST")
-    assert ours([Say("Grüß Gott.", True), Listen(10.0, True)], Manner("de-DE", voice)) == theirs(response)
+    assert ours([Say("Grüß Gott.", True), Listen(10.0, True)], VoiceSettings("de-DE", voice)) == theirs(response)
 
 
 def test_pause_goodbye_and_hang_up() -> None:
@@ -222,7 +222,7 @@ def test_a_recording_is_spoken_and_nothing_ends_the_call() -> None:
     response.add_speak("As recorded.", language="en-US")
     assert ours([Play("r1", "As recorded.", False)]) == theirs(response)
     assert ours([]) == theirs(plivoxml.ResponseElement())
-    assert ET.canonicalize(carrier().receipt().body.decode()) == ours([])
+    assert ET.canonicalize(carrier().acknowledge().body.decode()) == ours([])
 
 
 def test_vobiz_listens_under_another_name_and_keeps_the_plus() -> None:
@@ -258,7 +258,7 @@ HOSTILE = st.one_of(st.text(), st.text(st.sampled_from("<>&\"'/]!-\x00\x0b\ud800
 @given(HOSTILE, HOSTILE, HOSTILE)
 def test_no_text_makes_markup_or_breaks_the_document(text: str, voice: str, number: str) -> None:
     actions = [Say(text, True), Listen(5.0, True), Transfer(1, 0.0, text, 5.0)]
-    root = ET.fromstring(carrier().render(actions, LINKS, Manner(voice, voice, number)).body)
+    root = ET.fromstring(carrier().render(actions, LINKS, VoiceSettings(voice, voice, number)).body)
     assert [element.tag for element in root] == ["GetInput", "Redirect", "Dial"]
     assert {element.tag for element in root.iter()} <= {"Response", "GetInput", "Speak", "Redirect", "Dial"} | {
         "Number",

@@ -9,12 +9,12 @@ from typing import Any
 import pytest
 
 from voiceapi.engine.actions import Action, HangUp, Listen, Pause, Redirect, Say, Transfer
-from voiceapi.telephony.carriers.base import Document, Manner, OutboundCall
+from voiceapi.telephony.carriers.base import Document, OutboundCall, VoiceSettings
 from voiceapi.telephony.carriers.rest import CarrierRefused
 from voiceapi.telephony.carriers.simulator import Simulator
-from voiceapi.telephony.carriers.webhook import Links, Webhook
+from voiceapi.telephony.carriers.webhook import CallbackURLs, Webhook
 
-LINKS = Links("https://voice.example.org/calls", "tok")
+LINKS = CallbackURLs("https://voice.example.org/calls", "tok")
 LISTEN = Listen(10.0, True)
 
 
@@ -31,7 +31,7 @@ class Agent:
         place = webhook.url.removeprefix("https://voice.example.org/calls/tok/")
         assert place == f"turns/{number}{'/transfer' if after == 'transfer' else ''}"
         self.asked.append((place, {name: value for name, value in webhook.fields.items() if name != "call_id"}))
-        return self.simulator.render(self.scripts.pop(0), Links(LINKS.base, token, number + 1), Manner())
+        return self.simulator.render(self.scripts.pop(0), CallbackURLs(LINKS.base, token, number + 1), VoiceSettings())
 
     def status(self, token: str, webhook: Webhook) -> None:
         assert (token, webhook.url, self.simulator.verify(webhook)) == ("tok", LINKS.status, True)

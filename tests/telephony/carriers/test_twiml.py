@@ -10,22 +10,22 @@ from hypothesis import strategies as st
 from twilio.twiml.voice_response import Dial, Gather, VoiceResponse
 
 from voiceapi.engine.actions import Action, HangUp, Listen, Pause, Play, Redirect, Say, Transfer
-from voiceapi.telephony.carriers.base import Manner
+from voiceapi.telephony.carriers.base import VoiceSettings
 from voiceapi.telephony.carriers.speech import LONGEST, pieces
 from voiceapi.telephony.carriers.twilio_family import CLOUDONIX, SIGNALWIRE, TELNYX, TWILIO
 from voiceapi.telephony.carriers.twilio_like import Dialect
 from voiceapi.telephony.carriers.twiml import write
-from voiceapi.telephony.carriers.webhook import Links
+from voiceapi.telephony.carriers.webhook import CallbackURLs
 
 BASE = "https://voice.example.org/api/v1/telephony/calls"
-LINKS = Links(BASE, "tok", 4)
+LINKS = CallbackURLs(BASE, "tok", 4)
 NEXT = f"{BASE}/tok/turns/4"
-PLAIN = Manner()
-CHOSEN = Manner("de-DE", "Polly.Vicki-Neural", "+12025550199")
+PLAIN = VoiceSettings()
+CHOSEN = VoiceSettings("de-DE", "Polly.Vicki-Neural", "+12025550199")
 
 
-def ours(actions: list[Action], manner: Manner = PLAIN, dialect: Dialect = TWILIO) -> str:
-    document = write(actions, LINKS, manner, dialect.style)
+def ours(actions: list[Action], voice_settings: VoiceSettings = PLAIN, dialect: Dialect = TWILIO) -> str:
+    document = write(actions, LINKS, voice_settings, dialect.style)
     assert document.content_type == "text/xml; charset=utf-8"
     assert document.body.startswith(b'<?xml version="1.0" encoding="UTF-8"?>\n<Response')
     return ET.canonicalize(document.body.decode())
@@ -126,8 +126,8 @@ def test_a_recording_is_spoken_and_nothing_ends_the_call() -> None:
 
 
 def test_what_the_others_write_otherwise() -> None:
-    def attributes(dialect: Dialect, manner: Manner) -> tuple[dict[str, str], dict[str, str]]:
-        listening = ET.fromstring(ours([Say("Hello.", True), Listen(10.0, True)], manner, dialect))[0]
+    def attributes(dialect: Dialect, voice_settings: VoiceSettings) -> tuple[dict[str, str], dict[str, str]]:
+        listening = ET.fromstring(ours([Say("Hello.", True), Listen(10.0, True)], voice_settings, dialect))[0]
         common = {"input", "action", "method", "language", "timeout"}
         return {name: value for name, value in listening.items() if name not in common}, dict(listening[0].items())
 
@@ -145,8 +145,8 @@ HOSTILE = st.one_of(st.text(), st.text(st.sampled_from("<>&\"'/]!-\x00\x0b\ud800
 
 @given(HOSTILE, HOSTILE, HOSTILE)
 def test_no_text_makes_markup_or_breaks_the_document(text: str, voice: str, number: str) -> None:
-    manner = Manner(voice, voice, number)
-    document = write([Say(text, True), Listen(5.0, True), Transfer(1, 0.0, text, 5.0)], LINKS, manner, TWILIO.style)
+    spoken = VoiceSettings(voice, voice, number)
+    document = write([Say(text, True), Listen(5.0, True), Transfer(1, 0.0, text, 5.0)], LINKS, spoken, TWILIO.style)
     root = ET.fromstring(document.body)
     assert {element.tag for element in root.iter()} <= {
         "Response",

@@ -20,14 +20,14 @@ from vonage_voice.models.ncco import Connect, Input, Notify, Talk, Wait
 
 from voiceapi.engine.actions import Action, HangUp, Listen, Pause, Play, Redirect, Say, Transfer
 from voiceapi.http_client import Reply
-from voiceapi.telephony.carriers.base import Account, Manner, OutboundCall, Transferred
+from voiceapi.telephony.carriers.base import Account, OutboundCall, Transferred, VoiceSettings
 from voiceapi.telephony.carriers.rest import CarrierRefused
 from voiceapi.telephony.carriers.tokens import claimed, made
 from voiceapi.telephony.carriers.vonage import Vonage
-from voiceapi.telephony.carriers.webhook import Links, Webhook
+from voiceapi.telephony.carriers.webhook import CallbackURLs, Webhook
 
 BASE = "https://voice.example.org/api/v1/telephony/calls"
-LINKS = Links(BASE, "tok", 4)
+LINKS = CallbackURLs(BASE, "tok", 4)
 NEXT = f"{BASE}/tok/turns/4"
 NOW = 1700000000
 BODY = b'{"uuid":"abc","status":"completed"}'
@@ -187,8 +187,8 @@ def test_a_new_call_is_one_as_vonages_model_has_it() -> None:
 BY_ACTION = {"talk": Talk, "input": Input, "connect": Connect, "notify": Notify, "wait": Wait}
 
 
-def ours(actions: list[Action], manner: Manner = Manner()) -> list[dict[str, Any]]:  # noqa: B008
-    document = vonage().render(actions, LINKS, manner)
+def ours(actions: list[Action], voice_settings: VoiceSettings = VoiceSettings()) -> list[dict[str, Any]]:  # noqa: B008
+    document = vonage().render(actions, LINKS, voice_settings)
     assert document.content_type == "application/json"
     ncco: list[dict[str, Any]] = json.loads(document.body)
     for action in ncco:
@@ -259,7 +259,7 @@ def test_documents(actions: list[Action], ncco: list[dict[str, Any]]) -> None:
     [("3", {"style": 3}), ("3 premium", {"style": 3, "premium": True}), ("Polly.Vicki", {}), (None, {})],
 )
 def test_a_chosen_voice_and_language(voice: str | None, style: dict[str, Any]) -> None:
-    ncco = ours([Say("Grüß Gott.", True), Listen(10.0, True)], Manner("de-DE", voice))
+    ncco = ours([Say("Grüß Gott.", True), Listen(10.0, True)], VoiceSettings("de-DE", voice))
     spoken = {"action": "talk", "text": "Grüß Gott.", "language": "de-DE", "bargeIn": True, **style}
     assert ncco == [spoken, listening(language="de-DE")]
 
@@ -273,7 +273,7 @@ def test_a_chosen_voice_and_language(voice: str | None, style: dict[str, Any]) -
 )
 @pytest.mark.parametrize(("number", "caller"), [(NUMBER, {"from": "12025550199"}), (None, {"randomFromNumber": True})])
 def test_a_transfer(destination: str, endpoint: dict[str, str], number: str | None, caller: dict[str, Any]) -> None:
-    assert ours([Transfer(3, 0.0, destination, 30.0)], Manner(number=number)) == [
+    assert ours([Transfer(3, 0.0, destination, 30.0)], VoiceSettings(number=number)) == [
         {
             "action": "connect",
             "eventUrl": [f"{NEXT}/transfer"],
@@ -302,7 +302,7 @@ def test_no_text_is_markup_or_breaks_the_document(text: str) -> None:
 
 def test_nothing_is_answered_to_a_word_in_between() -> None:
     carrier = vonage()
-    assert carrier.receipt().body == b""
+    assert carrier.acknowledge().body == b""
     for word in ("started", "ringing", "answered", "disconnected", ""):
         assert carrier.read_turn(asked("", b'{"status":"%s","uuid":"b"}' % word.encode()), "transfer") is None
     over = asked("", b'{"status":"cancelled"}')

@@ -71,7 +71,7 @@ class Dialer:
     def __init__(self, service: Service) -> None:
         self._service = service
         # Released versions that were found good: they never change.
-        self._runnable: set[int] = set()
+        self._checked: set[int] = set()
         self._recover_at = 0.0
 
     def run(self) -> None:
@@ -155,7 +155,7 @@ class Dialer:
         looked_at = candidates(campaign.organization_id, list(due.values()), settings.gate, moment)
         decided = plan(moment, settings, looked_at, load, later)
         for candidate, why in decided.blocked:
-            attempts.pass_over(due[candidate.id], why.code, why.reason, why.until, moment)
+            attempts.skip(due[candidate.id], why.code, why.reason, why.until, moment)
         if decided.blocked:
             attempts.finish(campaign_id, moment)
         return decided, [_claimed(due[candidate.id], campaign, agent, moment) for candidate in decided.dial]
@@ -170,9 +170,9 @@ class Dialer:
         if workflow.status != "active":
             raise NotPossible("Workflow is not active")
         version = versions.published(workflow)
-        if version.id not in self._runnable:
-            versions.runnable(workflow, version)
-            self._runnable.add(version.id)
+        if version.id not in self._checked:
+            versions.load_graph(workflow, version)
+            self._checked.add(version.id)
         return Agent(workflow, version, configuration, configurations.caller_number(configuration, None))
 
     def _carry_out(self, claim: Claim) -> None:
@@ -206,7 +206,7 @@ def employ(service: Service) -> None:
     """Have the service's threads dial, from their start on."""
     if service.settings.worker:
         service.workers.at_stop(service.store.bell.set)
-        service.workers.every(float("inf"), Dialer(service).run)
+        service.workers.repeat(float("inf"), Dialer(service).run)
 
 
 def load_of(campaign: Campaign, configuration: TelephonyConfiguration | None) -> Load:

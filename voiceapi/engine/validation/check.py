@@ -12,13 +12,11 @@ from ..graph import data_of, objects, trigger_paths
 from .field_types import Catalogue
 from .finding import Item
 from .graph_rules import Tool, graph_items, instance_items, own_name_items, tool_name_items, transition_name_items
-from .lint import advise
 from .node_rules import schema_items
 
 __all__ = [
     "Item",
     "Tool",
-    "advise",
     "check",
     "instance_items",
     "own_name_items",

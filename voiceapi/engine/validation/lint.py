@@ -34,7 +34,7 @@ NOT_RUN: tuple[tuple[tuple[str, ...], str, object, Callable[[object], bool], str
 )
 
 
-def advise(
+def lint(
     definition: object,
     catalogue: Catalogue,
     tools: Mapping[str, str] | None = None,

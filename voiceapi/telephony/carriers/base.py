@@ -9,7 +9,7 @@ from typing import Any, Literal, Protocol
 
 from ...engine.actions import Action
 from .rest import Rest, Send
-from .webhook import Links, Webhook
+from .webhook import CallbackURLs, Webhook
 
 # Our names of a call's status. The last five are final.
 PROGRESS = ("initiated", "ringing", "in-progress")
@@ -31,7 +31,7 @@ class OutboundCall:
     :param context: the run's initial context, for the simulator's callee.
     """
 
-    links: Links
+    links: CallbackURLs
     to: str
     from_number: str | None
     ring_timeout: int
@@ -40,7 +40,7 @@ class OutboundCall:
 
 
 @dataclass(frozen=True, slots=True)
-class Words:
+class Speech:
     """Somebody spoke; `text` isn't blank."""
 
     text: str
@@ -64,11 +64,11 @@ class Transferred:
     reason: str
 
 
-Heard = Words | Silence | Machine | Transferred
+CallerInput = Speech | Silence | Machine | Transferred
 
 
 @dataclass(frozen=True, slots=True)
-class Report:
+class StatusUpdate:
     """A carrier's word about a call.
 
     :param status: one of ours, or None for a word that isn't known: it is stored and changes nothing.
@@ -101,7 +101,7 @@ class Inbound:
 
 
 @dataclass(frozen=True, slots=True)
-class Manner:
+class VoiceSettings:
     """How a document speaks, listens and dials.
 
     :param language: of speech and recognition, as BCP 47 has it.
@@ -166,7 +166,7 @@ class Carrier(Protocol):
     def redirect(self, call_id: str, url: str) -> None:
         """Have a call that goes on ask `url` what comes next, at once."""
 
-    def look_up(self, call_id: str) -> Report:
+    def look_up(self, call_id: str) -> StatusUpdate:
         """Ask how a call is or came out."""
 
     def check(self, numbers: Sequence[str]) -> list[str]:
@@ -175,17 +175,17 @@ class Carrier(Protocol):
     def verify(self, webhook: Webhook) -> bool | None:
         """Whether the carrier signed it; None when the configuration has no key to check with."""
 
-    def read_turn(self, webhook: Webhook, after: After) -> Heard | None:
+    def read_turn(self, webhook: Webhook, after: After) -> CallerInput | None:
         """Read the webhook that asks what comes next; None for a word in between, which only wants a receipt."""
 
-    def read_status(self, webhook: Webhook) -> Report:
+    def read_status(self, webhook: Webhook) -> StatusUpdate:
         """Read a status callback."""
 
     def read_inbound(self, webhook: Webhook) -> Inbound | None:
         """Read the first webhook of a call to us; None when it isn't in this carrier's dialect."""
 
-    def render(self, actions: Sequence[Action], links: Links, manner: Manner) -> Document:
+    def render(self, actions: Sequence[Action], links: CallbackURLs, voice_settings: VoiceSettings) -> Document:
         """The document that carries out `actions`; a Listen or Transfer in it leads to turn `links.turn`."""
 
-    def receipt(self) -> Document:
+    def acknowledge(self) -> Document:
         """The answer to a webhook that asks for nothing."""

@@ -15,22 +15,22 @@ from ..numbers import normalize
 from .base import (
     Account,
     After,
+    CallerInput,
     Document,
-    Heard,
     Inbound,
     Machine,
-    Manner,
     OutboundCall,
-    Report,
     Silence,
+    Speech,
+    StatusUpdate,
     Transferred,
-    Words,
+    VoiceSettings,
 )
 from .prompts import prompted
 from .rest import CarrierRefused, CarrierSilent, bearer
 from .signatures import is_recent, same
 from .speech import clean
-from .webhook import Links, Webhook, amount
+from .webhook import CallbackURLs, Webhook, amount
 
 NAME = "jambonz"
 CONTENT_TYPE = "application/json"
@@ -103,10 +103,10 @@ class Jambonz:
     def redirect(self, call_id: str, url: str) -> None:
         self._ask("POST", f"{self._account}/Calls/{_part(call_id)}", {"call_hook": {"url": url}})
 
-    def look_up(self, call_id: str) -> Report:
+    def look_up(self, call_id: str) -> StatusUpdate:
         said = self._ask("GET", f"{self._account}/Calls/{_part(call_id)}")
         raw = str(said.get("call_status") or "")
-        return Report(STATUSES.get(raw), raw, call_id, amount(said.get("duration")))
+        return StatusUpdate(STATUSES.get(raw), raw, call_id, amount(said.get("duration")))
 
     def check(self, numbers: Sequence[str]) -> list[str]:
         try:
@@ -134,20 +134,20 @@ class Jambonz:
         expected = hmac.digest(key.encode(), timestamp.encode() + b"." + webhook.body, "sha256").hex()
         return any(same(value, expected) for name, _, value in pairs if name == "v1")
 
-    def read_turn(self, webhook: Webhook, after: After) -> Heard:
+    def read_turn(self, webhook: Webhook, after: After) -> CallerInput:
         if after == "transfer":
             reason = STATUSES.get(webhook.text("dial_call_status"), "failed")
             return Transferred(reason in ("completed", "in-progress"), reason)
         if words := webhook.at("speech", "alternatives", 0, "transcript"):
-            return Words(words)
+            return Speech(words)
         return Machine() if webhook.text("type") == MACHINE else Silence()
 
-    def read_status(self, webhook: Webhook) -> Report:
+    def read_status(self, webhook: Webhook) -> StatusUpdate:
         raw = webhook.text("call_status")
         if webhook.text("parent_call_sid"):
-            return Report(None, raw)  # of the other leg of a transfer: it comes to the same address
+            return StatusUpdate(None, raw)  # of the other leg of a transfer: it comes to the same address
         machine = webhook.text("type") == MACHINE
-        return Report(
+        return StatusUpdate(
             STATUSES.get(raw), raw, webhook.text("call_sid") or None, webhook.number("duration"), machine=machine
         )
 
@@ -157,11 +157,11 @@ class Jambonz:
             return None
         return Inbound(call_id, webhook.text("from"), to, webhook.text("account_sid") or None)
 
-    def render(self, actions: Sequence[Action], links: Links, manner: Manner) -> Document:
-        verbs = [verb for action, prompt in prompted(actions) for verb in _verbs(action, prompt, links, manner)]
+    def render(self, actions: Sequence[Action], links: CallbackURLs, voice_settings: VoiceSettings) -> Document:
+        verbs = [verb for action, prompt in prompted(actions) for verb in _verbs(action, prompt, links, voice_settings)]
         return Document(CONTENT_TYPE, json.dumps(verbs, ensure_ascii=False).encode())
 
-    def receipt(self) -> Document:
+    def acknowledge(self) -> Document:
         return Document(CONTENT_TYPE, b"[]")
 
 
@@ -176,16 +176,16 @@ def _target(address: str) -> dict[str, str]:
     return {"type": kind, name: to.address_normalized}
 
 
-def _verbs(action: Action, prompt: str, links: Links, manner: Manner) -> list[dict[str, Any]]:
+def _verbs(action: Action, prompt: str, links: CallbackURLs, voice_settings: VoiceSettings) -> list[dict[str, Any]]:
     match action:
         case Say():
-            return [{"verb": "say", **_speech(action.text, manner)}]
+            return [{"verb": "say", **_speech(action.text, voice_settings)}]
         case Pause():
             return [{"verb": "pause", "length": action.seconds}]
         case Listen():
-            return [_gather(action, prompt, links, manner)]
+            return [_gather(action, prompt, links, voice_settings)]
         case Transfer():
-            return [_dial(action, links, manner)]
+            return [_dial(action, links, voice_settings)]
         case Redirect():
             return [{"verb": "redirect", "actionHook": links.wait(action.turn)}]
         case HangUp():
@@ -194,25 +194,25 @@ def _verbs(action: Action, prompt: str, links: Links, manner: Manner) -> list[di
             return []
 
 
-def _speech(text: str, manner: Manner) -> dict[str, Any]:
-    voice = {"voice": manner.voice} if manner.voice else {}
-    return {"text": text, "synthesizer": {"vendor": VENDOR, "language": manner.language, **voice}}
+def _speech(text: str, voice_settings: VoiceSettings) -> dict[str, Any]:
+    voice = {"voice": voice_settings.voice} if voice_settings.voice else {}
+    return {"text": text, "synthesizer": {"vendor": VENDOR, "language": voice_settings.language, **voice}}
 
 
-def _gather(action: Listen, prompt: str, links: Links, manner: Manner) -> dict[str, Any]:
-    said = {"bargein": True, "say": _speech(prompt, manner)} if prompt else {}
+def _gather(action: Listen, prompt: str, links: CallbackURLs, voice_settings: VoiceSettings) -> dict[str, Any]:
+    said = {"bargein": True, "say": _speech(prompt, voice_settings)} if prompt else {}
     return {
         "verb": "gather",
         "input": ["speech"],
         "actionHook": links.next,
         "timeout": max(1, math.ceil(action.timeout_seconds)),
-        "recognizer": {"vendor": VENDOR, "language": manner.language},
+        "recognizer": {"vendor": VENDOR, "language": voice_settings.language},
         **said,
     }
 
 
-def _dial(action: Transfer, links: Links, manner: Manner) -> dict[str, Any]:
-    ours = {"callerId": manner.number} if manner.number else {}
+def _dial(action: Transfer, links: CallbackURLs, voice_settings: VoiceSettings) -> dict[str, Any]:
+    ours = {"callerId": voice_settings.number} if voice_settings.number else {}
     return {
         "verb": "dial",
         "target": [_target(action.destination)],

@@ -14,20 +14,20 @@ from . import plivo_xml
 from .base import (
     Account,
     After,
+    CallerInput,
     Document,
-    Heard,
     Inbound,
     Machine,
-    Manner,
     OutboundCall,
-    Report,
     Silence,
+    Speech,
+    StatusUpdate,
     Transferred,
-    Words,
+    VoiceSettings,
 )
 from .rest import CarrierRefused, basic
 from .signatures import same, spellings
-from .webhook import Links, Webhook, amount
+from .webhook import CallbackURLs, Webhook, amount
 
 # The family's words for a call's status, and ours; also those for the other leg of a transfer.
 STATUSES: Mapping[str, str] = {
@@ -85,7 +85,7 @@ class Dialect:
     style: plivo_xml.Style
     call: str
     record: str
-    outcome: Callable[[Mapping[str, Any], str], Report]
+    outcome: Callable[[Mapping[str, Any], str], StatusUpdate]
     numbers: str
     listed: tuple[str, str]
 
@@ -135,7 +135,7 @@ class PlivoLike:
     def redirect(self, call_id: str, url: str) -> None:
         self._ask("POST", f"Call/{_part(call_id)}/", {"legs": "aleg", "aleg_url": url, "aleg_method": "POST"})
 
-    def look_up(self, call_id: str) -> Report:
+    def look_up(self, call_id: str) -> StatusUpdate:
         return self.dialect.outcome(self._ask("GET", self.dialect.record.format(_part(call_id))), call_id)
 
     def check(self, numbers: Sequence[str]) -> list[str]:
@@ -175,17 +175,17 @@ class PlivoLike:
         signatures = [each.strip() for each in given.split(",")]
         return bool(key) and any(same(each, _sha256(key, text)) for text in texts for each in signatures)
 
-    def read_turn(self, webhook: Webhook, after: After) -> Heard:
+    def read_turn(self, webhook: Webhook, after: After) -> CallerInput:
         if after == "transfer":
             reason = STATUSES.get(webhook.text("DialStatus"), "failed")
             return Transferred(reason == "completed", reason)
         if words := webhook.text("Speech"):
-            return Words(words)
+            return Speech(words)
         return Machine() if _is_machine(webhook) else Silence()
 
-    def read_status(self, webhook: Webhook) -> Report:
+    def read_status(self, webhook: Webhook) -> StatusUpdate:
         raw = webhook.text("CallStatus")
-        return Report(
+        return StatusUpdate(
             status=STATUSES.get(raw),
             raw=raw,
             call_id=webhook.text("CallUUID") or None,
@@ -198,11 +198,11 @@ class PlivoLike:
         call_id, to = webhook.text("CallUUID"), webhook.text("To")
         return Inbound(call_id, webhook.text("From"), to) if call_id and to else None
 
-    def render(self, actions: Sequence[Action], links: Links, manner: Manner) -> Document:
-        return plivo_xml.write(actions, links, manner, self.dialect.style)
+    def render(self, actions: Sequence[Action], links: CallbackURLs, voice_settings: VoiceSettings) -> Document:
+        return plivo_xml.write(actions, links, voice_settings, self.dialect.style)
 
-    def receipt(self) -> Document:
-        return plivo_xml.write((), Links("", ""), Manner(), self.dialect.style)
+    def acknowledge(self) -> Document:
+        return plivo_xml.write((), CallbackURLs("", ""), VoiceSettings(), self.dialect.style)
 
 
 def _part(text: str) -> str:
@@ -236,20 +236,20 @@ def _digits(address: str) -> str:
     return address.removeprefix("+")
 
 
-def _plivo_outcome(said: Mapping[str, Any], call_id: str) -> Report:
+def _plivo_outcome(said: Mapping[str, Any], call_id: str) -> StatusUpdate:
     raw = str(said.get("call_state") or "")
     status, duration = STATES.get(raw.upper()), amount(said.get("call_duration"))
-    return Report(status, raw, call_id, duration, price=amount(said.get("total_amount")))
+    return StatusUpdate(status, raw, call_id, duration, price=amount(said.get("total_amount")))
 
 
-def _vobiz_outcome(said: Mapping[str, Any], call_id: str) -> Report:
+def _vobiz_outcome(said: Mapping[str, Any], call_id: str) -> StatusUpdate:
     inner = said.get("data")
     call = inner if isinstance(inner, Mapping) else {}
     raw = str(call.get("hangup_cause") or "")
     duration, price = amount(call.get("billsec")), amount(call.get("total_cost"))
     status = "completed" if duration else CAUSES.get(raw, "failed" if raw else None)
     currency = call.get("currency")
-    return Report(status, raw, call_id, duration, price, currency if isinstance(currency, str) else None)
+    return StatusUpdate(status, raw, call_id, duration, price, currency if isinstance(currency, str) else None)
 
 
 PLIVO = Dialect(

@@ -9,10 +9,10 @@ from xml.etree.ElementTree import Element
 from ...engine.actions import Action, HangUp, Listen, Pause, Play, Redirect, Say, Transfer
 from ..numbers import normalize
 from . import markup
-from .base import Document, Manner
+from .base import Document, VoiceSettings
 from .markup import element, redirect, seconds
 from .speech import clean, pieces
-from .webhook import Links
+from .webhook import CallbackURLs
 
 # How long listening may be told to wait for the first word, in seconds.
 SHORTEST_WAIT, LONGEST_WAIT = 5, 60
@@ -32,23 +32,23 @@ class Style:
     number: Callable[[str], str]
 
 
-def write(actions: Sequence[Action], links: Links, manner: Manner, style: Style) -> Document:
+def write(actions: Sequence[Action], links: CallbackURLs, voice_settings: VoiceSettings, style: Style) -> Document:
     """The document that carries out `actions`; when it has been carried out, the call ends."""
     return markup.write(
         actions,
-        lambda action: _verbs(action, links, manner, style),
-        lambda listen: [element(style.listening, _listening(listen, links, manner)), redirect(links.silence)],
+        lambda action: _verbs(action, links, voice_settings, style),
+        lambda listen: [element(style.listening, _listening(listen, links, voice_settings)), redirect(links.silence)],
     )
 
 
-def _verbs(action: Action, links: Links, manner: Manner, style: Style) -> list[Element]:
+def _verbs(action: Action, links: CallbackURLs, voice_settings: VoiceSettings, style: Style) -> list[Element]:
     match action:
         case Say() | Play():
-            return [element("Speak", _voice(manner), piece) for piece in pieces(action.text)]
+            return [element("Speak", _voice(voice_settings), piece) for piece in pieces(action.text)]
         case Pause():
             return [element("Wait", {"length": seconds(action.seconds)})]
         case Transfer():
-            return [_dial(action, links, manner, style)]
+            return [_dial(action, links, voice_settings, style)]
         case Redirect():
             return [redirect(links.wait(action.turn))]
         case HangUp():
@@ -57,7 +57,7 @@ def _verbs(action: Action, links: Links, manner: Manner, style: Style) -> list[E
             return []
 
 
-def _listening(action: Listen, links: Links, manner: Manner) -> dict[str, str]:
+def _listening(action: Listen, links: CallbackURLs, voice_settings: VoiceSettings) -> dict[str, str]:
     wait = min(max(action.timeout_seconds, SHORTEST_WAIT), LONGEST_WAIT)
     return {
         "action": links.next,
@@ -65,22 +65,22 @@ def _listening(action: Listen, links: Links, manner: Manner) -> dict[str, str]:
         "inputType": "speech",
         "executionTimeout": seconds(wait),
         "speechEndTimeout": "auto",
-        "language": manner.language,
+        "language": voice_settings.language,
     }
 
 
-def _voice(manner: Manner) -> dict[str, str]:
-    if manner.voice is None:
-        return {"language": manner.language}
-    if manner.voice.startswith(OWN_LANGUAGE):
-        return {"voice": manner.voice}
-    return {"language": manner.language, "voice": manner.voice}
+def _voice(voice_settings: VoiceSettings) -> dict[str, str]:
+    if voice_settings.voice is None:
+        return {"language": voice_settings.language}
+    if voice_settings.voice.startswith(OWN_LANGUAGE):
+        return {"voice": voice_settings.voice}
+    return {"language": voice_settings.language, "voice": voice_settings.voice}
 
 
-def _dial(action: Transfer, links: Links, manner: Manner, style: Style) -> Element:
+def _dial(action: Transfer, links: CallbackURLs, voice_settings: VoiceSettings, style: Style) -> Element:
     attributes = {"action": links.transferred, "method": "POST", "timeout": seconds(action.timeout_seconds)}
-    if manner.number:
-        attributes["callerId"] = style.number(manner.number)
+    if voice_settings.number:
+        attributes["callerId"] = style.number(voice_settings.number)
     dial = element("Dial", attributes)
     to = normalize(clean(action.destination))
     is_sip = to.address_type == "sip_uri"

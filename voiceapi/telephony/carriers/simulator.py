@@ -19,19 +19,19 @@ from .base import (
     FINAL,
     PROGRESS,
     After,
+    CallerInput,
     Document,
-    Heard,
     Inbound,
     Machine,
-    Manner,
     OutboundCall,
-    Report,
     Silence,
+    Speech,
+    StatusUpdate,
     Transferred,
-    Words,
+    VoiceSettings,
 )
 from .rest import CarrierRefused
-from .webhook import Links, Webhook
+from .webhook import CallbackURLs, Webhook
 
 SIGNATURE = "x-simulator-signature"
 # What happens when one of these is called (design 7); any other number is answered.
@@ -80,7 +80,7 @@ class Simulator:
         self.start(phone.ring)
         return phone.call_id
 
-    def pick_up(self, links: Links, to: str, context: Mapping[str, Any]) -> None:
+    def pick_up(self, links: CallbackURLs, to: str, context: Mapping[str, Any]) -> None:
         """Go on with a call whose phone was lost in a restart, after `links.turn` documents were answered."""
         phone = Phone(self, links, TEST_NUMBERS.get(to, "answers"), Callee.of(context) or Callee())
         self.start(phone.ring if links.turn == 0 else lambda: phone.go_on(links.turn - 1))
@@ -91,7 +91,7 @@ class Simulator:
     def redirect(self, call_id: str, url: str) -> None:
         raise CarrierRefused("Nobody but itself leads a simulated call.")
 
-    def look_up(self, call_id: str) -> Report:
+    def look_up(self, call_id: str) -> StatusUpdate:
         raise CarrierRefused("The simulator keeps no list of its calls.")
 
     def check(self, numbers: Sequence[str]) -> list[str]:
@@ -109,30 +109,30 @@ class Simulator:
     def _signature(self, url: str, body: bytes) -> str:
         return hmac.digest(self.key, url.encode() + b"\n" + body, "sha256").hex()
 
-    def read_turn(self, webhook: Webhook, after: After) -> Heard:
+    def read_turn(self, webhook: Webhook, after: After) -> CallerInput:
         if after == "transfer":
             reason = webhook.text("transfer")
             return Transferred(reason == "answered", reason)
         if _is_machine(webhook):
             return Machine()
         words = webhook.text("speech")
-        return Words(words) if words else Silence()
+        return Speech(words) if words else Silence()
 
-    def read_status(self, webhook: Webhook) -> Report:
+    def read_status(self, webhook: Webhook) -> StatusUpdate:
         raw = webhook.text("status")
         known = raw if raw in PROGRESS or raw in FINAL else None
         call_id, duration = webhook.text("call_id") or None, webhook.number("duration")
-        return Report(known, raw, call_id, duration, machine=_is_machine(webhook))
+        return StatusUpdate(known, raw, call_id, duration, machine=_is_machine(webhook))
 
     def read_inbound(self, webhook: Webhook) -> Inbound | None:
         call_id, from_number, to = (webhook.text(name) for name in ("call_id", "from", "to"))
         return Inbound(call_id, from_number, to) if call_id and to else None
 
-    def render(self, actions: Sequence[Action], links: Links, manner: Manner) -> Document:
+    def render(self, actions: Sequence[Action], links: CallbackURLs, voice_settings: VoiceSettings) -> Document:
         verbs = [verb for action in actions if (verb := _verb(action, links.turn)) is not None]
         return Document("application/json", json.dumps(verbs, ensure_ascii=False).encode())
 
-    def receipt(self) -> Document:
+    def acknowledge(self) -> Document:
         return Document("application/json", b"[]")
 
 
@@ -185,7 +185,7 @@ class PutDown(Exception):
 class Phone:
     """One simulated call, from the first ring to the end. Its clock runs ahead as fast as the talk does."""
 
-    def __init__(self, carrier: Simulator, links: Links, behaviour: str, callee: Callee) -> None:
+    def __init__(self, carrier: Simulator, links: CallbackURLs, behaviour: str, callee: Callee) -> None:
         self._carrier = carrier
         self._links = links
         self._behaviour = behaviour

@@ -12,19 +12,19 @@ from . import twiml
 from .base import (
     Account,
     After,
+    CallerInput,
     Document,
-    Heard,
     Inbound,
     Machine,
-    Manner,
     OutboundCall,
-    Report,
     Silence,
+    Speech,
+    StatusUpdate,
     Transferred,
-    Words,
+    VoiceSettings,
 )
 from .rest import CarrierRefused
-from .webhook import Links, Webhook, amount
+from .webhook import CallbackURLs, Webhook, amount
 
 # The family's words for a call's status, and ours. `unknown` is what Cloudonix calls a call that failed.
 STATUSES: Mapping[str, str] = {
@@ -114,12 +114,12 @@ class TwilioLike:
         method, fields = self.dialect.lead(url)
         self._ask(method, self.dialect.call(self.account, call_id), fields)
 
-    def look_up(self, call_id: str) -> Report:
+    def look_up(self, call_id: str) -> StatusUpdate:
         if not self.dialect.look_up:
             raise CarrierRefused(f"{self.dialect.name} can't be asked how a call came out.")
         said = self._ask("GET", self.dialect.call(self.account, call_id))
         raw = str(said.get("status") or "")
-        return Report(
+        return StatusUpdate(
             status=STATUSES.get(raw),
             raw=raw,
             call_id=call_id,
@@ -154,17 +154,17 @@ class TwilioLike:
     def verify(self, webhook: Webhook) -> bool | None:
         return self.dialect.verify(self.account, webhook)
 
-    def read_turn(self, webhook: Webhook, after: After) -> Heard:
+    def read_turn(self, webhook: Webhook, after: After) -> CallerInput:
         if after == "transfer":
             word = webhook.text("DialCallStatus")
             return Transferred(word in ANSWERED, STATUSES.get(word, "failed"))
         if words := webhook.text("SpeechResult"):
-            return Words(words)
+            return Speech(words)
         return Machine() if _is_machine(webhook.fields.get("AnsweredBy")) else Silence()
 
-    def read_status(self, webhook: Webhook) -> Report:
+    def read_status(self, webhook: Webhook) -> StatusUpdate:
         raw = webhook.text("CallStatus") or webhook.text("status")
-        return Report(
+        return StatusUpdate(
             status=STATUSES.get(raw),
             raw=raw,
             call_id=self._call_id(webhook) or None,
@@ -181,11 +181,11 @@ class TwilioLike:
     def _call_id(self, webhook: Webhook) -> str:
         return next((found for name in self.dialect.names if (found := webhook.text(name))), "")
 
-    def render(self, actions: Sequence[Action], links: Links, manner: Manner) -> Document:
-        return twiml.write(actions, links, manner, self.dialect.style)
+    def render(self, actions: Sequence[Action], links: CallbackURLs, voice_settings: VoiceSettings) -> Document:
+        return twiml.write(actions, links, voice_settings, self.dialect.style)
 
-    def receipt(self) -> Document:
-        return twiml.write((), Links("", ""), Manner(), self.dialect.style)
+    def acknowledge(self) -> Document:
+        return twiml.write((), CallbackURLs("", ""), VoiceSettings(), self.dialect.style)
 
 
 def _is_machine(answered_by: Any) -> bool:

@@ -9,10 +9,10 @@ from xml.etree.ElementTree import Element
 from ...engine.actions import Action, HangUp, Listen, Pause, Play, Redirect, Say, Transfer
 from ..numbers import normalize
 from . import markup
-from .base import Document, Manner
+from .base import Document, VoiceSettings
 from .markup import element, redirect, seconds
 from .speech import clean, pieces
-from .webhook import Links
+from .webhook import CallbackURLs
 
 
 @dataclass(frozen=True, slots=True)
@@ -29,23 +29,23 @@ class Style:
     names_language: bool = True
 
 
-def write(actions: Sequence[Action], links: Links, manner: Manner, style: Style) -> Document:
+def write(actions: Sequence[Action], links: CallbackURLs, voice_settings: VoiceSettings, style: Style) -> Document:
     """The document that carries out `actions`; when it has been carried out, the call ends."""
     return markup.write(
         actions,
-        lambda action: _verbs(action, links, manner, style),
-        lambda listen: [element("Gather", _gather(listen, links, manner, style)), redirect(links.silence)],
+        lambda action: _verbs(action, links, voice_settings, style),
+        lambda listen: [element("Gather", _gather(listen, links, voice_settings, style)), redirect(links.silence)],
     )
 
 
-def _verbs(action: Action, links: Links, manner: Manner, style: Style) -> list[Element]:
+def _verbs(action: Action, links: CallbackURLs, voice_settings: VoiceSettings, style: Style) -> list[Element]:
     match action:
         case Say() | Play():
-            return [element("Say", _voice(manner, style), piece) for piece in pieces(action.text)]
+            return [element("Say", _voice(voice_settings, style), piece) for piece in pieces(action.text)]
         case Pause():
             return [element("Pause", {"length": seconds(action.seconds)})]
         case Transfer():
-            return [_dial(action, links, manner)]
+            return [_dial(action, links, voice_settings)]
         case Redirect():
             return [redirect(links.wait(action.turn))]
         case HangUp():
@@ -54,27 +54,27 @@ def _verbs(action: Action, links: Links, manner: Manner, style: Style) -> list[E
             return []
 
 
-def _gather(action: Listen, links: Links, manner: Manner, style: Style) -> dict[str, str]:
+def _gather(action: Listen, links: CallbackURLs, voice_settings: VoiceSettings, style: Style) -> dict[str, str]:
     return {
         "input": "speech",
         "action": links.next,
         "method": "POST",
-        "language": manner.language,
+        "language": voice_settings.language,
         "timeout": seconds(action.timeout_seconds),
         **style.gather,
     }
 
 
-def _voice(manner: Manner, style: Style) -> dict[str, str]:
-    voice = manner.voice or style.voice
-    language = {"language": manner.language} if manner.voice is None or style.names_language else {}
+def _voice(voice_settings: VoiceSettings, style: Style) -> dict[str, str]:
+    voice = voice_settings.voice or style.voice
+    language = {"language": voice_settings.language} if voice_settings.voice is None or style.names_language else {}
     return {**language, **({"voice": voice} if voice else {})}
 
 
-def _dial(action: Transfer, links: Links, manner: Manner) -> Element:
+def _dial(action: Transfer, links: CallbackURLs, voice_settings: VoiceSettings) -> Element:
     attributes = {"action": links.transferred, "method": "POST", "timeout": seconds(action.timeout_seconds)}
-    if manner.number:
-        attributes["callerId"] = manner.number
+    if voice_settings.number:
+        attributes["callerId"] = voice_settings.number
     dial = element("Dial", attributes)
     to = normalize(clean(action.destination))
     dial.append(element("Sip" if to.address_type == "sip_uri" else "Number", {}, to.address_normalized))

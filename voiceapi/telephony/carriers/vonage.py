@@ -21,23 +21,23 @@ from .base import (
     FINAL,
     Account,
     After,
+    CallerInput,
     Document,
-    Heard,
     Inbound,
     Machine,
-    Manner,
     OutboundCall,
-    Report,
     Silence,
+    Speech,
+    StatusUpdate,
     Transferred,
-    Words,
+    VoiceSettings,
 )
 from .prompts import prompted
 from .rest import CarrierRefused, basic, bearer
 from .signatures import TOLERANCE, same
 from .speech import clean
 from .tokens import claimed, made
-from .webhook import Links, Webhook, amount
+from .webhook import CallbackURLs, Webhook, amount
 
 NAME = "Vonage"
 CALLS = "https://api.nexmo.com"
@@ -102,11 +102,11 @@ class Vonage:
     def redirect(self, call_id: str, url: str) -> None:
         self._ask("PUT", _call(call_id), {"action": "transfer", "destination": {"type": "ncco", "url": [url]}})
 
-    def look_up(self, call_id: str) -> Report:
+    def look_up(self, call_id: str) -> StatusUpdate:
         said = self._ask("GET", _call(call_id))
         raw = str(said.get("status") or "")
         duration, price = amount(said.get("duration")), amount(said.get("price"))
-        return Report(STATUSES.get(raw), raw, call_id, duration, price, machine=raw == "machine")
+        return StatusUpdate(STATUSES.get(raw), raw, call_id, duration, price, machine=raw == "machine")
 
     def check(self, numbers: Sequence[str]) -> list[str]:
         """The key and secret open the list of numbers, the private key that of calls: both are tried."""
@@ -158,18 +158,18 @@ class Vonage:
             and (digest is None or same(str(digest).lower(), hashlib.sha256(webhook.body).hexdigest()))
         )
 
-    def read_turn(self, webhook: Webhook, after: After) -> Heard | None:
+    def read_turn(self, webhook: Webhook, after: After) -> CallerInput | None:
         if after == "transfer":
             # The other leg tells its whole course here. An answer to what comes before its end would cut it off.
             status = STATUSES.get(webhook.text("status"))
             return Transferred(status == "completed", status) if status in FINAL else None
         if words := webhook.at("speech", "results", 0, "text"):
-            return Words(words)
+            return Speech(words)
         return Machine() if webhook.text("status") == "machine" else Silence()
 
-    def read_status(self, webhook: Webhook) -> Report:
+    def read_status(self, webhook: Webhook) -> StatusUpdate:
         raw = webhook.text("status")
-        return Report(
+        return StatusUpdate(
             status=STATUSES.get(raw),
             raw=raw,
             call_id=webhook.text("uuid") or None,
@@ -182,11 +182,11 @@ class Vonage:
         call_id, to = webhook.text("uuid"), webhook.text("to")
         return Inbound(call_id, webhook.text("from"), to) if call_id and to else None
 
-    def render(self, actions: Sequence[Action], links: Links, manner: Manner) -> Document:
-        ncco = [part for action, prompt in prompted(actions) for part in _parts(action, prompt, links, manner)]
+    def render(self, actions: Sequence[Action], links: CallbackURLs, voice_settings: VoiceSettings) -> Document:
+        ncco = [part for action, prompt in prompted(actions) for part in _parts(action, prompt, links, voice_settings)]
         return Document(CONTENT_TYPE, json.dumps(ncco, ensure_ascii=False).encode())
 
-    def receipt(self) -> Document:
+    def acknowledge(self) -> Document:
         """Nothing at all: an empty list would take the place of the actions that are carried out."""
         return Document(CONTENT_TYPE, b"")
 
@@ -199,17 +199,17 @@ def _phone(number: str) -> dict[str, str]:
     return {"type": "phone", "number": number.removeprefix("+")}
 
 
-def _parts(action: Action, prompt: str, links: Links, manner: Manner) -> list[dict[str, Any]]:
+def _parts(action: Action, prompt: str, links: CallbackURLs, voice_settings: VoiceSettings) -> list[dict[str, Any]]:
     match action:
         case Say():
-            return [_talk(action.text, manner)]
+            return [_talk(action.text, voice_settings)]
         case Pause():
             return [{"action": "wait", "timeout": max(0.1, action.seconds)}]
         case Listen():
-            before = [{**_talk(prompt, manner), "bargeIn": True}] if prompt else []
-            return [*before, _input(action, links, manner)]
+            before = [{**_talk(prompt, voice_settings), "bargeIn": True}] if prompt else []
+            return [*before, _input(action, links, voice_settings)]
         case Transfer():
-            return [_connect(action, links, manner)]
+            return [_connect(action, links, voice_settings)]
         case Redirect():
             # There is no going elsewhere, but the answer to a notice takes the document's place.
             return [_sent_to("notify", links.wait(action.turn), payload={"turn": action.turn})]
@@ -217,15 +217,15 @@ def _parts(action: Action, prompt: str, links: Links, manner: Manner) -> list[di
             return []
 
 
-def _talk(text: str, manner: Manner) -> dict[str, Any]:
-    style = _STYLE.fullmatch(manner.voice or "")
+def _talk(text: str, voice_settings: VoiceSettings) -> dict[str, Any]:
+    style = _STYLE.fullmatch(voice_settings.voice or "")
     voice = {"style": int(style[1]), **({"premium": True} if style[2] else {})} if style else {}
-    return {"action": "talk", "text": text, "language": manner.language, **voice}
+    return {"action": "talk", "text": text, "language": voice_settings.language, **voice}
 
 
-def _input(action: Listen, links: Links, manner: Manner) -> dict[str, Any]:
+def _input(action: Listen, links: CallbackURLs, voice_settings: VoiceSettings) -> dict[str, Any]:
     speech = {
-        "language": manner.language,
+        "language": voice_settings.language,
         "startTimeout": min(max(1, math.ceil(action.timeout_seconds)), LONGEST_WAIT),
         "endOnSilence": END_OF_SPEECH,
         "maxDuration": LONGEST_SPEECH,
@@ -233,10 +233,10 @@ def _input(action: Listen, links: Links, manner: Manner) -> dict[str, Any]:
     return _sent_to("input", links.next, type=["speech"], speech=speech)
 
 
-def _connect(action: Transfer, links: Links, manner: Manner) -> dict[str, Any]:
+def _connect(action: Transfer, links: CallbackURLs, voice_settings: VoiceSettings) -> dict[str, Any]:
     to = normalize(clean(action.destination))
     is_sip = to.address_type == "sip_uri"
-    ours = {"from": manner.number.removeprefix("+")} if manner.number else {"randomFromNumber": True}
+    ours = {"from": voice_settings.number.removeprefix("+")} if voice_settings.number else {"randomFromNumber": True}
     return _sent_to(
         "connect",
         links.transferred,

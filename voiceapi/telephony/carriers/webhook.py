@@ -81,7 +81,7 @@ class Webhook:
 
 
 @dataclass(frozen=True, slots=True)
-class Links:
+class CallbackURLs:
     """Where one call's documents send its carrier: absolute URLs, without a query.
 
     :param base: the address of all calls' webhooks.

@@ -11,6 +11,7 @@ from flask import Flask
 
 from . import errors, jobs
 from .api import openapi, register
+from .calls.webhooks import SimulatedWebhooks
 from .campaigns.dialer import worker
 from .cli.main import group
 from .config import PREFIX, Settings, names
@@ -82,7 +83,8 @@ def open_service(settings: Settings, prefix: str = "", authenticate: Callable[[]
     except OSError as error:
         raise StoreError(f"The files of the database {settings.database} can't be made: {error.strerror}.") from None
     document, outward = cache(partial(openapi.document, prefix)), Outward(settings.allow_private_urls)
-    service = Service(settings, store, Vault(secret), prefix, authenticate, document, outward=outward)
+    vault = Vault(secret)
+    service = Service(settings, store, vault, SimulatedWebhooks, prefix, authenticate, document, outward=outward)
     jobs.employ(service)
     worker.employ(service)
     key = api_keys.bootstrap(service)

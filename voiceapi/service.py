@@ -18,6 +18,7 @@ from .http_client import Outward
 from .security import Vault
 from .store.database import Store
 from .store.fields import now
+from .store.runs import Run
 
 
 def _to_stderr(line: str) -> None:
@@ -30,11 +31,14 @@ class Service:
 
     `authenticate` is the host's own login: the name of the caller's organization, or None. `openapi` makes the
     document of the API. `model`, when given, speaks in every conversation, whatever is configured.
+    `simulated_webhooks` makes what the simulator's phones report to. `listeners` run inside the transaction that
+    completes a run, `after_commit` after it.
     """
 
     settings: Settings
     store: Store
     vault: Vault
+    simulated_webhooks: Callable[[Service], Any]
     prefix: str = ""
     authenticate: Callable[[], str | None] | None = None
     openapi: Callable[[], dict[str, Any]] = dict
@@ -42,6 +46,8 @@ class Service:
     model: LanguageModel | None = None
     turns: Turns = field(default_factory=Turns)
     outward: Outward = field(default_factory=Outward)
+    listeners: tuple[Callable[[Service, Run], None], ...] = ()
+    after_commit: tuple[Callable[[Service, Run], None], ...] = ()
     started_at: datetime = field(default_factory=now)
     mark: str = field(default_factory=partial(token_hex, 4))
     announce: Callable[[str], None] = _to_stderr

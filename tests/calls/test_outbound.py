@@ -13,7 +13,7 @@ import pytest
 from flask import Flask
 from flask.testing import FlaskClient
 
-from voiceapi.calls import sweeper, webhooks
+from voiceapi.calls import sweeper
 from voiceapi.errors import LimitReached
 from voiceapi.http_client import Outward, OutwardError, Reply
 from voiceapi.service import Service
@@ -22,6 +22,7 @@ from voiceapi.store.database import write
 from voiceapi.store.fields import now
 from voiceapi.store.runs import Run
 from voiceapi.store.telephony import TelephonyConfiguration
+from voiceapi.telephony import connect
 from voiceapi.telephony.configurations import LONGEST_WAIT, next_turn
 
 API = "/api/v1"
@@ -197,4 +198,4 @@ def test_a_webhook_that_overtakes_the_answer_names_the_call(
     with app.extensions["voiceapi"].store.session():
         run = Run.get_by_id(run_id)
         assert (run.carrier_call_id, run.gathered_context["call_id"]) == ("CA-from-webhook", "CA-from-webhook")
-        assert webhooks.carrier_of_run(app.extensions["voiceapi"], run).account.credentials["account_sid"] == "AC1"
+        assert connect.connect_run(app.extensions["voiceapi"], run).account.credentials["account_sid"] == "AC1"

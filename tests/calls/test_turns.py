@@ -28,6 +28,7 @@ from voiceapi.service import Service
 from voiceapi.store.fields import now
 from voiceapi.store.runs import Event, Run, Snapshot, StatusCallback, Step, Turn
 from voiceapi.store.workflows import WorkflowVersion
+from voiceapi.telephony import connect
 from voiceapi.telephony.carriers.base import (
     FINAL,
     After,
@@ -91,7 +92,7 @@ class Fake:
 @pytest.fixture
 def carrier(monkeypatch: pytest.MonkeyPatch) -> Fake:
     fake = Fake()
-    monkeypatch.setattr(webhooks, "carrier_of", lambda *_: fake)
+    monkeypatch.setattr(connect, "carrier_for", lambda *_: fake)
     return fake
 
 
@@ -112,7 +113,7 @@ class Call:
             webhooks.record_status(self.service, self.token, self.webhook(status=word, **fields))
 
     def webhook(self, **fields: Any) -> Webhook:
-        carrier: Any = webhooks.carrier_of(self.service, "simulator", {})
+        carrier: Any = connect.carrier_for(self.service, "simulator", {})
         signed: Webhook = carrier.signed("https://voice.example.org/", fields)
         return signed
 

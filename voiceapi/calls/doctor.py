@@ -9,9 +9,8 @@ from ..errors import NotPossible
 from ..http_client import OutwardError
 from ..service import Service
 from ..store.telephony import PhoneNumber, TelephonyConfiguration
-from ..telephony import configurations
+from ..telephony import configurations, connect
 from ..telephony.carriers.rest import CarrierSilent
-from . import webhooks
 
 SECONDS = 10.0
 
@@ -75,7 +74,7 @@ def _configuration(service: Service, configuration: TelephonyConfiguration) -> I
         credentials = configurations.credentials(service.vault, configuration)
         if key is not None and not credentials.get(key) and any(each.inbound_workflow_id for each in numbers):
             yield f"Without {key} calls to its numbers are refused: nothing else proves who sends their webhooks."
-        carrier = webhooks.carrier_of(service, configuration.provider, credentials)
+        carrier = connect.carrier_for(service, configuration.provider, credentials)
         yield from carrier.check([each.address_normalized for each in numbers if each.address_type == "pstn"])
     except (NotPossible, CarrierSilent) as error:
         yield str(error)

@@ -25,7 +25,7 @@ from ..store.fields import now
 from ..store.runs import Run
 from ..store.telephony import PhoneNumber, TelephonyConfiguration
 from ..store.workflows import Workflow
-from ..telephony import configurations
+from ..telephony import configurations, connect
 from ..telephony.carriers.base import Carrier, Document, Inbound, VoiceSettings
 from ..telephony.carriers.webhook import CallbackURLs, Webhook
 from ..telephony.numbers import normalize
@@ -140,7 +140,7 @@ def _configuration(config_id: int) -> TelephonyConfiguration:
 
 def _carrier(service: Service, configuration: TelephonyConfiguration) -> Carrier:
     try:
-        return webhooks.carrier_of_configuration(service, configuration)
+        return connect.connect(service, configuration)
     except NotPossible as refusal:
         log.warning("A call to configuration %s can't be answered: %s", configuration.id, refusal.detail)
         raise Forbidden("GENERAL_AUTH_FAILED") from None

@@ -22,6 +22,7 @@ from ..store.runs import Run
 from ..store.telephony import PhoneNumber, TelephonyConfiguration
 from ..store.workflows import Workflow
 from ..store.workflows import WorkflowVersion as Version
+from ..telephony import connect
 from ..telephony.carriers.base import OutboundCall
 from ..telephony.carriers.rest import CarrierRefused, CarrierSilent
 from ..telephony.configurations import next_turn
@@ -78,7 +79,7 @@ def place(
     :raises Stopped: when the service stops while the call waits for its account's turn.
     """
     number = None if agent.number is None else agent.number.address_normalized
-    carrier = webhooks.carrier_of_configuration(service, agent.configuration)
+    carrier = connect.connect(service, agent.configuration)
     run, wait = _store_call(service, agent, to, number, name, context, gathered, prepared, claim)
     if wait and service.workers.stopping.wait(wait):
         _fail(service, run, "The service stopped before the call was placed.")

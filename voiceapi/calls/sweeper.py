@@ -10,6 +10,7 @@ from ..service import Service
 from ..store import runs
 from ..store.fields import now
 from ..store.runs import Run
+from ..telephony import connect
 from ..telephony.carriers.rest import CarrierRefused, CarrierSilent
 from ..telephony.carriers.simulator import Simulator
 from . import idempotency, webhooks
@@ -41,7 +42,7 @@ def _carrier_knows(service: Service, run: Run) -> bool:
     if run.carrier_call_id is None or run.mode == "simulator":
         return False
     try:
-        carrier = webhooks.carrier_of_run(service, run)
+        carrier = connect.connect_run(service, run)
         report = carrier.look_up(run.carrier_call_id)
     except (NotPossible, CarrierRefused, CarrierSilent) as error:
         log.warning("What became of run %s can't be told: %s", run.id, error)
@@ -61,7 +62,7 @@ def resume_simulated(service: Service) -> None:
         )
         for run in list(dropped):
             try:
-                carrier = webhooks.carrier_of_run(service, run)
+                carrier = connect.connect_run(service, run)
             except (
                 NotPossible
             ) as refusal:  # its configuration was encrypted with another secret: the sweeper settles it

@@ -7,7 +7,6 @@ gets the stored answer (see `answering`). A final status ends the run for good.
 from __future__ import annotations
 
 import logging
-from collections.abc import Mapping
 from dataclasses import dataclass
 from datetime import datetime, timedelta
 from typing import Any, Literal
@@ -25,12 +24,10 @@ from ..store.base import find, reload, require, scalar
 from ..store.database import ConcurrentUpdate, write
 from ..store.fields import now
 from ..store.runs import Run, StatusCallback
-from ..store.telephony import TelephonyConfiguration
 from ..store.workflows import WorkflowVersion as Version
-from ..telephony import configurations
+from ..telephony import connect
 from ..telephony.carriers.base import (
     FINAL,
-    Account,
     CallerInput,
     Carrier,
     Document,
@@ -41,9 +38,7 @@ from ..telephony.carriers.base import (
     Transferred,
     VoiceSettings,
 )
-from ..telephony.carriers.registry import CARRIERS
 from ..telephony.carriers.rest import CarrierRefused, CarrierSilent
-from ..telephony.carriers.simulator import Simulator
 from ..telephony.carriers.webhook import CallbackURLs, Webhook
 from ..tools import transfer_call
 from .turns import TRIES, Talk, answer, deadline, talk_of
@@ -59,7 +54,7 @@ GOODBYE = "I'm sorry, something went wrong on our side. Please try again later. 
 
 
 @dataclass(frozen=True)
-class Webhooks:
+class SimulatedWebhooks:
     """A carrier's webhooks, from a thread of this process instead of over HTTP."""
 
     service: Service
@@ -71,35 +66,6 @@ class Webhooks:
     def status(self, token: str, webhook: Webhook) -> None:
         with self.service.store.session():
             record_status(self.service, token, webhook)
-
-
-def carrier_of(service: Service, provider: str, credentials: Mapping[str, Any]) -> Carrier:
-    """The carrier of a configuration."""
-    if provider == "simulator":
-        return Simulator(
-            Webhooks(service),
-            service.vault.key("simulator"),
-            service.workers.submit,
-            lambda seconds: service.workers.stopping.wait(seconds),
-            bool(credentials.get("realtime")),
-        )
-    return CARRIERS[provider](Account(credentials, service.outward.send, service.settings.carrier_url(provider)))
-
-
-def carrier_of_configuration(service: Service, configuration: TelephonyConfiguration) -> Carrier:
-    """:raises NotPossible: when its credentials can't be read."""
-    credentials = configurations.credentials(service.vault, configuration)
-    return carrier_of(service, configuration.provider, credentials)
-
-
-def carrier_of_run(service: Service, run: Run) -> Carrier:
-    """:raises NotPossible: as `carrier_of_configuration`, or when the configuration is gone."""
-    configuration = find(TelephonyConfiguration, id=run.telephony_configuration_id)
-    if configuration is not None:
-        return carrier_of_configuration(service, configuration)
-    if run.mode != "simulator":
-        raise NotPossible("The telephony configuration of this call is gone.")
-    return carrier_of(service, run.mode, {})
 
 
 def links(service: Service, run: Run, turn: int) -> CallbackURLs:
@@ -186,7 +152,7 @@ def admit(service: Service, token: str, webhook: Webhook) -> tuple[Run, Carrier]
     if run is None:
         raise Forbidden("There is no such call.")
     try:
-        carrier = carrier_of_run(service, run)
+        carrier = connect.connect_run(service, run)
     except NotPossible as refusal:
         raise Forbidden(refusal.detail) from None
     if carrier.verify(webhook) is False:

@@ -18,12 +18,12 @@ from collections.abc import Callable
 from typing import Any
 
 from voiceapi import create_app
-from voiceapi.calls import webhooks
-from voiceapi.calls.webhooks import Webhooks
+from voiceapi.calls.webhooks import SimulatedWebhooks
 from voiceapi.campaigns import attempts
 from voiceapi.campaigns.dialer.worker import Dialer
 from voiceapi.service import Service
 from voiceapi.store.campaigns import Campaign
+from voiceapi.telephony import connect
 from voiceapi.telephony.carriers.base import OutboundCall
 from voiceapi.telephony.carriers.simulator import Simulator
 from voiceapi.telephony.carriers.webhook import Webhook
@@ -78,7 +78,7 @@ def around(owner: Any, name: str, before: str | None, after: str | None) -> None
 
 def deliver(service: Service, done: threading.Event) -> None:
     """Hand the carrier's webhooks in, again and again until each was taken."""
-    webhooks = Webhooks(service)
+    webhooks = SimulatedWebhooks(service)
     while not done.is_set():
         for event in ask("/events"):
             body = json.dumps(event["fields"]).encode()
@@ -94,8 +94,8 @@ def deliver(service: Service, done: threading.Event) -> None:
 
 
 def main() -> int:
-    simulated = webhooks.carrier_of
-    webhooks.carrier_of = lambda *args: Strict(simulated(*args))  # type: ignore[arg-type,assignment,return-value]
+    simulated = connect.carrier_for
+    connect.carrier_for = lambda *args: Strict(simulated(*args))  # type: ignore[arg-type,assignment,return-value]
     around(attempts, "claim", None, "claiming")
     around(Dialer, "_carry_out", "claimed", "dialed")
     around(attempts, "on_run_completed", "ending", "ended in the transaction")

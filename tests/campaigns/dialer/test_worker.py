@@ -11,7 +11,7 @@ import pytest
 from flask import Flask
 
 from voiceapi import create_app
-from voiceapi.calls import outbound, sweeper, webhooks
+from voiceapi.calls import outbound, sweeper
 from voiceapi.campaigns import campaigns, lifecycle
 from voiceapi.campaigns.dialer import list_import
 from voiceapi.campaigns.dialer.worker import Claim, Dialer
@@ -24,6 +24,7 @@ from voiceapi.store.database import write
 from voiceapi.store.fields import now
 from voiceapi.store.runs import Run
 from voiceapi.store.telephony import TelephonyConfiguration
+from voiceapi.telephony import connect
 from voiceapi.telephony.carriers.rest import CarrierRefused, CarrierSilent
 from voiceapi.workflows import versions
 
@@ -136,7 +137,7 @@ class Carrier:
 def test_a_carrier_that_says_no(service: Service, start: Any, monkeypatch: pytest.MonkeyPatch) -> None:
     campaign_id = start(1)
     (claimed,) = claim(service, campaign_id)
-    monkeypatch.setattr(webhooks, "carrier_of", lambda *args: Carrier(CarrierRefused("No such number.")))
+    monkeypatch.setattr(connect, "carrier_for", lambda *args: Carrier(CarrierRefused("No such number.")))
     Dialer(service)._carry_out(claimed)
     assert states(campaign_id) == {"failed": 1}
     told = records.Decision.select().order_by(records.Decision.id.desc()).get()
@@ -150,7 +151,7 @@ def test_a_carrier_that_says_no(service: Service, start: Any, monkeypatch: pytes
 def test_a_carrier_that_says_nothing(service: Service, start: Any, monkeypatch: pytest.MonkeyPatch) -> None:
     campaign_id = start(1)
     (claimed,) = claim(service, campaign_id)
-    monkeypatch.setattr(webhooks, "carrier_of", lambda *args: Carrier(CarrierSilent()))
+    monkeypatch.setattr(connect, "carrier_for", lambda *args: Carrier(CarrierSilent()))
     Dialer(service)._carry_out(claimed)
     assert states(campaign_id) == {"dialing": 1}
     monkeypatch.undo()
@@ -177,7 +178,7 @@ def test_what_went_wrong_on_our_side_pauses_the_campaign(
     def broken(*args: Any) -> None:
         raise OSError("No more sockets")
 
-    monkeypatch.setattr(webhooks, "carrier_of", broken)
+    monkeypatch.setattr(connect, "carrier_for", broken)
     with caplog.at_level(logging.CRITICAL, "voiceapi"):
         Dialer(service)._carry_out(first)
     assert states(campaign_id) == {"queued": 1, "dialing": 1}

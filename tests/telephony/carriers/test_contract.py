@@ -28,6 +28,7 @@ from voiceapi.service import Service
 from voiceapi.store.fields import now
 from voiceapi.store.runs import Run, Turn
 from voiceapi.store.telephony import TelephonyConfiguration
+from voiceapi.telephony import connect
 from voiceapi.telephony.carriers import jambonz, plivo_like, rest, twilio_like, vonage
 from voiceapi.telephony.carriers.base import OutboundCall
 from voiceapi.telephony.carriers.rest import CarrierRefused, CarrierSilent
@@ -443,7 +444,7 @@ def test_a_forged_call_to_our_number(line: Line, call: Any, inbound: str) -> Non
 def test_every_sample_reads_as_it_says(line: Line, service: Service, configuration: int, kind: str) -> None:
     with service.store.session():
         stored = TelephonyConfiguration.get_by_id(configuration)
-        carrier = webhooks.carrier_of_configuration(service, stored)
+        carrier = connect.connect(service, stored)
     for name, sample in samples(line.name, kind).items():
         request = line.webhook(kind, name, "https://voice.example.org/x")
         asked = webhooks.Webhook(
@@ -482,7 +483,7 @@ def carrier(line: Line, call: Any, configuration: int) -> Any:
     if line.name == "simulator":
         pytest.skip("The simulator is asked without a wire.")
     with call.service.store.session():
-        return webhooks.carrier_of_configuration(call.service, TelephonyConfiguration.get_by_id(configuration))
+        return connect.connect(call.service, TelephonyConfiguration.get_by_id(configuration))
 
 
 def test_a_call_is_ended_led_and_looked_up(line: Line, office: Any, carrier: Any) -> None:
@@ -639,7 +640,7 @@ def test_odd_fields_break_no_reader(line: Line, service: Service, configuration:
     """Whatever a field holds, at any depth, or whether it is there at all."""
     with service.store.session():
         stored = TelephonyConfiguration.get_by_id(configuration)
-        carrier = webhooks.carrier_of_configuration(service, stored)
+        carrier = connect.connect(service, stored)
     for name, sample in samples(line.name, kind).items():
         for fields in bent(sample["fields"]):
             request = line.request("https://voice.example.org/x", fields, sample["encoding"])

@@ -1,0 +1,51 @@
+"""The carrier that a configuration, or a run, goes through."""
+
+from __future__ import annotations
+
+from collections.abc import Mapping
+from typing import Any
+
+from ..errors import NotPossible
+from ..service import Service
+from ..store.base import find
+from ..store.runs import Run
+from ..store.telephony import TelephonyConfiguration
+from . import configurations
+from .carriers.base import Account, Carrier
+from .carriers.registry import CARRIERS
+from .carriers.simulator import Simulator
+
+
+def connect(service: Service, configuration: TelephonyConfiguration) -> Carrier:
+    """The carrier of a configuration.
+
+    :raises NotPossible: when its credentials can't be read.
+    """
+    credentials = configurations.credentials(service.vault, configuration)
+    return carrier_for(service, configuration.provider, credentials)
+
+
+def connect_run(service: Service, run: Run) -> Carrier:
+    """The carrier that a run's call goes through.
+
+    :raises NotPossible: as `connect`, or when the configuration is gone.
+    """
+    configuration = find(TelephonyConfiguration, id=run.telephony_configuration_id)
+    if configuration is not None:
+        return connect(service, configuration)
+    if run.mode != "simulator":
+        raise NotPossible("The telephony configuration of this call is gone.")
+    return carrier_for(service, run.mode, {})
+
+
+def carrier_for(service: Service, provider: str, credentials: Mapping[str, Any]) -> Carrier:
+    """The carrier of a provider, with credentials by the names of its fields."""
+    if provider == "simulator":
+        return Simulator(
+            service.simulated_webhooks(service),
+            service.vault.key("simulator"),
+            service.workers.submit,
+            lambda seconds: service.workers.stopping.wait(seconds),
+            bool(credentials.get("realtime")),
+        )
+    return CARRIERS[provider](Account(credentials, service.outward.send, service.settings.carrier_url(provider)))

@@ -10,6 +10,7 @@ import pytest
 from flask import Flask
 from marshmallow import Schema, ValidationError
 
+from voiceapi.api.errors import items
 from voiceapi.api.schemas.base import Answer, Body
 from voiceapi.api.schemas.fields import (
     Choice,
@@ -26,7 +27,6 @@ from voiceapi.api.schemas.fields import (
     Text,
     Time,
 )
-from voiceapi.errors import items
 
 
 class Inner(Body):

@@ -8,7 +8,6 @@ import flask
 import flask_smorest
 from flask import Flask, Response, g
 
-from .. import errors
 from . import (
     api_keys,
     auth,
@@ -21,6 +20,7 @@ from . import (
     document,
     documents,
     downloads,
+    errors,
     files,
     health,
     node_types,

@@ -7,7 +7,7 @@ from typing import cast
 
 from flask import current_app, g, request
 
-from ..errors import Unauthorized
+from ..errors import NotAuthenticated
 from ..organizations import api_keys
 from ..service import Service
 from .blueprint import json_body
@@ -63,11 +63,11 @@ def _caller() -> Caller:
             host = service().authenticate
             name = host() if host is not None else None
             if name is None:
-                raise Unauthorized("Authorization header required")
+                raise NotAuthenticated("Authorization header required")
             return Caller(api_keys.organization_named(service(), name).id, None)
         scheme, _, rest = authorization.strip().partition(" ")
         key = rest.strip() if scheme.lower() == "bearer" else authorization.strip()
         if not key:
-            raise Unauthorized("Invalid authorization token")
+            raise NotAuthenticated("Invalid authorization token")
     record = api_keys.check(key)
     return Caller(record.organization_id, record.id)

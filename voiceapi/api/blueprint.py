@@ -17,7 +17,8 @@ from flask_smorest.utils import resolve_schema_instance
 from marshmallow import Schema, ValidationError
 from webargs.flaskparser import FlaskParser
 
-from ..errors import Invalid, item, items, json_response
+from .errors import InvalidRequest, item, items
+from .json_response import json_response
 from .request_body import ABSENT, read_json
 from .schemas.base import ErrorBody
 from .schemas.fields import MODEL, REQUIRED, Integer
@@ -76,7 +77,7 @@ def settle() -> None:
     """Raise the faults gathered so far, if any."""
     faults = g.pop("voiceapi_faults", None)
     if faults:
-        raise Invalid(sorted(faults, key=lambda fault: ORDER.index(fault["loc"][0])))
+        raise InvalidRequest(sorted(faults, key=lambda fault: ORDER.index(fault["loc"][0])))
 
 
 class Blueprint(flask_smorest.Blueprint):  # type: ignore[misc]

@@ -4,9 +4,9 @@ from __future__ import annotations
 
 from flask import Response
 
-from ..errors import json_response
 from .auth import service
 from .blueprint import Blueprint
+from .json_response import json_response
 
 blueprint = Blueprint("document", __name__, public=True, tag="service")
 

@@ -7,7 +7,7 @@ from typing import Any
 
 from flask import request
 
-from ..errors import Invalid, item, value_error
+from ..errors import FieldError, InvalidFields
 from ..store.knowledge import Document
 from ..strict_json import parse
 from ..tools.knowledge import documents
@@ -51,17 +51,17 @@ def upload_document() -> dict[str, Any]:
     request.max_content_length = documents.LARGEST + 64 * 1024
     file = request.files.get("file")
     if file is None or not file.filename:
-        raise Invalid([item(["body", "file"], "Field required", "missing")])
+        raise InvalidFields([FieldError(("file",), "Field required", "missing")])
     mode = request.form.get("retrieval_mode") or documents.MODES[0]
     if mode not in documents.MODES:
-        raise Invalid([item(["body", "retrieval_mode"], "Input should be 'chunked' or 'full_document'", "enum")])
-    metadata = parse(request.form.get("custom_metadata") or "{}", ("body", "custom_metadata"))
+        raise InvalidFields([FieldError(("retrieval_mode",), "Input should be 'chunked' or 'full_document'", "enum")])
+    metadata = parse(request.form.get("custom_metadata") or "{}", ("custom_metadata",))
     if not isinstance(metadata, dict):
-        raise Invalid([item(["body", "custom_metadata"], "Input should be a valid dictionary", "dict_type")])
+        raise InvalidFields([FieldError(("custom_metadata",), "Input should be a valid dictionary", "dict_type")])
     # Some clients send the whole path.
     name = file.filename.rpartition("/")[2][-255:]
     if not name.isprintable():
-        raise Invalid([value_error(["body", "file"], "the file's name may hold printable characters only")])
+        raise InvalidFields([FieldError(("file",), "the file's name may hold printable characters only")])
     with closing(file):
         content = file.read()
     return _shown(documents.upload(organization(), name, content, mode, metadata))

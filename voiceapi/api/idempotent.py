@@ -10,8 +10,9 @@ from marshmallow import Schema
 
 from ..calls.idempotency import Promise, fingerprint
 from ..calls.outbound import Stopped
-from ..errors import ServiceError, json_response
+from ..errors import ServiceError
 from .blueprint import json_body
+from .json_response import json_response
 
 Made = TypeVar("Made")
 REPLAYED = "Idempotent-Replayed"

@@ -4,7 +4,7 @@ from __future__ import annotations
 
 from typing import Any
 
-from ..errors import Invalid
+from ..errors import InvalidInput
 from ..llm.configuration import shown
 from ..store.workflows import Workflow as WorkflowRecord
 from ..store.workflows import WorkflowVersion
@@ -196,12 +196,12 @@ def version_answer(version: WorkflowVersion) -> dict[str, Any]:
 def _statuses(text: str | None) -> list[str]:
     """The statuses asked for, in the order asked for; none given means all.
 
-    :raises Invalid: with the contract's sentence (C.3).
+    :raises InvalidInput: with the contract's sentence (C.3).
     """
     if text is None or not text.strip():
         return []
     asked = [part.strip() for part in text.split(",")]
     wrong = sorted({part or "<empty>" for part in asked} - set(STATUSES))
     if wrong:
-        raise Invalid(f"Invalid workflow status filter: {wrong}. Allowed values: {list(STATUSES)}.")
+        raise InvalidInput(f"Invalid workflow status filter: {wrong}. Allowed values: {list(STATUSES)}.")
     return list(dict.fromkeys(asked))

@@ -14,7 +14,7 @@ from dataclasses import dataclass
 from ..conversations import effects as worlds
 from ..engine import events as ev
 from ..engine.actions import HangUp, Say
-from ..errors import Forbidden, NotPossible, RecordNotFound
+from ..errors import NotPermitted, NotPossible, RecordNotFound
 from ..llm import selection
 from ..security import new_token
 from ..service import Service
@@ -69,7 +69,7 @@ class VerifiedCall:
 def answer_number(service: Service, config_id: int, webhook: Webhook) -> Answered:
     """Answer with the workflow that the called number is given.
 
-    :raises Forbidden: with the code of why the webhook is not believed.
+    :raises NotPermitted: with the code of why the webhook is not believed.
     """
     believed = _believe(service, _configuration(config_id), webhook)
     return _answer(service, believed, lambda: _workflow_of_number(believed))
@@ -79,7 +79,7 @@ def answer_workflow(service: Service, workflow_uuid: str, webhook: Webhook) -> A
     """Answer with one workflow: the configuration is whichever of its organization's the webhook belongs to.
 
     :raises RecordNotFound: when there is no such workflow.
-    :raises Forbidden: with the code of why the webhook is not believed.
+    :raises NotPermitted: with the code of why the webhook is not believed.
     """
     workflow = find(Workflow, workflow_uuid=workflow_uuid)
     if workflow is None:
@@ -88,17 +88,17 @@ def answer_workflow(service: Service, workflow_uuid: str, webhook: Webhook) -> A
     for configuration, _ in configurations.listed(workflow.organization_id):
         try:
             believed = _believe(service, configuration, webhook)
-        except Forbidden as refusal:
+        except NotPermitted as refusal:
             refusals.append(refusal.detail)
         else:
             return _answer(service, believed, lambda: workflow)
-    raise Forbidden(max(refusals, key=REJECTIONS.index))
+    raise NotPermitted(max(refusals, key=REJECTIONS.index))
 
 
 def record_status(service: Service, config_id: int, webhook: Webhook) -> Document:
     """Keep a carrier's word about a call to one of a configuration's numbers; one that isn't known is passed over.
 
-    :raises Forbidden: with the code of why the webhook is not believed.
+    :raises NotPermitted: with the code of why the webhook is not believed.
     """
     configuration = _configuration(config_id)
     carrier = _carrier(service, configuration)
@@ -117,9 +117,9 @@ def _believe(service: Service, configuration: TelephonyConfiguration, webhook: W
     carrier = _carrier(service, configuration)
     call = carrier.read_inbound(webhook)
     if call is None:
-        raise Forbidden("PROVIDER_MISMATCH")
+        raise NotPermitted("PROVIDER_MISMATCH")
     if call.account and configuration.account_id and call.account != configuration.account_id:
-        raise Forbidden("ACCOUNT_VALIDATION_FAILED")
+        raise NotPermitted("ACCOUNT_VALIDATION_FAILED")
     _check_signature(carrier, webhook)
     return VerifiedCall(configuration, carrier, call)
 
@@ -128,13 +128,13 @@ def _check_signature(carrier: Carrier, webhook: Webhook) -> None:
     """No token vouches for such a webhook, so that one which can't be checked is refused as well."""
     signed = carrier.verify(webhook)
     if not signed:
-        raise Forbidden("GENERAL_AUTH_FAILED" if signed is None else "SIGNATURE_VALIDATION_FAILED")
+        raise NotPermitted("GENERAL_AUTH_FAILED" if signed is None else "SIGNATURE_VALIDATION_FAILED")
 
 
 def _configuration(config_id: int) -> TelephonyConfiguration:
     configuration = find(TelephonyConfiguration, id=config_id)
     if configuration is None:
-        raise Forbidden("GENERAL_AUTH_FAILED")
+        raise NotPermitted("GENERAL_AUTH_FAILED")
     return configuration
 
 
@@ -143,7 +143,7 @@ def _carrier(service: Service, configuration: TelephonyConfiguration) -> Carrier
         return connect.connect(service, configuration)
     except NotPossible as refusal:
         log.warning("A call to configuration %s can't be answered: %s", configuration.id, refusal.detail)
-        raise Forbidden("GENERAL_AUTH_FAILED") from None
+        raise NotPermitted("GENERAL_AUTH_FAILED") from None
 
 
 # -- who answers it

@@ -9,7 +9,7 @@ from typing import Any
 from ..conversations import driver
 from ..conversations import effects as worlds
 from ..engine.actions import Record
-from ..errors import Conflict, LimitReached, NotPossible, Unavailable
+from ..errors import Conflict, LimitReached, NotPossible, OutOfService
 from ..llm import selection
 from ..postcall import outbox
 from ..security import new_token
@@ -37,7 +37,7 @@ UNKNOWN_SECONDS = 60
 Claim = Callable[[Run], None]
 
 
-class Stopped(Unavailable):
+class Stopped(OutOfService):
     """The service stops, and the carrier was not asked."""
 
 

@@ -8,7 +8,7 @@ from dataclasses import dataclass
 from typing import Any, Literal
 
 from ..engine.graph import trigger_paths
-from ..errors import Conflict, Forbidden, Invalid, NotPossible, RecordNotFound, value_error
+from ..errors import Conflict, FieldError, InvalidFields, NotPermitted, NotPossible, RecordNotFound
 from ..runs.runs import without_reserved
 from ..service import Service
 from ..store.base import require
@@ -95,7 +95,7 @@ def _by_path(organization: int, path: str) -> Workflow:
         raise RecordNotFound("Agent trigger not found")
     workflow: Workflow = owner.workflow
     if workflow.organization_id != organization:
-        raise Forbidden("Access denied")
+        raise NotPermitted("Access denied")
     return workflow
 
 
@@ -123,12 +123,12 @@ def _configuration(organization: int, config_id: int | None) -> TelephonyConfigu
 def number_to_dial(phone_number: str, configuration: TelephonyConfiguration) -> str:
     """What the carrier is asked to call.
 
-    :raises Invalid: at `["body", "phone_number"]`, when it can't be dialed.
+    :raises InvalidFields: at `phone_number`, when it can't be dialed.
     """
     try:
         return dialable(phone_number, sip=PROVIDERS[configuration.provider].dials_sip)
     except NotDialable as error:
-        raise Invalid([value_error(["body", "phone_number"], error.reason)]) from None
+        raise InvalidFields([FieldError(("phone_number",), error.reason)]) from None
 
 
 def initiate(

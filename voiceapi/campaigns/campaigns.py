@@ -9,7 +9,7 @@ from collections.abc import Callable, Mapping, Sequence
 from typing import Any
 
 from ..engine.graph import template_variables
-from ..errors import Invalid, NotPossible, RecordNotFound, value_error
+from ..errors import FieldError, InvalidFields, NotPossible, RecordNotFound
 from ..runs import files
 from ..service import Service
 from ..store.base import require
@@ -63,19 +63,19 @@ def create(
     service: Service,
     organization: int,
     wanted: Mapping[str, Any],
-    place: str = "source_id",
+    list_field: str = "source_id",
     claim: Claim | None = None,
 ) -> Campaign:
     """Store a campaign in the state `created`, with its telephony configuration pinned.
 
     :param wanted: the members of the API contract, G.2; settings that are None get their default. With `strict`, a
         list is refused of which any row would be skipped.
-    :param place: the member of the request that the list came by.
+    :param list_field: the field of the input that names the list; errors of its rows begin with it.
     :param claim: who else must agree.
     :raises RecordNotFound: when there is no such workflow.
     :raises NotPossible: for a contact list that can't be read or lacks what the workflow needs, for no telephony
         configuration to call through, and for more concurrency than the organization has. In this order.
-    :raises Invalid: with an item for each row that would be skipped, when the list is to be perfect.
+    :raises InvalidFields: with an error for each row that would be skipped, when the list is to be perfect.
     """
     workflow = require(Workflow, "Workflow not found", id=wanted["workflow_id"], organization=organization)
     contacts = _contact_list(organization, wanted["source_id"])
@@ -86,7 +86,7 @@ def create(
         raise NotPossible("telephony_configuration_not_found") from None
     _check_concurrency(service, wanted["max_concurrency"])
     if wanted["strict"]:
-        _refuse_rows(contacts, PROVIDERS[configuration.provider].dials_sip, place)
+        _refuse_rows(contacts, PROVIDERS[configuration.provider].dials_sip, list_field)
     with write():
         campaign: Campaign = Campaign.create(
             organization=organization,
@@ -192,14 +192,14 @@ def _check_columns(contacts: ContactList, variables: Sequence[str]) -> None:
             )
 
 
-def _refuse_rows(contacts: ContactList, sip: bool, place: str) -> None:
-    faults = [
-        value_error(["body", place, contact.row], f"row {contact.row}: {contact.skipped}")
+def _refuse_rows(contacts: ContactList, sip: bool, list_field: str) -> None:
+    errors = [
+        FieldError((list_field, contact.row), f"row {contact.row}: {contact.skipped}")
         for contact in contacts.contacts(sip=sip)
         if contact.skipped is not None
     ]
-    if faults:
-        raise Invalid(faults)
+    if errors:
+        raise InvalidFields(errors)
 
 
 def _first_five(rows: Sequence[int]) -> str:

@@ -87,16 +87,9 @@ def plainly(command: Callable[..., Any]) -> Callable[..., Any]:
         try:
             return command(*args, **kwargs)
         except ServiceError as fault:
-            raise click.ClickException(_told(fault.detail)) from None
+            raise click.ClickException(str(fault.detail)) from None
 
     return told
-
-
-def _told(detail: Any) -> str:
-    """What went wrong, a line for each item of a list."""
-    if not isinstance(detail, list):
-        return str(detail)
-    return "\n".join(str(item["msg"]).removeprefix("Value error, ") for item in detail)
 
 
 def interrupt_on_term() -> None:

@@ -21,7 +21,7 @@ from ..engine.disposition import concluded
 from ..engine.graph import Graph
 from ..engine.state import Setup, State, checkpoint, from_checkpoint
 from ..engine.values import as_number
-from ..errors import Conflict, Invalid, NotPossible, RecordNotFound
+from ..errors import Conflict, InvalidInput, NotPossible, RecordNotFound
 from ..llm import selection
 from ..postcall import outbox
 from ..runs.runs import added, without_reserved
@@ -66,7 +66,7 @@ def create(
     """Open a chat with the draft (or the released version), and let the agent speak first.
 
     :raises RecordNotFound: when there is no such workflow.
-    :raises Invalid: with a sentence, when its definition can't be carried out.
+    :raises InvalidInput: with a sentence, when its definition can't be carried out.
     """
     workflow = versions.get(organization, workflow_id, "ID")
     version = versions.current(workflow)
@@ -98,7 +98,7 @@ def say(service: Service, session: ChatSession, text: str, expected_revision: in
 
     :raises NotPossible: when the chat has ended.
     :raises Conflict: when the session isn't at `expected_revision`, or was changed while the agent answered.
-    :raises Invalid: with a sentence, when the workflow was edited so that the chat can't go on.
+    :raises InvalidInput: with a sentence, when the workflow was edited so that the chat can't go on.
     """
     while True:
         session = _open(service, session, expected_revision)
@@ -209,12 +209,12 @@ def _conflict(session: ChatSession, expected: int) -> Conflict:
 def _resume(session: ChatSession) -> tuple[Graph, State]:
     """The conversation where it stands, in the workflow as it is now: a draft may have been edited meanwhile.
 
-    :raises Invalid: with a sentence, when the definition can't be carried out, or not from here.
+    :raises InvalidInput: with a sentence, when the definition can't be carried out, or not from here.
     """
     run = session.run
     version = run.version
     if version is None:
-        raise Invalid("The version of the workflow that this chat began with is gone.")
+        raise InvalidInput("The version of the workflow that this chat began with is gone.")
     graph = versions.load_graph(run.workflow, version)
     try:
         state = from_checkpoint(
@@ -225,7 +225,7 @@ def _resume(session: ChatSession) -> tuple[Graph, State]:
             functions=worlds.functions(run.organization_id, graph),
         )
     except ValueError as error:
-        raise Invalid(f"The workflow was changed, and the chat can't go on from here: {error}") from None
+        raise InvalidInput(f"The workflow was changed, and the chat can't go on from here: {error}") from None
     # What a turn uses is counted by itself: tokens stay spent when the turn is discarded.
     return graph, replace(state, usage={})
 
@@ -282,7 +282,7 @@ def _last_words(service: Service, session: ChatSession, reason: str) -> Progress
     """End the conversation for `reason`; without an extraction when the workflow can't be carried out any more."""
     try:
         graph, state = _resume(session)
-    except Invalid:
+    except InvalidInput:
         gathered = store.base(session)["gathered_context"]
         setup = Setup(session.run.initial_context, {}, voice=False)
         outcome = concluded(State(setup, "", gathered_context=gathered, reason=reason))

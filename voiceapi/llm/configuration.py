@@ -8,7 +8,7 @@ from functools import partial
 from itertools import zip_longest
 from typing import Any
 
-from ..errors import Invalid, NotPossible
+from ..errors import InvalidInput, NotPossible
 from ..security import Vault, decrypt_json, encrypt_json, mask, unmask
 from ..store.base import scalar
 from ..store.database import write
@@ -34,7 +34,7 @@ def stored(vault: Vault, organization: int) -> dict[str, Any] | None:
 def replace(vault: Vault, organization: int, configuration: Mapping[str, Any]) -> dict[str, Any]:
     """Store the whole configuration; a key that comes back as its own mask keeps its stored value.
 
-    :raises Invalid: for a key that is still masked and isn't the mask of a stored one.
+    :raises InvalidInput: for a key that is still masked and isn't the mask of a stored one.
     """
     with write():
         try:
@@ -57,7 +57,7 @@ def to_be_stored(
     They are those stored `before` or, because a client makes a workflow's own models out of the organization's as it
     was shown them, those of the organization.
 
-    :raises Invalid: for a key that is still masked, or an override that can't be chosen from.
+    :raises InvalidInput: for a key that is still masked, or an override that can't be chosen from.
     """
     merged: dict[str, Any] = restored(configurations, before)
     if merged.get(OVERRIDE) is None:
@@ -91,7 +91,7 @@ def shown(vault: Vault, configurations: Mapping[str, Any]) -> dict[str, Any]:
 
 
 def check_override(override: Any) -> None:
-    """:raises Invalid: with a sentence, for what could not be chosen from (the contract's I.6)."""
+    """:raises InvalidInput: with a sentence, for models that could not be chosen from."""
     match override:
         case {"mode": "dograh", "dograh": Mapping()}:
             return
@@ -99,13 +99,13 @@ def check_override(override: Any) -> None:
             services: Any = chosen.get(mode)
             llm = services.get("llm") if isinstance(services, Mapping) else None
             if not isinstance(llm, Mapping) or not isinstance(llm.get("provider"), str):
-                raise Invalid(
+                raise InvalidInput(
                     f"{OVERRIDE}: byok.{mode} is required when byok.mode is {mode}, with an llm and its provider."
                 )
             if llm["provider"] == "dograh":
-                raise Invalid(f"{OVERRIDE}: BYOK llm cannot use Dograh provider.")
+                raise InvalidInput(f"{OVERRIDE}: BYOK llm cannot use Dograh provider.")
         case _:
-            raise Invalid(f'{OVERRIDE} must have the mode "dograh" or "byok" and an object of that name.')
+            raise InvalidInput(f'{OVERRIDE} must have the mode "dograh" or "byok" and an object of that name.')
 
 
 def effective(configuration: Mapping[str, Any] | None) -> dict[str, Any]:
@@ -151,13 +151,15 @@ def _secret(value: Any, before: Any) -> Any:
 
 
 def refuse_masked(value: Any) -> None:
-    """:raises Invalid: when a secret in it is only a mask."""
+    """:raises InvalidInput: when a secret in it is only a mask."""
     below = value.items() if isinstance(value, dict) else enumerate(value) if isinstance(value, list) else ()
     for name, found in below:
         if name in SECRET:
             for key in found if isinstance(found, list) else [found]:
                 if isinstance(key, str) and key.startswith("***"):
-                    raise Invalid(f"The {name} {key[-8:]!r} is masked and no stored one matches it. Send it in full.")
+                    raise InvalidInput(
+                        f"The {name} {key[-8:]!r} is masked and no stored one matches it. Send it in full."
+                    )
         else:
             refuse_masked(found)
 

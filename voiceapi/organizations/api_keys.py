@@ -4,7 +4,7 @@ from __future__ import annotations
 
 from datetime import timedelta
 
-from ..errors import Unauthorized
+from ..errors import NotAuthenticated
 from ..security import hash_key, key_prefix, new_api_key
 from ..service import Service
 from ..store.base import find, require
@@ -69,11 +69,11 @@ def require_organization(name: str) -> Organization:
 def check(key: str, refusal: str = "Invalid or expired API key") -> ApiKey:
     """The active key record of a raw key.
 
-    :raises Unauthorized: with `refusal`, when the key is unknown or archived.
+    :raises NotAuthenticated: with `refusal`, when the key is unknown or archived.
     """
     record = find(ApiKey, key_hash=hash_key(key))
     if record is None or not record.is_active:
-        raise Unauthorized(refusal)
+        raise NotAuthenticated(refusal)
     moment = now()
     if record.last_used_at is None or moment - record.last_used_at >= USE_NOTED_EVERY:
         with write():

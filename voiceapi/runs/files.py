@@ -12,7 +12,7 @@ from contextlib import contextmanager
 from dataclasses import dataclass
 from uuid import uuid4
 
-from ..errors import Conflict, Forbidden, NotPossible, RecordNotFound, ServiceError
+from ..errors import Conflict, NotPermitted, NotPossible, RecordNotFound, ServiceError
 from ..service import Service
 from ..store import runs
 from ..store.campaigns import Campaign, Upload
@@ -75,12 +75,12 @@ def kept(organization: int, file_name: str, content: bytes) -> Iterator[str]:
 def receive(service: Service, token: str, content: bytes) -> str:
     """Store what was PUT at a signed address; again, as long as no campaign uses it. Returns the file's key.
 
-    :raises Forbidden: for an address that isn't valid any more.
+    :raises NotPermitted: for an address that isn't valid any more.
     :raises Conflict: once the file is the source of a campaign.
     """
     payload = service.vault.verify(token, "put a file", now().timestamp())
     if payload is None:
-        raise Forbidden("The upload address is not valid, or has expired")
+        raise NotPermitted("The upload address is not valid, or has expired")
     key: str = payload["key"]
     with write():
         if Campaign.select().where(Campaign.source_id == key).exists():
@@ -108,14 +108,14 @@ def address(service: Service, organization: int, key: str, expires_in: int, *, i
     """An address to fetch a file of the organization from, good for `expires_in` seconds.
 
     :raises NotPossible: when the key is none of ours.
-    :raises Forbidden: when the file is another organization's.
+    :raises NotPermitted: when the file is another organization's.
     """
     if match := CONTACT_LIST.fullmatch(key):
         if int(match[1]) != organization:
-            raise Forbidden("Access denied")
+            raise NotPermitted("Access denied")
     elif match := TRANSCRIPT.fullmatch(key):
         if not Run.select().where(Run.id == int(match[1]), Run.organization == organization).exists():
-            raise Forbidden("Access denied for this workflow run")
+            raise NotPermitted("Access denied for this workflow run")
     else:
         raise NotPossible("Invalid key format")
     payload = {"organization": organization, "key": key, "inline": inline}
@@ -125,12 +125,12 @@ def address(service: Service, organization: int, key: str, expires_in: int, *, i
 def fetch(service: Service, token: str) -> File:
     """The file that a signed address leads to.
 
-    :raises Forbidden: for an address that isn't valid any more.
+    :raises NotPermitted: for an address that isn't valid any more.
     :raises RecordNotFound: when there is no such file, or not yet.
     """
     payload = service.vault.verify(token, "get a file", now().timestamp())
     if payload is None:
-        raise Forbidden("The download address is not valid, or has expired")
+        raise NotPermitted("The download address is not valid, or has expired")
     key: str = payload["key"]
     name = key.rpartition("/")[2]
     if match := TRANSCRIPT.fullmatch(key):

@@ -13,7 +13,7 @@ from urllib.parse import quote, urlsplit
 from ..engine.actions import Function, RunTool
 from ..engine.events import ToolReturned
 from ..engine.template import render, values, written
-from ..errors import Invalid
+from ..errors import InvalidFields
 from ..http_client import OutwardError, Reply
 from ..strict_json import parse
 from .parameters import chosen, preset, schema
@@ -130,8 +130,8 @@ def json_of(reply: Reply) -> Any:
     :raises ValueError: when it isn't JSON, or holds what can't be stored.
     """
     try:
-        return parse(reply.body.decode("utf-8-sig"), ())
-    except Invalid:
+        return parse(reply.body.decode("utf-8-sig"))
+    except InvalidFields:
         raise ValueError("The body is not JSON.") from None
 
 

@@ -9,7 +9,7 @@ from uuid import uuid4
 from ..engine.actions import Function
 from ..engine.graph import Graph, objects
 from ..engine.validation.graph_rules import LOOKUP, attached_documents, attached_tools
-from ..errors import Invalid, NotPossible, RecordNotFound, value_error
+from ..errors import FieldError, InvalidFields, NotPossible, RecordNotFound
 from ..organizations import credentials
 from ..service import Service
 from ..store.base import find, require
@@ -65,7 +65,7 @@ def update(organization: int, uuid: str, changes: Mapping[str, Any]) -> Record:
 
     :raises RecordNotFound: when there is no such tool, or no credential that the definition names.
     :raises NotPossible: for a status that there isn't.
-    :raises Invalid: for a definition of another type.
+    :raises InvalidFields: for a definition of another type.
     """
     given = {name: value for name, value in changes.items() if value is not None}
     if "status" in given:
@@ -75,7 +75,7 @@ def update(organization: int, uuid: str, changes: Mapping[str, Any]) -> Record:
         definition = given.get("definition")
         if definition is not None:
             if definition["type"] != record.category:
-                raise Invalid([value_error(["body"], mismatch(record.category, definition["type"]))])
+                raise InvalidFields([FieldError((), mismatch(record.category, definition["type"]))])
             _need_credentials(organization, definition)
         for name, value in given.items():
             setattr(record, name, value)

@@ -15,7 +15,7 @@ from ..engine.graph import Graph, mint_trigger_paths, strip_unknown_data, trigge
 from ..engine.validation import check as rules
 from ..engine.validation.check import Item
 from ..engine.validation.lint import lint
-from ..errors import Conflict, Invalid, NotPossible, RecordNotFound
+from ..errors import Conflict, InvalidInput, NotPossible, RecordNotFound
 from ..llm import configuration
 from ..organizations import credentials
 from ..security import Vault
@@ -81,7 +81,7 @@ def published(workflow: Workflow) -> WorkflowVersion:
 def create(organization: int, name: str, definition: Mapping[str, Any]) -> tuple[Workflow, WorkflowVersion]:
     """Store a workflow whose version 1 is published at once. An unfinished definition is accepted.
 
-    :raises Invalid: for a broken trigger path, too many nodes of a type, or clashing function names.
+    :raises InvalidInput: for a broken trigger path, too many nodes of a type, or clashing function names.
     :raises Conflict: when another workflow owns one of the trigger paths.
     """
     definition = mint_trigger_paths(definition, new_path)
@@ -91,7 +91,7 @@ def create(organization: int, name: str, definition: Mapping[str, Any]) -> tuple
         rules.transition_name_items(definition),
         rules.tool_name_items(definition, stored.offered(organization, definition)),
     ):
-        _refuse(Invalid, found)
+        _refuse(InvalidInput, found)
     return _store(organization, name, definition)
 
 
@@ -130,12 +130,12 @@ def save(
     """Rename at once; put the rest into the draft, each part replaced whole. None leaves a part alone.
 
     :raises RecordNotFound: when there is no such workflow.
-    :raises Invalid: for a broken trigger path, or for a key of a model that is only a mask.
+    :raises InvalidInput: for a broken trigger path, or for a key of a model that is only a mask.
     :raises Conflict: for too many nodes of a type, clashing function names, or a trigger path of another workflow.
     """
     if definition is not None:
         definition = mint_trigger_paths(strip_unknown_data(definition, node_types.by_name()), new_path)
-        _refuse(Invalid, rules.trigger_path_items(definition))
+        _refuse(InvalidInput, rules.trigger_path_items(definition))
         _refuse(Conflict, rules.instance_items(definition, node_types.by_name()))
         _refuse(Conflict, rules.transition_name_items(definition))
         _refuse(Conflict, rules.tool_name_items(definition, stored.offered(organization, definition)))
@@ -215,14 +215,14 @@ def publish(organization: int, workflow_id: int) -> WorkflowVersion:
     """Release the draft; the version released before it is archived.
 
     :raises NotPossible: when there is no draft.
-    :raises Invalid: with every fault of the draft.
+    :raises InvalidInput: with every fault of the draft.
     """
     with write():
         workflow = get(organization, workflow_id)
         draft = current(workflow)
         if draft.status != "draft":
             raise NotPossible("No draft to publish")
-        _refuse(Invalid, faults(workflow, draft.definition))
+        _refuse(InvalidInput, faults(workflow, draft.definition))
         WorkflowVersion.update(status="archived").where(
             WorkflowVersion.workflow == workflow, WorkflowVersion.status == "published"
         ).execute()
@@ -252,13 +252,13 @@ def set_status(organization: int, workflow_id: int, status: str) -> Workflow:
 def load_graph(workflow: Workflow, version: WorkflowVersion) -> Graph:
     """The graph of a version that a conversation can be carried out by.
 
-    :raises Invalid: with a sentence that names the first fault, when the definition has one.
+    :raises InvalidInput: with a sentence that names the first fault, when the definition has one.
     """
     found = faults(workflow, version.definition, to_be_released=False)
     if found:
         first = found[0]
         place = " ".join(part for part in (first.kind, first.id, first.field) if part)
-        raise Invalid(f"The workflow can't be run: {first.message} ({place})")
+        raise InvalidInput(f"The workflow can't be run: {first.message} ({place})")
     return Graph.read(version.definition)
 
 
@@ -283,6 +283,6 @@ def _claim_paths(workflow: Workflow, definition: Mapping[str, Any]) -> None:
         TriggerPath.insert_many(rows).on_conflict_ignore().execute()
 
 
-def _refuse(fault: type[Invalid] | type[Conflict], found: list[Item]) -> None:
+def _refuse(fault: type[InvalidInput] | type[Conflict], found: list[Item]) -> None:
     if found:
         raise fault({"is_valid": False, "errors": [item.as_dict() for item in found]})

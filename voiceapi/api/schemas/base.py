@@ -9,7 +9,7 @@ from flask import g
 from marshmallow import EXCLUDE, Schema, pre_load
 from marshmallow.fields import Raw
 
-from ...errors import Message
+from ..errors import Message
 from .fields import MODEL, Integer, Items, Length, Pattern, Range, Text
 
 

@@ -15,7 +15,7 @@ from zoneinfo import ZoneInfo
 from marshmallow import ValidationError, post_load, validates_schema
 
 from ...campaigns.campaigns import CIRCUIT_BREAKER, RETRY
-from ...errors import Message
+from ..errors import Message
 from .base import Answer, Body
 from .fields import Flag, Integer, Items, Length, Model, Number, Object, Pattern, Range, Text, Time
 

@@ -7,8 +7,8 @@ from typing import Any
 from marshmallow import ValidationError
 
 from ...campaigns.retry import OUTCOMES
-from ...errors import Message
 from ...store.campaigns import FINAL, OPEN
+from ..errors import Message
 from .base import Answer, Body, Paging
 from .campaigns import NAME
 from .fields import Choice, Integer, Items, Length, Model, Number, Object, Range, Text, Time

@@ -15,8 +15,8 @@ from typing import Any
 from marshmallow import Schema, fields, validate
 from marshmallow.exceptions import ValidationError
 
-from ...errors import Message
 from ...timestamps import read_time, write_time
+from ..errors import Message
 
 REQUIRED = Message("Field required", "missing")
 LARGEST = 2**63 - 1

@@ -7,7 +7,7 @@ from typing import Any
 from marshmallow import INCLUDE, ValidationError, validates_schema
 from marshmallow.fields import Raw
 
-from ...errors import Message
+from ..errors import Message
 from .base import Answer, Body
 from .campaigns import ATTEMPTS, CallingHours, SetCallingHours, known_zone
 from .fields import LIST, STRING, Choice, Flag, Integer, Items, Model, Number, Object, Range, Text

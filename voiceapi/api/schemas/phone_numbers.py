@@ -6,8 +6,8 @@ from typing import Any
 
 from marshmallow import ValidationError, validates_schema
 
-from ...errors import Message
 from ...telephony.numbers import needs_country_code
+from ..errors import Message
 from .base import Answer, Body
 from .fields import Flag, Integer, Items, Length, Model, Object, Text, Time
 

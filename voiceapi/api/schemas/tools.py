@@ -8,8 +8,8 @@ from typing import Any
 from marshmallow import ValidationError, validates_schema
 from marshmallow.fields import Raw
 
-from ...errors import Message
 from ...tools.stored import CATEGORIES, mismatch
+from ..errors import Message
 from .base import Answer, Body, Query
 from .fields import STRING, Choice, Flag, Integer, Items, Length, Model, Object, Pattern, Range, Tagged, Text, Time
 

@@ -15,7 +15,7 @@ from uuid import uuid4
 from ...engine.actions import Function, RunTool
 from ...engine.graph import Graph, objects
 from ...engine.validation.graph_rules import LOOKUP, attached_documents
-from ...errors import Invalid, NotPossible, RecordNotFound, TooLarge, value_error
+from ...errors import FieldError, InvalidFields, NotPossible, RecordNotFound, SizeExceeded
 from ...store import knowledge
 from ...store.base import require
 from ...store.database import write
@@ -41,16 +41,16 @@ def upload(organization: int, name: str, content: bytes, mode: str, metadata: Ma
     """Store a document and index it; one that no text can be made of, or too much, is stored as failed.
 
     :param mode: one of MODES: whether agents are given passages of it, or all of it.
-    :raises TooLarge: above 5 MiB.
-    :raises Invalid: for a kind of file that isn't known.
+    :raises SizeExceeded: above 5 MiB.
+    :raises InvalidFields: at `file`, for a kind of file that isn't known.
     :raises NotPossible: when the database is not SQLite.
     """
     _need_index()
     if len(content) > LARGEST:
-        raise TooLarge(f"A document may have at most {LARGEST} bytes.")
+        raise SizeExceeded(f"A document may have at most {LARGEST} bytes.")
     ending = name.rpartition(".")[2].lower()
     if ending not in KINDS:
-        raise Invalid([value_error(["body", "file"], f"the file's name must end in one of: .{', .'.join(KINDS)}")])
+        raise InvalidFields([FieldError(("file",), f"the file's name must end in one of: .{', .'.join(KINDS)}")])
     columns: dict[str, Any] = {
         "organization": organization,
         "document_uuid": str(uuid4()),

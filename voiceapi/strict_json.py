@@ -1,4 +1,4 @@
-"""Reads JSON text strictly: a value that can't be stored, or that other JSON readers refuse, is an error at its place."""
+"""Reads JSON text strictly: it refuses what can't be stored and what other JSON readers refuse, each with its place."""
 
 from __future__ import annotations
 

@@ -8,22 +8,29 @@ from ..organizations import api_keys
 from ..store.organizations import ApiKey
 from .auth import organization
 from .blueprint import Blueprint
-from .schemas.api_keys import ApiKeyRecord, CreatedApiKey, KeyQuery, NewApiKey, Outcome, ReactivatedApiKey
+from .schemas.api_keys import (
+    ApiKeyRecordSchema,
+    CreatedApiKeySchema,
+    KeyQuerySchema,
+    NewApiKeySchema,
+    OutcomeSchema,
+    ReactivatedApiKeySchema,
+)
 
 blueprint = Blueprint("api_keys", __name__)
 
 
 @blueprint.get("/user/api-keys")
-@blueprint.arguments(KeyQuery, location="query")
-@blueprint.response(200, ApiKeyRecord(many=True))
+@blueprint.arguments(KeyQuerySchema, location="query")
+@blueprint.response(200, ApiKeyRecordSchema(many=True))
 def list_keys(query: dict[str, Any]) -> list[ApiKey]:
     """List the API keys of the organization."""
     return api_keys.listed(organization(), include_archived=query["include_archived"])
 
 
 @blueprint.post("/user/api-keys")
-@blueprint.arguments(NewApiKey)
-@blueprint.response(200, CreatedApiKey)
+@blueprint.arguments(NewApiKeySchema)
+@blueprint.response(200, CreatedApiKeySchema)
 def create_key(body: dict[str, Any]) -> dict[str, Any]:
     """Make an API key. The key itself is shown in this answer and never again."""
     record, raw = api_keys.create(organization(), body["name"])
@@ -37,7 +44,7 @@ def create_key(body: dict[str, Any]) -> dict[str, Any]:
 
 
 @blueprint.delete("/user/api-keys/<api_key_id>")
-@blueprint.response(200, Outcome)
+@blueprint.response(200, OutcomeSchema)
 def archive_key(api_key_id: int) -> dict[str, Any]:
     """Archive an API key: it is refused from now on. A key may archive itself."""
     api_keys.archive(organization(), api_key_id)
@@ -45,7 +52,7 @@ def archive_key(api_key_id: int) -> dict[str, Any]:
 
 
 @blueprint.put("/user/api-keys/<api_key_id>/reactivate")
-@blueprint.response(200, ReactivatedApiKey)
+@blueprint.response(200, ReactivatedApiKeySchema)
 def reactivate_key(api_key_id: int) -> dict[str, Any]:
     """Reactivate an archived API key. An active one stays active."""
     record = api_keys.reactivate(organization(), api_key_id)

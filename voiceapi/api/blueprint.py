@@ -20,7 +20,7 @@ from webargs.flaskparser import FlaskParser
 from .errors import InvalidRequest, item, items
 from .json_response import json_response
 from .request_body import ABSENT, read_json
-from .schemas.base import ErrorBody
+from .schemas.base import ErrorBodySchema
 from .schemas.fields import MODEL, REQUIRED, Integer
 
 Decorator = Callable[[Any], Any]
@@ -158,6 +158,9 @@ class Blueprint(flask_smorest.Blueprint):  # type: ignore[misc]
         return self._typed(super().delete(rule, **options))
 
     def alt_response(self, status_code: int, **options: Any) -> Decorator:
+        """Document another answer: by default an error of that status."""
+        if status_code >= 400:
+            options.setdefault("schema", ErrorBodySchema)
         options.setdefault("description", DESCRIPTIONS.get(status_code))
         return self._typed(super().alt_response(status_code, **options))
 
@@ -199,7 +202,9 @@ def _read_path(view_args: Mapping[str, str]) -> dict[str, Any]:
 def _document(func: Any, status: int) -> None:
     """Name a status that many endpoints answer, in the document."""
     responses = func._apidoc.setdefault("response", {}).setdefault("responses", {})
-    responses.setdefault(status, [{"schema": ErrorBody, "description": DESCRIPTIONS[status], "content_type": None}])
+    responses.setdefault(
+        status, [{"schema": ErrorBodySchema, "description": DESCRIPTIONS[status], "content_type": None}]
+    )
 
 
 DESCRIPTIONS = {

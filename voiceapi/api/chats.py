@@ -11,15 +11,14 @@ from ..store import chats as store
 from ..store.chats import ChatSession, ChatTurn
 from .auth import organization, service
 from .blueprint import Blueprint
-from .schemas.base import ErrorBody
-from .schemas.chats import Chat, ChatMessage, CreateChat, EndChat, RewindChat
+from .schemas.chats import ChatMessageSchema, ChatSchema, CreateChatSchema, EndChatSchema, RewindChatSchema
 
 blueprint = Blueprint("chats", __name__, url_prefix="/workflow/<workflow_id>/text-chat/sessions")
 
 
 @blueprint.post("")
-@blueprint.arguments(CreateChat)
-@blueprint.response(200, Chat)
+@blueprint.arguments(CreateChatSchema)
+@blueprint.response(200, ChatSchema)
 def create_chat(body: dict[str, Any], workflow_id: int) -> dict[str, Any]:
     """Open a text chat; the agent speaks first."""
     context, annotations = body["initial_context"] or {}, body["annotations"] or {}
@@ -27,16 +26,16 @@ def create_chat(body: dict[str, Any], workflow_id: int) -> dict[str, Any]:
 
 
 @blueprint.get("/<run_id>")
-@blueprint.response(200, Chat)
+@blueprint.response(200, ChatSchema)
 def get_chat(workflow_id: int, run_id: int) -> dict[str, Any]:
     """Get a text chat with its turns."""
     return chat_answer(store.get(organization(), workflow_id, run_id))
 
 
 @blueprint.post("/<run_id>/messages")
-@blueprint.alt_response(409, schema=ErrorBody, description="The chat is at another revision")
-@blueprint.arguments(ChatMessage)
-@blueprint.response(200, Chat)
+@blueprint.alt_response(409, description="The chat is at another revision")
+@blueprint.arguments(ChatMessageSchema)
+@blueprint.response(200, ChatSchema)
 def send_message(body: dict[str, Any], workflow_id: int, run_id: int) -> dict[str, Any]:
     """Say something to the agent and get its answer."""
     session = store.get(organization(), workflow_id, run_id)
@@ -44,9 +43,9 @@ def send_message(body: dict[str, Any], workflow_id: int, run_id: int) -> dict[st
 
 
 @blueprint.post("/<run_id>/rewind")
-@blueprint.alt_response(409, schema=ErrorBody, description="The chat is at another revision")
-@blueprint.arguments(RewindChat)
-@blueprint.response(200, Chat)
+@blueprint.alt_response(409, description="The chat is at another revision")
+@blueprint.arguments(RewindChatSchema)
+@blueprint.response(200, ChatSchema)
 def rewind_chat(body: dict[str, Any], workflow_id: int, run_id: int) -> dict[str, Any]:
     """Go back to a turn: the next message follows it, and the turns after it are set aside."""
     session = store.get(organization(), workflow_id, run_id)
@@ -54,9 +53,9 @@ def rewind_chat(body: dict[str, Any], workflow_id: int, run_id: int) -> dict[str
 
 
 @blueprint.post("/<run_id>/end")
-@blueprint.alt_response(409, schema=ErrorBody, description="The chat is at another revision")
-@blueprint.arguments(EndChat)
-@blueprint.response(200, Chat)
+@blueprint.alt_response(409, description="The chat is at another revision")
+@blueprint.arguments(EndChatSchema)
+@blueprint.response(200, ChatSchema)
 def end_chat(body: dict[str, Any], workflow_id: int, run_id: int) -> dict[str, Any]:
     """End a text chat; one that has ended stays as it is."""
     session = store.get(organization(), workflow_id, run_id)

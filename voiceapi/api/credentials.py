@@ -5,27 +5,26 @@ from __future__ import annotations
 from typing import Any
 
 from ..organizations import credentials
-from ..store.organizations import Credential as Record
+from ..store.organizations import Credential
 from .auth import organization, service
 from .blueprint import Blueprint
-from .schemas.base import ErrorBody
-from .schemas.credentials import Credential, CredentialChange, Deleted, NewCredential
+from .schemas.credentials import CredentialChangeSchema, CredentialSchema, DeletedSchema, NewCredentialSchema
 
 blueprint = Blueprint("credentials", __name__)
 
 
 @blueprint.get("/credentials/")
-@blueprint.response(200, Credential(many=True))
-def list_credentials() -> list[Record]:
+@blueprint.response(200, CredentialSchema(many=True))
+def list_credentials() -> list[Credential]:
     """List the credentials of the organization, never their secrets."""
     return credentials.listed(organization())
 
 
 @blueprint.post("/credentials/")
-@blueprint.alt_response(409, schema=ErrorBody)
-@blueprint.arguments(NewCredential)
-@blueprint.response(200, Credential)
-def create_credential(body: dict[str, Any]) -> Record:
+@blueprint.alt_response(409)
+@blueprint.arguments(NewCredentialSchema)
+@blueprint.response(200, CredentialSchema)
+def create_credential(body: dict[str, Any]) -> Credential:
     """Store a credential. Its data is encrypted and never shown again."""
     return credentials.create(
         service().vault,
@@ -38,23 +37,23 @@ def create_credential(body: dict[str, Any]) -> Record:
 
 
 @blueprint.get("/credentials/<credential_uuid>")
-@blueprint.response(200, Credential)
-def get_credential(credential_uuid: str) -> Record:
+@blueprint.response(200, CredentialSchema)
+def get_credential(credential_uuid: str) -> Credential:
     """Show a credential without its secret."""
     return credentials.get(organization(), credential_uuid)
 
 
 @blueprint.put("/credentials/<credential_uuid>")
-@blueprint.alt_response(409, schema=ErrorBody)
-@blueprint.arguments(CredentialChange)
-@blueprint.response(200, Credential)
-def update_credential(body: dict[str, Any], credential_uuid: str) -> Record:
+@blueprint.alt_response(409)
+@blueprint.arguments(CredentialChangeSchema)
+@blueprint.response(200, CredentialSchema)
+def update_credential(body: dict[str, Any], credential_uuid: str) -> Credential:
     """Change a credential; its data is replaced whole, and what is left out stays."""
     return credentials.update(service().vault, organization(), credential_uuid, body)
 
 
 @blueprint.delete("/credentials/<credential_uuid>")
-@blueprint.response(200, Deleted)
+@blueprint.response(200, DeletedSchema)
 def delete_credential(credential_uuid: str) -> dict[str, Any]:
     """Delete a credential with its secret; its name stays taken."""
     credentials.delete(organization(), credential_uuid)

@@ -11,8 +11,8 @@ from ..runs import files
 from .auth import organization
 from .blueprint import Blueprint
 from .request_body import read_bytes
-from .schemas.base import Done, ErrorBody, Paging
-from .schemas.contacts import Added, AddedList, Forbid, ForbiddenPage
+from .schemas.base import DoneSchema, PagingSchema
+from .schemas.contacts import AddedListSchema, AddedSchema, ForbiddenPageSchema, ForbidSchema
 
 blueprint = Blueprint("do_not_call", __name__, tag="campaigns", url_prefix="/do-not-call")
 
@@ -20,8 +20,8 @@ CSV = {"required": True, "content": {"text/csv": {"schema": {"type": "string"}}}
 
 
 @blueprint.get("")
-@blueprint.arguments(Paging, location="query")
-@blueprint.response(200, ForbiddenPage)
+@blueprint.arguments(PagingSchema, location="query")
+@blueprint.response(200, ForbiddenPageSchema)
 def list_numbers_not_to_call(query: dict[str, Any]) -> dict[str, Any]:
     """List the numbers that campaigns don't call, the newest first."""
     page, limit = query["page"], query["limit"]
@@ -31,8 +31,8 @@ def list_numbers_not_to_call(query: dict[str, Any]) -> dict[str, Any]:
 
 
 @blueprint.post("")
-@blueprint.arguments(Forbid)
-@blueprint.response(200, Added)
+@blueprint.arguments(ForbidSchema)
+@blueprint.response(200, AddedSchema)
 def add_numbers_not_to_call(body: dict[str, Any]) -> dict[str, Any]:
     """Put numbers on the do-not-call list."""
     numbers = body["phone_numbers"]
@@ -42,9 +42,9 @@ def add_numbers_not_to_call(body: dict[str, Any]) -> dict[str, Any]:
 
 @blueprint.post("/csv")
 @blueprint.doc(requestBody=CSV)  # type: ignore[untyped-decorator]
-@blueprint.alt_response(400, schema=ErrorBody)
-@blueprint.alt_response(413, schema=ErrorBody, description="The list is larger than 10 MiB")
-@blueprint.response(200, AddedList)
+@blueprint.alt_response(400)
+@blueprint.alt_response(413, description="The list is larger than 10 MiB")
+@blueprint.response(200, AddedListSchema)
 def add_list_not_to_call() -> dict[str, Any]:
     """Put the column phone_number of a CSV on the do-not-call list."""
     content = read_bytes(request, files.LARGEST, "A list")
@@ -54,7 +54,7 @@ def add_list_not_to_call() -> dict[str, Any]:
 
 
 @blueprint.delete("/<phone_number>")
-@blueprint.response(200, Done)
+@blueprint.response(200, DoneSchema)
 def remove_number_not_to_call(phone_number: str) -> dict[str, Any]:
     """Take a number off the do-not-call list."""
     do_not_call.remove(organization(), phone_number)

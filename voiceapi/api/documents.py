@@ -13,9 +13,8 @@ from ..strict_json import parse
 from ..tools.knowledge import documents
 from .auth import organization
 from .blueprint import Blueprint
-from .schemas.base import Done, ErrorBody
-from .schemas.documents import Document as DocumentAnswer
-from .schemas.documents import DocumentList, DocumentQuery, Found, SearchBody
+from .schemas.base import DoneSchema
+from .schemas.documents import DocumentListSchema, DocumentQuerySchema, DocumentSchema, FoundSchema, SearchBodySchema
 
 blueprint = Blueprint("documents", __name__, url_prefix="/knowledge-base")
 
@@ -31,8 +30,8 @@ FORM = {
 
 
 @blueprint.get("/documents")
-@blueprint.arguments(DocumentQuery, location="query")
-@blueprint.response(200, DocumentList)
+@blueprint.arguments(DocumentQuerySchema, location="query")
+@blueprint.response(200, DocumentListSchema)
 def list_documents(query: dict[str, Any]) -> dict[str, Any]:
     """List the documents that agents look things up in."""
     limit, offset = query["limit"], query["offset"]
@@ -42,9 +41,9 @@ def list_documents(query: dict[str, Any]) -> dict[str, Any]:
 
 @blueprint.post("/documents")
 @blueprint.doc(requestBody={"required": True, "content": {"multipart/form-data": {"schema": FORM}}})  # type: ignore[untyped-decorator]
-@blueprint.alt_response(400, schema=ErrorBody)
-@blueprint.alt_response(413, schema=ErrorBody, description="The file is larger than 5 MiB")
-@blueprint.response(200, DocumentAnswer)
+@blueprint.alt_response(400)
+@blueprint.alt_response(413, description="The file is larger than 5 MiB")
+@blueprint.response(200, DocumentSchema)
 def upload_document() -> dict[str, Any]:
     """Upload a text, Markdown, HTML, PDF or CSV document and index it; one that can't be read is kept as failed."""
     # Room for the other fields and the borders of the parts.
@@ -68,14 +67,14 @@ def upload_document() -> dict[str, Any]:
 
 
 @blueprint.get("/documents/<document_uuid>")
-@blueprint.response(200, DocumentAnswer)
+@blueprint.response(200, DocumentSchema)
 def get_document(document_uuid: str) -> dict[str, Any]:
     """Show a document."""
     return _shown(documents.get(organization(), document_uuid))
 
 
 @blueprint.delete("/documents/<document_uuid>")
-@blueprint.response(200, Done)
+@blueprint.response(200, DoneSchema)
 def delete_document(document_uuid: str) -> dict[str, Any]:
     """Remove a document; agents no longer find it."""
     documents.delete(organization(), document_uuid)
@@ -83,9 +82,9 @@ def delete_document(document_uuid: str) -> dict[str, Any]:
 
 
 @blueprint.post("/search")
-@blueprint.arguments(SearchBody)
-@blueprint.alt_response(400, schema=ErrorBody, description="The database is not SQLite")
-@blueprint.response(200, Found)
+@blueprint.arguments(SearchBodySchema)
+@blueprint.alt_response(400, description="The database is not SQLite")
+@blueprint.response(200, FoundSchema)
 def search_documents(body: dict[str, Any]) -> dict[str, Any]:
     """Search documents as an agent does."""
     return documents.search(organization(), body["query"], body["document_uuids"], body["limit"])

@@ -11,8 +11,7 @@ from ..store import runs
 from ..store.base import require
 from ..store.runs import Run
 from .blueprint import Blueprint
-from .schemas.base import ErrorBody
-from .schemas.downloads import DownloadQuery
+from .schemas.downloads import DownloadQuerySchema
 
 blueprint = Blueprint("downloads", __name__, tag="files", public=True, url_prefix="/public/download")
 
@@ -20,10 +19,10 @@ ARTIFACTS = ("recording", "transcript", "user_recording", "bot_recording")
 
 
 @blueprint.get("/workflow/<token>/<artifact_type>")
-@blueprint.alt_response(400, schema=ErrorBody, description="There is no such type of artifact")
-@blueprint.alt_response(404, schema=ErrorBody, description="The token is unknown, or the run has no such artifact")
-@blueprint.alt_response(422, schema=ErrorBody, description="The request breaks a rule")
-@blueprint.arguments(DownloadQuery, location="query")
+@blueprint.alt_response(400, description="There is no such type of artifact")
+@blueprint.alt_response(404, description="The token is unknown, or the run has no such artifact")
+@blueprint.alt_response(422, description="The request breaks a rule")
+@blueprint.arguments(DownloadQuerySchema, location="query")
 @blueprint.response(200, {"type": "string"}, content_type="text/plain")
 def download_artifact(query: dict[str, Any], token: str, artifact_type: str) -> Response:
     """Download the transcript of a run."""

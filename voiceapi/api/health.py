@@ -7,13 +7,13 @@ from typing import Any
 from .. import __version__
 from .auth import service
 from .blueprint import Blueprint
-from .schemas.health import Health
+from .schemas.health import HealthSchema
 
 blueprint = Blueprint("health", __name__, public=True, tag="service")
 
 
 @blueprint.get("/health")
-@blueprint.response(200, Health)
+@blueprint.response(200, HealthSchema)
 def health() -> dict[str, Any]:
     """Verify that the instance is reachable before other calls."""
     return {

@@ -12,7 +12,7 @@ from ..errors import SizeExceeded
 from ..runs.files import LARGEST
 from ..strict_json import parse
 from .errors import InvalidRequest, items
-from .schemas.base import Body
+from .schemas.base import BodySchema
 from .schemas.fields import REQUIRED, Items, Model
 
 FIELDS_SIZE = 256 * 1024
@@ -43,7 +43,7 @@ FORM = {
 }
 
 
-def read_form(request: Request, schema: Body) -> tuple[dict[str, Any], str, bytes]:
+def read_form(request: Request, schema: BodySchema) -> tuple[dict[str, Any], str, bytes]:
     """The fields, loaded by `schema`; the name of the file and its bytes.
 
     :raises InvalidRequest: with all that is wrong.

@@ -11,7 +11,7 @@ from marshmallow.fields import Field
 
 from .. import __version__
 from . import register
-from .schemas.base import ErrorBody, ErrorItem
+from .schemas.base import ErrorBodySchema, ErrorItemSchema
 from .schemas.fields import Range, Tagged
 
 OPTIONS = {
@@ -32,14 +32,14 @@ METHODS = ("get", "post", "put", "patch", "delete")
 class Api(flask_smorest.Api):  # type: ignore[misc]
     """flask-smorest's Api, with our shape of an error."""
 
-    ERROR_SCHEMA = ErrorBody
+    ERROR_SCHEMA = ErrorBodySchema
     DEFAULT_ERROR_RESPONSE_NAME = None
 
     def __init__(self, app: Flask) -> None:
         super().__init__(app, spec_kwargs=OPTIONS, config_prefix="VOICEAPI")
         self.ma_plugin.converter.add_attribute_function(exclusive_minimum)
         self.ma_plugin.converter.add_attribute_function(choice_of_shapes)
-        self.spec.components.schema("ErrorItem", schema=ErrorItem)
+        self.spec.components.schema("ErrorItem", schema=ErrorItemSchema)
 
     def _register_pagination_header(self) -> None:
         """Leave out a component that nothing here refers to."""

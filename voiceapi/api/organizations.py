@@ -9,35 +9,34 @@ from ..llm import configuration as models
 from ..organizations import preferences
 from .auth import organization, service
 from .blueprint import Blueprint
-from .schemas.base import ErrorBody
 from .schemas.organizations import (
-    KnownDispositions,
-    ModelConfiguration,
-    NewModelConfiguration,
-    NewPreferences,
-    Preferences,
+    KnownDispositionsSchema,
+    ModelConfigurationSchema,
+    NewModelConfigurationSchema,
+    NewPreferencesSchema,
+    PreferencesSchema,
 )
 
 blueprint = Blueprint("organizations", __name__)
 
 
 @blueprint.get("/organizations/preferences")
-@blueprint.response(200, Preferences)
+@blueprint.response(200, PreferencesSchema)
 def get_preferences() -> dict[str, Any]:
     """Show the preferences of the organization."""
     return preferences.preferences(organization())
 
 
 @blueprint.put("/organizations/preferences")
-@blueprint.arguments(NewPreferences)
-@blueprint.response(200, Preferences)
+@blueprint.arguments(NewPreferencesSchema)
+@blueprint.response(200, PreferencesSchema)
 def set_preferences(body: dict[str, Any]) -> dict[str, Any]:
     """Replace the preferences of the organization; what is left out goes back to its default."""
     return preferences.set_preferences(organization(), body)
 
 
 @blueprint.get("/organizations/disposition-codes")
-@blueprint.response(200, KnownDispositions)
+@blueprint.response(200, KnownDispositionsSchema)
 def list_disposition_codes() -> dict[str, Any]:
     """List the codes that say how calls came out, the organization's own among them."""
     return {
@@ -47,16 +46,16 @@ def list_disposition_codes() -> dict[str, Any]:
 
 
 @blueprint.get("/organizations/model-configurations/v2")
-@blueprint.alt_response(400, schema=ErrorBody)
-@blueprint.response(200, ModelConfiguration)
+@blueprint.alt_response(400)
+@blueprint.response(200, ModelConfigurationSchema)
 def get_model_configuration() -> dict[str, Any]:
     """Show which models the organization wants to use, their keys masked."""
     return _answer(models.stored(service().vault, organization()))
 
 
 @blueprint.put("/organizations/model-configurations/v2")
-@blueprint.arguments(NewModelConfiguration)
-@blueprint.response(200, ModelConfiguration)
+@blueprint.arguments(NewModelConfigurationSchema)
+@blueprint.response(200, ModelConfigurationSchema)
 def set_model_configuration(body: dict[str, Any]) -> dict[str, Any]:
     """Replace which models the organization wants to use; a key sent back masked stays as it is."""
     return _answer(models.replace(service().vault, organization(), body))

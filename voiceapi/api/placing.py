@@ -11,19 +11,19 @@ from ..calls.outbound import Claim, Placement
 from .auth import organization, service
 from .blueprint import Blueprint
 from .idempotent import HEADERS, once
-from .schemas.base import ErrorBody, Repeatable
-from .schemas.triggers import InitiateCall, Initiated
+from .schemas.base import RepeatableSchema
+from .schemas.triggers import InitiateCallSchema, InitiatedSchema
 from .triggers import placement_answer
 
 blueprint = Blueprint("placing", __name__, tag="calls", url_prefix="/telephony")
 
 
 @blueprint.post("/initiate-call")
-@blueprint.alt_response(409, schema=ErrorBody)
-@blueprint.alt_response(429, schema=ErrorBody, description="Too many calls in progress")
-@blueprint.arguments(Repeatable, location="headers")
-@blueprint.arguments(InitiateCall)
-@blueprint.response(200, Initiated, headers=HEADERS)
+@blueprint.alt_response(409)
+@blueprint.alt_response(429, description="Too many calls in progress")
+@blueprint.arguments(RepeatableSchema, location="headers")
+@blueprint.arguments(InitiateCallSchema)
+@blueprint.response(200, InitiatedSchema, headers=HEADERS)
 def initiate_call(headers: dict[str, Any], body: dict[str, Any]) -> Response:
     """Call a number, or the organization's test number, with a workflow's draft."""
 
@@ -39,7 +39,7 @@ def initiate_call(headers: dict[str, Any], body: dict[str, Any]) -> Response:
             claim,
         )
 
-    return once(Initiated(), organization(), headers["idempotency_key"], call, initiated)
+    return once(InitiatedSchema(), organization(), headers["idempotency_key"], call, initiated)
 
 
 def initiated(placement: Placement) -> dict[str, Any]:

@@ -13,8 +13,7 @@ from ..organizations import api_keys
 from .auth import service
 from .blueprint import Blueprint
 from .idempotent import HEADERS, once
-from .schemas.base import ErrorBody
-from .schemas.triggers import TriggerCall, Triggered, TriggerHeaders
+from .schemas.triggers import TriggerCallSchema, TriggeredSchema, TriggerHeadersSchema
 
 blueprint = Blueprint("triggers", __name__, tag="calls", url_prefix="/public/agent", headers=False)
 
@@ -24,12 +23,12 @@ def placing(rule: str) -> Callable[[Any], Any]:
 
     def decorate(func: Any) -> Any:
         for decorator in (
-            blueprint.response(200, Triggered, headers=HEADERS),
-            blueprint.arguments(TriggerCall),
-            blueprint.arguments(TriggerHeaders, location="headers"),
-            blueprint.alt_response(429, schema=ErrorBody, description="Too many calls in progress"),
-            blueprint.alt_response(409, schema=ErrorBody),
-            blueprint.alt_response(403, schema=ErrorBody, description="The agent is another organization's"),
+            blueprint.response(200, TriggeredSchema, headers=HEADERS),
+            blueprint.arguments(TriggerCallSchema),
+            blueprint.arguments(TriggerHeadersSchema, location="headers"),
+            blueprint.alt_response(429, description="Too many calls in progress"),
+            blueprint.alt_response(409),
+            blueprint.alt_response(403, description="The agent is another organization's"),
             blueprint.post(rule),
         ):
             func = decorator(func)
@@ -76,7 +75,7 @@ def start(
     def call(claim: Claim | None) -> Placement:
         return triggers.trigger(service(), key, kind, identifier, mode, wish, claim)
 
-    return once(Triggered(), key.organization_id, headers["idempotency_key"], call, placement_answer)
+    return once(TriggeredSchema(), key.organization_id, headers["idempotency_key"], call, placement_answer)
 
 
 def placement_answer(placement: Placement) -> dict[str, Any]:

@@ -10,8 +10,7 @@ from ..runs import files
 from .auth import service
 from .blueprint import Blueprint
 from .request_body import read_bytes
-from .schemas.base import ErrorBody
-from .schemas.files import StoredFile
+from .schemas.files import StoredFileSchema
 
 blueprint = Blueprint("uploads", __name__, tag="files", url_prefix="/s3", public=True)
 
@@ -21,11 +20,11 @@ BYTES = {"schema": {"type": "string", "format": "binary"}}
 
 @blueprint.put("/files/<token>")
 @blueprint.doc(requestBody={"content": {"text/csv": BYTES}})  # type: ignore[untyped-decorator]
-@blueprint.alt_response(403, schema=ErrorBody, description=EXPIRED)
-@blueprint.alt_response(409, schema=ErrorBody, description="A campaign uses the file already")
-@blueprint.alt_response(413, schema=ErrorBody, description="The file is larger than 10 MiB")
-@blueprint.alt_response(422, schema=ErrorBody)
-@blueprint.response(200, StoredFile)
+@blueprint.alt_response(403, description=EXPIRED)
+@blueprint.alt_response(409, description="A campaign uses the file already")
+@blueprint.alt_response(413, description="The file is larger than 10 MiB")
+@blueprint.alt_response(422)
+@blueprint.response(200, StoredFileSchema)
 def put_file(token: str) -> dict[str, Any]:
     """Put a contact list at its signed address; again, until a campaign uses it."""
     content = read_bytes(request, files.LARGEST, "A contact list")
@@ -33,9 +32,9 @@ def put_file(token: str) -> dict[str, Any]:
 
 
 @blueprint.get("/files/<token>")
-@blueprint.alt_response(403, schema=ErrorBody, description=EXPIRED)
-@blueprint.alt_response(404, schema=ErrorBody, description="There is no such file")
-@blueprint.alt_response(422, schema=ErrorBody)
+@blueprint.alt_response(403, description=EXPIRED)
+@blueprint.alt_response(404, description="There is no such file")
+@blueprint.alt_response(422)
 @blueprint.alt_response(200, schema=BYTES["schema"], content_type="text/plain", description="A transcript")
 @blueprint.response(200, BYTES["schema"], content_type="text/csv", description="A contact list")
 def get_file(token: str) -> Response:

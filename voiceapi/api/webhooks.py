@@ -8,13 +8,19 @@ from ..postcall import delivery as deliveries
 from ..postcall import signing
 from ..security import mask
 from ..store.base import require
-from ..store.postcall import Delivery as Record
+from ..store.postcall import Delivery
 from ..store.runs import Run
 from .auth import organization, service
 from .blueprint import Blueprint
 from .runs import paging
-from .schemas.base import ErrorBody
-from .schemas.webhooks import Deliveries, DeliveriesQuery, Delivery, DeliveryPage, Secret, Secrets
+from .schemas.webhooks import (
+    DeliveriesQuerySchema,
+    DeliveriesSchema,
+    DeliveryPageSchema,
+    DeliverySchema,
+    SecretSchema,
+    SecretsSchema,
+)
 
 blueprint = Blueprint("webhooks", __name__)
 
@@ -25,8 +31,8 @@ SHOWN = (
 
 
 @blueprint.get("/organizations/webhook-deliveries")
-@blueprint.arguments(DeliveriesQuery, location="query")
-@blueprint.response(200, DeliveryPage)
+@blueprint.arguments(DeliveriesQuerySchema, location="query")
+@blueprint.response(200, DeliveryPageSchema)
 def list_webhook_deliveries(query: dict[str, Any]) -> dict[str, Any]:
     """List the organization's webhooks in one state, the newest first: those given up, unless told otherwise."""
     found, total = deliveries.of_organization(organization(), query["state"], query["page"], query["limit"])
@@ -34,30 +40,30 @@ def list_webhook_deliveries(query: dict[str, Any]) -> dict[str, Any]:
 
 
 @blueprint.get("/workflow/<workflow_id>/runs/<run_id>/deliveries")
-@blueprint.response(200, Deliveries)
+@blueprint.response(200, DeliveriesSchema)
 def list_deliveries(workflow_id: int, run_id: int) -> dict[str, Any]:
     """List the webhooks of a run, each with its attempts."""
     return {"deliveries": [_answer(delivery) for delivery in deliveries.of_run(_run(workflow_id, run_id))]}
 
 
 @blueprint.post("/workflow/<workflow_id>/runs/<run_id>/deliveries/<delivery_uuid>/redeliver")
-@blueprint.alt_response(409, schema=ErrorBody)
-@blueprint.response(200, Delivery)
+@blueprint.alt_response(409)
+@blueprint.response(200, DeliverySchema)
 def redeliver(workflow_id: int, run_id: int, delivery_uuid: str) -> dict[str, Any]:
     """Send a webhook once more: the same bytes, under the same delivery id."""
     return _answer(deliveries.redeliver(service(), _run(workflow_id, run_id), delivery_uuid))
 
 
 @blueprint.get("/organizations/webhook-secrets")
-@blueprint.response(200, Secrets)
+@blueprint.response(200, SecretsSchema)
 def list_webhook_secrets() -> dict[str, Any]:
     """List the secrets that webhooks are signed with, masked."""
     return _secrets(signing.of(service().vault, organization()))
 
 
 @blueprint.post("/organizations/webhook-secrets/rotate")
-@blueprint.alt_response(409, schema=ErrorBody)
-@blueprint.response(200, Secret)
+@blueprint.alt_response(409)
+@blueprint.response(200, SecretSchema)
 def rotate_webhook_secret() -> dict[str, Any]:
     """Make a secret, shown this once; the one before it goes on signing as well."""
     row, text = signing.rotate(service().vault, organization())
@@ -65,8 +71,8 @@ def rotate_webhook_secret() -> dict[str, Any]:
 
 
 @blueprint.post("/organizations/webhook-secrets/retire")
-@blueprint.alt_response(409, schema=ErrorBody)
-@blueprint.response(200, Secrets)
+@blueprint.alt_response(409)
+@blueprint.response(200, SecretsSchema)
 def retire_webhook_secret() -> dict[str, Any]:
     """Let the newest secret sign alone."""
     return _secrets(signing.retire(service().vault, organization()))
@@ -76,7 +82,7 @@ def _run(workflow_id: int, run_id: int) -> Run:
     return require(Run, "Workflow run not found", id=run_id, workflow=workflow_id, organization=organization())
 
 
-def _answer(delivery: Record) -> dict[str, Any]:
+def _answer(delivery: Delivery) -> dict[str, Any]:
     return {
         **{name: getattr(delivery, name) for name in SHOWN},
         "workflow_id": delivery.run.workflow_id,

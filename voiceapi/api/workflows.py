@@ -6,26 +6,24 @@ from typing import Any
 
 from ..errors import InvalidInput
 from ..llm.configuration import shown
-from ..store.workflows import Workflow as WorkflowRecord
-from ..store.workflows import WorkflowVersion
+from ..store.workflows import Workflow, WorkflowVersion
 from ..workflows import masking, templates, versions
 from .auth import organization, service
 from .blueprint import Blueprint
-from .schemas.base import ErrorBody
 from .schemas.workflows import (
-    Count,
-    CreateFromTemplate,
-    CreateWorkflow,
-    ListedWorkflow,
-    Published,
-    StatusQuery,
-    Summary,
-    UpdateStatus,
-    UpdateWorkflow,
-    Validation,
-    Version,
-    VersionsQuery,
-    Workflow,
+    CountSchema,
+    CreateFromTemplateSchema,
+    CreateWorkflowSchema,
+    ListedWorkflowSchema,
+    PublishedSchema,
+    StatusQuerySchema,
+    SummarySchema,
+    UpdateStatusSchema,
+    UpdateWorkflowSchema,
+    ValidationSchema,
+    VersionSchema,
+    VersionsQuerySchema,
+    WorkflowSchema,
 )
 
 blueprint = Blueprint("workflows", __name__, url_prefix="/workflow")
@@ -34,17 +32,17 @@ STATUSES = ("active", "archived")
 
 
 @blueprint.post("/create/definition")
-@blueprint.alt_response(409, schema=ErrorBody, description="Another workflow owns one of the trigger paths")
-@blueprint.arguments(CreateWorkflow)
-@blueprint.response(200, Workflow)
+@blueprint.alt_response(409, description="Another workflow owns one of the trigger paths")
+@blueprint.arguments(CreateWorkflowSchema)
+@blueprint.response(200, WorkflowSchema)
 def create_from_definition(body: dict[str, Any]) -> dict[str, Any]:
     """Create a new workflow for the authenticated user."""
     return workflow_answer(*versions.create(organization(), body["name"], body["workflow_definition"]))
 
 
 @blueprint.post("/create/template")
-@blueprint.arguments(CreateFromTemplate)
-@blueprint.response(200, Workflow)
+@blueprint.arguments(CreateFromTemplateSchema)
+@blueprint.response(200, WorkflowSchema)
 def create_from_template(body: dict[str, Any]) -> dict[str, Any]:
     """Create a small workflow from a use case and what the agent is to do."""
     name = f"{body['use_case']} - {body['call_type']}"
@@ -52,7 +50,7 @@ def create_from_template(body: dict[str, Any]) -> dict[str, Any]:
 
 
 @blueprint.post("/<workflow_id>/validate")
-@blueprint.response(200, Validation)
+@blueprint.response(200, ValidationSchema)
 def validate_workflow(workflow_id: int) -> dict[str, Any]:
     """Check all nodes of the workflow for their required fields."""
     errors, warnings = versions.validate(organization(), workflow_id)
@@ -64,8 +62,8 @@ def validate_workflow(workflow_id: int) -> dict[str, Any]:
 
 
 @blueprint.get("/fetch")
-@blueprint.arguments(StatusQuery, location="query")
-@blueprint.response(200, ListedWorkflow(many=True))
+@blueprint.arguments(StatusQuerySchema, location="query")
+@blueprint.response(200, ListedWorkflowSchema(many=True))
 def list_workflows(query: dict[str, Any]) -> list[dict[str, Any]]:
     """List the workflows, archived ones too unless a status is given."""
     return [
@@ -83,31 +81,31 @@ def list_workflows(query: dict[str, Any]) -> list[dict[str, Any]]:
 
 
 @blueprint.get("/summary")
-@blueprint.arguments(StatusQuery, location="query")
-@blueprint.response(200, Summary(many=True))
-def summarize_workflows(query: dict[str, Any]) -> list[WorkflowRecord]:
+@blueprint.arguments(StatusQuerySchema, location="query")
+@blueprint.response(200, SummarySchema(many=True))
+def summarize_workflows(query: dict[str, Any]) -> list[Workflow]:
     """List the ids and names of the workflows."""
     return versions.listed(organization(), _statuses(query["status"]))
 
 
 @blueprint.get("/count")
-@blueprint.response(200, Count)
+@blueprint.response(200, CountSchema)
 def count_workflows() -> dict[str, int]:
     """Count the workflows by status."""
     return versions.count(organization())
 
 
 @blueprint.get("/fetch/<workflow_id>")
-@blueprint.response(200, Workflow)
+@blueprint.response(200, WorkflowSchema)
 def fetch_workflow(workflow_id: int) -> dict[str, Any]:
     """Get a workflow with its draft, or its released definition without one."""
     return workflow_answer(*versions.fetch(organization(), workflow_id))
 
 
 @blueprint.put("/<workflow_id>")
-@blueprint.alt_response(409, schema=ErrorBody, description="The definition clashes with itself or another workflow")
-@blueprint.arguments(UpdateWorkflow)
-@blueprint.response(200, Workflow)
+@blueprint.alt_response(409, description="The definition clashes with itself or another workflow")
+@blueprint.arguments(UpdateWorkflowSchema)
+@blueprint.response(200, WorkflowSchema)
 def update_workflow(body: dict[str, Any], workflow_id: int) -> dict[str, Any]:
     """Rename a workflow at once; save its definition, configurations and variables as the draft."""
     return workflow_answer(
@@ -124,8 +122,8 @@ def update_workflow(body: dict[str, Any], workflow_id: int) -> dict[str, Any]:
 
 
 @blueprint.put("/<workflow_id>/status")
-@blueprint.arguments(UpdateStatus)
-@blueprint.response(200, Workflow)
+@blueprint.arguments(UpdateStatusSchema)
+@blueprint.response(200, WorkflowSchema)
 def update_workflow_status(body: dict[str, Any], workflow_id: int) -> dict[str, Any]:
     """Archive a workflow, so that its production routes answer 404, or make it active again."""
     workflow = versions.set_status(organization(), workflow_id, body["status"])
@@ -133,36 +131,36 @@ def update_workflow_status(body: dict[str, Any], workflow_id: int) -> dict[str, 
 
 
 @blueprint.get("/<workflow_id>/versions")
-@blueprint.arguments(VersionsQuery, location="query")
-@blueprint.response(200, Version(many=True))
+@blueprint.arguments(VersionsQuerySchema, location="query")
+@blueprint.response(200, VersionSchema(many=True))
 def list_versions(query: dict[str, Any], workflow_id: int) -> list[dict[str, Any]]:
     """List the versions of a workflow, newest first."""
     return [version_answer(version) for version in versions.versions(organization(), workflow_id, **query)]
 
 
 @blueprint.post("/<workflow_id>/publish")
-@blueprint.alt_response(400, schema=ErrorBody, description="There is no draft to publish")
-@blueprint.response(200, Published)
+@blueprint.alt_response(400, description="There is no draft to publish")
+@blueprint.response(200, PublishedSchema)
 def publish_workflow(workflow_id: int) -> WorkflowVersion:
     """Release the draft, if it is valid."""
     return versions.publish(organization(), workflow_id)
 
 
 @blueprint.post("/<workflow_id>/create-draft")
-@blueprint.response(200, Version)
+@blueprint.response(200, VersionSchema)
 def create_draft(workflow_id: int) -> dict[str, Any]:
     """Get the draft of a workflow, made from the released version when there is none."""
     return version_answer(versions.create_draft(organization(), workflow_id))
 
 
 @blueprint.post("/<workflow_id>/duplicate")
-@blueprint.response(200, Workflow)
+@blueprint.response(200, WorkflowSchema)
 def duplicate_workflow(workflow_id: int) -> dict[str, Any]:
     """Copy a workflow, with trigger paths of its own."""
     return workflow_answer(*versions.duplicate(organization(), workflow_id))
 
 
-def workflow_answer(workflow: WorkflowRecord, version: WorkflowVersion) -> dict[str, Any]:
+def workflow_answer(workflow: Workflow, version: WorkflowVersion) -> dict[str, Any]:
     return {
         "id": workflow.id,
         "name": workflow.name,

@@ -4,19 +4,19 @@ from __future__ import annotations
 
 from marshmallow import INCLUDE
 
-from .base import Answer, Body, Query
+from .base import BodySchema, QuerySchema, ResponseSchema
 from .fields import Flag, Integer, Text, Time
 
 
-class KeyQuery(Query):
+class KeyQuerySchema(QuerySchema):
     include_archived = Flag(load_default=False, metadata={"description": "whether archived keys are listed as well"})
 
 
-class NewApiKey(Body):
+class NewApiKeySchema(BodySchema):
     name = Text(required=True)
 
 
-class ApiKeyRecord(Answer):
+class ApiKeyRecordSchema(ResponseSchema):
     id = Integer(required=True)
     name = Text(required=True)
     key_prefix = Text(required=True)
@@ -26,7 +26,7 @@ class ApiKeyRecord(Answer):
     archived_at = Time(required=True, allow_none=True)
 
 
-class CreatedApiKey(Answer):
+class CreatedApiKeySchema(ResponseSchema):
     id = Integer(required=True)
     name = Text(required=True)
     key_prefix = Text(required=True)
@@ -34,12 +34,12 @@ class CreatedApiKey(Answer):
     created_at = Time(required=True)
 
 
-class Outcome(Answer):
+class OutcomeSchema(ResponseSchema):
     success = Flag(required=True)
     message = Text(required=True)
 
 
-class ReactivatedApiKey(ApiKeyRecord, Outcome):
+class ReactivatedApiKeySchema(ApiKeyRecordSchema, OutcomeSchema):
     """The key record, beside the words that the contract answers."""
 
     class Meta:

@@ -13,11 +13,11 @@ from ..errors import Message
 from .fields import MODEL, Integer, Items, Length, Pattern, Range, Text
 
 
-class Answer(Schema):
+class ResponseSchema(Schema):
     """A shape of ours on its way out."""
 
 
-class Body(Schema):
+class BodySchema(Schema):
     """A shape on its way in. Fields that it doesn't know are passed over, and named in the answer's Warning header."""
 
     error_messages = {"type": MODEL, "unknown": Message("Extra inputs are not permitted", "extra_forbidden")}
@@ -35,14 +35,14 @@ class Body(Schema):
         return data
 
 
-class Query(Schema):
+class QuerySchema(Schema):
     """Parameters of a query string; unknown ones are passed over."""
 
     class Meta:
         unknown = EXCLUDE
 
 
-class Repeatable(Query):
+class RepeatableSchema(QuerySchema):
     """The headers of a request that may be sent again."""
 
     idempotency_key = Text(
@@ -53,20 +53,20 @@ class Repeatable(Query):
     )
 
 
-class Paging(Query):
+class PagingSchema(QuerySchema):
     page = Integer(load_default=1, validate=Range(min=1), metadata={"description": "page number, starting from 1"})
     limit = Integer(
         load_default=50, validate=Range(min=1, max=100), metadata={"description": "number of items per page"}
     )
 
 
-class ErrorItem(Answer):
+class ErrorItemSchema(ResponseSchema):
     loc = Items(Raw(metadata={"type": ["string", "integer"]}), required=True)
     msg = Text(required=True)
     type = Text(required=True)
 
 
-class ErrorBody(Answer):
+class ErrorBodySchema(ResponseSchema):
     """A sentence, or a list of items when the request itself is at fault, or an object where the contract has one."""
 
     detail = Raw(
@@ -75,7 +75,7 @@ class ErrorBody(Answer):
     )
 
 
-class Done(Answer):
+class DoneSchema(ResponseSchema):
     """A short word that it was done."""
 
     message = Text(required=True)

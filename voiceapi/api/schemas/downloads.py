@@ -2,9 +2,9 @@
 
 from __future__ import annotations
 
-from .base import Query
+from .base import QuerySchema
 from .fields import Flag
 
 
-class DownloadQuery(Query):
+class DownloadQuerySchema(QuerySchema):
     inline = Flag(load_default=False, metadata={"description": "show it in the browser instead of saving it"})

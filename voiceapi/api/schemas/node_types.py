@@ -7,22 +7,22 @@ from __future__ import annotations
 
 from marshmallow.fields import Dict, Raw
 
-from .base import Answer
+from .base import ResponseSchema
 from .fields import Flag, Integer, Items, Model, Number, Object, Text
 
 
-class PropertyOption(Answer):
+class PropertyOptionSchema(ResponseSchema):
     value = Raw(required=True, metadata={"type": ["string", "integer", "boolean", "number"]})
     label = Text(required=True)
     description = Text(required=True, allow_none=True)
 
 
-class DisplayOptions(Answer):
+class DisplayOptionsSchema(ResponseSchema):
     show = Dict(Text(), Items(Raw()), required=True, allow_none=True)
     hide = Dict(Text(), Items(Raw()), required=True, allow_none=True)
 
 
-class PropertySpec(Answer):
+class PropertySpecSchema(ResponseSchema):
     name = Text(required=True)
     type = Text(required=True)
     display_name = Text(required=True)
@@ -31,9 +31,9 @@ class PropertySpec(Answer):
     default = Raw(required=True, allow_none=True)
     required = Flag(required=True)
     placeholder = Text(required=True, allow_none=True)
-    display_options = Model(DisplayOptions, required=True, allow_none=True)
-    options = Items(Model(PropertyOption), required=True, allow_none=True)
-    properties = Items(Model(lambda: PropertySpec()), required=True, allow_none=True)
+    display_options = Model(DisplayOptionsSchema, required=True, allow_none=True)
+    options = Items(Model(PropertyOptionSchema), required=True, allow_none=True)
+    properties = Items(Model(lambda: PropertySpecSchema()), required=True, allow_none=True)
     min_value = Number(required=True, allow_none=True)
     max_value = Number(required=True, allow_none=True)
     min_length = Integer(required=True, allow_none=True)
@@ -42,20 +42,20 @@ class PropertySpec(Answer):
     editor = Text(required=True, allow_none=True)
 
 
-class NodeExample(Answer):
+class NodeExampleSchema(ResponseSchema):
     name = Text(required=True)
     description = Text(required=True, allow_none=True)
     data = Object(required=True)
 
 
-class GraphConstraints(Answer):
+class GraphConstraintsSchema(ResponseSchema):
     min_incoming = Integer(required=True, allow_none=True)
     max_incoming = Integer(required=True, allow_none=True)
     min_outgoing = Integer(required=True, allow_none=True)
     max_outgoing = Integer(required=True, allow_none=True)
 
 
-class NodeSpec(Answer):
+class NodeSpecSchema(ResponseSchema):
     name = Text(required=True)
     display_name = Text(required=True)
     description = Text(required=True)
@@ -63,11 +63,11 @@ class NodeSpec(Answer):
     category = Text(required=True, metadata={"enum": ["call_node", "global_node", "trigger", "integration"]})
     icon = Text(required=True)
     version = Text(required=True)
-    properties = Items(Model(PropertySpec), required=True)
-    examples = Items(Model(NodeExample), required=True)
-    graph_constraints = Model(GraphConstraints, required=True, allow_none=True)
+    properties = Items(Model(PropertySpecSchema), required=True)
+    examples = Items(Model(NodeExampleSchema), required=True)
+    graph_constraints = Model(GraphConstraintsSchema, required=True, allow_none=True)
 
 
-class NodeTypes(Answer):
+class NodeTypesSchema(ResponseSchema):
     spec_version = Text(required=True)
-    node_types = Items(Model(NodeSpec), required=True)
+    node_types = Items(Model(NodeSpecSchema), required=True)

@@ -6,24 +6,24 @@ from typing import Any
 
 from marshmallow import INCLUDE, post_load
 
-from .base import Answer, Body, Query
+from .base import BodySchema, QuerySchema, ResponseSchema
 from .fields import Choice, Flag, Integer, Items, Length, Model, Number, Object, Pattern, Range, Text, Time
 
 FIELD_NAME = Pattern(r"^[A-Za-z][A-Za-z0-9_]{0,63}$")
 
 
-class CreateWorkflow(Body):
+class CreateWorkflowSchema(BodySchema):
     name = Text(required=True)
     workflow_definition = Object(required=True)
 
 
-class CreateFromTemplate(Body):
+class CreateFromTemplateSchema(BodySchema):
     call_type = Text(required=True, validate=Choice(("inbound", "outbound"), "literal_error"))
     use_case = Text(required=True)
     activity_description = Text(required=True)
 
 
-class AmbientNoise(Body):
+class AmbientNoiseSchema(BodySchema):
     enabled = Flag()
     volume = Number()
 
@@ -31,15 +31,15 @@ class AmbientNoise(Body):
         unknown = INCLUDE
 
 
-class FieldMapping(Body):
+class FieldMappingSchema(BodySchema):
     context_path = Text(required=True, validate=Length(1, 255))
     destination_field = Text(required=True, validate=FIELD_NAME)
 
 
-class Configurations(Body):
+class ConfigurationsSchema(BodySchema):
     """How the calls of a workflow behave. What isn't known here is kept; an explicit null counts as not sent."""
 
-    ambient_noise_configuration = Model(AmbientNoise, allow_none=True)
+    ambient_noise_configuration = Model(AmbientNoiseSchema, allow_none=True)
     max_call_duration = Integer(
         allow_none=True,
         validate=Range(min=0, min_inclusive=False, max=1200),
@@ -56,7 +56,7 @@ class Configurations(Body):
     dictionary = Text(allow_none=True)
     context_compaction_enabled = Flag(allow_none=True)
     text_chat_inactivity_timeout_seconds = Integer(allow_none=True, validate=Range(min=60, max=10500))
-    external_pbx_field_mappings = Items(Model(FieldMapping), allow_none=True, validate=Length(max=100))
+    external_pbx_field_mappings = Items(Model(FieldMappingSchema), allow_none=True, validate=Length(max=100))
     external_pbx_lead_headers = Items(Text(validate=FIELD_NAME), allow_none=True, validate=Length(max=50))
 
     class Meta:
@@ -67,31 +67,31 @@ class Configurations(Body):
         return {name: value for name, value in data.items() if value is not None}
 
 
-class UpdateWorkflow(Body):
+class UpdateWorkflowSchema(BodySchema):
     name = Text(load_default=None, allow_none=True)
     workflow_definition = Object(load_default=None, allow_none=True)
     template_context_variables = Object(load_default=None, allow_none=True)
-    workflow_configurations = Model(Configurations, load_default=None, allow_none=True)
+    workflow_configurations = Model(ConfigurationsSchema, load_default=None, allow_none=True)
 
 
-class UpdateStatus(Body):
+class UpdateStatusSchema(BodySchema):
     status = Text(required=True, validate=Choice(("active", "archived")))
 
 
-class StatusQuery(Query):
+class StatusQuerySchema(QuerySchema):
     status = Text(load_default=None, metadata={"description": "active, archived, or both with a comma between"})
 
 
-class VersionsQuery(Query):
+class VersionsQuerySchema(QuerySchema):
     limit = Integer(load_default=None, allow_none=True, validate=Range(min=1, max=100))
     offset = Integer(load_default=0, validate=Range(min=0))
 
 
-class CallDispositionCodes(Answer):
+class CallDispositionCodesSchema(ResponseSchema):
     disposition_codes = Items(Text(), required=True)
 
 
-class Workflow(Answer):
+class WorkflowSchema(ResponseSchema):
     id = Integer(required=True)
     name = Text(required=True)
     status = Text(required=True)
@@ -99,7 +99,7 @@ class Workflow(Answer):
     workflow_definition = Object(required=True)
     current_definition_id = Integer(required=True, allow_none=True)
     template_context_variables = Object(required=True, allow_none=True)
-    call_disposition_codes = Model(CallDispositionCodes, required=True, allow_none=True)
+    call_disposition_codes = Model(CallDispositionCodesSchema, required=True, allow_none=True)
     total_runs = Integer(required=True, allow_none=True)
     workflow_configurations = Object(required=True, allow_none=True)
     version_number = Integer(required=True, allow_none=True)
@@ -107,7 +107,7 @@ class Workflow(Answer):
     workflow_uuid = Text(required=True, allow_none=True)
 
 
-class ListedWorkflow(Answer):
+class ListedWorkflowSchema(ResponseSchema):
     id = Integer(required=True)
     name = Text(required=True)
     status = Text(required=True)
@@ -117,18 +117,18 @@ class ListedWorkflow(Answer):
     workflow_uuid = Text(required=True, allow_none=True)
 
 
-class Summary(Answer):
+class SummarySchema(ResponseSchema):
     id = Integer(required=True)
     name = Text(required=True)
 
 
-class Count(Answer):
+class CountSchema(ResponseSchema):
     total = Integer(required=True)
     active = Integer(required=True)
     archived = Integer(required=True)
 
 
-class Version(Answer):
+class VersionSchema(ResponseSchema):
     id = Integer(required=True)
     version_number = Integer(required=True)
     status = Text(required=True)
@@ -139,21 +139,21 @@ class Version(Answer):
     template_context_variables = Object(required=True, allow_none=True)
 
 
-class Published(Answer):
+class PublishedSchema(ResponseSchema):
     id = Integer(required=True, metadata={"description": "of the version, not of the workflow"})
     version_number = Integer(required=True)
     status = Text(required=True)
     published_at = Time(required=True)
 
 
-class Finding(Answer):
+class FindingSchema(ResponseSchema):
     kind = Text(required=True, validate=Choice(("node", "edge", "workflow")))
     id = Text(required=True, allow_none=True)
     field = Text(required=True, allow_none=True)
     message = Text(required=True)
 
 
-class Validation(Answer):
+class ValidationSchema(ResponseSchema):
     is_valid = Flag(required=True)
-    errors = Items(Model(Finding), required=True)
-    warnings = Items(Model(Finding), required=True)
+    errors = Items(Model(FindingSchema), required=True)
+    warnings = Items(Model(FindingSchema), required=True)

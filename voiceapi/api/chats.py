@@ -63,14 +63,19 @@ def end_chat(body: dict[str, Any], workflow_id: int, run_id: int) -> dict[str, A
 
 
 def chat_answer(session: ChatSession) -> dict[str, Any]:
-    """A chat as it is shown."""
+    """A chat as the API shows it."""
     run = session.run
     return {
         "workflow_run_id": run.id,
         "workflow_id": run.workflow_id,
-        **{name: getattr(run, name) for name in ("name", "mode", "state", "is_completed", "created_at")},
-        **{name: getattr(run, name) for name in ("initial_context", "gathered_context", "annotations")},
+        "name": run.name,
+        "mode": run.mode,
+        "state": run.state,
+        "is_completed": run.is_completed,
         "revision": session.revision,
+        "initial_context": run.initial_context,
+        "gathered_context": run.gathered_context,
+        "annotations": run.annotations,
         "session_data": {
             "version": 1,
             "status": session.status,
@@ -80,6 +85,7 @@ def chat_answer(session: ChatSession) -> dict[str, Any]:
             "simulator": {"enabled": False, "config": {}},
         },
         "checkpoint": session.checkpoint,
+        "created_at": run.created_at,
         "updated_at": session.updated_at,
     }
 
@@ -93,7 +99,7 @@ def discarded_answer(turns: list[ChatTurn]) -> list[dict[str, Any]]:
 
 
 def turn_answer(turn: ChatTurn) -> dict[str, Any]:
-    shown = {
+    answer = {
         "id": turn.turn_id,
         "status": turn.status,
         "created_at": turn.created_at,
@@ -102,7 +108,7 @@ def turn_answer(turn: ChatTurn) -> dict[str, Any]:
         "events": turn.events,
         "usage": turn.usage,
     }
-    return shown if turn.checkpoint is None else {**shown, "checkpoint_after_turn": turn.checkpoint}
+    return answer if turn.checkpoint is None else {**answer, "checkpoint_after_turn": turn.checkpoint}
 
 
 def utterance(text: str | None, at: datetime | None) -> dict[str, Any] | None:

@@ -24,3 +24,8 @@ COMPACT = json.JSONEncoder(ensure_ascii=False, separators=(",", ":"), default=_d
 def json_response(value: Any, status: int = 200) -> Response:
     """Compact JSON in the order given; instants as ISO 8601 text in UTC. A host app's JSON provider is not used."""
     return Response(COMPACT.encode(value) + "\n", status, mimetype="application/json")
+
+
+def json_values(value: Any) -> Any:
+    """The value as a client reads it: instants as text. For an answer that is stored to be sent again."""
+    return json.loads(COMPACT.encode(value))

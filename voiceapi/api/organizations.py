@@ -1,4 +1,4 @@
-"""Settings of the organization: preferences, disposition codes, models."""
+"""The organization: its preferences, disposition codes, models and API keys."""
 
 from __future__ import annotations
 
@@ -6,18 +6,26 @@ from collections.abc import Mapping
 from typing import Any
 
 from ..llm import configuration as models
-from ..organizations import preferences
+from ..organizations import api_keys, preferences
+from ..store.organizations import ApiKey
 from .auth import organization, service
 from .blueprint import Blueprint
 from .schemas.organizations import (
+    ApiKeyRecordSchema,
+    CreatedApiKeySchema,
+    KeyQuerySchema,
     KnownDispositionsSchema,
     ModelConfigurationSchema,
+    NewApiKeySchema,
     NewModelConfigurationSchema,
     NewPreferencesSchema,
+    OutcomeSchema,
     PreferencesSchema,
+    ReactivatedApiKeySchema,
 )
 
 blueprint = Blueprint("organizations", __name__)
+api_key_blueprint = Blueprint("api_keys", __name__)
 
 
 @blueprint.get("/organizations/preferences")
@@ -50,7 +58,7 @@ def list_disposition_codes() -> dict[str, Any]:
 @blueprint.response(200, ModelConfigurationSchema)
 def get_model_configuration() -> dict[str, Any]:
     """Show which models the organization wants to use, their keys masked."""
-    return _answer(models.stored(service().vault, organization()))
+    return model_configuration_answer(models.stored(service().vault, organization()))
 
 
 @blueprint.put("/organizations/model-configurations/v2")
@@ -58,13 +66,70 @@ def get_model_configuration() -> dict[str, Any]:
 @blueprint.response(200, ModelConfigurationSchema)
 def set_model_configuration(body: dict[str, Any]) -> dict[str, Any]:
     """Replace which models the organization wants to use; a key sent back masked stays as it is."""
-    return _answer(models.replace(service().vault, organization(), body))
+    return model_configuration_answer(models.replace(service().vault, organization(), body))
 
 
-def _answer(configuration: Mapping[str, Any] | None) -> dict[str, Any]:
+@api_key_blueprint.get("/user/api-keys")
+@api_key_blueprint.arguments(KeyQuerySchema, location="query")
+@api_key_blueprint.response(200, ApiKeyRecordSchema(many=True))
+def list_keys(query: dict[str, Any]) -> list[dict[str, Any]]:
+    """List the API keys of the organization."""
+    listed = api_keys.listed(organization(), include_archived=query["include_archived"])
+    return [api_key_answer(record) for record in listed]
+
+
+@api_key_blueprint.post("/user/api-keys")
+@api_key_blueprint.arguments(NewApiKeySchema)
+@api_key_blueprint.response(200, CreatedApiKeySchema)
+def create_key(body: dict[str, Any]) -> dict[str, Any]:
+    """Make an API key. The key itself is shown in this answer and never again."""
+    record, raw = api_keys.create(organization(), body["name"])
+    return {
+        "id": record.id,
+        "name": record.name,
+        "key_prefix": record.key_prefix,
+        "api_key": raw,
+        "created_at": record.created_at,
+    }
+
+
+@api_key_blueprint.delete("/user/api-keys/<api_key_id>")
+@api_key_blueprint.response(200, OutcomeSchema)
+def archive_key(api_key_id: int) -> dict[str, Any]:
+    """Archive an API key: it is refused from now on. A key may archive itself."""
+    api_keys.archive(organization(), api_key_id)
+    return {"success": True, "message": "API key archived successfully"}
+
+
+@api_key_blueprint.put("/user/api-keys/<api_key_id>/reactivate")
+@api_key_blueprint.response(200, ReactivatedApiKeySchema)
+def reactivate_key(api_key_id: int) -> dict[str, Any]:
+    """Reactivate an archived API key. An active one stays active."""
+    record = api_keys.reactivate(organization(), api_key_id)
+    return {"success": True, "message": "API key reactivated successfully", **api_key_answer(record)}
+
+
+def api_key_answer(record: ApiKey) -> dict[str, Any]:
+    return {
+        "id": record.id,
+        "name": record.name,
+        "key_prefix": record.key_prefix,
+        "is_active": record.is_active,
+        "created_at": record.created_at,
+        "last_used_at": record.last_used_at,
+        "archived_at": record.archived_at,
+    }
+
+
+def model_configuration_answer(configuration: Mapping[str, Any] | None) -> dict[str, Any]:
     shown = models.masked(configuration)
+    preferred = preferences.preferences(organization())
     return {
         "configuration": shown,
-        "effective_configuration": {**models.effective(shown), **preferences.preferences(organization())},
+        "effective_configuration": {
+            **models.effective(shown),
+            "test_phone_number": preferred["test_phone_number"],
+            "timezone": preferred["timezone"],
+        },
         "source": "empty" if configuration is None else "organization_v2",
     }

@@ -1,4 +1,4 @@
-"""Phone numbers of a telephony configuration, and which of them calls show (specification 4.8)."""
+"""Phone numbers of a telephony configuration, and which of them calls show."""
 
 from __future__ import annotations
 
@@ -22,7 +22,7 @@ SYNCED = {"ok": True, "message": None}
 def list_numbers(config_id: int) -> dict[str, Any]:
     """List the phone numbers of a telephony configuration, active or not."""
     listed = numbers.listed(organization(), config_id)
-    return {"phone_numbers": [_answer(number, inbound_workflow_name=name) for number, name in listed]}
+    return {"phone_numbers": [number_answer(number, inbound_workflow_name=name) for number, name in listed]}
 
 
 @blueprint.post(NUMBERS)
@@ -32,14 +32,14 @@ def list_numbers(config_id: int) -> dict[str, Any]:
 def create_number(body: dict[str, Any], config_id: int) -> dict[str, Any]:
     """Add a phone number or SIP address to a telephony configuration."""
     number = numbers.create(organization(), config_id, **body)
-    return _answer(number, provider_sync=SYNCED if body["inbound_workflow_id"] is not None else None)
+    return number_answer(number, provider_sync=SYNCED if body["inbound_workflow_id"] is not None else None)
 
 
 @blueprint.get(f"{NUMBERS}/<phone_number_id>")
 @blueprint.response(200, shapes.PhoneNumberSchema)
 def get_number(config_id: int, phone_number_id: int) -> dict[str, Any]:
     """Show a phone number."""
-    return _answer(numbers.get(organization(), config_id, phone_number_id))
+    return number_answer(numbers.get(organization(), config_id, phone_number_id))
 
 
 @blueprint.put(f"{NUMBERS}/<phone_number_id>")
@@ -49,7 +49,7 @@ def update_number(body: dict[str, Any], config_id: int, phone_number_id: int) ->
     """Change a phone number: its label, the workflow that answers its calls, whether it is active."""
     del body["clear_trunk"]
     number = numbers.update(organization(), config_id, phone_number_id, **body)
-    return _answer(number, provider_sync=SYNCED)
+    return number_answer(number, provider_sync=SYNCED)
 
 
 @blueprint.delete(f"{NUMBERS}/<phone_number_id>")
@@ -64,14 +64,30 @@ def delete_number(config_id: int, phone_number_id: int) -> dict[str, Any]:
 @blueprint.response(200, shapes.PhoneNumberSchema)
 def set_default_caller(config_id: int, phone_number_id: int) -> dict[str, Any]:
     """Make the phone number the default caller of its telephony configuration."""
-    return _answer(numbers.set_default_caller(organization(), config_id, phone_number_id))
+    return number_answer(numbers.set_default_caller(organization(), config_id, phone_number_id))
 
 
-def _answer(number: PhoneNumber, **known: Any) -> dict[str, Any]:
+def number_answer(number: PhoneNumber, **known: Any) -> dict[str, Any]:
+    """A phone number as the API shows it.
+
+    :param known: members that only some answers fill in: `inbound_workflow_name`, `provider_sync`.
+    """
     return {
-        **number.columns(),
+        "id": number.id,
+        "telephony_configuration_id": number.telephony_configuration_id,
+        "address": number.address,
+        "address_normalized": number.address_normalized,
+        "address_type": number.address_type,
+        "country_code": number.country_code,
+        "label": number.label,
+        "inbound_workflow_id": number.inbound_workflow_id,
         "inbound_workflow_name": None,
         "telephony_trunk_id": None,
+        "is_active": number.is_active,
+        "is_default_caller_id": number.is_default_caller_id,
+        "extra_metadata": number.extra_metadata,
+        "created_at": number.created_at,
+        "updated_at": number.updated_at,
         "provider_sync": None,
         **known,
     }

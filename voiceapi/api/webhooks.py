@@ -1,4 +1,4 @@
-"""Webhooks of ended runs: how they fared, sending one again, and the secrets that sign them."""
+"""Webhooks of ended runs: their deliveries with every attempt, redelivery, and the secrets that sign them."""
 
 from __future__ import annotations
 
@@ -8,7 +8,7 @@ from ..postcall import delivery as deliveries
 from ..postcall import signing
 from ..security import mask
 from ..store.base import require
-from ..store.postcall import Delivery
+from ..store.postcall import Delivery, DeliveryAttempt
 from ..store.runs import Run
 from .auth import organization, service
 from .blueprint import Blueprint
@@ -24,11 +24,6 @@ from .schemas.webhooks import (
 
 blueprint = Blueprint("webhooks", __name__)
 
-SHOWN = (
-    *("delivery_uuid", "run_id", "node_id", "node_name", "state", "method", "url"),
-    *("next_attempt_at", "created_at", "finished_at"),
-)
-
 
 @blueprint.get("/organizations/webhook-deliveries")
 @blueprint.arguments(DeliveriesQuerySchema, location="query")
@@ -36,14 +31,14 @@ SHOWN = (
 def list_webhook_deliveries(query: dict[str, Any]) -> dict[str, Any]:
     """List the organization's webhooks in one state, the newest first: those given up, unless told otherwise."""
     found, total = deliveries.of_organization(organization(), query["state"], query["page"], query["limit"])
-    return {**paging(total, query), "deliveries": [_answer(delivery) for delivery in found]}
+    return {**paging(total, query), "deliveries": [delivery_answer(delivery) for delivery in found]}
 
 
 @blueprint.get("/workflow/<workflow_id>/runs/<run_id>/deliveries")
 @blueprint.response(200, DeliveriesSchema)
 def list_deliveries(workflow_id: int, run_id: int) -> dict[str, Any]:
     """List the webhooks of a run, each with its attempts."""
-    return {"deliveries": [_answer(delivery) for delivery in deliveries.of_run(_run(workflow_id, run_id))]}
+    return {"deliveries": [delivery_answer(delivery) for delivery in deliveries.of_run(_run(workflow_id, run_id))]}
 
 
 @blueprint.post("/workflow/<workflow_id>/runs/<run_id>/deliveries/<delivery_uuid>/redeliver")
@@ -51,14 +46,14 @@ def list_deliveries(workflow_id: int, run_id: int) -> dict[str, Any]:
 @blueprint.response(200, DeliverySchema)
 def redeliver(workflow_id: int, run_id: int, delivery_uuid: str) -> dict[str, Any]:
     """Send a webhook once more: the same bytes, under the same delivery id."""
-    return _answer(deliveries.redeliver(service(), _run(workflow_id, run_id), delivery_uuid))
+    return delivery_answer(deliveries.redeliver(service(), _run(workflow_id, run_id), delivery_uuid))
 
 
 @blueprint.get("/organizations/webhook-secrets")
 @blueprint.response(200, SecretsSchema)
 def list_webhook_secrets() -> dict[str, Any]:
     """List the secrets that webhooks are signed with, masked."""
-    return _secrets(signing.of(service().vault, organization()))
+    return secrets_answer(signing.of(service().vault, organization()))
 
 
 @blueprint.post("/organizations/webhook-secrets/rotate")
@@ -75,21 +70,41 @@ def rotate_webhook_secret() -> dict[str, Any]:
 @blueprint.response(200, SecretsSchema)
 def retire_webhook_secret() -> dict[str, Any]:
     """Let the newest secret sign alone."""
-    return _secrets(signing.retire(service().vault, organization()))
+    return secrets_answer(signing.retire(service().vault, organization()))
 
 
 def _run(workflow_id: int, run_id: int) -> Run:
     return require(Run, "Workflow run not found", id=run_id, workflow=workflow_id, organization=organization())
 
 
-def _answer(delivery: Delivery) -> dict[str, Any]:
+def delivery_answer(delivery: Delivery) -> dict[str, Any]:
     return {
-        **{name: getattr(delivery, name) for name in SHOWN},
+        "delivery_uuid": delivery.delivery_uuid,
         "workflow_id": delivery.run.workflow_id,
+        "run_id": delivery.run_id,
+        "node_id": delivery.node_id,
+        "node_name": delivery.node_name,
+        "state": delivery.state,
+        "method": delivery.method,
+        "url": delivery.url,
         "body": None if delivery.body is None else bytes(delivery.body).decode(),
-        "attempts": deliveries.attempts_of(delivery),
+        "next_attempt_at": delivery.next_attempt_at,
+        "created_at": delivery.created_at,
+        "finished_at": delivery.finished_at,
+        "attempts": [attempt_answer(attempt) for attempt in deliveries.attempts_of(delivery)],
     }
 
 
-def _secrets(found: list[tuple[Any, str]]) -> dict[str, Any]:
+def attempt_answer(attempt: DeliveryAttempt) -> dict[str, Any]:
+    return {
+        "number": attempt.number,
+        "at": attempt.at,
+        "seconds": attempt.seconds,
+        "status": attempt.status,
+        "error": attempt.error,
+        "note": attempt.note,
+    }
+
+
+def secrets_answer(found: list[tuple[Any, str]]) -> dict[str, Any]:
     return {"secrets": [{"id": row.id, "secret": mask(text), "created_at": row.created_at} for row, text in found]}

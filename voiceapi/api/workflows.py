@@ -1,13 +1,13 @@
-"""Workflows: create, read, change, check, publish (specification 4.4 and 4.7)."""
+"""Workflows: create, read, change, check, publish; and the types of node that they are made of."""
 
 from __future__ import annotations
 
 from typing import Any
 
-from ..errors import InvalidInput
+from ..errors import InvalidInput, RecordNotFound
 from ..llm.configuration import shown
 from ..store.workflows import Workflow, WorkflowVersion
-from ..workflows import masking, templates, versions
+from ..workflows import masking, node_types, templates, versions
 from .auth import organization, service
 from .blueprint import Blueprint
 from .schemas.workflows import (
@@ -15,6 +15,8 @@ from .schemas.workflows import (
     CreateFromTemplateSchema,
     CreateWorkflowSchema,
     ListedWorkflowSchema,
+    NodeSpecSchema,
+    NodeTypesSchema,
     PublishedSchema,
     StatusQuerySchema,
     SummarySchema,
@@ -27,6 +29,7 @@ from .schemas.workflows import (
 )
 
 blueprint = Blueprint("workflows", __name__, url_prefix="/workflow")
+node_type_blueprint = Blueprint("node_types", __name__)
 
 STATUSES = ("active", "archived")
 
@@ -83,9 +86,10 @@ def list_workflows(query: dict[str, Any]) -> list[dict[str, Any]]:
 @blueprint.get("/summary")
 @blueprint.arguments(StatusQuerySchema, location="query")
 @blueprint.response(200, SummarySchema(many=True))
-def summarize_workflows(query: dict[str, Any]) -> list[Workflow]:
+def summarize_workflows(query: dict[str, Any]) -> list[dict[str, Any]]:
     """List the ids and names of the workflows."""
-    return versions.listed(organization(), _statuses(query["status"]))
+    listed = versions.listed(organization(), _statuses(query["status"]))
+    return [{"id": record.id, "name": record.name} for record in listed]
 
 
 @blueprint.get("/count")
@@ -141,9 +145,15 @@ def list_versions(query: dict[str, Any], workflow_id: int) -> list[dict[str, Any
 @blueprint.post("/<workflow_id>/publish")
 @blueprint.alt_response(400, description="There is no draft to publish")
 @blueprint.response(200, PublishedSchema)
-def publish_workflow(workflow_id: int) -> WorkflowVersion:
+def publish_workflow(workflow_id: int) -> dict[str, Any]:
     """Release the draft, if it is valid."""
-    return versions.publish(organization(), workflow_id)
+    version = versions.publish(organization(), workflow_id)
+    return {
+        "id": version.id,
+        "version_number": version.version_number,
+        "status": version.status,
+        "published_at": version.published_at,
+    }
 
 
 @blueprint.post("/<workflow_id>/create-draft")
@@ -158,6 +168,23 @@ def create_draft(workflow_id: int) -> dict[str, Any]:
 def duplicate_workflow(workflow_id: int) -> dict[str, Any]:
     """Copy a workflow, with trigger paths of its own."""
     return workflow_answer(*versions.duplicate(organization(), workflow_id))
+
+
+@node_type_blueprint.get("/node-types")
+@node_type_blueprint.response(200, NodeTypesSchema)
+def list_node_types() -> dict[str, Any]:
+    """List the node types with their properties, for editors and for programs that write workflows."""
+    return {"spec_version": node_types.SPEC_VERSION, "node_types": node_types.node_types()}
+
+
+@node_type_blueprint.get("/node-types/<name>")
+@node_type_blueprint.response(200, NodeSpecSchema)
+def get_node_type(name: str) -> dict[str, Any]:
+    """Show one node type."""
+    spec = node_types.by_name().get(name)
+    if spec is None:
+        raise RecordNotFound(f"Unknown node type: {name!r}")
+    return spec
 
 
 def workflow_answer(workflow: Workflow, version: WorkflowVersion) -> dict[str, Any]:
@@ -194,7 +221,7 @@ def version_answer(version: WorkflowVersion) -> dict[str, Any]:
 def _statuses(text: str | None) -> list[str]:
     """The statuses asked for, in the order asked for; none given means all.
 
-    :raises InvalidInput: with the contract's sentence (C.3).
+    :raises InvalidInput: for a status that there isn't.
     """
     if text is None or not text.strip():
         return []

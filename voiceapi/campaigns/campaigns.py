@@ -128,7 +128,7 @@ def update(service: Service, organization: int, campaign_id: int, wanted: Mappin
     return campaign
 
 
-def names(campaigns: Sequence[Campaign]) -> tuple[dict[int, str], dict[int, str]]:
+def names(campaigns: Sequence[Campaign]) -> tuple[dict[int | None, str], dict[int | None, str]]:
     """The names, by id, of the workflows and of the telephony configurations that these campaigns use."""
     return (
         _names(Workflow, [campaign.workflow_id for campaign in campaigns]),
@@ -142,7 +142,7 @@ def gates(campaigns: Sequence[Campaign]) -> dict[int, dict[str, Any]]:
     return {own.campaign_id: {name: getattr(own, name) for name in GATE} for own in found}
 
 
-def _names(model: type[Workflow] | type[TelephonyConfiguration], ids: Sequence[int | None]) -> dict[int, str]:
+def _names(model: type[Workflow] | type[TelephonyConfiguration], ids: Sequence[int | None]) -> dict[int | None, str]:
     return {record.id: record.name for record in model.select(model.id, model.name).where(model.id.in_(set(ids)))}
 
 

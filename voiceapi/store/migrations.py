@@ -16,10 +16,11 @@ from .base import Record
 from .campaigns import Campaign, Contact, Decision, Dialing, DoNotCall, Upload
 from .chats import ChatSession, ChatTurn
 from .database import Store, StoreError, write
+from .idempotency import IdempotencyKey
 from .knowledge import Document, Passage
 from .organizations import ApiKey, Credential, Organization
 from .postcall import Delivery, DeliveryAttempt, FollowUp, WebhookSecret
-from .runs import Event, IdempotencyKey, Run, Snapshot, StatusCallback, Step, Turn
+from .runs import Event, Run, Snapshot, StatusCallback, Step, Turn
 from .telephony import Pace, PhoneNumber, TelephonyConfiguration
 from .tools import Tool
 from .workflows import TriggerPath, Workflow, WorkflowVersion

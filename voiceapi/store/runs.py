@@ -368,22 +368,3 @@ def ended_unsettled() -> list[Run]:
     """The runs whose carrier has said how the call came out, while nobody was there to settle them."""
     said = StatusCallback.select().where(StatusCallback.run == Run.id, StatusCallback.outcome.is_null(False))
     return list(Run.select(Run.id).where(Run.overdue_at.is_null(False), fn.EXISTS(said)))
-
-
-class IdempotencyKey(Record):
-    """A key of a client's, stored in the transaction that stores what was made under it."""
-
-    run_id: int | None
-    organization = ForeignKeyField(Organization, on_delete="CASCADE", index=False)
-    operation = TextField()
-    key = CharField(255)
-    # Of the request, so that another one with the same key is noticed.
-    fingerprint = CharField(64)
-    # The call that is placed under it; null when a campaign was made.
-    run = ForeignKeyField(Run, null=True, on_delete="CASCADE")
-    # What the client is told. Null while the carrier is being asked, and when it said no, which is on the run.
-    answer = JSONText(null=True)
-    created_at = Instant(default=now, index=True)
-
-    class Meta:
-        indexes = ((("organization", "operation", "key"), True),)

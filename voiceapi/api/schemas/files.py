@@ -1,4 +1,4 @@
-"""Shapes of signed addresses, and of the files behind them."""
+"""Schemas of signed addresses, of the files behind them, and of downloads."""
 
 from __future__ import annotations
 
@@ -40,3 +40,7 @@ class DownloadAddressSchema(ResponseSchema):
 class StoredFileSchema(ResponseSchema):
     file_key = Text(required=True)
     file_size = Integer(required=True, metadata={"description": "bytes"})
+
+
+class DownloadQuerySchema(QuerySchema):
+    inline = Flag(load_default=False, metadata={"description": "show it in the browser instead of saving it"})

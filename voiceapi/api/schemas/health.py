@@ -1,4 +1,4 @@
-"""The health object (specification 2)."""
+"""Schema of the health object."""
 
 from __future__ import annotations
 

@@ -1,4 +1,4 @@
-"""Shapes of an organization's preferences, disposition codes and model configuration (API contract, I.6)."""
+"""Schemas of an organization: preferences, disposition codes, model configuration and API keys."""
 
 from __future__ import annotations
 
@@ -8,9 +8,9 @@ from marshmallow import INCLUDE, ValidationError, validates_schema
 from marshmallow.fields import Raw
 
 from ..errors import Message
-from .base import BodySchema, ResponseSchema
+from .base import BodySchema, QuerySchema, ResponseSchema
 from .campaigns import ATTEMPTS, CallingHoursSchema, SetCallingHoursSchema, known_zone
-from .fields import LIST, STRING, Choice, Flag, Integer, Items, Model, Number, Object, Range, Text
+from .fields import LIST, STRING, Choice, Flag, Integer, Items, Model, Number, Object, Range, Text, Time
 
 
 class NewPreferencesSchema(BodySchema):
@@ -124,3 +124,41 @@ class ModelConfigurationSchema(ResponseSchema):
     configuration = Object(required=True, allow_none=True, metadata={"description": "as it was put, keys masked"})
     effective_configuration = Model(EffectiveConfigurationSchema, required=True)
     source = Text(required=True, metadata={"enum": ["organization_v2", "legacy_user_v1", "empty"]})
+
+
+class KeyQuerySchema(QuerySchema):
+    include_archived = Flag(load_default=False, metadata={"description": "whether archived keys are listed as well"})
+
+
+class NewApiKeySchema(BodySchema):
+    name = Text(required=True)
+
+
+class ApiKeyRecordSchema(ResponseSchema):
+    id = Integer(required=True)
+    name = Text(required=True)
+    key_prefix = Text(required=True)
+    is_active = Flag(required=True)
+    created_at = Time(required=True)
+    last_used_at = Time(required=True, allow_none=True)
+    archived_at = Time(required=True, allow_none=True)
+
+
+class CreatedApiKeySchema(ResponseSchema):
+    id = Integer(required=True)
+    name = Text(required=True)
+    key_prefix = Text(required=True)
+    api_key = Text(required=True, metadata={"description": "the key itself, shown only here"})
+    created_at = Time(required=True)
+
+
+class OutcomeSchema(ResponseSchema):
+    success = Flag(required=True)
+    message = Text(required=True)
+
+
+class ReactivatedApiKeySchema(ApiKeyRecordSchema, OutcomeSchema):
+    """The API key, beside a sentence that it is active again."""
+
+    class Meta:
+        unknown = INCLUDE

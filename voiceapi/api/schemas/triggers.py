@@ -1,4 +1,4 @@
-"""Shapes of what starts a call."""
+"""Schemas of requests that start a call."""
 
 from __future__ import annotations
 

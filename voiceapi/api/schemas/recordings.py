@@ -1,4 +1,4 @@
-"""Shapes of recordings (API contract, I.4)."""
+"""Schemas of recordings."""
 
 from __future__ import annotations
 

@@ -1,13 +1,13 @@
-"""What workflows refer to and nobody can store yet: recordings. The list is empty."""
+"""Recordings that workflows play. None can be stored in this release, so the list is empty."""
 
 from __future__ import annotations
 
 from typing import Any
 
 from .blueprint import Blueprint
-from .schemas.shelves import RecordingListSchema, RecordingQuerySchema
+from .schemas.recordings import RecordingListSchema, RecordingQuerySchema
 
-blueprint = Blueprint("shelves", __name__, tag="library")
+blueprint = Blueprint("recordings", __name__, tag="library")
 
 
 @blueprint.get("/workflow-recordings/")

@@ -62,7 +62,7 @@ def create_campaign(file: Path, organization: str, workflow: int, name: str | No
     }
     with application(VOICEAPI_WORKER="off") as app, service_of(app).store.session():
         owner = api_keys.require_organization(organization).id
-        with files.kept(owner, file.name, file.read_bytes()) as key:
+        with files.stored(owner, file.name, file.read_bytes()) as key:
             campaign = campaigns.create(service_of(app), owner, {**wanted, "source_id": key}, "file")
         click.echo(campaign.id)
 

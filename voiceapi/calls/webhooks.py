@@ -183,7 +183,7 @@ def hear(service: Service, run: Run, carrier: Carrier, report: StatusUpdate) -> 
             _keep_price(reload(run), report)
     if final is not None:
         # A model may have to find variables yet: the carrier doesn't wait for it longer than for a turn.
-        service.turns.decided((run.id, "end"), lambda: complete_from_status(service, run.id))
+        service.slow_jobs.run_once((run.id, "end"), lambda: complete_from_status(service, run.id))
     elif hangs_up and (call_id := named or run.carrier_call_id):
         service.workers.submit(_hang_up, carrier, call_id)
 

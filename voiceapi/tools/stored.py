@@ -103,7 +103,7 @@ def try_out(
     if tool.category != "http_api":
         raise NotPossible("Only tools of the category http_api can be tested: the others send nothing by themselves.")
     header = credentials.header(service, organization, tool.config["credential_uuid"])
-    return trial(tool, arguments, presets, header, service.outward.send, now().timestamp())
+    return trial(tool, arguments, presets, header, service.http.send, now().timestamp())
 
 
 # -- what a workflow makes of them

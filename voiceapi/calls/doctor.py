@@ -6,7 +6,7 @@ from collections.abc import Iterator
 from dataclasses import dataclass
 
 from ..errors import NotPossible
-from ..http_client import OutwardError
+from ..http_client import RequestFailed
 from ..service import Service
 from ..store.telephony import TelephonyConfiguration, active_numbers, real_configurations
 from ..telephony import configurations, connect
@@ -47,9 +47,9 @@ def _address(service: Service) -> Iterator[str]:
         yield "VOICEAPI_PUBLIC_URL isn't https: what is said on the phone would cross the network in the open."
     url = f"{service.base_url}/api/v1/health"
     try:
-        reply = service.outward.send("GET", url, timeout=SECONDS, trusted=True)
+        reply = service.http.send("GET", url, timeout=SECONDS, trusted=True)
         said = reply.json()
-    except OutwardError as error:
+    except RequestFailed as error:
         yield f"The service isn't reached there: {error}"
     except ValueError:
         yield "Something else than this service answers there."

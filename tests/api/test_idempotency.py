@@ -309,7 +309,7 @@ def test_a_key_that_came_while_all_lines_were_busy_is_free(
         assert send(client, f"call {number}").status_code == 200
     assert send(client).status_code == 429
     with service.store.session():
-        Run.update(overdue_at=None).execute()
+        Run.update(deadline_at=None).execute()
     assert (send(client).status_code, carrier.asked) == (200, 11)
 
 
@@ -399,10 +399,10 @@ DYING = """
 import json, os, signal, sys
 from voiceapi import create_app
 from voiceapi.calls.idempotency import IdempotentRequest
-from voiceapi.http_client import Outward
+from voiceapi.http_client import HTTPClient
 
 moment, database, key, carrier, path, call = sys.argv[1:]
-owner, name = (IdempotentRequest, "reserve") if moment == "storing" else (Outward, "send")
+owner, name = (IdempotentRequest, "reserve") if moment == "storing" else (HTTPClient, "send")
 inner = getattr(owner, name)
 
 def die(*args, **kwargs):

@@ -45,7 +45,7 @@ def close_session(_error: BaseException | None = None) -> None:
 
 
 def authenticate() -> None:
-    """Let the request in, or raise Unauthorized.
+    """Let the request in, or raise NotAuthenticated.
 
     X-API-Key wins over Authorization. A body that isn't JSON at all is told before a key that isn't valid.
     """

@@ -7,6 +7,7 @@ from itertools import groupby
 from typing import Any
 
 from ..conversations import text_chats
+from ..runs.lifecycle import SHOWN
 from ..store import chats as store
 from ..store.chats import ChatSession, ChatTurn
 from .auth import organization, service
@@ -70,7 +71,7 @@ def chat_answer(session: ChatSession) -> dict[str, Any]:
         "workflow_id": run.workflow_id,
         "name": run.name,
         "mode": run.mode,
-        "state": run.state,
+        "state": SHOWN[run.state],
         "is_completed": run.is_completed,
         "revision": session.revision,
         "initial_context": run.initial_context,

@@ -11,7 +11,7 @@ from typing import Any
 from flask import Response
 
 from ..calls import triggers
-from ..calls.outbound import Claim, Placement
+from ..calls.outbound import Placement, Reserve
 from ..organizations import api_keys
 from .auth import organization, service
 from .blueprint import Blueprint
@@ -84,8 +84,8 @@ def start_call(
         body["from_phone_number_id"],
     )
 
-    def call(claim: Claim | None) -> Placement:
-        return triggers.trigger(service(), key, kind, identifier, mode, wanted, claim)
+    def call(reserve: Reserve | None) -> Placement:
+        return triggers.trigger(service(), key, kind, identifier, mode, wanted, reserve)
 
     return answer_once(key.organization_id, headers["idempotency_key"], call, triggered_answer)
 
@@ -99,7 +99,7 @@ def start_call(
 def initiate_call(headers: dict[str, Any], body: dict[str, Any]) -> Response:
     """Call a number, or the organization's test number, with a workflow's draft."""
 
-    def call(claim: Claim | None) -> Placement:
+    def call(reserve: Reserve | None) -> Placement:
         return triggers.initiate(
             service(),
             organization(),
@@ -108,7 +108,7 @@ def initiate_call(headers: dict[str, Any], body: dict[str, Any]) -> Response:
             body["phone_number"],
             body["telephony_configuration_id"],
             body["from_phone_number_id"],
-            claim,
+            reserve,
         )
 
     return answer_once(organization(), headers["idempotency_key"], call, initiated_answer)

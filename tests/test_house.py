@@ -62,6 +62,7 @@ THIRD_PARTIES: dict[str, set[str]] = {
     "flask": {"api", "cli", "console", "errors", "extension", "factory"},
     "flask_smorest": {"api"},
     "itsdangerous": {"security"},
+    "jwt": {"telephony"},
     "marshmallow": {"api", "errors"},
     "peewee": {"store"},
     "phonenumbers": {"telephony"},

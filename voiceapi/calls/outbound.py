@@ -85,7 +85,7 @@ def place(
         _fail(service, run, "The service stopped before the call was placed.")
         raise Stopped("The service stops.")
     call = OutboundCall(
-        links=webhooks.links(service, run, 0),
+        urls=webhooks.links(service, run, 0),
         to=to,
         from_number=number,
         ring_timeout=RING_SECONDS,

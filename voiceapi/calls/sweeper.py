@@ -70,4 +70,4 @@ def resume_simulated(service: Service) -> None:
                 continue
             if isinstance(carrier, Simulator):
                 links = webhooks.links(service, run, turns_taken(run))
-                carrier.pick_up(links, run.called_number or "", run.initial_context)
+                carrier.resume(links, run.called_number or "", run.initial_context)

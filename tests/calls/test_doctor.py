@@ -13,6 +13,7 @@ from flask import Flask
 from voiceapi import create_app
 from voiceapi.calls import doctor
 from voiceapi.calls.doctor import Finding, examine
+from voiceapi.cli.base import script_info
 from voiceapi.cli.main import group
 from voiceapi.http_client import HTTPClient, Reply, RequestFailed
 from voiceapi.service import Service
@@ -183,11 +184,11 @@ def test_the_command(tmp_path: Path, monkeypatch: pytest.MonkeyPatch, as_json: b
     monkeypatch.setenv("VOICEAPI_DATABASE", str(tmp_path / "voice.db"))
     monkeypatch.setenv("VOICEAPI_API_KEY", "test-key-0123456789")
     flags = ["--json"] if as_json else []
-    nothing = CliRunner().invoke(group, ["doctor", *flags])
+    nothing = CliRunner().invoke(group, ["doctor", *flags], obj=script_info(create_app))
     assert nothing.exit_code == 0
     assert nothing.stdout == ("[]\n" if as_json else "Only the simulator is set up; there is nothing to check.\n")
     monkeypatch.setattr(doctor, "examine", lambda _: [Finding("this", "It is broken."), Finding("that")])
-    found = CliRunner().invoke(group, ["doctor", *flags])
+    found = CliRunner().invoke(group, ["doctor", *flags], obj=script_info(create_app))
     assert found.exit_code == 1
     if as_json:
         assert json.loads(found.stdout) == [

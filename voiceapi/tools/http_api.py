@@ -108,7 +108,7 @@ def exchange(send: Callable[..., Reply], prepared: Prepared) -> dict[str, Any]:
             params=prepared.params,
             json=prepared.body,
             timeout=prepared.timeout,
-            largest=LARGEST_ANSWER,
+            max_bytes=LARGEST_ANSWER,
         )
     except RequestFailed as error:
         late = f"Request timed out after {prepared.timeout:g} seconds"

@@ -28,7 +28,7 @@ def fetch(request: Fetch, call: Mapping[str, Any], desk: ToolContext) -> Fetched
             # The event is called so for outbound calls as well.
             json={"event": "call_inbound", "call_inbound": dict(call)},
             timeout=SECONDS,
-            largest=LARGEST_ANSWER,
+            max_bytes=LARGEST_ANSWER,
         )
     except RequestFailed as error:
         return _failed(request, str(error))

@@ -159,7 +159,7 @@ def _resolved(config: Mapping[str, Any], request: RunTool, desk: ToolContext) ->
             headers=over(resolver["headers"] or {}, header),
             json={**asked, **given},
             timeout=resolver["timeout_ms"] / 1000,
-            largest=LARGEST_ANSWER,
+            max_bytes=LARGEST_ANSWER,
         )
     except RequestFailed as error:
         reason = "resolver_timeout" if error.kind == "timeout" else "resolver_request_failed"

@@ -11,7 +11,7 @@ from collections.abc import Mapping
 from typing import Any
 from uuid import uuid4
 
-from ..engine.graph import Graph, mint_trigger_paths, strip_unknown_data, trigger_paths
+from ..engine.graph import Graph, add_trigger_paths, strip_unknown_data, trigger_paths
 from ..engine.validation import graph_rules as rules
 from ..engine.validation.check import check
 from ..engine.validation.finding import Finding
@@ -85,7 +85,7 @@ def create(organization: int, name: str, definition: Mapping[str, Any]) -> tuple
     :raises Invalid: for a broken trigger path, too many nodes of a type, or clashing function names.
     :raises Conflict: when another workflow owns one of the trigger paths.
     """
-    definition = mint_trigger_paths(definition, new_path)
+    definition = add_trigger_paths(definition, new_path)
     for found in (
         rules.trigger_path_findings(definition),
         rules.instance_findings(definition, node_types.by_name()),
@@ -135,7 +135,7 @@ def save(
     :raises Conflict: for too many nodes of a type, clashing function names, or a trigger path of another workflow.
     """
     if definition is not None:
-        definition = mint_trigger_paths(strip_unknown_data(definition, node_types.by_name()), new_path)
+        definition = add_trigger_paths(strip_unknown_data(definition, node_types.by_name()), new_path)
         _refuse(Invalid, rules.trigger_path_findings(definition))
         _refuse(Conflict, rules.instance_findings(definition, node_types.by_name()))
         _refuse(Conflict, rules.transition_name_findings(definition))
@@ -237,7 +237,7 @@ def duplicate(organization: int, workflow_id: int) -> tuple[Workflow, WorkflowVe
     """A new workflow from the draft, or the published version without one, with trigger paths of its own."""
     source = get(organization, workflow_id)
     version = current(source)
-    definition = mint_trigger_paths(version.definition, new_path, replace_all=True)
+    definition = add_trigger_paths(version.definition, new_path, replace_all=True)
     name = f"{source.name} - Duplicate"
     return _store(organization, name, definition, version.configurations, version.template_context_variables)
 

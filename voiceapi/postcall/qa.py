@@ -102,7 +102,7 @@ def review(
     before_asking: Callable[[], Any],
 ) -> Reviews:
     """Let every enabled QA node of the definition judge the run. Models are asked: call it outside transactions."""
-    nodes = [node for node in outbox.nodes_of(definition, outbox.REVIEW) if outbox.wants_review(node)]
+    nodes = [node for node in outbox.nodes_of(definition, outbox.REVIEW) if outbox.is_review_enabled(node)]
     if not nodes:
         return Reviews()
     events = runs.events(run)

@@ -443,4 +443,4 @@ def test_validate_tells_what_goes_without_the_name_of_the_lookup_or_the_calculat
     assert client.put(url, json={"workflow_definition": definition}).status_code == 200
     found = client.post(f"{url}/validate").get_json()
     assert [each["field"] for each in found["warnings"][1:]] == ["data.document_uuids", "data.tool_uuids.1"]
-    assert documents.functions(None, Graph.read(definition)) == {}
+    assert documents.lookups_for(None, Graph.read(definition)) == {}

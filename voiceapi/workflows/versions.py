@@ -23,7 +23,7 @@ from ..store.base import find, require
 from ..store.database import write
 from ..store.fields import now
 from ..store.workflows import TriggerPath, Workflow, WorkflowVersion
-from ..tools import stored
+from ..tools import offered
 from ..tools.knowledge import documents
 from . import node_types
 from .masking import restore_secrets
@@ -89,7 +89,7 @@ def create(organization: int, name: str, definition: Mapping[str, Any]) -> tuple
         rules.trigger_path_items(definition),
         rules.instance_items(definition, node_types.by_name()),
         rules.transition_name_items(definition),
-        rules.tool_name_items(definition, stored.offered(organization, definition)),
+        rules.tool_name_items(definition, offered.active_tools(organization, definition)),
     ):
         _refuse(Invalid, found)
     return _store(organization, name, definition)
@@ -138,7 +138,7 @@ def save(
         _refuse(Invalid, rules.trigger_path_items(definition))
         _refuse(Conflict, rules.instance_items(definition, node_types.by_name()))
         _refuse(Conflict, rules.transition_name_items(definition))
-        _refuse(Conflict, rules.tool_name_items(definition, stored.offered(organization, definition)))
+        _refuse(Conflict, rules.tool_name_items(definition, offered.active_tools(organization, definition)))
     with write():
         workflow = get(organization, workflow_id, "ID")
         if name is not None:
@@ -193,12 +193,12 @@ def validate(organization: int, workflow_id: int) -> tuple[list[Item], list[Item
     workflow = get(organization, workflow_id)
     definition = current(workflow).definition
     remarks = (
-        stored.remarks(organization, definition),
-        documents.remarks(organization, definition),
+        offered.warnings(organization, definition),
+        documents.warnings(organization, definition),
         credentials.uuids(organization),
     )
     advice = lint(definition, node_types.by_name(), *remarks)
-    advice += rules.own_name_items(definition, stored.offered(organization, definition))
+    advice += rules.own_name_items(definition, offered.active_tools(organization, definition))
     return faults(workflow, definition), advice
 
 
@@ -207,7 +207,7 @@ def faults(workflow: Workflow, definition: Mapping[str, Any], *, to_be_released:
 
     One that was released goes on when a tool is renamed to what an edge is called: its node goes without the tool.
     """
-    tools = stored.offered(workflow.organization_id, definition) if to_be_released else {}
+    tools = offered.active_tools(workflow.organization_id, definition) if to_be_released else {}
     return rules.check(definition, node_types.by_name(), tools, paths_of_others(definition, workflow))
 
 

@@ -324,7 +324,7 @@ def test_a_tool_of_another_organization_is_missing(
     client: FlaskClient, bare: FlaskClient, service: Service, db: None
 ) -> None:
     made = create(client)
-    _, key = api_keys.create(api_keys.organization_named(service, "stranger").id, "key")
+    _, key = api_keys.create(api_keys.get_or_create_organization(service, "stranger").id, "key")
     url, headers = f"{URL}{made['tool_uuid']}", {"X-API-Key": key}
     assert bare.get(URL, headers=headers).get_json() == []
     for method, path, body in (

@@ -189,7 +189,9 @@ def test_another_organization_sees_neither_deliveries_nor_secrets(
     (delivery,) = client.get(f"{run}/deliveries").get_json()["deliveries"]
     client.post(f"{SECRETS}/rotate")
     other = app.test_client()
-    other.environ_base["HTTP_X_API_KEY"] = api_keys.create(api_keys.organization_named(service, "other").id, "k")[1]
+    other.environ_base["HTTP_X_API_KEY"] = api_keys.create(
+        api_keys.get_or_create_organization(service, "other").id, "k"
+    )[1]
     assert other.get(f"{run}/deliveries").status_code == 404
     assert other.post(f"{run}/deliveries/{delivery['delivery_uuid']}/redeliver").status_code == 404
     assert other.get(SECRETS).get_json() == {"secrets": []}

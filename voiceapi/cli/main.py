@@ -192,7 +192,7 @@ def keys_group() -> None:
 def create_key(name: str, organization: str) -> None:
     """Make a key called NAME; it is written to standard output, alone, and stored nowhere."""
     with application() as app, service_of(app).store.session():
-        owner = api_keys.organization_named(service_of(app), organization)
+        owner = api_keys.get_or_create_organization(service_of(app), organization)
         click.echo(api_keys.create(owner.id, name)[1])
 
 

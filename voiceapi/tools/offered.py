@@ -60,7 +60,7 @@ def context_for(service: Service, organization: int | None, no_transfer: str = "
     """
 
     def header(uuid: str | None) -> Mapping[str, str] | None:
-        if uuid and not credentials.is_there(organization, uuid):
+        if uuid and not credentials.exists(organization, uuid):
             return None
         return credentials.header(service, organization, uuid)
 

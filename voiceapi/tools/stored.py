@@ -102,7 +102,7 @@ def try_out(
 def _require_credentials(organization: int, definition: Mapping[str, Any]) -> None:
     config = definition.get("config", {})
     for uuid in (config.get("credential_uuid"), (config.get("resolver") or {}).get("credential_uuid")):
-        if uuid and not credentials.is_there(organization, uuid):
+        if uuid and not credentials.exists(organization, uuid):
             raise RecordNotFound(
                 f"Credential '{uuid}' was not found in this organization. Create it in the UI first, "
                 "then retry with its credential_uuid."

@@ -1,4 +1,4 @@
 """What follows an ended run: reviews by a language model, and webhooks.
 
-Other rooms use `outbox` (on_run_completed, wake), `processing.process_next` and `delivery.deliver_next`.
+Other rooms use `outbox.on_run_completed`, `processing.process_next` and `delivery.deliver_next`.
 """

@@ -15,6 +15,7 @@ from ..engine.graph import data_of, objects
 from ..engine.values import as_boolean
 from ..service import Service
 from ..store.base import find
+from ..store.database import after_commit
 from ..store.postcall import Delivery, FollowUp
 from ..store.runs import Run
 from ..store.workflows import WorkflowVersion
@@ -24,10 +25,11 @@ REVIEW, WEBHOOK = "qa", "webhook"
 SENDING = (REVIEW, WEBHOOK, "noveum", "paygent", "tuner")
 
 
-def on_run_completed(_service: Service, run: Run) -> None:
+def on_run_completed(service: Service, run: Run) -> None:
     """Record the reviews and webhooks of a run that ends, and give it an access token if its transcript may be fetched.
 
-    Call it in the transaction that completes the run, before the run is saved: it sets columns of the run.
+    It is a listener of runs.lifecycle.complete: called in the transaction that ends the run, before the run is saved,
+    since it sets columns of it. The threads that make follow-ups are woken after the commit.
     """
     version = find(WorkflowVersion, id=run.version_id) if run.version_id is not None else None
     definition = definition_of(run, version)
@@ -47,20 +49,7 @@ def on_run_completed(_service: Service, run: Run) -> None:
             node_name=str(data_of(node).get("name") or node["id"]),
             delivery_uuid=str(uuid4()),
         )
-
-
-def wake(service: Service, run: Run) -> None:
-    """Wake the threads that make follow-ups, if the run left one; call it after the commit that may have ended it."""
-    if run.is_completed and find(FollowUp, run=run.id) is not None:
-        service.workers.wake()
-
-
-def enqueue(run: Run, service: Any = None) -> None:
-    """on_run_completed, until its callers are the listeners of a service."""
-    on_run_completed(service, run)
-
-
-begin = wake
+    after_commit(service.workers.wake)
 
 
 def definition_of(run: Run, version: WorkflowVersion | None) -> Mapping[str, Any]:

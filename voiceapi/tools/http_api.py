@@ -14,7 +14,7 @@ from ..engine.actions import Function, RunTool
 from ..engine.events import ToolReturned
 from ..engine.template import render, values, written
 from ..errors import Invalid
-from ..http_client import OutwardError, Reply
+from ..http_client import Reply, RequestFailed
 from ..strict_json import parse
 from .parameters import declared_arguments, preset_values, schema
 from .tool import RunnableTool, ToolContext, ToolError, called_at, contexts
@@ -120,7 +120,7 @@ def send_request(send: Callable[..., Reply], prepared: PreparedRequest) -> dict[
             timeout=prepared.timeout,
             largest=LARGEST_ANSWER,
         )
-    except OutwardError as error:
+    except RequestFailed as error:
         timed_out = f"Request timed out after {prepared.timeout:g} seconds"
         return {"status": "error", "error": timed_out if error.kind == "timeout" else f"Request failed: {error}"}
     return {"status": "success", "status_code": reply.status, "data": data_of(reply)}

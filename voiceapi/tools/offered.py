@@ -64,7 +64,7 @@ def context_for(service: Service, organization: int | None, no_transfer: str = "
             return None
         return credentials.header(service, organization, uuid)
 
-    return ToolContext(service.outward.send, header, no_transfer)
+    return ToolContext(service.http.send, header, no_transfer)
 
 
 def is_local(organization: int | None, request: RunTool) -> bool:

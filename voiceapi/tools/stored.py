@@ -96,7 +96,7 @@ def try_out(
         raise NotPossible("Only tools of the category http_api can be tested: the others send nothing by themselves.")
     tool = HttpApi(record.tool_uuid, record.name, record.description, record.definition.get("config", {}))
     header = credentials.header(service, organization, tool.config["credential_uuid"])
-    return run_test(tool, arguments, presets, header, service.outward.send, now().timestamp())
+    return run_test(tool, arguments, presets, header, service.http.send, now().timestamp())
 
 
 def _require_credentials(organization: int, definition: Mapping[str, Any]) -> None:

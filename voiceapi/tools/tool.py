@@ -23,7 +23,7 @@ class ToolError(Exception):
 class ToolContext:
     """What a tool may use while it runs.
 
-    :param send: `Outward.send`.
+    :param send: `HTTPClient.send`.
     :param header: makes the header of a credential from its uuid; {} when no credential is named, None when the one
         that is named doesn't exist.
     :param no_transfer: why this call can't be transferred, one of transfer_call.FAILURES; empty if it can be.

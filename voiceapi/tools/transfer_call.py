@@ -7,7 +7,7 @@ from typing import Any
 
 from ..engine.actions import Function, RunTool
 from ..engine.events import ToolReturned
-from ..http_client import OutwardError
+from ..http_client import RequestFailed
 from .http_api import data_of, merge_headers
 from .parameters import declared_arguments, preset_values, schema
 from .tool import RunnableTool, ToolContext, ToolError, called_at, contexts, spoken
@@ -135,7 +135,7 @@ class TransferCall(RunnableTool):
                 timeout=resolver["timeout_ms"] / 1000,
                 largest=LARGEST_ANSWER,
             )
-        except OutwardError as error:
+        except RequestFailed as error:
             reason = "resolver_timeout" if error.kind == "timeout" else "resolver_request_failed"
             raise TransferFailed(reason, str(error)) from None
         if not 200 <= reply.status < 300:

@@ -15,7 +15,7 @@ from voiceapi.calls import doctor
 from voiceapi.calls.doctor import Finding, examine
 from voiceapi.cli.base import script_info
 from voiceapi.cli.main import group
-from voiceapi.http_client import Outward, OutwardError, Reply
+from voiceapi.http_client import HTTPClient, Reply, RequestFailed
 from voiceapi.service import Service
 from voiceapi.telephony import configurations
 from voiceapi.telephony.phone_numbers import create
@@ -30,7 +30,7 @@ ADDRESS = f"public address {PUBLIC}"
 MAIN = "configuration 2 'Main' (twilio)"
 
 
-class Wire(Outward):
+class Wire(HTTPClient):
     """Answers by the beginning of the URL."""
 
     def __init__(self, answers: dict[str, Any]) -> None:
@@ -47,7 +47,7 @@ class Wire(Outward):
 def findings(app: Flask, health: Any, twilio: Any, *, number: bool = True) -> list[Finding]:
     service: Service = app.extensions["voiceapi"]
     wire = Wire({f"{PUBLIC}/api/v1/health": health, "https://api.twilio.com": twilio})
-    object.__setattr__(service, "outward", wire)
+    object.__setattr__(service, "http", wire)
     with service.store.session():
         made = configurations.create(service.vault, 1, "Main", TWILIO)
         if number:
@@ -70,7 +70,7 @@ def test_nothing_is_wrong(public: Flask) -> None:
     ("health", "twilio", "number", "wrong"),
     [
         (
-            OutwardError("connection", "https://voice.example.org could not be reached, or its answer broke off."),
+            RequestFailed("connection", "https://voice.example.org could not be reached, or its answer broke off."),
             (200, OWNED),
             True,
             {
@@ -160,7 +160,7 @@ def test_all_that_is_missing_is_told(public: Flask, config: dict[str, Any], wron
         "https://api.telnyx.com": (200, b'{"data": [{}]}'),
         "https://rest.nexmo.com": (401, b'{"title": "Unauthorized"}'),
     }
-    object.__setattr__(service, "outward", Wire(wire))
+    object.__setattr__(service, "http", Wire(wire))
     with service.store.session():
         fields = {field.name: config.get(field.name) for field in PROVIDERS[config["provider"]].fields}
         made = configurations.create(service.vault, 1, "Main", {**fields, "provider": config["provider"]})

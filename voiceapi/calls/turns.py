@@ -62,7 +62,7 @@ def answer(service: Service, run: Run, number: int, event: ev.Event) -> list[Act
                 return actions_from_json(turn.actions)
             decided: list[Action] | None = None
             if not _is_anothers(service, turn):
-                decided = service.turns.decided((run.id, number), partial(_carry_on, service, run.id, number))
+                decided = service.slow_jobs.run_once((run.id, number), partial(_carry_on, service, run.id, number))
             return [Say(FILLER, False), Redirect(number)] if decided is None else decided
         except (ConcurrentUpdate, IllegalEvent, Overtaken):
             # Most likely another worker took the turn meanwhile; its answer is there by now.

@@ -176,7 +176,7 @@ def record(service: Service, run: Run, carrier: Carrier, update: StatusUpdate) -
             _record_price(run, update)
     if final is not None:
         # A last extraction may have to ask a model: the carrier waits for it no longer than for a turn.
-        service.turns.decided((run.id, "end"), lambda: ending.complete_from_status(service, run.id))
+        service.slow_jobs.run_once((run.id, "end"), lambda: ending.complete_from_status(service, run.id))
     elif hangs_up and run.carrier_call_id:
         service.workers.submit(_hang_up, carrier, run.carrier_call_id)
 

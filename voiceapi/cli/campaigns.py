@@ -73,7 +73,7 @@ def create_campaign(file: Path, organization: str, workflow: int, name: str | No
         **options,
     }
     owner = api_keys.require_organization(organization).id
-    with files.kept(owner, file.name, file.read_bytes()) as key:
+    with files.stored(owner, file.name, file.read_bytes()) as key:
         campaign = campaigns.create(current_service(), owner, {**wanted, "source_id": key}, "file")
     click.echo(campaign.id)
 

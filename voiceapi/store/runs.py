@@ -392,3 +392,8 @@ def simulated_before(moment: datetime) -> list[Run]:
 def machine_reported(run: int) -> bool:
     """Whether the carrier has reported that an answering machine took the call."""
     return any(each.fields.get("machine") for each in status_callbacks(run))
+
+
+def publish(run: int, token: str) -> None:
+    """Give a run a public token, unless it has one."""
+    Run.update(public_access_token=token).where(Run.id == run, Run.public_access_token.is_null()).execute()

@@ -11,10 +11,10 @@ from functools import partial
 from secrets import token_hex
 from typing import Any
 
-from .background import Turns, Workers
+from .background import SlowJobs, Workers
 from .config import Settings
 from .engine.ports import LanguageModel
-from .http_client import Outward
+from .http_client import HTTPClient
 from .security import Vault
 from .store.database import Store
 from .store.fields import now
@@ -32,7 +32,7 @@ class Service:
     `authenticate` is the host's own login: the name of the caller's organization, or None. `openapi` makes the
     document of the API. `model`, when given, speaks in every conversation, whatever is configured.
     `simulated_webhooks` makes what the simulator's phones report to. `listeners` run inside the transaction that
-    completes a run, `after_commit` after it.
+    completes a run: what follows its end.
     """
 
     settings: Settings
@@ -44,10 +44,9 @@ class Service:
     openapi: Callable[[], dict[str, Any]] = dict
     workers: Workers = field(default_factory=Workers)
     model: LanguageModel | None = None
-    turns: Turns = field(default_factory=Turns)
-    outward: Outward = field(default_factory=Outward)
+    slow_jobs: SlowJobs = field(default_factory=SlowJobs)
+    http: HTTPClient = field(default_factory=HTTPClient)
     listeners: tuple[Callable[[Service, Run], None], ...] = ()
-    after_commit: tuple[Callable[[Service, Run], None], ...] = ()
     started_at: datetime = field(default_factory=now)
     mark: str = field(default_factory=partial(token_hex, 4))
     announce: Callable[[str], None] = _to_stderr

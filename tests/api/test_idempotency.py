@@ -308,7 +308,7 @@ def test_a_key_that_came_while_all_lines_were_busy_is_free(
         assert send(client, f"call {number}").status_code == 200
     assert send(client).status_code == 429
     with service.store.session():
-        Run.update(overdue_at=None).execute()
+        Run.update(deadline_at=None).execute()
     assert (send(client).status_code, carrier.asked) == (200, 11)
 
 
@@ -398,10 +398,10 @@ DYING = """
 import json, os, signal, sys
 from voiceapi import create_app
 from voiceapi.calls.idempotency import Promise
-from voiceapi.http_client import Outward
+from voiceapi.http_client import HTTPClient
 
 moment, database, key, carrier, path, call = sys.argv[1:]
-owner, name = {"storing": (Promise, "claim"), "before": (Outward, "send"), "after": (Outward, "send")}[moment]
+owner, name = {"storing": (Promise, "claim"), "before": (HTTPClient, "send"), "after": (HTTPClient, "send")}[moment]
 inner = getattr(owner, name)
 
 def die(*args, **kwargs):

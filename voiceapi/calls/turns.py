@@ -21,6 +21,7 @@ from ..engine.actions import Action, HangUp, Record, Redirect, RunTool, Say
 from ..engine.graph import Graph
 from ..engine.state import State
 from ..engine.step import IllegalEvent
+from ..runs import lifecycle
 from ..service import Service
 from ..store.base import count, find, reload, require
 from ..store.database import ConcurrentUpdate, write
@@ -28,13 +29,6 @@ from ..store.fields import now
 from ..store.runs import Run, Turn
 from ..store.workflows import WorkflowVersion as Version
 
-# How long a call may go on without a word of its carrier: it rings for a minute, lasts 20, and gets one more.
-RING_SECONDS = 60
-LONGEST_CALL_SECONDS = 1200
-GRACE_SECONDS = 60
-SILENT_SECONDS = RING_SECONDS + LONGEST_CALL_SECONDS + GRACE_SECONDS
-# The same after the agent has hung up, while its last words are spoken.
-GOODBYE_SECONDS = 120
 TRIES = 5
 # What the caller hears while the model thinks.
 FILLER = "One moment, please."
@@ -68,7 +62,7 @@ def answer(service: Service, run: Run, number: int, event: ev.Event) -> list[Act
                 return actions_from_json(turn.actions)
             decided: list[Action] | None = None
             if not _is_anothers(service, turn):
-                decided = service.turns.decided((run.id, number), partial(_carry_on, service, run.id, number))
+                decided = service.slow_jobs.run_once((run.id, number), partial(_carry_on, service, run.id, number))
             return [Say(FILLER, False), Redirect(number)] if decided is None else decided
         except (ConcurrentUpdate, IllegalEvent, Overtaken):
             # Most likely another worker took the turn meanwhile; its answer is there by now.
@@ -80,11 +74,6 @@ def answer(service: Service, run: Run, number: int, event: ev.Event) -> list[Act
 def turns_taken(run: Run) -> int:
     """How many turns of a call were answered."""
     return count(Turn, of="answered_at", run=run)
-
-
-def deadline(seconds: float = SILENT_SECONDS) -> datetime:
-    """When a call is overdue that its carrier says nothing of from now on."""
-    return now() + timedelta(seconds=seconds)
 
 
 @dataclass(frozen=True)
@@ -125,9 +114,11 @@ def _begin(service: Service, run: Run, number: int, event: ev.Event) -> Turn:
     """Store how a turn begins, and its answer with it unless the world has to be asked first."""
     talk = talk_of(service, run)
     progress = next(talk.goes_on(event))
-    heard = event.text if isinstance(event, ev.CallerSaid) else ""
+    caller_text = event.text if isinstance(event, ev.CallerSaid) else ""
     at = datetime.fromtimestamp(event.at, now().tzinfo)
-    turn = Turn(run=run.id, number=number, heard=heard, worker=service.worker, at=at, touched_at=at, actions=[])
+    turn = Turn(
+        run=run.id, number=number, caller_text=caller_text, worker=service.worker, at=at, touched_at=at, actions=[]
+    )
     _store(talk, run, turn, progress, talk.steps, begins=True)
     return turn
 
@@ -170,16 +161,15 @@ def _store(talk: Talk, run: Run, turn: Turn, progress: Progress, steps: int, *, 
         driver.store_progress(run, progress, steps, calling)
         turn.save(force_insert=begins)
         if turn.number == 0 and run.answered_at is None:
-            run.state = "running"
-            run.answered_at = turn.at
+            lifecycle.talk(run, turn.at)
         hangs_up = any(isinstance(action, HangUp) for action in progress.actions)
-        run.overdue_at = deadline(GOODBYE_SECONDS if hangs_up else SILENT_SECONDS)
+        run.deadline_at = lifecycle.deadline(lifecycle.CLOSING_SECONDS if hangs_up else lifecycle.NO_NEWS_SECONDS)
         run.save()
 
 
 def _latency(turn: Turn, state: State, graph: Graph) -> list[Record]:
     """How long the caller waited for the answer to their words."""
-    if not turn.heard:
+    if not turn.caller_text:
         return []
     seconds = round((turn.answered_at - turn.at).total_seconds(), 3)
     node, at = graph.node(state.node_id), turn.answered_at.timestamp()

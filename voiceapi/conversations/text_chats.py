@@ -23,7 +23,7 @@ from ..engine.state import Setup, State, checkpoint, from_checkpoint
 from ..engine.values import as_number
 from ..errors import Conflict, Invalid, NotPossible, RecordNotFound
 from ..llm import selection
-from ..postcall import outbox
+from ..runs import lifecycle
 from ..runs.runs import added, without_reserved
 from ..security import new_token
 from ..service import Service
@@ -245,10 +245,9 @@ def _answer(service: Service, session: ChatSession, turn: ChatTurn, graph: Graph
         raise
     try:
         with write():
-            _complete(session, turn, progress)
+            _complete(service, session, turn, progress)
     except Overtaken:
         raise _conflict(store.latest(session), session.revision) from None
-    outbox.begin(service, session.run)
     return session
 
 
@@ -273,8 +272,7 @@ def _close(service: Service, session: ChatSession, reason: str) -> ChatSession:
     with write():
         store.cut(session)
         store.change(session, status="completed", cursor_turn_id=None)
-        _keep(session, progress)
-    outbox.begin(service, session.run)
+        _keep(service, session, progress)
     return session
 
 
@@ -294,7 +292,7 @@ def _last_words(service: Service, session: ChatSession, reason: str) -> Progress
 # -- keeping what it came to, inside a transaction
 
 
-def _complete(session: ChatSession, turn: ChatTurn, progress: Progress) -> None:
+def _complete(service: Service, session: ChatSession, turn: ChatTurn, progress: Progress) -> None:
     spoken = [action.text for action in progress.actions if isinstance(action, Say | Play) and action.text]
     turn.status = "completed"
     turn.assistant_text = "\n\n".join(spoken) or None
@@ -305,7 +303,7 @@ def _complete(session: ChatSession, turn: ChatTurn, progress: Progress) -> None:
     turn.save()
     status = "idle" if progress.finish is None else "completed"
     store.change(session, status=status, checkpoint=turn.checkpoint)
-    _keep(session, progress)
+    _keep(service, session, progress)
 
 
 def _turn_events(progress: Progress) -> list[dict[str, Any]]:
@@ -324,7 +322,7 @@ def _payload(record: Record) -> Mapping[str, Any]:
     return {"message": record.payload["error"]} if record.type == "rtf-pipeline-error" else record.payload
 
 
-def _keep(session: ChatSession, progress: Progress) -> None:
+def _keep(service: Service, session: ChatSession, progress: Progress) -> None:
     """Bring the run up to what the conversation came to."""
     run = Run.get_by_id(session.run_id)
     keep_records(run, progress.records)
@@ -334,11 +332,9 @@ def _keep(session: ChatSession, progress: Progress) -> None:
     run.disposition = run.gathered_context.get("mapped_call_disposition")
     note_missing(run, progress.state)
     run.has_transcript = run.has_transcript or any(record.type in SPEECH for record in progress.records)
-    run.state = "running"
-    if progress.finish is not None:
-        run.state = "completed"
-        run.ended_at = now()
-        run.duration = (run.ended_at - run.created_at).total_seconds()
-        outbox.enqueue(run)
-    run.save()
+    lifecycle.talk(run)
+    if progress.finish is None:
+        run.save()
+    else:
+        lifecycle.complete(service, run)
     session.run = run

@@ -18,11 +18,11 @@ from flask.testing import FlaskClient
 from lines import Line, Verb
 from lines.line import samples
 
-from voiceapi.calls import sweeper, webhooks
+from voiceapi.calls import ending, sweeper, webhooks
 from voiceapi.conversations import driver, effects
 from voiceapi.engine.actions import AskModel, Function, RunTool
 from voiceapi.engine.events import ModelReplied, ToolCall, ToolReturned
-from voiceapi.http_client import OutwardError
+from voiceapi.http_client import RequestFailed
 from voiceapi.llm.scripted import Scripted
 from voiceapi.service import Service
 from voiceapi.store.fields import now
@@ -130,13 +130,13 @@ def test_a_reply_that_takes_long_is_asked_for_again(
     call = dial()
     call.answered()
     object.__setattr__(service, "model", Slow())
-    monkeypatch.setattr(service.turns, "patience", 0.02)
+    monkeypatch.setattr(service.slow_jobs, "wait_seconds", 0.02)
     verbs = call.says("yes")
     for _ in range(2):
         assert (spoken(verbs), names(verbs)) == (["One moment, please."], ["redirect"])
         verbs = call.hear(call.send(line.webhook("turns", "answered", call.next)))
     decided.set()
-    service.turns.patience = 10
+    service.slow_jobs.wait_seconds = 10
     verbs = call.hear(call.send(line.webhook("turns", "answered", call.next)))
     assert (spoken(verbs), names(verbs)) == (["Great, goodbye."], ["hangup"])
 
@@ -222,7 +222,7 @@ def test_statuses_in_any_order_and_twice(
     call = dial()
     for place, word in enumerate(words):
         assert call.status(word).status_code == 200
-        assert disposition(call) == (("initialized", None) if place < end else ("completed", outcome)), (seed, words)
+        assert disposition(call) == (("ringing", None) if place < end else ("completed", outcome)), (seed, words)
     wait_for(lambda: len(office.asked) == (line.name != "simulator") + machine)
     assert len(call.stored[-1]) == len(words)
 
@@ -294,12 +294,12 @@ def test_a_call_that_ends_before_its_transfer_is_told(line: Line, dial: Callable
     call.says("A human, please.")
     call.status("completed")
     call.status("failed")
-    assert call.run.state == "running"
+    assert call.run.state == "talking"
     if told:
         call.send(line.webhook("turns", "transfer_answered", call.transfer))
     sweeper.sweep(call.service)
-    assert call.run.state == ("completed" if told else "running")
-    sweeper.sweep(call.service, now() + webhooks.TRANSFER_GRACE)
+    assert call.run.state == ("completed" if told else "talking")
+    sweeper.sweep(call.service, now() + ending.TRANSFER_GRACE)
     assert disposition(call) == ("completed", "transfer_call" if told else "user_hangup")
     duration = samples(line.name, "statuses")["completed"]["reads"]["duration"]
     assert call.run.duration == duration or duration is None
@@ -612,7 +612,7 @@ def test_the_carriers_own_address_may_not_be_a_private_one(line: Line, carrier: 
 
     def send(method: str, url: str, **options: Any) -> Any:
         asked.append((url, options["trusted"]))
-        raise OutwardError("address", "no")
+        raise RequestFailed("address", "no")
 
     public = replace(carrier, account=replace(carrier.account, url=None, send=send))
     with pytest.raises(CarrierRefused):

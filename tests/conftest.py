@@ -241,6 +241,8 @@ def alike(answer: Any, expected: Any) -> bool:
 
     A whole number may stand where any number may.
     """
+    if answer is expected:  # an open object, passed on as it is
+        return True
     if isinstance(answer, dict) and isinstance(expected, dict):
         return answer.keys() == expected.keys() and all(alike(answer[name], expected[name]) for name in answer)
     if isinstance(answer, list) and isinstance(expected, list):

@@ -60,6 +60,7 @@ THIRD_PARTIES: dict[str, set[str]] = {
     "flask": {"__main__", "api", "cli", "console", "extension", "factory"},
     "flask_smorest": {"api"},
     "itsdangerous": {"security"},
+    "jwt": {"telephony"},
     "marshmallow": {"api"},
     "peewee": {"store"},
     "phonenumbers": {"telephony"},

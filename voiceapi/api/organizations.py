@@ -32,7 +32,7 @@ api_key_blueprint = Blueprint("api_keys", __name__)
 @blueprint.response(200, PreferencesSchema)
 def get_preferences() -> dict[str, Any]:
     """Show the preferences of the organization."""
-    return preferences.preferences(organization())
+    return preferences.get(organization())
 
 
 @blueprint.put("/organizations/preferences")
@@ -40,7 +40,7 @@ def get_preferences() -> dict[str, Any]:
 @blueprint.response(200, PreferencesSchema)
 def set_preferences(body: dict[str, Any]) -> dict[str, Any]:
     """Replace the preferences of the organization; what is left out goes back to its default."""
-    return preferences.set_preferences(organization(), body)
+    return preferences.replace(organization(), body)
 
 
 @blueprint.get("/organizations/disposition-codes")
@@ -123,7 +123,7 @@ def api_key_answer(record: ApiKey) -> dict[str, Any]:
 
 def model_configuration_answer(configuration: Mapping[str, Any] | None) -> dict[str, Any]:
     shown = models.masked(configuration)
-    preferred = preferences.preferences(organization())
+    preferred = preferences.get(organization())
     return {
         "configuration": shown,
         "effective_configuration": {

@@ -76,7 +76,7 @@ def start_call(
     headers: dict[str, Any], body: dict[str, Any], kind: triggers.Identifier, identifier: str, mode: triggers.Mode
 ) -> Response:
     """Start the call that a trigger's request asks for, once for each Idempotency-Key."""
-    key = api_keys.check(headers["api_key"], "Invalid API key")
+    key = api_keys.authenticate(headers["api_key"], "Invalid API key")
     wanted = triggers.CallRequest(
         body["phone_number"],
         body["initial_context"] or {},

@@ -53,7 +53,7 @@ def redeliver(workflow_id: int, run_id: int, delivery_uuid: str) -> dict[str, An
 @blueprint.response(200, SecretsSchema)
 def list_webhook_secrets() -> dict[str, Any]:
     """List the secrets that webhooks are signed with, masked."""
-    return secrets_answer(signing.of(service().vault, organization()))
+    return secrets_answer(signing.listed(service().vault, organization()))
 
 
 @blueprint.post("/organizations/webhook-secrets/rotate")

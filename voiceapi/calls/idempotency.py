@@ -16,7 +16,7 @@ from typing import Any
 
 from ..errors import Conflict, NotPossible
 from ..store import idempotency as store
-from ..store.base import find, require
+from ..store.base import find, insert, require, update
 from ..store.campaigns import Campaign
 from ..store.database import ConcurrentUpdate, write
 from ..store.fields import now
@@ -79,7 +79,8 @@ class IdempotentRequest:
         moment = now()
         store.delete_older(moment - STORED_FOR, **self._columns())
         try:
-            record = IdempotencyKey.create(
+            record = insert(
+                IdempotencyKey,
                 **self._columns(),
                 fingerprint=self.fingerprint,
                 run=made.id if of_run else None,
@@ -104,7 +105,7 @@ class IdempotentRequest:
             record = find(IdempotencyKey, id=record_id)
             if record is not None and record.answer is None:
                 record.answer = answer
-                record.save(only=[IdempotencyKey.answer])
+                update(record, IdempotencyKey.answer)
         return answer if record is None else record.answer
 
     def _reconstruct(self, record: IdempotencyKey) -> StoredAnswer | NotPossible:

@@ -7,6 +7,7 @@ import json
 import shutil
 import time
 from collections.abc import Callable, Iterator
+from functools import wraps
 from pathlib import Path
 from typing import Any
 
@@ -24,8 +25,6 @@ from voiceapi.service import Service
 
 KEY = "test-key-0123456789"
 API = "/api/v1"
-# As it is before a test replaces it.
-DUMP = Schema.dump
 
 
 def pytest_collection_finish() -> None:
@@ -38,6 +37,7 @@ def every_answer_is_what_its_schema_says() -> Iterator[None]:
     """Each answer of every app in this process is held to its schema, whoever asks for it."""
     process_response = Flask.process_response
 
+    @wraps(process_response)
     def process_and_check(self: Flask, response: Response) -> Response:
         processed = process_response(self, response)
         check_answer(self, processed)
@@ -233,7 +233,7 @@ def check_error(answer: Any) -> None:
 def check_value(answer: Any, schema: Schema) -> None:
     """No member is missing, unknown or of another type, however deep."""
     loaded = schema.load(answer, unknown=RAISE)
-    assert alike(answer, DUMP(schema, loaded)), f"{answer} is not what {schema} says."
+    assert alike(answer, schema.dump(loaded)), f"{answer} is not what {schema} says."
 
 
 def alike(answer: Any, expected: Any) -> bool:

@@ -1,4 +1,4 @@
-"""The table of the API contract's section J, row by row, through a small schema of each kind."""
+"""Every kind of validation error, through a small schema of each kind of field."""
 
 from __future__ import annotations
 

@@ -1,4 +1,4 @@
-"""Who is asking: the key of a request, and the organization it acts for (specification 5)."""
+"""Authentication: the key of a request, and the organization that it acts for."""
 
 from __future__ import annotations
 
@@ -47,7 +47,7 @@ def close_session(_error: BaseException | None = None) -> None:
 def authenticate() -> None:
     """Let the request in, or raise NotAuthenticated.
 
-    X-API-Key wins over Authorization. A body that isn't JSON at all is told before a key that isn't valid.
+    X-API-Key wins over Authorization. Malformed JSON is answered before an invalid key.
     """
     view = current_app.view_functions.get(request.endpoint or "")
     if getattr(view, "takes_body", False):

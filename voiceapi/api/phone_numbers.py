@@ -8,7 +8,7 @@ from ..store.telephony import PhoneNumber
 from ..telephony import phone_numbers as numbers
 from .auth import organization
 from .blueprint import Blueprint
-from .schemas import phone_numbers as shapes
+from .schemas import phone_numbers as schemas
 
 blueprint = Blueprint("phone_numbers", __name__)
 
@@ -18,7 +18,7 @@ SYNCED = {"ok": True, "message": None}
 
 
 @blueprint.get(NUMBERS)
-@blueprint.response(200, shapes.PhoneNumberListSchema)
+@blueprint.response(200, schemas.PhoneNumberListSchema)
 def list_numbers(config_id: int) -> dict[str, Any]:
     """List the phone numbers of a telephony configuration, active or not."""
     listed = numbers.listed(organization(), config_id)
@@ -27,8 +27,8 @@ def list_numbers(config_id: int) -> dict[str, Any]:
 
 @blueprint.post(NUMBERS)
 @blueprint.alt_response(409)
-@blueprint.arguments(shapes.NewPhoneNumberSchema)
-@blueprint.response(200, shapes.PhoneNumberSchema)
+@blueprint.arguments(schemas.NewPhoneNumberSchema)
+@blueprint.response(200, schemas.PhoneNumberSchema)
 def create_number(body: dict[str, Any], config_id: int) -> dict[str, Any]:
     """Add a phone number or SIP address to a telephony configuration."""
     number = numbers.create(organization(), config_id, **body)
@@ -36,15 +36,15 @@ def create_number(body: dict[str, Any], config_id: int) -> dict[str, Any]:
 
 
 @blueprint.get(f"{NUMBERS}/<phone_number_id>")
-@blueprint.response(200, shapes.PhoneNumberSchema)
+@blueprint.response(200, schemas.PhoneNumberSchema)
 def get_number(config_id: int, phone_number_id: int) -> dict[str, Any]:
     """Show a phone number."""
     return number_answer(numbers.get(organization(), config_id, phone_number_id))
 
 
 @blueprint.put(f"{NUMBERS}/<phone_number_id>")
-@blueprint.arguments(shapes.PhoneNumberChangeSchema)
-@blueprint.response(200, shapes.PhoneNumberSchema)
+@blueprint.arguments(schemas.PhoneNumberChangeSchema)
+@blueprint.response(200, schemas.PhoneNumberSchema)
 def update_number(body: dict[str, Any], config_id: int, phone_number_id: int) -> dict[str, Any]:
     """Change a phone number: its label, the workflow that answers its calls, whether it is active."""
     del body["clear_trunk"]
@@ -53,7 +53,7 @@ def update_number(body: dict[str, Any], config_id: int, phone_number_id: int) ->
 
 
 @blueprint.delete(f"{NUMBERS}/<phone_number_id>")
-@blueprint.response(200, shapes.RemovedPhoneNumberSchema)
+@blueprint.response(200, schemas.RemovedPhoneNumberSchema)
 def delete_number(config_id: int, phone_number_id: int) -> dict[str, Any]:
     """Remove a phone number from a telephony configuration."""
     numbers.delete(organization(), config_id, phone_number_id)
@@ -61,7 +61,7 @@ def delete_number(config_id: int, phone_number_id: int) -> dict[str, Any]:
 
 
 @blueprint.post(f"{NUMBERS}/<phone_number_id>/set-default-caller")
-@blueprint.response(200, shapes.PhoneNumberSchema)
+@blueprint.response(200, schemas.PhoneNumberSchema)
 def set_default_caller(config_id: int, phone_number_id: int) -> dict[str, Any]:
     """Make the phone number the default caller of its telephony configuration."""
     return number_answer(numbers.set_default_caller(organization(), config_id, phone_number_id))

@@ -21,7 +21,7 @@ def read_bytes(request: Request, largest: int, name: str = "The request body") -
     :raises SizeExceeded: above `largest` bytes, naming it as `name`.
     """
     too_large = SizeExceeded(f"{name} may have at most {largest} bytes.")
-    # A body that comes without its length is cut off at Werkzeug's limit without a word: hence one byte more.
+    # Werkzeug silently cuts off a body without Content-Length at its limit: with one byte more, it can be noticed.
     request.max_content_length = largest + 1
     if (request.content_length or 0) > largest:
         raise too_large
@@ -37,7 +37,7 @@ def read_json(request: Request, largest: int) -> Any:
     :raises SizeExceeded: above `largest` bytes.
     :raises UnsupportedEncoding: for a charset or a content encoding that is unknown here.
     :raises NotPossible: when the bytes are not text in their charset.
-    :raises InvalidFields: when the text is not JSON, or holds something that no JSON reader must accept.
+    :raises InvalidFields: when the text is not JSON, or holds values that can't be stored.
     """
     encoding = request.headers.get("Content-Encoding", "identity").strip().lower()
     if encoding not in ("", "identity"):

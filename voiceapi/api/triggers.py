@@ -1,6 +1,6 @@
 """Calls that a request starts: by a trigger of an agent, or by hand to try a workflow out.
 
-The triggers need no login: their key is checked after the body, as the contract has it.
+Triggers check their key themselves, after the body has been read.
 """
 
 from __future__ import annotations

@@ -1,4 +1,4 @@
-"""The base of all request and answer shapes, and those that more than one resource uses."""
+"""The base classes of all schemas, and the schemas that more than one resource uses."""
 
 from __future__ import annotations
 
@@ -14,11 +14,11 @@ from .fields import MODEL, Integer, Items, Length, Pattern, Range, Text
 
 
 class ResponseSchema(Schema):
-    """A shape of ours on its way out."""
+    """An answer. It only documents: the tests hold every answer to it, and refuse unknown members."""
 
 
 class BodySchema(Schema):
-    """A shape on its way in. Fields that it doesn't know are passed over, and named in the answer's Warning header."""
+    """A request body. Unknown fields are ignored, and named in the answer's Warning header."""
 
     error_messages = {"type": MODEL, "unknown": Message("Extra inputs are not permitted", "extra_forbidden")}
 
@@ -36,7 +36,7 @@ class BodySchema(Schema):
 
 
 class QuerySchema(Schema):
-    """Parameters of a query string; unknown ones are passed over."""
+    """Parameters of a query string; unknown ones are ignored."""
 
     class Meta:
         unknown = EXCLUDE
@@ -67,7 +67,7 @@ class ErrorItemSchema(ResponseSchema):
 
 
 class ErrorBodySchema(ResponseSchema):
-    """A sentence, or a list of items when the request itself is at fault, or an object where the contract has one."""
+    """A sentence, or a list of items when the request breaks rules, or an object where a sentence isn't enough."""
 
     detail = Raw(
         required=True,
@@ -76,6 +76,6 @@ class ErrorBodySchema(ResponseSchema):
 
 
 class DoneSchema(ResponseSchema):
-    """A short word that it was done."""
+    """A sentence that it was done."""
 
     message = Text(required=True)

@@ -1,8 +1,8 @@
-"""Shapes of campaigns. Schedule and retry are read in two spellings, and answered in the first:
+"""Schemas of campaigns. Schedule and retry are read in two spellings (docs/campaigns.md), and answered in the first:
 
-* that of the API contract, G.2: `schedule_config.slots`, `retry_config.max_retries` and `retry_delay_seconds`;
-* that of the guides: `timezone` and `time_slots` beside the name, `retry_config.max_attempts` (the first call
-  included) and `retry_interval_minutes`.
+* `schedule_config.slots`, `retry_config.max_retries` and `retry_config.retry_delay_seconds`;
+* `timezone` and `time_slots` beside the name, `retry_config.max_attempts` (the first call included) and
+  `retry_config.retry_interval_minutes`.
 """
 
 from __future__ import annotations
@@ -34,7 +34,7 @@ TIME_OF_DAY = re.compile(r"([01][0-9]|2[0-3]):[0-5][0-9]")
 
 
 def refusal(text: str, field: str = "_schema") -> ValidationError:
-    """The fault of a rule of our own: at a field, or at the object as a whole."""
+    """The error of a rule of our own: at a field, or at the object as a whole."""
     return ValidationError(Message(f"Value error, {text}"), field)
 
 

@@ -1,4 +1,4 @@
-"""Shapes of text chats: the session with its turns, and what is sent to it."""
+"""Schemas of text chats: the session with its turns, and what is sent to it."""
 
 from __future__ import annotations
 

@@ -1,4 +1,4 @@
-"""Shapes of a campaign's contacts, of its dry run, and of the do-not-call list."""
+"""Schemas of a campaign's contacts, of its dry run and of the do-not-call list."""
 
 from __future__ import annotations
 

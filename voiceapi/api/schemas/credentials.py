@@ -1,4 +1,4 @@
-"""Shapes of credentials (API contract, I.3)."""
+"""Schemas of credentials."""
 
 from __future__ import annotations
 

@@ -1,4 +1,4 @@
-"""Shapes of the knowledge base (API contract, I.4)."""
+"""Schemas of the knowledge base."""
 
 from __future__ import annotations
 

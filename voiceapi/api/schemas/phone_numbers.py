@@ -1,4 +1,4 @@
-"""Shapes of phone numbers (API contract, E.4)."""
+"""Schemas of phone numbers."""
 
 from __future__ import annotations
 

@@ -1,4 +1,4 @@
-"""Shapes of runs: in a workflow's listing, alone, and in the organization's history of use."""
+"""Schemas of runs: in a listing, alone, and in the organization's usage."""
 
 from __future__ import annotations
 

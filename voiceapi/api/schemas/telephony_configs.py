@@ -1,4 +1,4 @@
-"""Shapes of telephony configurations (API contract, E.1 and E.2). What a carrier takes comes from its table."""
+"""Schemas of telephony configurations. Those of a carrier's credentials are made from its entry in PROVIDERS."""
 
 from __future__ import annotations
 

@@ -1,4 +1,4 @@
-"""Shapes of tools and of their definitions, one for each type (API contract, I.2)."""
+"""Schemas of tools and of their definitions, one for each type."""
 
 from __future__ import annotations
 

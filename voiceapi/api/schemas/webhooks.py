@@ -1,4 +1,4 @@
-"""Shapes of webhooks on their way, and of the secrets that sign them."""
+"""Schemas of webhook deliveries, and of the secrets that sign them."""
 
 from __future__ import annotations
 

@@ -12,7 +12,7 @@ from datetime import datetime, timedelta
 from typing import Any, Literal
 
 from ..campaigns import attempts
-from ..conversations import driver
+from ..conversations.conversation import Conversation
 from ..conversations.driver import Progress
 from ..engine import events as ev
 from ..engine.actions import HangUp, Say
@@ -41,7 +41,7 @@ from ..telephony.carriers.base import (
 from ..telephony.carriers.rest import CarrierRefused, CarrierSilent
 from ..telephony.carriers.webhook import CallbackURLs, Webhook
 from ..tools import transfer_call
-from .turns import TRIES, Talk, answer, deadline, talk_of
+from .turns import MAX_ATTEMPTS, answer, deadline
 
 log = logging.getLogger("voiceapi")
 
@@ -217,24 +217,25 @@ def complete_from_status(service: Service, run_id: int, moment: datetime | None 
         heard = runs.status_callbacks(run_id)
         word = next(each for each in heard if each.outcome is not None)
         machine = any(each.fields.get("machine") for each in heard)
-        for _ in range(TRIES):
+        for _ in range(MAX_ATTEMPTS):
             run = require(Run, "The call is gone.", id=run_id)
             connected = run.state == "running"
-            talk = talk_of(service, run) if connected or machine else None
+            conversation = Conversation.from_run(service, run, concluding=True) if connected or machine else None
             waited = (moment or now()) - word.at
-            if talk is not None and talk.state.phase == "transferring" and waited < TRANSFER_GRACE:
+            transferring = conversation is not None and conversation.state.phase == "transferring"
+            if transferring and waited < TRANSFER_GRACE:
                 return  # how the transfer came out may be told after the call's end; the sweeper comes back
             try:
                 reason = "voicemail_detected" if machine else "user_hangup"
-                last = None if talk is None else _concluded(run, talk, reason)
+                last = None if conversation is None else _conclude(run, conversation, reason)
                 with write():
                     run = reload(run)
                     if run.is_completed:
                         return
                     if (run.state == "running") != connected:
                         continue
-                    if last is not None:
-                        driver.store_progress(run, *last)
+                    if conversation is not None and last is not None:
+                        conversation.store(run, last)
                         complete(run, word.fields["duration"])
                     else:
                         complete(run, word.fields["duration"] or 0, word.outcome)
@@ -244,23 +245,18 @@ def complete_from_status(service: Service, run_id: int, moment: datetime | None 
                 continue
 
 
-def _concluded(run: Run, talk: Talk, reason: str = "user_hangup") -> tuple[Progress, int]:
-    """The end of the conversation of a call that is over, and the number of steps that were stored before it.
+def _conclude(run: Run, conversation: Conversation, reason: str) -> Progress:
+    """The end of the conversation of a call that is over: for `reason`, unless it has ended by itself.
 
-    Unless it has ended by itself, it ends for `reason`.
-    What comes before a last extraction is stored here, so that a restart finds it.
+    What comes before a last extraction is stored here, so that a restart finds it; the rest is the caller's to store.
     """
-    # After a goodbye only what was to follow it is left to do.
-    event = None if talk.state.phase == "closing" else ev.CallEnded(now().timestamp(), reason)
-    steps = talk.steps
-    for progress in talk.goes_on(event):
-        if progress.asks is not None:
+    for progress in conversation.conclude(reason):
+        if progress.request is not None:
             with write():
                 run = reload(run)
-                driver.store_progress(run, progress, steps)
+                conversation.store(run, progress)
                 run.save()
-            steps += len(progress.steps)
-    return progress, steps
+    return progress
 
 
 def complete(run: Run, duration: float | None, status: str | None = None) -> None:
@@ -293,14 +289,15 @@ def complete(run: Run, duration: float | None, status: str | None = None) -> Non
 
 def expire(service: Service, run: Run, moment: datetime) -> bool:
     """Complete a run whose last word hasn't come by `moment`, with the reason on it."""
-    talk = talk_of(service, run) if run.state == "running" else None
-    last = _concluded(run, talk) if talk is not None and talk.state.phase == "closing" else None
+    conversation = Conversation.from_run(service, run, concluding=True) if run.state == "running" else None
+    closing = conversation is not None and conversation.state.phase == "closing"
+    last = _conclude(run, conversation, "user_hangup") if conversation is not None and closing else None
     with write():
         run = reload(run)
         if run.overdue_at is None or run.overdue_at >= moment:
             return False
-        if last is not None:
-            driver.store_progress(run, *last)
+        if conversation is not None and last is not None:
+            conversation.store(run, last)
         error = "The carrier's last word about this call never came."
         run.gathered_context = {**run.gathered_context, "error": error}
         complete(run, None, None if run.disposition else "failed")

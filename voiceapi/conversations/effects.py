@@ -1,4 +1,4 @@
-"""What a conversation asks of the world, answered: by a language model, by tools, by a fetch."""
+"""Answers what a conversation requests: by a language model, by tools, by a fetch."""
 
 from __future__ import annotations
 
@@ -9,7 +9,6 @@ from typing import Any
 
 from ..engine import actions as act
 from ..engine import events as ev
-from ..engine.graph import Graph
 from ..engine.ports import LanguageModel
 from ..llm import selection
 from ..llm.scripted import Scripted
@@ -28,11 +27,11 @@ log = logging.getLogger("voiceapi")
 
 
 @dataclass(frozen=True)
-class World:
+class EffectHandler:
     """Answers the requests of one conversation. It never raises: a failure is an answer, too.
 
     :param organization: whose tools and credentials are used; None for a conversation outside any.
-    :param workflow: the id of the workflow, for its own server.
+    :param workflow: the id of the workflow, which a fetch gives to the workflow's own server.
     :param caller: the number that calls, empty for a chat; `called` the one that is called.
     :param no_transfer: why nobody can be put through to anybody; empty where the carrier sees to it.
     """
@@ -45,8 +44,28 @@ class World:
     called: str = ""
     no_transfer: str = "textchat_not_supported"
 
+    @classmethod
+    def of_workflow(
+        cls, service: Service, organization: int | None, configurations: Mapping[str, Any], workflow: int | None = None
+    ) -> EffectHandler:
+        """For a conversation by text that belongs to no run, with the configurations of its workflow."""
+        return cls(selection.choose(service, organization, configurations), service, organization, workflow)
+
+    @classmethod
+    def of_run(cls, service: Service, run: Run, configurations: Mapping[str, Any]) -> EffectHandler:
+        """For the conversation of `run`, with the configurations of its version."""
+        return cls(
+            selection.choose(service, run.organization_id, configurations),
+            service,
+            run.organization_id,
+            workflow=run.workflow_id,
+            caller=run.caller_number or "",
+            called=run.called_number or "",
+            no_transfer="textchat_not_supported" if run.mode == "textchat" else "",
+        )
+
     def is_local(self, request: act.Request) -> bool:
-        """Whether the answer comes from within this process: at once, the same each time, and without a trace."""
+        """True if the request is answered within this process: no I/O, no side effects."""
         match request:
             case act.AskModel() | act.Extract():
                 return isinstance(self.model, Scripted)
@@ -60,7 +79,7 @@ class World:
     def answer(self, request: act.Request) -> ev.Answer | None:
         """The answer to `request`, at the time at which it came.
 
-        None when it comes by itself: a transfer is the carrier's, whose next webhook tells how it went.
+        None for a transfer by the carrier, whose next webhook says how it went.
         """
         answer = self._answer(request)
         return None if answer is None else replace(answer, at=now().timestamp())
@@ -73,7 +92,7 @@ class World:
                 return self.model.extract(request)
             case act.Fetch():
                 call = {"agent_id": self.workflow, "from_number": self.caller, "to_number": self.called}
-                return fetch(request, call, self._desk)
+                return fetch(request, call, self._tool_context)
             case act.RunTool() if request.document_uuids:
                 return ev.ToolReturned(request.at, request.number, documents.answer(self.organization, request))
             case act.RunTool():
@@ -92,45 +111,17 @@ class World:
             error = f'The tool "{request.name}" is not there any more.'
             return ev.ToolReturned(request.at, request.number, {"status": "error", "error": error})
         try:
-            return KINDS[tool.category].run(tool, request, self._desk)
+            return KINDS[tool.category].run(tool, request, self._tool_context)
         except Exception as problem:
             log.exception("The tool %s could not be carried out", tool.uuid)
             error = f"Tool execution failed: {type(problem).__name__}"
             return ev.ToolReturned(request.at, request.number, {"status": "error", "error": error})
 
     @property
-    def _desk(self) -> ToolContext:
+    def _tool_context(self) -> ToolContext:
         return ToolContext(self.service.outward.send, self._header, self.no_transfer)
 
     def _header(self, uuid: str | None) -> Mapping[str, str] | None:
         if uuid and not credentials.is_there(self.organization, uuid):
             return None
         return credentials.header(self.service, self.organization, uuid)
-
-
-def functions(organization: int | None, graph: Graph) -> dict[str, tuple[act.Function, ...]]:
-    """What the model is offered at each node before its edges, by node id: the lookup in documents, then tools."""
-    lookups, tools = documents.functions(organization, graph), stored.functions(organization, graph)
-    return {id: (*lookups.get(id, ()), *tools.get(id, ())) for id in {**lookups, **tools}}
-
-
-def of(service: Service, organization: int | None, configurations: Mapping[str, Any], **about: Any) -> World:
-    """The world of a workflow with these configurations, in an organization if there is one.
-
-    :param about: what else is known, by the names of World's members.
-    """
-    return World(selection.choose(service, organization, configurations), service, organization, **about)
-
-
-def of_run(service: Service, run: Run, configurations: Mapping[str, Any]) -> World:
-    """The world of a run whose version has these configurations."""
-    chat = run.mode == "textchat"
-    return of(
-        service,
-        run.organization_id,
-        configurations,
-        workflow=run.workflow_id,
-        caller=run.caller_number or "",
-        called=run.called_number or "",
-        no_transfer="textchat_not_supported" if chat else "",
-    )

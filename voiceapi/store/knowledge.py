@@ -6,6 +6,7 @@ import json
 import unicodedata
 from collections.abc import Iterable, Sequence
 from dataclasses import dataclass
+from typing import Any
 
 from peewee import CharField, ForeignKeyField, IntegerField, TextField
 
@@ -137,3 +138,9 @@ def search(organization: int, query: str, documents: Iterable[str] | None, limit
     # A document may have been removed between the two queries.
     kept = [(passages[id], score) for id, score in best.values() if id in passages]
     return [Hit(passage.document, passage, share * score / highest) for passage, score in kept]
+
+
+def latest_change(organization: int) -> tuple[Any, ...]:
+    """Another value after any change of the organization's documents, which are added and removed only."""
+    statement = "SELECT count(*), max(created_at) FROM document WHERE organization_id = ?"
+    return tuple(execute(statement, organization).fetchone())

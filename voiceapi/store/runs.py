@@ -387,3 +387,9 @@ class IdempotencyKey(Record):
 
     class Meta:
         indexes = ((("organization", "operation", "key"), True),)
+
+
+def mark_calling(run: int, number: int, request: int) -> bool:
+    """Note that a run's tool for `request` is being called, as of step `number`; False when that is noted already."""
+    statement = "UPDATE snapshot SET calling = ? WHERE run_id = ? AND number = ? AND calling IS NULL"
+    return bool(execute(statement, request, run, number).rowcount)

@@ -2,9 +2,12 @@
 
 from __future__ import annotations
 
+from typing import Any
+
 from peewee import CharField, ForeignKeyField, TextField
 
 from .base import Record
+from .database import execute
 from .fields import Instant, JSONText, now
 from .organizations import Organization
 
@@ -23,3 +26,9 @@ class Tool(Record):
     definition = JSONText()
     created_at = Instant(default=now)
     updated_at = Instant(null=True)
+
+
+def latest_change(organization: int) -> tuple[Any, ...]:
+    """Another value after any change of the organization's tools."""
+    statement = "SELECT count(*), max(created_at), max(updated_at) FROM tool WHERE organization_id = ?"
+    return tuple(execute(statement, organization).fetchone())

@@ -19,7 +19,7 @@ from lines import Line, Verb
 from lines.line import samples
 
 from voiceapi.calls import sweeper, webhooks
-from voiceapi.conversations import driver, effects
+from voiceapi.conversations import conversation, effects
 from voiceapi.engine.actions import AskModel, Function, RunTool
 from voiceapi.engine.events import ModelReplied, ToolCall, ToolReturned
 from voiceapi.http_client import OutwardError
@@ -251,10 +251,10 @@ def receptionist(fresh: None, service: Service, monkeypatch: pytest.MonkeyPatch)
             return ToolReturned(request.at, request.number, {}, speech="One moment.", transfer_to="+12025550177")
         return real_answer(self, request)
 
-    real_answer, real_begin = effects.World.answer, driver.begin
+    real_answer = effects.EffectHandler.answer
     functions = {"1": (Function("put_through", "Puts the caller through.", tool_uuid="t1"),)}
-    monkeypatch.setattr(effects.World, "answer", answer)
-    monkeypatch.setattr(driver, "begin", lambda *args, **more: real_begin(*args, **more | {"functions": functions}))
+    monkeypatch.setattr(effects.EffectHandler, "answer", answer)
+    monkeypatch.setattr(conversation, "functions_for", lambda *_: functions)
     object.__setattr__(service, "model", Receptionist())
 
 

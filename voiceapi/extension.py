@@ -12,11 +12,13 @@ from flask import Flask
 from . import errors, jobs
 from .api import openapi, register
 from .calls.webhooks import SimulatedWebhooks
+from .campaigns import attempts
 from .campaigns.dialer import worker
 from .cli.main import group
 from .config import PREFIX, Settings, names
 from .http_client import Outward
 from .organizations import api_keys
+from .postcall import outbox
 from .security import Vault, read_or_create_secret
 from .service import Service
 from .store.database import Store, StoreError
@@ -67,6 +69,10 @@ class VoiceAPI:
         app.cli.add_command(group)
 
 
+# What follows the end of a run, in this order.
+LISTENERS = (outbox.on_run_completed, attempts.on_run_completed)
+
+
 def open_service(settings: Settings, prefix: str = "", authenticate: Callable[[], str | None] | None = None) -> Service:
     """What an app keeps in its `extensions`: its database opened and made ready, and the work in the background.
 
@@ -84,7 +90,9 @@ def open_service(settings: Settings, prefix: str = "", authenticate: Callable[[]
         raise StoreError(f"The files of the database {settings.database} can't be made: {error.strerror}.") from None
     document, outward = cache(partial(openapi.document, prefix)), Outward(settings.allow_private_urls)
     vault = Vault(secret)
-    service = Service(settings, store, vault, SimulatedWebhooks, prefix, authenticate, document, outward=outward)
+    service = Service(
+        settings, store, vault, SimulatedWebhooks, prefix, authenticate, document, outward=outward, listeners=LISTENERS
+    )
     jobs.employ(service)
     worker.employ(service)
     key = api_keys.bootstrap(service)

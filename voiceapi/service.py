@@ -32,7 +32,7 @@ class Service:
     `authenticate` is the host's own login: the name of the caller's organization, or None. `openapi` makes the
     document of the API. `model`, when given, speaks in every conversation, whatever is configured.
     `simulated_webhooks` makes what the simulator's phones report to. `listeners` run inside the transaction that
-    completes a run, `after_commit` after it.
+    completes a run: what follows its end.
     """
 
     settings: Settings
@@ -47,7 +47,6 @@ class Service:
     turns: Turns = field(default_factory=Turns)
     outward: Outward = field(default_factory=Outward)
     listeners: tuple[Callable[[Service, Run], None], ...] = ()
-    after_commit: tuple[Callable[[Service, Run], None], ...] = ()
     started_at: datetime = field(default_factory=now)
     mark: str = field(default_factory=partial(token_hex, 4))
     announce: Callable[[str], None] = _to_stderr

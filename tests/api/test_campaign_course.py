@@ -12,7 +12,7 @@ from urllib.parse import urlsplit
 import pytest
 from flask.testing import FlaskClient
 
-from voiceapi.calls import webhooks
+from voiceapi.runs import lifecycle as run_lifecycle
 from voiceapi.service import Service
 from voiceapi.store.campaigns import Contact, Decision, Upload
 from voiceapi.store.database import write
@@ -375,14 +375,16 @@ def test_the_do_not_call_list(client: FlaskClient, stranger: FlaskClient, create
     assert by_number(client, campaign_id)[ANN]["reasons"] == ["The number is on the do-not-call list."]
 
 
-def test_who_opts_out_is_not_called_again(client: FlaskClient, create: Any, ended: Any, db: None) -> None:
+def test_who_opts_out_is_not_called_again(
+    service: Service, client: FlaskClient, create: Any, ended: Any, db: None
+) -> None:
     """The disposition that the conversation gave is what counts, whoever placed the call."""
     run = Run.create(
         organization=1, workflow=client.get(f"{API}/campaign/{create(BOB)}").get_json()["workflow_id"], name="x",
         mode="simulator", token="t", called_number=ANN, disposition="do_not_call", answered_at=now(),
     )  # fmt: skip
     with write():
-        webhooks.complete(run, 3)
+        run_lifecycle.complete(service, run, 3)
     listed = client.get(f"{API}/do-not-call").get_json()["phone_numbers"]
     assert [(entry["phone_number"], entry["reason"]) for entry in listed] == [
         (ANN, "The callee asked not to be called.")

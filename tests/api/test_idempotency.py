@@ -308,7 +308,7 @@ def test_a_key_that_came_while_all_lines_were_busy_is_free(
         assert send(client, f"call {number}").status_code == 200
     assert send(client).status_code == 429
     with service.store.session():
-        Run.update(overdue_at=None).execute()
+        Run.update(deadline_at=None).execute()
     assert (send(client).status_code, carrier.asked) == (200, 11)
 
 

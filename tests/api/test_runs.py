@@ -305,7 +305,7 @@ def four_runs(store_run: Callable[..., int]) -> None:
             duration=duration,
             disposition=disposition,
             mode=mode,
-            state="completed" if number < 3 else "running",
+            state="completed" if number < 3 else "talking",
             call_type="outbound" if number < 3 else "inbound",
             called_number=f"+1202555012{3 + number}",
             gathered_context={"call_tags": tags[number]} if tags[number] else {},
@@ -830,7 +830,7 @@ def test_a_report(client: FlaskClient, store_run: Callable[..., int]) -> None:
         gathered_context={"extracted_variables": extracted, "call_tags": ["a", "b"]},
     )
     store_run(hours=1, **done, gathered_context={"extracted_variables": {"note": "-1"}, "call_tags": "odd"})
-    store_run(hours=2, state="running", duration=1.0)
+    store_run(hours=2, state="talking", duration=1.0)
     store_run(hours=3, state="completed")
     first = [
         *("1", "", "1", "", "2026-03-01T12:00:00Z", "+12025550123", "user_qualified", "2"),

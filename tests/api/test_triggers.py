@@ -407,7 +407,7 @@ BUSY = (429, {"detail": "Concurrent call limit reached"})
 
 def in_progress(app: Flask) -> int:
     with app.extensions["voiceapi"].store.session():
-        return int(Run.select().where(Run.overdue_at.is_null(False)).count())
+        return int(Run.select().where(Run.deadline_at.is_null(False)).count())
 
 
 def test_the_limit_of_calls_is_never_exceeded(tmp_path: Path, talk: Callable[..., Any], wait_for: Any) -> None:

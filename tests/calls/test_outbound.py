@@ -174,7 +174,7 @@ def test_a_call_that_goes_on_is_left_alone(silent: Callable[..., Any]) -> None:
     sweeper.sweep(service, now() + timedelta(hours=1))
     with service.store.session():
         run = Run.get_by_id(run_id)
-        assert (run.state, run.overdue_at > now()) == ("initialized", True)
+        assert (run.state, run.deadline_at > now()) == ("ringing", True)
     sweeper.sweep(service, now() + timedelta(hours=1))
     with service.store.session():
         run = Run.get_by_id(run_id)

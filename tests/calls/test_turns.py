@@ -15,7 +15,7 @@ from flask import Flask
 from flask.testing import FlaskClient
 
 from voiceapi import create_app
-from voiceapi.calls import sweeper, webhooks
+from voiceapi.calls import ending, sweeper, webhooks
 from voiceapi.engine.actions import Action, AskModel, Extract
 from voiceapi.engine.events import Answer
 from voiceapi.engine.events import Event as EngineEvent
@@ -25,6 +25,7 @@ from voiceapi.engine.step import step
 from voiceapi.errors import Forbidden
 from voiceapi.llm.scripted import Scripted
 from voiceapi.service import Service
+from voiceapi.store import runs
 from voiceapi.store.fields import now
 from voiceapi.store.runs import Event, Run, Snapshot, StatusCallback, Step, Turn
 from voiceapi.store.workflows import WorkflowVersion
@@ -176,7 +177,7 @@ def test_the_turns_of_a_call(call: Call, carrier: Fake) -> None:
     opening = json.loads(call.turn(0).body)
     assert opening[0] == 1
     assert [(action["kind"], action.get("text")) for action in opening[1]] == [("Say", HELLO), ("Listen", None)]
-    assert (call.run.state, call.run.carrier_call_id) == ("running", "CA1")
+    assert (call.run.state, call.run.carrier_call_id) == ("talking", "CA1")
     closing = json.loads(call.turn(1, "yes please").body)
     assert closing[0] == 2
     assert [(action["kind"], action.get("text")) for action in closing[1]] == [
@@ -186,7 +187,7 @@ def test_the_turns_of_a_call(call: Call, carrier: Fake) -> None:
     assert not call.run.is_completed
     call.status("completed", duration=7)
     run = call.run
-    assert (run.state, run.disposition, run.duration, run.overdue_at) == ("completed", "user_qualified", 7.0, None)
+    assert (run.state, run.disposition, run.duration, run.deadline_at) == ("completed", "user_qualified", 7.0, None)
     assert call.said() == [HELLO, "yes please", "Great, goodbye."]
 
 
@@ -216,7 +217,7 @@ def test_a_turn_that_the_call_has_not_come_to(call: Call, number: int) -> None:
     assert call.everything() == stored
     call.turn(0)
     assert call.verbs(call.turn(number + 1, "yes")) == ["HangUp"] or number == -1
-    assert call.run.state == "running"
+    assert call.run.state == "talking"
 
 
 def test_a_token_that_nobody_has(service: Service, carrier: Fake) -> None:
@@ -308,7 +309,7 @@ def test_a_hang_up_while_a_turn_is_decided(call: Call, number: int, end: str) ->
         assert call.verbs(turn.result(10)) == ["HangUp"]
     assert call.everything() == stored
     run = call.run
-    assert (run.state, run.overdue_at) == ("completed", None)
+    assert (run.state, run.deadline_at) == ("completed", None)
     expected = {("status", 0): "completed", ("status", 1): "user_hangup"}.get((end, number), "failed")
     assert run.disposition == expected
     assert call.said() == [HELLO][:number]
@@ -316,7 +317,7 @@ def test_a_hang_up_while_a_turn_is_decided(call: Call, number: int, end: str) ->
 
 def test_a_final_word_that_crosses_the_first_turn(call: Call, monkeypatch: pytest.MonkeyPatch) -> None:
     """The turn is stored just after the final status has found the call unanswered."""
-    real, crossed = webhooks.require, []
+    real, crossed = ending.require, []
 
     def require(*args: Any, **columns: Any) -> Any:
         fresh = real(*args, **columns)
@@ -325,7 +326,7 @@ def test_a_final_word_that_crosses_the_first_turn(call: Call, monkeypatch: pytes
             call.turn(0)
         return fresh
 
-    monkeypatch.setattr(webhooks, "require", require)
+    monkeypatch.setattr(ending, "require", require)
     call.status("completed", duration=3)
     run = call.run
     assert (run.state, run.disposition, run.duration) == ("completed", "user_hangup", 3.0)
@@ -357,7 +358,7 @@ def test_statuses_that_come_twice_and_in_any_order(call: Call, answered: bool) -
             assert not call.run.is_completed
     run = call.run
     disposition = "user_hangup" if answered else final
-    assert (run.state, run.disposition, run.duration, run.overdue_at) == ("completed", disposition, 4.5, None)
+    assert (run.state, run.disposition, run.duration, run.deadline_at) == ("completed", disposition, 4.5, None)
     assert [row["status"] for row in call.rows(StatusCallback)] == words
     tags = ["user_hangup"] if answered else ["not_connected", f"telephony_{final}"]
     assert run.gathered_context["call_tags"] == tags
@@ -393,7 +394,7 @@ def test_a_machine_that_answers(call: Call) -> None:
 
 def in_progress(service: Service) -> int:
     with service.store.session():
-        return webhooks.in_progress(1)
+        return runs.in_progress(1)
 
 
 def test_a_carrier_that_refuses(
@@ -449,8 +450,8 @@ def silent(client: FlaskClient, carrier: Fake, workflow: Callable[..., Any]) -> 
 
 def left(call: Call) -> float:
     """Seconds until the call is overdue."""
-    assert call.run.overdue_at is not None
-    return float((call.run.overdue_at - now()).total_seconds())
+    assert call.run.deadline_at is not None
+    return float((call.run.deadline_at - now()).total_seconds())
 
 
 def test_a_carrier_that_is_silent(silent: Callable[..., Call], carrier: Fake) -> None:
@@ -474,7 +475,7 @@ def test_a_carrier_that_is_silent(silent: Callable[..., Call], carrier: Fake) ->
 def test_a_silent_carriers_call_holds_capacity_for_a_minute_also_without_a_sweeper(silent: Callable[..., Call]) -> None:
     call = silent()
     with call.service.store.session():
-        Run.update(overdue_at=now() - timedelta(seconds=1)).execute()
+        Run.update(deadline_at=now() - timedelta(seconds=1)).execute()
     assert in_progress(call.service) == 0
 
 
@@ -494,12 +495,12 @@ def test_a_call_of_a_silent_carrier_that_goes_through(silent: Callable[..., Call
 
 def test_a_call_that_is_answered_before_the_silence_ends(silent: Callable[..., Call]) -> None:
     call = silent(lambda call: call.turn(0))
-    assert (call.run.state, left(call) > 1200) == ("running", True)
+    assert (call.run.state, left(call) > 1200) == ("talking", True)
 
 
 def test_a_call_that_is_over_before_the_silence_ends(silent: Callable[..., Call]) -> None:
     call = silent(lambda call: call.status("busy", duration=0))
-    assert (call.run.state, call.run.disposition, call.run.overdue_at) == ("completed", "busy", None)
+    assert (call.run.state, call.run.disposition, call.run.deadline_at) == ("completed", "busy", None)
     assert in_progress(call.service) == 0
 
 
@@ -513,7 +514,7 @@ def test_a_call_whose_last_word_never_comes(call: Call) -> None:
     assert sweeper.sweep(call.service, now() + timedelta(seconds=1321)) == 1
     assert sweeper.sweep(call.service, now() + timedelta(seconds=1321)) == 0
     run = call.run
-    assert (run.state, run.disposition, run.overdue_at) == ("completed", "failed", None)
+    assert (run.state, run.disposition, run.deadline_at) == ("completed", "failed", None)
     assert run.gathered_context["error"] == "The carrier's last word about this call never came."
     assert run.gathered_context["call_tags"] == ["telephony_failed"]
     call.status("completed", duration=9)
@@ -680,7 +681,7 @@ def test_a_restart_picks_simulated_calls_up(
     wait_for(lambda: later.run.is_completed)
     assert later.said() == whole.said()
     assert later.run.gathered_context["extracted_variables"] == {"seats": 4}
-    assert (later.run.disposition, later.run.overdue_at) == ("user_qualified", None)
+    assert (later.run.disposition, later.run.deadline_at) == ("user_qualified", None)
     assert in_progress(service) == 0
 
 
@@ -708,4 +709,4 @@ def test_a_simulated_call_in_real_time_is_put_down_by_a_stop(
     wait_for(lambda: call.rows(StatusCallback))
     service.workers.stop()
     assert [row["status"] for row in call.rows(StatusCallback)] == ["ringing"]
-    assert (call.run.state, in_progress(service)) == ("initialized", 1)
+    assert (call.run.state, in_progress(service)) == ("ringing", 1)

@@ -16,7 +16,7 @@ from flask.testing import FlaskClient
 from voiceapi import create_app
 from voiceapi.service import Service
 from voiceapi.store import migrations
-from voiceapi.store.database import ConcurrentUpdate, Store, StoreError, write
+from voiceapi.store.database import ConcurrentUpdate, Store, StoreError, after_commit, write
 from voiceapi.store.migrations import VERSION, migrate
 from voiceapi.store.organizations import ApiKey, Organization
 from voiceapi.store.workflows import TriggerPath, Workflow
@@ -407,3 +407,30 @@ def test_a_full_disk_stores_nothing_and_says_so(client: FlaskClient, service: Se
     with service.store.session():
         service.store.database.execute_sql("PRAGMA max_page_count = 1073741823")
     assert client.post("/api/v1/workflow/create/definition", json=wanted).status_code == 200
+
+
+def test_after_commit_waits_for_the_outermost_transaction(store: Store) -> None:
+    called: list[str] = []
+    with store.session():
+        with write():
+            with write():
+                after_commit(lambda: called.append("inner"))
+            Organization.create(name="a")
+            after_commit(lambda: called.append(f"outer {store.database.in_transaction()}"))
+            assert called == []
+        assert called == ["inner", "outer False"]
+
+
+def _fail_after(call: Callable[[], None]) -> None:
+    after_commit(call)
+    raise ZeroDivisionError
+
+
+def test_after_commit_is_forgotten_with_what_is_undone(store: Store) -> None:
+    called: list[str] = []
+    with store.session():
+        with pytest.raises(ZeroDivisionError), write():
+            _fail_after(lambda: called.append("undone"))
+        with write():
+            Organization.create(name="a")
+    assert called == []

@@ -9,7 +9,6 @@ from typing import Any
 
 import pytest
 
-from voiceapi.calls import webhooks
 from voiceapi.campaigns.retry import FAILURES, OUTCOMES
 from voiceapi.organizations import api_keys
 from voiceapi.service import Service
@@ -146,8 +145,8 @@ def test_one_record_is_found_by_an_index(
 def test_the_calls_in_progress_are_counted_without_walking_through_all_runs(
     workflow: Workflow, plans: Callable[..., list[str]]
 ) -> None:
-    found = plans(lambda: webhooks.in_progress(workflow.organization_id))
-    assert found == ["SEARCH t USING INDEX run_in_progress (organization_id=? AND overdue_at>?)"]
+    found = plans(lambda: runs.in_progress(workflow.organization_id))
+    assert found == ["SEARCH t USING INDEX run_in_progress (organization_id=? AND deadline_at>?)"]
 
 
 BY_ROW = "contact_campaign_id_row"

@@ -158,10 +158,10 @@ EVENTS = [
 TABLE = {
     "calls.outbound._store_call": 1,
     "calls.outbound.place": 1,
-    "calls.webhooks.hear": 3,
+    "calls.webhooks.record": 3,
     "calls.turns._store": 7,
-    "calls.webhooks._conclude": 1,
-    "calls.webhooks.complete_from_status": 1,
+    "calls.ending._conclude": 1,
+    "calls.ending.complete_from_status": 1,
     "postcall.processing.claim": 1,
     "postcall.processing.make": 1,
     "postcall.delivery.claim": 1,

@@ -44,7 +44,7 @@ def record_status(token: str) -> Response:
 @blueprint.route("/calls/<token>/machine", methods=METHODS)
 def hear_machine(token: str) -> Response:
     """Take who answered a call."""
-    return _document(webhooks.hear_machine(service(), token, webhook()))
+    return _document(webhooks.record_machine(service(), token, webhook()))
 
 
 @blueprint.route("/inbound/<int(max=9223372036854775807):config_id>", methods=METHODS)

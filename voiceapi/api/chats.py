@@ -7,6 +7,7 @@ from itertools import groupby
 from typing import Any
 
 from ..conversations import text_chats
+from ..runs.lifecycle import SHOWN
 from ..store import chats as store
 from ..store.chats import ChatSession, ChatTurn
 from .auth import organization, service
@@ -69,7 +70,8 @@ def chat_answer(session: ChatSession) -> dict[str, Any]:
     return {
         "workflow_run_id": run.id,
         "workflow_id": run.workflow_id,
-        **{name: getattr(run, name) for name in ("name", "mode", "state", "is_completed", "created_at")},
+        **{name: getattr(run, name) for name in ("name", "mode", "is_completed", "created_at")},
+        "state": SHOWN[run.state],
         **{name: getattr(run, name) for name in ("initial_context", "gathered_context", "annotations")},
         "revision": session.revision,
         "session_data": {

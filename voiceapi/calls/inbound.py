@@ -15,6 +15,7 @@ from ..engine import events as ev
 from ..engine.actions import HangUp, Say
 from ..errors import Forbidden, NotPossible, RecordNotFound
 from ..llm import selection
+from ..runs import lifecycle
 from ..security import new_token
 from ..service import Service
 from ..store import runs
@@ -30,7 +31,6 @@ from ..telephony.carriers.webhook import CallbackURLs, Webhook
 from ..telephony.numbers import normalize
 from ..workflows import versions
 from . import webhooks
-from .turns import deadline
 
 log = logging.getLogger("voiceapi")
 
@@ -105,7 +105,7 @@ def record_status(service: Service, config_id: int, webhook: Webhook) -> Documen
     report = carrier.read_status(webhook)
     run = runs.of_inbound_call(configuration.id, report.call_id)
     if run is not None:
-        webhooks.hear(service, run, carrier, report)
+        webhooks.record(service, run, carrier, report)
     return carrier.acknowledge()
 
 
@@ -197,7 +197,7 @@ def _store_call(service: Service, believed: VerifiedCall, workflow: Workflow) ->
         known = runs.of_inbound_call(configuration.id, call.call_id)
         if known is not None:
             return known
-        if webhooks.in_progress(workflow.organization_id) >= service.settings.concurrent_calls:
+        if runs.in_progress(workflow.organization_id) >= service.settings.concurrent_calls:
             raise CallRejected("QUOTA_EXCEEDED")
         return runs.create(
             workflow,
@@ -212,5 +212,6 @@ def _store_call(service: Service, believed: VerifiedCall, workflow: Workflow) ->
             carrier_call_id=call.call_id,
             initial_context=context,
             gathered_context={"provider": configuration.provider, "call_id": call.call_id},
-            overdue_at=deadline(),
+            state="ringing",
+            deadline_at=lifecycle.deadline(),
         )

@@ -10,7 +10,7 @@ from ..conversations import storage
 from ..engine.actions import Record
 from ..errors import Conflict, LimitReached, NotPossible, Unavailable
 from ..llm import selection
-from ..postcall import outbox
+from ..runs import lifecycle
 from ..security import new_token
 from ..service import Service
 from ..store import runs
@@ -26,11 +26,6 @@ from ..telephony.carriers.base import OutboundCall
 from ..telephony.carriers.rest import CarrierRefused, CarrierSilent
 from ..telephony.configurations import next_turn
 from . import webhooks
-from .turns import LONGEST_CALL_SECONDS, RING_SECONDS, deadline
-
-# How long a call whose carrier gave no answer counts as one in progress.
-UNKNOWN_SECONDS = 60
-
 
 # Called with a run in the transaction that stores its call: what it raises undoes that.
 Claim = Callable[[Run], None]
@@ -84,11 +79,11 @@ def place(
         _fail(service, run, "The service stopped before the call was placed.")
         raise Stopped("The service stops.")
     call = OutboundCall(
-        links=webhooks.links(service, run, 0),
+        links=webhooks.callback_urls(service, run, 0),
         to=to,
         from_number=number,
-        ring_timeout=RING_SECONDS,
-        time_limit=LONGEST_CALL_SECONDS,
+        ring_timeout=lifecycle.RING_SECONDS,
+        time_limit=lifecycle.LONGEST_CALL_SECONDS,
         context=run.initial_context,
     )
     try:
@@ -99,18 +94,12 @@ def place(
     except CarrierSilent as silence:
         with write():
             storage.append_log(run, [_error(str(silence), fatal=False)])
-            # Unless a webhook came meanwhile: then the carrier has spoken after all.
-            Run.update(overdue_at=deadline(UNKNOWN_SECONDS)).where(
-                Run.id == run.id, Run.overdue_at == run.overdue_at
-            ).execute()
+            lifecycle.lose(reload(run))
         return Placement(run, "unknown")
     with write():
-        fresh = reload(run)
-        # A webhook may have been quicker, with the id that counts.
-        fresh.carrier_call_id = fresh.carrier_call_id or call_id
-        fresh.gathered_context = {**fresh.gathered_context, "call_id": fresh.carrier_call_id}
-        fresh.save(only=[Run.carrier_call_id, Run.gathered_context])
-    return Placement(fresh, "initiated")
+        run = reload(run)
+        lifecycle.accept(run, call_id)
+    return Placement(run, "initiated")
 
 
 def _store_call(
@@ -137,19 +126,20 @@ def _store_call(
         "called_number": to,
         "initial_context": {**context, "caller_number": number} if number else dict(context),
         "gathered_context": {"provider": agent.configuration.provider, **gathered},
-        "overdue_at": deadline(),
+        "deadline_at": lifecycle.deadline(),
     }
     with write():
-        if webhooks.in_progress(agent.workflow.organization_id) >= service.settings.concurrent_calls:
+        if runs.in_progress(agent.workflow.organization_id) >= service.settings.concurrent_calls:
             raise LimitReached("Concurrent call limit reached")
         wait = next_turn(reload(agent.configuration))
         if prepared is None:
-            run = runs.create(agent.workflow, name=name, token=new_token(), **columns)
+            run = runs.create(agent.workflow, name=name, token=new_token(), state="placing", **columns)
         else:
             # Two calls of one prepared run at once: the second one finds the first one's mark here.
             run = reload(prepared)
-            if not is_undialed(run):
+            if not lifecycle.is_dialable(run):
                 raise Conflict("Workflow run already has an active call")
+            lifecycle.move(run, "place")
             for column, value in columns.items():
                 setattr(run, column, value)
             run.save()
@@ -161,11 +151,6 @@ def _store_call(
 def refused(reason: str) -> NotPossible:
     """What a client is told whose call the carrier didn't take."""
     return NotPossible(f"Failed to initiate call: {reason}")
-
-
-def is_undialed(run: Run) -> bool:
-    """Whether a run was only prepared: nobody was called with it."""
-    return bool(run.state == "initialized" and run.overdue_at is None and run.mode != "textchat")
 
 
 def _fail(service: Service, run: Run, error: str) -> None:
@@ -180,8 +165,7 @@ def _fail(service: Service, run: Run, error: str) -> None:
             "mapped_call_disposition": "error",
         }
         run.disposition = "error"
-        webhooks.complete(run, 0)
-    outbox.begin(service, run)
+        lifecycle.complete(service, run, 0)
 
 
 def _error(sentence: str, *, fatal: bool) -> Record:

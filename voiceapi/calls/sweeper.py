@@ -13,32 +13,32 @@ from ..store.runs import Run
 from ..telephony import connect
 from ..telephony.carriers.rest import CarrierRefused, CarrierSilent
 from ..telephony.carriers.simulator import Simulator
-from . import idempotency, webhooks
+from . import ending, idempotency, webhooks
 from .turns import turns_taken
 
 log = logging.getLogger("voiceapi")
 
 
 def sweep(service: Service, moment: datetime | None = None) -> int:
-    """Settle the calls that ended when nobody was there to settle them, and as failed the overdue ones.
+    """Complete the calls whose final status was recorded and not acted upon, and those past their deadline.
 
-    Idempotency-Keys that are no longer kept go, too. Returns how many overdue calls there were.
+    Idempotency-Keys that are no longer kept are removed, too. Returns how many calls were past their deadline.
 
     :param moment: now, unless given.
     """
-    settled = 0
+    expired = 0
     moment = moment or now()
     with service.store.session():
-        for run in runs.ended_unsettled():
-            webhooks.complete_from_status(service, run.id, moment)
-        for run in list(Run.select().where(Run.overdue_at < moment)):
-            settled += _carrier_knows(service, run) or webhooks.expire(service, run, moment)
+        for run in runs.ended_by_report():
+            ending.complete_from_status(service, run.id, moment)
+        for run in runs.past_deadline(moment):
+            expired += _carrier_knows(service, run) or ending.expire(service, run, moment)
         idempotency.forget(moment)
-    return settled
+    return expired
 
 
 def _carrier_knows(service: Service, run: Run) -> bool:
-    """Ask the carrier of an overdue call what became of it; whether it could tell."""
+    """Ask the carrier of a call past its deadline what became of it; whether it knew."""
     if run.carrier_call_id is None or run.mode == "simulator":
         return False
     try:
@@ -49,18 +49,15 @@ def _carrier_knows(service: Service, run: Run) -> bool:
         return False
     if report.status is None:
         return False
-    # A call that goes on is due for its carrier's word anew, until the carrier itself ends it.
-    webhooks.hear(service, run, carrier, report)
+    # A call that goes on gets a new deadline, until the carrier itself ends it.
+    webhooks.record(service, run, carrier, report)
     return True
 
 
 def resume_simulated(service: Service) -> None:
     """Pick up the simulated phones that went down with an earlier process of this database."""
     with service.store.session():
-        dropped = Run.select().where(
-            Run.overdue_at.is_null(False), Run.mode == "simulator", Run.created_at < service.started_at
-        )
-        for run in list(dropped):
+        for run in runs.simulated_before(service.started_at):
             try:
                 carrier = connect.connect_run(service, run)
             except (
@@ -69,5 +66,5 @@ def resume_simulated(service: Service) -> None:
                 log.warning("The call of run %s can't be picked up: %s", run.id, refusal.detail)
                 continue
             if isinstance(carrier, Simulator):
-                links = webhooks.links(service, run, turns_taken(run))
-                carrier.pick_up(links, run.called_number or "", run.initial_context)
+                urls = webhooks.callback_urls(service, run, turns_taken(run))
+                carrier.pick_up(urls, run.called_number or "", run.initial_context)

@@ -9,6 +9,7 @@ from typing import Any, Literal
 
 from ..engine.graph import trigger_paths
 from ..errors import Conflict, Forbidden, Invalid, NotPossible, RecordNotFound, value_error
+from ..runs.lifecycle import is_dialable
 from ..runs.runs import without_reserved
 from ..service import Service
 from ..store.base import require
@@ -21,7 +22,7 @@ from ..telephony.configurations import NotConfigured
 from ..telephony.numbers import NotDialable, dialable
 from ..telephony.providers import PROVIDERS
 from ..workflows import versions
-from .outbound import Agent, Claim, Placement, is_undialed, place
+from .outbound import Agent, Claim, Placement, place
 
 Mode = Literal["production", "test"]
 Identifier = Literal["trigger_path", "workflow_uuid"]
@@ -182,6 +183,6 @@ def _prepared(organization: int, workflow: Workflow, run_id: int) -> Run:
         raise NotPossible("Workflow run not found")
     if run.workflow_id != workflow.id:
         raise NotPossible("workflow_run_workflow_mismatch")
-    if not is_undialed(run):
+    if not is_dialable(run):
         raise Conflict("Workflow run already has an active call")
     return run

@@ -18,19 +18,13 @@ from ..conversations.driver import Progress
 from ..engine import events as ev
 from ..engine.actions import Action, HangUp, Record, Redirect, RunTool, Say
 from ..engine.step import IllegalEvent
+from ..runs import lifecycle
 from ..service import Service
 from ..store.base import count, find, reload, require
 from ..store.database import ConcurrentUpdate, write
 from ..store.fields import now
 from ..store.runs import Run, Turn
 
-# How long a call may go on without news of its carrier: it rings for a minute, lasts 20, and gets one more.
-RING_SECONDS = 60
-LONGEST_CALL_SECONDS = 1200
-GRACE_SECONDS = 60
-SILENT_SECONDS = RING_SECONDS + LONGEST_CALL_SECONDS + GRACE_SECONDS
-# The same after the agent has hung up, while its last words are spoken.
-GOODBYE_SECONDS = 120
 # How often a change that meets another worker's is tried.
 MAX_ATTEMPTS = 5
 # What the caller hears while the model thinks.
@@ -74,18 +68,15 @@ def turns_taken(run: Run) -> int:
     return count(Turn, of="answered_at", run=run)
 
 
-def deadline(seconds: float = SILENT_SECONDS) -> datetime:
-    """When a call is overdue without news of its carrier from now on."""
-    return now() + timedelta(seconds=seconds)
-
-
 def _begin(service: Service, run: Run, number: int, event: ev.Event) -> Turn:
     """Store how a turn begins, and its answer with it unless another server has to be asked first."""
     conversation = Conversation.from_run(service, run)
     progress = next(conversation.advance(event))
-    heard = event.text if isinstance(event, ev.CallerSaid) else ""
+    caller_text = event.text if isinstance(event, ev.CallerSaid) else ""
     at = datetime.fromtimestamp(event.at, now().tzinfo)
-    turn = Turn(run=run.id, number=number, heard=heard, worker=service.worker, at=at, touched_at=at, actions=[])
+    turn = Turn(
+        run=run.id, number=number, caller_text=caller_text, worker=service.worker, at=at, touched_at=at, actions=[]
+    )
     _store(conversation, run, turn, progress, begins=True)
     return turn
 
@@ -125,16 +116,15 @@ def _store(conversation: Conversation, run: Run, turn: Turn, progress: Progress,
         conversation.store(run, progress, calling)
         turn.save(force_insert=begins)
         if turn.number == 0 and run.answered_at is None:
-            run.state = "running"
-            run.answered_at = turn.at
+            lifecycle.talk(run, turn.at)
         hangs_up = any(isinstance(action, HangUp) for action in progress.actions)
-        run.overdue_at = deadline(GOODBYE_SECONDS if hangs_up else SILENT_SECONDS)
+        run.deadline_at = lifecycle.deadline(lifecycle.CLOSING_SECONDS if hangs_up else lifecycle.NO_NEWS_SECONDS)
         run.save()
 
 
 def _latency(turn: Turn, conversation: Conversation) -> list[Record]:
     """How long the caller waited for the answer to their words."""
-    if not turn.heard:
+    if not turn.caller_text:
         return []
     seconds = round((turn.answered_at - turn.at).total_seconds(), 3)
     node, at = conversation.graph.node(conversation.state.node_id), turn.answered_at.timestamp()

@@ -8,7 +8,9 @@ from __future__ import annotations
 from datetime import datetime, timedelta
 from typing import Any
 
+from ..runs import lifecycle
 from ..security import new_token
+from ..service import Service
 from ..store import dialing, runs
 from ..store.base import find, require
 from ..store.campaigns import Campaign, Contact, Dialing
@@ -70,9 +72,7 @@ ENDED = (Contact.state, Contact.next_attempt_at, Contact.retry_reason, Contact.l
 
 def release(contact: Contact, run: Run, reason: str, moment: datetime) -> None:
     """Give a claim back whose carrier was never asked: the attempt doesn't count, and its run can't be dialed."""
-    run.gathered_context = {**run.gathered_context, "error": reason, "call_disposition": "system_cancelled"}
-    run.disposition, run.state, run.ended_at = "system_cancelled", "completed", moment
-    run.save()
+    lifecycle.cancel(run, reason, moment)
     contact.attempts -= 1
     first = contact.attempts == 0
     contact.state, contact.next_attempt_at = "queued" if first else "retry", moment
@@ -93,7 +93,7 @@ def skip(contact: Contact, code: str, reason: str, until: datetime | None, momen
     contact.save(only=ENDED)
 
 
-def on_run_completed(run: Run) -> None:
+def on_run_completed(_service: Service, run: Run) -> None:
     """Let the contact of a run follow its end, and the organization's do-not-call list."""
     if run.disposition in OPT_OUTS:
         number = run.caller_number if run.call_type == "inbound" else run.called_number

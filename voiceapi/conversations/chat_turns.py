@@ -7,8 +7,9 @@ from typing import Any
 
 from ..engine.actions import Play, Record, Say, iso
 from ..engine.state import checkpoint
-from ..postcall import outbox
+from ..runs import lifecycle
 from ..runs.runs import added
+from ..service import Service
 from ..store import chats
 from ..store.chats import ChatSession, ChatTurn
 from ..store.fields import now
@@ -25,7 +26,7 @@ EVENTS = {
 }
 
 
-def store_answer(session: ChatSession, turn: ChatTurn, progress: Progress) -> None:
+def store_answer(service: Service, session: ChatSession, turn: ChatTurn, progress: Progress) -> None:
     """Complete a pending turn.
 
     :raises ConcurrentUpdate: when the session was changed since its words were stored.
@@ -40,17 +41,17 @@ def store_answer(session: ChatSession, turn: ChatTurn, progress: Progress) -> No
     turn.save()
     status = "idle" if progress.finish is None else "completed"
     chats.change(session, status=status, checkpoint=turn.checkpoint)
-    _store_outcome(session, progress)
+    _store_outcome(service, session, progress)
 
 
-def store_end(session: ChatSession, progress: Progress) -> None:
+def store_end(service: Service, session: ChatSession, progress: Progress) -> None:
     """Complete a session; turns after a rewind's cursor are cut off.
 
     :raises ConcurrentUpdate: when the session was changed.
     """
     chats.cut(session)
     chats.change(session, status="completed", cursor_turn_id=None)
-    _store_outcome(session, progress)
+    _store_outcome(service, session, progress)
 
 
 def _events(progress: Progress) -> list[dict[str, Any]]:
@@ -69,15 +70,13 @@ def _payload(record: Record) -> Mapping[str, Any]:
     return {"message": record.payload["error"]} if record.type == "rtf-pipeline-error" else record.payload
 
 
-def _store_outcome(session: ChatSession, progress: Progress) -> None:
+def _store_outcome(service: Service, session: ChatSession, progress: Progress) -> None:
     """Bring the run up to what the conversation came to, and complete it once that is over."""
     run = Run.get_by_id(session.run_id)
     store_outcome(run, progress, progress.state.gathered_context, added(run.llm_usage, progress.state.usage))
-    run.state = "running"
-    if progress.finish is not None:
-        run.state = "completed"
-        run.ended_at = now()
-        run.duration = (run.ended_at - run.created_at).total_seconds()
-        outbox.enqueue(run)
-    run.save()
+    lifecycle.talk(run)
+    if progress.finish is None:
+        run.save()
+    else:
+        lifecycle.complete(service, run)
     session.run = run

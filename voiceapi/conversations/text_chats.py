@@ -21,7 +21,6 @@ from ..engine.state import Setup, State
 from ..engine.values import as_number
 from ..errors import Conflict, Invalid, NotPossible, RecordNotFound
 from ..llm import selection
-from ..postcall import outbox
 from ..runs.runs import without_reserved
 from ..security import new_token
 from ..service import Service
@@ -209,10 +208,9 @@ def _answer(service: Service, session: ChatSession, turn: ChatTurn, conversation
         raise
     try:
         with write():
-            chat_turns.store_answer(session, turn, progress)
+            chat_turns.store_answer(service, session, turn, progress)
     except ConcurrentUpdate:
         raise _conflict(chats.latest(session), session.revision) from None
-    outbox.begin(service, session.run)
     return session
 
 
@@ -227,8 +225,7 @@ def _exchange(conversation: Conversation, text: str | None) -> Iterator[Progress
 def _close(service: Service, session: ChatSession, reason: str) -> ChatSession:
     progress = _conclude(service, session, reason)
     with write():
-        chat_turns.store_end(session, progress)
-    outbox.begin(service, session.run)
+        chat_turns.store_end(service, session, progress)
     return session
 
 

@@ -15,6 +15,7 @@ from ..engine.graph import data_of, objects
 from ..engine.values import as_boolean
 from ..service import Service
 from ..store.base import find
+from ..store.database import after_commit
 from ..store.postcall import Delivery, FollowUp
 from ..store.runs import Run
 from ..store.workflows import WorkflowVersion
@@ -24,8 +25,8 @@ REVIEW, WEBHOOK = "qa", "webhook"
 TELLING = (REVIEW, WEBHOOK, "noveum", "paygent", "tuner")
 
 
-def enqueue(run: Run) -> None:
-    """Note what follows the run; call it inside the transaction that ends it, before the run is saved."""
+def on_run_completed(service: Service, run: Run) -> None:
+    """Note what follows the run, inside the transaction that ends it and before the run is saved."""
     version = find(WorkflowVersion, id=run.version_id) if run.version_id is not None else None
     definition = definition_of(run, version)
     if run.campaign_id is not None or any(nodes_of(definition, type) for type in TELLING):
@@ -44,12 +45,7 @@ def enqueue(run: Run) -> None:
             node_name=str(data_of(node).get("name") or node["id"]),
             delivery_uuid=str(uuid4()),
         )
-
-
-def begin(service: Service, run: Run) -> None:
-    """Have what the run owes, if it has ended, done now; call it after the transaction that may have ended it."""
-    if run.is_completed and find(FollowUp, run=run.id) is not None:
-        service.workers.wake()
+    after_commit(service.workers.wake)
 
 
 def definition_of(run: Run, version: WorkflowVersion | None) -> Mapping[str, Any]:

@@ -7,7 +7,7 @@ sees no database until it opens a session of its own.
 from __future__ import annotations
 
 import threading
-from collections.abc import Iterator
+from collections.abc import Callable, Iterator
 from contextlib import contextmanager
 from contextvars import ContextVar
 from pathlib import Path
@@ -47,6 +47,8 @@ class Store:
         self.location = location
         # SQLite has one writer: waiting here in line is fairer and quicker than its own sleeping and trying again.
         self._writer = threading.RLock()
+        # What is called once the transaction at hand is committed. Only who holds the writer lock adds to it.
+        self._after_commit: list[Callable[[], None]] = []
         # Rung whenever somebody may have become due to be called; the dialer of this process waits for it.
         self.bell = threading.Event()
         if "://" in location and not location.startswith("sqlite:"):
@@ -82,13 +84,29 @@ class Store:
 
     @contextmanager
     def writing(self) -> Iterator[None]:
+        """One transaction, or a part of the one at hand; see `write`."""
+        committed: list[Callable[[], None]] = []
         try:
-            with self._writer, self.database.atomic():
-                yield
+            with self._writer:
+                outermost = not self.database.in_transaction()
+                try:
+                    with self.database.atomic():
+                        yield
+                    if outermost:
+                        committed = self._after_commit
+                finally:
+                    if outermost:
+                        self._after_commit = []
         except peewee.OperationalError as error:
             if _disk_is_full(error):
                 raise Unavailable("The disk is full, so nothing was stored.") from error
             raise
+        for call in committed:
+            call()
+
+    def after_commit(self, call: Callable[[], None]) -> None:
+        """Call this once the transaction at hand is committed; never, when it is undone."""
+        self._after_commit.append(call)
 
     def close(self) -> None:
         """Close every idle connection, so that the file can be moved or removed."""
@@ -116,6 +134,11 @@ def write() -> Any:
     No request may leave for another machine inside the block.
     """
     return _bound.get().writing()
+
+
+def after_commit(call: Callable[[], None]) -> None:
+    """Call this once the transaction at hand is committed; never, when it is undone. Use it inside `write`."""
+    _bound.get().after_commit(call)
 
 
 def bound_path() -> Path | None:

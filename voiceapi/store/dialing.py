@@ -52,7 +52,7 @@ def dialing(campaign: int) -> int:
 # A cross join, because SQLite keeps its order: the few leases first, each with its run.
 CLAIMED = """SELECT count(*) FROM contact CROSS JOIN run
 WHERE contact.lease_until IS NOT NULL AND run.id = contact.run_id
-  AND run.organization_id = ? AND run.overdue_at IS NULL AND run.state = 'initialized'
+  AND run.organization_id = ? AND run.state = 'prepared'
 """
 
 

@@ -24,7 +24,7 @@ from .telephony import Pace, PhoneNumber, TelephonyConfiguration
 from .tools import Tool
 from .workflows import TriggerPath, Workflow, WorkflowVersion
 
-VERSION = 2
+VERSION = 3
 TABLES: tuple[type[Record], ...] = (
     *(Organization, ApiKey, Credential, Tool, Document, Passage, WebhookSecret),
     *(Workflow, WorkflowVersion, TriggerPath, TelephonyConfiguration, PhoneNumber, Pace),
@@ -62,9 +62,33 @@ def _to_2(database: Any) -> None:
     database.execute_sql('UPDATE "turn" SET answered_at = at, touched_at = at')
 
 
+def _runs_to_3(database: Any) -> None:
+    """Runs have named states; a call that may have been placed, without a word of its carrier, is unknown."""
+    database.execute_sql('ALTER TABLE "run" RENAME COLUMN overdue_at TO deadline_at')
+    database.execute_sql('ALTER TABLE "turn" RENAME COLUMN heard TO caller_text')
+    database.execute_sql(
+        """UPDATE "run" SET state = CASE
+            WHEN state = 'running' THEN 'talking'
+            WHEN deadline_at IS NULL THEN 'prepared'
+            WHEN carrier_call_id IS NOT NULL THEN 'ringing'
+            ELSE 'unknown' END
+        WHERE state != 'completed'"""
+    )
+
+
+def _chats_to_3(database: Any) -> None:
+    """What a chat's model is offered is stored with the chat; of an older one it is computed by its next turn."""
+    database.execute_sql('ALTER TABLE "chat_session" ADD COLUMN functions TEXT')
+
+
+def _to_3(database: Any) -> None:
+    _runs_to_3(database)
+    _chats_to_3(database)
+
+
 # From version N to N + 1. A step speaks SQL through the database it is given, never through the models, which are
 # those of the newest version; tables that are new are made after the last step.
-STEPS: Mapping[int, Callable[[Any], None]] = {1: _to_2}
+STEPS: Mapping[int, Callable[[Any], None]] = {1: _to_2, 2: _to_3}
 
 
 def migrate(store: Store, version: int = VERSION, steps: Mapping[int, Callable[[Any], None]] = STEPS) -> int:

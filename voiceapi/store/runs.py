@@ -32,7 +32,7 @@ from .workflows import Workflow, WorkflowVersion
 
 
 class Run(Record):
-    """One conversation, by phone or by text: `initialized`, then `running`, then `completed` for good."""
+    """One conversation, by phone or by text."""
 
     organization_id: int
     workflow_id: int
@@ -49,7 +49,8 @@ class Run(Record):
     name = TextField()
     mode = CharField(64)
     call_type = TextField(default="outbound")
-    state = TextField(default="initialized")
+    # See runs.lifecycle.
+    state = TextField(default="prepared")
     # Carriers' webhooks carry it in their path: whoever knows it speaks for this call.
     token = CharField(64, unique=True)
     public_access_token = CharField(36, null=True, unique=True)
@@ -67,8 +68,8 @@ class Run(Record):
     created_at = Instant(default=now)
     answered_at = Instant(null=True)
     ended_at = Instant(null=True)
-    # Set while a call is in progress: when it is settled if its last word never comes.
-    overdue_at = Instant(null=True)
+    # Set while a call is in progress: when it is expired unless its carrier reports something.
+    deadline_at = Instant(null=True)
 
     class Meta:
         indexes = (
@@ -86,7 +87,7 @@ class Run(Record):
 Run.add_index(SQL("CREATE INDEX run_by_duration ON run (workflow_id, coalesce(duration, -1), id)"))
 Run.add_index(SQL("CREATE INDEX run_by_duration_rising ON run (workflow_id, coalesce(duration, 1e18), id)"))
 # The calls in progress of an organization: few rows, whatever the number of runs.
-Run.add_index(SQL("CREATE INDEX run_in_progress ON run (organization_id, overdue_at) WHERE overdue_at IS NOT NULL"))
+Run.add_index(SQL("CREATE INDEX run_in_progress ON run (organization_id, deadline_at) WHERE deadline_at IS NOT NULL"))
 Run.add_index(
     SQL(
         "CREATE UNIQUE INDEX run_one_inbound_call ON run (telephony_configuration_id, carrier_call_id) "
@@ -136,7 +137,8 @@ class Turn(Record):
 
     run = ForeignKeyField(Run, on_delete="CASCADE", index=False)
     number = IntegerField()
-    heard = TextField(default="")
+    # What the caller said or keyed; empty for silence and for the opening.
+    caller_text = TextField(default="")
     actions = JSONText()
     at = Instant(default=now)
     # Null while the answer is being decided: by whom, and since when nothing more of it was stored.
@@ -157,6 +159,25 @@ class StatusCallback(Record):
     outcome = TextField(null=True)
     fields = JSONText(default=dict)
     at = Instant(default=now)
+
+
+class IdempotencyKey(Record):
+    """A key of a client's, stored in the transaction that stores what was made under it."""
+
+    run_id: int | None
+    organization = ForeignKeyField(Organization, on_delete="CASCADE", index=False)
+    operation = TextField()
+    key = CharField(255)
+    # Of the request, so that another one with the same key is noticed.
+    fingerprint = CharField(64)
+    # The call that is placed under it; null when a campaign was made.
+    run = ForeignKeyField(Run, null=True, on_delete="CASCADE")
+    # What the client is told. Null while the carrier is being asked, and when it said no, which is on the run.
+    answer = JSONText(null=True)
+    created_at = Instant(default=now, index=True)
+
+    class Meta:
+        indexes = ((("organization", "operation", "key"), True),)
 
 
 # Column expressions, least significant last; all of them turn round together. A run without a duration comes last both
@@ -197,21 +218,9 @@ def create(workflow: Workflow, **columns: Any) -> Run:
 
 
 def in_progress(organization: int) -> int:
-    """The calls of an organization that are ringing or talking. An overdue one is neither."""
-    statement = "SELECT count(*) FROM run WHERE organization_id = ? AND overdue_at > ?"
-    return int(execute(statement, organization, Run.overdue_at.db_value(now())).fetchone()[0])
-
-
-def heard(run: int, overdue_at: datetime, call_id: str | None) -> None:
-    """Note that a run's carrier spoke: a call in progress is overdue later, and `call_id` is how the carrier names it.
-
-    :param call_id: None leaves the name that it has.
-    """
-    statement = """
-    UPDATE run SET overdue_at = CASE WHEN overdue_at IS NOT NULL THEN ? END,
-        carrier_call_id = coalesce(?, carrier_call_id) WHERE id = ?
-    """
-    execute(statement, Run.overdue_at.db_value(overdue_at), call_id, run)
+    """How many calls of an organization are in progress: placed or answered, and not past their deadline."""
+    statement = "SELECT count(*) FROM run WHERE organization_id = ? AND deadline_at > ?"
+    return int(execute(statement, organization, Run.deadline_at.db_value(now())).fetchone()[0])
 
 
 def status_callbacks(run: int) -> list[StatusCallback]:
@@ -364,29 +373,25 @@ def of_inbound_call(configuration_id: int, call_id: str | None) -> Run | None:
     return run
 
 
-def ended_unsettled() -> list[Run]:
-    """The runs whose carrier has said how the call came out, while nobody was there to settle them."""
-    said = StatusCallback.select().where(StatusCallback.run == Run.id, StatusCallback.outcome.is_null(False))
-    return list(Run.select(Run.id).where(Run.overdue_at.is_null(False), fn.EXISTS(said)))
+def ended_by_report() -> list[Run]:
+    """The runs whose carrier has reported how the call ended, and that were not completed since."""
+    reported = StatusCallback.select().where(StatusCallback.run == Run.id, StatusCallback.outcome.is_null(False))
+    return list(Run.select(Run.id).where(Run.deadline_at.is_null(False), fn.EXISTS(reported)))
 
 
-class IdempotencyKey(Record):
-    """A key of a client's, stored in the transaction that stores what was made under it."""
+def past_deadline(moment: datetime) -> list[Run]:
+    """The calls in progress whose deadline was before `moment`."""
+    return list(Run.select().where(Run.deadline_at < moment))
 
-    run_id: int | None
-    organization = ForeignKeyField(Organization, on_delete="CASCADE", index=False)
-    operation = TextField()
-    key = CharField(255)
-    # Of the request, so that another one with the same key is noticed.
-    fingerprint = CharField(64)
-    # The call that is placed under it; null when a campaign was made.
-    run = ForeignKeyField(Run, null=True, on_delete="CASCADE")
-    # What the client is told. Null while the carrier is being asked, and when it said no, which is on the run.
-    answer = JSONText(null=True)
-    created_at = Instant(default=now, index=True)
 
-    class Meta:
-        indexes = ((("organization", "operation", "key"), True),)
+def simulated_before(moment: datetime) -> list[Run]:
+    """The simulated calls in progress that were created before `moment`."""
+    return list(Run.select().where(Run.deadline_at.is_null(False), Run.mode == "simulator", Run.created_at < moment))
+
+
+def machine_reported(run: int) -> bool:
+    """Whether the carrier has reported that an answering machine took the call."""
+    return any(each.fields.get("machine") for each in status_callbacks(run))
 
 
 def mark_calling(run: int, number: int, request: int) -> bool:

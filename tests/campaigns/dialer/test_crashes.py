@@ -123,7 +123,7 @@ def let_time_pass(database: Path, carrier: Carrier) -> None:
         connection.execute("UPDATE contact SET lease_until = 0 WHERE lease_until IS NOT NULL")
         marks = ", ".join("?" * len(known))
         connection.execute(
-            f"UPDATE run SET overdue_at = 1 WHERE overdue_at IS NOT NULL AND token NOT IN ({marks})", known
+            f"UPDATE run SET deadline_at = 1 WHERE deadline_at IS NOT NULL AND token NOT IN ({marks})", known
         )
     connection.close()
 

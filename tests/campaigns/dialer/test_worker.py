@@ -17,6 +17,7 @@ from voiceapi.campaigns.dialer import list_import
 from voiceapi.campaigns.dialer.worker import Claim, Dialer
 from voiceapi.errors import Conflict
 from voiceapi.runs import files
+from voiceapi.runs import lifecycle as run_lifecycle
 from voiceapi.service import Service
 from voiceapi.store import campaigns as records
 from voiceapi.store.campaigns import Campaign, Upload
@@ -102,12 +103,12 @@ def test_a_claim_that_nobody_carries_out_is_given_back(service: Service, start: 
     with pytest.raises(Conflict):
         outbound.place(service, claimed.agent, claimed.to, "n", {}, {}, claimed.run)
     dialer._carry_out(claimed)
-    assert Run.select().where(Run.overdue_at.is_null(False)).count() == 0
+    assert Run.select().where(Run.deadline_at.is_null(False)).count() == 0
 
 
 def test_a_claim_that_was_carried_out_stays(service: Service, start: Any) -> None:
     (claimed,) = claim(service, start(1))
-    Run.update(overdue_at=now() + timedelta(hours=1)).where(Run.id == claimed.run.id).execute()
+    Run.update(state="placing", deadline_at=now() + timedelta(hours=1)).where(Run.id == claimed.run.id).execute()
     assert Dialer(service).recover(now() + timedelta(seconds=31)) == 0
     contact = Contact.get_by_id(claimed.contact_id)
     assert (contact.state, contact.attempts, contact.lease_until) == ("dialing", 1, None)
@@ -119,7 +120,7 @@ def test_the_room_may_be_gone_by_the_time_of_the_call(service: Service, start: A
     for number in range(3):
         Run.create(
             organization=1, workflow=claimed.agent.workflow, name="x", mode="simulator", token=str(number),
-            overdue_at=now() + timedelta(hours=1),
+            deadline_at=now() + timedelta(hours=1),
         )  # fmt: skip
     Dialer(service)._carry_out(claimed)
     assert codes(claimed.contact_id) == ["dialed", "released"]
@@ -155,7 +156,7 @@ def test_a_carrier_that_says_nothing(service: Service, start: Any, monkeypatch: 
     Dialer(service)._carry_out(claimed)
     assert states(campaign_id) == {"dialing": 1}
     monkeypatch.undo()
-    sweeper.sweep(service, now() + timedelta(seconds=outbound.UNKNOWN_SECONDS + 1))
+    sweeper.sweep(service, now() + timedelta(seconds=run_lifecycle.UNKNOWN_SECONDS + 1))
     assert states(campaign_id) == {"unknown": 1}
     assert Campaign.get_by_id(campaign_id).state == "completed"
 
@@ -164,7 +165,7 @@ def test_a_call_whose_last_word_never_comes(service: Service, start: Any) -> Non
     campaign_id = start(1)
     (claimed,) = claim(service, campaign_id)
     context = {"provider": "simulator", "call_id": "C1"}
-    Run.update(overdue_at=now(), gathered_context=context).where(Run.id == claimed.run.id).execute()
+    Run.update(deadline_at=now(), gathered_context=context).where(Run.id == claimed.run.id).execute()
     sweeper.sweep(service, now() + timedelta(seconds=1))
     assert (states(campaign_id), codes(claimed.contact_id)) == ({"failed": 1}, ["dialed", "lost"])
 

@@ -18,7 +18,7 @@ from flask.testing import FlaskClient
 from lines import Line, Verb
 from lines.line import samples
 
-from voiceapi.calls import sweeper, webhooks
+from voiceapi.calls import ending, sweeper, webhooks
 from voiceapi.conversations import conversation, effects
 from voiceapi.engine.actions import AskModel, Function, RunTool
 from voiceapi.engine.events import ModelReplied, ToolCall, ToolReturned
@@ -222,7 +222,7 @@ def test_statuses_in_any_order_and_twice(
     call = dial()
     for place, word in enumerate(words):
         assert call.status(word).status_code == 200
-        assert disposition(call) == (("initialized", None) if place < end else ("completed", outcome)), (seed, words)
+        assert disposition(call) == (("ringing", None) if place < end else ("completed", outcome)), (seed, words)
     wait_for(lambda: len(office.asked) == (line.name != "simulator") + machine)
     assert len(call.stored[-1]) == len(words)
 
@@ -294,12 +294,12 @@ def test_a_call_that_ends_before_its_transfer_is_told(line: Line, dial: Callable
     call.says("A human, please.")
     call.status("completed")
     call.status("failed")
-    assert call.run.state == "running"
+    assert call.run.state == "talking"
     if told:
         call.send(line.webhook("turns", "transfer_answered", call.transfer))
     sweeper.sweep(call.service)
-    assert call.run.state == ("completed" if told else "running")
-    sweeper.sweep(call.service, now() + webhooks.TRANSFER_GRACE)
+    assert call.run.state == ("completed" if told else "talking")
+    sweeper.sweep(call.service, now() + ending.TRANSFER_GRACE)
     assert disposition(call) == ("completed", "transfer_call" if told else "user_hangup")
     duration = samples(line.name, "statuses")["completed"]["reads"]["duration"]
     assert call.run.duration == duration or duration is None

@@ -17,13 +17,13 @@ from dataclasses import dataclass
 from datetime import datetime
 from typing import Any
 
-from ...calls.outbound import Agent, is_undialed, place
-from ...calls.webhooks import in_progress
+from ...calls.outbound import Agent, place
 from ...errors import Conflict, LimitReached, NotPossible, ServiceError
+from ...runs.lifecycle import is_dialable
 from ...runs.runs import without_reserved
 from ...service import Service
 from ...store import campaigns as records
-from ...store import dialing
+from ...store import dialing, runs
 from ...store.base import find, require
 from ...store.campaigns import Campaign
 from ...store.database import write
@@ -109,7 +109,7 @@ class Dialer:
         with write():
             for contact in dialing.lapsed(moment):
                 run = find(Run, id=contact.run_id)
-                if run is not None and is_undialed(run):
+                if run is not None and is_dialable(run):
                     attempts.release(contact, run, "The process that was to call stopped before it did.", moment)
                     given_back += 1
                 else:
@@ -194,7 +194,7 @@ class Dialer:
         moment = now()
         with write():
             contact, run = find(records.Contact, id=claim.contact_id), find(Run, id=claim.run.id)
-            if contact is None or run is None or contact.run_id != run.id or not is_undialed(run):
+            if contact is None or run is None or contact.run_id != run.id or not is_dialable(run):
                 return
             attempts.release(contact, run, reason, moment)
             if pause:
@@ -213,7 +213,7 @@ def load_of(campaign: Campaign, configuration: TelephonyConfiguration | None) ->
     """The calls in progress, those claimed but not placed yet among them."""
     organization = campaign.organization_id
     return Load(
-        in_progress(organization) + dialing.claimed(organization),
+        runs.in_progress(organization) + dialing.claimed(organization),
         dialing.dialing(campaign.id),
         None if configuration is None else dialing.last_call_at(configuration.id),
     )

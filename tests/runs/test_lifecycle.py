@@ -1,0 +1,140 @@
+"""The states of a run: each step from each state, the end with its listeners, and what is cancelled."""
+
+from __future__ import annotations
+
+from collections.abc import Callable
+from dataclasses import replace
+from datetime import timedelta
+from typing import Any, get_args
+
+import pytest
+
+from voiceapi.runs import lifecycle
+from voiceapi.runs.lifecycle import SHOWN, TRANSITIONS, IllegalTransition, Step, move
+from voiceapi.service import Service
+from voiceapi.store.base import reload
+from voiceapi.store.database import write
+from voiceapi.store.fields import now
+from voiceapi.store.runs import Run
+from voiceapi.store.workflows import Workflow
+
+STEPS = get_args(Step)
+
+
+@pytest.fixture
+def run(db: None, workflow: Callable[..., Any]) -> Callable[..., Run]:
+    """A stored run in a state."""
+    workflow_id = workflow()["id"]
+
+    def stored(state: str, **columns: Any) -> Run:
+        row = Workflow.get_by_id(workflow_id)
+        return Run.create(
+            **{"workflow": row, "organization": row.organization_id, "name": "x", "mode": "twilio", "token": state},
+            **columns,
+            state=state,
+        )
+
+    return stored
+
+
+def test_every_state_is_reached_shown_and_left_for_the_end() -> None:
+    reached = {following for steps in TRANSITIONS.values() for following in steps.values()}
+    assert reached | {"prepared"} == set(TRANSITIONS) == set(SHOWN)
+    assert {step for steps in TRANSITIONS.values() for step in steps} == set(STEPS)
+    assert all(steps.get("complete") == "completed" for state, steps in TRANSITIONS.items() if state != "completed")
+    assert set(TRANSITIONS["completed"].values()) == {"completed"}
+
+
+@pytest.mark.parametrize("step", STEPS)
+@pytest.mark.parametrize("state", TRANSITIONS)
+def test_a_step_is_taken_or_refused(state: str, step: Step) -> None:
+    run = Run(id=7, state=state)
+    following = TRANSITIONS[state].get(step)
+    if following is None:
+        with pytest.raises(IllegalTransition, match=f"Run 7 is {state}: it can't {step}."):
+            move(run, step)
+        assert run.state == state
+    else:
+        move(run, step)
+        assert run.state == following
+
+
+def test_only_a_prepared_run_is_dialable() -> None:
+    assert [state for state in TRANSITIONS if lifecycle.is_dialable(Run(state=state, mode="twilio"))] == ["prepared"]
+    assert not lifecycle.is_dialable(Run(state="prepared", mode="textchat"))
+
+
+def test_the_end_is_final_and_its_listeners_share_its_transaction(service: Service, run: Callable[..., Run]) -> None:
+    seen: list[Any] = []
+
+    def listen(_service: Service, ended: Run) -> None:
+        seen.append((ended.state, ended.duration))
+        ended.annotations = {"noted": len(seen)}
+        if len(seen) == 1:
+            raise RuntimeError("The disk is on fire.")
+
+    listening = replace(service, listeners=(listen,))
+    call = run("talking", deadline_at=now() + timedelta(minutes=1), answered_at=now())
+    with pytest.raises(RuntimeError), write():
+        lifecycle.complete(listening, call, 5)
+    assert (reload(call).state, reload(call).ended_at) == ("talking", None)
+    with write():
+        lifecycle.complete(listening, call := reload(call), 6)
+    ended = reload(call)
+    assert seen == [("completed", 5), ("completed", 6)]
+    assert (ended.state, ended.duration, ended.deadline_at, ended.annotations) == ("completed", 6, None, {"noted": 2})
+    assert ended.ended_at is not None
+    with pytest.raises(IllegalTransition), write():
+        lifecycle.complete(listening, ended)
+
+
+@pytest.mark.parametrize(("mode", "answered", "seconds"), [("twilio", 3, 3), ("twilio", None, 0), ("textchat", 3, 9)])
+def test_the_duration_that_no_carrier_counted(
+    service: Service, run: Callable[..., Run], mode: str, answered: int | None, seconds: int
+) -> None:
+    moment = now()
+    answered_at = None if answered is None else moment - timedelta(seconds=answered)
+    call = run("talking", answered_at=answered_at, created_at=moment - timedelta(seconds=9))
+    call.mode = mode
+    with write():
+        lifecycle.complete(service, call)
+    assert seconds <= reload(call).duration < seconds + 5
+
+
+def test_a_cancelled_run_is_followed_by_nothing(service: Service, run: Callable[..., Run]) -> None:
+    call = run("prepared")
+    moment = now()
+    with write():
+        lifecycle.cancel(call, "Nobody was there.", moment)
+    stored = reload(call)
+    assert (stored.state, stored.disposition, stored.ended_at) == ("completed", "system_cancelled", moment)
+    assert stored.gathered_context == {"error": "Nobody was there.", "call_disposition": "system_cancelled"}
+    with pytest.raises(IllegalTransition):
+        lifecycle.cancel(run("ringing"), "Too late.", moment)
+
+
+def test_an_answer_of_the_carrier_that_comes_after_its_webhook(run: Callable[..., Run]) -> None:
+    for state in ("ringing", "talking", "completed"):
+        call = run(state, carrier_call_id="from the webhook")
+        lifecycle.accept(call, "from the answer")
+        stored = reload(call)
+        assert (stored.state, stored.carrier_call_id) == (state, "from the webhook")
+        assert stored.gathered_context == {"call_id": "from the webhook"}
+
+
+def test_a_lost_answer_counts_only_while_nothing_is_reported(run: Callable[..., Run]) -> None:
+    lost, reported = run("placing", deadline_at=lifecycle.deadline()), run("ringing", deadline_at=lifecycle.deadline())
+    lifecycle.lose(lost)
+    lifecycle.lose(reported)
+    assert (reload(lost).state, reload(reported).state) == ("unknown", "ringing")
+    assert reload(lost).deadline_at <= lifecycle.deadline(lifecycle.UNKNOWN_SECONDS) < reload(reported).deadline_at
+    lifecycle.report(reload(lost), "CA1")
+    found = reload(lost)
+    assert (found.state, found.carrier_call_id) == ("ringing", "CA1")
+    assert found.deadline_at > lifecycle.deadline(lifecycle.UNKNOWN_SECONDS)
+
+
+def test_a_report_after_the_end_changes_nothing(run: Callable[..., Run]) -> None:
+    call = reload(run("completed"))
+    lifecycle.report(call, None)
+    assert (reload(call).state, reload(call).deadline_at) == ("completed", None)

@@ -1,6 +1,6 @@
 """Serves voiceapi: `python app.py`."""
 
-from voiceapi.cli.main import main
+from voiceapi.__main__ import main
 
 if __name__ == "__main__":
     main(["serve"])

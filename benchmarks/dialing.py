@@ -100,7 +100,7 @@ def _campaign(service: Service, rows: int, **settings: Any) -> int:
     wanted = {
         **dict.fromkeys((*optional, *campaigns.GATE)),
         **{"name": "Benchmark", "workflow_id": workflow.id, "source_type": "csv", "strict": False, **settings},
-        "source_id": files.keep(1, "list.csv", f"phone_number,name,town\n{people}".encode()),
+        "source_id": files.store(1, "list.csv", f"phone_number,name,town\n{people}".encode()),
     }
     return int(campaigns.create(service, 1, wanted).id)
 

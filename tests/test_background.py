@@ -1,3 +1,5 @@
+"""Threads in the background, and jobs that outlast the request that asks for their result."""
+
 from __future__ import annotations
 
 import logging
@@ -5,14 +7,24 @@ import os
 import subprocess
 import sys
 import threading
+import time
 from collections.abc import Callable, Iterator
+from concurrent.futures import ThreadPoolExecutor
 from pathlib import Path
 from typing import Any
 
 import pytest
+from flask import Flask
+from flask.testing import FlaskClient
 
-from voiceapi.background import Workers
+from voiceapi.background import SlowJobs, Workers
+from voiceapi.calls.turns import FILLER
+from voiceapi.engine.actions import AskModel
+from voiceapi.engine.events import ModelReplied
+from voiceapi.llm.scripted import Scripted
+from voiceapi.telephony.carriers.simulator import Simulator
 
+API = "/api/v1"
 ROOT = Path(__file__).parent.parent
 
 
@@ -64,7 +76,9 @@ def test_no_thread_before_the_first_job() -> None:
     assert threading.active_count() == before
 
 
-def test_chores_run_again_until_the_stop_and_survive_a_failure(workers: Workers, wait_for: Callable[..., Any]) -> None:
+def test_repeated_jobs_run_again_until_the_stop_and_survive_a_failure(
+    workers: Workers, wait_for: Callable[..., Any]
+) -> None:
     before, counts = set(threading.enumerate()), {"often": 0, "once": 0}
 
     def often() -> None:
@@ -77,13 +91,13 @@ def test_chores_run_again_until_the_stop_and_survive_a_failure(workers: Workers,
     workers.start()
     wait_for(lambda: counts["often"] >= 3 and counts["once"] == 1)
     workers.stop()
-    settled = dict(counts)
+    final = dict(counts)
     assert workers.stopping.is_set()
     assert set(threading.enumerate()) <= before
-    assert counts == settled
+    assert counts == final
 
 
-def test_a_stop_drops_what_waits_in_line_and_a_job_starts_anew(workers: Workers) -> None:
+def test_a_stop_drops_what_waits_in_line_and_a_job_starts_it_again(workers: Workers) -> None:
     gate, ran = threading.Event(), []
     running = [workers.submit(gate.wait, 5) for _ in range(2)]
     waiting = workers.submit(ran.append, "never")
@@ -99,7 +113,7 @@ def test_a_stop_drops_what_waits_in_line_and_a_job_starts_anew(workers: Workers)
 
 
 @pytest.mark.filterwarnings("ignore:.*fork:DeprecationWarning")
-def test_the_threads_start_anew_after_a_fork(workers: Workers) -> None:
+def test_the_threads_start_again_after_a_fork(workers: Workers) -> None:
     workers.submit(lambda: None).result(5)
     child = os.fork()
     if child == 0:
@@ -122,18 +136,18 @@ workers.submit(lambda: None).result(5)
     assert subprocess.run([sys.executable, "-c", script], cwd=ROOT, timeout=20, check=False).returncode == 0
 
 
-# -- duties
+# -- consumers
 
 
-def test_a_duty_is_done_at_the_start_at_its_time_and_when_woken(workers: Workers) -> None:
+def test_a_consumer_runs_at_the_start_at_its_time_and_when_woken(workers: Workers) -> None:
     done = threading.Semaphore(0)
     pauses = [0.01, 60.0, 60.0]
 
-    def duty() -> float:
+    def consumer() -> float:
         done.release()
         return pauses.pop(0) if pauses else 60.0
 
-    workers.consume(duty, 1)
+    workers.consume(consumer, 1)
     assert not done.acquire(timeout=0.05)
     workers.start()
     assert done.acquire(timeout=5)
@@ -146,14 +160,14 @@ def test_a_duty_is_done_at_the_start_at_its_time_and_when_woken(workers: Workers
 def test_a_wake_during_the_work_is_not_missed(workers: Workers) -> None:
     begun, gate, again = threading.Event(), threading.Event(), threading.Event()
 
-    def duty() -> float:
+    def consumer() -> float:
         if begun.is_set():
             again.set()
         begun.set()
         gate.wait(5)
         return 60.0
 
-    workers.consume(duty, 1)
+    workers.consume(consumer, 1)
     workers.wake()
     assert begun.wait(5)
     workers.wake()
@@ -164,11 +178,11 @@ def test_a_wake_during_the_work_is_not_missed(workers: Workers) -> None:
 def test_a_wake_after_the_stop_starts_nothing(workers: Workers) -> None:
     done = threading.Semaphore(0)
 
-    def duty() -> float:
+    def consumer() -> float:
         done.release()
         return 60.0
 
-    workers.consume(duty, 1)
+    workers.consume(consumer, 1)
     workers.start()
     assert done.acquire(timeout=5)
     workers.stop()
@@ -176,14 +190,14 @@ def test_a_wake_after_the_stop_starts_nothing(workers: Workers) -> None:
     assert not done.acquire(timeout=0.1)
 
 
-def test_a_failing_duty_is_logged_and_done_again(workers: Workers, caplog: pytest.LogCaptureFixture) -> None:
+def test_a_failing_consumer_is_logged_and_runs_again(workers: Workers, caplog: pytest.LogCaptureFixture) -> None:
     done = threading.Semaphore(0)
 
-    def duty() -> float:
+    def consumer() -> float:
         done.release()
         raise ValueError("broken")
 
-    workers.consume(duty, 1)
+    workers.consume(consumer, 1)
     with caplog.at_level(logging.ERROR, "voiceapi"):
         workers.start()
         assert done.acquire(timeout=5)
@@ -193,8 +207,8 @@ def test_a_failing_duty_is_logged_and_done_again(workers: Workers, caplog: pytes
     assert {record.getMessage() for record in caplog.records} == {"A job in the background failed"}
 
 
-def test_a_stop_waits_for_no_pause_and_little_for_a_duty(workers: Workers, monkeypatch: pytest.MonkeyPatch) -> None:
-    monkeypatch.setattr("voiceapi.background.LAST_WAIT_SECONDS", 0.05)
+def test_a_stop_waits_for_no_pause_and_little_for_a_consumer(workers: Workers, monkeypatch: pytest.MonkeyPatch) -> None:
+    monkeypatch.setattr("voiceapi.background.STOP_WAIT_SECONDS", 0.05)
     idle, busy, gate = threading.Event(), threading.Event(), threading.Event()
 
     def pausing() -> float:
@@ -216,3 +230,76 @@ def test_a_stop_waits_for_no_pause_and_little_for_a_duty(workers: Workers, monke
     stopped.join(5)
     assert not stopped.is_alive()
     gate.set()
+
+
+# -- slow jobs
+
+
+def test_a_slow_job_that_is_asked_for_again_runs_once() -> None:
+    jobs, go, asked = SlowJobs(wait_seconds=0.05), threading.Event(), []
+
+    def job() -> str:
+        asked.append(1)
+        go.wait(5)
+        return "Hello."
+
+    with ThreadPoolExecutor(4) as pool:
+        assert list(pool.map(lambda _: jobs.run_once("a", job), range(4))) == [None] * 4
+    threading.Timer(0.01, go.set).start()
+    jobs.wait_seconds = 2
+    assert jobs.run_once("a", job) == "Hello."
+    assert asked == [1]
+
+
+def test_what_a_slow_job_raises_comes_through_and_it_may_be_run_again() -> None:
+    jobs, errors = SlowJobs(), [KeyError("a"), TimeoutError("b")]
+
+    def job() -> str:
+        if errors:
+            raise errors.pop(0)
+        return "Hello."
+
+    with pytest.raises(KeyError):
+        jobs.run_once("a", job)
+    with pytest.raises(TimeoutError):
+        jobs.run_once("a", job)
+    assert jobs.run_once("a", job) == "Hello."
+
+
+class Slow:
+    """The scripted model, after a while; it isn't one that is known to be quick."""
+
+    def __init__(self) -> None:
+        self.asked = 0
+        self.extract = Scripted().extract
+
+    def reply(self, ask: AskModel) -> ModelReplied:
+        self.asked += 1
+        time.sleep(0.1)
+        return Scripted().reply(ask)
+
+
+def test_a_call_with_a_slow_model_goes_on(
+    app: Flask, client: FlaskClient, workflow: Callable[..., Any], finished: Callable[..., Any], monkeypatch: Any
+) -> None:
+    service, model, documents = app.extensions["voiceapi"], Slow(), []
+    object.__setattr__(service, "model", model)
+    service.slow_jobs.wait_seconds = 0.03
+    monkeypatch.setattr(Simulator, "render", watched(Simulator.render, documents))
+    made = workflow(path="slow-agent")
+    client.post(f"{API}/workflow/{made['id']}/publish")
+    context = {"simulated_callee": ["Yes."]}
+    body = {"phone_number": "+12025550123", "initial_context": context}
+    run = client.post(f"{API}/public/agent/slow-agent", json=body).get_json()["workflow_run_id"]
+    done = finished(made["id"], run)
+    assert done["gathered_context"]["call_disposition"] == "user_qualified"
+    assert model.asked == 2
+    assert documents.count([FILLER]) > 0
+
+
+def watched(render: Any, documents: list[Any]) -> Any:
+    def keep(self: Any, actions: Any, *others: Any) -> Any:
+        documents.append([action.text for action in actions if hasattr(action, "text")])
+        return render(self, actions, *others)
+
+    return keep

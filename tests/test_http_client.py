@@ -12,7 +12,7 @@ from typing import Any
 
 import pytest
 
-from voiceapi.http_client import Outward, OutwardError, Reply, is_public
+from voiceapi.http_client import HTTPClient, Reply, RequestFailed, is_public
 
 LARGEST = 1000
 
@@ -84,13 +84,13 @@ def port() -> Iterator[int]:
     server.server_close()
 
 
-def get(url: str, outward: Outward | None = None, **options: Any) -> Reply:
-    return (outward or Outward(allow_private=True)).send("GET", url, **{"timeout": 2.0, "largest": LARGEST, **options})
+def get(url: str, http: HTTPClient | None = None, **options: Any) -> Reply:
+    return (http or HTTPClient(allow_private=True)).send("GET", url, **{"timeout": 2.0, "largest": LARGEST, **options})
 
 
 def test_a_request_and_its_answer(port: int) -> None:
     url = f"http://localhost:{port}/echo"
-    answer = Outward().send("POST", url, json={"a": "ä"}, params={"q": "1 2"}, timeout=2, trusted=True)
+    answer = HTTPClient().send("POST", url, json={"a": "ä"}, params={"q": "1 2"}, timeout=2, trusted=True)
     assert answer.status == 200
     assert answer.body == f"POST /echo?q=1+2 localhost:{port} application/json ".encode() + b'{"a": "\\u00e4"}'
     assert answer.headers["content-encoding"] == "identity"
@@ -116,7 +116,7 @@ def test_proxies_of_the_environment_are_not_asked(port: int, monkeypatch: pytest
 
 @pytest.mark.parametrize("path", ["large", "bomb"])
 def test_an_answer_that_is_too_large(path: str, port: int) -> None:
-    with pytest.raises(OutwardError, match="is larger than 1000 bytes") as caught:
+    with pytest.raises(RequestFailed, match="is larger than 1000 bytes") as caught:
         get(f"http://127.0.0.1:{port}/{path}")
     assert caught.value.kind == "size"
 
@@ -129,7 +129,7 @@ def test_the_rest_of_an_answer_may_be_left_unread(port: int) -> None:
 @pytest.mark.parametrize("path", ["head", "body", "nothing"])
 def test_no_drip_outlasts_the_limit(path: str, port: int) -> None:
     started = time.monotonic()
-    with pytest.raises(OutwardError, match=r"did not answer within 0\.3 seconds") as caught:
+    with pytest.raises(RequestFailed, match=r"did not answer within 0\.3 seconds") as caught:
         get(f"http://127.0.0.1:{port}/{path}", timeout=0.3)
     assert caught.value.kind == "timeout"
     assert time.monotonic() - started < 1
@@ -149,11 +149,11 @@ def test_what_may_have_been_heard_is_told_from_what_was_not(port: int) -> None:
         "ftp://127.0.0.1/": False,
     }
     for url, sent in heard.items():
-        with pytest.raises(OutwardError) as raised:
+        with pytest.raises(RequestFailed) as raised:
             get(url, timeout=0.2)
         assert raised.value.sent is sent, url
-    with pytest.raises(OutwardError) as raised:
-        get(f"http://127.0.0.1:{port}/echo", Outward(allow_private=False))
+    with pytest.raises(RequestFailed) as raised:
+        get(f"http://127.0.0.1:{port}/echo", HTTPClient(allow_private=False))
     assert raised.value.sent is False
 
 
@@ -164,8 +164,8 @@ def test_a_name_server_that_takes_too_long(port: int) -> None:
         answered.wait(3)
         return ["127.0.0.1"]
 
-    with pytest.raises(OutwardError, match="did not answer"):
-        get(f"http://slow.example:{port}/echo", Outward(True, slow), timeout=0.2)
+    with pytest.raises(RequestFailed, match="did not answer"):
+        get(f"http://slow.example:{port}/echo", HTTPClient(True, slow), timeout=0.2)
     answered.set()
 
 
@@ -180,15 +180,15 @@ HOSTS = [
 
 @pytest.mark.parametrize("host", HOSTS)
 def test_private_addresses_are_refused(host: str, port: int) -> None:
-    with pytest.raises(OutwardError, match=r"private network|no known address") as caught:
-        get(f"http://{host}:{port}/echo", Outward())
+    with pytest.raises(RequestFailed, match=r"private network|no known address") as caught:
+        get(f"http://{host}:{port}/echo", HTTPClient())
     assert caught.value.kind == "address"
     assert "word" not in str(caught.value)
 
 
 def test_one_private_address_among_public_ones_is_enough(port: int) -> None:
-    with pytest.raises(OutwardError, match="private network"):
-        get(f"http://mixed.example:{port}/", Outward(resolve=lambda *_: ["93.184.216.34", "10.0.0.1"]))
+    with pytest.raises(RequestFailed, match="private network"):
+        get(f"http://mixed.example:{port}/", HTTPClient(resolve=lambda *_: ["93.184.216.34", "10.0.0.1"]))
 
 
 def test_the_address_that_was_checked_is_the_one_connected_to(port: int, monkeypatch: pytest.MonkeyPatch) -> None:
@@ -205,14 +205,14 @@ def test_the_address_that_was_checked_is_the_one_connected_to(port: int, monkeyp
         raise ConnectionRefusedError
 
     monkeypatch.setattr(socket, "create_connection", connect)
-    with pytest.raises(OutwardError, match="could not be reached"):
-        get(f"http://changing.example:{port}/echo", Outward(resolve=changing))
+    with pytest.raises(RequestFailed, match="could not be reached"):
+        get(f"http://changing.example:{port}/echo", HTTPClient(resolve=changing))
     assert (asked, connected) == (["changing.example"], [("93.184.216.34", port)])
 
 
 def test_the_next_address_is_tried(port: int) -> None:
-    outward = Outward(True, lambda *_: ["127.0.0.2", "127.0.0.1"])
-    answer = get(f"http://two.example:{port}/echo", outward)
+    http = HTTPClient(True, lambda *_: ["127.0.0.2", "127.0.0.1"])
+    answer = get(f"http://two.example:{port}/echo", http)
     assert answer.body == f"GET /echo two.example:{port} None ".encode()
 
 
@@ -231,19 +231,19 @@ URLS = [
 
 @pytest.mark.parametrize("url", URLS)
 def test_only_http_and_https(url: str) -> None:
-    with pytest.raises(OutwardError, match="must be one of http or https") as caught:
+    with pytest.raises(RequestFailed, match="must be one of http or https") as caught:
         get(url)
     assert caught.value.kind == "scheme"
 
 
 @pytest.mark.parametrize("url", ["http://127.0.0.1:99999/", f"http://{'a' * 64}.example/", "http://nowhere.invalid/"])
 def test_addresses_that_lead_nowhere_are_errors_with_a_sentence(url: str) -> None:
-    with pytest.raises(OutwardError, match=r"\.$"):
+    with pytest.raises(RequestFailed, match=r"\.$"):
         get(url)
 
 
 def test_a_header_that_can_not_be_sent(port: int) -> None:
-    with pytest.raises(OutwardError, match="header"):
+    with pytest.raises(RequestFailed, match="header"):
         get(f"http://127.0.0.1:{port}/echo", headers={"X-A": "b\r\nX-C: d"})
 
 

@@ -1,4 +1,4 @@
-"""Turns being decided: on a thread of their own, so that a webhook need not wait for a slow model."""
+"""Threads for work in the background, and waiting a limited time for a job that may be slow."""
 
 from __future__ import annotations
 
@@ -7,66 +7,69 @@ import os
 import threading
 from collections.abc import Callable, Hashable
 from concurrent.futures import Future, ThreadPoolExecutor
-from concurrent.futures import TimeoutError as NotYet
 from typing import Any
-
-# How long a carrier's webhook waits for the reply; the strictest carriers give up after five seconds.
-PATIENCE_SECONDS = 3.5
-
-
-class Turns:
-    """The turns under way in this process; one that is asked for again while it is decided is decided once."""
-
-    def __init__(self, patience: float = PATIENCE_SECONDS) -> None:
-        self.patience = patience
-        self._lock = threading.Lock()
-        self._under_way: dict[Hashable, Future[Any]] = {}
-
-    def decided(self, turn: Hashable, decide: Callable[[], Any]) -> Any | None:
-        """What `decide` returns, or None when that takes longer than the patience: ask again then.
-
-        What `decide` raises is raised here.
-        """
-        with self._lock:
-            future = self._under_way.get(turn)
-            if future is None:
-                future = self._under_way[turn] = Future()
-                # Not one of the pool's: simulated phones fill it, and they wait for their turns.
-                threading.Thread(target=self._decide, args=(turn, decide, future), daemon=True).start()
-        try:
-            return future.result(self.patience)
-        except NotYet:
-            if future.done():  # it was `decide` that ran out of time
-                raise
-            return None
-
-    def _decide(self, turn: Hashable, decide: Callable[[], Any], future: Future[Any]) -> None:
-        try:
-            result = decide()
-        except BaseException as error:
-            self._over(turn)
-            future.set_exception(error)
-        else:
-            self._over(turn)
-            future.set_result(result)
-
-    def _over(self, turn: Hashable) -> None:
-        with self._lock:
-            del self._under_way[turn]
-
 
 log = logging.getLogger("voiceapi")
 
-# How long a duty that failed is left alone, and how long a stop waits for a thread that is busy outside the pool.
-RECOVERY_SECONDS = 15.0
-LAST_WAIT_SECONDS = 2.0
-DUTY = "voiceapi-duty"
+# The strictest carriers give up on a webhook after five seconds.
+WAIT_SECONDS = 3.5
+
+# The pause after a consumer that raised, and how long `stop` waits for each thread outside the pool.
+RETRY_SECONDS = 15.0
+STOP_WAIT_SECONDS = 2.0
+CONSUMER_THREAD = "voiceapi-consumer"
+
+
+class SlowJobs:
+    """Jobs that may outlast the request that asks for their result; each runs once, however often it is asked for.
+
+    :param wait_seconds: how long one call of `run_once` waits for the result.
+    """
+
+    def __init__(self, wait_seconds: float = WAIT_SECONDS) -> None:
+        self.wait_seconds = wait_seconds
+        self._lock = threading.Lock()
+        self._running: dict[Hashable, Future[Any]] = {}
+
+    def run_once(self, key: Hashable, job: Callable[[], Any]) -> Any | None:
+        """Run `job` on another thread, or join the one that runs under this key; raises what the job raises.
+
+        :returns: the job's result, or None when it takes longer than `wait_seconds`. Call again to wait on.
+        """
+        with self._lock:
+            future = self._running.get(key)
+            if future is None:
+                future = self._running[key] = Future()
+                # Not one of the pool's threads: simulated phones fill the pool, and they wait for these jobs.
+                threading.Thread(target=self._run, args=(key, job, future), daemon=True).start()
+        try:
+            return future.result(self.wait_seconds)
+        except TimeoutError:
+            if future.done():  # the job itself raised the TimeoutError
+                raise
+            return None
+
+    def _run(self, key: Hashable, job: Callable[[], Any], future: Future[Any]) -> None:
+        try:
+            result = job()
+        except BaseException as error:
+            self._forget(key)
+            future.set_exception(error)
+        else:
+            self._forget(key)
+            future.set_result(result)
+
+    def _forget(self, key: Hashable) -> None:
+        with self._lock:
+            del self._running[key]
 
 
 class Workers:
-    """Threads that start with the first job, once a process and anew after a fork.
+    """A pool of threads for single jobs, and threads of their own for jobs that repeat.
 
-    :param threads: how many jobs run at once; more wait in line.
+    They start with the first job or `start`, in each process by itself: threads don't survive a fork.
+
+    :param threads: how many single jobs run at once; more wait in line.
     """
 
     def __init__(self, threads: int = 32) -> None:
@@ -74,116 +77,121 @@ class Workers:
         self._lock = threading.Lock()
         self._pid = 0
         self._pool: ThreadPoolExecutor | None = None
-        self._chores: list[tuple[float, Callable[[], Any]]] = []
-        self._at_chores: list[threading.Thread] = []
-        self._duties: list[tuple[Callable[[], float], int]] = []
-        self._bell = _Bell()
-        self._last_calls: list[Callable[[], Any]] = []
+        self._repeated: list[tuple[float, Callable[[], Any]]] = []
+        self._consumers: list[tuple[Callable[[], float], int]] = []
+        self._own_threads: list[threading.Thread] = []
+        self._signal = _Signal()
+        self._stop_callbacks: list[Callable[[], Any]] = []
         self.stopping = threading.Event()
 
-    def repeat(self, seconds: float, chore: Callable[[], Any]) -> None:
-        """Run `chore` once the threads start, and again `seconds` after each end of it; `inf` means just once."""
-        self._chores.append((seconds, chore))
+    def repeat(self, seconds: float, job: Callable[[], Any]) -> None:
+        """Run `job` when the threads start, and again `seconds` after each end of it; `inf` means only once."""
+        self._repeated.append((seconds, job))
 
-    def consume(self, duty: Callable[[], float], threads: int) -> None:
-        """Have `threads` threads of their own do `duty` again and again, once the threads start.
+    def consume(self, job: Callable[[], float], threads: int) -> None:
+        """Run `job` over and over on this many threads of its own, from the start of the threads on.
 
-        :param duty: does what is to be done now; answers in how many seconds there is more, unless `wake` says so.
+        :param job: does what is due and returns the seconds until more is due; `wake` cuts that pause short.
         """
-        self._duties.append((duty, threads))
+        self._consumers.append((job, threads))
 
     def wake(self) -> None:
-        """Say that there is something to do for those who attend; starts the threads, if they never ran yet."""
-        if not self.stopping.is_set():  # what ends while a stop waits for it must not start them anew
+        """End the pauses of all consumers; starts the threads if they never ran."""
+        if not self.stopping.is_set():  # a job that ends while `stop` waits for it must not start the threads again
             self.start()
-        self._bell.ring()
+        self._signal.send()
 
-    def at_stop(self, call: Callable[[], Any]) -> None:
-        """Call this when the threads are to stop: it wakes a chore that waits for something of its own."""
-        self._last_calls.append(call)
+    def at_stop(self, callback: Callable[[], Any]) -> None:
+        """Have `stop` call this first, e.g. to wake a repeated job that waits for an event of its own."""
+        self._stop_callbacks.append(callback)
 
     def start(self) -> None:
-        """Start the threads and the chores, if they don't run yet."""
+        """Start the threads and the repeated jobs, if they don't run yet."""
         with self._lock:
-            self._started()
+            self._start()
 
     def submit(self, job: Callable[..., Any], *args: Any) -> Future[None]:
-        """Run `job(*args)` soon, on another thread. What it raises is logged: nobody waits for it."""
+        """Run `job(*args)` soon, on a thread of the pool. What it raises is logged, not raised by the future."""
         with self._lock:
-            return self._started().submit(_guarded, job, args)
+            return self._start().submit(_run_logged, job, args)
 
     def stop(self, wait: bool = True) -> None:
-        """End the chores, drop what waits in line and, unless told otherwise, wait for what runs."""
+        """Stop the repeated jobs and drop the jobs that wait in line.
+
+        :param wait: also wait for those that run: for the pool's as long as they take, for others 2 seconds each.
+        """
         with self._lock:
             pool, self._pool = self._pool, None
             self.stopping.set()
-        for call in self._last_calls:
-            call()
+        for callback in self._stop_callbacks:
+            callback()
         if pool is None or self._pid != os.getpid():
             return
-        self._bell.ring()
+        self._signal.send()
         pool.shutdown(wait=wait, cancel_futures=True)
-        for thread in self._at_chores if wait else ():
-            thread.join(LAST_WAIT_SECONDS)
+        for thread in self._own_threads if wait else ():
+            thread.join(STOP_WAIT_SECONDS)
 
-    def _started(self) -> ThreadPoolExecutor:
+    def _start(self) -> ThreadPoolExecutor:
         if self._pool is None or self._pid != os.getpid():
             self._pid = os.getpid()
             self.stopping = threading.Event()
-            self._bell = _Bell()
+            self._signal = _Signal()
             self._pool = ThreadPoolExecutor(self._threads, thread_name_prefix="voiceapi")
             # Daemons: the pool's own threads would hold up the exit of a host that never calls `stop`.
-            self._at_chores = [
-                threading.Thread(target=_repeat, args=(self.stopping, *chore), name="voiceapi-chore", daemon=True)
-                for chore in self._chores
+            self._own_threads = [
+                threading.Thread(target=_repeat, args=(self.stopping, *each), name="voiceapi-repeated", daemon=True)
+                for each in self._repeated
             ] + [
-                threading.Thread(target=_attend, args=(self.stopping, self._bell, duty), name=DUTY, daemon=True)
-                for duty, threads in self._duties
+                threading.Thread(
+                    target=_consume, args=(self.stopping, self._signal, job), name=CONSUMER_THREAD, daemon=True
+                )
+                for job, threads in self._consumers
                 for _ in range(threads)
             ]
-            for thread in self._at_chores:
+            for thread in self._own_threads:
                 thread.start()
         return self._pool
 
 
-class _Bell:
-    """Wakes those who wait; one who wasn't waiting yet finds that it rang since they last looked."""
+class _Signal:
+    """Wakes all who wait for it; `sent` counts how often, so that none is missed by one who doesn't wait yet."""
 
     def __init__(self) -> None:
         self._changed = threading.Condition()
-        self.rung = 0
+        self.sent = 0
 
-    def ring(self) -> None:
+    def send(self) -> None:
         with self._changed:
-            self.rung += 1
+            self.sent += 1
             self._changed.notify_all()
 
     def wait(self, seen: int, seconds: float) -> None:
-        """Wait until it rang more than `seen` times, at most so long."""
+        """Wait until `sent` is no longer `seen`, at most `seconds`."""
         with self._changed:
-            self._changed.wait_for(lambda: self.rung != seen, seconds)
+            self._changed.wait_for(lambda: self.sent != seen, seconds)
 
 
-def _attend(stopping: threading.Event, bell: _Bell, duty: Callable[[], float]) -> None:
+def _consume(stopping: threading.Event, signal: _Signal, job: Callable[[], float]) -> None:
     while not stopping.is_set():
-        seen = bell.rung
+        seen = signal.sent
         try:
-            pause = duty()
+            pause = job()
         except Exception:
             log.exception("A job in the background failed")
-            pause = RECOVERY_SECONDS
-        # `stopping` is set before the bell's last ring, so that nobody sleeps through it.
+            pause = RETRY_SECONDS
+        # `stop` sets `stopping` before it sends the last signal, so that no wait outlasts it.
         if not stopping.is_set():
-            bell.wait(seen, pause)
+            signal.wait(seen, pause)
 
 
-def _repeat(stopping: threading.Event, seconds: float, chore: Callable[[], Any]) -> None:
-    _guarded(chore, ())
+def _repeat(stopping: threading.Event, seconds: float, job: Callable[[], Any]) -> None:
+    _run_logged(job, ())
     while seconds < float("inf") and not stopping.wait(seconds):
-        _guarded(chore, ())
+        _run_logged(job, ())
 
 
-def _guarded(job: Callable[..., Any], args: tuple[Any, ...]) -> None:
+def _run_logged(job: Callable[..., Any], args: tuple[Any, ...]) -> None:
     try:
         job(*args)
     except Exception:

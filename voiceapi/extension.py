@@ -16,7 +16,7 @@ from .campaigns import attempts
 from .campaigns.dialer import worker
 from .cli.main import group
 from .config import PREFIX, Settings, names
-from .http_client import Outward
+from .http_client import HTTPClient
 from .organizations import api_keys
 from .postcall import outbox
 from .security import Vault, read_or_create_secret
@@ -88,10 +88,10 @@ def open_service(settings: Settings, prefix: str = "", authenticate: Callable[[]
         secret = given.encode() if given else read_or_create_secret(Path(f"{path or Path('voiceapi.db')}.secret"))
     except OSError as error:
         raise StoreError(f"The files of the database {settings.database} can't be made: {error.strerror}.") from None
-    document, outward = cache(partial(openapi.document, prefix)), Outward(settings.allow_private_urls)
+    document, http = cache(partial(openapi.document, prefix)), HTTPClient(settings.allow_private_urls)
     vault = Vault(secret)
     service = Service(
-        settings, store, vault, SimulatedWebhooks, prefix, authenticate, document, outward=outward, listeners=LISTENERS
+        settings, store, vault, SimulatedWebhooks, prefix, authenticate, document, http=http, listeners=LISTENERS
     )
     jobs.employ(service)
     worker.employ(service)

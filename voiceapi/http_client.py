@@ -25,7 +25,7 @@ _EMBEDDING = (IPv6Network("64:ff9b::/96"), IPv6Network("::/96"))
 _LOCAL_NAT64 = IPv6Network("64:ff9b:1::/48")
 
 
-class OutwardError(Exception):
+class RequestFailed(Exception):
     """A request that got no answer; its text is one sentence for a user, without credentials.
 
     `sent` says whether any of it went out, so that the other side may have done what it was asked.
@@ -81,7 +81,7 @@ def is_public(address: str) -> bool:
 
 
 @dataclass(frozen=True)
-class Outward:
+class HTTPClient:
     """Sends requests out of the service.
 
     :param allow_private: whether addresses that came in through the API may be private ones.
@@ -111,7 +111,7 @@ class Outward:
         :param largest: how many bytes the answer's body may have.
         :param cut: whether the rest of a larger one is left unread, instead of refusing the answer.
         :param trusted: the operator set this address, so it may be a private one.
-        :raises OutwardError: when there is no answer within these limits, or the address may not be asked.
+        :raises RequestFailed: when there is no answer within these limits, or the address may not be asked.
         """
         started = time.monotonic()
         prepared = _prepare(method, url, headers, json, data, params)
@@ -126,13 +126,13 @@ class Outward:
                 body = _read(response, largest, cut, name)
             finally:
                 response.close()
-        except OutwardError:
+        except RequestFailed:
             raise
         except Exception as error:  # whatever a strange answer makes requests or urllib3 stumble over
             if course.late or _is_timeout(error):
                 raise course.too_late() from None
             text = f"{name} could not be reached, or its answer broke off."
-            raise OutwardError("connection", text, sent=course.sent) from None
+            raise RequestFailed("connection", text, sent=course.sent) from None
         finally:
             alarm.cancel()
             course.close()
@@ -159,14 +159,16 @@ class _Course:
     def late(self) -> bool:
         return self._cut or time.monotonic() >= self._until
 
-    def too_late(self) -> OutwardError:
-        return OutwardError("timeout", f"{self._name} did not answer within {self._timeout:g} seconds.", sent=self.sent)
+    def too_late(self) -> RequestFailed:
+        return RequestFailed(
+            "timeout", f"{self._name} did not answer within {self._timeout:g} seconds.", sent=self.sent
+        )
 
     def connect(self, host: str, port: int) -> socket.socket:
         """Connect to the first address of `host` that takes it, after all of them were checked."""
         found = list(dict.fromkeys(self._look_up(host.strip("[]"), port)))
         if not self._private and not all(map(is_public, found)):
-            raise OutwardError(
+            raise RequestFailed(
                 "address", f"{self._name} is an address in a private network, which this service may not ask."
             )
         failure: OSError = OSError("no address")
@@ -221,7 +223,7 @@ class _Course:
         if looking.is_alive():
             raise self.too_late()
         if not found or not found[0]:
-            raise OutwardError("address", f"{self._name} has no known address.")
+            raise RequestFailed("address", f"{self._name} has no known address.")
         return found[0]
 
 
@@ -250,11 +252,11 @@ def _prepare(
             raise ValueError
         return requests.Request(method, url, headers=named, json=json, data=data, params=params).prepare()
     except requests.exceptions.InvalidHeader:
-        raise OutwardError("connection", "A header of the request has a name or value that can't be sent.") from None
+        raise RequestFailed("connection", "A header of the request has a name or value that can't be sent.") from None
     except requests.exceptions.InvalidJSONError:
-        raise OutwardError("connection", "The body of the request has a value that JSON doesn't know.") from None
+        raise RequestFailed("connection", "The body of the request has a value that JSON doesn't know.") from None
     except (requests.RequestException, ValueError):
-        raise OutwardError("scheme", "The URL must be one of http or https, with a host.") from None
+        raise RequestFailed("scheme", "The URL must be one of http or https, with a host.") from None
 
 
 @cache
@@ -322,7 +324,7 @@ def _read(response: Any, largest: int, cut: bool, name: str) -> bytes:
         if len(body) > largest:
             if cut:
                 return bytes(body[:largest])
-            raise OutwardError("size", f"The answer of {name} is larger than {largest} bytes.", sent=True)
+            raise RequestFailed("size", f"The answer of {name} is larger than {largest} bytes.", sent=True)
     return bytes(body)
 
 

@@ -11,10 +11,10 @@ from functools import partial
 from secrets import token_hex
 from typing import Any
 
-from .background import Turns, Workers
+from .background import SlowJobs, Workers
 from .config import Settings
 from .engine.ports import LanguageModel
-from .http_client import Outward
+from .http_client import HTTPClient
 from .security import Vault
 from .store.database import Store
 from .store.fields import now
@@ -44,8 +44,8 @@ class Service:
     openapi: Callable[[], dict[str, Any]] = dict
     workers: Workers = field(default_factory=Workers)
     model: LanguageModel | None = None
-    turns: Turns = field(default_factory=Turns)
-    outward: Outward = field(default_factory=Outward)
+    slow_jobs: SlowJobs = field(default_factory=SlowJobs)
+    http: HTTPClient = field(default_factory=HTTPClient)
     listeners: tuple[Callable[[Service, Run], None], ...] = ()
     started_at: datetime = field(default_factory=now)
     mark: str = field(default_factory=partial(token_hex, 4))

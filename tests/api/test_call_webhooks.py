@@ -14,7 +14,7 @@ from flask.testing import FlaskClient
 from twilio.request_validator import RequestValidator
 
 from voiceapi import VoiceAPI
-from voiceapi.http_client import Outward, Reply
+from voiceapi.http_client import HTTPClient, Reply
 from voiceapi.service import Service
 from voiceapi.store.database import write
 from voiceapi.store.runs import Run
@@ -29,7 +29,7 @@ OURS, THEIRS = "+12025550188", "+12025550123"
 COMING = {"CallSid": "CA1", "AccountSid": ACCOUNT, "From": THEIRS, "To": OURS, "CallStatus": "ringing"}
 
 
-class Deaf(Outward):
+class Deaf(HTTPClient):
     def send(self, method: str, url: str, **options: Any) -> Reply:
         return Reply(201, {}, b'{"sid": "CA1"}', 0.0)
 
@@ -41,7 +41,7 @@ def settings() -> dict[str, Any]:
 
 @pytest.fixture(autouse=True)
 def deaf(service: Service) -> None:
-    object.__setattr__(service, "outward", Deaf())
+    object.__setattr__(service, "http", Deaf())
 
 
 @pytest.fixture
@@ -136,7 +136,7 @@ def test_under_a_prefix(tmp_path: Path, talk: Callable[..., Any]) -> None:
             sent.append(options["data"])
             return super().send(method, url, **options)
 
-    object.__setattr__(service, "outward", Kept())
+    object.__setattr__(service, "http", Kept())
     client = app.test_client()
     client.environ_base["HTTP_X_API_KEY"] = key
     made = client.post(f"/voice{API}/organizations/telephony-configs", json={"name": "Main", "config": TWILIO})

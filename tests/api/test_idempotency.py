@@ -398,10 +398,10 @@ DYING = """
 import json, os, signal, sys
 from voiceapi import create_app
 from voiceapi.calls.idempotency import Promise
-from voiceapi.http_client import Outward
+from voiceapi.http_client import HTTPClient
 
 moment, database, key, carrier, path, call = sys.argv[1:]
-owner, name = {"storing": (Promise, "claim"), "before": (Outward, "send"), "after": (Outward, "send")}[moment]
+owner, name = {"storing": (Promise, "claim"), "before": (HTTPClient, "send"), "after": (HTTPClient, "send")}[moment]
 inner = getattr(owner, name)
 
 def die(*args, **kwargs):

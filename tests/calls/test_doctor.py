@@ -13,8 +13,9 @@ from flask import Flask
 from voiceapi import create_app
 from voiceapi.calls import doctor
 from voiceapi.calls.doctor import Finding, examine
+from voiceapi.cli.base import script_info
 from voiceapi.cli.main import group
-from voiceapi.http_client import Outward, OutwardError, Reply
+from voiceapi.http_client import HTTPClient, Reply, RequestFailed
 from voiceapi.service import Service
 from voiceapi.telephony import configurations
 from voiceapi.telephony.phone_numbers import create
@@ -29,7 +30,7 @@ ADDRESS = f"public address {PUBLIC}"
 MAIN = "configuration 2 'Main' (twilio)"
 
 
-class Wire(Outward):
+class Wire(HTTPClient):
     """Answers by the beginning of the URL."""
 
     def __init__(self, answers: dict[str, Any]) -> None:
@@ -46,7 +47,7 @@ class Wire(Outward):
 def findings(app: Flask, health: Any, twilio: Any, *, number: bool = True) -> list[Finding]:
     service: Service = app.extensions["voiceapi"]
     wire = Wire({f"{PUBLIC}/api/v1/health": health, "https://api.twilio.com": twilio})
-    object.__setattr__(service, "outward", wire)
+    object.__setattr__(service, "http", wire)
     with service.store.session():
         made = configurations.create(service.vault, 1, "Main", TWILIO)
         if number:
@@ -69,7 +70,7 @@ def test_nothing_is_wrong(public: Flask) -> None:
     ("health", "twilio", "number", "wrong"),
     [
         (
-            OutwardError("connection", "https://voice.example.org could not be reached, or its answer broke off."),
+            RequestFailed("connection", "https://voice.example.org could not be reached, or its answer broke off."),
             (200, OWNED),
             True,
             {
@@ -159,7 +160,7 @@ def test_all_that_is_missing_is_told(public: Flask, config: dict[str, Any], wron
         "https://api.telnyx.com": (200, b'{"data": [{}]}'),
         "https://rest.nexmo.com": (401, b'{"title": "Unauthorized"}'),
     }
-    object.__setattr__(service, "outward", Wire(wire))
+    object.__setattr__(service, "http", Wire(wire))
     with service.store.session():
         fields = {field.name: config.get(field.name) for field in PROVIDERS[config["provider"]].fields}
         made = configurations.create(service.vault, 1, "Main", {**fields, "provider": config["provider"]})
@@ -183,11 +184,11 @@ def test_the_command(tmp_path: Path, monkeypatch: pytest.MonkeyPatch, as_json: b
     monkeypatch.setenv("VOICEAPI_DATABASE", str(tmp_path / "voice.db"))
     monkeypatch.setenv("VOICEAPI_API_KEY", "test-key-0123456789")
     flags = ["--json"] if as_json else []
-    nothing = CliRunner().invoke(group, ["doctor", *flags])
+    nothing = CliRunner().invoke(group, ["doctor", *flags], obj=script_info(create_app))
     assert nothing.exit_code == 0
     assert nothing.stdout == ("[]\n" if as_json else "Only the simulator is set up; there is nothing to check.\n")
     monkeypatch.setattr(doctor, "examine", lambda _: [Finding("this", "It is broken."), Finding("that")])
-    found = CliRunner().invoke(group, ["doctor", *flags])
+    found = CliRunner().invoke(group, ["doctor", *flags], obj=script_info(create_app))
     assert found.exit_code == 1
     if as_json:
         assert json.loads(found.stdout) == [

@@ -15,7 +15,7 @@ from flask.testing import FlaskClient
 
 from voiceapi.calls import sweeper
 from voiceapi.errors import LimitReached
-from voiceapi.http_client import Outward, OutwardError, Reply
+from voiceapi.http_client import HTTPClient, Reply, RequestFailed
 from voiceapi.service import Service
 from voiceapi.store.base import reload
 from voiceapi.store.database import write
@@ -30,7 +30,7 @@ CONFIGS = f"{API}/organizations/telephony-configs"
 TWILIO = {"provider": "twilio", "account_sid": "AC1", "auth_token": "12345"}
 
 
-class Wire(Outward):
+class Wire(HTTPClient):
     """What would go out: it is kept, and answered as told."""
 
     def __init__(self, *answers: Any) -> None:
@@ -55,7 +55,7 @@ def configure(app: Flask, client: FlaskClient, service: Service) -> Callable[...
         made = client.post(CONFIGS, json={"name": name, "config": {**TWILIO, **more}}).get_json()["id"]
         client.post(f"{CONFIGS}/{made}/phone-numbers", json={"address": f"+120255502{made:02}"})
         if wire is not None:
-            app.extensions["voiceapi"] = replace(service, outward=wire)
+            app.extensions["voiceapi"] = replace(service, http=wire)
         with service.store.session():
             return TelephonyConfiguration.get_by_id(made)
 
@@ -149,7 +149,7 @@ def silent(
         ((404, b'{"message": "gone"}'), "failed", 0),
         ((200, b""), "failed", 0),
         ((200, b"[1]"), "failed", 0),
-        (OutwardError("timeout", "too late", sent=True), "failed", 0),
+        (RequestFailed("timeout", "too late", sent=True), "failed", 0),
     ],
 )
 def test_a_carrier_is_asked_what_became_of_a_silent_call(
@@ -160,9 +160,9 @@ def test_a_carrier_is_asked_what_became_of_a_silent_call(
     with service.store.session():
         run = Run.get_by_id(run_id)
         assert (run.state, run.disposition, run.duration) == ("completed", outcome, duration)
-    method, url, _ = service.outward.asked[-1]
+    method, url, _ = service.http.asked[-1]
     assert (method, url) == ("GET", "https://api.twilio.com/2010-04-01/Accounts/AC1/Calls/CA1.json")
-    assert len([1 for method, _, _ in service.outward.asked if method == "POST"]) == 1
+    assert len([1 for method, _, _ in service.http.asked if method == "POST"]) == 1
 
 
 def test_a_call_that_goes_on_is_left_alone(silent: Callable[..., Any]) -> None:

@@ -15,12 +15,16 @@ from typing import Any
 
 import pytest
 from click.testing import CliRunner, Result
+from flask import Flask
 from flask.cli import FlaskGroup
+from flask.testing import FlaskClient
 
 from voiceapi import create_app
 from voiceapi.api.openapi import document
 from voiceapi.cli import campaigns
+from voiceapi.cli.base import script_info
 from voiceapi.cli.main import group
+from voiceapi.service import Service
 
 ROOT = Path(__file__).parents[2]
 KEY = re.compile(r"va_[A-Za-z0-9_-]{43}")
@@ -37,7 +41,10 @@ def run(settings: dict[str, str]) -> Callable[..., Result]:
     """Runs a command in this process; what it writes to standard error stays apart."""
 
     def command(*arguments: str, input: str | bytes = "", **env: str) -> Result:
-        result = CliRunner().invoke(group, arguments, input=input, env={**settings, **env}, prog_name="voiceapi")
+        obj = script_info(create_app)
+        result = CliRunner().invoke(
+            group, arguments, input=input, env={**settings, **env}, prog_name="voiceapi", obj=obj
+        )
         assert result.exception is None or isinstance(result.exception, SystemExit), result.exception
         return result
 
@@ -54,6 +61,109 @@ def save(tmp_path: Path) -> Callable[..., str]:
         return str(path)
 
     return write
+
+
+# -- what needs no database
+
+COMMANDS = [
+    *((command,) for command in ("serve", "chat", "validate", "keys", "doctor", "openapi", "campaign", "dial")),
+    *(("keys", command) for command in ("create", "list", "archive", "reactivate")),
+    *(("campaign", command) for command in ("create", "start", "watch", "simulate")),
+]
+AGENT = str(ROOT / "examples" / "appointment.json")
+NEEDS_NO_DATABASE = [
+    ((), 2, "Usage: voiceapi [OPTIONS] COMMAND [ARGS]..."),
+    (("--version",), 0, "voiceapi, version "),
+    (("-h",), 0, "Usage: voiceapi [OPTIONS] COMMAND [ARGS]..."),
+    (("--help",), 0, "Usage: voiceapi [OPTIONS] COMMAND [ARGS]..."),
+    *(((*command, "--help"), 0, f"Usage: voiceapi {' '.join(command)} ") for command in COMMANDS),
+    *(((*command, "--mistyped"), 2, "Error: No such option '--mistyped'") for command in COMMANDS),
+    *(((*command, "mistyped"), 2, "Error: No such command 'mistyped'") for command in ((), ("keys",), ("campaign",))),
+    (("serve", "--port", "eight"), 2, "Error: Invalid value for '--port'"),
+    (("keys", "create"), 2, "Error: Missing argument 'NAME'."),
+    (("campaign", "start", "x"), 2, "Error: Invalid value for 'CAMPAIGN_ID'"),
+    (("validate", AGENT), 0, f"{AGENT} is valid."),
+    (("validate", "missing.json"), 2, "Error: missing.json can't be read: No such file or directory."),
+    (("openapi",), 0, '"openapi": "3'),
+]
+
+
+@pytest.fixture
+def folder(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> Path:
+    """An empty folder, where a command would make its database."""
+    folder = tmp_path / "folder"
+    folder.mkdir()
+    monkeypatch.chdir(folder)
+    monkeypatch.setenv("VOICEAPI_DATABASE", "voice.db")
+    return folder
+
+
+def refuse(_: Any) -> Flask:
+    raise AssertionError("this command made an app")
+
+
+@pytest.mark.parametrize(("arguments", "code", "shown"), NEEDS_NO_DATABASE)
+def test_no_app_is_made_for_it(folder: Path, arguments: tuple[str, ...], code: int, shown: str) -> None:
+    result = CliRunner().invoke(group, arguments, obj=script_info(refuse), prog_name="voiceapi")
+    assert (result.exit_code, shown in result.output) == (code, True), result.output
+    assert list(folder.iterdir()) == []
+
+
+@pytest.mark.parametrize(("arguments", "code", "shown"), NEEDS_NO_DATABASE)
+def test_a_host_answers_it_alike(shared: FlaskClient, arguments: tuple[str, ...], code: int, shown: str) -> None:
+    flask = FlaskGroup(create_app=lambda: shared.application, load_dotenv=False)
+    result = CliRunner().invoke(flask, ["voiceapi", *arguments], prog_name="flask")
+    shown = shown.replace("Usage: voiceapi", "Usage: flask voiceapi")
+    assert (result.exit_code, shown in result.output) == (code, True), result.output
+
+
+@pytest.mark.parametrize(
+    ("words", "completed"),
+    [
+        ("voiceapi ", {"campaign", "chat", "dial", "doctor", "keys", "openapi", "serve", "validate"}),
+        ("voiceapi keys ", {"archive", "create", "list", "reactivate"}),
+        ("voiceapi serve --", {"--host", "--port", "--help"}),
+        ("voiceapi serve --port 8000 --h", {"--host", "--help"}),
+        ("voiceapi campaign watch 1 --j", {"--json"}),
+    ],
+)
+def test_completion_makes_no_app(folder: Path, words: str, completed: set[str]) -> None:
+    env = {"COMP_WORDS": words, "COMP_CWORD": str(len(words.split(" ")) - 1), "_VOICEAPI_COMPLETE": "bash_complete"}
+    result = CliRunner().invoke(group, env=env, obj=script_info(refuse), prog_name="voiceapi")
+    assert {line.partition(",")[2] for line in result.output.splitlines()} == completed
+    assert list(folder.iterdir()) == []
+
+
+def test_the_console_script_in_an_empty_folder(folder: Path) -> None:
+    def shown(*arguments: str, **env: str) -> str:
+        command = [sys.executable, "-m", "voiceapi", *arguments]
+        environment = {**os.environ, "PYTHONPATH": str(ROOT), **env}
+        return subprocess.run(command, env=environment, capture_output=True, text=True, check=True).stdout
+
+    assert shown("--version").startswith("voiceapi, version ")
+    assert shown("validate", AGENT) == f"{AGENT} is valid.\n"
+    assert "_VOICEAPI_COMPLETE=zsh_complete voiceapi" in shown(_VOICEAPI_COMPLETE="zsh_source")
+    assert list(folder.iterdir()) == []
+
+
+def test_the_service_is_closed_with_the_command(run: Callable[..., Result], monkeypatch: pytest.MonkeyPatch) -> None:
+    closed = []
+    close = Service.close
+
+    def noted(service: Service) -> None:
+        closed.append(service)
+        close(service)
+
+    monkeypatch.setattr(Service, "close", noted)
+    assert run("keys", "list").exit_code == 0
+    assert run("keys", "archive", "9").exit_code == 1
+    assert len(closed) == 2
+
+
+def test_a_hosts_service_stays_open(shared: FlaskClient, monkeypatch: pytest.MonkeyPatch) -> None:
+    monkeypatch.setattr(Service, "close", refuse)
+    result = shared.application.test_cli_runner().invoke(args=["voiceapi", "keys", "list"])
+    assert (result.exit_code, result.output.split()[-1]) == (0, "VOICEAPI_API_KEY")
 
 
 # -- serve

@@ -15,7 +15,8 @@ from voiceapi.engine.graph import Graph
 from voiceapi.llm.scripted import Scripted
 from voiceapi.service import Service
 from voiceapi.store.chats import ChatSession
-from voiceapi.store.runs import Run, Snapshot, StatusCallback
+from voiceapi.store.runs import Run, StatusCallback
+from voiceapi.store.steps import Snapshot
 from voiceapi.tools import stored
 
 API = "/api/v1"
@@ -176,7 +177,7 @@ def test_a_chat_goes_on_with_the_tools_as_they_are_now(
 
 
 def test_a_chat_goes_on_with_the_documents_as_they_are_now(
-    client: FlaskClient, make: Any, chat: Any, computed: list[Graph], offered: list[list[str]]
+    client: FlaskClient, make: Any, chat: Any, computed: list[Graph]
 ) -> None:
     send = chat(make("Stop"))
     send("hm")

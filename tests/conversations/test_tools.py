@@ -16,6 +16,8 @@ import pytest
 from click.testing import CliRunner
 from flask.testing import FlaskClient
 
+from voiceapi import create_app
+from voiceapi.cli.base import script_info
 from voiceapi.cli.main import group
 from voiceapi.organizations import api_keys
 from voiceapi.store import knowledge
@@ -258,7 +260,7 @@ def test_tools_are_offered_in_a_rehearsal_of_a_stored_workflow(
     settings |= {"VOICEAPI_DATABASE": tmp_path / "voice.db"}
     arguments = ["chat", str(made["id"]), "--set", "name=Ann"]
     result = CliRunner(env={name: str(value) for name, value in settings.items()}).invoke(
-        group, arguments, input="Weather in Rome?\n", prog_name="voiceapi"
+        group, arguments, input="Weather in Rome?\n", prog_name="voiceapi", obj=script_info(create_app)
     )
     assert "agent: I look it up, Ann.\nagent: It is clear." in result.output, result.output
     assert stand.asked == [("GET", "/weather/Rome?city=Rome", None)]

@@ -14,7 +14,7 @@ import pytest
 from voiceapi.engine.actions import AskModel, Extract, Function
 from voiceapi.engine.events import ExtractionFailed, ModelFailed, ModelReplied, ToolCall, VariablesExtracted
 from voiceapi.engine.extraction import Variable
-from voiceapi.http_client import Outward
+from voiceapi.http_client import HTTPClient
 from voiceapi.llm.chat_completions import ChatCompletions
 
 KEY = "sk-very-secret-key"
@@ -95,7 +95,7 @@ def stand() -> Iterator[Stand]:
 
 def model(stand: Stand, **options: Any) -> ChatCompletions:
     given = {"timeout": 5.0, "trusted": True, "sleep": lambda _: None, **options}
-    return ChatCompletions(Outward().send, stand.url, "tiny", KEY, **given)
+    return ChatCompletions(HTTPClient().send, stand.url, "tiny", KEY, **given)
 
 
 def asking(
@@ -308,7 +308,7 @@ def test_retry_after_is_obeyed(stand: Stand) -> None:
 
 
 def test_nobody_there() -> None:
-    server = ChatCompletions(Outward().send, "http://127.0.0.1:9", timeout=2, trusted=True, sleep=lambda _: None)
+    server = ChatCompletions(HTTPClient().send, "http://127.0.0.1:9", timeout=2, trusted=True, sleep=lambda _: None)
     answer = server.reply(asking())
     assert isinstance(answer, ModelFailed)
     assert "could not be reached" in answer.error

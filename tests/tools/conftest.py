@@ -10,7 +10,7 @@ from typing import Any
 import pytest
 
 from voiceapi.engine.actions import RunTool
-from voiceapi.http_client import OutwardError, Reply
+from voiceapi.http_client import Reply, RequestFailed
 from voiceapi.tools.tool import ToolContext
 
 CREDENTIALS = {"known": {"Authorization": "Bearer s3cret"}}
@@ -22,7 +22,7 @@ class Post:
 
     status: int = 200
     body: Any = field(default_factory=dict)
-    fails: OutwardError | None = None
+    fails: RequestFailed | None = None
     sent: list[dict[str, Any]] = field(default_factory=list)
 
     def send(self, method: str, url: str, **request: Any) -> Reply:

@@ -6,7 +6,7 @@ from typing import Any
 
 import pytest
 
-from voiceapi.http_client import OutwardError
+from voiceapi.http_client import RequestFailed
 from voiceapi.tools import end_call, transfer_call
 from voiceapi.tools.tool import Tool
 
@@ -158,8 +158,8 @@ def test_a_server_is_asked_for_the_destination(post: Any, request_of: Any) -> No
             "preset_parameter_error",
         ),
         (resolver(parameters=[{**WHO, "name": "day"}]), {}, "", "missing_parameter"),
-        (resolver(), {"fails": OutwardError("timeout", "late")}, "", "resolver_timeout"),
-        (resolver(), {"fails": OutwardError("address", "private")}, "", "resolver_request_failed"),
+        (resolver(), {"fails": RequestFailed("timeout", "late")}, "", "resolver_timeout"),
+        (resolver(), {"fails": RequestFailed("address", "private")}, "", "resolver_request_failed"),
         (resolver(), {"status": 302}, "", "resolver_http_error"),
         (resolver(), {"status": 500}, "", "resolver_http_error"),
         (resolver(), {"body": b"no json"}, "", "invalid_resolver_response"),

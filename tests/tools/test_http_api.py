@@ -6,7 +6,7 @@ from typing import Any
 
 import pytest
 
-from voiceapi.http_client import OutwardError
+from voiceapi.http_client import RequestFailed
 from voiceapi.tools.http_api import offer, run
 from voiceapi.tools.tool import Tool
 
@@ -153,9 +153,9 @@ def test_what_the_model_is_told_of_an_answer(post: Any, request_of: Any, status:
 @pytest.mark.parametrize(
     ("failure", "error"),
     [
-        (OutwardError("timeout", "late"), "Request timed out after 5 seconds"),
+        (RequestFailed("timeout", "late"), "Request timed out after 5 seconds"),
         (
-            OutwardError("connection", "https://example.com broke off."),
+            RequestFailed("connection", "https://example.com broke off."),
             "Request failed: https://example.com broke off.",
         ),
     ],

@@ -22,7 +22,7 @@ from datetime import timedelta
 from typing import Any
 
 from voiceapi import create_app
-from voiceapi.http_client import Outward
+from voiceapi.http_client import HTTPClient
 from voiceapi.postcall import delivery, processing
 from voiceapi.store.database import Store
 from voiceapi.store.postcall import Delivery, FollowUp
@@ -51,7 +51,7 @@ class Points:
 
 def watch(points: Points) -> None:
     """Make every transaction and every request that leaves a point."""
-    writing, send = Store.writing, Outward.send
+    writing, send = Store.writing, HTTPClient.send
 
     @contextmanager
     def watched_writing(store: Store) -> Iterator[None]:
@@ -61,12 +61,12 @@ def watch(points: Points) -> None:
         if not inner:
             points.pass_(writer())
 
-    def watched_send(self: Outward, method: str, url: str, **options: Any) -> Any:
+    def watched_send(self: HTTPClient, method: str, url: str, **options: Any) -> Any:
         reply = send(self, method, url, **options)
         points.pass_(f"{method} /{url.split('/', 3)[3]}")
         return reply
 
-    Store.writing, Outward.send = watched_writing, watched_send  # type: ignore[assignment, method-assign]
+    Store.writing, HTTPClient.send = watched_writing, watched_send  # type: ignore[assignment, method-assign]
 
 
 def writer() -> str:

@@ -36,7 +36,7 @@ def create_campaign_with_list(headers: dict[str, Any]) -> Response:
     body, file_name, content = read_form(request, CreateCampaignForm())
 
     def create(claim: Claim | None) -> Record:
-        with files.kept(organization(), file_name, content) as key:
+        with files.stored(organization(), file_name, content) as key:
             wanted = {**body, "source_type": "csv", "source_id": key}
             return campaigns.create(service(), organization(), wanted, "file", claim)
 

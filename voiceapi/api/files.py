@@ -19,7 +19,7 @@ blueprint = Blueprint("files", __name__, url_prefix="/s3")
 def prepare_upload(body: dict[str, Any]) -> dict[str, Any]:
     """Get an address to PUT the contact list of a campaign at."""
     key, url = files.prepare(service(), organization(), body["file_name"])
-    return {"upload_url": url, "file_key": key, "expires_in": files.UPLOAD_LASTS}
+    return {"upload_url": url, "file_key": key, "expires_in": files.UPLOAD_SECONDS}
 
 
 @blueprint.get("/signed-url")

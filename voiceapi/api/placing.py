@@ -7,7 +7,7 @@ from typing import Any
 from flask import Response
 
 from ..calls import triggers
-from ..calls.outbound import Claim, Placement
+from ..calls.outbound import Placement, Reserve
 from .auth import organization, service
 from .blueprint import Blueprint
 from .idempotent import HEADERS, once
@@ -27,7 +27,7 @@ blueprint = Blueprint("placing", __name__, tag="calls", url_prefix="/telephony")
 def initiate_call(headers: dict[str, Any], body: dict[str, Any]) -> Response:
     """Call a number, or the organization's test number, with a workflow's draft."""
 
-    def call(claim: Claim | None) -> Placement:
+    def call(claim: Reserve | None) -> Placement:
         return triggers.initiate(
             service(),
             organization(),

@@ -8,7 +8,7 @@ from typing import Any
 from flask import Response
 
 from ..calls import triggers
-from ..calls.outbound import Claim, Placement
+from ..calls.outbound import Placement, Reserve
 from ..organizations import api_keys
 from .auth import service
 from .blueprint import Blueprint
@@ -73,7 +73,7 @@ def start(
         body["from_phone_number_id"],
     )
 
-    def call(claim: Claim | None) -> Placement:
+    def call(claim: Reserve | None) -> Placement:
         return triggers.trigger(service(), key, kind, identifier, mode, wish, claim)
 
     return once(Triggered(), key.organization_id, headers["idempotency_key"], call, placement_answer)

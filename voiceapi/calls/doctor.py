@@ -1,4 +1,4 @@
-"""Use case: look for what keeps calls from being placed or answered, and say it in one line each."""
+"""Finds what keeps calls from being placed or answered, one line for each problem."""
 
 from __future__ import annotations
 
@@ -6,9 +6,9 @@ from collections.abc import Iterator
 from dataclasses import dataclass
 
 from ..errors import NotPossible
-from ..http_client import OutwardError
+from ..http_client import RequestFailed
 from ..service import Service
-from ..store.telephony import PhoneNumber, TelephonyConfiguration
+from ..store.telephony import TelephonyConfiguration, active_numbers, real_configurations
 from ..telephony import configurations, connect
 from ..telephony.carriers.rest import CarrierSilent
 
@@ -25,14 +25,10 @@ class Finding:
 
 def examine(service: Service) -> Iterator[Finding]:
     """Look at the public address, then at every configuration with a real carrier, its credentials and numbers."""
-    configurations = list(
-        TelephonyConfiguration.select()
-        .where(TelephonyConfiguration.provider != "simulator")
-        .order_by(TelephonyConfiguration.id)
-    )
-    if configurations:
+    found = real_configurations()
+    if found:
         yield from _report(f"public address {service.base_url}", _address(service))
-    for configuration in configurations:
+    for configuration in found:
         name = f"configuration {configuration.id} '{configuration.name}' ({configuration.provider})"
         yield from _report(name, _configuration(service, configuration))
 
@@ -51,9 +47,9 @@ def _address(service: Service) -> Iterator[str]:
         yield "VOICEAPI_PUBLIC_URL isn't https: what is said on the phone would cross the network in the open."
     url = f"{service.base_url}/api/v1/health"
     try:
-        reply = service.outward.send("GET", url, timeout=SECONDS, trusted=True)
+        reply = service.http.send("GET", url, timeout=SECONDS, trusted=True)
         said = reply.json()
-    except OutwardError as error:
+    except RequestFailed as error:
         yield f"The service isn't reached there: {error}"
     except ValueError:
         yield "Something else than this service answers there."
@@ -65,7 +61,7 @@ def _address(service: Service) -> Iterator[str]:
 def _configuration(service: Service, configuration: TelephonyConfiguration) -> Iterator[str]:
     if configuration.inactive:
         yield f"It is set aside: {configuration.inactive_reason or 'no reason is given'}."
-    numbers = list(configuration.phone_numbers.where(PhoneNumber.is_active).order_by(PhoneNumber.id))
+    numbers = active_numbers(configuration)
     ready, reason = configurations.readiness(configuration, len(numbers))
     if not ready and reason is not None:
         yield reason

@@ -9,7 +9,7 @@ from ..conversations.driver import Progress
 from ..runs import lifecycle
 from ..service import Service
 from ..store import runs
-from ..store.base import reload, require
+from ..store.base import reload, require, update
 from ..store.database import ConcurrentUpdate, write
 from ..store.fields import now
 from ..store.runs import Run
@@ -66,7 +66,7 @@ def _conclude(run: Run, conversation: Conversation, reason: str) -> Progress:
             with write():
                 run = reload(run)
                 conversation.store(run, progress)
-                run.save()
+                update(run)
     return progress
 
 

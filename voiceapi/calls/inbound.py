@@ -1,7 +1,7 @@
-"""Use cases of calls to our numbers: which workflow answers, and why none does.
+"""Calls to our numbers: which workflow answers, and why none does.
 
-A webhook that can't be believed is refused with a code and does nothing. One that can be, but can't be served, is a
-person on the line: they hear why, and the code goes beside the document.
+A webhook that fails verification is refused with a code and changes nothing. A verified call that no workflow can take
+is a person on the line: they are told why, and the code goes beside the document.
 """
 
 from __future__ import annotations
@@ -34,23 +34,24 @@ from . import webhooks
 
 log = logging.getLogger("voiceapi")
 
-# What a caller hears whose call is believed but can't be served, by the code of the reason.
+# What is spoken to the caller of a verified call that isn't taken, by the code of the reason.
 SPOKEN: Mapping[str, str] = {
     "PHONE_NUMBER_NOT_CONFIGURED": "I'm sorry, this number is not in service. Goodbye.",
     "WORKFLOW_NOT_FOUND": "I'm sorry, nobody can answer this number at the moment. Goodbye.",
     "QUOTA_EXCEEDED": "I'm sorry, all lines are busy. Please call again later. Goodbye.",
 }
-# Why a webhook is not believed, the most telling last: of several configurations that refuse one, it is told.
+# Why a webhook fails verification, from the least to the most specific: of several configurations' reasons the most
+# specific one is given.
 REJECTIONS = ("PROVIDER_MISMATCH", "ACCOUNT_VALIDATION_FAILED", "GENERAL_AUTH_FAILED", "SIGNATURE_VALIDATION_FAILED")
 
 
 class CallRejected(Exception):
-    """A call that is believed but not taken; its text is a code of SPOKEN."""
+    """A verified call that isn't taken; its text is a code of SPOKEN."""
 
 
 @dataclass(frozen=True, slots=True)
 class Answered:
-    """The answer to a call; `detail` is the code of why it is not served."""
+    """The answer to a call; `detail` is the code of why no workflow took it."""
 
     document: Document
     detail: str | None = None
@@ -58,7 +59,7 @@ class Answered:
 
 @dataclass(frozen=True, slots=True)
 class VerifiedCall:
-    """A call to us whose webhook is its carrier's own."""
+    """An inbound call whose webhook was verified to be its carrier's."""
 
     configuration: TelephonyConfiguration
     carrier: Carrier
@@ -68,17 +69,17 @@ class VerifiedCall:
 def answer_number(service: Service, config_id: int, webhook: Webhook) -> Answered:
     """Answer with the workflow that the called number is given.
 
-    :raises Forbidden: with the code of why the webhook is not believed.
+    :raises Forbidden: with the code of why the webhook fails verification.
     """
-    believed = _believe(service, _configuration(config_id), webhook)
-    return _answer(service, believed, lambda: _workflow_of_number(believed))
+    verified = _verify(service, _configuration(config_id), webhook)
+    return _answer(service, verified, lambda: _workflow_of_number(verified))
 
 
 def answer_workflow(service: Service, workflow_uuid: str, webhook: Webhook) -> Answered:
     """Answer with one workflow: the configuration is whichever of its organization's the webhook belongs to.
 
     :raises RecordNotFound: when there is no such workflow.
-    :raises Forbidden: with the code of why the webhook is not believed.
+    :raises Forbidden: with the code of why the webhook fails verification.
     """
     workflow = find(Workflow, workflow_uuid=workflow_uuid)
     if workflow is None:
@@ -86,33 +87,33 @@ def answer_workflow(service: Service, workflow_uuid: str, webhook: Webhook) -> A
     refusals = ["PROVIDER_MISMATCH"]
     for configuration, _ in configurations.listed(workflow.organization_id):
         try:
-            believed = _believe(service, configuration, webhook)
+            verified = _verify(service, configuration, webhook)
         except Forbidden as refusal:
             refusals.append(refusal.detail)
         else:
-            return _answer(service, believed, lambda: workflow)
+            return _answer(service, verified, lambda: workflow)
     raise Forbidden(max(refusals, key=REJECTIONS.index))
 
 
 def record_status(service: Service, config_id: int, webhook: Webhook) -> Document:
-    """Keep a carrier's word about a call to one of a configuration's numbers; one that isn't known is passed over.
+    """Record a status callback about a call to one of a configuration's numbers; that of an unknown call is ignored.
 
-    :raises Forbidden: with the code of why the webhook is not believed.
+    :raises Forbidden: with the code of why the webhook fails verification.
     """
     configuration = _configuration(config_id)
     carrier = _carrier(service, configuration)
     _check_signature(carrier, webhook)
-    report = carrier.read_status(webhook)
-    run = runs.of_inbound_call(configuration.id, report.call_id)
+    update = carrier.read_status(webhook)
+    run = runs.of_inbound_call(configuration.id, update.call_id)
     if run is not None:
-        webhooks.record(service, run, carrier, report)
+        webhooks.record(service, run, carrier, update)
     return carrier.acknowledge()
 
 
-# -- whether to believe it
+# -- verification
 
 
-def _believe(service: Service, configuration: TelephonyConfiguration, webhook: Webhook) -> VerifiedCall:
+def _verify(service: Service, configuration: TelephonyConfiguration, webhook: Webhook) -> VerifiedCall:
     carrier = _carrier(service, configuration)
     call = carrier.read_inbound(webhook)
     if call is None:
@@ -124,7 +125,7 @@ def _believe(service: Service, configuration: TelephonyConfiguration, webhook: W
 
 
 def _check_signature(carrier: Carrier, webhook: Webhook) -> None:
-    """No token vouches for such a webhook, so that one which can't be checked is refused as well."""
+    """Inbound webhooks carry no token of ours, so one without a key to check it with is refused as well."""
     signed = carrier.verify(webhook)
     if not signed:
         raise Forbidden("GENERAL_AUTH_FAILED" if signed is None else "SIGNATURE_VALIDATION_FAILED")
@@ -145,26 +146,26 @@ def _carrier(service: Service, configuration: TelephonyConfiguration) -> Carrier
         raise Forbidden("GENERAL_AUTH_FAILED") from None
 
 
-# -- who answers it
+# -- the workflow that answers
 
 
-def _answer(service: Service, believed: VerifiedCall, choose: Callable[[], Workflow]) -> Answered:
-    run = runs.of_inbound_call(believed.configuration.id, believed.call.call_id)
+def _answer(service: Service, verified: VerifiedCall, choose: Callable[[], Workflow]) -> Answered:
+    run = runs.of_inbound_call(verified.configuration.id, verified.call.call_id)
     try:
-        run = run or _store_call(service, believed, choose())
+        run = run or _store_call(service, verified, choose())
     except CallRejected as reason:
         code = str(reason)
-        log.warning("A call to %s is not served: %s", believed.call.to, code)
+        log.warning("A call to %s is not served: %s", verified.call.to, code)
         nowhere = CallbackURLs(service.base_url, "")
-        return Answered(believed.carrier.render([Say(SPOKEN[code], False), HangUp()], nowhere, VoiceSettings()), code)
-    return Answered(webhooks.reply(service, run, believed.carrier, 0, ev.Started(now().timestamp())))
+        return Answered(verified.carrier.render([Say(SPOKEN[code], False), HangUp()], nowhere, VoiceSettings()), code)
+    return Answered(webhooks.reply(service, run, verified.carrier, 0, ev.Started(now().timestamp())))
 
 
-def _workflow_of_number(believed: VerifiedCall) -> Workflow:
+def _workflow_of_number(verified: VerifiedCall) -> Workflow:
     number = find(
         PhoneNumber,
-        telephony_configuration=believed.configuration,
-        address_normalized=normalize(believed.call.to).address_normalized,
+        telephony_configuration=verified.configuration,
+        address_normalized=normalize(verified.call.to).address_normalized,
         is_active=True,
     )
     workflow = None if number is None else number.inbound_workflow
@@ -173,14 +174,14 @@ def _workflow_of_number(believed: VerifiedCall) -> Workflow:
     return workflow
 
 
-def _store_call(service: Service, believed: VerifiedCall, workflow: Workflow) -> Run:
-    """A new run of the workflow's released version; of two webhooks of one call at once, both get the same."""
+def _store_call(service: Service, verified: VerifiedCall, workflow: Workflow) -> Run:
+    """A new run of the workflow's released version; two webhooks of one call, sent at once, get the same run."""
     if workflow.status != "active":
         raise CallRejected("WORKFLOW_NOT_FOUND")
     version = versions.published(workflow)
     if versions.faults(workflow, version.definition):
         raise CallRejected("WORKFLOW_NOT_FOUND")
-    configuration, call = believed.configuration, believed.call
+    configuration, call = verified.configuration, verified.call
     caller, called = (normalize(number).address_normalized for number in (call.from_number, call.to))
     model = selection.choose(service, workflow.organization_id, version.configurations)
     context = {

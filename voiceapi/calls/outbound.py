@@ -1,4 +1,4 @@
-"""Use case: place a call. The run is stored before the carrier is asked, and the carrier is asked at most once."""
+"""Placing a call: the run is stored before the carrier is asked, and the carrier is asked at most once."""
 
 from __future__ import annotations
 
@@ -14,7 +14,7 @@ from ..runs import lifecycle
 from ..security import new_token
 from ..service import Service
 from ..store import runs
-from ..store.base import reload
+from ..store.base import reload, update
 from ..store.database import write
 from ..store.fields import now
 from ..store.runs import Run
@@ -27,12 +27,12 @@ from ..telephony.carriers.rest import CarrierRefused, CarrierSilent
 from ..telephony.configurations import next_turn
 from . import webhooks
 
-# Called with a run in the transaction that stores its call: what it raises undoes that.
-Claim = Callable[[Run], None]
+# Called with the run in the transaction that stores its call; what it raises undoes that transaction.
+Reserve = Callable[[Run], None]
 
 
 class Stopped(Unavailable):
-    """The service stops, and the carrier was not asked."""
+    """The service stops, and the carrier wasn't asked."""
 
 
 @dataclass(frozen=True, slots=True)
@@ -61,12 +61,12 @@ def place(
     context: Mapping[str, Any],
     gathered: Mapping[str, Any],
     prepared: Run | None = None,
-    claim: Claim | None = None,
+    reserve: Reserve | None = None,
 ) -> Placement:
     """Call `to` with `agent`, as a new run called `name` or as the `prepared` one.
 
     :param to: E.164, or a sip: address where the carrier takes them.
-    :param claim: who else must agree before the carrier is asked.
+    :param reserve: stores something with the call, such as an Idempotency-Key, or refuses it.
     :raises LimitReached: when the organization has as many calls in progress as it may have, or too many wait for
         the account.
     :raises NotPossible: when the carrier said no; the run is then completed with the reason.
@@ -74,7 +74,7 @@ def place(
     """
     number = None if agent.number is None else agent.number.address_normalized
     carrier = connect.connect(service, agent.configuration)
-    run, wait = _store_call(service, agent, to, number, name, context, gathered, prepared, claim)
+    run, wait = _store_call(service, agent, to, number, name, context, gathered, prepared, reserve)
     if wait and service.workers.stopping.wait(wait):
         _fail(service, run, "The service stopped before the call was placed.")
         raise Stopped("The service stops.")
@@ -111,7 +111,7 @@ def _store_call(
     context: Mapping[str, Any],
     gathered: Mapping[str, Any],
     prepared: Run | None,
-    claim: Claim | None,
+    reserve: Reserve | None,
 ) -> tuple[Run, float]:
     """The run, and how many seconds it has to wait for its account's turn."""
     model = selection.choose(service, agent.workflow.organization_id, agent.version.configurations)
@@ -142,9 +142,9 @@ def _store_call(
             lifecycle.move(run, "place")
             for column, value in columns.items():
                 setattr(run, column, value)
-            run.save()
-        if claim is not None:
-            claim(run)
+            update(run)
+        if reserve is not None:
+            reserve(run)
     return run, wait
 
 

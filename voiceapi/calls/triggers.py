@@ -1,4 +1,4 @@
-"""Use cases that start a call: a trigger of an agent (specification 4.3), and a call initiated by hand."""
+"""What starts a call: the trigger of an agent, and a call initiated by hand."""
 
 from __future__ import annotations
 
@@ -12,17 +12,17 @@ from ..errors import Conflict, Forbidden, Invalid, NotPossible, RecordNotFound, 
 from ..runs.lifecycle import is_dialable
 from ..runs.runs import without_reserved
 from ..service import Service
-from ..store.base import require
+from ..store.base import find, require
 from ..store.organizations import ApiKey, Organization
 from ..store.runs import Run
 from ..store.telephony import TelephonyConfiguration
-from ..store.workflows import TriggerPath, Workflow, WorkflowVersion
+from ..store.workflows import Workflow, WorkflowVersion, workflow_of_path
 from ..telephony import configurations
 from ..telephony.configurations import NotConfigured
 from ..telephony.numbers import NotDialable, dialable
 from ..telephony.providers import PROVIDERS
 from ..workflows import versions
-from .outbound import Agent, Claim, Placement, place
+from .outbound import Agent, Placement, Reserve, place
 
 Mode = Literal["production", "test"]
 Identifier = Literal["trigger_path", "workflow_uuid"]
@@ -30,7 +30,7 @@ Identifier = Literal["trigger_path", "workflow_uuid"]
 
 @dataclass(frozen=True, slots=True)
 class CallRequest:
-    """What a trigger asks for: whom to call, what the agent is told, and through what."""
+    """The body of a trigger: the number to call, the initial context, and the configuration and caller ID to use."""
 
     phone_number: str
     initial_context: Mapping[str, Any]
@@ -44,14 +44,14 @@ def trigger(
     kind: Identifier,
     identifier: str,
     mode: Mode,
-    wish: CallRequest,
-    claim: Claim | None = None,
+    request: CallRequest,
+    reserve: Reserve | None = None,
 ) -> Placement:
     """Call somebody with a published agent; on the test routes with its draft, if there is one.
 
     :param identifier: a trigger path, or the uuid of a workflow, as `kind` says.
-    :param claim: see `place`.
-    :raises RecordNotFound, Forbidden, NotPossible, Invalid, LimitReached: in the order of the API contract's section F.
+    :param reserve: see `place`.
+    :raises RecordNotFound, Forbidden, NotPossible, Invalid, LimitReached: in the order in which docs/api.md lists them.
     """
     organization: int = key.organization_id
     workflow = _by_path(organization, identifier) if kind == "trigger_path" else _by_uuid(organization, identifier)
@@ -59,42 +59,39 @@ def trigger(
         raise RecordNotFound("Workflow is not active")
     version = versions.published(workflow) if mode == "production" else versions.current(workflow)
     if kind == "trigger_path":
-        _need_trigger(version, identifier, mode)
+        _require_trigger(version, identifier, mode)
     versions.load_graph(workflow, version)
-    configuration = _configuration(organization, wish.telephony_configuration_id)
-    number = configurations.caller_number(configuration, wish.from_phone_number_id)
+    configuration = _configuration(organization, request.telephony_configuration_id)
+    number = configurations.caller_number(configuration, request.from_phone_number_id)
     agent = Agent(workflow, version, configuration, number)
-    to = number_to_dial(wish.phone_number, configuration)
+    to = number_to_dial(request.phone_number, configuration)
     context = {
         **(version.template_context_variables if mode == "test" else {}),
         "provider": configuration.provider,
         "direction": "outbound",
-        "phone_number": wish.phone_number,
+        "phone_number": request.phone_number,
         "trigger_mode": mode,
         "telephony_configuration_id": configuration.id,
         "agent_identifier": identifier,
         "agent_identifier_type": kind,
         "workflow_uuid": workflow.workflow_uuid,
-        **({"from_phone_number_id": wish.from_phone_number_id} if wish.from_phone_number_id is not None else {}),
+        **({"from_phone_number_id": request.from_phone_number_id} if request.from_phone_number_id is not None else {}),
         **({"agent_uuid": identifier} if kind == "trigger_path" else {}),
         "api_key_id": key.id,
         "api_key_created_by": None,
-        **without_reserved(wish.initial_context),
-        "called_number": wish.phone_number,
+        **without_reserved(request.initial_context),
+        "called_number": request.phone_number,
     }
     gathered = {"triggered_by": "api", **({"trigger_uuid": identifier} if kind == "trigger_path" else {})}
     word = "API" if mode == "production" else "TEST"
     name = f"WR-{word}-{1000 + secrets.randbelow(9000)}"
-    return place(service, agent, to, name, context, gathered, claim=claim)
+    return place(service, agent, to, name, context, gathered, reserve=reserve)
 
 
 def _by_path(organization: int, path: str) -> Workflow:
-    owner: TriggerPath | None = (
-        TriggerPath.select(TriggerPath, Workflow).join(Workflow).where(TriggerPath.path == path).first()
-    )
-    if owner is None:
+    workflow = workflow_of_path(path)
+    if workflow is None:
         raise RecordNotFound("Agent trigger not found")
-    workflow: Workflow = owner.workflow
     if workflow.organization_id != organization:
         raise Forbidden("Access denied")
     return workflow
@@ -104,7 +101,7 @@ def _by_uuid(organization: int, uuid: str) -> Workflow:
     return require(Workflow, "Workflow not found", workflow_uuid=uuid, organization=organization)
 
 
-def _need_trigger(version: WorkflowVersion, path: str, mode: Mode) -> None:
+def _require_trigger(version: WorkflowVersion, path: str, mode: Mode) -> None:
     """The production routes take a trigger that is released and enabled; the test routes any that is there."""
     for _, found, enabled in trigger_paths(version.definition):
         if found == path and (enabled or mode == "test"):
@@ -140,13 +137,13 @@ def initiate(
     phone_number: str | None,
     config_id: int | None,
     from_phone_number_id: int | None,
-    claim: Claim | None = None,
+    reserve: Reserve | None = None,
 ) -> Placement:
     """Call somebody with a workflow's draft, or its released version without one.
 
     :param run_id: a run prepared before, to be carried by this call.
     :param phone_number: without one, the test number of the organization's preferences is called.
-    :param claim: see `place`.
+    :param reserve: see `place`.
     :raises RecordNotFound, NotPossible, Conflict, Invalid, LimitReached: in the order in which docs/api.md lists them.
     """
     try:
@@ -174,11 +171,11 @@ def initiate(
         "telephony_configuration_id": configuration.id,
     }
     name = f"WR-TEL-OUT-{secrets.randbelow(10**8):08}"
-    return place(service, agent, to, name, context, {}, prepared, claim)
+    return place(service, agent, to, name, context, {}, prepared, reserve)
 
 
 def _prepared(organization: int, workflow: Workflow, run_id: int) -> Run:
-    run: Run | None = Run.get_or_none(Run.id == run_id, Run.organization == organization)
+    run = find(Run, id=run_id, organization=organization)
     if run is None:
         raise NotPossible("Workflow run not found")
     if run.workflow_id != workflow.id:

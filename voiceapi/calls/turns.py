@@ -20,7 +20,7 @@ from ..engine.actions import Action, HangUp, Record, Redirect, RunTool, Say
 from ..engine.step import IllegalEvent
 from ..runs import lifecycle
 from ..service import Service
-from ..store.base import count, find, reload, require
+from ..store.base import count, find, insert, reload, require, update
 from ..store.database import ConcurrentUpdate, write
 from ..store.fields import now
 from ..store.runs import Run, Turn
@@ -54,7 +54,7 @@ def answer(service: Service, run: Run, number: int, event: ev.Event) -> list[Act
                 return [Action.from_json(action) for action in turn.actions]
             decided: list[Action] | None = None
             if not _has_other_worker(service, turn):
-                decided = service.turns.decided((run.id, number), partial(_carry_on, service, run.id, number))
+                decided = service.slow_jobs.run_once((run.id, number), partial(_carry_on, service, run.id, number))
             return [Say(FILLER, False), Redirect(number)] if decided is None else decided
         except (ConcurrentUpdate, IllegalEvent):
             # Most likely another worker took the turn, and its answer is there by now.
@@ -114,12 +114,15 @@ def _store(conversation: Conversation, run: Run, turn: Turn, progress: Progress,
         if run.is_completed:
             raise ConcurrentUpdate("The call has ended.")
         conversation.store(run, progress, calling)
-        turn.save(force_insert=begins)
+        if begins:
+            insert(Turn, **turn.__data__)
+        else:
+            update(turn)
         if turn.number == 0 and run.answered_at is None:
             lifecycle.talk(run, turn.at)
         hangs_up = any(isinstance(action, HangUp) for action in progress.actions)
         run.deadline_at = lifecycle.deadline(lifecycle.CLOSING_SECONDS if hangs_up else lifecycle.NO_NEWS_SECONDS)
-        run.save()
+        update(run)
 
 
 def _latency(turn: Turn, conversation: Conversation) -> list[Record]:

@@ -1,18 +1,17 @@
-"""What every command begins with: the app it runs on, its kinds of arguments, and how it tells what went wrong."""
+"""What the commands share: the app that they run on, kinds of arguments, and errors as one line."""
 
 from __future__ import annotations
 
 import signal
-from collections.abc import Callable, Iterator
-from contextlib import contextmanager
-from functools import wraps
+from collections.abc import Callable, Mapping
+from functools import update_wrapper, wraps
 from typing import Any
 
 import click
 from flask import Flask, current_app
-from flask.cli import ScriptInfo
+from flask.cli import AppGroup, ScriptInfo
 
-from ..config import SettingError
+from ..config import PREFIX, SettingError
 from ..errors import ServiceError
 from ..security import SecretError
 from ..service import Service
@@ -36,67 +35,84 @@ JSON = click.option("--json", "as_json", is_flag=True, help="Write JSON, for mac
 
 
 class BadSetting(click.ClickException):
-    """A setting that can't be used is a fault of usage."""
+    """A setting that can't be used is an error of usage."""
 
     exit_code = click.UsageError.exit_code
 
 
-def _host() -> Flask | None:
-    """The app of `flask voiceapi`, or of a host's own test runner."""
-    if current_app:
-        return current_app._get_current_object()  # type: ignore[attr-defined,no-any-return]
-    context = click.get_current_context(silent=True)
-    script = context.find_object(ScriptInfo) if context is not None else None
-    return script.load_app() if script is not None else None
+class CommandGroup(AppGroup):
+    """A group whose commands run in the app's context and report errors in one line instead of a traceback."""
 
-
-@contextmanager
-def application(**settings: Any) -> Iterator[Flask]:
-    """The host's app under `flask voiceapi`; otherwise one made from the environment.
-
-    :param settings: those that come before the environment's; None leaves it at that.
-    """
-    host = _host()
-    if host is not None:
-        yield host
-        return
-    from ..factory import create_app
-
-    try:
-        app = create_app({name: value for name, value in settings.items() if value is not None})
-    except SettingError as error:
-        raise BadSetting(str(error)) from None
-    except (StoreError, SecretError) as error:
-        raise click.ClickException(str(error)) from None
-    try:
-        yield app
-    finally:
-        service_of(app).close()
-
-
-def service_of(app: Flask) -> Service:
-    found: Service = app.extensions["voiceapi"]
-    return found
-
-
-def plainly(command: Callable[..., Any]) -> Callable[..., Any]:
-    """Say what went wrong in a sentence instead of a traceback."""
-
-    @wraps(command)
-    def told(*args: Any, **kwargs: Any) -> Any:
+    def invoke(self, ctx: click.Context) -> Any:
         try:
-            return command(*args, **kwargs)
-        except ServiceError as fault:
-            raise click.ClickException(_told(fault.detail)) from None
+            return super().invoke(ctx)
+        except SettingError as error:
+            raise BadSetting(str(error)) from None
+        except (StoreError, SecretError) as error:
+            raise click.ClickException(str(error)) from None
+        except ServiceError as error:
+            raise click.ClickException(_message(error.detail)) from None
 
-    return told
 
-
-def _told(detail: Any) -> str:
-    """What went wrong, a line for each item of a list."""
+def _message(detail: Any) -> str:
+    """The detail of an error as text, a line for each item of a list."""
     if not isinstance(detail, list):
         return str(detail)
     return "\n".join(str(item["msg"]).removeprefix("Value error, ") for item in detail)
+
+
+def script_info(create_app: Callable[[Mapping[str, Any]], Flask]) -> ScriptInfo:
+    """How the commands get their app when there is no host: made when the first one needs it, closed after it.
+
+    :param create_app: makes the app; it is given the settings that the command puts before the environment's.
+    """
+
+    def load() -> Flask:
+        app = create_app(info.data)
+        # The app's context ends with each request, too; the service ends with the command.
+        click.get_current_context().call_on_close(app.extensions["voiceapi"].close)
+        return app
+
+    info = ScriptInfo(create_app=load, set_debug_flag=False)
+    return info
+
+
+def with_settings(**settings: str) -> Callable[[Callable[..., Any]], Callable[..., Any]]:
+    """Make the command's app with these settings. A host's app keeps its own."""
+
+    def decorate(command: Callable[..., Any]) -> Callable[..., Any]:
+        @click.pass_context
+        def decorated(context: click.Context, /, *args: Any, **kwargs: Any) -> Any:
+            context.ensure_object(ScriptInfo).data.update(settings)
+            return context.invoke(command, *args, **kwargs)
+
+        return update_wrapper(decorated, command)
+
+    return decorate
+
+
+def use_as_setting(context: click.Context, option: click.Parameter, value: Any) -> Any:
+    """Callback of an option: its value goes before the setting of the same name."""
+    if value is not None:
+        context.ensure_object(ScriptInfo).data[f"{PREFIX}{option.name}".upper()] = value
+    return value
+
+
+def current_service() -> Service:
+    """The service of the app that the command runs on."""
+    found: Service = current_app.extensions["voiceapi"]
+    return found
+
+
+def with_session(command: Callable[..., Any]) -> Callable[..., Any]:
+    """Bind the tables to the service's database while the command runs."""
+
+    @wraps(command)
+    def decorated(*args: Any, **kwargs: Any) -> Any:
+        with current_service().store.session():
+            return command(*args, **kwargs)
+
+    return decorated
 
 
 def interrupt_on_term() -> None:

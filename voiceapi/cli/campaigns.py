@@ -10,13 +10,23 @@ from pathlib import Path
 from typing import Any
 
 import click
+from flask.cli import with_appcontext
 
 from ..campaigns import campaigns, lifecycle
 from ..campaigns.dry_run import report
 from ..organizations import api_keys
 from ..runs import files
 from ..timestamps import write_time
-from .base import ID, JSON, TEXT, application, interrupt_on_term, plainly, service_of
+from .base import (
+    ID,
+    JSON,
+    TEXT,
+    CommandGroup,
+    current_service,
+    interrupt_on_term,
+    with_session,
+    with_settings,
+)
 
 ORGANIZATION = click.option("--organization", type=TEXT, default=api_keys.DEFAULT_ORGANIZATION, show_default=True)
 WINDOW = re.compile(r"(([01][0-9]|2[0-3]):[0-5][0-9])-(([01][0-9]|2[0-3]):[0-5][0-9]|24:00)")
@@ -34,7 +44,9 @@ class _Hours(click.ParamType):  # type: ignore[type-arg]
         return {"start": match[1], "end": match[3]}
 
 
-@click.group("campaign")
+# These commands only read and write; a process that dials does the calling.
+@click.group("campaign", cls=CommandGroup)
+@with_settings(VOICEAPI_WORKER="off")
 def campaign_group() -> None:
     """Campaigns: create, start, watch, simulate. A server or `voiceapi dial` on the same database does the calling."""
 
@@ -49,7 +61,7 @@ def campaign_group() -> None:
 @click.option("--max-attempts-per-day", type=click.IntRange(1, 100), help="Of one number, in any 24 hours.")
 @click.option("--strict", is_flag=True, help="Refuse a list of which any row would be skipped.")
 @ORGANIZATION
-@plainly
+@with_session
 def create_campaign(file: Path, organization: str, workflow: int, name: str | None, **options: Any) -> None:
     """Make a campaign of the contact list in FILE; its id is written to standard output."""
     wanted = {
@@ -60,21 +72,19 @@ def create_campaign(file: Path, organization: str, workflow: int, name: str | No
         **dict.fromkeys(("retry_config", "schedule_config", "circuit_breaker")),
         **options,
     }
-    with application(VOICEAPI_WORKER="off") as app, service_of(app).store.session():
-        owner = api_keys.require_organization(organization).id
-        with files.kept(owner, file.name, file.read_bytes()) as key:
-            campaign = campaigns.create(service_of(app), owner, {**wanted, "source_id": key}, "file")
-        click.echo(campaign.id)
+    owner = api_keys.require_organization(organization).id
+    with files.stored(owner, file.name, file.read_bytes()) as key:
+        campaign = campaigns.create(current_service(), owner, {**wanted, "source_id": key}, "file")
+    click.echo(campaign.id)
 
 
 @campaign_group.command("start")
 @click.argument("campaign_id", type=ID)
 @ORGANIZATION
-@plainly
+@with_session
 def start_campaign(campaign_id: int, organization: str) -> None:
     """Start the campaign with id CAMPAIGN_ID."""
-    with application(VOICEAPI_WORKER="off") as app, service_of(app).store.session():
-        lifecycle.start(api_keys.require_organization(organization).id, campaign_id)
+    lifecycle.start(api_keys.require_organization(organization).id, campaign_id)
     click.echo(f"Campaign {campaign_id} is started.")
 
 
@@ -82,21 +92,20 @@ def start_campaign(campaign_id: int, organization: str) -> None:
 @click.argument("campaign_id", type=ID)
 @ORGANIZATION
 @JSON
-@plainly
+@with_session
 def watch_campaign(campaign_id: int, organization: str, as_json: bool) -> None:
     """Show how far a campaign is, a line whenever that changes, until it stops. Exit code 1 unless it is completed."""
     progress: dict[str, Any] = {}
     shown = ""
-    with application(VOICEAPI_WORKER="off") as app, service_of(app).store.session():
-        owner = api_keys.require_organization(organization).id
-        while progress.get("state") not in ENDS:
-            if progress:
-                time.sleep(WATCH_SECONDS)
-            progress = lifecycle.progress(owner, campaign_id)
-            line = json.dumps(progress, default=write_time) if as_json else _line(progress)
-            if line != shown:
-                click.echo(line)
-            shown = line
+    owner = api_keys.require_organization(organization).id
+    while progress.get("state") not in ENDS:
+        if progress:
+            time.sleep(WATCH_SECONDS)
+        progress = lifecycle.progress(owner, campaign_id)
+        line = json.dumps(progress, default=write_time) if as_json else _line(progress)
+        if line != shown:
+            click.echo(line)
+        shown = line
     sys.exit(0 if progress["state"] == "completed" else 1)
 
 
@@ -111,13 +120,12 @@ def _line(progress: dict[str, Any]) -> str:
 @click.option("--days", type=click.IntRange(1, 366), default=14, show_default=True, help="Stop after so many days.")
 @ORGANIZATION
 @JSON
-@plainly
+@with_session
 def simulate_campaign(campaign_id: int, seed: int, days: int, organization: str, as_json: bool) -> None:
     """Live through a campaign on a virtual clock: nobody is called, nothing is stored."""
     wanted = {"seed": seed, "days": days, **dict.fromkeys(("outcomes", "talk_seconds", "starts_at"))}
-    with application(VOICEAPI_WORKER="off") as app, service_of(app).store.session():
-        owner = api_keys.require_organization(organization).id
-        found = report.simulate(service_of(app), owner, campaign_id, wanted)
+    owner = api_keys.require_organization(organization).id
+    found = report.simulate(current_service(), owner, campaign_id, wanted)
     if as_json:
         click.echo(json.dumps(found, default=write_time, indent=2))
         return
@@ -134,18 +142,18 @@ def simulate_campaign(campaign_id: int, seed: int, days: int, organization: str,
 
 
 @click.command("dial")
-@plainly
+@with_settings(VOICEAPI_WORKER="on")
+@with_appcontext
 def dial() -> None:
     """Dial the running campaigns of the database until interrupted, without serving the API."""
-    with application(VOICEAPI_WORKER="on") as app:
-        service = service_of(app)
-        if not service.settings.worker:
-            raise click.UsageError("VOICEAPI_WORKER is off in this app; set it to on for this command.")
-        interrupt_on_term()
-        service.workers.start()
-        click.echo("voiceapi dials", err=True)
-        try:
-            while not service.workers.stopping.wait(3600):
-                pass
-        except KeyboardInterrupt:
-            click.echo("voiceapi stops", err=True)
+    service = current_service()
+    if not service.settings.worker:
+        raise click.UsageError("VOICEAPI_WORKER is off in this app; set it to on for this command.")
+    interrupt_on_term()
+    service.workers.start()
+    click.echo("voiceapi dials", err=True)
+    try:
+        while not service.workers.stopping.wait(3600):
+            pass
+    except KeyboardInterrupt:
+        click.echo("voiceapi stops", err=True)

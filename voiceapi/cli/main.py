@@ -14,6 +14,7 @@ from pathlib import Path
 from typing import Any
 
 import click
+from flask import current_app
 
 from .. import __version__
 from ..conversations.conversation import Conversation
@@ -22,53 +23,54 @@ from ..engine.validation.check import check
 from ..engine.validation.lint import lint
 from ..errors import Invalid
 from ..organizations import api_keys
+from ..store.base import require
 from ..store.workflows import Workflow
 from ..strict_json import parse
-from ..workflows import node_types
-from .base import ID, JSON, TEXT, application, interrupt_on_term, plainly, service_of
+from ..workflows import node_types, versions
+from .base import ID, JSON, TEXT, CommandGroup, current_service, interrupt_on_term, use_as_setting, with_session
 from .campaigns import campaign_group, dial
 
 
-@click.group("voiceapi", commands=[campaign_group, dial], context_settings={"help_option_names": ["-h", "--help"]})
+@click.group(
+    "voiceapi",
+    cls=CommandGroup,
+    commands=[campaign_group, dial],
+    context_settings={"help_option_names": ["-h", "--help"]},
+)
 @click.version_option(__version__, prog_name="voiceapi")
 def group() -> None:
     """Run voice agents defined as workflows: over the phone, by text, or simulated."""
 
 
-def main(arguments: list[str] | None = None) -> None:
-    """The console script."""
-    group(arguments, prog_name="voiceapi")
-
-
 @group.command()
-@click.option("--host", help="Where to listen; VOICEAPI_HOST otherwise.")
-@click.option("--port", type=click.IntRange(0, 65535), help="Where to listen; VOICEAPI_PORT otherwise.")
+@click.option("--host", callback=use_as_setting, help="Where to listen; VOICEAPI_HOST otherwise.")
+@click.option(
+    "--port", type=click.IntRange(0, 65535), callback=use_as_setting, help="Where to listen; VOICEAPI_PORT otherwise."
+)
 def serve(host: str | None, port: int | None) -> None:
     """Serve the API until interrupted."""
     import waitress
 
-    # The addresses that answers name follow where the service listens.
-    with application(VOICEAPI_HOST=host, VOICEAPI_PORT=port) as app:
-        service = service_of(app)
-        settings = service.settings
-        try:
-            server = waitress.create_server(
-                app,
-                host=host or settings.host,
-                port=settings.port if port is None else port,
-                threads=settings.threads,
-                ident="voiceapi",
-                max_request_body_size=settings.max_body + 16 * 1024 * 1024,
-            )
-        except (OSError, ValueError) as error:
-            raise click.ClickException(f"Can't listen there: {str(error).rstrip('.')}.") from None
-        interrupt_on_term()
-        service.workers.start()
-        click.echo(f"voiceapi {__version__} listens on {' and '.join(_addresses(server))}", err=True)
-        try:
-            server.run()
-        finally:
-            server.close()
+    service = current_service()
+    settings = service.settings
+    try:
+        server = waitress.create_server(
+            current_app._get_current_object(),  # type: ignore[attr-defined]
+            host=host or settings.host,
+            port=settings.port if port is None else port,
+            threads=settings.threads,
+            ident="voiceapi",
+            max_request_body_size=settings.max_body + 16 * 1024 * 1024,
+        )
+    except (OSError, ValueError) as error:
+        raise click.ClickException(f"Can't listen there: {str(error).rstrip('.')}.") from None
+    interrupt_on_term()
+    service.workers.start()
+    click.echo(f"voiceapi {__version__} listens on {' and '.join(_addresses(server))}", err=True)
+    try:
+        server.run()
+    finally:
+        server.close()
 
 
 def _addresses(server: Any) -> list[str]:
@@ -84,42 +86,39 @@ def _addresses(server: Any) -> list[str]:
     "--set", "variables", type=TEXT, multiple=True, metavar="NAME=VALUE", help="A variable of the initial context."
 )
 @JSON
-@plainly
+@with_session
 def chat(workflow: str, variables: tuple[str, ...], as_json: bool) -> None:
     """Talk to WORKFLOW, a definition's file or a stored workflow's id, by text.
 
     What you type is what the caller says; an empty line is silence, the end of the input hangs up.
     """
-    with application() as app, service_of(app).store.session():
-        if isinstance(sys.stdin, io.TextIOWrapper):
-            sys.stdin.reconfigure(errors="replace")
-        definition, configurations, stored = _definition(workflow)
-        findings = check(definition, node_types.by_name())
-        if findings:
-            raise click.ClickException(f"{workflow} can't be run: {findings[0].message} Try `voiceapi validate`.")
-        context = dict(_pair(pair) for pair in variables)
-        organization, workflow_id = (None, None) if stored is None else (stored.organization_id, stored.id)
-        conversation = LocalConversation(
-            Conversation.from_definition(
-                service_of(app), definition, configurations, context, organization, workflow_id
-            )
-        )
-        say = click.echo if not as_json else (lambda *_args, **_kwargs: None)
-        for line in conversation.start():
+    if isinstance(sys.stdin, io.TextIOWrapper):
+        sys.stdin.reconfigure(errors="replace")
+    definition, configurations, stored = _definition(workflow)
+    findings = check(definition, node_types.by_name())
+    if findings:
+        raise click.ClickException(f"{workflow} can't be run: {findings[0].message} Try `voiceapi validate`.")
+    context = dict(_pair(pair) for pair in variables)
+    organization, workflow_id = (None, None) if stored is None else (stored.organization_id, stored.id)
+    conversation = LocalConversation(
+        Conversation.from_definition(current_service(), definition, configurations, context, organization, workflow_id)
+    )
+    say = click.echo if not as_json else (lambda *_args, **_kwargs: None)
+    for line in conversation.start():
+        say(f"agent: {line}")
+    while not conversation.is_over:
+        try:
+            words = input("you: " if sys.stdin.isatty() and not as_json else "")
+        except (EOFError, KeyboardInterrupt):
+            conversation.hang_up()
+            break
+        for line in conversation.say(words):
             say(f"agent: {line}")
-        while not conversation.is_over:
-            try:
-                words = input("you: " if sys.stdin.isatty() and not as_json else "")
-            except (EOFError, KeyboardInterrupt):
-                conversation.hang_up()
-                break
-            for line in conversation.say(words):
-                say(f"agent: {line}")
-        outcome = conversation.outcome()
-        if as_json:
-            click.echo(json.dumps({"transcript": conversation.transcript, **outcome}, ensure_ascii=False, indent=2))
-        else:
-            click.echo(f"-- {outcome['disposition']}; gathered: {json.dumps(outcome['gathered'], ensure_ascii=False)}")
+    outcome = conversation.outcome()
+    if as_json:
+        click.echo(json.dumps({"transcript": conversation.transcript, **outcome}, ensure_ascii=False, indent=2))
+    else:
+        click.echo(f"-- {outcome['disposition']}; gathered: {json.dumps(outcome['gathered'], ensure_ascii=False)}")
 
 
 def _pair(text: str) -> tuple[str, str]:
@@ -132,12 +131,8 @@ def _pair(text: str) -> tuple[str, str]:
 def _definition(workflow: str) -> tuple[Any, dict[str, Any], Workflow | None]:
     """The definition and configurations of a file or of a stored workflow, and which one that is."""
     if re.fullmatch("[0-9]{1,18}", workflow) and not Path(workflow).exists():
-        record: Workflow | None = Workflow.get_or_none(Workflow.id == int(workflow))
-        if record is None:
-            raise click.ClickException(f"There is no workflow with id {workflow}.")
-        from ..workflows.versions import current
-
-        version = current(record)
+        record = require(Workflow, f"There is no workflow with id {workflow}.", id=int(workflow))
+        version = versions.current(record)
         return version.definition, version.configurations, record
     return _read_file(workflow), {}, None
 
@@ -159,7 +154,7 @@ def _read_file(name: str) -> Any:
     return found.get("workflow_definition", found) if isinstance(found, dict) else found
 
 
-@group.command()
+@group.command(with_appcontext=False)
 @click.argument("file")
 @JSON
 def validate(file: str, as_json: bool) -> None:
@@ -179,7 +174,7 @@ def validate(file: str, as_json: bool) -> None:
     sys.exit(1 if errors else 0)
 
 
-@group.group("keys")
+@group.group("keys", cls=CommandGroup)
 def keys_group() -> None:
     """API keys: create, list, archive, reactivate."""
 
@@ -189,32 +184,30 @@ def keys_group() -> None:
 @click.option(
     "--organization", type=TEXT, default=api_keys.DEFAULT_ORGANIZATION, show_default=True, help="Made when it is new."
 )
-@plainly
+@with_session
 def create_key(name: str, organization: str) -> None:
     """Make a key called NAME; it is written to standard output, alone, and stored nowhere."""
-    with application() as app, service_of(app).store.session():
-        owner = api_keys.organization_named(service_of(app), organization)
-        click.echo(api_keys.create(owner.id, name)[1])
+    owner = api_keys.organization_named(current_service(), organization)
+    click.echo(api_keys.create(owner.id, name)[1])
 
 
 @keys_group.command("list")
 @click.option("--organization", type=TEXT, default=api_keys.DEFAULT_ORGANIZATION, show_default=True)
 @JSON
-@plainly
+@with_session
 def list_keys(organization: str, as_json: bool) -> None:
     """List the keys of an organization, archived ones too."""
-    with application() as app, service_of(app).store.session():
-        records = api_keys.listed(api_keys.require_organization(organization).id, include_archived=True)
-        rows = [
-            {
-                "id": record.id,
-                "name": record.name,
-                "key_prefix": record.key_prefix,
-                "is_active": record.is_active,
-                "last_used_at": record.last_used_at and record.last_used_at.isoformat(),
-            }
-            for record in records
-        ]
+    records = api_keys.listed(api_keys.require_organization(organization).id, include_archived=True)
+    rows = [
+        {
+            "id": record.id,
+            "name": record.name,
+            "key_prefix": record.key_prefix,
+            "is_active": record.is_active,
+            "last_used_at": record.last_used_at and record.last_used_at.isoformat(),
+        }
+        for record in records
+    ]
     if as_json:
         click.echo(json.dumps(rows, ensure_ascii=False, indent=2))
         return
@@ -226,26 +219,24 @@ def list_keys(organization: str, as_json: bool) -> None:
 @keys_group.command("archive")
 @click.argument("key_id", type=ID)
 @click.option("--organization", type=TEXT, default=api_keys.DEFAULT_ORGANIZATION, show_default=True)
-@plainly
+@with_session
 def archive_key(key_id: int, organization: str) -> None:
     """Refuse the key with id KEY_ID from now on."""
-    with application() as app, service_of(app).store.session():
-        api_keys.archive(api_keys.require_organization(organization).id, key_id)
+    api_keys.archive(api_keys.require_organization(organization).id, key_id)
     click.echo(f"Key {key_id} is archived.")
 
 
 @keys_group.command("reactivate")
 @click.argument("key_id", type=ID)
 @click.option("--organization", type=TEXT, default=api_keys.DEFAULT_ORGANIZATION, show_default=True)
-@plainly
+@with_session
 def reactivate_key(key_id: int, organization: str) -> None:
     """Accept the key with id KEY_ID again."""
-    with application() as app, service_of(app).store.session():
-        api_keys.reactivate(api_keys.require_organization(organization).id, key_id)
+    api_keys.reactivate(api_keys.require_organization(organization).id, key_id)
     click.echo(f"Key {key_id} is active.")
 
 
-@group.command("openapi")
+@group.command("openapi", with_appcontext=False)
 def write_openapi() -> None:
     """Write the OpenAPI document to standard output. No database is needed."""
     from ..api.openapi import document
@@ -255,13 +246,12 @@ def write_openapi() -> None:
 
 @group.command()
 @JSON
-@plainly
+@with_session
 def doctor(as_json: bool) -> None:
     """Check the public address and every carrier's credentials and numbers. Exit code 1 when something is wrong."""
     from ..calls.doctor import examine
 
-    with application() as app, service_of(app).store.session():
-        findings = list(examine(service_of(app)))
+    findings = list(examine(current_service()))
     if as_json:
         click.echo(json.dumps([asdict(finding) for finding in findings], ensure_ascii=False, indent=2))
     else:

@@ -11,6 +11,7 @@ from ..runs import lifecycle
 from ..runs.runs import added
 from ..service import Service
 from ..store import chats
+from ..store.base import update
 from ..store.chats import ChatSession, ChatTurn
 from ..store.fields import now
 from ..store.runs import Run
@@ -38,7 +39,7 @@ def store_answer(service: Service, session: ChatSession, turn: ChatTurn, progres
     turn.events = _events(progress)
     turn.usage = progress.state.usage
     turn.checkpoint = {**checkpoint(progress.state), "anchor_turn_id": turn.turn_id}
-    turn.save()
+    update(turn)
     status = "idle" if progress.finish is None else "completed"
     chats.change(session, status=status, checkpoint=turn.checkpoint)
     _store_outcome(service, session, progress)
@@ -76,7 +77,7 @@ def _store_outcome(service: Service, session: ChatSession, progress: Progress) -
     store_outcome(run, progress, progress.state.gathered_context, added(run.llm_usage, progress.state.usage))
     lifecycle.talk(run)
     if progress.finish is None:
-        run.save()
+        update(run)
     else:
         lifecycle.complete(service, run)
     session.run = run

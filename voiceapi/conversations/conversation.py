@@ -16,7 +16,8 @@ from ..store import chats
 from ..store.base import find
 from ..store.chats import ChatSession
 from ..store.fields import now
-from ..store.runs import Run, Snapshot
+from ..store.runs import Run
+from ..store.steps import Snapshot
 from ..store.workflows import WorkflowVersion
 from ..workflows import versions
 from . import driver, storage

@@ -119,7 +119,7 @@ class EffectHandler:
 
     @property
     def _tool_context(self) -> ToolContext:
-        return ToolContext(self.service.outward.send, self._header, self.no_transfer)
+        return ToolContext(self.service.http.send, self._header, self.no_transfer)
 
     def _header(self, uuid: str | None) -> Mapping[str, str] | None:
         if uuid and not credentials.is_there(self.organization, uuid):

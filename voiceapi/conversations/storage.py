@@ -7,9 +7,11 @@ from datetime import UTC, datetime
 from typing import Any
 
 from ..engine import actions as act
-from ..store import runs
+from ..store import steps
+from ..store.base import insert, insert_all, update
 from ..store.database import ConcurrentUpdate
-from ..store.runs import Event, Run, Snapshot, Step
+from ..store.runs import Event, Run
+from ..store.steps import Snapshot, Step
 from .driver import Progress
 
 SPEECH = ("rtf-user-transcription", "rtf-bot-text")
@@ -23,15 +25,21 @@ def store_steps(run: Run, progress: Progress, number: int, calling: int | None =
     :raises ConcurrentUpdate: when another worker has stored this step, or calls this tool.
     """
     if not progress.steps:
-        if calling is not None and not runs.mark_calling(run.id, number, calling):
+        if calling is not None and not steps.mark_calling(run.id, number, calling):
             raise ConcurrentUpdate("Another worker calls this tool.")
         return
-    Step.append(
-        {"run": run.id, "number": number + index, "event": event.to_json()}
-        for index, event in enumerate(progress.steps)
+    insert_all(
+        Step,
+        (
+            {"run": run.id, "number": number + index, "event": event.to_json()}
+            for index, event in enumerate(progress.steps)
+        ),
     )
-    latest = Snapshot(run=run.id, number=number + len(progress.steps), calling=calling, state=progress.state.to_json())
-    latest.save(force_insert=number == 0)
+    latest = {"number": number + len(progress.steps), "calling": calling, "state": progress.state.to_json()}
+    if number == 0:
+        insert(Snapshot, run=run.id, **latest)
+    else:
+        update(Snapshot(run=run.id, **latest))
     gathered = {**run.gathered_context, **progress.state.gathered_context}
     store_outcome(run, progress, gathered, progress.state.usage)
 
@@ -56,15 +64,18 @@ def store_outcome(
 
 def append_log(run: Run, records: Sequence[act.Record]) -> None:
     """Append to the log of a run, at the times that the records have."""
-    Event.append(
-        {
-            "run": run.id,
-            "turn": record.turn,
-            "type": record.type,
-            "payload": record.payload,
-            "node_id": record.node_id or None,
-            "node_name": record.node_name or None,
-            "at": datetime.fromtimestamp(record.at, UTC),
-        }
-        for record in records
+    insert_all(
+        Event,
+        (
+            {
+                "run": run.id,
+                "turn": record.turn,
+                "type": record.type,
+                "payload": record.payload,
+                "node_id": record.node_id or None,
+                "node_name": record.node_name or None,
+                "at": datetime.fromtimestamp(record.at, UTC),
+            }
+            for record in records
+        ),
     )

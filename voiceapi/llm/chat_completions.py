@@ -11,7 +11,7 @@ from typing import Any, Protocol
 from ..engine.actions import AskModel, Extract
 from ..engine.events import ExtractionFailed, ModelFailed, ModelReplied, VariablesExtracted
 from ..engine.values import as_number
-from ..http_client import OutwardError, Reply
+from ..http_client import Reply, RequestFailed
 from .extraction import conversation_of, instruction, values_in
 from .wire import Completion, NotACompletion, offered, read, request_messages, text_messages
 
@@ -31,7 +31,7 @@ NO_TOOLS = {400, 404, 422, 500, 501}
 
 
 class Send(Protocol):
-    """As Outward.send."""
+    """As HTTPClient.send."""
 
     def __call__(
         self,
@@ -180,7 +180,7 @@ class _Asking:
                 timeout=left,
                 trusted=server.trusted,
             )
-        except OutwardError as error:
+        except RequestFailed as error:
             final = error.kind in ("address", "scheme", "timeout")
             raise Failure(f"The model server can't be asked: {error}", final=final) from None
         if reply.status != 200:

@@ -67,7 +67,7 @@ def choose(service: Service, organization: int | None, configurations: Mapping[s
     if settings.llm_url is None:
         return Scripted()
     return ChatCompletions(
-        service.outward.send,
+        service.http.send,
         settings.llm_url,
         settings.llm_model,
         settings.llm_key,
@@ -87,7 +87,7 @@ def configured(service: Service, chosen: Mapping[str, Any]) -> LanguageModel:
     key = next((each for each in (keys if isinstance(keys, list) else [keys]) if isinstance(each, str) and each), None)
     model = chosen.get("model")
     return ChatCompletions(
-        service.outward.send,
+        service.http.send,
         url,
         model if isinstance(model, str) and model else None,
         key,

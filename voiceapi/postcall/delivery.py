@@ -13,7 +13,7 @@ from typing import Any
 
 from ..engine.values import as_number
 from ..errors import Conflict, NotPossible
-from ..http_client import OutwardError, Reply
+from ..http_client import Reply, RequestFailed
 from ..organizations import credentials
 from ..security import decrypt_json
 from ..service import Service
@@ -91,7 +91,7 @@ def send(service: Service, delivery: Delivery, moment: datetime) -> Outcome:
     except NotPossible as error:
         return Outcome(None, str(error.detail))
     try:
-        reply = service.outward.send(
+        reply = service.http.send(
             delivery.method or "POST",
             delivery.url or "",
             headers=headers,
@@ -100,7 +100,7 @@ def send(service: Service, delivery: Delivery, moment: datetime) -> Outcome:
             largest=LONGEST_ANSWER,
             cut=True,
         )
-    except OutwardError as error:
+    except RequestFailed as error:
         return Outcome(None, str(error), final=error.kind == NO_ADDRESS, note=note)
     return _answered(reply, moment, note)
 

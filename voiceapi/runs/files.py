@@ -1,7 +1,7 @@
-"""Use cases of files: signed addresses to put a contact list at, and to fetch it or a transcript from.
+"""Files behind signed addresses: contact lists that are uploaded, and contact lists and transcripts to download.
 
-A signed address works without a key, for one file, one direction and a limited time. Keys of files are those of the
-API contract, G.1 and I.7: `campaigns/{organization}/{uuid}_{name}` and `transcripts/{run}.txt`.
+A signed address works without an API key, for one file, one direction and a limited time. The key of a file is
+`campaigns/{organization}/{uuid}_{name}` or `transcripts/{run}.txt`.
 """
 
 from __future__ import annotations
@@ -15,15 +15,16 @@ from uuid import uuid4
 from ..errors import Conflict, Forbidden, NotPossible, RecordNotFound, ServiceError
 from ..service import Service
 from ..store import runs
-from ..store.campaigns import Campaign, Upload
+from ..store.base import find, scalar
+from ..store.campaigns import Upload, delete_upload, is_campaign_source, replace_upload
 from ..store.database import write
 from ..store.fields import now
 from ..store.runs import Run
 
 # Bytes of a contact list.
 LARGEST = 10 * 1024 * 1024
-# Seconds that an address to put a file at is good for.
-UPLOAD_LASTS = 900
+# How long an upload address is valid.
+UPLOAD_SECONDS = 900
 
 CONTACT_LIST = re.compile(r"campaigns/([0-9]{1,18})/[A-Za-z0-9._-]+")
 TRANSCRIPT = re.compile(r"transcripts/([0-9]{1,18})\.txt")
@@ -33,7 +34,7 @@ LONGEST_NAME = 100
 
 @dataclass(frozen=True, slots=True)
 class File:
-    """A file on its way out; `inline` asks the browser to show it rather than to save it."""
+    """A file to download; `inline` asks the browser to show it rather than to save it."""
 
     name: str
     content: bytes
@@ -42,18 +43,18 @@ class File:
 
 
 def prepare(service: Service, organization: int, file_name: str) -> tuple[str, str]:
-    """A key for a contact list that is about to come, and the address to PUT it at within 900 seconds.
+    """A key for a contact list, and the address to PUT it at within 900 seconds.
 
     Of the name, the last 100 characters are kept; whatever isn't a letter, a digit, or one of `._-` becomes `_`.
     """
     key = _new_key(organization, file_name)
     payload = {"organization": organization, "key": key}
-    token = service.vault.sign(payload, "put a file", now().timestamp() + UPLOAD_LASTS)
+    token = service.vault.sign(payload, "put a file", now().timestamp() + UPLOAD_SECONDS)
     return key, _address(service, token)
 
 
-def keep(organization: int, file_name: str, content: bytes) -> str:
-    """Store a contact list that came along with a request; returns the file's key."""
+def store(organization: int, file_name: str, content: bytes) -> str:
+    """Store a contact list that is part of a request; returns the file's key."""
     key = _new_key(organization, file_name)
     with write():
         Upload.create(organization=organization, file_key=key, content=content)
@@ -61,19 +62,19 @@ def keep(organization: int, file_name: str, content: bytes) -> str:
 
 
 @contextmanager
-def kept(organization: int, file_name: str, content: bytes) -> Iterator[str]:
-    """The key of a file that is stored for what is done with it, and is gone again when that is refused."""
-    key = keep(organization, file_name, content)
+def stored(organization: int, file_name: str, content: bytes) -> Iterator[str]:
+    """The key of a contact list that is stored for the block, and removed again when the block refuses it."""
+    key = store(organization, file_name, content)
     try:
         yield key
     except ServiceError:
         with write():
-            Upload.delete().where(Upload.file_key == key).execute()
+            delete_upload(key)
         raise
 
 
 def receive(service: Service, token: str, content: bytes) -> str:
-    """Store what was PUT at a signed address; again, as long as no campaign uses it. Returns the file's key.
+    """Store what was PUT at a signed address, repeatedly until a campaign uses it. Returns the file's key.
 
     :raises Forbidden: for an address that isn't valid any more.
     :raises Conflict: once the file is the source of a campaign.
@@ -83,12 +84,9 @@ def receive(service: Service, token: str, content: bytes) -> str:
         raise Forbidden("The upload address is not valid, or has expired")
     key: str = payload["key"]
     with write():
-        if Campaign.select().where(Campaign.source_id == key).exists():
+        if is_campaign_source(key):
             raise Conflict("The file is the source of a campaign and can't be replaced any more")
-        columns = {"organization": payload["organization"], "file_key": key, "content": content, "created_at": now()}
-        Upload.insert(columns).on_conflict(
-            conflict_target=[Upload.file_key], preserve=[Upload.content, Upload.created_at]
-        ).execute()
+        replace_upload(payload["organization"], key, content)
     return key
 
 
@@ -97,15 +95,14 @@ def read(organization: int, key: str) -> bytes:
 
     :raises RecordNotFound: when the organization has put no file of that key.
     """
-    found = Upload.select(Upload.content).where(Upload.organization == organization, Upload.file_key == key)
-    stored = found.scalar()
-    if stored is None:
+    content = scalar(Upload, "content", organization=organization, file_key=key)
+    if content is None:
         raise RecordNotFound("File not found")
-    return bytes(stored)
+    return bytes(content)
 
 
 def address(service: Service, organization: int, key: str, expires_in: int, *, inline: bool) -> str:
-    """An address to fetch a file of the organization from, good for `expires_in` seconds.
+    """An address to download a file of the organization from, valid for `expires_in` seconds.
 
     :raises NotPossible: when the key is none of ours.
     :raises Forbidden: when the file is another organization's.
@@ -114,7 +111,7 @@ def address(service: Service, organization: int, key: str, expires_in: int, *, i
         if int(match[1]) != organization:
             raise Forbidden("Access denied")
     elif match := TRANSCRIPT.fullmatch(key):
-        if not Run.select().where(Run.id == int(match[1]), Run.organization == organization).exists():
+        if scalar(Run, "id", id=int(match[1]), organization=organization) is None:
             raise Forbidden("Access denied for this workflow run")
     else:
         raise NotPossible("Invalid key format")
@@ -134,7 +131,7 @@ def fetch(service: Service, token: str) -> File:
     key: str = payload["key"]
     name = key.rpartition("/")[2]
     if match := TRANSCRIPT.fullmatch(key):
-        run: Run | None = Run.get_or_none(Run.id == int(match[1]), Run.has_transcript)
+        run = find(Run, id=int(match[1]), has_transcript=True)
         if run is None:
             raise RecordNotFound("File not found")
         return File(name, runs.transcript(run).encode(), "text/plain", payload["inline"])

@@ -19,7 +19,7 @@ COLUMNS = (
     *("Call Disposition", "Call Duration (s)"),
 )
 TAIL = ("Call Tags", "Transcript URL", "Recording URL")
-# What a spreadsheet would take for a formula, unless it is a plain number.
+# The beginning of what a spreadsheet takes for a formula; a plain number is none.
 FORMULA = re.compile(r"[=+\-@\t\r\n＝＋－＠]")
 NUMBER = re.compile(r"[+-]?[0-9]+([.,][0-9]+)?")
 
@@ -62,12 +62,12 @@ def _cells(run: Run, names: list[str], base_url: str) -> tuple[Any, ...]:
     )
 
 
-def _line(cells: tuple[Any, ...]) -> str:
+def _line(values: tuple[Any, ...]) -> str:
     text = io.StringIO()
-    csv.writer(text).writerow([_safe(cell) for cell in cells])
+    csv.writer(text).writerow([_safe(value) for value in values])
     return text.getvalue()
 
 
-def _safe(cell: Any) -> str:
-    text = "" if cell is None else str(cell)
+def _safe(value: Any) -> str:
+    text = "" if value is None else str(value)
     return f"'{text}" if FORMULA.match(text) and not NUMBER.fullmatch(text) else text

@@ -1,4 +1,4 @@
-"""Use cases of runs, whatever carries them: prepare one, and give out its public address."""
+"""Runs, whatever carries them: preparing one, its public address, and what it used."""
 
 from __future__ import annotations
 
@@ -9,6 +9,7 @@ from uuid import uuid4
 
 from ..security import new_token
 from ..store import runs
+from ..store.base import reload
 from ..store.database import write
 from ..store.runs import Run
 from ..store.workflows import Workflow
@@ -24,8 +25,8 @@ RESERVED = ("provider", "runtime_configuration", "mps_correlation_id")
 def prepare(workflow: Workflow, name: str, mode: str) -> Run:
     """A run of the draft (or the released version) that nobody has dialed yet.
 
-    Its initial context is the version's template variables. By the contract (C.9) only a `smallwebrtc` run is
-    inbound, unless the variable `direction` says outbound.
+    Its initial context is the version's template variables. Only a `smallwebrtc` run is inbound, unless the variable
+    `direction` says outbound.
     """
     version = current(workflow)
     context = dict(version.template_context_variables)
@@ -42,10 +43,8 @@ def with_public_token(run: Run) -> Run:
     """The run, with a public token once there is something to fetch with it."""
     if run.has_transcript and run.public_access_token is None:
         with write():
-            Run.update(public_access_token=str(uuid4())).where(
-                Run.id == run.id, Run.public_access_token.is_null()
-            ).execute()
-        return Run.get_by_id(run.id)
+            runs.publish(run.id, str(uuid4()))
+        return reload(run)
     return run
 
 

@@ -141,3 +141,20 @@ class DoNotCall(Record):
 
     class Meta:
         indexes = ((("organization", "phone_number"), True),)
+
+
+def is_campaign_source(file_key: str) -> bool:
+    """Whether a campaign was created from this file."""
+    return bool(Campaign.select().where(Campaign.source_id == file_key).exists())
+
+
+def replace_upload(organization: int, file_key: str, content: bytes) -> None:
+    """Store a file under its key, in place of one that was there."""
+    columns = {"organization": organization, "file_key": file_key, "content": content, "created_at": now()}
+    Upload.insert(columns).on_conflict(
+        conflict_target=[Upload.file_key], preserve=[Upload.content, Upload.created_at]
+    ).execute()
+
+
+def delete_upload(file_key: str) -> None:
+    Upload.delete().where(Upload.file_key == file_key).execute()

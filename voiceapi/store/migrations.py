@@ -19,7 +19,8 @@ from .database import Store, StoreError, write
 from .knowledge import Document, Passage
 from .organizations import ApiKey, Credential, Organization
 from .postcall import Delivery, DeliveryAttempt, FollowUp, WebhookSecret
-from .runs import Event, IdempotencyKey, Run, Snapshot, StatusCallback, Step, Turn
+from .runs import Event, IdempotencyKey, Run, StatusCallback, Turn
+from .steps import Snapshot, Step
 from .telephony import Pace, PhoneNumber, TelephonyConfiguration
 from .tools import Tool
 from .workflows import TriggerPath, Workflow, WorkflowVersion

@@ -23,7 +23,7 @@ from peewee import (
 
 from ..timestamps import write_time
 from . import base
-from .base import Record
+from .base import Record, insert
 from .campaigns import Campaign
 from .database import execute, write
 from .fields import Instant, JSONText, now
@@ -111,27 +111,6 @@ class Event(Record):
     at = Instant(default=now)
 
 
-class Step(Record):
-    """One event that the engine was fed, as stored JSON: the fold over a run's steps is its state."""
-
-    run = ForeignKeyField(Run, on_delete="CASCADE", index=False)
-    number = IntegerField()
-    event = JSONText()
-
-    class Meta:
-        primary_key = CompositeKey("run", "number")
-
-
-class Snapshot(Record):
-    """The engine's state after step `number`, so that a turn needn't fold from the beginning."""
-
-    run = ForeignKeyField(Run, primary_key=True, on_delete="CASCADE")
-    number = IntegerField()
-    # The number of the request whose tool is being called: it is called once, also when its result is lost.
-    calling = IntegerField(null=True)
-    state = JSONText()
-
-
 class Turn(Record):
     """Turn `number` of a call and the answer it got: the same webhook, twice or late, gets the same answer."""
 
@@ -212,7 +191,7 @@ class Page:
 def create(workflow: Workflow, **columns: Any) -> Run:
     """Store a new run of `workflow` and count it."""
     with write():
-        run: Run = Run.create(workflow=workflow, organization=workflow.organization_id, **columns)
+        run = insert(Run, workflow=workflow, organization=workflow.organization_id, **columns)
         execute("UPDATE workflow SET total_runs = total_runs + 1 WHERE id = ?", workflow.id)
     return run
 
@@ -394,7 +373,6 @@ def machine_reported(run: int) -> bool:
     return any(each.fields.get("machine") for each in status_callbacks(run))
 
 
-def mark_calling(run: int, number: int, request: int) -> bool:
-    """Note that a run's tool for `request` is being called, as of step `number`; False when that is noted already."""
-    statement = "UPDATE snapshot SET calling = ? WHERE run_id = ? AND number = ? AND calling IS NULL"
-    return bool(execute(statement, request, run, number).rowcount)
+def publish(run: int, token: str) -> None:
+    """Give a run a public token, unless it has one."""
+    Run.update(public_access_token=token).where(Run.id == run, Run.public_access_token.is_null()).execute()

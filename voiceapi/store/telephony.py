@@ -84,3 +84,14 @@ class Pace(Record):
 
     configuration = ForeignKeyField(TelephonyConfiguration, primary_key=True, on_delete="CASCADE")
     last_call_at = Instant()
+
+
+def real_configurations() -> list[TelephonyConfiguration]:
+    """The configurations of real carriers, of all organizations."""
+    real = TelephonyConfiguration.select().where(TelephonyConfiguration.provider != "simulator")
+    return list(real.order_by(TelephonyConfiguration.id))
+
+
+def active_numbers(configuration: TelephonyConfiguration) -> list[PhoneNumber]:
+    """The numbers of a configuration that are in use, oldest first."""
+    return list(configuration.phone_numbers.where(PhoneNumber.is_active).order_by(PhoneNumber.id))

@@ -58,3 +58,11 @@ class TriggerPath(Record):
 
     path = CharField(36, unique=True)
     workflow = ForeignKeyField(Workflow, on_delete="CASCADE")
+
+
+def workflow_of_path(path: str) -> Workflow | None:
+    """The workflow that owns a trigger path, whatever its organization."""
+    owner: TriggerPath | None = (
+        TriggerPath.select(TriggerPath, Workflow).join(Workflow).where(TriggerPath.path == path).first()
+    )
+    return None if owner is None else owner.workflow

@@ -48,4 +48,4 @@ def carrier_for(service: Service, provider: str, credentials: Mapping[str, Any])
             lambda seconds: service.workers.stopping.wait(seconds),
             bool(credentials.get("realtime")),
         )
-    return CARRIERS[provider](Account(credentials, service.outward.send, service.settings.carrier_url(provider)))
+    return CARRIERS[provider](Account(credentials, service.http.send, service.settings.carrier_url(provider)))

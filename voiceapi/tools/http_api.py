@@ -14,7 +14,7 @@ from ..engine.actions import Function, RunTool
 from ..engine.events import ToolReturned
 from ..engine.template import render, values, written
 from ..errors import Invalid
-from ..http_client import OutwardError, Reply
+from ..http_client import Reply, RequestFailed
 from ..strict_json import parse
 from .parameters import chosen, preset, schema
 from .tool import Tool, ToolContext, ToolFault, contexts, moment
@@ -110,7 +110,7 @@ def exchange(send: Callable[..., Reply], prepared: Prepared) -> dict[str, Any]:
             timeout=prepared.timeout,
             largest=LARGEST_ANSWER,
         )
-    except OutwardError as error:
+    except RequestFailed as error:
         late = f"Request timed out after {prepared.timeout:g} seconds"
         return {"status": "error", "error": late if error.kind == "timeout" else f"Request failed: {error}"}
     return {"status": "success", "status_code": reply.status, "data": data_of(reply)}

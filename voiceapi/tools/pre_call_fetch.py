@@ -7,7 +7,7 @@ from typing import Any
 
 from ..engine.actions import Fetch
 from ..engine.events import Fetched
-from ..http_client import OutwardError
+from ..http_client import RequestFailed
 from .http_api import json_of
 from .tool import ToolContext
 
@@ -30,7 +30,7 @@ def fetch(request: Fetch, call: Mapping[str, Any], desk: ToolContext) -> Fetched
             timeout=SECONDS,
             largest=LARGEST_ANSWER,
         )
-    except OutwardError as error:
+    except RequestFailed as error:
         return _failed(request, str(error))
     if not 200 <= reply.status < 300:
         return _failed(request, f"the status was {reply.status}.")

@@ -103,7 +103,7 @@ def try_out(
     if tool.category != "http_api":
         raise NotPossible("Only tools of the category http_api can be tested: the others send nothing by themselves.")
     header = credentials.header(service, organization, tool.config["credential_uuid"])
-    return trial(tool, arguments, presets, header, service.outward.send, now().timestamp())
+    return trial(tool, arguments, presets, header, service.http.send, now().timestamp())
 
 
 # -- what a workflow makes of them
@@ -125,7 +125,7 @@ def functions(organization: int | None, graph: Graph) -> dict[str, tuple[Functio
     """What the model is offered at each node beside its edges, by node id.
 
     A tool that isn't there, isn't active or can't be carried out is passed over, which `remarks` tells of; so is one
-    whose name an edge, the lookup or another tool of the node has, which the check or `own_name_items` tells.
+    whose name an edge, the lookup or another tool of the node has, which the check or `fixed_name_findings` tells.
     """
     attached = {id: attached_tools({"data": node.data}) for id, node in graph.nodes.items()}
     records = _records(organization, {uuid for uuids in attached.values() for uuid in uuids})

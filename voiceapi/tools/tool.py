@@ -42,7 +42,7 @@ class Tool:
 class ToolContext:
     """What tools are carried out with.
 
-    `send` is `Outward.send`. `header` makes the header of a credential from its uuid, and None of one that isn't
+    `send` is `HTTPClient.send`. `header` makes the header of a credential from its uuid, and None of one that isn't
     there. `no_transfer` is the reason why this conversation can't be put through to anybody, empty where it can.
     """
 

@@ -7,7 +7,7 @@ from typing import Any
 
 from ..engine.actions import Function, RunTool
 from ..engine.events import ToolReturned
-from ..http_client import OutwardError
+from ..http_client import RequestFailed
 from .http_api import data_of, over
 from .parameters import chosen, preset, schema
 from .tool import Tool, ToolContext, ToolFault, contexts, moment, spoken
@@ -161,7 +161,7 @@ def _resolved(config: Mapping[str, Any], request: RunTool, desk: ToolContext) ->
             timeout=resolver["timeout_ms"] / 1000,
             largest=LARGEST_ANSWER,
         )
-    except OutwardError as error:
+    except RequestFailed as error:
         reason = "resolver_timeout" if error.kind == "timeout" else "resolver_request_failed"
         raise Failure(reason, str(error)) from None
     if not 200 <= reply.status < 300:

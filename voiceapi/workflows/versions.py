@@ -12,8 +12,9 @@ from typing import Any
 from uuid import uuid4
 
 from ..engine.graph import Graph, mint_trigger_paths, strip_unknown_data, trigger_paths
-from ..engine.validation import check as rules
-from ..engine.validation.check import Item
+from ..engine.validation import graph_rules as rules
+from ..engine.validation.check import check
+from ..engine.validation.finding import Finding
 from ..engine.validation.lint import lint
 from ..errors import Conflict, Invalid, NotPossible, RecordNotFound
 from ..llm import configuration
@@ -86,10 +87,10 @@ def create(organization: int, name: str, definition: Mapping[str, Any]) -> tuple
     """
     definition = mint_trigger_paths(definition, new_path)
     for found in (
-        rules.trigger_path_items(definition),
-        rules.instance_items(definition, node_types.by_name()),
-        rules.transition_name_items(definition),
-        rules.tool_name_items(definition, stored.offered(organization, definition)),
+        rules.trigger_path_findings(definition),
+        rules.instance_findings(definition, node_types.by_name()),
+        rules.transition_name_findings(definition),
+        rules.tool_name_findings(definition, stored.offered(organization, definition)),
     ):
         _refuse(Invalid, found)
     return _store(organization, name, definition)
@@ -103,7 +104,7 @@ def _store(
     variables: Mapping[str, Any] | None = None,
 ) -> tuple[Workflow, WorkflowVersion]:
     with write():
-        _refuse(Conflict, rules.taken_path_items(definition, paths_of_others(definition, None)))
+        _refuse(Conflict, rules.taken_path_findings(definition, paths_of_others(definition, None)))
         workflow = Workflow.create(organization=organization, workflow_uuid=str(uuid4()), name=name)
         version = WorkflowVersion.create(
             workflow=workflow,
@@ -135,10 +136,10 @@ def save(
     """
     if definition is not None:
         definition = mint_trigger_paths(strip_unknown_data(definition, node_types.by_name()), new_path)
-        _refuse(Invalid, rules.trigger_path_items(definition))
-        _refuse(Conflict, rules.instance_items(definition, node_types.by_name()))
-        _refuse(Conflict, rules.transition_name_items(definition))
-        _refuse(Conflict, rules.tool_name_items(definition, stored.offered(organization, definition)))
+        _refuse(Invalid, rules.trigger_path_findings(definition))
+        _refuse(Conflict, rules.instance_findings(definition, node_types.by_name()))
+        _refuse(Conflict, rules.transition_name_findings(definition))
+        _refuse(Conflict, rules.tool_name_findings(definition, stored.offered(organization, definition)))
     with write():
         workflow = get(organization, workflow_id, "ID")
         if name is not None:
@@ -148,7 +149,7 @@ def save(
             return workflow, current(workflow)
         version = _draft(workflow)
         if definition is not None:
-            _refuse(Conflict, rules.taken_path_items(definition, paths_of_others(definition, workflow)))
+            _refuse(Conflict, rules.taken_path_findings(definition, paths_of_others(definition, workflow)))
             version.definition = restore_secrets(definition, version.definition)
             _claim_paths(workflow, definition)
         if configurations is not None:
@@ -188,7 +189,7 @@ def _draft(workflow: Workflow) -> WorkflowVersion:
     return draft
 
 
-def validate(organization: int, workflow_id: int) -> tuple[list[Item], list[Item]]:
+def validate(organization: int, workflow_id: int) -> tuple[list[Finding], list[Finding]]:
     """All faults of the draft, or of the published version without one, and what is odd but allowed."""
     workflow = get(organization, workflow_id)
     definition = current(workflow).definition
@@ -198,17 +199,17 @@ def validate(organization: int, workflow_id: int) -> tuple[list[Item], list[Item
         credentials.uuids(organization),
     )
     advice = lint(definition, node_types.by_name(), *remarks)
-    advice += rules.own_name_items(definition, stored.offered(organization, definition))
+    advice += rules.fixed_name_findings(definition, stored.offered(organization, definition))
     return faults(workflow, definition), advice
 
 
-def faults(workflow: Workflow, definition: Mapping[str, Any], *, to_be_released: bool = True) -> list[Item]:
+def faults(workflow: Workflow, definition: Mapping[str, Any], *, to_be_released: bool = True) -> list[Finding]:
     """Every rule that a definition breaks before it may be released.
 
     One that was released goes on when a tool is renamed to what an edge is called: its node goes without the tool.
     """
     tools = stored.offered(workflow.organization_id, definition) if to_be_released else {}
-    return rules.check(definition, node_types.by_name(), tools, paths_of_others(definition, workflow))
+    return check(definition, node_types.by_name(), tools, paths_of_others(definition, workflow))
 
 
 def publish(organization: int, workflow_id: int) -> WorkflowVersion:
@@ -283,6 +284,6 @@ def _claim_paths(workflow: Workflow, definition: Mapping[str, Any]) -> None:
         TriggerPath.insert_many(rows).on_conflict_ignore().execute()
 
 
-def _refuse(fault: type[Invalid] | type[Conflict], found: list[Item]) -> None:
+def _refuse(fault: type[Invalid] | type[Conflict], found: list[Finding]) -> None:
     if found:
         raise fault({"is_valid": False, "errors": [item.as_dict() for item in found]})

@@ -96,7 +96,7 @@ def stored(app: Flask, talk: Any, people: int, **settings: Any) -> int:
     rows = "\n".join(f"+1202{5550000 + number}" for number in range(people))
     with app.extensions["voiceapi"].store.session():
         workflow, _ = versions.create(1, "Agent", talk())
-        key = files.keep(1, "l.csv", f"phone_number\n{rows}\n".encode())
+        key = files.store(1, "l.csv", f"phone_number\n{rows}\n".encode())
         names = ("telephony_configuration_id", "schedule_config", "max_concurrency", *campaigns.GATE)
         retry = {**campaigns.RETRY, "max_retries": 1, "retry_delay_seconds": 0}
         wanted = {

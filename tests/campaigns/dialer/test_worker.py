@@ -51,7 +51,7 @@ def start(service: Service, db: None, talk: Callable[..., Any]) -> Callable[...,
         wanted = {
             **dict.fromkeys((*names, *campaigns.GATE)),
             **{"name": "n", "workflow_id": workflow.id, "source_type": "csv", "strict": False, **settings},
-            "source_id": files.keep(1, "l.csv", f"phone_number\n{rows}\n".encode()),
+            "source_id": files.store(1, "l.csv", f"phone_number\n{rows}\n".encode()),
         }
         campaign_id = int(campaigns.create(service, 1, wanted).id)
         lifecycle.start(1, campaign_id)

@@ -8,14 +8,14 @@ from hypothesis import given
 from hypothesis import strategies as st
 
 from voiceapi.engine.graph import mint_trigger_paths, strip_unknown_data, template_variables, trigger_paths
-from voiceapi.engine.validation.check import (
-    Item,
-    check,
-    instance_items,
-    taken_path_items,
-    tool_name_items,
-    transition_name_items,
-    trigger_path_items,
+from voiceapi.engine.validation.check import check
+from voiceapi.engine.validation.finding import Finding
+from voiceapi.engine.validation.graph_rules import (
+    instance_findings,
+    taken_path_findings,
+    tool_name_findings,
+    transition_name_findings,
+    trigger_path_findings,
 )
 from voiceapi.engine.validation.lint import lint
 
@@ -32,8 +32,8 @@ class Tool:
     category: str = "http_api"
 
 
-def triples(items: list[Item]) -> list[list[str | None]]:
-    return [[item.kind, item.id, item.field] for item in items]
+def triples(findings: list[Finding]) -> list[list[str | None]]:
+    return [[each.kind, each.id, each.field] for each in findings]
 
 
 def tools_of(definitions: Any) -> dict[str, Tool]:
@@ -58,10 +58,10 @@ def test_the_invalid_samples_get_their_verdict(definitions: Any, catalogue: Any)
 def test_the_invalid_samples_at_create(definitions: Any, catalogue: Any) -> None:
     for sample in definitions["invalid"]:
         refused = [
-            *trigger_path_items(sample["definition"]),
-            *instance_items(sample["definition"], catalogue),
-            *transition_name_items(sample["definition"]),
-            *tool_name_items(sample["definition"], tools_of(definitions)),
+            *trigger_path_findings(sample["definition"]),
+            *instance_findings(sample["definition"], catalogue),
+            *transition_name_findings(sample["definition"]),
+            *tool_name_findings(sample["definition"], tools_of(definitions)),
         ]
         assert bool(refused) == (sample["create"] == "422"), sample["name"]
 
@@ -84,16 +84,16 @@ def test_the_invalid_samples_at_create(definitions: Any, catalogue: Any) -> None
 )
 def test_a_definition_of_another_shape(definition: Any, expected: list[str | None], catalogue: Any) -> None:
     pairs = zip(expected[::2], expected[1::2], strict=True)
-    assert check(definition, catalogue) == [Item("workflow", None, field, str(text)) for field, text in pairs]
+    assert check(definition, catalogue) == [Finding("workflow", None, field, str(text)) for field, text in pairs]
 
 
 BEGIN = {"id": "s", "type": "startCall", "position": {"x": 0, "y": 0}, "data": {"name": "S", "prompt": "p"}}
 
 
 def found_in(node: Any, catalogue: Any) -> list[list[str | None]]:
-    """The faults of a node beside a start node; for a start node, of that node alone."""
-    items = check({"nodes": [BEGIN, node], "edges": []}, catalogue)
-    return [[item.kind, item.id, item.field, item.message] for item in items]
+    """The errors of a node beside a start node; for a start node, of that node alone."""
+    findings = check({"nodes": [BEGIN, node], "edges": []}, catalogue)
+    return [[each.kind, each.id, each.field, each.message] for each in findings]
 
 
 @pytest.mark.parametrize(
@@ -257,11 +257,11 @@ def test_what_is_taken_leniently(type: str, data: Any, catalogue: Any) -> None:
 )
 def test_edges(change: Any, expected: Any, catalogue: Any) -> None:
     edge = {"id": "e", "source": "s", "target": "s", "data": {"label": "l", "condition": "c"}, **change}
-    items = check({"nodes": [BEGIN], "edges": [edge]}, catalogue)
-    assert [[item.kind, item.id, item.field, item.message] for item in items] == expected
+    findings = check({"nodes": [BEGIN], "edges": [edge]}, catalogue)
+    assert [[each.kind, each.id, each.field, each.message] for each in findings] == expected
 
 
-def test_a_node_with_several_faults_tells_them_all(catalogue: Any) -> None:
+def test_all_errors_of_a_node_are_reported(catalogue: Any) -> None:
     node = {"id": "n", "type": "agentNode", "data": {"prompt": 1, "tool_uuids": 2, "add_global_prompt": 3}}
     assert [each[2] for each in found_in(node, catalogue)] == [
         "position",
@@ -277,7 +277,7 @@ def test_a_node_with_several_faults_tells_them_all(catalogue: Any) -> None:
 
 def test_the_texts_of_the_graph_stage(definitions: Any, catalogue: Any) -> None:
     texts = {
-        sample["name"]: [item.message for item in check(sample["definition"], catalogue)]
+        sample["name"]: [each.message for each in check(sample["definition"], catalogue)]
         for sample in definitions["invalid"]
     }
     assert texts["counts"] == [
@@ -306,8 +306,8 @@ def test_limits_of_other_catalogues_have_their_text(booking: Any, catalogue: Any
         *booking["edges"],
         {**booking["edges"][2], "id": "x", "target": "ask", "data": {"label": "Again", "condition": "c"}},
     ]
-    items = check({**booking, "edges": edges}, {**catalogue, "agentNode": spec})
-    assert [item.message for item in items] == ["Agent Node can have at most 1 outgoing edge(s)"]
+    findings = check({**booking, "edges": edges}, {**catalogue, "agentNode": spec})
+    assert [each.message for each in findings] == ["Agent Node can have at most 1 outgoing edge(s)"]
 
 
 def test_a_self_loop_and_parallel_edges_are_allowed(booking: Any, catalogue: Any) -> None:
@@ -321,9 +321,9 @@ def test_clashing_transition_names(booking: Any, catalogue: Any) -> None:
     edges[1]["data"]["label"] = "book"
     edges[2]["data"]["label"] = "Book"
     text = 'Transition tool name "book" is duplicated for this node. Use a unique edge label.'
-    expected = [Item("edge", "start-ask", "data.label", text), Item("edge", "start-done", "data.label", text)]
+    expected = [Finding("edge", "start-ask", "data.label", text), Finding("edge", "start-done", "data.label", text)]
     assert check({**booking, "edges": edges}, catalogue) == expected
-    assert transition_name_items({"edges": edges}) == expected
+    assert transition_name_findings({"edges": edges}) == expected
 
 
 # -- trigger paths
@@ -356,14 +356,14 @@ def test_trigger_paths(path: Any, messages: list[str]) -> None:
     nodes = [
         {"id": id, "type": "trigger", "data": {"trigger_path": each}} for id, each in (("1", "first"), ("2", path))
     ]
-    items = trigger_path_items({"nodes": nodes})
-    assert items == [Item("node", "2", "data.trigger_path", message) for message in messages]
+    findings = trigger_path_findings({"nodes": nodes})
+    assert findings == [Finding("node", "2", "data.trigger_path", message) for message in messages]
 
 
 def test_a_path_of_another_workflow(definitions: Any, catalogue: Any) -> None:
     definition = definitions["valid"][1]["definition"]
     expected = [
-        Item(
+        Finding(
             "node",
             "t",
             "data.trigger_path",
@@ -372,13 +372,13 @@ def test_a_path_of_another_workflow(definitions: Any, catalogue: Any) -> None:
         )
     ]
     assert check(definition, catalogue, taken_paths={"clinic-reminder-a1"}) == expected
-    assert taken_path_items(definition, {"clinic-reminder-a1"}) == expected
-    assert taken_path_items(definition, {"another"}) == []
+    assert taken_path_findings(definition, {"clinic-reminder-a1"}) == expected
+    assert taken_path_findings(definition, {"another"}) == []
 
 
 def test_later_stages_run_on_a_broken_definition(catalogue: Any) -> None:
     definition = {"nodes": [{"id": "t", "type": "trigger", "data": {"trigger_path": "a b"}}]}
-    fields = [item.field for item in check(definition, catalogue)]
+    fields = [each.field for each in check(definition, catalogue)]
     assert fields == ["position", "data.name", "edges", "data.trigger_path"]
 
 
@@ -404,22 +404,22 @@ def test_clashing_tool_names() -> None:
             {"id": "4", "source": "m", "data": {"label": "other"}},
         ],
     }
-    assert tool_name_items(definition, tools) == [
-        Item(
+    assert tool_name_findings(definition, tools) == [
+        Finding(
             "node",
             "n",
             "data.tool_uuids",
             'Custom tools "next  step", "Next Step!" generate duplicate LLM tool name "next_step" on this node. '
             "Rename one of the tools.",
         ),
-        Item(
+        Finding(
             "edge",
             "1",
             "data.label",
             'Transition tool name "next_step" conflicts with custom tool "next  step", "Next Step!" attached to this '
             "node. Use a unique edge label or rename the custom tool.",
         ),
-        Item(
+        Finding(
             "edge",
             "4",
             "data.label",
@@ -427,7 +427,7 @@ def test_clashing_tool_names() -> None:
             "Use a unique edge label or rename the custom tool.",
         ),
     ]
-    assert tool_name_items({**definition, "edges": None}, tools) == []
+    assert tool_name_findings({**definition, "edges": None}, tools) == []
 
 
 # -- advice
@@ -442,15 +442,15 @@ def test_advice(booking: Any, catalogue: Any) -> None:
     edges[0]["data"]["speed"] = 1
     definition = {"nodes": [*nodes, nodes[3]], "edges": edges}
     assert lint(definition, catalogue, tools={"known": "", "old": "The tool is old."}) == [
-        Item("node", "done", "id", "2 nodes have this id; only the last of them counts."),
-        Item("node", "start", "data.is_static", "is_static is not known here and has no effect."),
-        Item("node", "start", "data.greeting_type", "greeting_type is usually one of text, audio."),
-        Item("node", "start", "data.delayed_start_duration", "delayed_start_duration is usually at most 10."),
-        Item("node", "ask", None, "No path leads from the start to this node."),
-        Item("node", "ask", "data.tool_uuids.1", 'There is no tool "gone"; this node goes without it.'),
-        Item("node", "ask", "data.tool_uuids.2", "The tool is old."),
-        Item("node", "done", None, "No path leads from the start to this node."),
-        Item("edge", "ask-done", "data.speed", "speed is not known here and has no effect."),
+        Finding("node", "done", "id", "2 nodes have this id; only the last of them counts."),
+        Finding("node", "start", "data.is_static", "is_static is not known here and has no effect."),
+        Finding("node", "start", "data.greeting_type", "greeting_type is usually one of text, audio."),
+        Finding("node", "start", "data.delayed_start_duration", "delayed_start_duration is usually at most 10."),
+        Finding("node", "ask", None, "No path leads from the start to this node."),
+        Finding("node", "ask", "data.tool_uuids.1", 'There is no tool "gone"; this node goes without it.'),
+        Finding("node", "ask", "data.tool_uuids.2", "The tool is old."),
+        Finding("node", "done", None, "No path leads from the start to this node."),
+        Finding("edge", "ask-done", "data.speed", "speed is not known here and has no effect."),
     ]
 
 
@@ -464,13 +464,17 @@ def test_advice_on_what_is_only_stored_and_on_credentials(booking: Any, catalogu
     hooks = [{**hook, "id": id, "data": {"name": id, "credential_uuid": id}} for id in ("known", "lost")]
     definition = {"nodes": [*nodes, *hooks], "edges": edges}
     found = [
-        Item("node", start["id"], "data.greeting_type", "There are no recordings in this release."),
-        Item("node", start["id"], "data.mcp_tool_filters", "No tools of MCP servers are offered in this release."),
+        Finding("node", start["id"], "data.greeting_type", "There are no recordings in this release."),
+        Finding("node", start["id"], "data.mcp_tool_filters", "No tools of MCP servers are offered in this release."),
     ]
-    spoken = [Item("edge", edges[0]["id"], "data.transition_speech_type", "There are no recordings in this release.")]
+    spoken = [
+        Finding("edge", edges[0]["id"], "data.transition_speech_type", "There are no recordings in this release.")
+    ]
     without = "the request is sent without one."
-    gone = Item("node", start["id"], "data.pre_call_fetch_credential_uuid", f'There is no credential "gone"; {without}')
-    lost = Item("node", "lost", "data.credential_uuid", f'There is no credential "lost"; {without}')
+    gone = Finding(
+        "node", start["id"], "data.pre_call_fetch_credential_uuid", f'There is no credential "gone"; {without}'
+    )
+    lost = Finding("node", "lost", "data.credential_uuid", f'There is no credential "lost"; {without}')
     assert lint(definition, catalogue) == [*found, *spoken]
     assert lint(definition, catalogue, credentials={"known"}) == [*found, gone, lost, *spoken]
 
@@ -489,14 +493,14 @@ def test_any_json_value_is_judged(definition: Any) -> None:
     catalogue = _CATALOGUE
     tools = {"": Tool("a"), "a": Tool("A")}
     before = repr(definition)
-    items = [
+    findings = [
         *check(definition, catalogue, tools, taken_paths={"", "a"}),
         *lint(definition, catalogue, {"": "", "a": "Careful."}),
-        *instance_items(definition, catalogue),
+        *instance_findings(definition, catalogue),
     ]
-    assert all(item.id is None or isinstance(item.id, str) for item in items)
-    assert all(isinstance(item.message, str) and item.kind in ("node", "edge", "workflow") for item in items)
-    assert json.dumps([item.as_dict() for item in items])
+    assert all(each.id is None or isinstance(each.id, str) for each in findings)
+    assert all(isinstance(each.message, str) and each.kind in ("node", "edge", "workflow") for each in findings)
+    assert json.dumps([each.as_dict() for each in findings])
     assert isinstance(template_variables(definition), list)
     assert all(isinstance(path, str) for _, path, _ in trigger_paths(definition))
     if isinstance(definition, dict):
@@ -514,7 +518,7 @@ def _catalogue(catalogue: Any) -> None:
     _CATALOGUE.update(catalogue)
 
 
-def test_what_is_stored_but_not_run_is_told(booking: Any, catalogue: Any) -> None:
+def test_what_is_stored_but_not_run_is_warned_of(booking: Any, catalogue: Any) -> None:
     nodes = deepcopy(booking["nodes"])
     nodes[1]["data"] |= {"pre_call_fetch_mode": "always", "greeting_type": "audio"}
     nodes[2]["data"] |= {"tool_uuids": ["a"], "document_uuids": ["b"]}
@@ -523,7 +527,7 @@ def test_what_is_stored_but_not_run_is_told(booking: Any, catalogue: Any) -> Non
         {"id": "eye", "type": "tuner", "position": position, "data": {"name": "On"}},
         {"id": "no eye", "type": "tuner", "position": position, "data": {"name": "Off", "tuner_enabled": False}},
     ]
-    assert [(item.id, item.field, item.message) for item in lint({**booking, "nodes": [*nodes, *more]}, catalogue)] == [
+    assert [(each.id, each.field, each.message) for each in lint({**booking, "nodes": [*nodes, *more]}, catalogue)] == [
         ("start", "data.greeting_type", "There are no recordings in this release."),
         ("eye", "data.tuner_enabled", "Nothing is sent to Tuner in this release."),
     ]

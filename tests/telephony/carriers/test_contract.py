@@ -22,7 +22,7 @@ from voiceapi.calls import ending, sweeper, webhooks
 from voiceapi.conversations import conversation, effects
 from voiceapi.engine.actions import AskModel, Function, RunTool
 from voiceapi.engine.events import ModelReplied, ToolCall, ToolReturned
-from voiceapi.http_client import OutwardError
+from voiceapi.http_client import RequestFailed
 from voiceapi.llm.scripted import Scripted
 from voiceapi.service import Service
 from voiceapi.store.fields import now
@@ -130,13 +130,13 @@ def test_a_reply_that_takes_long_is_asked_for_again(
     call = dial()
     call.answered()
     object.__setattr__(service, "model", Slow())
-    monkeypatch.setattr(service.turns, "patience", 0.02)
+    monkeypatch.setattr(service.slow_jobs, "wait_seconds", 0.02)
     verbs = call.says("yes")
     for _ in range(2):
         assert (spoken(verbs), names(verbs)) == (["One moment, please."], ["redirect"])
         verbs = call.hear(call.send(line.webhook("turns", "answered", call.next)))
     decided.set()
-    service.turns.patience = 10
+    service.slow_jobs.wait_seconds = 10
     verbs = call.hear(call.send(line.webhook("turns", "answered", call.next)))
     assert (spoken(verbs), names(verbs)) == (["Great, goodbye."], ["hangup"])
 
@@ -612,7 +612,7 @@ def test_the_carriers_own_address_may_not_be_a_private_one(line: Line, carrier: 
 
     def send(method: str, url: str, **options: Any) -> Any:
         asked.append((url, options["trusted"]))
-        raise OutwardError("address", "no")
+        raise RequestFailed("address", "no")
 
     public = replace(carrier, account=replace(carrier.account, url=None, send=send))
     with pytest.raises(CarrierRefused):

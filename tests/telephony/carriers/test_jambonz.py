@@ -18,7 +18,7 @@ from lines.line import samples
 from referencing import Registry, Resource
 
 from voiceapi.engine.actions import Action, HangUp, Listen, Pause, Play, Redirect, Say, Transfer
-from voiceapi.http_client import OutwardError, Reply
+from voiceapi.http_client import Reply, RequestFailed
 from voiceapi.telephony.carriers.base import Account, OutboundCall, VoiceSettings
 from voiceapi.telephony.carriers.jambonz import Jambonz
 from voiceapi.telephony.carriers.rest import CarrierRefused
@@ -106,7 +106,7 @@ def test_an_application_that_is_not_told_places_no_call() -> None:
 
     def send(method: str, url: str, **options: Any) -> Reply:
         asked.append(method)
-        raise OutwardError("timeout", "jambonz.example.org did not answer within 10 seconds.", sent=True)
+        raise RequestFailed("timeout", "jambonz.example.org did not answer within 10 seconds.", sent=True)
 
     with pytest.raises(CarrierRefused, match="did not answer"):
         jambonz(send=send, application_sid="b").place_call(CALL)

@@ -18,7 +18,7 @@ from typing import Any
 
 import pytest
 
-from voiceapi.http_client import Outward
+from voiceapi.http_client import HTTPClient
 from voiceapi.telephony.carriers.base import Account, OutboundCall
 from voiceapi.telephony.carriers.registry import CARRIERS
 from voiceapi.telephony.carriers.rest import CarrierRefused
@@ -93,7 +93,7 @@ def carrier(request: pytest.FixtureRequest) -> Iterator[tuple[Callable[..., Any]
         pytest.skip(f"{path.name} is not in the folder")
     with mock(path) as url:
         make = CARRIERS[request.param]
-        yield lambda **others: make(Account({**credentials, **others}, Outward().send, url + base)), call_id
+        yield lambda **others: make(Account({**credentials, **others}, HTTPClient().send, url + base)), call_id
 
 
 def test_a_new_call_is_accepted(carrier: Any) -> None:

@@ -1,4 +1,4 @@
-"""What a node's data may carry: the properties of the catalogue, and what the server accepts beyond them."""
+"""The fields of a node's data: the properties in the catalogue of node specs, and others that are accepted too."""
 
 from collections.abc import Iterable, Mapping
 from dataclasses import dataclass, replace
@@ -8,7 +8,7 @@ Catalogue = Mapping[str, Mapping[str, Any]]
 
 EDGE_FIELDS = ("label", "condition", "transition_speech", "transition_speech_type", "transition_speech_recording_id")
 
-# (fewest, most) nodes of a type; the catalogue can't say it, published clients refuse the keys.
+# (fewest, most) nodes of a type. Not in the catalogue, because published clients refuse unknown keys there.
 INSTANCES: Mapping[str, tuple[int, int | None]] = {
     "globalNode": (0, 1),
     "noveum": (0, 1),
@@ -21,7 +21,7 @@ INSTANCES: Mapping[str, tuple[int, int | None]] = {
 
 @dataclass(frozen=True)
 class Field:
-    """One member of a node's data. `options` and the limits are those that are enforced, not those merely offered."""
+    """One member of a node's data; `options`, `minimum` and `maximum` hold only what is enforced."""
 
     name: str
     kind: str
@@ -70,7 +70,7 @@ _BEYOND_CATALOGUE: Mapping[str, tuple[Field, ...]] = {
     "globalNode": (_INTERRUPT, Field("add_global_prompt", "boolean", nullable=False)),
 }
 
-# Faults are told in this order, whatever follows is told in the order of the catalogue.
+# Errors are reported in this order; those of all other fields follow in the order of the catalogue.
 _FIRST = (
     "tool_uuids",
     "document_uuids",
@@ -88,7 +88,7 @@ _FIRST = (
 
 
 def fields_of(type: str, catalogue: Catalogue) -> tuple[Field, ...]:
-    """Return the fields of a node type that the catalogue knows, in the order in which faults are told."""
+    """Return the fields of a node type in the catalogue, in the order in which their errors are reported."""
     listed = {prop["name"]: _field(prop, type) for prop in catalogue[type]["properties"]}
     beyond = {field.name: field for field in (*_EVERYWHERE, *_BEYOND_CATALOGUE.get(type, ()))}
     known = beyond | listed
@@ -125,10 +125,10 @@ def _values(prop: Mapping[str, Any]) -> tuple[str, ...]:
     return tuple(option["value"] for option in prop.get("options") or ())
 
 
-def needed_when_enabled(type: str, catalogue: Catalogue) -> tuple[str, dict[str, Any]] | None:
-    """Return an integration's switch and the fields it needs while on, each with its default.
+def required_when_enabled(type: str, catalogue: Catalogue) -> tuple[str, dict[str, Any]] | None:
+    """Return the name of an integration's switch, and the fields that are required while it is on, with their defaults.
 
-    None for a type without a switch of its own name (``tuner_enabled`` of ``tuner``).
+    An integration is a type whose switch is named after it, such as ``tuner_enabled``; None for any other type.
     """
     props: Iterable[Mapping[str, Any]] = catalogue[type]["properties"]
     switch = f"{type}_enabled"

@@ -1,14 +1,14 @@
-"""One finding about a workflow definition."""
+"""One finding about a workflow definition: an error or a warning."""
 
 from dataclasses import asdict, dataclass
 from typing import Literal
 
 
 @dataclass(frozen=True)
-class Item:
-    """What is wrong and where: `field` is the path inside the node, the edge or the workflow, from its top.
+class Finding:
+    """What is wrong and where: `field` is a path inside the node or edge, or inside the definition for "workflow".
 
-    `id` is that of the node or edge; None for the workflow and for an item that has no readable id.
+    `id` is that of the node or edge; None for "workflow", and for a node or edge without a readable id.
     """
 
     kind: Literal["node", "edge", "workflow"]
@@ -17,5 +17,5 @@ class Item:
     message: str
 
     def as_dict(self) -> dict[str, str | None]:
-        """Return the finding as answers carry it."""
+        """Return the finding as the API answers it."""
         return asdict(self)

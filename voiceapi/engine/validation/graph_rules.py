@@ -1,19 +1,23 @@
-"""The graph stage of the check, and the names under which a language model is offered edges and tools.
+"""Rules on a definition as a whole: its graph, its trigger paths and the function names of its edges and tools.
 
-The message texts are those of the API contract.
+Clients show these messages and may compare them, so their texts don't change.
 """
 
+import re
 from collections import Counter, defaultdict
-from collections.abc import Iterator, Mapping
+from collections.abc import Container, Iterator, Mapping
 from typing import Any, Protocol
 
-from ..graph import data_of, objects, tool_slug, transition_slug
+from ..graph import data_of, objects, tool_slug, transition_slug, trigger_paths
 from .field_types import INSTANCES, Catalogue
-from .finding import Item
+from .finding import Finding
+
+_PATH = re.compile("[A-Za-z0-9_-]+")
+_PATH_LENGTH = 36
 
 
 class Tool(Protocol):
-    """What the check has to know of a tool."""
+    """What these rules read of an organization's tool."""
 
     @property
     def name(self) -> str: ...
@@ -22,37 +26,37 @@ class Tool(Protocol):
     def category(self) -> str: ...
 
 
-# The function by which the model looks things up in a node's documents.
+# Function names that are fixed: the lookup in a node's documents, and the calculator.
 LOOKUP = "retrieve_from_knowledge_base"
 CALCULATOR = "safe_calculator"
-# What the function of a kind of tool is called that isn't named after the tool; a server's tools have names of theirs.
-OWN_NAMES = {"calculator": CALCULATOR, "mcp": ""}
+# Tool categories whose function isn't named after the tool. An MCP server names its functions itself.
+FIXED_NAMES = {"calculator": CALCULATOR, "mcp": ""}
 
 
-def graph_items(definition: Mapping[str, Any], catalogue: Catalogue) -> list[Item]:
-    """Return what is wrong with the shape of a definition that passed the schema stage."""
+def graph_findings(definition: Mapping[str, Any], catalogue: Catalogue) -> list[Finding]:
+    """Return the errors in the shape of a graph whose nodes and edges have the right members."""
     return [
         *_instances(definition, catalogue, drafting=False),
         *_degrees(definition, catalogue),
-        *transition_name_items(definition),
+        *transition_name_findings(definition),
     ]
 
 
-def instance_items(definition: object, catalogue: Catalogue) -> list[Item]:
-    """Return one item for each type of which a draft has too many nodes; a draft may have too few."""
+def instance_findings(definition: object, catalogue: Catalogue) -> list[Finding]:
+    """Return one finding for each type of which a draft has too many nodes; a draft may have too few."""
     return list(_instances(definition, catalogue, drafting=True))
 
 
-def _instances(definition: object, catalogue: Catalogue, drafting: bool) -> Iterator[Item]:
+def _instances(definition: object, catalogue: Catalogue, drafting: bool) -> Iterator[Finding]:
     types = dict(_identified(definition)).values() if not drafting else _types(definition)
     counts = Counter(types)
     for type in sorted(set(INSTANCES) & set(catalogue)):
         fewest, most = INSTANCES[type]
         display = catalogue[type]["display_name"]
         if most is not None and counts[type] > most:
-            yield Item("workflow", None, None, f"Workflow can have at most one {display}")
+            yield Finding("workflow", None, None, f"Workflow can have at most one {display}")
         if counts[type] < fewest and not drafting:
-            yield Item("workflow", None, None, f"Workflow must have at least one {display}")
+            yield Finding("workflow", None, None, f"Workflow must have at least one {display}")
 
 
 def _types(definition: object) -> Iterator[str]:
@@ -63,7 +67,7 @@ def _identified(definition: object) -> Iterator[tuple[str, str]]:
     return ((node["id"], node["type"]) for node in objects(definition, "nodes"))
 
 
-def _degrees(definition: Mapping[str, Any], catalogue: Catalogue) -> Iterator[Item]:
+def _degrees(definition: Mapping[str, Any], catalogue: Catalogue) -> Iterator[Finding]:
     sources: defaultdict[str, set[str]] = defaultdict(set)
     targets: defaultdict[str, set[str]] = defaultdict(set)
     for edge in objects(definition, "edges"):
@@ -77,9 +81,9 @@ def _degrees(definition: Mapping[str, Any], catalogue: Catalogue) -> Iterator[It
             if most is not None and len(neighbours) > most:
                 few = "cannot have" if most == 0 else f"can have at most {most}"
                 plural = "edges" if most == 0 else "edge(s)"
-                yield Item("node", id, None, f"{spec['display_name']} {few} {way} {plural}")
+                yield Finding("node", id, None, f"{spec['display_name']} {few} {way} {plural}")
             if fewest is not None and len(neighbours) < fewest:
-                yield Item("node", id, None, f"{spec['display_name']} must have at least {fewest} {way} edge(s)")
+                yield Finding("node", id, None, f"{spec['display_name']} must have at least {fewest} {way} edge(s)")
 
 
 def _labelled(definition: object) -> Iterator[tuple[str, str | None, str]]:
@@ -91,12 +95,12 @@ def _labelled(definition: object) -> Iterator[tuple[str, str | None, str]]:
                 yield source, id if isinstance(id, str) else None, transition_slug(label)
 
 
-def transition_name_items(definition: object) -> list[Item]:
-    """Return one item for each edge whose function name another edge of the same node has too."""
+def transition_name_findings(definition: object) -> list[Finding]:
+    """Return one finding for each edge whose function name another edge of the same node has too."""
     edges = list(_labelled(definition))
     counts = Counter((source, slug) for source, _, slug in edges)
     return [
-        Item(
+        Finding(
             "edge",
             id,
             "data.label",
@@ -107,10 +111,10 @@ def transition_name_items(definition: object) -> list[Item]:
     ]
 
 
-def tool_name_items(definition: object, tools: Mapping[str, Tool]) -> list[Item]:
-    """Return the clashes among the function names of each node's tools, and between those and its edges.
+def tool_name_findings(definition: object, tools: Mapping[str, Tool]) -> list[Finding]:
+    """Return a finding for each function name that two tools of a node share, or a tool and an edge of it.
 
-    `tools` are the organization's, by uuid; others that a node names are passed over.
+    `tools` are the organization's, by uuid; unknown tools of a node are skipped.
     """
     if not all(isinstance(definition, Mapping) and isinstance(definition.get(key), list) for key in ("nodes", "edges")):
         return []
@@ -121,13 +125,13 @@ def tool_name_items(definition: object, tools: Mapping[str, Tool]) -> list[Item]
     for node in objects(definition, "nodes"):
         named: defaultdict[str, list[str]] = defaultdict(list)
         for uuid in dict.fromkeys(attached_tools(node)):
-            if uuid in tools and tools[uuid].category not in OWN_NAMES:
+            if uuid in tools and tools[uuid].category not in FIXED_NAMES:
                 named[tool_slug(tools[uuid].name)].append(f'"{tools[uuid].name}"')
         id = node.get("id")
         if not named or not isinstance(id, str):
             continue
         found += [
-            Item(
+            Finding(
                 "node",
                 id,
                 "data.tool_uuids",
@@ -138,7 +142,7 @@ def tool_name_items(definition: object, tools: Mapping[str, Tool]) -> list[Item]
             if len(names) > 1
         ]
         found += [
-            Item(
+            Finding(
                 "edge",
                 edge,
                 "data.label",
@@ -151,11 +155,53 @@ def tool_name_items(definition: object, tools: Mapping[str, Tool]) -> list[Item]
     return found
 
 
-def own_name_items(definition: object, tools: Mapping[str, Tool]) -> list[Item]:
-    """Return what nodes go without, because something else on them has the name of the lookup or of the calculator.
+def trigger_path_findings(definition: object) -> list[Finding]:
+    """Return the errors of the trigger paths themselves; a missing or empty path is no error."""
+    found = []
+    seen = set()
+    for node in objects(definition, "nodes"):
+        path = data_of(node).get("trigger_path")
+        if node.get("type") != "trigger" or not path:
+            continue
+        errors = []
+        if not isinstance(path, str):
+            errors.append("Trigger path must be a string.")
+        else:
+            if len(path) > _PATH_LENGTH:
+                errors.append(f"Trigger path must be {_PATH_LENGTH} characters or fewer.")
+            if not _PATH.fullmatch(path):
+                errors.append(
+                    "Trigger path must be a single URL path segment using only letters, numbers, hyphens, "
+                    "and underscores."
+                )
+            if path in seen:
+                errors.append("Trigger path is duplicated in this workflow.")
+            seen.add(path)
+        id = node.get("id")
+        found += [Finding("node", id if isinstance(id, str) else None, "data.trigger_path", error) for error in errors]
+    return found
 
-    These two names are no matter of the check (API contract); `tools` are as there. An edge goes before the lookup,
-    the lookup before the tools, and of these the first before the others.
+
+def taken_path_findings(definition: object, taken: Container[str]) -> list[Finding]:
+    """Return one finding for each trigger path that is in `taken`, the paths of other workflows."""
+    return [
+        Finding(
+            "node",
+            id,
+            "data.trigger_path",
+            "Trigger path is already in use. Please choose another one or leave empty to use a unique one generated "
+            "by the server.",
+        )
+        for id, path, _ in trigger_paths(definition)
+        if path in taken
+    ]
+
+
+def fixed_name_findings(definition: object, tools: Mapping[str, Tool]) -> list[Finding]:
+    """Return a warning for each lookup and calculator that a node can't offer, since something else has its name.
+
+    An edge takes precedence over the lookup, the lookup over the tools, and the first tool over later ones. `check`
+    doesn't report these two names, so that such a workflow can be published. `tools` are the organization's, by uuid.
     """
     taken: defaultdict[object, set[str]] = defaultdict(set)
     for source, _, slug in _labelled(definition):
@@ -163,30 +209,32 @@ def own_name_items(definition: object, tools: Mapping[str, Tool]) -> list[Item]:
     found = []
     for node in objects(definition, "nodes"):
         id = node.get("id")
-        for field, name in _own_names(node, tools) if isinstance(id, str) else ():
+        for field, name in _fixed_names(node, tools) if isinstance(id, str) else ():
             if name in taken[id]:
-                found.append(Item("node", id, field, f'Something else on this node is called "{name}" and goes first.'))
+                found.append(
+                    Finding("node", id, field, f'Something else on this node is called "{name}" and goes first.')
+                )
             taken[id].add(name)
     return found
 
 
-def _own_names(node: Mapping[str, Any], tools: Mapping[str, Tool]) -> Iterator[tuple[str, str]]:
+def _fixed_names(node: Mapping[str, Any], tools: Mapping[str, Tool]) -> Iterator[tuple[str, str]]:
     if attached_documents(node):
         yield "data.document_uuids", LOOKUP
     for index, uuid in enumerate(dict.fromkeys(attached_tools(node))):
         if uuid in tools:
-            name = OWN_NAMES.get(tools[uuid].category, tool_slug(tools[uuid].name))
+            name = FIXED_NAMES.get(tools[uuid].category, tool_slug(tools[uuid].name))
             if name in (LOOKUP, CALCULATOR):
                 yield f"data.tool_uuids.{index}", name
 
 
 def attached_tools(node: Mapping[str, Any]) -> list[str]:
-    """Return the uuids of the tools that a node names, readable ones only."""
+    """Return the uuids of a node's tools, without malformed ones."""
     return _texts(data_of(node).get("tool_uuids"))
 
 
 def attached_documents(node: Mapping[str, Any]) -> list[str]:
-    """Return the uuids of the documents that a node names, readable ones only."""
+    """Return the uuids of a node's documents, without malformed ones."""
     return _texts(data_of(node).get("document_uuids"))
 
 

@@ -1,4 +1,4 @@
-"""Advice on a workflow definition: what is allowed and yet probably not meant."""
+"""Warnings about a workflow definition: what is allowed but probably a mistake."""
 
 from collections import Counter
 from collections.abc import Callable, Collection, Iterator, Mapping
@@ -7,7 +7,7 @@ from typing import Any
 from ..graph import SPEAKING, data_of, objects
 from ..values import as_number
 from .field_types import EDGE_FIELDS, Catalogue, fields_of
-from .finding import Item
+from .finding import Finding
 from .graph_rules import attached_documents, attached_tools
 
 
@@ -19,11 +19,11 @@ def _is_recording(value: object) -> bool:
     return value == "audio"
 
 
-# Which field of which type names a credential.
+# The field of a node type that names a credential.
 CREDENTIALS = {"startCall": "pre_call_fetch_credential_uuid", "webhook": "credential_uuid"}
 
-# What a definition may ask for and this release stores without carrying it out: the types it concerns, the field that
-# is named, its value when it is absent, which values ask for it, and what happens instead.
+# What this release stores but doesn't carry out: (node types or "edge", field, value of an absent field, test whether
+# the value asks for it, message).
 NOT_RUN: tuple[tuple[tuple[str, ...], str, object, Callable[[object], bool], str], ...] = (
     (("noveum",), "noveum_enabled", True, _is_on, "Nothing is sent to Noveum in this release."),
     (("paygent",), "paygent_enabled", True, _is_on, "Nothing is sent to Paygent in this release."),
@@ -40,49 +40,51 @@ def lint(
     tools: Mapping[str, str] | None = None,
     documents: Mapping[str, str] | None = None,
     credentials: Collection[str] | None = None,
-) -> list[Item]:
-    """Return the warnings for any JSON value; malformed parts, which the check reports, are passed over.
+) -> list[Finding]:
+    """Return the warnings for any JSON value; malformed parts are skipped, since `check` reports them.
 
-    `tools` are the organization's tools by uuid, each with what is to be said to who attaches it, or an empty text;
-    None means that they aren't known here. So are `documents`.
-    `credentials` are the uuids of the organization's.
+    :param tools: a warning, or an empty text, for each of the organization's tools by uuid; None skips these checks.
+    :param documents: the same for the organization's documents.
+    :param credentials: the uuids of the organization's credentials; None skips this check.
     """
     nodes = [node for node in objects(definition, "nodes") if isinstance(node.get("id"), str)]
     edges = [edge for edge in objects(definition, "edges") if isinstance(edge.get("id"), str)]
-    found = [*_repeated("node", nodes), *_repeated("edge", edges)]
-    reached = _reached(nodes, edges)
+    found = [*_duplicate_ids("node", nodes), *_duplicate_ids("edge", edges)]
+    reachable = _reachable(nodes, edges)
     for node in {node["id"]: node for node in nodes}.values():
         id, type = node["id"], node.get("type")
-        if type in SPEAKING[1:] and id not in reached:
-            found.append(Item("node", id, None, "No path leads from the start to this node."))
+        if type in SPEAKING[1:] and id not in reachable:
+            found.append(Finding("node", id, None, "No path leads from the start to this node."))
         if isinstance(type, str) and type in catalogue:
-            found += [Item("node", id, f"data.{name}", text) for name, text in _data(data_of(node), type, catalogue)]
-            found += [Item("node", id, f"data.{name}", text) for name, text in _not_run(data_of(node), type)]
+            found += [
+                Finding("node", id, f"data.{name}", text) for name, text in _unusual(data_of(node), type, catalogue)
+            ]
+            found += [Finding("node", id, f"data.{name}", text) for name, text in _not_run(data_of(node), type)]
         for index, uuid in enumerate(attached_tools(node) if tools is not None else ()):
             if text := (tools or {}).get(uuid, f'There is no tool "{uuid}"; this node goes without it.'):
-                found.append(Item("node", id, f"data.tool_uuids.{index}", text))
+                found.append(Finding("node", id, f"data.tool_uuids.{index}", text))
         for index, uuid in enumerate(attached_documents(node) if documents is not None else ()):
             if text := (documents or {}).get(uuid, f'There is no document "{uuid}"; this node goes without it.'):
-                found.append(Item("node", id, f"data.document_uuids.{index}", text))
+                found.append(Finding("node", id, f"data.document_uuids.{index}", text))
         credential = data_of(node).get(field := CREDENTIALS.get(str(type), ""))
         if credentials is not None and isinstance(credential, str) and credential and credential not in credentials:
             text = f'There is no credential "{credential}"; the request is sent without one.'
-            found.append(Item("node", id, f"data.{field}", text))
+            found.append(Finding("node", id, f"data.{field}", text))
     for edge in edges:
         unknown = [name for name in data_of(edge) if name not in EDGE_FIELDS]
-        found += [Item("edge", edge["id"], f"data.{name}", _without_effect(name)) for name in unknown]
-        found += [Item("edge", edge["id"], f"data.{name}", text) for name, text in _not_run(data_of(edge), "edge")]
+        found += [Finding("edge", edge["id"], f"data.{name}", _without_effect(name)) for name in unknown]
+        found += [Finding("edge", edge["id"], f"data.{name}", text) for name, text in _not_run(data_of(edge), "edge")]
     return found
 
 
-def _repeated(kind: Any, items: list[dict[str, Any]]) -> Iterator[Item]:
+def _duplicate_ids(kind: Any, items: list[dict[str, Any]]) -> Iterator[Finding]:
     effect = "only the last of them counts" if kind == "node" else "messages can't tell them apart"
     for id, count in Counter(item["id"] for item in items).items():
         if count > 1:
-            yield Item(kind, id, "id", f"{count} {kind}s have this id; {effect}.")
+            yield Finding(kind, id, "id", f"{count} {kind}s have this id; {effect}.")
 
 
-def _reached(nodes: list[dict[str, Any]], edges: list[dict[str, Any]]) -> set[str]:
+def _reachable(nodes: list[dict[str, Any]], edges: list[dict[str, Any]]) -> set[str]:
     """Return the ids of the nodes to which a path leads from a start node."""
     ahead = [node["id"] for node in nodes if node.get("type") == "startCall"]
     targets: dict[object, list[str]] = {}
@@ -99,7 +101,7 @@ def _reached(nodes: list[dict[str, Any]], edges: list[dict[str, Any]]) -> set[st
     return reached
 
 
-def _data(data: Mapping[str, Any], type: str, catalogue: Catalogue) -> Iterator[tuple[str, str]]:
+def _unusual(data: Mapping[str, Any], type: str, catalogue: Catalogue) -> Iterator[tuple[str, str]]:
     known = {field.name for field in fields_of(type, catalogue)}
     for name in data:
         if name not in known:

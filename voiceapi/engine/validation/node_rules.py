@@ -1,4 +1,4 @@
-"""The schema stage of the check: is each node and each edge made of the right members?"""
+"""Rules on single nodes and edges: their members, the types and the limits of these."""
 
 from collections.abc import Callable, Iterator, Mapping
 from math import inf
@@ -6,15 +6,16 @@ from typing import Any, Literal
 
 from ..graph import PROMPTED, objects
 from ..values import as_boolean, as_integer, as_number
-from .field_types import EDGE_FIELDS, Catalogue, Field, fields_of, needed_when_enabled
-from .finding import Item
+from .field_types import EDGE_FIELDS, Catalogue, Field, fields_of, required_when_enabled
+from .finding import Finding
 
-Fault = tuple[str, str]
+# Path of a member inside its node or edge, and the message.
+Error = tuple[str, str]
 Kind = Literal["node", "edge"]
 
 _LISTS: Mapping[str, Kind] = {"nodes": "node", "edges": "edge"}
 
-# What a value of a kind has to be, in words and as a test.
+# For each kind of value: its description in messages, and its test.
 _VALUES: Mapping[str, tuple[str, Callable[[Any], bool]]] = {
     "any": ("anything", lambda _: True),
     "text": ("text", lambda value: isinstance(value, str)),
@@ -28,52 +29,52 @@ _VALUES: Mapping[str, tuple[str, Callable[[Any], bool]]] = {
     "lists": ("an object of lists", lambda value: isinstance(value, dict)),
 }
 
-_X_AND_Y = tuple(Field(name, "number", nullable=False, required=True) for name in ("x", "y"))
+_POSITION_FIELDS = tuple(Field(name, "number", nullable=False, required=True) for name in ("x", "y"))
 _EDGE_FIELDS = tuple(
     Field(name, "filled", nullable=False, required=True) if name in ("label", "condition") else Field(name, "text")
     for name in EDGE_FIELDS
 )
 
 
-def schema_items(definition: object, catalogue: Catalogue) -> list[Item]:
-    """Return the faults of any JSON value that should be a workflow definition: nodes first, then edges."""
+def schema_findings(definition: object, catalogue: Catalogue) -> list[Finding]:
+    """Return the errors of any JSON value that should be a workflow definition: nodes first, then edges."""
     if not isinstance(definition, Mapping):
-        return [Item("workflow", None, None, "A workflow definition must be an object with nodes and edges.")]
-    known = {id for node in objects(definition, "nodes") if isinstance(id := node.get("id"), str)}
-    ends = known if isinstance(definition.get("nodes"), list) else None
+        return [Finding("workflow", None, None, "A workflow definition must be an object with nodes and edges.")]
+    ids = {id for node in objects(definition, "nodes") if isinstance(id := node.get("id"), str)}
+    ends = ids if isinstance(definition.get("nodes"), list) else None
     found = []
     for key, kind in _LISTS.items():
         items = definition.get(key)
         if not isinstance(items, list):
-            found.append(Item("workflow", None, key, f'The workflow needs a list "{key}".'))
+            found.append(Finding("workflow", None, key, f'The workflow needs a list "{key}".'))
             continue
         for index, item in enumerate(items):
             place = f"{key}.{index}"
             if not isinstance(item, dict):
-                found.append(Item("workflow", None, place, f"Each of the {key} must be an object."))
+                found.append(Finding("workflow", None, place, f"Each of the {key} must be an object."))
                 continue
-            faults = _node(item, catalogue) if kind == "node" else _edge(item, ends)
-            found += _named(kind, place, item.get("id"), faults)
+            errors = _node(item, catalogue) if kind == "node" else _edge(item, ends)
+            found += _findings(kind, place, item.get("id"), errors)
     return found
 
 
-def _named(kind: Kind, place: str, id: object, faults: Iterator[Fault]) -> Iterator[Item]:
-    """Put the item's name on its faults; without a readable id they are told by their place in the workflow."""
+def _findings(kind: Kind, place: str, id: object, errors: Iterator[Error]) -> Iterator[Finding]:
+    """Turn the errors of one node or edge into findings; without a readable id they name its place in the list."""
     if isinstance(id, str):
-        yield from (Item(kind, id, field, message) for field, message in faults)
+        yield from (Finding(kind, id, field, message) for field, message in errors)
         return
     if isinstance(id, int | float) and not isinstance(id, bool):
-        yield Item(kind, str(id), "id", f"The id of this {kind} must be text.")
-        yield from (Item(kind, str(id), field, message) for field, message in faults)
+        yield Finding(kind, str(id), "id", f"The id of this {kind} must be text.")
+        yield from (Finding(kind, str(id), field, message) for field, message in errors)
         return
-    yield Item("workflow", None, f"{place}.id", f"This {kind} needs an id, which must be text.")
-    yield from (Item("workflow", None, f"{place}.{field}", message) for field, message in faults)
+    yield Finding("workflow", None, f"{place}.id", f"This {kind} needs an id, which must be text.")
+    yield from (Finding("workflow", None, f"{place}.{field}", message) for field, message in errors)
 
 
-def _node(node: Mapping[str, Any], catalogue: Catalogue) -> Iterator[Fault]:
+def _node(node: Mapping[str, Any], catalogue: Catalogue) -> Iterator[Error]:
     position = node.get("position")
     if isinstance(position, dict):
-        yield from _members(position, _X_AND_Y, "position")
+        yield from _members(position, _POSITION_FIELDS, "position")
     else:
         yield "position", "This node needs a position, an object with the numbers x and y."
     type = node.get("type")
@@ -89,14 +90,14 @@ def _node(node: Mapping[str, Any], catalogue: Catalogue) -> Iterator[Fault]:
         yield from _data(str(type), data, catalogue)
 
 
-def _data(type: str, data: Mapping[str, Any], catalogue: Catalogue) -> Iterator[Fault]:
-    faults = list(_members(data, fields_of(type, catalogue), "data"))
-    yield from faults
-    if faults:
+def _data(type: str, data: Mapping[str, Any], catalogue: Catalogue) -> Iterator[Error]:
+    errors = list(_members(data, fields_of(type, catalogue), "data"))
+    yield from errors
+    if errors:
         return
     if type in PROMPTED and not str(data.get("prompt") or "").strip():
         yield "data.prompt", "This node needs a prompt."
-    needs = needed_when_enabled(type, catalogue)
+    needs = required_when_enabled(type, catalogue)
     if needs and as_boolean(data.get(needs[0], True)):
         for name, default in needs[1].items():
             value = data.get(name, default)
@@ -104,7 +105,7 @@ def _data(type: str, data: Mapping[str, Any], catalogue: Catalogue) -> Iterator[
                 yield f"data.{name}", f"This node is enabled and needs {name}."
 
 
-def _edge(edge: Mapping[str, Any], nodes: set[str] | None) -> Iterator[Fault]:
+def _edge(edge: Mapping[str, Any], nodes: set[str] | None) -> Iterator[Error]:
     for end in ("source", "target"):
         node = edge.get(end)
         if not isinstance(node, str):
@@ -118,27 +119,27 @@ def _edge(edge: Mapping[str, Any], nodes: set[str] | None) -> Iterator[Fault]:
         yield from _members(data, _EDGE_FIELDS, "data")
 
 
-def _members(record: Mapping[str, Any], fields: tuple[Field, ...], place: str) -> Iterator[Fault]:
+def _members(record: Mapping[str, Any], fields: tuple[Field, ...], place: str) -> Iterator[Error]:
     for field in fields:
         path = f"{place}.{field.name}"
         if field.name in record:
             yield from _value(record[field.name], field, path)
         elif field.required:
-            yield path, f"{field.name} is missing; it must be {_wanted(field)}."
+            yield path, f"{field.name} is missing; it must be {_described(field)}."
 
 
-def _value(value: Any, field: Field, path: str) -> Iterator[Fault]:
+def _value(value: Any, field: Field, path: str) -> Iterator[Error]:
     if value is None and field.nullable:
         return
     if not _VALUES[field.kind][1](value) or (field.options and value not in field.options):
-        yield path, f"{field.name} must be {_wanted(field)}."
+        yield path, f"{field.name} must be {_described(field)}."
         return
     match field.kind:
         case "number" | "integer":
             number = float(as_number(value) or 0)
             low = -inf if field.minimum is None else field.minimum
             if not low <= number <= (inf if field.maximum is None else field.maximum):
-                yield path, f"{field.name} must be {_wanted(field)}."
+                yield path, f"{field.name} must be {_described(field)}."
         case "texts":
             for index, item in enumerate(value):
                 if not isinstance(item, str):
@@ -155,7 +156,7 @@ def _value(value: Any, field: Field, path: str) -> Iterator[Fault]:
                     yield f"{path}.{index}", f"Each of {field.name} must be an object."
 
 
-def _wanted(field: Field) -> str:
+def _described(field: Field) -> str:
     words = f"one of {_listed(field.options)}" if field.options else _VALUES[field.kind][0]
     limits = [
         f"{word} {limit:g}"

@@ -8,7 +8,7 @@ from dataclasses import dataclass
 from typing import Any, Protocol
 from urllib.parse import urlencode
 
-from ...http_client import OutwardError, Reply
+from ...http_client import Reply, RequestFailed
 from .speech import clean
 
 TIMEOUT_SECONDS = 10.0
@@ -26,7 +26,7 @@ class CarrierSilent(Exception):
 
 
 class Send(Protocol):
-    """`Outward.send`."""
+    """`HTTPClient.send`."""
 
     def __call__(
         self,
@@ -85,7 +85,7 @@ class Rest:
                 timeout=TIMEOUT_SECONDS,
                 trusted=self.trusted,
             )
-        except OutwardError as error:
+        except RequestFailed as error:
             raise (CarrierSilent if error.sent else CarrierRefused)(str(error)) from None
         said = _object(reply)
         if 200 <= reply.status < 300:

@@ -17,7 +17,7 @@ from voiceapi.service import Service
 from voiceapi.store.chats import ChatSession
 from voiceapi.store.runs import Run, StatusCallback
 from voiceapi.store.steps import Snapshot
-from voiceapi.tools import stored
+from voiceapi.tools import offered as tool_functions
 
 API = "/api/v1"
 LINES = ["hm", "well", "yes"]
@@ -27,13 +27,13 @@ LINES = ["hm", "well", "yes"]
 def computed(monkeypatch: pytest.MonkeyPatch) -> list[Graph]:
     """For each time that the functions of tools were computed, the graph that they were computed for."""
     found: list[Graph] = []
-    functions = stored.functions
+    functions = tool_functions.functions_for
 
     def compute(organization: int | None, graph: Graph) -> Any:
         found.append(graph)
         return functions(organization, graph)
 
-    monkeypatch.setattr(stored, "functions", compute)
+    monkeypatch.setattr(tool_functions, "functions_for", compute)
     return found
 
 

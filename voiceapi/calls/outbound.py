@@ -79,7 +79,7 @@ def place(
         _fail(service, run, "The service stopped before the call was placed.")
         raise Stopped("The service stops.")
     call = OutboundCall(
-        links=webhooks.callback_urls(service, run, 0),
+        urls=webhooks.callback_urls(service, run, 0),
         to=to,
         from_number=number,
         ring_timeout=lifecycle.RING_SECONDS,

@@ -21,18 +21,8 @@ from ..store.fields import now
 from ..store.runs import Run, StatusCallback
 from ..store.workflows import WorkflowVersion as Version
 from ..telephony import connect
-from ..telephony.carriers.base import (
-    FINAL,
-    CallerInput,
-    Carrier,
-    Document,
-    Machine,
-    Silence,
-    Speech,
-    StatusUpdate,
-    Transferred,
-    VoiceSettings,
-)
+from ..telephony.carriers.base import Carrier, Document, VoiceSettings
+from ..telephony.carriers.events import FINAL, CallerInput, Machine, Silence, Speech, StatusUpdate, Transferred
 from ..telephony.carriers.rest import CarrierRefused, CarrierSilent
 from ..telephony.carriers.webhook import CallbackURLs, Webhook
 from ..tools import transfer_call

@@ -19,11 +19,12 @@ from ..store.fields import now
 from ..store.runs import Run
 from ..store.steps import Snapshot
 from ..store.workflows import WorkflowVersion
+from ..tools import offered
 from ..workflows import versions
 from . import driver, storage
+from .chat_functions import functions_of
 from .driver import Progress
 from .effects import EffectHandler
-from .functions import functions_for, functions_of_chat
 
 # What the model is told of a tool that was being called when its process died.
 INTERRUPTED = {"status": "error", "error": "The tool was interrupted, and it isn't known whether it took effect."}
@@ -62,7 +63,7 @@ class Conversation:
         """
         graph = Graph.read(definition)
         handler = EffectHandler.of_workflow(service, organization, configurations, workflow=workflow)
-        functions = functions_for(organization, graph)
+        functions = offered.functions_for(organization, graph)
         return cls(graph, handler, begin(graph, context, configurations, functions=functions, voice=False))
 
     @classmethod
@@ -85,7 +86,7 @@ class Conversation:
             run.initial_context,
             # Its keys stay out of the stored state.
             {name: value for name, value in version.configurations.items() if name != OVERRIDE},
-            functions={} if concluding else functions_for(run.organization_id, graph),
+            functions={} if concluding else offered.functions_for(run.organization_id, graph),
             direction=run.call_type,
             voice=True,
             gathered_context=run.gathered_context,
@@ -106,7 +107,7 @@ class Conversation:
         if version is None:
             raise Invalid("The version of the workflow that this chat began with is gone.")
         graph = versions.load_graph(run.workflow, version)
-        functions = {} if concluding else functions_of_chat(session, version.definition, graph)
+        functions = {} if concluding else functions_of(session, version.definition, graph)
         checkpoint = chats.base(session)
         try:
             state = from_checkpoint(graph, checkpoint, run.initial_context, version.configurations, functions=functions)

@@ -16,7 +16,7 @@ from typing import Any
 
 from ..engine import events as ev
 from ..engine.actions import Finish
-from ..engine.disposition import concluded
+from ..engine.disposition import with_disposition
 from ..engine.state import Setup, State
 from ..engine.values import as_number
 from ..errors import Conflict, Invalid, NotPossible, RecordNotFound
@@ -236,7 +236,7 @@ def _conclude(service: Service, session: ChatSession, reason: str) -> Progress:
     except Invalid:
         gathered = chats.base(session)["gathered_context"]
         setup = Setup(session.run.initial_context, {}, voice=False)
-        outcome = concluded(State(setup, "", gathered_context=gathered, reason=reason))
+        outcome = with_disposition(State(setup, "", gathered_context=gathered, reason=reason))
         state = State(setup, "", gathered_context=outcome)
         return Progress(state, finish=Finish(reason, outcome["call_disposition"]))
     return combine(conversation.conclude(reason))

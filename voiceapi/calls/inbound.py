@@ -181,7 +181,7 @@ def _store_call(service: Service, verified: VerifiedCall, workflow: Workflow) ->
     if workflow.status != "active":
         raise CallRejected("WORKFLOW_NOT_FOUND")
     version = versions.published(workflow)
-    if versions.faults(workflow, version.definition):
+    if versions.errors(workflow, version.definition):
         raise CallRejected("WORKFLOW_NOT_FOUND")
     configuration, call = verified.configuration, verified.call
     caller, called = (normalize(number).address_normalized for number in (call.from_number, call.to))

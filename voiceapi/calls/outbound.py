@@ -15,7 +15,7 @@ from ..runs import lifecycle
 from ..security import new_token
 from ..service import Service
 from ..store import runs
-from ..store.base import reload
+from ..store.base import reload, update
 from ..store.database import write
 from ..store.fields import now
 from ..store.runs import Run
@@ -143,7 +143,7 @@ def _store_call(
             lifecycle.move(run, "place")
             for column, value in columns.items():
                 setattr(run, column, value)
-            run.save()
+            update(run)
         if reserve is not None:
             reserve(run)
     return run, wait

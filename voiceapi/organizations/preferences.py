@@ -57,12 +57,12 @@ def replace(organization: int, values: Mapping[str, Any]) -> dict[str, Any]:
 
 def disposition_codes(organization: int) -> list[str]:
     """The built-in codes, then up to 200 others that the organization's runs ended with, in alphabetical order."""
-    known = (*END_REASONS, *NOT_CONNECTED)
+    built_in = (*END_REASONS, *NOT_CONNECTED)
     learned = (
         Run.select(Run.disposition)
-        .where(Run.organization == organization, Run.disposition.not_in((*known, "")))
+        .where(Run.organization == organization, Run.disposition.not_in((*built_in, "")))
         .distinct()
         .order_by(Run.disposition)
         .limit(MOST_OTHERS)
     )
-    return [*known, *(str(run.disposition) for run in learned)]
+    return [*built_in, *(str(run.disposition) for run in learned)]

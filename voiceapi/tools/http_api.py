@@ -81,20 +81,23 @@ def prepare(
     """
     now = called_at(request)
     context = {**request.initial_context, **request.gathered_context, **contexts(request)}
-    asked = declared_arguments(config["parameters"], request.arguments)
-    known = presets or {}
-    missing = [each for each in config["preset_parameters"] or () if each["name"] not in known]
-    given = {**known, **preset_values(missing, context, now)}
+    model_arguments = declared_arguments(config["parameters"], request.arguments)
+    presets = presets or {}
+    others = [each for each in config["preset_parameters"] or () if each["name"] not in presets]
+    presets = {**presets, **preset_values(others, context, now)}
     # Of a parameter that is both preset and asked of the model, the model's value wins.
-    arguments = {**given, **asked}
+    arguments = {**presets, **model_arguments}
     try:
-        url = url_of(config["url"], {**given, **context, **asked, **contexts(request)}, now)
+        url = url_of(config["url"], {**presets, **context, **model_arguments, **contexts(request)}, now)
     except ToolError as error:
         raise ToolError(f"{URL_FAILED}{error}") from None
     method = config["method"]
     params = body = None
     if method in QUERY_METHODS:
-        params = {name: _query_value(value) for name, value in arguments.items()}
+        params = {
+            name: value if isinstance(value, str) else json.dumps(value, ensure_ascii=False)
+            for name, value in arguments.items()
+        }
     elif config["body_template"] is None:
         body = arguments
     else:
@@ -191,7 +194,3 @@ def merge_headers(headers: Mapping[str, str], overrides: Mapping[str, str]) -> d
     """Both sets of headers. `overrides` wins where two names differ in case only."""
     names = {name.lower() for name in overrides}
     return {**{name: value for name, value in headers.items() if name.lower() not in names}, **overrides}
-
-
-def _query_value(value: Any) -> str:
-    return value if isinstance(value, str) else json.dumps(value, ensure_ascii=False)

@@ -46,7 +46,7 @@ def failed(reason: str, details: str = "") -> dict[str, Any]:
     return {"status": "transfer_failed", "reason": reason, "message": f"{FAILURES[reason]} {details}".strip()}
 
 
-def settled(answered: bool, outcome: str) -> dict[str, Any]:
+def transfer_result(answered: bool, outcome: str) -> dict[str, Any]:
     """The result of a transfer, for the model, once the carrier has reported how it ended.
 
     :param outcome: when it wasn't answered: busy, no-answer, failed or canceled.

@@ -96,7 +96,7 @@ def test_a_server_is_asked_for_the_destination(post: Any, request_of: Any) -> No
         "headers": {"X-A": "a", "Authorization": "Bearer s3cret"},
         "json": {"who": "Ann"},
         "timeout": 3.0,
-        "largest": 65536,
+        "max_bytes": 65536,
     }
     function = tool.function()
     assert (list(function.parameters["properties"]), function.speech) == (["who"], "I look who is there.")

@@ -27,7 +27,8 @@ from ..store.runs import Run
 from ..store.telephony import PhoneNumber, TelephonyConfiguration
 from ..store.workflows import Workflow
 from ..telephony import configurations, connect
-from ..telephony.carriers.base import Carrier, Document, Inbound, VoiceSettings
+from ..telephony.carriers.base import Carrier, Document, VoiceSettings
+from ..telephony.carriers.events import Inbound
 from ..telephony.carriers.webhook import CallbackURLs, Webhook
 from ..telephony.numbers import normalize
 from ..workflows import versions

@@ -91,8 +91,8 @@ def send(service: Service, delivery: Delivery, moment: datetime) -> Outcome:
             headers=headers,
             data=None if delivery.body is None else bytes(delivery.body),
             timeout=TIMEOUT_SECONDS,
-            largest=LONGEST_ANSWER,
-            cut=True,
+            max_bytes=LONGEST_ANSWER,
+            truncate=True,
         )
     except RequestFailed as error:
         return Outcome(None, str(error), final=error.kind == INVALID_URL, note=note)

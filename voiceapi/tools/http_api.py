@@ -12,7 +12,7 @@ from urllib.parse import quote, urlsplit
 
 from ..engine.actions import Function, RunTool
 from ..engine.events import ToolReturned
-from ..engine.template import render, values, written
+from ..engine.template import as_text, render, values
 from ..errors import Invalid
 from ..http_client import Reply, RequestFailed
 from ..strict_json import parse
@@ -121,7 +121,7 @@ def send_request(send: Callable[..., Reply], prepared: PreparedRequest) -> dict[
             params=prepared.params,
             json=prepared.body,
             timeout=prepared.timeout,
-            largest=LARGEST_ANSWER,
+            max_bytes=LARGEST_ANSWER,
         )
     except RequestFailed as error:
         timed_out = f"Request timed out after {prepared.timeout:g} seconds"
@@ -161,7 +161,7 @@ def url_of(template: str, context: Mapping[str, Any], now: datetime) -> str:
             raise ToolError(f"{each.path} has no value.")
         if isinstance(value, dict | list):
             raise ToolError(f"{each.path} is a list or an object.")
-        text = written(value).lower() if isinstance(value, bool) else written(value)
+        text = as_text(value).lower() if isinstance(value, bool) else as_text(value)
         if text in (".", ".."):
             raise ToolError(f"{each.path} would change the path.")
         parts += [template[done : each.start], quote(text, safe="", errors="replace")]

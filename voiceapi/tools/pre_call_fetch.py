@@ -28,7 +28,7 @@ def fetch(request: Fetch, call: Mapping[str, Any], context: ToolContext) -> Fetc
             # The event has this name for outbound calls, too.
             json={"event": "call_inbound", "call_inbound": dict(call)},
             timeout=SECONDS,
-            largest=LARGEST_ANSWER,
+            max_bytes=LARGEST_ANSWER,
         )
     except RequestFailed as error:
         return _failed(request, str(error))

@@ -133,7 +133,7 @@ class TransferCall(RunnableTool):
                 headers=merge_headers(resolver["headers"] or {}, header),
                 json={**arguments, **presets},
                 timeout=resolver["timeout_ms"] / 1000,
-                largest=LARGEST_ANSWER,
+                max_bytes=LARGEST_ANSWER,
             )
         except RequestFailed as error:
             reason = "resolver_timeout" if error.kind == "timeout" else "resolver_request_failed"

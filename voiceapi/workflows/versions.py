@@ -11,7 +11,7 @@ from collections.abc import Mapping
 from typing import Any
 from uuid import uuid4
 
-from ..engine.graph import Graph, mint_trigger_paths, strip_unknown_data, trigger_paths
+from ..engine.graph import Graph, add_trigger_paths, strip_unknown_data, trigger_paths
 from ..engine.validation import graph_rules
 from ..engine.validation.check import check
 from ..engine.validation.finding import Finding
@@ -91,7 +91,7 @@ def create(organization: int, name: str, definition: Mapping[str, Any]) -> tuple
     :raises Invalid: for a malformed trigger path, too many nodes of a type, or two functions of one name at a node.
     :raises Conflict: when another workflow owns one of the trigger paths.
     """
-    definition = mint_trigger_paths(definition, new_path)
+    definition = add_trigger_paths(definition, new_path)
     for found in (
         graph_rules.trigger_path_findings(definition),
         graph_rules.instance_findings(definition, node_types.by_name()),
@@ -144,7 +144,7 @@ def save(
         workflow owns.
     """
     if definition is not None:
-        definition = mint_trigger_paths(strip_unknown_data(definition, node_types.by_name()), new_path)
+        definition = add_trigger_paths(strip_unknown_data(definition, node_types.by_name()), new_path)
         _raise_if_any(Invalid, graph_rules.trigger_path_findings(definition))
         _raise_if_any(Conflict, graph_rules.instance_findings(definition, node_types.by_name()))
         _raise_if_any(Conflict, graph_rules.transition_name_findings(definition))
@@ -252,7 +252,7 @@ def duplicate(organization: int, workflow_id: int) -> tuple[Workflow, WorkflowVe
     """
     source = get(organization, workflow_id)
     version = current(source)
-    definition = mint_trigger_paths(version.definition, new_path, replace_all=True)
+    definition = add_trigger_paths(version.definition, new_path, replace_all=True)
     name = f"{source.name} - Duplicate"
     return _store(organization, name, definition, version.configurations, version.template_context_variables)
 

@@ -36,7 +36,7 @@ END_REASONS = (
 )
 # Dispositions of calls that were never connected.
 NOT_CONNECTED = ("no-answer", "busy", "failed", "canceled", "error")
-MOST_OTHERS = 200
+MAX_OTHER_CODES = 200
 
 
 def get(organization: int) -> dict[str, Any]:
@@ -63,6 +63,6 @@ def disposition_codes(organization: int) -> list[str]:
         .where(Run.organization == organization, Run.disposition.not_in((*built_in, "")))
         .distinct()
         .order_by(Run.disposition)
-        .limit(MOST_OTHERS)
+        .limit(MAX_OTHER_CODES)
     )
     return [*built_in, *(str(run.disposition) for run in learned)]

@@ -20,9 +20,9 @@ from .parameters import declared_arguments, preset_values, schema
 from .tool import RunnableTool, ToolContext, ToolError, called_at, contexts
 
 # The longest timeout, whatever timeout_ms says: the caller is waiting on the phone.
-LONGEST_SECONDS = 60.0
+MAX_TIMEOUT_SECONDS = 60.0
 # Bytes of a reply's body; it becomes part of the model's prompt.
-LARGEST_ANSWER = 64 * 1024
+MAX_REPLY_BYTES = 64 * 1024
 QUERY_METHODS = ("GET", "DELETE")
 URL_FAILED = "URL template rendering failed: "
 
@@ -108,7 +108,7 @@ def prepare(
 
 def timeout_seconds(config: Mapping[str, Any]) -> float:
     """How long to wait for the reply; 5 seconds unless the config sets another time, 60 at most."""
-    return min((config["timeout_ms"] or 5000) / 1000, LONGEST_SECONDS)
+    return min((config["timeout_ms"] or 5000) / 1000, MAX_TIMEOUT_SECONDS)
 
 
 def send_request(send: Callable[..., Reply], prepared: PreparedRequest) -> dict[str, Any]:
@@ -121,7 +121,7 @@ def send_request(send: Callable[..., Reply], prepared: PreparedRequest) -> dict[
             params=prepared.params,
             json=prepared.body,
             timeout=prepared.timeout,
-            max_bytes=LARGEST_ANSWER,
+            max_bytes=MAX_REPLY_BYTES,
         )
     except RequestFailed as error:
         timed_out = f"Request timed out after {prepared.timeout:g} seconds"

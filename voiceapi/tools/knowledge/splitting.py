@@ -1,7 +1,7 @@
 """Splits a text into passages for the index: at headings, else paragraphs, lines, sentences or words.
 
-A passage is a slice of the text with at most MAX_LENGTH characters. The next one begins where it ends or, unless that is
-at a heading, up to OVERLAP characters earlier, so that a sentence at the border is whole in one of them.
+A passage is a slice of the text with at most MAX_LENGTH characters. The next one begins where it ends or, unless that
+is at a heading, up to OVERLAP characters earlier, so that a sentence at the border is whole in one of them.
 """
 
 from __future__ import annotations

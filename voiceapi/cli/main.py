@@ -65,10 +65,12 @@ def serve(host: str | None, port: int | None) -> None:
     except (OSError, ValueError) as error:
         raise click.ClickException(f"Can't listen there: {str(error).rstrip('.')}.") from None
     interrupt_on_term()
-    service.workers.start()
-    click.echo(f"voiceapi {__version__} listens on {' and '.join(_addresses(server))}", err=True)
     try:
+        service.workers.start()
+        click.echo(f"voiceapi {__version__} listens on {' and '.join(_addresses(server))}", err=True)
         server.run()
+    except KeyboardInterrupt:
+        pass  # it came before run(), which ends on one by itself
     finally:
         server.close()
 

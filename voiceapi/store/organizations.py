@@ -49,3 +49,8 @@ class Credential(Record):
 
     class Meta:
         indexes = ((("organization", "name"), True),)
+
+
+def set_model_configuration(organization: int, encrypted: str) -> None:
+    """Store an organization's model configuration, an encrypted JSON text."""
+    Organization.update(model_configuration=encrypted).where(Organization.id == organization).execute()

@@ -153,7 +153,7 @@ def save(
             version.definition = restore_secrets(definition, version.definition)
             _claim_paths(workflow, definition)
         if configurations is not None:
-            version.configurations = configuration.to_be_stored(
+            version.configurations = configuration.encrypt_override(
                 vault, organization, configurations, version.configurations
             )
         if variables is not None:

@@ -1,7 +1,8 @@
-"""The base of all tables, and the simple statements of one, each written once.
+"""The base of all tables, and one cached layer beside Peewee for the simple statements.
 
-Peewee takes ten times longer to write such a statement than SQLite to carry it out, and a request is made of little
-else. The values take the places of the placeholders, in the order of the names.
+Peewee takes ten times longer to write such a statement than SQLite to carry it out, and a turn of a call is made of
+little else. Here each is written once: the values take the places of the placeholders, in the order of the names.
+Peewee's own `get`, `save` and `create` keep their meaning, and serve wherever they are quick enough.
 """
 
 from __future__ import annotations
@@ -30,35 +31,47 @@ class Record(Model):
         database = database
         legacy_table_names = False
 
-    def save(self, force_insert: bool = False, only: Iterable[Any] | None = None) -> int:
-        """Store the record, or `only` these fields of it, as Peewee does; returns how many rows that changed."""
-        table, data, database = self._meta, self.__data__, self._meta.database
-        keys = _key_names(type(self))
-        known = not force_insert and all(data.get(name) is not None for name in keys)
-        wanted = set(data) if only is None else {field.name for field in only}
-        wanted -= set(keys) if known else set()
-        names = tuple(name for name in table.sorted_field_names if name in wanted)
-        values = [table.fields[name].db_value(data[name]) for name in names]
-        if known:
-            statement = _update(type(self), names, database.param)
-            values += [table.fields[name].db_value(data[name]) for name in keys]
-            return int(database.execute_sql(statement, values).rowcount)
-        statement = _insert(type(self), names, database.param)
-        data[keys[0]] = database.execute_sql(statement, values).fetchone()[0]
-        return 1
-
-    @classmethod
-    def append(cls, rows: Iterable[Mapping[str, Any]]) -> None:
-        """Store new records, all with the same columns."""
-        table, database = cls._meta, cls._meta.database
-        for row in rows:
-            statement = _insert(cls, tuple(row), database.param)
-            # Read, because an INSERT that returns something is carried out as its row is fetched.
-            database.execute_sql(statement, [table.fields[name].db_value(row[name]) for name in row]).fetchone()
-
     def columns(self) -> dict[str, Any]:
         """Every column by its name; a foreign key is the id of the other record."""
         return {name: getattr(self, name) for name in self._meta.columns}
+
+
+def insert(model: type[Found], **columns: Any) -> Found:
+    """Store a new record with these columns and the defaults of the others.
+
+    :raises ConcurrentUpdate: when a record with the same unique columns is there.
+    """
+    record = model(**columns)
+    data = record.__data__
+    names = tuple(name for name in model._meta.sorted_field_names if name in data)
+    row = execute(_insert(model, names), *_values(model, names, data)).fetchone()
+    data.update(zip(_key_names(model), row, strict=True))
+    return record
+
+
+def insert_all(model: type[Record], rows: Iterable[Mapping[str, Any]]) -> None:
+    """Store new records, all with the same columns; columns without a value need a default of the database's.
+
+    :raises ConcurrentUpdate: when a record with the same unique columns is there.
+    """
+    for row in rows:
+        names = tuple(row)
+        # Read, because an INSERT that returns something is carried out as its row is fetched.
+        execute(_insert(model, names), *_values(model, names, row)).fetchone()
+
+
+def update(record: Record, *fields: Any) -> None:
+    """Store these fields of a record, all of them when none is named."""
+    model, data = type(record), record.__data__
+    keys = _key_names(model)
+    wanted = {field.name for field in fields} or data.keys() - set(keys)
+    names = tuple(name for name in model._meta.sorted_field_names if name in wanted)
+    execute(_update(model, names), *_values(model, (*names, *keys), data))
+
+
+def _values(model: type[Record], names: Iterable[str], data: Mapping[str, Any]) -> list[Any]:
+    fields = model._meta.fields
+    return [fields[name].db_value(data[name]) for name in names]
 
 
 def find(model: type[Found], newest_by: str | None = None, **columns: Any) -> Found | None:
@@ -66,11 +79,8 @@ def find(model: type[Found], newest_by: str | None = None, **columns: Any) -> Fo
 
     :param newest_by: of several records, the one with the largest value of this column.
     """
-    table = model._meta
-    database = table.database
-    statement = _select_one(model, tuple(columns), newest_by, database.param)
-    values = [table.fields[name].db_value(value) for name, value in columns.items()]
-    row = database.execute_sql(statement, values).fetchone()
+    statement = _select_one(model, tuple(columns), newest_by)
+    row = execute(statement, *_values(model, columns, columns)).fetchone()
     return None if row is None else _record(model, row)
 
 
@@ -100,19 +110,13 @@ def _readers(model: type[Record]) -> list[tuple[str, Callable[[Any], Any] | None
 
 def scalar(model: type[Record], of: str, **columns: Any) -> Any:
     """The column `of` of the record of `model` with these column values, None without one: a row may be large."""
-    table = model._meta
-    statement = _select_scalar(model, of, tuple(columns), table.database.param)
-    values = [table.fields[name].db_value(value) for name, value in columns.items()]
-    row = table.database.execute_sql(statement, values).fetchone()
-    return None if row is None else table.fields[of].python_value(row[0])
+    row = execute(_select_scalar(model, of, tuple(columns)), *_values(model, columns, columns)).fetchone()
+    return None if row is None else model._meta.fields[of].python_value(row[0])
 
 
 def count(model: type[Record], of: str, **columns: Any) -> int:
     """How many records of `model` with these column values have one in the column `of` as well."""
-    table = model._meta
-    statement = _count(model, of, tuple(columns), table.database.param)
-    values = [table.fields[name].db_value(value) for name, value in columns.items()]
-    return int(table.database.execute_sql(statement, values).fetchone()[0])
+    return int(execute(_count(model, of, tuple(columns)), *_values(model, columns, columns)).fetchone()[0])
 
 
 def page(chosen: Any, number: int, limit: int) -> tuple[list[Any], int]:
@@ -148,40 +152,40 @@ def _select_all(model: type[Model]) -> str:
 
 
 @cache
-def _select_one(model: type[Model], names: tuple[str, ...], newest_by: str | None, placeholder: str) -> str:
+def _select_one(model: type[Model], names: tuple[str, ...], newest_by: str | None) -> str:
     """All columns of a record whose `names` have these values."""
     fields = model._meta.fields
-    matches = " AND ".join(f"{column} = {placeholder}" for column in _quoted(model, names))
+    matches = " AND ".join(f"{column} = ?" for column in _quoted(model, names))
     order = "" if newest_by is None else f' ORDER BY "{fields[newest_by].column_name}" DESC'
     return f"{_select_all(model)} WHERE {matches}{order} LIMIT 1"
 
 
 @cache
-def _select_scalar(model: type[Model], of: str, names: tuple[str, ...], placeholder: str) -> str:
+def _select_scalar(model: type[Model], of: str, names: tuple[str, ...]) -> str:
     """The column `of` of a record whose `names` have these values."""
-    matches = " AND ".join(f"{column} = {placeholder}" for column in _quoted(model, names))
+    matches = " AND ".join(f"{column} = ?" for column in _quoted(model, names))
     return f'SELECT {_quoted(model, [of])[0]} FROM "{model._meta.table_name}" WHERE {matches} LIMIT 1'
 
 
 @cache
-def _count(model: type[Model], of: str, names: tuple[str, ...], placeholder: str) -> str:
+def _count(model: type[Model], of: str, names: tuple[str, ...]) -> str:
     """How many records whose `names` have these values have any in `of`."""
-    matches = " AND ".join(f"{column} = {placeholder}" for column in _quoted(model, names))
+    matches = " AND ".join(f"{column} = ?" for column in _quoted(model, names))
     return f'SELECT count({_quoted(model, [of])[0]}) FROM "{model._meta.table_name}" WHERE {matches}'
 
 
 @cache
-def _insert(model: type[Model], names: tuple[str, ...], placeholder: str) -> str:
+def _insert(model: type[Model], names: tuple[str, ...]) -> str:
     """A new record with these columns; its only row begins with the record's key."""
-    columns, marks = ", ".join(_quoted(model, names)), ", ".join([placeholder] * len(names))
+    columns, marks = ", ".join(_quoted(model, names)), ", ".join(["?"] * len(names))
     return f'INSERT INTO "{model._meta.table_name}" ({columns}) VALUES ({marks}) RETURNING {", ".join(_key(model))}'
 
 
 @cache
-def _update(model: type[Model], names: tuple[str, ...], placeholder: str) -> str:
+def _update(model: type[Model], names: tuple[str, ...]) -> str:
     """These columns of the record whose key is the last value, or the last values."""
-    changes = ", ".join(f"{column} = {placeholder}" for column in _quoted(model, names))
-    matches = " AND ".join(f"{column} = {placeholder}" for column in _key(model))
+    changes = ", ".join(f"{column} = ?" for column in _quoted(model, names))
+    matches = " AND ".join(f"{column} = ?" for column in _key(model))
     return f'UPDATE "{model._meta.table_name}" SET {changes} WHERE {matches}'
 
 

@@ -28,8 +28,8 @@ _proxy = LocalProxy(_bound, "database", unbound_message="No database is bound: o
 database = cast(peewee.SqliteDatabase, _proxy)
 
 
-# Two workers stored the same thing at once: the second one's transaction is undone.
-ConcurrentUpdate: type[Exception] = peewee.IntegrityError
+class ConcurrentUpdate(Exception):
+    """Another worker stored the same first, and this transaction was undone: try again. It never leaves a use case."""
 
 
 class StoreError(Exception):
@@ -97,6 +97,8 @@ class Store:
                 finally:
                     if outermost:
                         self._after_commit = []
+        except peewee.IntegrityError as error:
+            raise _defect_or_concurrent(error) from error
         except peewee.OperationalError as error:
             if _disk_is_full(error):
                 raise Unavailable("The disk is full, so nothing was stored.") from error
@@ -112,6 +114,13 @@ class Store:
         """Close every idle connection, so that the file can be moved or removed."""
         if hasattr(self.database, "close_idle"):
             self.database.close_idle()
+
+
+def _defect_or_concurrent(error: peewee.IntegrityError) -> Exception:
+    """The error itself when it is a defect of ours: another worker never breaks a NOT NULL or CHECK constraint."""
+    text = str(error)
+    ours = any(kind in text.upper() for kind in ("NOT NULL", "NOT-NULL", "CHECK"))
+    return error if ours else ConcurrentUpdate(text)
 
 
 def _disk_is_full(error: BaseException | None) -> bool:
@@ -149,11 +158,16 @@ def bound_path() -> Path | None:
 def execute(statement: str, *values: Any) -> Any:
     """Carry out SQL in the bound database, with `?` for each of `values`, which are as they are stored.
 
-    For what Peewee can't write, and for what comes with every call: there it takes longer to write a statement than
-    SQLite to answer it.
+    For what Peewee can't write, and for what is asked in every call: writing a statement takes Peewee longer than
+    answering it takes SQLite.
+
+    :raises ConcurrentUpdate: when the statement breaks a constraint.
     """
     bound = _bound.get().database
-    return bound.execute_sql(statement.replace("?", bound.param), values)
+    try:
+        return bound.execute_sql(statement if bound.param == "?" else statement.replace("?", bound.param), values)
+    except peewee.IntegrityError as error:
+        raise _defect_or_concurrent(error) from error
 
 
 def ring() -> None:

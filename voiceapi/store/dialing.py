@@ -84,7 +84,7 @@ def add_to_do_not_call(organization: int, numbers: Sequence[str], reason: str | 
     known = not_to_call(organization, numbers)
     new = [number for number in dict.fromkeys(numbers) if number not in known]
     entry = {"organization": organization, "reason": reason, "created_at": now()}
-    DoNotCall.append({**entry, "phone_number": number} for number in new)
+    base.insert_all(DoNotCall, ({**entry, "phone_number": number} for number in new))
     return len(new)
 
 
@@ -144,7 +144,8 @@ def set_last_call(configuration: int, moment: datetime) -> None:
 
 def decide(contact: Contact, code: str, reason: str, moment: datetime, run: int | None = None) -> None:
     """Write down what was decided about a contact."""
-    Decision.append(
+    base.insert_all(
+        Decision,
         [
             {
                 "contact": contact.id,
@@ -154,7 +155,7 @@ def decide(contact: Contact, code: str, reason: str, moment: datetime, run: int 
                 "reason": reason,
                 "run_id": run,
             }
-        ]
+        ],
     )
 
 

@@ -11,6 +11,7 @@ from ...runs import files
 from ...service import Service
 from ...store import campaigns as records
 from ...store import dialing
+from ...store.base import insert_all
 from ...store.campaigns import Campaign
 from ...store.database import ConcurrentUpdate, ring, write
 from ...store.fields import now
@@ -71,17 +72,20 @@ def _store(campaign_id: int, rows: Sequence[Contact]) -> bool:
         if not wanted:
             return False
         queued = [row for row in rows if row.skipped is None]
-        records.Contact.append(
-            {
-                "campaign": campaign_id,
-                "row": row.row,
-                "phone_number": row.phone_number,
-                "variables": dict(row.values),
-                "state": "queued" if row.skipped is None else "skipped",
-                "attempts": 0,
-                "next_attempt_at": moment if row.skipped is None else None,
-            }
-            for row in rows
+        insert_all(
+            records.Contact,
+            (
+                {
+                    "campaign": campaign_id,
+                    "row": row.row,
+                    "phone_number": row.phone_number,
+                    "variables": dict(row.values),
+                    "state": "queued" if row.skipped is None else "skipped",
+                    "attempts": 0,
+                    "next_attempt_at": moment if row.skipped is None else None,
+                }
+                for row in rows
+            ),
         )
         skipped = {row.row: row.skipped for row in rows if row.skipped is not None}
         for contact in dialing.of_rows(campaign_id, list(skipped)):

@@ -51,7 +51,7 @@ def list_disposition_codes() -> dict[str, Any]:
 @blueprint.response(200, ModelConfiguration)
 def get_model_configuration() -> dict[str, Any]:
     """Show which models the organization wants to use, their keys masked."""
-    return _answer(models.stored(service().vault, organization()))
+    return _answer(models.load(service().vault, organization()))
 
 
 @blueprint.put("/organizations/model-configurations/v2")
@@ -63,9 +63,9 @@ def set_model_configuration(body: dict[str, Any]) -> dict[str, Any]:
 
 
 def _answer(configuration: Mapping[str, Any] | None) -> dict[str, Any]:
-    shown = models.masked(configuration)
+    masked = models.mask_secrets(configuration)
     return {
-        "configuration": shown,
-        "effective_configuration": {**models.effective(shown), **preferences.get(organization())},
+        "configuration": masked,
+        "effective_configuration": {**models.effective_services(masked), **preferences.get(organization())},
         "source": "empty" if configuration is None else "organization_v2",
     }

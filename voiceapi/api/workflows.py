@@ -5,7 +5,7 @@ from __future__ import annotations
 from typing import Any
 
 from ..errors import Invalid
-from ..llm.configuration import shown
+from ..llm.configuration import mask_override
 from ..store.workflows import Workflow as WorkflowRecord
 from ..store.workflows import WorkflowVersion
 from ..workflows import masking, templates, versions
@@ -173,7 +173,7 @@ def workflow_answer(workflow: WorkflowRecord, version: WorkflowVersion) -> dict[
         "template_context_variables": version.template_context_variables,
         "call_disposition_codes": {"disposition_codes": []},
         "total_runs": workflow.total_runs,
-        "workflow_configurations": shown(service().vault, version.configurations),
+        "workflow_configurations": mask_override(service().vault, version.configurations),
         "version_number": version.version_number,
         "version_status": version.status,
         "workflow_uuid": workflow.workflow_uuid,
@@ -188,7 +188,7 @@ def version_answer(version: WorkflowVersion) -> dict[str, Any]:
         "created_at": version.created_at,
         "published_at": version.published_at,
         "workflow_json": masking.mask_secrets(version.definition),
-        "workflow_configurations": shown(service().vault, version.configurations),
+        "workflow_configurations": mask_override(service().vault, version.configurations),
         "template_context_variables": version.template_context_variables,
     }
 

@@ -176,7 +176,7 @@ def _node_model(service: Service, data: Mapping[str, Any], name: str) -> Any:
         raise NoReview(error="validation_failed")
     url = f"{str(endpoint).rstrip('/')}/openai/v1" if provider == "azure" else ENDPOINTS.get(provider)
     chosen = {"provider": provider, "model": name, "api_key": key, "base_url": url}
-    return selection.configured(service, chosen)
+    return selection.from_configuration(service, chosen)
 
 
 # -- judging

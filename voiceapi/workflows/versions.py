@@ -164,7 +164,7 @@ def save(
             version.definition = restore_secrets(definition, version.definition)
             workflows.add_paths(workflow, [path for _, path, _ in trigger_paths(definition)])
         if configurations is not None:
-            version.configurations = configuration.to_be_stored(
+            version.configurations = configuration.encrypt_override(
                 vault, organization, configurations, version.configurations
             )
         if variables is not None:

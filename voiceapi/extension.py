@@ -94,7 +94,7 @@ def open_service(settings: Settings, prefix: str = "", authenticate: Callable[[]
     service = Service(
         settings, store, vault, SimulatedWebhooks, prefix, authenticate, document, http=http, listeners=LISTENERS
     )
-    jobs.employ(service)
+    jobs.register(service)
     worker.employ(service)
     key = api_keys.bootstrap(service)
     if key is not None:

@@ -80,7 +80,7 @@ def read_upload(request: Request) -> tuple[str, bytes, str, dict[str, Any]]:
     :raises InvalidFields: for the first part of the form that is missing or wrong.
     """
     # Room for the other fields and the borders of the parts.
-    request.max_content_length = documents.LARGEST + 64 * 1024
+    request.max_content_length = documents.MAX_BYTES + 64 * 1024
     file = request.files.get("file")
     if file is None or not file.filename:
         raise InvalidFields([FieldError(("file",), "Field required", "missing")])

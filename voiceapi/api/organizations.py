@@ -58,7 +58,7 @@ def list_disposition_codes() -> dict[str, Any]:
 @blueprint.response(200, ModelConfigurationSchema)
 def get_model_configuration() -> dict[str, Any]:
     """Show which models the organization wants to use, their keys masked."""
-    return model_configuration_answer(models.stored(service().vault, organization()))
+    return model_configuration_answer(models.load(service().vault, organization()))
 
 
 @blueprint.put("/organizations/model-configurations/v2")
@@ -122,12 +122,12 @@ def api_key_answer(record: ApiKey) -> dict[str, Any]:
 
 
 def model_configuration_answer(configuration: Mapping[str, Any] | None) -> dict[str, Any]:
-    shown = models.masked(configuration)
+    masked = models.mask_secrets(configuration)
     preferred = preferences.get(organization())
     return {
-        "configuration": shown,
+        "configuration": masked,
         "effective_configuration": {
-            **models.effective(shown),
+            **models.effective_services(masked),
             "test_phone_number": preferred["test_phone_number"],
             "timezone": preferred["timezone"],
         },

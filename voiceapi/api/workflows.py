@@ -5,7 +5,7 @@ from __future__ import annotations
 from typing import Any
 
 from ..errors import InvalidInput, RecordNotFound
-from ..llm.configuration import shown
+from ..llm.configuration import mask_override
 from ..store.workflows import Workflow, WorkflowVersion
 from ..workflows import masking, node_types, templates, versions
 from .auth import organization, service
@@ -198,7 +198,7 @@ def workflow_answer(workflow: Workflow, version: WorkflowVersion) -> dict[str, A
         "template_context_variables": version.template_context_variables,
         "call_disposition_codes": {"disposition_codes": []},
         "total_runs": workflow.total_runs,
-        "workflow_configurations": shown(service().vault, version.configurations),
+        "workflow_configurations": mask_override(service().vault, version.configurations),
         "version_number": version.version_number,
         "version_status": version.status,
         "workflow_uuid": workflow.workflow_uuid,
@@ -213,7 +213,7 @@ def version_answer(version: WorkflowVersion) -> dict[str, Any]:
         "created_at": version.created_at,
         "published_at": version.published_at,
         "workflow_json": masking.mask_secrets(version.definition),
-        "workflow_configurations": shown(service().vault, version.configurations),
+        "workflow_configurations": mask_override(service().vault, version.configurations),
         "template_context_variables": version.template_context_variables,
     }
 

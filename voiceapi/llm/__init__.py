@@ -1,1 +1,1 @@
-"""What decides and speaks: models of language."""
+"""Language models, and the choice of the one that speaks in a conversation."""

@@ -83,7 +83,7 @@ def test_the_same_secret_decrypts_after_a_restart() -> None:
     assert Vault(b"secret").decrypt(Vault(b"secret").encrypt("token")) == "token"
 
 
-@pytest.mark.parametrize("token", [OTHER.encrypt("token"), "no token", ""])
+@pytest.mark.parametrize("token", [OTHER.encrypt("token"), "no token", ""], ids=["other", "no token", "empty"])
 def test_a_token_of_another_secret_is_an_error(token: str) -> None:
     with pytest.raises(SecretError) as error:
         VAULT.decrypt(token)

@@ -14,7 +14,8 @@ from voiceapi.store.organizations import Organization
 from voiceapi.store.telephony import PhoneNumber, TelephonyConfiguration
 from voiceapi.store.workflows import Workflow
 from voiceapi.telephony import providers
-from voiceapi.telephony.configurations import NotConfigured, caller_number, credentials, resolve_outbound
+from voiceapi.telephony.configurations import credentials
+from voiceapi.telephony.selection import NotConfigured, caller_number, resolve_outbound
 
 CONFIGS = "/api/v1/organizations/telephony-configs"
 NOT_FOUND = {"detail": "Telephony configuration not found"}

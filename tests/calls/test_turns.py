@@ -27,7 +27,8 @@ from voiceapi.llm.scripted import Scripted
 from voiceapi.service import Service
 from voiceapi.store import runs
 from voiceapi.store.fields import now
-from voiceapi.store.runs import Event, Run, Snapshot, StatusCallback, Step, Turn
+from voiceapi.store.runs import Event, Run, StatusCallback, Turn
+from voiceapi.store.steps import Snapshot, Step
 from voiceapi.store.workflows import WorkflowVersion
 from voiceapi.telephony import connect
 from voiceapi.telephony.carriers.base import Document, OutboundCall, VoiceSettings

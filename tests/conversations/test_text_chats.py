@@ -138,7 +138,9 @@ def test_a_turn_that_took_too_long_gives_way(
 
     def overtake() -> ChatSession:
         assert asked.wait(10)
-        ChatSession.update(updated_at=now() - text_chats.PATIENCE).where(ChatSession.run == session.run_id).execute()
+        ChatSession.update(updated_at=now() - text_chats.PENDING_TIMEOUT).where(
+            ChatSession.run == session.run_id
+        ).execute()
         latest = text_chats.say(service, session, "next")
         go_on.set()
         return latest

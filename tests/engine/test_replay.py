@@ -20,6 +20,7 @@ from voiceapi.engine.serialization import RENAMED_FIELDS
 from voiceapi.engine.state import State, begin, checkpoint, from_checkpoint
 from voiceapi.engine.step import IllegalEvent, outstanding, step
 
+DATA = Path(__file__).parent.parent / "data"
 TIMES = st.floats(0, 2000).map(lambda seconds: round(seconds, 3))
 NUMBERS = st.integers(0, 12)
 WORDS = st.sampled_from(["", "yes", "book five", "bye"])

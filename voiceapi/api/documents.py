@@ -48,7 +48,7 @@ def list_documents(query: dict[str, Any]) -> dict[str, Any]:
 def upload_document() -> dict[str, Any]:
     """Upload a text, Markdown, HTML, PDF or CSV document and index it; one that can't be read is kept as failed."""
     # Room for the other fields and the borders of the parts.
-    request.max_content_length = documents.LARGEST + 64 * 1024
+    request.max_content_length = documents.MAX_BYTES + 64 * 1024
     file = request.files.get("file")
     if file is None or not file.filename:
         raise Invalid([item(["body", "file"], "Field required", "missing")])

@@ -11,7 +11,6 @@ import secrets
 from collections.abc import Callable, Mapping
 from dataclasses import dataclass
 
-from ..conversations import effects as worlds
 from ..engine import events as ev
 from ..engine.actions import HangUp, Say
 from ..errors import Forbidden, NotPossible, RecordNotFound
@@ -185,7 +184,7 @@ def _store_call(service: Service, verified: VerifiedCall, workflow: Workflow) ->
         raise CallRejected("WORKFLOW_NOT_FOUND")
     configuration, call = verified.configuration, verified.call
     caller, called = (normalize(number).address_normalized for number in (call.from_number, call.to))
-    world = worlds.of(service, workflow.organization_id, version.configurations)
+    model = selection.choose(service, workflow.organization_id, version.configurations)
     context = {
         "provider": configuration.provider,
         "direction": "inbound",
@@ -194,7 +193,7 @@ def _store_call(service: Service, verified: VerifiedCall, workflow: Workflow) ->
         "called_number": called,
         "telephony_configuration_id": configuration.id,
         "workflow_uuid": workflow.workflow_uuid,
-        **selection.runtime_configuration(world.model),
+        **selection.runtime_configuration(model),
     }
     with write():
         known = runs.of_inbound_call(configuration.id, call.call_id)

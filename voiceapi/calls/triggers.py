@@ -17,10 +17,10 @@ from ..store.organizations import ApiKey, Organization
 from ..store.runs import Run
 from ..store.telephony import TelephonyConfiguration
 from ..store.workflows import Workflow, WorkflowVersion, workflow_of_path
-from ..telephony import configurations
-from ..telephony.configurations import NotConfigured
+from ..telephony import selection
 from ..telephony.numbers import NotDialable, dialable
 from ..telephony.providers import PROVIDERS
+from ..telephony.selection import NotConfigured
 from ..workflows import versions
 from .outbound import Agent, Placement, Reserve, place
 
@@ -62,7 +62,7 @@ def trigger(
         _require_trigger(version, identifier, mode)
     versions.load_graph(workflow, version)
     configuration = _configuration(organization, request.telephony_configuration_id)
-    number = configurations.caller_number(configuration, request.from_phone_number_id)
+    number = selection.caller_number(configuration, request.from_phone_number_id)
     agent = Agent(workflow, version, configuration, number)
     to = number_to_dial(request.phone_number, configuration)
     context = {
@@ -111,7 +111,7 @@ def _require_trigger(version: WorkflowVersion, path: str, mode: Mode) -> None:
 
 def _configuration(organization: int, config_id: int | None) -> TelephonyConfiguration:
     try:
-        return configurations.resolve_outbound(organization, config_id)
+        return selection.resolve_outbound(organization, config_id)
     except NotConfigured as error:
         if error.given:
             raise RecordNotFound("Telephony configuration not found") from None
@@ -147,7 +147,7 @@ def initiate(
     :raises RecordNotFound, NotPossible, Conflict, Invalid, LimitReached: in the order in which docs/api.md lists them.
     """
     try:
-        configuration = configurations.resolve_outbound(organization, config_id)
+        configuration = selection.resolve_outbound(organization, config_id)
     except NotConfigured as error:
         given = "telephony_configuration_not_found"
         raise NotPossible(given if error.given else "telephony_not_configured") from None
@@ -157,7 +157,7 @@ def initiate(
         raise NotPossible("Phone number must be provided in request or set in organization preferences")
     workflow = require(Workflow, "Workflow not found", id=workflow_id, organization=organization)
     version = versions.current(workflow)
-    number = configurations.caller_number(configuration, from_phone_number_id)
+    number = selection.caller_number(configuration, from_phone_number_id)
     agent = Agent(workflow, version, configuration, number)
     prepared = None if run_id is None else _prepared(organization, workflow, run_id)
     to = number_to_dial(phone_number, configuration)

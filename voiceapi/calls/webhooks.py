@@ -115,7 +115,9 @@ def _event(given: CallerInput, number: int) -> ev.Event:
             return ev.CallEnded(at, "voicemail_detected")
         case Transferred():
             # The conversation knows the number of the request.
-            return ev.TransferSettled(at, 0, given.answered, transfer_call.settled(given.answered, given.reason))
+            return ev.TransferSettled(
+                at, 0, given.answered, transfer_call.transfer_result(given.answered, given.reason)
+            )
         case Speech() if number > 0:
             return ev.CallerSaid(at, given.text)
         case _:

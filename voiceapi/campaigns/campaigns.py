@@ -17,8 +17,9 @@ from ..store.campaigns import Campaign, Dialing
 from ..store.database import ring, write
 from ..store.telephony import TelephonyConfiguration
 from ..store.workflows import Workflow
-from ..telephony.configurations import NotConfigured, active_numbers, resolve_outbound
+from ..telephony.configurations import active_numbers
 from ..telephony.providers import PROVIDERS
+from ..telephony.selection import NotConfigured, resolve_outbound
 from ..workflows import versions
 from .contact_list import ContactList, number_of
 

@@ -36,7 +36,7 @@ END_REASONS = (
 )
 # Dispositions of calls that were never connected.
 NOT_CONNECTED = ("no-answer", "busy", "failed", "canceled", "error")
-MOST_OTHERS = 200
+MAX_OTHER_CODES = 200
 
 
 def get(organization: int) -> dict[str, Any]:
@@ -57,12 +57,12 @@ def replace(organization: int, values: Mapping[str, Any]) -> dict[str, Any]:
 
 def disposition_codes(organization: int) -> list[str]:
     """The built-in codes, then up to 200 others that the organization's runs ended with, in alphabetical order."""
-    known = (*END_REASONS, *NOT_CONNECTED)
+    built_in = (*END_REASONS, *NOT_CONNECTED)
     learned = (
         Run.select(Run.disposition)
-        .where(Run.organization == organization, Run.disposition.not_in((*known, "")))
+        .where(Run.organization == organization, Run.disposition.not_in((*built_in, "")))
         .distinct()
         .order_by(Run.disposition)
-        .limit(MOST_OTHERS)
+        .limit(MAX_OTHER_CODES)
     )
-    return [*known, *(str(run.disposition) for run in learned)]
+    return [*built_in, *(str(run.disposition) for run in learned)]

@@ -111,27 +111,6 @@ class Event(Record):
     at = Instant(default=now)
 
 
-class Step(Record):
-    """One event that the engine was fed, as stored JSON: the fold over a run's steps is its state."""
-
-    run = ForeignKeyField(Run, on_delete="CASCADE", index=False)
-    number = IntegerField()
-    event = JSONText()
-
-    class Meta:
-        primary_key = CompositeKey("run", "number")
-
-
-class Snapshot(Record):
-    """The engine's state after step `number`, so that a turn needn't fold from the beginning."""
-
-    run = ForeignKeyField(Run, primary_key=True, on_delete="CASCADE")
-    number = IntegerField()
-    # The number of the request whose tool is being called: it is called once, also when its result is lost.
-    calling = IntegerField(null=True)
-    state = JSONText()
-
-
 class Turn(Record):
     """Turn `number` of a call and the answer it got: the same webhook, twice or late, gets the same answer."""
 

@@ -12,7 +12,7 @@ from typing import Any
 from uuid import uuid4
 
 from ..engine.graph import Graph, add_trigger_paths, strip_unknown_data, trigger_paths
-from ..engine.validation import graph_rules as rules
+from ..engine.validation import graph_rules
 from ..engine.validation.check import check
 from ..engine.validation.finding import Finding
 from ..engine.validation.lint import lint
@@ -93,10 +93,10 @@ def create(organization: int, name: str, definition: Mapping[str, Any]) -> tuple
     """
     definition = add_trigger_paths(definition, new_path)
     for found in (
-        rules.trigger_path_findings(definition),
-        rules.instance_findings(definition, node_types.by_name()),
-        rules.transition_name_findings(definition),
-        rules.tool_name_findings(definition, offered.active_tools(organization, definition)),
+        graph_rules.trigger_path_findings(definition),
+        graph_rules.instance_findings(definition, node_types.by_name()),
+        graph_rules.transition_name_findings(definition),
+        graph_rules.tool_name_findings(definition, offered.active_tools(organization, definition)),
     ):
         _raise_if_any(Invalid, found)
     return _store(organization, name, definition)
@@ -110,7 +110,7 @@ def _store(
     variables: Mapping[str, Any] | None = None,
 ) -> tuple[Workflow, WorkflowVersion]:
     with write():
-        _raise_if_any(Conflict, rules.taken_path_findings(definition, taken_paths(definition, None)))
+        _raise_if_any(Conflict, graph_rules.taken_path_findings(definition, taken_paths(definition, None)))
         workflow = Workflow.create(organization=organization, workflow_uuid=str(uuid4()), name=name)
         version = WorkflowVersion.create(
             workflow=workflow,
@@ -145,10 +145,12 @@ def save(
     """
     if definition is not None:
         definition = add_trigger_paths(strip_unknown_data(definition, node_types.by_name()), new_path)
-        _raise_if_any(Invalid, rules.trigger_path_findings(definition))
-        _raise_if_any(Conflict, rules.instance_findings(definition, node_types.by_name()))
-        _raise_if_any(Conflict, rules.transition_name_findings(definition))
-        _raise_if_any(Conflict, rules.tool_name_findings(definition, offered.active_tools(organization, definition)))
+        _raise_if_any(Invalid, graph_rules.trigger_path_findings(definition))
+        _raise_if_any(Conflict, graph_rules.instance_findings(definition, node_types.by_name()))
+        _raise_if_any(Conflict, graph_rules.transition_name_findings(definition))
+        _raise_if_any(
+            Conflict, graph_rules.tool_name_findings(definition, offered.active_tools(organization, definition))
+        )
     with write():
         workflow = get(organization, workflow_id, "ID")
         if name is not None:
@@ -158,7 +160,7 @@ def save(
             return workflow, current(workflow)
         version = _get_or_create_draft(workflow)
         if definition is not None:
-            _raise_if_any(Conflict, rules.taken_path_findings(definition, taken_paths(definition, workflow)))
+            _raise_if_any(Conflict, graph_rules.taken_path_findings(definition, taken_paths(definition, workflow)))
             version.definition = restore_secrets(definition, version.definition)
             workflows.add_paths(workflow, [path for _, path, _ in trigger_paths(definition)])
         if configurations is not None:
@@ -209,7 +211,7 @@ def validate(organization: int, workflow_id: int) -> tuple[list[Finding], list[F
         documents.warnings(organization, definition),
         credentials.uuids(organization),
     )
-    warnings += rules.fixed_name_findings(definition, offered.active_tools(organization, definition))
+    warnings += graph_rules.fixed_name_findings(definition, offered.active_tools(organization, definition))
     return errors(workflow, definition), warnings
 
 

@@ -242,6 +242,12 @@ def workflow_names(runs: list[Run]) -> dict[int, str]:
     return {workflow.id: workflow.name for workflow in named}
 
 
+def other_dispositions(organization: int, known: Sequence[str], limit: int) -> list[str]:
+    """Up to `limit` dispositions of the organization's runs that aren't in `known`, in alphabetical order."""
+    others = Run.select(Run.disposition).where(Run.organization == organization, Run.disposition.not_in((*known, "")))
+    return [str(run.disposition) for run in others.distinct().order_by(Run.disposition).limit(limit)]
+
+
 def finished(where: Sequence[Expression], since: datetime | None, until: datetime | None) -> Iterator[Run]:
     """Completed runs with a duration, newest first, read as they are asked for."""
     runs = Run.select().where(

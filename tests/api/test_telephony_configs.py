@@ -467,7 +467,7 @@ def test_credentials_of_a_lost_secret_can_be_entered_again(app: Flask, client: F
 
 @pytest.mark.usefixtures("db")
 class TestResolving:
-    """Which configuration and which number a call goes out with (API contract, E.7)."""
+    """Which configuration and which number a call goes out with."""
 
     @pytest.fixture
     def empty(self) -> Organization:

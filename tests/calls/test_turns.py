@@ -22,7 +22,7 @@ from voiceapi.engine.events import Event as EngineEvent
 from voiceapi.engine.graph import Graph
 from voiceapi.engine.state import State, begin
 from voiceapi.engine.step import step
-from voiceapi.errors import Forbidden
+from voiceapi.errors import NotPermitted
 from voiceapi.llm.scripted import Scripted
 from voiceapi.service import Service
 from voiceapi.store import runs
@@ -217,7 +217,7 @@ def test_a_token_that_nobody_has(service: Service, carrier: Fake) -> None:
             lambda: webhooks.take_turn(service, "none", 0, "turn", carrier.signed("", {})),
             lambda: webhooks.record_status(service, "none", carrier.signed("", {})),
         ):
-            with pytest.raises(Forbidden):
+            with pytest.raises(NotPermitted):
                 ask()
 
 

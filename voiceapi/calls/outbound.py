@@ -8,7 +8,7 @@ from typing import Any
 
 from ..conversations import storage
 from ..engine.actions import Record
-from ..errors import Conflict, LimitReached, NotPossible, Unavailable
+from ..errors import Conflict, LimitReached, NotPossible, OutOfService
 from ..llm import selection
 from ..runs import lifecycle
 from ..security import new_token
@@ -31,7 +31,7 @@ from . import webhooks
 Reserve = Callable[[Run], None]
 
 
-class Stopped(Unavailable):
+class Stopped(OutOfService):
     """The service stops, and the carrier wasn't asked."""
 
 

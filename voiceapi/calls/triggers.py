@@ -8,7 +8,7 @@ from dataclasses import dataclass
 from typing import Any, Literal
 
 from ..engine.graph import trigger_paths
-from ..errors import Conflict, Forbidden, Invalid, NotPossible, RecordNotFound, value_error
+from ..errors import Conflict, FieldError, InvalidFields, NotPermitted, NotPossible, RecordNotFound
 from ..runs.lifecycle import is_dialable
 from ..runs.runs import without_reserved
 from ..service import Service
@@ -51,7 +51,7 @@ def trigger(
 
     :param identifier: a trigger path, or the uuid of a workflow, as `kind` says.
     :param reserve: see `place`.
-    :raises RecordNotFound, Forbidden, NotPossible, Invalid, LimitReached: in the order in which docs/api.md lists them.
+    :raises RecordNotFound, NotPermitted, NotPossible, InvalidInput, LimitReached: in the order of docs/api.md.
     """
     organization: int = key.organization_id
     workflow = _by_path(organization, identifier) if kind == "trigger_path" else _by_uuid(organization, identifier)
@@ -93,7 +93,7 @@ def _by_path(organization: int, path: str) -> Workflow:
     if workflow is None:
         raise RecordNotFound("Agent trigger not found")
     if workflow.organization_id != organization:
-        raise Forbidden("Access denied")
+        raise NotPermitted("Access denied")
     return workflow
 
 
@@ -121,12 +121,12 @@ def _configuration(organization: int, config_id: int | None) -> TelephonyConfigu
 def number_to_dial(phone_number: str, configuration: TelephonyConfiguration) -> str:
     """What the carrier is asked to call.
 
-    :raises Invalid: at `["body", "phone_number"]`, when it can't be dialed.
+    :raises InvalidFields: at `phone_number`, when it can't be dialed.
     """
     try:
         return dialable(phone_number, sip=PROVIDERS[configuration.provider].dials_sip)
     except NotDialable as error:
-        raise Invalid([value_error(["body", "phone_number"], error.reason)]) from None
+        raise InvalidFields([FieldError(("phone_number",), error.reason)]) from None
 
 
 def initiate(
@@ -144,7 +144,7 @@ def initiate(
     :param run_id: a run prepared before, to be carried by this call.
     :param phone_number: without one, the test number of the organization's preferences is called.
     :param reserve: see `place`.
-    :raises RecordNotFound, NotPossible, Conflict, Invalid, LimitReached: in the order in which docs/api.md lists them.
+    :raises RecordNotFound, NotPossible, Conflict, InvalidInput, LimitReached: in the order of docs/api.md.
     """
     try:
         configuration = selection.resolve_outbound(organization, config_id)

@@ -39,6 +39,7 @@ def answer(service: Service, run: Run, number: int, event: ev.Event) -> list[Act
     Of a turn that takes long to decide: a filler, and a redirect to ask again.
     """
     for _ in range(MAX_ATTEMPTS):
+        conversation = None
         # Counted first: a turn that another worker stores from here on is found, or refused as a concurrent update.
         taken = turns_taken(run)
         turn = find(Turn, run=run, number=number)
@@ -49,12 +50,13 @@ def answer(service: Service, run: Run, number: int, event: ev.Event) -> list[Act
             if turn is None:
                 if taken != number:
                     break
-                turn = _begin(service, run, number, event)
+                turn, conversation = _begin(service, run, number, event)
             if turn.answered_at is not None:
                 return [Action.from_json(action) for action in turn.actions]
             decided: list[Action] | None = None
             if not _has_other_worker(service, turn):
-                decided = service.slow_jobs.run_once((run.id, number), partial(_carry_on, service, run.id, number))
+                carry_on = partial(_carry_on, service, run.id, number, conversation)
+                decided = service.slow_jobs.run_once((run.id, number), carry_on)
             return [Say(FILLER, False), Redirect(number)] if decided is None else decided
         except (ConcurrentUpdate, IllegalEvent):
             # Most likely another worker took the turn, and its answer is there by now.
@@ -68,7 +70,7 @@ def turns_taken(run: Run) -> int:
     return count(Turn, of="answered_at", run=run)
 
 
-def _begin(service: Service, run: Run, number: int, event: ev.Event) -> Turn:
+def _begin(service: Service, run: Run, number: int, event: ev.Event) -> tuple[Turn, Conversation]:
     """Store how a turn begins, and its answer with it unless another server has to be asked first."""
     conversation = Conversation.from_run(service, run)
     progress = next(conversation.advance(event))
@@ -78,16 +80,19 @@ def _begin(service: Service, run: Run, number: int, event: ev.Event) -> Turn:
         run=run.id, number=number, caller_text=caller_text, worker=service.worker, at=at, touched_at=at, actions=[]
     )
     _store(conversation, run, turn, progress, begins=True)
-    return turn
+    return turn, conversation
 
 
-def _carry_on(service: Service, run_id: int, number: int) -> list[Action]:
-    """Decide the pending turn `number` of a run, from where it stands."""
+def _carry_on(service: Service, run_id: int, number: int, conversation: Conversation | None) -> list[Action]:
+    """Decide the pending turn `number` of a run, from where it stands.
+
+    :param conversation: that of the run, if this process has just begun the turn; otherwise it is loaded.
+    """
     with service.store.session():
         run = require(Run, "The call is gone.", id=run_id)
         turn = require(Turn, "The turn is gone.", run=run, number=number)
         turn.worker = service.worker
-        conversation = Conversation.from_run(service, run)
+        conversation = conversation or Conversation.from_run(service, run)
         parts = conversation.advance(None)
         while turn.answered_at is None:
             progress = next(parts)

@@ -9,7 +9,7 @@ from collections.abc import Callable, Mapping, Sequence
 from typing import Any
 
 from ..engine.graph import template_variables
-from ..errors import Invalid, NotPossible, RecordNotFound, value_error
+from ..errors import FieldError, InvalidFields, NotPossible, RecordNotFound
 from ..runs import files
 from ..service import Service
 from ..store.base import require
@@ -64,19 +64,19 @@ def create(
     service: Service,
     organization: int,
     wanted: Mapping[str, Any],
-    place: str = "source_id",
+    list_field: str = "source_id",
     claim: Claim | None = None,
 ) -> Campaign:
     """Store a campaign in the state `created`, with its telephony configuration pinned.
 
     :param wanted: the members of the API contract, G.2; settings that are None get their default. With `strict`, a
         list is refused of which any row would be skipped.
-    :param place: the member of the request that the list came by.
+    :param list_field: the field of the input that names the list; errors of its rows begin with it.
     :param claim: who else must agree.
     :raises RecordNotFound: when there is no such workflow.
     :raises NotPossible: for a contact list that can't be read or lacks what the workflow needs, for no telephony
         configuration to call through, and for more concurrency than the organization has. In this order.
-    :raises Invalid: with an item for each row that would be skipped, when the list is to be perfect.
+    :raises InvalidFields: with an error for each row that would be skipped, when the list is to be perfect.
     """
     workflow = require(Workflow, "Workflow not found", id=wanted["workflow_id"], organization=organization)
     contacts = _contact_list(organization, wanted["source_id"])
@@ -87,7 +87,7 @@ def create(
         raise NotPossible("telephony_configuration_not_found") from None
     _check_concurrency(service, wanted["max_concurrency"])
     if wanted["strict"]:
-        _refuse_rows(contacts, PROVIDERS[configuration.provider].dials_sip, place)
+        _refuse_rows(contacts, PROVIDERS[configuration.provider].dials_sip, list_field)
     with write():
         campaign: Campaign = Campaign.create(
             organization=organization,
@@ -129,7 +129,7 @@ def update(service: Service, organization: int, campaign_id: int, wanted: Mappin
     return campaign
 
 
-def names(campaigns: Sequence[Campaign]) -> tuple[dict[int, str], dict[int, str]]:
+def names(campaigns: Sequence[Campaign]) -> tuple[dict[int | None, str], dict[int | None, str]]:
     """The names, by id, of the workflows and of the telephony configurations that these campaigns use."""
     return (
         _names(Workflow, [campaign.workflow_id for campaign in campaigns]),
@@ -143,7 +143,7 @@ def gates(campaigns: Sequence[Campaign]) -> dict[int, dict[str, Any]]:
     return {own.campaign_id: {name: getattr(own, name) for name in GATE} for own in found}
 
 
-def _names(model: type[Workflow] | type[TelephonyConfiguration], ids: Sequence[int | None]) -> dict[int, str]:
+def _names(model: type[Workflow] | type[TelephonyConfiguration], ids: Sequence[int | None]) -> dict[int | None, str]:
     return {record.id: record.name for record in model.select(model.id, model.name).where(model.id.in_(set(ids)))}
 
 
@@ -193,14 +193,14 @@ def _check_columns(contacts: ContactList, variables: Sequence[str]) -> None:
             )
 
 
-def _refuse_rows(contacts: ContactList, sip: bool, place: str) -> None:
-    faults = [
-        value_error(["body", place, contact.row], f"row {contact.row}: {contact.skipped}")
+def _refuse_rows(contacts: ContactList, sip: bool, list_field: str) -> None:
+    errors = [
+        FieldError((list_field, contact.row), f"row {contact.row}: {contact.skipped}")
         for contact in contacts.contacts(sip=sip)
         if contact.skipped is not None
     ]
-    if faults:
-        raise Invalid(faults)
+    if errors:
+        raise InvalidFields(errors)
 
 
 def _first_five(rows: Sequence[int]) -> str:

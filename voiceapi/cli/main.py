@@ -21,7 +21,7 @@ from ..conversations.conversation import Conversation
 from ..conversations.local import LocalConversation
 from ..engine.validation.check import check
 from ..engine.validation.lint import lint
-from ..errors import Invalid
+from ..errors import InvalidFields
 from ..organizations import api_keys
 from ..store.base import require
 from ..store.workflows import Workflow
@@ -143,15 +143,16 @@ def _read_file(name: str) -> Any:
     """The definition in a JSON file, alone or as the body of a request to create it."""
     shown = click.format_filename(name)
     try:
-        found = parse(Path(name).read_text(encoding="utf-8"), ())
+        found = parse(Path(name).read_text(encoding="utf-8"))
     except OSError as error:
         raise click.UsageError(f"{shown} can't be read: {error.strerror}.") from None
     except UnicodeError:
         raise click.UsageError(f"{shown} is not text in UTF-8.") from None
-    except Invalid as invalid:
-        fault = invalid.detail[0]
-        place = ".".join(str(part) for part in fault["loc"])
-        text = f"{shown} is not JSON that can be used: {fault['msg']}, at {place or 'its top'}."
+    except InvalidFields as invalid:
+        first = invalid.errors[0]
+        place = ".".join(str(part) for part in first.path)
+        prefix = "Value error, " if first.type == "value_error" else ""
+        text = f"{shown} is not JSON that can be used: {prefix}{first.message}, at {place or 'its top'}."
         raise click.UsageError(text) from None
     return found.get("workflow_definition", found) if isinstance(found, dict) else found
 

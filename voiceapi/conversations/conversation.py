@@ -9,7 +9,7 @@ from typing import Any
 from ..engine import events as ev
 from ..engine.graph import Graph
 from ..engine.state import State, begin, from_checkpoint
-from ..errors import Invalid
+from ..errors import InvalidInput
 from ..llm.configuration import OVERRIDE
 from ..service import Service
 from ..store import chats
@@ -100,19 +100,19 @@ class Conversation:
         Its state counts only the tokens that are used from here on: those of a turn stay spent when it is discarded.
 
         :param concluding: nothing but its end is to come, so that it is offered no tools.
-        :raises Invalid: with a sentence, when the definition can't be carried out, or not from here.
+        :raises InvalidInput: with a sentence, when the definition can't be carried out, or not from here.
         """
         run = session.run
         version = run.version
         if version is None:
-            raise Invalid("The version of the workflow that this chat began with is gone.")
+            raise InvalidInput("The version of the workflow that this chat began with is gone.")
         graph = versions.load_graph(run.workflow, version)
         functions = {} if concluding else functions_of(session, version.definition, graph)
         checkpoint = chats.base(session)
         try:
             state = from_checkpoint(graph, checkpoint, run.initial_context, version.configurations, functions=functions)
         except ValueError as error:
-            raise Invalid(f"The workflow was changed, and the chat can't go on from here: {error}") from None
+            raise InvalidInput(f"The workflow was changed, and the chat can't go on from here: {error}") from None
         return cls(graph, EffectHandler.of_run(service, run, version.configurations), replace(state, usage={}))
 
     def advance(self, event: ev.Event | None) -> Iterator[Progress]:

@@ -19,7 +19,7 @@ from ..engine.actions import Finish
 from ..engine.disposition import with_disposition
 from ..engine.state import Setup, State
 from ..engine.values import as_number
-from ..errors import Conflict, Invalid, NotPossible, RecordNotFound
+from ..errors import Conflict, InvalidInput, NotPossible, RecordNotFound
 from ..llm import selection
 from ..runs.runs import without_reserved
 from ..security import new_token
@@ -55,7 +55,7 @@ def create(
     """Open a chat with the draft (or the released version), and let the agent speak first.
 
     :raises RecordNotFound: when there is no such workflow.
-    :raises Invalid: with a sentence, when its definition can't be carried out.
+    :raises InvalidInput: with a sentence, when its definition can't be carried out.
     """
     workflow = versions.get(organization, workflow_id, "ID")
     version = versions.current(workflow)
@@ -87,7 +87,7 @@ def say(service: Service, session: ChatSession, text: str, expected_revision: in
 
     :raises NotPossible: when the chat has ended.
     :raises Conflict: when the session isn't at `expected_revision`, or was changed while the agent answered.
-    :raises Invalid: with a sentence, when the workflow was edited so that the chat can't go on.
+    :raises InvalidInput: with a sentence, when the workflow was edited so that the chat can't go on.
     """
     while True:
         session = _changeable(service, session, expected_revision)
@@ -233,7 +233,7 @@ def _conclude(service: Service, session: ChatSession, reason: str) -> Progress:
     """End the conversation for `reason`; without an extraction when the workflow can't be carried out any more."""
     try:
         conversation = Conversation.from_chat(service, session, concluding=True)
-    except Invalid:
+    except InvalidInput:
         gathered = chats.base(session)["gathered_context"]
         setup = Setup(session.run.initial_context, {}, voice=False)
         outcome = with_disposition(State(setup, "", gathered_context=gathered, reason=reason))

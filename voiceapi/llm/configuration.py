@@ -8,7 +8,7 @@ from functools import partial
 from itertools import zip_longest
 from typing import Any
 
-from ..errors import Invalid, NotPossible
+from ..errors import InvalidInput, NotPossible
 from ..security import Vault, decrypt_json, encrypt_json, mask, unmask
 from ..store import organizations
 from ..store.base import scalar
@@ -35,7 +35,7 @@ def load(vault: Vault, organization: int) -> dict[str, Any] | None:
 def replace(vault: Vault, organization: int, configuration: Mapping[str, Any]) -> dict[str, Any]:
     """Store a whole configuration and return it; a secret equal to the mask of the stored one keeps its value.
 
-    :raises Invalid: for a secret that is masked otherwise.
+    :raises InvalidInput: for a secret that is masked otherwise.
     """
     with write():
         try:
@@ -56,7 +56,7 @@ def encrypt_override(
     Masks are compared with the secrets stored `before`, and with those of the organization, since clients copy its
     masked configuration into a workflow's override.
 
-    :raises Invalid: for a secret that is masked otherwise, or an override of another shape.
+    :raises InvalidInput: for a secret that is masked otherwise, or an override of another shape.
     """
     merged: dict[str, Any] = unmask_secrets(configurations, before)
     if merged.get(OVERRIDE) is None:
@@ -92,7 +92,7 @@ def mask_override(vault: Vault, configurations: Mapping[str, Any]) -> dict[str, 
 def check_override(override: Any) -> None:
     """Refuse an override that isn't `{"mode": "dograh", ...}` or a `byok` object with an llm and its provider.
 
-    :raises Invalid: with a sentence.
+    :raises InvalidInput: with a sentence.
     """
     match override:
         case {"mode": "dograh", "dograh": Mapping()}:
@@ -101,13 +101,13 @@ def check_override(override: Any) -> None:
             services: Any = chosen.get(mode)
             llm = services.get("llm") if isinstance(services, Mapping) else None
             if not isinstance(llm, Mapping) or not isinstance(llm.get("provider"), str):
-                raise Invalid(
+                raise InvalidInput(
                     f"{OVERRIDE}: byok.{mode} is required when byok.mode is {mode}, with an llm and its provider."
                 )
             if llm["provider"] == "dograh":
-                raise Invalid(f"{OVERRIDE}: BYOK llm cannot use Dograh provider.")
+                raise InvalidInput(f"{OVERRIDE}: BYOK llm cannot use Dograh provider.")
         case _:
-            raise Invalid(f'{OVERRIDE} must have the mode "dograh" or "byok" and an object of that name.')
+            raise InvalidInput(f'{OVERRIDE} must have the mode "dograh" or "byok" and an object of that name.')
 
 
 def effective_services(configuration: Mapping[str, Any] | None) -> dict[str, Any]:
@@ -155,14 +155,16 @@ def _unmask_secret(value: Any, before: Any) -> Any:
 def refuse_masked(value: Any) -> None:
     """Refuse a value in which a secret is only a mask.
 
-    :raises Invalid: with a sentence.
+    :raises InvalidInput: with a sentence.
     """
     below = value.items() if isinstance(value, dict) else enumerate(value) if isinstance(value, list) else ()
     for name, found in below:
         if name in SECRET_MEMBERS:
             for key in found if isinstance(found, list) else [found]:
                 if isinstance(key, str) and key.startswith("***"):
-                    raise Invalid(f"The {name} {key[-8:]!r} is masked and no stored one matches it. Send it in full.")
+                    raise InvalidInput(
+                        f"The {name} {key[-8:]!r} is masked and no stored one matches it. Send it in full."
+                    )
         else:
             refuse_masked(found)
 

@@ -8,7 +8,7 @@ from typing import Any
 from ..engine.actions import AskModel, Extract
 from ..engine.events import ExtractionFailed, ModelFailed
 from ..engine.ports import LanguageModel
-from ..errors import Invalid, NotPossible
+from ..errors import InvalidInput, NotPossible
 from ..service import Service
 from . import configuration
 from .chat_completions import ChatCompletions, Failure
@@ -58,7 +58,10 @@ def choose(service: Service, organization: int | None, configurations: Mapping[s
             check_override(wanted)
         elif organization is not None:
             wanted = configuration.load(service.vault, organization)
-    except (NotPossible, Invalid) as error:  # encrypted with another secret, or stored before overrides were checked
+    except (
+        NotPossible,
+        InvalidInput,
+    ) as error:  # encrypted with another secret, or stored before overrides were checked
         return Misconfigured(str(error.detail))
     chosen = configuration.effective_services(wanted)["llm"]
     settings = service.settings

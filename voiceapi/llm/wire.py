@@ -84,11 +84,11 @@ def request_messages(system: str, messages: Sequence[Message]) -> list[dict[str,
 def text_messages(system: str, messages: Sequence[Message], tools: Sequence[Mapping[str, Any]]) -> list[dict[str, Any]]:
     """The same for a model without tools: the prompt describes them, and the model calls one by answering with JSON."""
     listed = "\n".join(f"- {json.dumps(tool['function'], ensure_ascii=False)}" for tool in tools)
-    advice = (
+    instruction = (
         'Either talk to the caller, or take one of the steps below by answering with nothing but {"name": NAME, '
         f'"arguments": ARGUMENTS}}.\n{listed}'
     )
-    return [{"role": "system", "content": f"{system}\n\n{advice}".strip()}, *map(_as_text, messages)]
+    return [{"role": "system", "content": f"{system}\n\n{instruction}".strip()}, *map(_as_text, messages)]
 
 
 def _strict(message: Message) -> dict[str, Any]:

@@ -16,10 +16,11 @@ from .base import Record
 from .campaigns import Campaign, Contact, Decision, Dialing, DoNotCall, Upload
 from .chats import ChatSession, ChatTurn
 from .database import Store, StoreError, write
+from .idempotency import IdempotencyKey
 from .knowledge import Document, Passage
 from .organizations import ApiKey, Credential, Organization
 from .postcall import Delivery, DeliveryAttempt, FollowUp, WebhookSecret
-from .runs import Event, IdempotencyKey, Run, StatusCallback, Turn
+from .runs import Event, Run, StatusCallback, Turn
 from .steps import Snapshot, Step
 from .telephony import Pace, PhoneNumber, TelephonyConfiguration
 from .tools import Tool

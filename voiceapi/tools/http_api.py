@@ -13,7 +13,7 @@ from urllib.parse import quote, urlsplit
 from ..engine.actions import Function, RunTool
 from ..engine.events import ToolReturned
 from ..engine.template import as_text, render, values
-from ..errors import Invalid
+from ..errors import InvalidFields
 from ..http_client import Reply, RequestFailed
 from ..strict_json import parse
 from .parameters import declared_arguments, preset_values, schema
@@ -143,8 +143,8 @@ def json_of(reply: Reply) -> Any:
     :raises ValueError: when it isn't JSON, or holds a value that can't be stored, such as NaN.
     """
     try:
-        return parse(reply.body.decode("utf-8-sig"), ())
-    except Invalid:
+        return parse(reply.body.decode("utf-8-sig"))
+    except InvalidFields:
         raise ValueError("The body is not JSON.") from None
 
 

@@ -15,7 +15,7 @@ from uuid import uuid4
 from ...engine.actions import Function, RunTool
 from ...engine.graph import Graph, objects
 from ...engine.validation.graph_rules import LOOKUP, attached_documents
-from ...errors import Invalid, NotPossible, RecordNotFound, TooLarge, value_error
+from ...errors import FieldError, InvalidFields, NotPossible, RecordNotFound, SizeExceeded
 from ...store import knowledge
 from ...store.base import require
 from ...store.database import write
@@ -42,16 +42,16 @@ def upload(organization: int, name: str, content: bytes, mode: str, metadata: Ma
 
     :param name: the file's name; its extension chooses the file type.
     :param mode: one of MODES: a lookup finds passages of the document, or all of its text.
-    :raises TooLarge: above 5 MiB.
-    :raises Invalid: for an unknown file type.
+    :raises SizeExceeded: above 5 MiB.
+    :raises InvalidFields: at `file`, for an unknown file type.
     :raises NotPossible: when the database is not SQLite.
     """
     _require_index()
     if len(content) > MAX_BYTES:
-        raise TooLarge(f"A document may have at most {MAX_BYTES} bytes.")
+        raise SizeExceeded(f"A document may have at most {MAX_BYTES} bytes.")
     extension = name.rpartition(".")[2].lower()
     if extension not in FILE_TYPES:
-        raise Invalid([value_error(["body", "file"], f"the file's name must end in one of: .{', .'.join(FILE_TYPES)}")])
+        raise InvalidFields([FieldError(("file",), f"the file's name must end in one of: .{', .'.join(FILE_TYPES)}")])
     columns: dict[str, Any] = {
         "organization": organization,
         "document_uuid": str(uuid4()),

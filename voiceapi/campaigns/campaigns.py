@@ -42,7 +42,7 @@ FINAL = ("completed", "failed")
 # What a campaign adds to the gate that every attempt passes.
 GATE = ("calling_hours", "max_attempts_per_day")
 # Called with a campaign in the transaction that stores it: what it raises undoes that.
-Claim = Callable[[Campaign], None]
+Reserve = Callable[[Campaign], None]
 CHANGEABLE = ("name", "retry_config", "max_concurrency", "schedule_config", "circuit_breaker")
 
 
@@ -65,14 +65,14 @@ def create(
     organization: int,
     wanted: Mapping[str, Any],
     list_field: str = "source_id",
-    claim: Claim | None = None,
+    reserve: Reserve | None = None,
 ) -> Campaign:
     """Store a campaign in the state `created`, with its telephony configuration pinned.
 
     :param wanted: the members of the API contract, G.2; settings that are None get their default. With `strict`, a
         list is refused of which any row would be skipped.
     :param list_field: the field of the input that names the list; errors of its rows begin with it.
-    :param claim: who else must agree.
+    :param reserve: called with the campaign in the transaction that stores it; what it raises undoes that.
     :raises RecordNotFound: when there is no such workflow.
     :raises NotPossible: for a contact list that can't be read or lacks what the workflow needs, for no telephony
         configuration to call through, and for more concurrency than the organization has. In this order.
@@ -102,8 +102,8 @@ def create(
             max_concurrency=wanted["max_concurrency"],
         )
         Dialing.create(campaign=campaign, **{name: wanted[name] for name in GATE})
-        if claim is not None:
-            claim(campaign)
+        if reserve is not None:
+            reserve(campaign)
     return campaign
 
 

@@ -13,7 +13,7 @@ __version__ = "0.1.0"
 
 
 def __getattr__(name: str) -> Any:
-    # Imported when asked for, so that the pure rooms (flow, catalogue) can be used without Flask.
+    # Imported when asked for, so that the pure rooms (engine, workflows.node_types) can be used without Flask.
     if name == "VoiceAPI":
         from .extension import VoiceAPI
 

@@ -25,14 +25,17 @@ from .service import Service
 from .store.database import Store, StoreError
 from .store.migrations import migrate
 
+# What follows the end of a run, in this order.
+LISTENERS = (outbox.on_run_completed, attempts.on_run_completed)
+
 
 class VoiceAPI:
     """The extension. `VoiceAPI(app)` is `VoiceAPI().init_app(app)`.
 
     :param app: the host's app.
     :param url_prefix: where the API is mounted; `/api/v1` follows it.
-    :param authenticate: the host's own login: called for a request that carries no key, it answers the name of the
-        organization that the request acts for (made when it is new), or None to refuse it.
+    :param authenticate: the host's own login, called for a request without a key. It returns the name of the
+        organization that the request acts for (created when it is new), or None to refuse the request.
     """
 
     def __init__(
@@ -54,7 +57,7 @@ class VoiceAPI:
         :raises RuntimeError: when voiceapi is already part of this app.
         :raises SettingError: for a setting that can't be used.
         :raises StoreError: when the database can't be used.
-        :raises SecretError: when the file of its secret can't be.
+        :raises SecretError: when the secret's file can't be used.
         """
         if "voiceapi" in app.extensions:
             raise RuntimeError("voiceapi is already part of this app; two of them need two apps.")
@@ -70,14 +73,11 @@ class VoiceAPI:
         app.cli.add_command(group)
 
 
-# What follows the end of a run, in this order.
-LISTENERS = (outbox.on_run_completed, attempts.on_run_completed)
-
-
 def open_service(settings: Settings, prefix: str = "", authenticate: Callable[[], str | None] | None = None) -> Service:
-    """What an app keeps in its `extensions`: its database opened and made ready, and the work in the background.
+    """Open the database, migrate it, and return the parts of one app, which is kept in `app.extensions["voiceapi"]`.
 
-    Errors are those of `init_app`.
+    The jobs are registered; no thread starts. The first API key of a new database is announced.
+    The errors are those of `init_app`.
     """
     path = settings.database_file
     try:

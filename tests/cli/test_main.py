@@ -183,7 +183,7 @@ def served(settings: dict[str, str], *arguments: str) -> Iterator[tuple[subproce
             server.kill()
 
 
-def test_serve_answers_until_it_is_told_to_stop(settings: dict[str, str]) -> None:
+def test_serve_answers_until_it_is_terminated(settings: dict[str, str]) -> None:
     with socket.socket() as free:
         free.bind(("127.0.0.1", 0))
         port = free.getsockname()[1]
@@ -503,8 +503,8 @@ def test_a_campaign_from_the_command_line(run: Callable[..., Result], settings: 
         assert (watched.exit_code, watched.stdout.splitlines()[-1]) == (0, "completed 100.0 %  2 completed, 1 skipped")
     finally:
         dialer.send_signal(signal.SIGTERM)
-        _, told = dialer.communicate(timeout=20)
-    assert (dialer.returncode, told.decode().splitlines()[-1]) == (0, "voiceapi stops")
+        _, errors = dialer.communicate(timeout=20)
+    assert (dialer.returncode, errors.decode().splitlines()[-1]) == (0, "voiceapi stops")
 
 
 def test_watching_shows_each_line_once(run: Callable[..., Result], monkeypatch: pytest.MonkeyPatch) -> None:

@@ -40,6 +40,7 @@ AS_STORED = (
     *("id", "name", "workflow_id", "state", "source_type", "source_id", "total_rows", "processed_rows", "failed_rows"),
     *("created_at", "started_at", "completed_at", *SETTINGS, "executed_count", "total_queued_count"),
     *("parent_campaign_id", "redialed_campaign_id", "telephony_configuration_id", "logs"),
+    *("calling_hours", "max_attempts_per_day"),
 )
 
 
@@ -175,8 +176,7 @@ def answer(record: Record) -> dict[str, Any]:
 def answers(records: Sequence[Record]) -> list[dict[str, Any]]:
     """Campaigns as they are shown."""
     workflows, configurations = campaigns.names(records)
-    gates = campaigns.gates(records)
-    shown = [{**{name: getattr(record, name) for name in AS_STORED}, **gates[record.id]} for record in records]
+    shown = [{name: getattr(record, name) for name in AS_STORED} for record in records]
     for campaign in shown:
         campaign["workflow_name"] = workflows.get(campaign["workflow_id"], "Unknown")
         campaign["telephony_configuration_name"] = configurations.get(campaign["telephony_configuration_id"])

@@ -13,12 +13,13 @@ from ..security import new_token
 from ..service import Service
 from ..store import dialing, runs
 from ..store.base import find, require
-from ..store.campaigns import Campaign, Contact, Dialing
+from ..store.campaigns import Campaign, Contact
 from ..store.database import ring
 from ..store.fields import now
 from ..store.runs import Run, StatusCallback
 from ..store.telephony import TelephonyConfiguration
 from ..store.workflows import Workflow
+from ..telephony.configurations import next_turn
 from ..timestamps import write_time
 from .retry import FAILURES, OUTCOMES, Breaker, Retry, after_call
 
@@ -62,7 +63,7 @@ def claim(contact: Contact, workflow: Workflow, configuration: TelephonyConfigur
     text = "It is called for the first time." if first else f"It is called for the {_nth(contact.attempts)} time."
     dialing.decide(contact, "dialed", text, moment, run.id)
     dialing.add_to(contact.campaign_id, processed_rows=int(first), executed_count=1)
-    dialing.set_last_call(configuration.id, moment)
+    next_turn(configuration, moment)
     return run
 
 
@@ -139,7 +140,7 @@ def outcome_of(run: Run) -> str:
 
 def finish(campaign: int, moment: datetime) -> None:
     """End a campaign once its list is read and nobody is left to be called."""
-    if find(Dialing, campaign=campaign, source_status="completed") is None or dialing.is_open(campaign):
+    if find(Campaign, id=campaign, source_status="completed") is None or dialing.is_open(campaign):
         return
     Campaign.update(state="completed", completed_at=moment).where(
         Campaign.id == campaign, Campaign.state.in_(("syncing", "running", "paused"))
@@ -156,7 +157,7 @@ def stop(campaign: Campaign, state: str, event: str, message: str, **details: An
 def _watch(campaign: Campaign, moment: datetime) -> None:
     """Pause a campaign of whose latest calls too many failed."""
     breaker = Breaker.read(campaign.circuit_breaker)
-    since = max(moment - breaker.window, dialing.of_campaign(campaign.id).watched_since)
+    since = max(moment - breaker.window, campaign.breaker_reset_at)
     ended, failed = dialing.ended_since(campaign.id, since, tuple(OUTCOMES), FAILURES)
     if breaker.trips(ended, failed):
         seconds = round(breaker.window.total_seconds())

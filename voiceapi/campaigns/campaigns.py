@@ -13,7 +13,7 @@ from ..errors import Invalid, NotPossible, RecordNotFound, value_error
 from ..runs import files
 from ..service import Service
 from ..store.base import require
-from ..store.campaigns import Campaign, Dialing
+from ..store.campaigns import Campaign
 from ..store.database import ring, write
 from ..store.telephony import TelephonyConfiguration
 from ..store.workflows import Workflow
@@ -38,11 +38,12 @@ CIRCUIT_BREAKER: Mapping[str, Any] = {
     "min_calls_in_window": 5,
 }
 FINAL = ("completed", "failed")
-# What a campaign adds to the gate that every attempt passes.
-GATE = ("calling_hours", "max_attempts_per_day")
 # Called with a campaign in the transaction that stores it: what it raises undoes that.
 Claim = Callable[[Campaign], None]
-CHANGEABLE = ("name", "retry_config", "max_concurrency", "schedule_config", "circuit_breaker")
+CHANGEABLE = (
+    *("name", "retry_config", "max_concurrency", "schedule_config", "circuit_breaker"),
+    *("calling_hours", "max_attempts_per_day"),
+)
 
 
 def get(organization: int, campaign_id: int, text: str = "Campaign not found") -> Campaign:
@@ -99,8 +100,9 @@ def create(
             schedule_config=wanted["schedule_config"],
             circuit_breaker=wanted["circuit_breaker"] or CIRCUIT_BREAKER,
             max_concurrency=wanted["max_concurrency"],
+            calling_hours=wanted["calling_hours"],
+            max_attempts_per_day=wanted["max_attempts_per_day"],
         )
-        Dialing.create(campaign=campaign, **{name: wanted[name] for name in GATE})
         if claim is not None:
             claim(campaign)
     return campaign
@@ -121,9 +123,6 @@ def update(service: Service, organization: int, campaign_id: int, wanted: Mappin
             if wanted[name] is not None:
                 setattr(campaign, name, wanted[name])
         campaign.save(only=[getattr(Campaign, name) for name in CHANGEABLE])
-        changed = {name: wanted[name] for name in GATE if wanted[name] is not None}
-        if changed:
-            Dialing.update(changed).where(Dialing.campaign == campaign_id).execute()
         ring()
     return campaign
 
@@ -134,12 +133,6 @@ def names(campaigns: Sequence[Campaign]) -> tuple[dict[int, str], dict[int, str]
         _names(Workflow, [campaign.workflow_id for campaign in campaigns]),
         _names(TelephonyConfiguration, [campaign.telephony_configuration_id for campaign in campaigns]),
     )
-
-
-def gates(campaigns: Sequence[Campaign]) -> dict[int, dict[str, Any]]:
-    """What each campaign, by id, adds to the gate that every attempt passes."""
-    found = Dialing.select().where(Dialing.campaign.in_([campaign.id for campaign in campaigns]))
-    return {own.campaign_id: {name: getattr(own, name) for name in GATE} for own in found}
 
 
 def _names(model: type[Workflow] | type[TelephonyConfiguration], ids: Sequence[int | None]) -> dict[int, str]:

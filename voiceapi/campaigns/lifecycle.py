@@ -7,7 +7,7 @@ from typing import Any
 
 from ..errors import NotPossible, Unauthorized
 from ..store import dialing
-from ..store.campaigns import Campaign, Dialing
+from ..store.campaigns import Campaign
 from ..store.database import ring, write
 from ..store.fields import now
 from ..store.telephony import TelephonyConfiguration
@@ -21,7 +21,7 @@ REDIALED: Mapping[str, str] = {
 }
 COPIED = (
     *("organization", "workflow", "source_type", "source_id", "retry_config", "schedule_config", "circuit_breaker"),
-    "max_concurrency",
+    *("max_concurrency", "calling_hours", "max_attempts_per_day"),
 )
 # Decisions that count as a failed call (API contract, G.7).
 FAILED_CALLS = ("failed", "lost", "unknown", "busy", "no_answer")
@@ -37,12 +37,10 @@ def start(organization: int, campaign_id: int) -> Campaign:
     _need_telephony(organization)
     with write():
         campaign = _in_state(organization, campaign_id, ("created",), "'created' state to start")
-        # A campaign that dials another one again has its contacts already.
-        read = dialing.of_campaign(campaign.id).source_status == "completed"
-        campaign.state, campaign.started_at = "running" if read else "syncing", now()
+        _activate(campaign)
+        campaign.started_at = now()
         campaign.total_rows = campaign.total_rows or 0
-        campaign.save(only=[Campaign.state, Campaign.started_at, Campaign.total_rows])
-        _watch_anew(campaign)
+        campaign.save(only=[Campaign.state, Campaign.started_at, Campaign.total_rows, Campaign.breaker_reset_at])
     ring()
     return campaign
 
@@ -70,10 +68,8 @@ def resume(organization: int, campaign_id: int) -> Campaign:
     _need_telephony(organization)
     with write():
         campaign = _in_state(organization, campaign_id, ("paused",), "'paused' state to resume")
-        read = dialing.of_campaign(campaign.id).source_status == "completed"
-        campaign.state = "running" if read else "syncing"
-        campaign.save(only=[Campaign.state])
-        _watch_anew(campaign)
+        _activate(campaign)
+        campaign.save(only=[Campaign.state, Campaign.breaker_reset_at])
         attempts.finish(campaign.id, now())
     ring()
     return Campaign.get_by_id(campaign.id)
@@ -102,12 +98,6 @@ def redial(organization: int, campaign_id: int, wanted: Mapping[str, Any]) -> Ca
             parent_campaign=parent,
             total_rows=count,
             total_queued_count=count,
-        )
-        own = dialing.of_campaign(parent.id)
-        Dialing.create(
-            campaign=child,
-            calling_hours=own.calling_hours,
-            max_attempts_per_day=own.max_attempts_per_day,
             source_status="completed",
             synced_at=now(),
         )
@@ -123,9 +113,8 @@ def progress(organization: int, campaign_id: int) -> dict[str, Any]:
     :raises RecordNotFound: when there is no such campaign.
     """
     campaign = campaigns.get(organization, campaign_id)
-    own = dialing.of_campaign(campaign.id)
     total = campaign.total_rows or 0
-    source = {"status": own.source_status, "last_synced_at": own.synced_at, "error": own.source_error}
+    source = {"status": campaign.source_status, "last_synced_at": campaign.synced_at, "error": campaign.source_error}
     return {
         "campaign_id": campaign.id,
         "state": campaign.state,
@@ -153,5 +142,8 @@ def _in_state(organization: int, campaign_id: int, states: tuple[str, ...], word
     return campaign
 
 
-def _watch_anew(campaign: Campaign) -> None:
-    Dialing.update(watched_since=now()).where(Dialing.campaign == campaign.id).execute()
+def _activate(campaign: Campaign) -> None:
+    """Let a campaign be dialed, or its list be imported first, with the circuit breaker reset; the caller saves it."""
+    # A campaign that dials another one again has its contacts already.
+    campaign.state = "running" if campaign.source_status == "completed" else "syncing"
+    campaign.breaker_reset_at = now()

@@ -1,7 +1,8 @@
-"""The base of all tables, and the simple statements of one, each written once.
+"""The base of all tables, and beside Peewee one quicker layer for the simple statements of one table.
 
 Peewee takes ten times longer to write such a statement than SQLite to carry it out, and a request is made of little
-else. The values take the places of the placeholders, in the order of the names.
+else. Here each is written once; the values take the places of the placeholders, in the order of the names. Peewee's own
+`create`, `get`, `save` and queries are what the Peewee manual says, and quick enough wherever no call is waiting.
 """
 
 from __future__ import annotations
@@ -10,10 +11,21 @@ from collections.abc import Callable, Iterable, Mapping, Sequence
 from functools import cache
 from typing import Any, ClassVar, TypeVar
 
-from peewee import AutoField, BigIntegerField, CharField, FloatField, ForeignKeyField, IntegerField, Model, TextField
+from peewee import (
+    AutoField,
+    BigIntegerField,
+    CharField,
+    Field,
+    FloatField,
+    ForeignKeyField,
+    IntegerField,
+    IntegrityError,
+    Model,
+    TextField,
+)
 
 from ..errors import RecordNotFound
-from .database import database, execute
+from .database import as_concurrent_update, database, execute
 
 Found = TypeVar("Found", bound="Record")
 # The columns whose values are read as the database gives them.
@@ -30,39 +42,63 @@ class Record(Model):
         database = database
         legacy_table_names = False
 
-    def save(self, force_insert: bool = False, only: Iterable[Any] | None = None) -> int:
-        """Store the record, or `only` these fields of it, as Peewee does; returns how many rows that changed."""
-        table, data, database = self._meta, self.__data__, self._meta.database
-        keys = _key_names(type(self))
-        known = not force_insert and all(data.get(name) is not None for name in keys)
-        wanted = set(data) if only is None else {field.name for field in only}
-        wanted -= set(keys) if known else set()
-        names = tuple(name for name in table.sorted_field_names if name in wanted)
-        values = [table.fields[name].db_value(data[name]) for name in names]
-        if known:
-            statement = _update(type(self), names, database.param)
-            values += [table.fields[name].db_value(data[name]) for name in keys]
-            return int(database.execute_sql(statement, values).rowcount)
-        statement = _insert(type(self), names, database.param)
-        data[keys[0]] = database.execute_sql(statement, values).fetchone()[0]
-        return 1
-
     @classmethod
     def append(cls, rows: Iterable[Mapping[str, Any]]) -> None:
-        """Store new records, all with the same columns."""
-        table, database = cls._meta, cls._meta.database
-        for row in rows:
-            statement = _insert(cls, tuple(row), database.param)
-            # Read, because an INSERT that returns something is carried out as its row is fetched.
-            database.execute_sql(statement, [table.fields[name].db_value(row[name]) for name in row]).fetchone()
+        insert_all(cls, rows)
 
     def columns(self) -> dict[str, Any]:
         """Every column by its name; a foreign key is the id of the other record."""
         return {name: getattr(self, name) for name in self._meta.columns}
 
 
+def insert(model: type[Found], **columns: Any) -> Found:
+    """Store a new record with these column values, the others at their defaults; returns it with its key.
+
+    :raises ConcurrentUpdate: when there is a record with the same unique values.
+    """
+    record = model(**columns)
+    table, data = model._meta, record.__data__
+    names = tuple(name for name in table.sorted_field_names if name in data)
+    values = [table.fields[name].db_value(data[name]) for name in names]
+    row = _execute(model, _insert(model, names, table.database.param), values).fetchone()
+    data.update(zip(_key_names(model), row, strict=True))
+    return record
+
+
+def insert_all(model: type[Record], rows: Iterable[Mapping[str, Any]]) -> None:
+    """Store new records, all with the same columns, none of which gets a default.
+
+    :raises ConcurrentUpdate: when there is a record with the same unique values as one of them.
+    """
+    table = model._meta
+    for row in rows:
+        statement = _insert(model, tuple(row), table.database.param)
+        # Read, because an INSERT that returns something is carried out as its row is fetched.
+        _execute(model, statement, [table.fields[name].db_value(row[name]) for name in row]).fetchone()
+
+
+def update(record: Record, *fields: Field) -> bool:
+    """Store these fields of a record, or all of them when none is named; False when the record is gone.
+
+    :raises ConcurrentUpdate: when another record has the same unique values.
+    """
+    model, data = type(record), record.__data__
+    table, keys = model._meta, _key_names(model)
+    wanted = {field.name for field in fields} if fields else set(data).difference(keys)
+    names = tuple(name for name in table.sorted_field_names if name in wanted)
+    values = [table.fields[name].db_value(data[name]) for name in (*names, *keys)]
+    return int(_execute(model, _update(model, names, table.database.param), values).rowcount) > 0
+
+
+def _execute(model: type[Record], statement: str, values: list[Any]) -> Any:
+    try:
+        return model._meta.database.execute_sql(statement, values)
+    except IntegrityError as error:
+        raise as_concurrent_update(error) from error
+
+
 def find(model: type[Found], newest_by: str | None = None, **columns: Any) -> Found | None:
-    """The record of `model` with these column values, or None. A value of None matches no record.
+    """The record of `model` with these column values, or None; a column given as None matches no record.
 
     :param newest_by: of several records, the one with the largest value of this column.
     """
@@ -75,15 +111,12 @@ def find(model: type[Found], newest_by: str | None = None, **columns: Any) -> Fo
 
 
 def select(model: type[Found], rest: str, *values: Any) -> list[Found]:
-    """The records of `model` that `rest` chooses: SQL from its WHERE on, with `?` for the values as they are stored.
-
-    For what is asked around every call; elsewhere Peewee writes such a statement.
-    """
+    """The records of `model` that `rest` chooses: SQL from its WHERE on, with `?` for the values as they are stored."""
     return [_record(model, row) for row in execute(f"{_select_all(model)} {rest}", *values).fetchall()]
 
 
 def _record(model: type[Found], row: Sequence[Any]) -> Found:
-    """The record that a row is, as Peewee makes it, without asking each of its fields for leave."""
+    """The record of a row, set up as Peewee does it, but with the readers of the columns looked up once a table."""
     record = model(__no_default__=True)
     record.__data__ = {
         name: cell if read is None else read(cell) for (name, read), cell in zip(_readers(model), row, strict=True)
@@ -99,7 +132,10 @@ def _readers(model: type[Record]) -> list[tuple[str, Callable[[Any], Any] | None
 
 
 def scalar(model: type[Record], of: str, **columns: Any) -> Any:
-    """The column `of` of the record of `model` with these column values, None without one: a row may be large."""
+    """The value of the column `of` in the record of `model` with these column values, None without a record.
+
+    For rows of which the rest is large.
+    """
     table = model._meta
     statement = _select_scalar(model, of, tuple(columns), table.database.param)
     values = [table.fields[name].db_value(value) for name, value in columns.items()]
@@ -108,7 +144,7 @@ def scalar(model: type[Record], of: str, **columns: Any) -> Any:
 
 
 def count(model: type[Record], of: str, **columns: Any) -> int:
-    """How many records of `model` with these column values have one in the column `of` as well."""
+    """How many records of `model` have these column values, and in the column `of` any but null."""
     table = model._meta
     statement = _count(model, of, tuple(columns), table.database.param)
     values = [table.fields[name].db_value(value) for name, value in columns.items()]
@@ -116,10 +152,8 @@ def count(model: type[Record], of: str, **columns: Any) -> int:
 
 
 def page(chosen: Any, number: int, limit: int) -> tuple[list[Any], int]:
-    """The rows of page `number` (from 1) of a query, `limit` to a page, and how many the query has on all pages.
-
-    A page far behind the last one isn't asked for: its offset may be more than SQLite can count.
-    """
+    """The rows of page `number` (from 1) of a query, `limit` to a page, and how many rows the query has in all."""
+    # A page behind the last one isn't asked for: its offset may be larger than SQLite's largest number.
     total, offset = chosen.count(), (number - 1) * limit
     return (list(chosen.limit(limit).offset(offset)) if offset <= total else []), total
 
@@ -136,7 +170,10 @@ def require(model: type[Found], text: str, **columns: Any) -> Found:
 
 
 def reload(record: Found) -> Found:
-    """The record as it is stored now; it may not have been deleted meanwhile."""
+    """The record as it is stored now.
+
+    :raises RecordNotFound: when it was deleted.
+    """
     return require(type(record), "The record is gone.", id=record.id)
 
 

@@ -28,8 +28,11 @@ _proxy = LocalProxy(_bound, "database", unbound_message="No database is bound: o
 database = cast(peewee.SqliteDatabase, _proxy)
 
 
-# Two workers stored the same thing at once: the second one's transaction is undone.
-ConcurrentUpdate: type[Exception] = peewee.IntegrityError
+class ConcurrentUpdate(Exception):
+    """Another worker stored the same thing first, and this transaction is undone: read again and try again.
+
+    It never leaves a use case.
+    """
 
 
 class StoreError(Exception):
@@ -84,7 +87,7 @@ class Store:
 
     @contextmanager
     def writing(self) -> Iterator[None]:
-        """One transaction, or a part of the one at hand; see `write`."""
+        """One transaction, or a part of the one at hand; see the function `write`."""
         committed: list[Callable[[], None]] = []
         try:
             with self._writer:
@@ -97,6 +100,8 @@ class Store:
                 finally:
                     if outermost:
                         self._after_commit = []
+        except peewee.IntegrityError as error:
+            raise as_concurrent_update(error) from error
         except peewee.OperationalError as error:
             if _disk_is_full(error):
                 raise Unavailable("The disk is full, so nothing was stored.") from error
@@ -112,6 +117,12 @@ class Store:
         """Close every idle connection, so that the file can be moved or removed."""
         if hasattr(self.database, "close_idle"):
             self.database.close_idle()
+
+
+def as_concurrent_update(error: peewee.IntegrityError) -> Exception:
+    """ConcurrentUpdate where a unique value is there already; a broken reference or check stays what it is."""
+    text = str(error).lower()
+    return ConcurrentUpdate(str(error)) if "unique" in text or "duplicate" in text else error
 
 
 def _disk_is_full(error: BaseException | None) -> bool:

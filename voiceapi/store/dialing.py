@@ -12,10 +12,9 @@ from typing import Any
 from peewee import Value, fn
 
 from . import base
-from .campaigns import FINAL, OPEN, Campaign, Contact, Decision, Dialing, DoNotCall
+from .campaigns import FINAL, OPEN, Campaign, Contact, Decision, DoNotCall
 from .database import execute
 from .fields import now
-from .telephony import Pace
 
 
 def due(campaign: int, moment: datetime, limit: int) -> list[Contact]:
@@ -84,7 +83,7 @@ def add_to_do_not_call(organization: int, numbers: Sequence[str], reason: str | 
     known = not_to_call(organization, numbers)
     new = [number for number in dict.fromkeys(numbers) if number not in known]
     entry = {"organization": organization, "reason": reason, "created_at": now()}
-    DoNotCall.append({**entry, "phone_number": number} for number in new)
+    base.insert_all(DoNotCall, ({**entry, "phone_number": number} for number in new))
     return len(new)
 
 
@@ -129,32 +128,10 @@ def _pairs(rows: Any) -> dict[str, int]:
     return dict(rows.tuples())
 
 
-def last_call_at(configuration: int) -> datetime | None:
-    pace = base.find(Pace, configuration=configuration)
-    return None if pace is None else pace.last_call_at
-
-
-def set_last_call(configuration: int, moment: datetime) -> None:
-    statement = """
-    INSERT INTO pace (configuration_id, last_call_at) VALUES (?, ?)
-    ON CONFLICT (configuration_id) DO UPDATE SET last_call_at = excluded.last_call_at
-    """
-    execute(statement, configuration, Pace.last_call_at.db_value(moment))
-
-
 def decide(contact: Contact, code: str, reason: str, moment: datetime, run: int | None = None) -> None:
-    """Write down what was decided about a contact."""
-    Decision.append(
-        [
-            {
-                "contact": contact.id,
-                "campaign": contact.campaign_id,
-                "at": moment,
-                "code": code,
-                "reason": reason,
-                "run_id": run,
-            }
-        ]
+    """Add an entry to a contact's history."""
+    base.insert(
+        Decision, contact=contact.id, campaign=contact.campaign_id, at=moment, code=code, reason=reason, run_id=run
     )
 
 
@@ -170,11 +147,6 @@ def _first(sql: str, *values: Any) -> Any:
     """The first value of the first row, None without one."""
     row = execute(sql, *values).fetchone()
     return None if row is None else row[0]
-
-
-def of_campaign(campaign: int) -> Dialing:
-    """What the dialer keeps of a campaign."""
-    return base.require(Dialing, "The campaign is gone.", campaign=campaign)
 
 
 def active() -> list[tuple[int, str]]:

@@ -6,7 +6,7 @@ import secrets
 from collections import Counter
 from collections.abc import Callable, Iterable, Mapping, Sequence
 from contextlib import suppress
-from datetime import timedelta
+from datetime import datetime, timedelta
 from typing import Any
 
 from ..errors import Conflict, LimitReached, NotPossible
@@ -15,7 +15,7 @@ from ..store.base import count, find, require
 from ..store.campaigns import Campaign
 from ..store.database import write
 from ..store.fields import now
-from ..store.telephony import PhoneNumber, TelephonyConfiguration
+from ..store.telephony import PhoneNumber, TelephonyConfiguration, next_call_at, set_next_call_at
 from .providers import PROVIDERS, Provider, cloudonix_domain
 
 # Credentials that carriers spell in more ways than one.
@@ -245,28 +245,27 @@ def caller_number(
     return choose(eligible) if eligible else None
 
 
-def next_turn(configuration: TelephonyConfiguration) -> float:
+def calls_per_second(configuration: TelephonyConfiguration) -> float | None:
+    """How many calls a second the account may place; None is as fast as can be."""
+    return configuration.calls_per_second or provider(configuration).calls_per_second
+
+
+def next_turn(configuration: TelephonyConfiguration, moment: datetime | None = None) -> float:
     """Take the account's next turn to place a call; returns in how many seconds that is. Call it in a transaction.
 
     All configurations of one account at a carrier, in whatever process, take turns.
 
     :raises LimitReached: when so many calls wait that this one would take longer than LONGEST_WAIT.
     """
-    pace = configuration.calls_per_second or provider(configuration).calls_per_second
+    pace = calls_per_second(configuration)
     if pace is None:
         return 0.0
-    account = TelephonyConfiguration.id == configuration.id
-    if configuration.account_id is not None:
-        account = (TelephonyConfiguration.provider == configuration.provider) & (
-            TelephonyConfiguration.account_id == configuration.account_id
-        )
-    moment = now()
-    taken = [each.paced_until for each in TelephonyConfiguration.select().where(account) if each.paced_until]
-    turn = max([moment, *taken])
-    wait: float = (turn - moment).total_seconds()
+    moment = moment or now()
+    turn = max(moment, next_call_at(configuration) or moment)
+    wait = (turn - moment).total_seconds()
     if wait > LONGEST_WAIT:
         raise LimitReached(f"Too many calls are waiting to be placed; this account places {pace:g} a second.")
-    TelephonyConfiguration.update(paced_until=turn + timedelta(seconds=1 / pace)).where(account).execute()
+    set_next_call_at(configuration, turn + timedelta(seconds=1 / pace))
     return wait
 
 

@@ -34,7 +34,7 @@ def settings(**change: Any) -> Settings:
         (OPEN, Load(10, 0), (), Hold("organization_limit", "10 calls of the organization are in progress.")),
         (settings(campaign_limit=1), IDLE, (ANN,), Hold("campaign_limit", "1 calls of the campaign are in progress.")),
         (settings(interval=SECOND), IDLE, (ANN,), PACE),
-        (settings(interval=SECOND), Load(1, 1, NOON - SECOND), (ANN,), PACE),
+        (settings(interval=SECOND), Load(1, 1, NOON), (ANN,), PACE),
         (settings(state="paused"), IDLE, (), Hold("paused", "The campaign is paused.")),
         (
             settings(schedule=Weekly("UTC", (Slot.read(0, "13:00", "14:00"),))),

@@ -49,7 +49,7 @@ def start(service: Service, db: None, talk: Callable[..., Any]) -> Callable[...,
         rows = "\n".join(f"+1202555{2000 + number}" for number in range(people))
         names = ("telephony_configuration_id", "retry_config", "schedule_config", "circuit_breaker", "max_concurrency")
         wanted = {
-            **dict.fromkeys((*names, *campaigns.GATE)),
+            **dict.fromkeys((*names, "calling_hours", "max_attempts_per_day")),
             **{"name": "n", "workflow_id": workflow.id, "source_type": "csv", "strict": False, **settings},
             "source_id": files.store(1, "l.csv", f"phone_number\n{rows}\n".encode()),
         }

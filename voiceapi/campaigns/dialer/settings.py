@@ -12,8 +12,8 @@ from ...store.base import require
 from ...store.campaigns import Campaign
 from ...store.organizations import Organization
 from ...store.telephony import TelephonyConfiguration
+from ...telephony.configurations import calls_per_second
 from ...telephony.numbers import zones_of_number
-from ...telephony.providers import PROVIDERS
 from .calling_hours import DAY, schedule
 from .eligibility import Contact, Gate, zones_of
 from .plan import Settings
@@ -33,11 +33,9 @@ def settings_of(service: Service, campaign: Campaign, configuration: TelephonyCo
 
 def gate_of(campaign: Campaign) -> Gate:
     """What its organization and the campaign itself set."""
-    own = dialing.of_campaign(campaign.id)
     preferences = require(Organization, "Organization not found", id=campaign.organization_id).preferences
-    return Gate.read(
-        preferences, {"calling_hours": own.calling_hours, "max_attempts_per_day": own.max_attempts_per_day}
-    )
+    own = {"calling_hours": campaign.calling_hours, "max_attempts_per_day": campaign.max_attempts_per_day}
+    return Gate.read(preferences, own)
 
 
 def candidates(organization: int, due: Sequence[records.Contact], gate: Gate, moment: datetime) -> Iterator[Contact]:
@@ -52,5 +50,5 @@ def candidates(organization: int, due: Sequence[records.Contact], gate: Gate, mo
 
 
 def _interval(configuration: TelephonyConfiguration) -> timedelta:
-    pace = configuration.calls_per_second or PROVIDERS[configuration.provider].calls_per_second
+    pace = calls_per_second(configuration)
     return timedelta() if pace is None else timedelta(seconds=1 / pace)

@@ -29,10 +29,10 @@ from ...store.campaigns import Campaign
 from ...store.database import write
 from ...store.fields import now
 from ...store.runs import Run
-from ...store.telephony import TelephonyConfiguration
+from ...store.telephony import TelephonyConfiguration, next_call_at
 from ...store.workflows import Workflow
 from ...telephony import configurations
-from ...telephony.configurations import NotConfigured
+from ...telephony.configurations import NotConfigured, calls_per_second
 from ...workflows import versions
 from .. import attempts
 from . import list_import
@@ -60,6 +60,8 @@ class Claim:
     to: str
     context: Mapping[str, Any]
     gathered: Mapping[str, Any]
+    # Until then the account's turn is this call's: the claim has taken it.
+    turn_until: datetime
 
 
 class Dialer:
@@ -158,7 +160,10 @@ class Dialer:
             attempts.skip(due[candidate.id], why.code, why.reason, why.until, moment)
         if decided.blocked:
             attempts.finish(campaign_id, moment)
-        return decided, [_claimed(due[candidate.id], campaign, agent, moment) for candidate in decided.dial]
+        return decided, [
+            _claimed(due[candidate.id], campaign, agent, moment, moment + settings.interval)
+            for candidate in decided.dial
+        ]
 
     def _agent(self, campaign: Campaign) -> Agent:
         """What carries the campaign's calls.
@@ -179,7 +184,16 @@ class Dialer:
         """Place the call of a claim. What can't be placed for a reason of ours is given back."""
         with self._service.store.session():
             try:
-                place(self._service, claim.agent, claim.to, claim.run.name, claim.context, claim.gathered, claim.run)
+                place(
+                    self._service,
+                    claim.agent,
+                    claim.to,
+                    claim.run.name,
+                    claim.context,
+                    claim.gathered,
+                    claim.run,
+                    turn_until=claim.turn_until,
+                )
             except Conflict:  # it took so long that the claim was given back
                 return
             except LimitReached as busy:
@@ -215,15 +229,19 @@ def load_of(campaign: Campaign, configuration: TelephonyConfiguration | None) ->
     return Load(
         runs.in_progress(organization) + dialing.claimed(organization),
         dialing.dialing(campaign.id),
-        None if configuration is None else dialing.last_call_at(configuration.id),
+        None if configuration is None or not calls_per_second(configuration) else next_call_at(configuration),
     )
 
 
-def _claimed(contact: records.Contact, campaign: Campaign, agent: Agent, moment: datetime) -> Claim:
+def _claimed(
+    contact: records.Contact, campaign: Campaign, agent: Agent, moment: datetime, turn_until: datetime
+) -> Claim:
     run = attempts.claim(contact, agent.workflow, agent.configuration, moment)
     tags = ["retry", f"retry_reason_{contact.retry_reason}"] if contact.attempts > 1 else []
     gathered = {"triggered_by": "campaign", **({"call_tags": tags} if tags else {})}
-    return Claim(contact.id, run, agent, contact.phone_number, context_of(contact, campaign, agent), gathered)
+    return Claim(
+        contact.id, run, agent, contact.phone_number, context_of(contact, campaign, agent), gathered, turn_until
+    )
 
 
 def context_of(contact: records.Contact, campaign: Campaign, agent: Agent) -> dict[str, Any]:

@@ -37,12 +37,12 @@ TRIES, WAIT_SECONDS = 50, 0.1
 
 # What tables of version 1 lack.
 COLUMNS_OF_2 = (
-    ("telephony_configuration", "paced_until BIGINT"),
+    ("telephony_configuration", "paced_until INTEGER"),
     ("snapshot", "calling INTEGER"),
     ("turn", "heard TEXT NOT NULL DEFAULT ''"),
-    ("turn", "answered_at BIGINT"),
+    ("turn", "answered_at INTEGER"),
     ("turn", "worker TEXT NOT NULL DEFAULT ''"),
-    ("turn", "touched_at BIGINT NOT NULL DEFAULT 0"),
+    ("turn", "touched_at INTEGER NOT NULL DEFAULT 0"),
     ("status_callback", "outcome TEXT"),
 )
 INDEXES_OF_2 = (
@@ -82,9 +82,9 @@ CAMPAIGN_COLUMNS_OF_3 = (
     ("max_attempts_per_day", "INTEGER", "max_attempts_per_day"),
     ("source_status", "TEXT NOT NULL DEFAULT 'pending'", "source_status"),
     ("source_error", "TEXT", "source_error"),
-    ("synced_at", "BIGINT", "synced_at"),
-    ("source_lease_until", "BIGINT", "lease_until"),
-    ("breaker_reset_at", "BIGINT NOT NULL DEFAULT 0", "watched_since"),
+    ("synced_at", "INTEGER", "synced_at"),
+    ("source_lease_until", "INTEGER", "lease_until"),
+    ("breaker_reset_at", "INTEGER NOT NULL DEFAULT 0", "watched_since"),
 )
 
 

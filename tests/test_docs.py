@@ -195,7 +195,7 @@ def test_the_headers_of_credentials_are_as_told() -> None:
     told = {row[0]: row[1:] for row in rows("tools.md", "`credential_type`", "`credential_data`", "header")}
     assert set(told) == set(credentials.REQUIRED)
     for type, (data, header) in told.items():
-        credentials.check(type, json.loads(data))
+        credentials.validate(type, json.loads(data))
         [made] = credentials.header_of(type, json.loads(data)).items() or [("none", "")]
         assert header == ": ".join(filter(None, made))
 

@@ -60,6 +60,7 @@ THIRD_PARTIES: dict[str, set[str]] = {
     "flask": {"__main__", "api", "cli", "console", "errors", "extension", "factory"},
     "flask_smorest": {"api"},
     "itsdangerous": {"security"},
+    "jwt": {"telephony"},
     "marshmallow": {"api", "errors"},
     "peewee": {"store"},
     "phonenumbers": {"telephony"},

@@ -85,7 +85,9 @@ def port() -> Iterator[int]:
 
 
 def get(url: str, http: HTTPClient | None = None, **options: Any) -> Reply:
-    return (http or HTTPClient(allow_private=True)).send("GET", url, **{"timeout": 2.0, "largest": LARGEST, **options})
+    return (http or HTTPClient(allow_private=True)).send(
+        "GET", url, **{"timeout": 2.0, "max_bytes": LARGEST, **options}
+    )
 
 
 def test_a_request_and_its_answer(port: int) -> None:
@@ -122,12 +124,12 @@ def test_an_answer_that_is_too_large(path: str, port: int) -> None:
 
 
 def test_the_rest_of_an_answer_may_be_left_unread(port: int) -> None:
-    reply = get(f"http://127.0.0.1:{port}/large", cut=True)
+    reply = get(f"http://127.0.0.1:{port}/large", truncate=True)
     assert (reply.status, len(reply.body)) == (200, LARGEST)
 
 
 @pytest.mark.parametrize("path", ["head", "body", "nothing"])
-def test_no_drip_outlasts_the_limit(path: str, port: int) -> None:
+def test_a_slow_answer_does_not_outlast_the_limit(path: str, port: int) -> None:
     started = time.monotonic()
     with pytest.raises(RequestFailed, match=r"did not answer within 0\.3 seconds") as caught:
         get(f"http://127.0.0.1:{port}/{path}", timeout=0.3)
@@ -135,11 +137,11 @@ def test_no_drip_outlasts_the_limit(path: str, port: int) -> None:
     assert time.monotonic() - started < 1
 
 
-def test_what_may_have_been_heard_is_told_from_what_was_not(port: int) -> None:
+def test_a_failure_says_whether_anything_was_sent(port: int) -> None:
     with socket.socket() as closed:
         closed.bind(("127.0.0.1", 0))
         nobody = closed.getsockname()[1]
-    heard = {
+    sent_by_url = {
         f"http://127.0.0.1:{port}/nothing": True,
         f"http://127.0.0.1:{port}/body": True,
         f"http://127.0.0.1:{port}/large": True,
@@ -148,7 +150,7 @@ def test_what_may_have_been_heard_is_told_from_what_was_not(port: int) -> None:
         "http://nowhere.invalid/": False,
         "ftp://127.0.0.1/": False,
     }
-    for url, sent in heard.items():
+    for url, sent in sent_by_url.items():
         with pytest.raises(RequestFailed) as raised:
             get(url, timeout=0.2)
         assert raised.value.sent is sent, url

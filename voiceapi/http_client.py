@@ -1,4 +1,4 @@
-"""Every request that leaves: only http and https, no redirects, time and size limits, the address checked."""
+"""HTTP requests to other servers: http and https only, no redirects, limits on time and size, addresses checked."""
 
 from __future__ import annotations
 
@@ -20,15 +20,15 @@ Resolve = Callable[[str, int], Sequence[str]]
 MEBIBYTE = 1024 * 1024
 CHUNK = 64 * 1024
 
-# IPv6 addresses that stand for an IPv4 address in their last 32 bits (RFC 6052, RFC 4291).
-_EMBEDDING = (IPv6Network("64:ff9b::/96"), IPv6Network("::/96"))
+# IPv6 networks whose addresses end in an IPv4 address (RFC 6052, RFC 4291).
+_EMBEDDING_IPV4 = (IPv6Network("64:ff9b::/96"), IPv6Network("::/96"))
 _LOCAL_NAT64 = IPv6Network("64:ff9b:1::/48")
 
 
 class RequestFailed(Exception):
-    """A request that got no answer; its text is one sentence for a user, without credentials.
+    """A request without an answer; its text is one sentence for a user, without credentials.
 
-    `sent` says whether any of it went out, so that the other side may have done what it was asked.
+    `sent` is true when any of it was sent, so that the server may have acted on it.
     """
 
     def __init__(self, kind: Kind, text: str, *, sent: bool = False) -> None:
@@ -39,7 +39,7 @@ class RequestFailed(Exception):
 
 @dataclass(frozen=True)
 class Reply:
-    """An answer, whatever its status; `seconds` is how long it took. Names of headers match in any case."""
+    """An answer of any status; `seconds` is how long it took. Names of headers are case-insensitive."""
 
     status: int
     headers: Mapping[str, str]
@@ -49,7 +49,7 @@ class Reply:
     def json(self) -> Any:
         """The body as JSON.
 
-        :raises ValueError: when it isn't JSON.
+        :raises ValueError: when it isn't JSON, or is nested too deeply.
         """
         try:
             return jsonlib.loads(self.body)
@@ -58,23 +58,23 @@ class Reply:
 
 
 def resolve(host: str, port: int) -> list[str]:
-    """The IP addresses of a host, as the system knows them.
+    """The IP addresses of a host, from the system's resolver.
 
-    :raises OSError: when it knows none.
+    :raises OSError: when there are none.
     """
     found = socket.getaddrinfo(host, port, type=socket.SOCK_STREAM)
     return [str(address[0]) for *_, address in found]
 
 
 def is_public(address: str) -> bool:
-    """Whether an IP address is one of the public internet, also when it is an IPv4 address in an IPv6 one's clothes."""
+    """True for an address of the public internet; an IPv6 address that embeds an IPv4 address is judged by that one."""
     ip: IPv4Address | IPv6Address = ip_address(address.partition("%")[0])
     if isinstance(ip, IPv6Address):
-        inner = ip.ipv4_mapped or ip.sixtofour or (ip.teredo or (None, None))[1]
-        if inner is None and any(ip in network for network in _EMBEDDING):
-            inner = IPv4Address(int(ip) & 0xFFFFFFFF)
-        if inner is not None:
-            return is_public(str(inner))
+        embedded = ip.ipv4_mapped or ip.sixtofour or (ip.teredo or (None, None))[1]
+        if embedded is None and any(ip in network for network in _EMBEDDING_IPV4):
+            embedded = IPv4Address(int(ip) & 0xFFFFFFFF)
+        if embedded is not None:
+            return is_public(str(embedded))
         if ip in _LOCAL_NAT64 or ip.is_site_local:
             return False
     return ip.is_global and not (ip.is_multicast or ip.is_reserved or ip.is_unspecified or ip.is_link_local)
@@ -82,10 +82,10 @@ def is_public(address: str) -> bool:
 
 @dataclass(frozen=True)
 class HTTPClient:
-    """Sends requests out of the service.
+    """Sends HTTP requests to other servers.
 
-    :param allow_private: whether addresses that came in through the API may be private ones.
-    :param resolve: finds the IP addresses of a host and port.
+    :param allow_private: whether URLs that users of the API gave may lead to private addresses.
+    :param resolve: returns the IP addresses of a host and port, or raises OSError.
     """
 
     allow_private: bool = False
@@ -101,63 +101,63 @@ class HTTPClient:
         data: bytes | None = None,
         params: Mapping[str, str] | None = None,
         timeout: float,
-        largest: int = MEBIBYTE,
-        cut: bool = False,
+        max_bytes: int = MEBIBYTE,
+        truncate: bool = False,
         trusted: bool = False,
     ) -> Reply:
-        """Send one request and read its answer; a redirect is an answer like any other.
+        """Send one request and read its answer, whatever its status; redirects aren't followed.
 
-        :param timeout: seconds for everything, from looking up the name to the last byte.
-        :param largest: how many bytes the answer's body may have.
-        :param cut: whether the rest of a larger one is left unread, instead of refusing the answer.
-        :param trusted: the operator set this address, so it may be a private one.
-        :raises RequestFailed: when there is no answer within these limits, or the address may not be asked.
+        :param timeout: seconds for the whole request, from the DNS lookup to the last byte of the answer.
+        :param max_bytes: how large the answer's body may be, after decompression.
+        :param truncate: cut a larger body off instead of raising an error.
+        :param trusted: the operator set this URL, so it may lead to a private address.
+        :raises RequestFailed: when there is no answer within these limits, or the address isn't allowed.
         """
         started = time.monotonic()
         prepared = _prepare(method, url, headers, json, data, params)
-        name = _name(url)
-        course = _Course(self.resolve, trusted or self.allow_private, started + timeout, timeout, name)
-        alarm = threading.Timer(timeout, course.cut)
-        alarm.daemon = True
-        alarm.start()
+        name = _origin(url)
+        guard = _Guard(self.resolve, trusted or self.allow_private, started + timeout, timeout, name)
+        timer = threading.Timer(timeout, guard.abort)
+        timer.daemon = True
+        timer.start()
         try:
-            response = _adapter(course).send(prepared, stream=True, timeout=timeout)
+            response = _adapter(guard).send(prepared, stream=True, timeout=timeout)
             try:
-                body = _read(response, largest, cut, name)
+                body = _read(response, max_bytes, truncate, name)
             finally:
                 response.close()
         except RequestFailed:
             raise
-        except Exception as error:  # whatever a strange answer makes requests or urllib3 stumble over
-            if course.late or _is_timeout(error):
-                raise course.too_late() from None
+        except Exception as error:  # requests and urllib3 raise many kinds for malformed answers
+            if guard.late or _is_timeout(error):
+                raise guard.too_late() from None
             text = f"{name} could not be reached, or its answer broke off."
-            raise RequestFailed("connection", text, sent=course.sent) from None
+            raise RequestFailed("connection", text, sent=guard.sent) from None
         finally:
-            alarm.cancel()
-            course.close()
-        if course.late:  # a cut connection may look like the end of a body
-            raise course.too_late()
+            timer.cancel()
+            guard.close()
+        if guard.late:  # an aborted connection may look like the end of a body
+            raise guard.too_late()
         return Reply(response.status_code, response.headers, body, round(time.monotonic() - started, 4))
 
 
-class _Course:
-    """One request under way: where it may go and until when."""
+class _Guard:
+    """Enforces the limits of one request: which addresses it may connect to, and when it is aborted."""
 
-    def __init__(self, resolve: Resolve, private: bool, until: float, timeout: float, name: str) -> None:
+    def __init__(self, resolve: Resolve, allow_private: bool, deadline: float, timeout: float, name: str) -> None:
         self._resolve = resolve
-        self._private = private
-        self._until = until
+        self._allow_private = allow_private
+        self._deadline = deadline
         self._timeout = timeout
         self._name = name
         self._lock = threading.Lock()
-        self._twin: socket.socket | None = None
-        self._cut = False
+        self._handle: socket.socket | None = None
+        self._aborted = False
         self.sent = False
 
     @property
     def late(self) -> bool:
-        return self._cut or time.monotonic() >= self._until
+        return self._aborted or time.monotonic() >= self._deadline
 
     def too_late(self) -> RequestFailed:
         return RequestFailed(
@@ -165,70 +165,70 @@ class _Course:
         )
 
     def connect(self, host: str, port: int) -> socket.socket:
-        """Connect to the first address of `host` that takes it, after all of them were checked."""
-        found = list(dict.fromkeys(self._look_up(host.strip("[]"), port)))
-        if not self._private and not all(map(is_public, found)):
+        """Connect to the first address of `host` that accepts, after all of them were checked."""
+        addresses = list(dict.fromkeys(self._look_up(host.strip("[]"), port)))
+        if not self._allow_private and not all(map(is_public, addresses)):
             raise RequestFailed(
                 "address", f"{self._name} is an address in a private network, which this service may not ask."
             )
         failure: OSError = OSError("no address")
-        for address in found:
-            left = self._until - time.monotonic()
+        for address in addresses:
+            left = self._deadline - time.monotonic()
             if left <= 0:
                 raise self.too_late()
             try:
-                connected = socket.create_connection((address, port), left)
+                connection = socket.create_connection((address, port), left)
             except OSError as error:
                 failure = error
                 continue
-            connected.setsockopt(socket.IPPROTO_TCP, socket.TCP_NODELAY, 1)
-            self._watch(connected)
-            return connected
+            connection.setsockopt(socket.IPPROTO_TCP, socket.TCP_NODELAY, 1)
+            self._watch(connection)
+            return connection
         raise failure
 
-    def cut(self) -> None:
-        """End the connection: a slow drip must not outlast the limit."""
+    def abort(self) -> None:
+        """Shut the connection down, since a server that sends slowly would otherwise outlast the limit."""
         with self._lock:
-            self._cut = True
-            if self._twin is not None:
+            self._aborted = True
+            if self._handle is not None:
                 with suppress(OSError):
-                    self._twin.shutdown(socket.SHUT_RDWR)
+                    self._handle.shutdown(socket.SHUT_RDWR)
 
     def close(self) -> None:
         with self._lock:
-            if self._twin is not None:
-                self._twin.close()
-                self._twin = None
+            if self._handle is not None:
+                self._handle.close()
+                self._handle = None
 
-    def _watch(self, connected: socket.socket) -> None:
-        # A second handle on the connection, since TLS takes the first one over.
+    def _watch(self, connection: socket.socket) -> None:
+        # A second handle on the connection, because TLS detaches the first one.
         with self._lock:
-            self._twin = connected.dup()
+            self._handle = connection.dup()
         if self.late:
-            self.cut()
+            self.abort()
 
     def _look_up(self, host: str, port: int) -> Sequence[str]:
         with suppress(ValueError):
             return [str(ip_address(host))]
         found: list[Sequence[str]] = []
 
-        def look() -> None:
+        def look_up() -> None:
             with suppress(OSError, UnicodeError):
                 found.append(self._resolve(host, port))
 
-        # On a thread, because nothing limits the time that a name server takes.
-        looking = threading.Thread(target=look, daemon=True)
-        looking.start()
-        looking.join(max(0.0, self._until - time.monotonic()))
-        if looking.is_alive():
+        # On a thread, because getaddrinfo has no timeout.
+        thread = threading.Thread(target=look_up, daemon=True)
+        thread.start()
+        thread.join(max(0.0, self._deadline - time.monotonic()))
+        if thread.is_alive():
             raise self.too_late()
         if not found or not found[0]:
             raise RequestFailed("address", f"{self._name} has no known address.")
         return found[0]
 
 
-def _name(url: str) -> str:
-    """Where a URL leads, without its path, query and credentials."""
+def _origin(url: str) -> str:
+    """The origin of a URL for error messages: without path, query and credentials."""
     with suppress(ValueError):
         parts = urlsplit(url)
         return f"{parts.scheme}://{parts.netloc.rpartition('@')[2]}"
@@ -245,12 +245,12 @@ def _prepare(
 ) -> Any:
     import requests
 
-    named = {"User-Agent": "voiceapi", **(headers or {})}
+    all_headers = {"User-Agent": "voiceapi", **(headers or {})}
     try:
         parts = urlsplit(url)
         if parts.scheme.lower() not in ("http", "https") or not parts.hostname:
             raise ValueError
-        return requests.Request(method, url, headers=named, json=json, data=data, params=params).prepare()
+        return requests.Request(method, url, headers=all_headers, json=json, data=data, params=params).prepare()
     except requests.exceptions.InvalidHeader:
         raise RequestFailed("connection", "A header of the request has a name or value that can't be sent.") from None
     except requests.exceptions.InvalidJSONError:
@@ -260,75 +260,76 @@ def _prepare(
 
 
 @cache
-def _kinds() -> tuple[Any, Any]:
-    """The two kinds of connections, http and https, that leave finding their address to a course."""
+def _connection_classes() -> tuple[Any, Any]:
+    """The connection classes for http and https: a guard opens their sockets and learns when something was sent."""
     from urllib3.connection import HTTPConnection, HTTPSConnection
 
-    class Plain(HTTPConnection):
-        def __init__(self, *args: Any, course: _Course, **options: Any) -> None:
+    class GuardedHTTPConnection(HTTPConnection):
+        def __init__(self, *args: Any, guard: _Guard, **options: Any) -> None:
             super().__init__(*args, **options)
-            self._course = course
+            self._guard = guard
 
         def _new_conn(self) -> socket.socket:
-            return self._course.connect(self._dns_host, self.port or 80)
+            return self._guard.connect(self._dns_host, self.port or 80)
 
         def send(self, data: Any) -> None:
             if self.sock is None:
                 self.connect()
-            self._course.sent = True
+            self._guard.sent = True
             super().send(data)
 
-    class Secure(HTTPSConnection):
-        def __init__(self, *args: Any, course: _Course, **options: Any) -> None:
+    class GuardedHTTPSConnection(HTTPSConnection):
+        def __init__(self, *args: Any, guard: _Guard, **options: Any) -> None:
             super().__init__(*args, **options)
-            self._course = course
+            self._guard = guard
 
         def _new_conn(self) -> socket.socket:
-            return self._course.connect(self._dns_host, self.port or 443)
+            return self._guard.connect(self._dns_host, self.port or 443)
 
         def send(self, data: Any) -> None:
             if self.sock is None:
                 self.connect()
-            self._course.sent = True
+            self._guard.sent = True
             super().send(data)
 
-    return Plain, Secure
+    return GuardedHTTPConnection, GuardedHTTPSConnection
 
 
-def _adapter(course: _Course) -> Any:
-    """What sends one request along `course`; it follows no redirect, and knows no proxy of the environment."""
+def _adapter(guard: _Guard) -> Any:
+    """A transport adapter for one request under `guard`. Used without a session, it ignores redirects and proxies."""
     from requests.adapters import HTTPAdapter
     from urllib3 import HTTPConnectionPool, HTTPSConnectionPool
 
-    def pool(kind: Any, connection: Any) -> Any:
-        def make(host: str, port: int | None = None, **options: Any) -> Any:
-            made = kind(host, port, **options)
-            made.ConnectionCls = lambda *args, **more: connection(*args, course=course, **more)
-            return made
+    def pool_of(pool_class: Any, connection_class: Any) -> Any:
+        def make_pool(host: str, port: int | None = None, **options: Any) -> Any:
+            pool = pool_class(host, port, **options)
+            pool.ConnectionCls = lambda *args, **more: connection_class(*args, guard=guard, **more)
+            return pool
 
-        return make
+        return make_pool
 
-    plain, secure = _kinds()
+    http, https = _connection_classes()
     adapter = HTTPAdapter(pool_maxsize=1)
     adapter.poolmanager.pool_classes_by_scheme = {
-        "http": pool(HTTPConnectionPool, plain),
-        "https": pool(HTTPSConnectionPool, secure),
+        "http": pool_of(HTTPConnectionPool, http),
+        "https": pool_of(HTTPSConnectionPool, https),
     }
     return adapter
 
 
-def _read(response: Any, largest: int, cut: bool, name: str) -> bytes:
+def _read(response: Any, max_bytes: int, truncate: bool, name: str) -> bytes:
     body = bytearray()
     for chunk in response.raw.stream(CHUNK, decode_content=True):
         body += chunk
-        if len(body) > largest:
-            if cut:
-                return bytes(body[:largest])
-            raise RequestFailed("size", f"The answer of {name} is larger than {largest} bytes.", sent=True)
+        if len(body) > max_bytes:
+            if truncate:
+                return bytes(body[:max_bytes])
+            raise RequestFailed("size", f"The answer of {name} is larger than {max_bytes} bytes.", sent=True)
     return bytes(body)
 
 
 def _is_timeout(error: Exception) -> bool:
+    # Imported on first use, as everywhere here: they would add to the time that the service takes to start.
     import requests
     import urllib3
 

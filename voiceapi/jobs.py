@@ -27,7 +27,7 @@ def employ(service: Service) -> None:
         service.workers.repeat(float("inf"), partial(sweeper.resume_simulated, service))
         service.workers.repeat(SWEEP_SECONDS, partial(sweeper.sweep, service))
         service.workers.repeat(IDLE_CHATS_SECONDS, partial(text_chats.close_idle, service))
-        service.workers.consume(partial(consume, service, processing.make_next, processing.due), FOLLOW_UPS_AT_ONCE)
+        service.workers.consume(partial(consume, service, processing.process_next, processing.due), FOLLOW_UPS_AT_ONCE)
         service.workers.consume(partial(consume, service, delivery.deliver_next, delivery.due), DELIVERIES_AT_ONCE)
 
 

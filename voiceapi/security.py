@@ -1,4 +1,4 @@
-"""JSON objects that hold secrets, kept as one encrypted text."""
+"""API keys, masks of secrets, and the service's own secret, with which it encrypts and signs."""
 
 from __future__ import annotations
 
@@ -16,35 +16,17 @@ from itsdangerous import BadData, URLSafeSerializer
 
 from .errors import NotPossible
 
-
-def encrypt_json(vault: Vault, value: Mapping[str, Any]) -> str:
-    """The object as encrypted text."""
-    return vault.encrypt(json.dumps(value, ensure_ascii=False, separators=(",", ":")))
-
-
-def decrypt_json(vault: Vault, text: str) -> dict[str, Any]:
-    """The object that was sealed.
-
-    :raises NotPossible: when it was sealed with another secret than this service's.
-    """
-    try:
-        found: dict[str, Any] = json.loads(vault.decrypt(text))
-    except SecretError as error:
-        raise NotPossible(str(error)) from error
-    return found
-
-
 if TYPE_CHECKING:
     from cryptography.fernet import Fernet
 
 KEY_PREFIX_LENGTH = 8
-SHORTEST_SECRET = 32
-# Decrypted values that are kept at hand.
-REMEMBERED = 64
+MIN_SECRET_LENGTH = 32
+# How many decrypted values a vault caches.
+CACHED = 64
 
 
 class SecretError(Exception):
-    """The service's own secret is unusable, or isn't the one that a stored value was encrypted with."""
+    """The service's secret is too short, or isn't the one that a stored value was encrypted with."""
 
 
 def new_api_key() -> str:
@@ -53,22 +35,22 @@ def new_api_key() -> str:
 
 
 def new_token() -> str:
-    """A token that can't be guessed: 43 url-safe characters."""
+    """A random token: 43 url-safe characters, 256 random bits."""
     return secrets.token_urlsafe(32)
 
 
 def key_prefix(key: str) -> str:
-    """The part of a key that may be shown: its first 8 characters."""
+    """The part of an API key that is stored and shown: its first 8 characters."""
     return key[:KEY_PREFIX_LENGTH]
 
 
 def hash_key(key: str) -> str:
-    """What is stored of a key: its SHA-256 in hexadecimal. A key is too long to guess, so no salt is needed."""
+    """The SHA-256 of an API key in hexadecimal, as it is stored. Keys are random and long, so they need no salt."""
     return hashlib.sha256(key.encode("utf-8", "surrogatepass")).hexdigest()
 
 
 def mask(value: Any) -> Any:
-    """A secret as it may be shown: stars, then its last 4 characters when it is longer than 4 (API contract, E.3).
+    """A secret as answers show it: a star for each character, except the last 4 of one that is longer than 4.
 
     Lists are masked item by item; empty values stay as they are.
     """
@@ -77,22 +59,22 @@ def mask(value: Any) -> Any:
     if isinstance(value, list):
         return [mask(item) for item in value]
     text = str(value)
-    shown = text[-4:] if len(text) > 4 else ""
-    return shown.rjust(len(text), "*")
+    end = text[-4:] if len(text) > 4 else ""
+    return end.rjust(len(text), "*")
 
 
 def unmask(value: Any, stored: Any) -> Any:
-    """The stored secret when the value is exactly its mask, sent back unchanged; else the value."""
+    """The stored secret if the value is its mask, which a client sent back unchanged; else the value."""
     return stored if stored and value == mask(stored) else value
 
 
-def remask(incoming: Mapping[str, Any], stored: Mapping[str, Any], names: Collection[str]) -> dict[str, Any]:
-    """The incoming values, with each of `names` unmasked against the stored value of that name."""
+def unmask_fields(incoming: Mapping[str, Any], stored: Mapping[str, Any], names: Collection[str]) -> dict[str, Any]:
+    """The incoming values, those of `names` unmasked with the stored value of the same name."""
     return {name: unmask(value, stored.get(name)) if name in names else value for name, value in incoming.items()}
 
 
 class Vault:
-    """Encrypts and signs with one secret, which is at least 32 bytes long when the service makes it itself."""
+    """Encrypts and signs with keys derived from one secret, the service's own."""
 
     def __init__(self, secret: bytes) -> None:
         self._secret = secret
@@ -103,7 +85,10 @@ class Vault:
         return self._fernet.encrypt(text.encode()).decode()
 
     def decrypt(self, token: str) -> str:
-        """The text that `encrypt` was given. Raises SecretError when the token was made with another secret."""
+        """The text that `encrypt` was given.
+
+        :raises SecretError: when the token was made with another secret.
+        """
         from cryptography.fernet import InvalidToken
 
         try:
@@ -115,15 +100,18 @@ class Vault:
             ) from None
 
     def sign(self, payload: Mapping[str, Any], purpose: str, expires_at: float) -> str:
-        """A url-safe token that carries the payload (anything JSON can hold) until `expires_at`, in Unix seconds.
+        """A signed url-safe token with a JSON payload: not encrypted, valid for one purpose until `expires_at`.
 
-        Anybody can read it, nobody can change it, and it is good for one purpose only.
+        :param expires_at: in seconds since 1970.
         """
         token: str = self._signer(purpose).dumps([expires_at, dict(payload)])
         return token
 
     def verify(self, token: str, purpose: str, now: float) -> dict[str, Any] | None:
-        """The payload of a token that was signed for this purpose and hasn't expired, else None."""
+        """The payload of a token that was signed for this purpose and hasn't expired, else None.
+
+        :param now: in seconds since 1970.
+        """
         try:
             expires_at, payload = self._signer(purpose).loads(token)
         except (BadData, UnicodeEncodeError):
@@ -131,7 +119,7 @@ class Vault:
         return payload if now < expires_at else None
 
     def key(self, purpose: str) -> bytes:
-        """A key of 32 bytes that only this service can make, for one purpose."""
+        """A key of 32 bytes for one purpose, derived from the secret."""
         if purpose not in self._keys:
             self._keys[purpose] = hmac.digest(self._secret, f"voiceapi {purpose}".encode(), "sha256")
         return self._keys[purpose]
@@ -145,8 +133,8 @@ class Vault:
 
     @cached_property
     def _decrypt(self) -> Callable[[bytes], bytes]:
-        """Fernet's, with a memory: the credentials of a few accounts are read at every webhook of their calls."""
-        return lru_cache(maxsize=REMEMBERED)(self._fernet.decrypt)
+        """Fernet's decrypt with a cache: every webhook of a call reads the credentials of its carrier account."""
+        return lru_cache(maxsize=CACHED)(self._fernet.decrypt)
 
     @cached_property
     def _fernet(self) -> Fernet:
@@ -160,19 +148,38 @@ class Vault:
         return Fernet(base64.urlsafe_b64encode(key))
 
 
-def read_or_create_secret(path: str | os.PathLike[str]) -> bytes:
-    """The secret in a file. A missing file is made, readable by its owner only, in a folder that must exist.
+def encrypt_json(vault: Vault, value: Mapping[str, Any]) -> str:
+    """A JSON object as encrypted text."""
+    return vault.encrypt(json.dumps(value, ensure_ascii=False, separators=(",", ":")))
 
-    Processes that start at once get the same secret: the file appears complete or not at all. Raises SecretError
-    when the file holds less than 32 bytes, and OSError when it can't be read or made.
+
+def decrypt_json(vault: Vault, text: str) -> dict[str, Any]:
+    """The object that `encrypt_json` was given.
+
+    :raises NotPossible: when it was encrypted with another secret than this service's.
+    """
+    try:
+        found: dict[str, Any] = json.loads(vault.decrypt(text))
+    except SecretError as error:
+        raise NotPossible(str(error)) from error
+    return found
+
+
+def read_or_create_secret(path: str | os.PathLike[str]) -> bytes:
+    """The secret in a file. A missing file is created, readable by its owner only, in a folder that must exist.
+
+    Processes that start at the same time get the same secret, since the file is created whole or not at all.
+
+    :raises SecretError: when the file holds less than 32 bytes.
+    :raises OSError: when it can't be read or created.
     """
     path = Path(path)
     if not path.exists():
         _create_secret(path)
     secret = path.read_bytes().strip()
-    if len(secret) < SHORTEST_SECRET:
+    if len(secret) < MIN_SECRET_LENGTH:
         raise SecretError(
-            f"The file {path} must hold a secret of at least {SHORTEST_SECRET} characters. Restore it from a backup, "
+            f"The file {path} must hold a secret of at least {MIN_SECRET_LENGTH} characters. Restore it from a backup, "
             "or delete it: a new one is made then, and the carriers' credentials have to be entered again."
         )
     return secret
@@ -186,7 +193,7 @@ def _create_secret(path: Path) -> None:
             file.write(secrets.token_urlsafe(48) + "\n")
             file.flush()
             os.fsync(handle)
-        os.link(draft, path)  # unlike a rename, it fails when another process was quicker
+        os.link(draft, path)  # unlike a rename, this fails when another process created it first
     except FileExistsError:
         pass
     finally:

@@ -1,4 +1,4 @@
-"""Instants as text: ISO 8601, UTC."""
+"""Reads and writes times as ISO 8601 text in UTC."""
 
 from __future__ import annotations
 
@@ -7,9 +7,9 @@ from datetime import UTC, date, datetime
 
 
 def read_time(value: str | float) -> datetime:
-    """Read an instant; one without an offset is UTC.
+    """Read ISO 8601 text, or seconds since 1970. A time without an offset is UTC, a date alone is its midnight.
 
-    :raises ValueError: with the reason, which ends a sentence.
+    :raises ValueError: whose text is the second half of a sentence, such as "input is too short".
     """
     try:
         if isinstance(value, str):
@@ -32,5 +32,5 @@ def read_time(value: str | float) -> datetime:
 
 
 def write_time(value: datetime, timespec: str = "auto") -> str:
-    """ISO 8601 in UTC with `Z`; by default microseconds are there only when there are any."""
+    """A time as ISO 8601 text in UTC with `Z`; by default with microseconds only when they aren't zero."""
     return value.astimezone(UTC).replace(tzinfo=None).isoformat(timespec=timespec) + "Z"

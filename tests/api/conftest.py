@@ -12,7 +12,7 @@ def stranger(app: Flask) -> FlaskClient:
     """A client of another organization than `client`."""
     service = app.extensions["voiceapi"]
     with service.store.session():
-        organization = api_keys.organization_named(service, "strangers")
+        organization = api_keys.get_or_create_organization(service, "strangers")
         _, key = api_keys.create(organization.id, "theirs")
     client = app.test_client()
     client.environ_base["HTTP_X_API_KEY"] = key

@@ -164,7 +164,7 @@ def test_a_credential_of_another_organization_is_missing(
     client: FlaskClient, bare: FlaskClient, service: Service, db: None
 ) -> None:
     made = create(client)
-    _, key = api_keys.create(api_keys.organization_named(service, "stranger").id, "key")
+    _, key = api_keys.create(api_keys.get_or_create_organization(service, "stranger").id, "key")
     headers = {"X-API-Key": key}
     assert bare.get(URL, headers=headers).get_json() == []
     assert said(bare.get(f"{URL}{made['uuid']}", headers=headers)) == NOT_FOUND

@@ -324,7 +324,7 @@ def test_a_tool_of_another_organization_is_missing(
     client: FlaskClient, bare: FlaskClient, service: Service, db: None
 ) -> None:
     made = create(client)
-    _, key = api_keys.create(api_keys.organization_named(service, "stranger").id, "key")
+    _, key = api_keys.create(api_keys.get_or_create_organization(service, "stranger").id, "key")
     url, headers = f"{URL}{made['tool_uuid']}", {"X-API-Key": key}
     assert bare.get(URL, headers=headers).get_json() == []
     for method, path, body in (
@@ -443,4 +443,4 @@ def test_validate_tells_what_goes_without_the_name_of_the_lookup_or_the_calculat
     assert client.put(url, json={"workflow_definition": definition}).status_code == 200
     found = client.post(f"{url}/validate").get_json()
     assert [each["field"] for each in found["warnings"][1:]] == ["data.document_uuids", "data.tool_uuids.1"]
-    assert documents.functions(None, Graph.read(definition)) == {}
+    assert documents.lookups_for(None, Graph.read(definition)) == {}

@@ -81,7 +81,7 @@ def ended(client: FlaskClient, talk: Callable[..., Any]) -> Callable[..., str]:
 
 def work(service: Service) -> None:
     for _ in range(3):
-        processing.make_next(service)
+        processing.process_next(service)
         deliveries.deliver_next(service)
 
 
@@ -189,7 +189,9 @@ def test_another_organization_sees_neither_deliveries_nor_secrets(
     (delivery,) = client.get(f"{run}/deliveries").get_json()["deliveries"]
     client.post(f"{SECRETS}/rotate")
     other = app.test_client()
-    other.environ_base["HTTP_X_API_KEY"] = api_keys.create(api_keys.organization_named(service, "other").id, "k")[1]
+    other.environ_base["HTTP_X_API_KEY"] = api_keys.create(
+        api_keys.get_or_create_organization(service, "other").id, "k"
+    )[1]
     assert other.get(f"{run}/deliveries").status_code == 404
     assert other.post(f"{run}/deliveries/{delivery['delivery_uuid']}/redeliver").status_code == 404
     assert other.get(SECRETS).get_json() == {"secrets": []}
@@ -213,12 +215,12 @@ def test_secrets_are_shown_once_rotated_and_retired(client: FlaskClient, service
     assert len(first["secret"]) == len("whsec_") + 43
     masked = [{**each, "secret": "*" * 45 + each["secret"][-4:]} for each in (second, first)]
     assert client.get(SECRETS).get_json() == {"secrets": masked}
-    assert signing.to_sign_with(service.vault, 1) == [second["secret"], first["secret"]]
+    assert signing.signing_secrets(service.vault, 1) == [second["secret"], first["secret"]]
     third = client.post(f"{SECRETS}/rotate")
     detail = "Two secrets are in use. Retire the older one before you make another."
     assert (third.status_code, third.get_json()) == (409, {"detail": detail})
     assert client.post(f"{SECRETS}/retire").get_json() == {"secrets": masked[:1]}
-    assert signing.to_sign_with(service.vault, 1) == [second["secret"]]
+    assert signing.signing_secrets(service.vault, 1) == [second["secret"]]
     assert client.post(f"{SECRETS}/retire").status_code == 409
 
 

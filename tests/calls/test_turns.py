@@ -30,18 +30,8 @@ from voiceapi.store.fields import now
 from voiceapi.store.runs import Event, Run, Snapshot, StatusCallback, Step, Turn
 from voiceapi.store.workflows import WorkflowVersion
 from voiceapi.telephony import connect
-from voiceapi.telephony.carriers.base import (
-    FINAL,
-    After,
-    CallerInput,
-    Document,
-    Machine,
-    OutboundCall,
-    Silence,
-    Speech,
-    StatusUpdate,
-    VoiceSettings,
-)
+from voiceapi.telephony.carriers.base import Document, OutboundCall, VoiceSettings
+from voiceapi.telephony.carriers.events import FINAL, After, CallerInput, Machine, Silence, Speech, StatusUpdate
 from voiceapi.telephony.carriers.rest import CarrierRefused, CarrierSilent
 from voiceapi.telephony.carriers.webhook import CallbackURLs, Webhook
 
@@ -82,8 +72,8 @@ class Fake:
         known = word if word in (*FINAL, "initiated", "ringing", "in-progress") else None
         return StatusUpdate(known, word, "CA1", webhook.fields.get("duration"))
 
-    def render(self, actions: Sequence[Action], links: CallbackURLs, voice_settings: VoiceSettings) -> Document:
-        written = json.dumps([links.turn, [action.to_json() for action in actions]])
+    def render(self, actions: Sequence[Action], urls: CallbackURLs, voice: VoiceSettings) -> Document:
+        written = json.dumps([urls.turn, [action.to_json() for action in actions]])
         return Document("application/json", written.encode())
 
     def acknowledge(self) -> Document:
@@ -172,7 +162,7 @@ HELLO = "Hello, is now a good time?"
 
 def test_the_turns_of_a_call(call: Call, carrier: Fake) -> None:
     asked = carrier.asked[0]
-    assert (asked.links.token, asked.to, asked.from_number) == (call.token, NUMBER, "+12025550199")
+    assert (asked.urls.token, asked.to, asked.from_number) == (call.token, NUMBER, "+12025550199")
     assert (asked.ring_timeout, asked.time_limit) == (60, 1200)
     opening = json.loads(call.turn(0).body)
     assert opening[0] == 1
@@ -435,7 +425,7 @@ def silent(client: FlaskClient, carrier: Fake, workflow: Callable[..., Any]) -> 
     def place(meanwhile: Callable[[Call], Any] = lambda call: None) -> Call:
         service = client.application.extensions["voiceapi"]
         carrier.fault = CarrierSilent("The carrier did not answer within 10 seconds.")
-        carrier.meanwhile = lambda call: meanwhile(Call(service, call.links.token, 0))
+        carrier.meanwhile = lambda call: meanwhile(Call(service, call.urls.token, 0))
         answer = client.post(f"{API}/public/agent/line", json={"phone_number": NUMBER})
         run_id = answer.get_json()["workflow_run_id"]
         name = client.get(f"{API}/workflow/1/runs/{run_id}").get_json()["name"]

@@ -4,7 +4,7 @@ import pytest
 from hypothesis import given
 from hypothesis import strategies as st
 
-from voiceapi.engine.extraction import RESERVED, Variable, gathered, typed, variables_of
+from voiceapi.engine.extraction import RESERVED, Variable, convert, merge_values, variables_of
 from voiceapi.engine.graph import Node
 from voiceapi.engine.values import as_boolean, as_integer, as_number
 
@@ -40,7 +40,7 @@ from voiceapi.engine.values import as_boolean, as_integer, as_number
     ],
 )
 def test_typing(type: Any, value: Any, expected: Any) -> None:
-    values, notes = typed((Variable("v", type),), {"v": value})
+    values, notes = convert((Variable("v", type),), {"v": value})
     assert values == ({} if expected is None else {"v": expected})
     assert isinstance(values.get("v"), expected.__class__)
     assert len(notes) == (expected is None)
@@ -48,14 +48,14 @@ def test_typing(type: Any, value: Any, expected: Any) -> None:
 
 def test_what_could_not_be_typed_is_noted() -> None:
     variables = (Variable("a", "number"), Variable("b", "boolean"), Variable("c", "string"), Variable("d", "number"))
-    values, notes = typed(variables, {"a": "five", "b": None, "d": 1, "extra": 2})
+    values, notes = convert(variables, {"a": "five", "b": None, "d": 1, "extra": 2})
     assert values == {"d": 1}
     assert notes == ['a should be a number, but "five" was found.']
 
 
 @given(st.sampled_from(["number", "boolean", "string"]), st.floats() | st.text() | st.lists(st.integers()))
 def test_any_value_is_typed_or_noted(type: Any, value: Any) -> None:
-    values, notes = typed((Variable("v", type),), {"v": value})
+    values, notes = convert((Variable("v", type),), {"v": value})
     assert len(values) + len(notes) == 1
 
 
@@ -86,7 +86,7 @@ def test_the_variables_of_a_node(data: Any, expected: Any) -> None:
 def test_reserved_names_are_kept_apart() -> None:
     values = dict.fromkeys(RESERVED, "mine")
     context = {"call_id": "CA1", "extracted_variables": {"a": 1}, "a": 1}
-    assert gathered(context, {**values, "a": 2, "call_disposition": "sold"}) == {
+    assert merge_values(context, {**values, "a": 2, "call_disposition": "sold"}) == {
         "call_id": "CA1",
         "a": 2,
         "call_disposition": "sold",

@@ -7,7 +7,7 @@ import pytest
 from voiceapi.engine.graph import (
     Graph,
     GraphError,
-    mint_trigger_paths,
+    add_trigger_paths,
     strip_unknown_data,
     template_variables,
     tool_slug,
@@ -109,12 +109,12 @@ def test_missing_trigger_paths_are_minted() -> None:
     before = deepcopy(definition)
     paths = map("new-{}".format, count())
 
-    minted = mint_trigger_paths(definition, lambda: next(paths))
+    minted = add_trigger_paths(definition, lambda: next(paths))
 
     assert definition == before
     assert [node["data"]["trigger_path"] for node in minted["nodes"][:3]] == ["kept", "new-0", "new-1"]
     assert (minted["nodes"][3:], minted["x"]) == ([{"type": "trigger", "data": None}, "odd"], 1)
-    replaced = mint_trigger_paths(definition, lambda: next(paths), replace_all=True)
+    replaced = add_trigger_paths(definition, lambda: next(paths), replace_all=True)
     assert [node["data"]["trigger_path"] for node in replaced["nodes"][:3]] == ["new-2", "new-3", "new-4"]
 
 
@@ -166,6 +166,6 @@ def test_unknown_data_is_stripped(catalogue: Any) -> None:
 
 @pytest.mark.parametrize("definition", MALFORMED)
 def test_malformed_definitions_pass_through(definition: Any, catalogue: Any) -> None:
-    assert mint_trigger_paths(definition, lambda: "new") == definition
+    assert add_trigger_paths(definition, lambda: "new") == definition
     assert strip_unknown_data(definition, catalogue) == definition
     assert (trigger_paths(definition), template_variables(definition)) == ([], [])

@@ -2,6 +2,7 @@
 
 import json
 from copy import deepcopy
+from dataclasses import fields
 from typing import Any
 
 import pytest
@@ -12,6 +13,7 @@ from voiceapi.engine import events
 from voiceapi.engine.actions import Action, Function, Request
 from voiceapi.engine.events import Event, ToolCall
 from voiceapi.engine.graph import Graph, GraphError
+from voiceapi.engine.serialization import RENAMED_FIELDS
 from voiceapi.engine.state import State, begin, checkpoint, from_checkpoint
 from voiceapi.engine.step import IllegalEvent, outstanding, step
 
@@ -135,6 +137,21 @@ def test_checkpoints_of_others() -> None:
     assert (state.phase, state.node_id, state.messages) == ("listening", "ask", ({"role": "user", "content": "hi"},))
     with pytest.raises(GraphError, match=r'^The workflow has no node "gone"\.$'):
         from_checkpoint(graph, {"current_node_id": "gone"}, {}, {})
+
+
+def test_a_state_and_a_checkpoint_of_an_earlier_release() -> None:
+    graph = Graph.read(_DEFINITION)
+    state = State.from_json({"setup": {"initial_context": {}, "configurations": {}}, "node_id": "ask", "heard": True})
+    assert state.caller_spoke
+    chat = {"current_node_id": "ask", "tool_state": {"turn": 2, "heard": True}}
+    assert from_checkpoint(graph, chat, {}, {}).caller_spoke
+
+
+def test_every_renamed_field_is_read_and_no_longer_written() -> None:
+    for place, new in RENAMED_FIELDS.items():
+        kind, old = place.split(".")
+        names = {field.name for field in fields({"State": State}[kind])}
+        assert (old in names, new in names) == (False, True), place
 
 
 @pytest.mark.parametrize(

@@ -14,6 +14,7 @@ from voiceapi.engine.actions import (
     Listen,
     Pause,
     Play,
+    Record,
     RunTool,
     Say,
     Transfer,
@@ -81,29 +82,17 @@ def test_a_greeting_is_said_without_the_model(make_call: Any) -> None:
     call = make_call()
     assert call.send(Started) == [Say("Hello Ann!", interruptible=False), LISTEN]
     assert call.state.messages == ({"role": "assistant", "content": "Hello Ann!"},)
-    assert [record.as_event() for record in call.records] == [
-        {
-            "type": "rtf-node-transition",
-            "payload": {
-                "node_id": "start",
-                "node_name": "Start",
-                "previous_node_id": None,
-                "previous_node_name": None,
-                "allow_interrupt": True,
-            },
-            "timestamp": NOW,
-            "turn": 0,
-            "node_id": "start",
-            "node_name": "Start",
-        },
-        {
-            "type": "rtf-bot-text",
-            "payload": {"text": "Hello Ann!", "timestamp": NOW},
-            "timestamp": NOW,
-            "turn": 0,
-            "node_id": "start",
-            "node_name": "Start",
-        },
+    entered = {
+        "node_id": "start",
+        "node_name": "Start",
+        "previous_node_id": None,
+        "previous_node_name": None,
+        "allow_interrupt": True,
+    }
+    spoken = {"text": "Hello Ann!", "timestamp": NOW}
+    assert call.records == [
+        Record("rtf-node-transition", entered, at=1000.0, turn=0, node_id="start", node_name="Start"),
+        Record("rtf-bot-text", spoken, at=1000.0, turn=0, node_id="start", node_name="Start"),
     ]
 
 

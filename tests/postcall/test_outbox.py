@@ -152,7 +152,7 @@ def only_delivery() -> Delivery:
 
 def work(service: Service, rounds: int = 5) -> None:
     for _ in range(rounds):
-        processing.make_next(service)
+        processing.process_next(service)
         deliveries.deliver_next(service)
 
 
@@ -176,7 +176,7 @@ def test_a_webhook_tells_of_the_run(
     url = receiver.url + "/calls/{{initial_context.name}}?of={{workflow_id}}"
     node = hook(url, payload_template=template, custom_headers=headers)
     workflow, run = ended(node, context={"name": "Ada/Ü"})
-    assert processing.make_next(service)
+    assert processing.process_next(service)
     assert deliveries.deliver_next(service)
     assert not deliveries.deliver_next(service)
 
@@ -196,7 +196,7 @@ def test_a_webhook_tells_of_the_run(
     delivery = only_delivery()
     signed = got["headers"]["Voiceapi-Signature"]
     at = int(signed.split(",")[0].removeprefix("t="))
-    secrets = signing.to_sign_with(service.vault, 1)
+    secrets = signing.signing_secrets(service.vault, 1)
     assert signed == signing.signature(secrets, got["body"], at)
     expected = {
         "Content-Type": "application/json",
@@ -332,7 +332,7 @@ def test_an_answer_decides_whether_it_is_tried_again(
 ) -> None:
     receiver.answers = [status]
     ended(hook(receiver.url))
-    processing.make_next(service, NOON)
+    processing.process_next(service, NOON)
     assert attempts(service, NOON) == waits
     delivery = only_delivery()
     error = None if state == "succeeded" else f"The receiver answered with status {status}."
@@ -362,7 +362,7 @@ def test_the_receiver_may_say_when(
 ) -> None:
     receiver.answers = [(503, {"Retry-After": wanted}), 200]
     ended(hook(receiver.url))
-    processing.make_next(service, NOON)
+    processing.process_next(service, NOON)
     assert attempts(service, NOON) == [wait]
     assert only_delivery().state == "succeeded"
 
@@ -376,7 +376,7 @@ def closed_port() -> int:
 def test_a_receiver_that_is_not_there_is_tried_again(service: Service, db: None, ended: Any) -> None:
     url = f"http://127.0.0.1:{closed_port()}"
     ended(hook(url))
-    processing.make_next(service, NOON)
+    processing.process_next(service, NOON)
     assert attempts(service, NOON) == [30, 60, 120, 240]
     error = f"{url} could not be reached, or its answer broke off."
     assert columns(only_delivery(), "state", "last_status", "last_error") == ("dead_letter", None, error)
@@ -384,7 +384,7 @@ def test_a_receiver_that_is_not_there_is_tried_again(service: Service, db: None,
 
 def test_an_address_that_can_not_be_one_is_given_up_at_once(service: Service, db: None, ended: Any) -> None:
     ended(hook("{{initial_context.callback}}"))
-    processing.make_next(service, NOON)
+    processing.process_next(service, NOON)
     assert attempts(service, NOON) == []
     assert only_delivery().last_error == "The URL must be one of http or https, with a host."
 
@@ -441,15 +441,15 @@ def kill_after(function: Callable[..., Any]) -> Callable[..., Any]:
 # Where the process is killed: before or after this function; how often the receiver has heard of the run in the end.
 FAILPOINTS: list[tuple[str, str, str, bool, int]] = [
     ("before the follow-up is claimed", "voiceapi.postcall.processing", "claim", True, 1),
-    ("after the follow-up is claimed", "voiceapi.postcall.processing", "make", True, 1),
+    ("after the follow-up is claimed", "voiceapi.postcall.processing", "process", True, 1),
     ("after the reviews", "voiceapi.postcall.qa", "review", False, 1),
     ("before rendering", "voiceapi.postcall.processing", "_context", True, 1),
     ("after rendering, before it is stored", "voiceapi.postcall.processing", "_render", False, 1),
-    ("after rendering is stored", "voiceapi.postcall.processing", "make", False, 1),
+    ("after rendering is stored", "voiceapi.postcall.processing", "process", False, 1),
     ("after the delivery is claimed", "voiceapi.postcall.delivery", "send", True, 1),
     ("after it was sent", "voiceapi.postcall.delivery", "send", False, 2),
-    ("before the outcome is stored", "voiceapi.postcall.delivery", "settle", True, 2),
-    ("after the outcome is stored", "voiceapi.postcall.delivery", "settle", False, 1),
+    ("before the outcome is stored", "voiceapi.postcall.delivery", "record_outcome", True, 2),
+    ("after the outcome is stored", "voiceapi.postcall.delivery", "record_outcome", False, 1),
 ]
 
 
@@ -475,7 +475,7 @@ def test_a_killed_sender_loses_nothing_and_changes_no_byte(
     # The next process, later than any lease.
     for minutes in (10, 20):
         moment = now() + timedelta(minutes=minutes)
-        processing.make_next(service, moment)
+        processing.process_next(service, moment)
         deliveries.deliver_next(service, moment)
     assert len(receiver.got) == heard
     assert len({(got["body"], got["headers"]["X-Dograh-Delivery-Id"]) for got in receiver.got}) == 1
@@ -510,25 +510,25 @@ def test_what_follows_is_stored_with_the_end_or_neither_is(
 
 def test_a_late_sender_has_no_say_but_for_good_news(service: Service, db: None, ended: Any, receiver: Receiver) -> None:
     ended(hook(receiver.url))
-    processing.make_next(service, NOON)
+    processing.process_next(service, NOON)
     first = deliveries.claim(NOON)
     second = deliveries.claim(NOON + deliveries.LEASE)
     assert first is not None
     assert second is not None
     assert (first.attempts, second.attempts) == (1, 2)
     failed = deliveries.Outcome(404, "no", final=True)
-    deliveries.settle(first, failed, NOON)
+    deliveries.record_outcome(first, failed, NOON)
     assert only_delivery().state == "pending"
-    deliveries.settle(first, deliveries.Outcome(200, None), NOON)
+    deliveries.record_outcome(first, deliveries.Outcome(200, None), NOON)
     assert only_delivery().state == "succeeded"
-    deliveries.settle(second, failed, NOON)
+    deliveries.record_outcome(second, failed, NOON)
     assert only_delivery().state == "succeeded"
     assert [attempt.status for attempt in deliveries.attempts_of(first)] == [200, 404]
 
 
 def test_of_two_senders_one_sends(service: Service, ended: Any, receiver: Receiver) -> None:
     ended(*(hook(receiver.url, str(number + 10)) for number in range(20)))
-    processing.make_next(service)
+    processing.process_next(service)
 
     def send_all() -> None:
         while deliveries.deliver_next(service):
@@ -549,7 +549,7 @@ from voiceapi import create_app
 from voiceapi.postcall import delivery as deliveries
 app = create_app({"VOICEAPI_DATABASE": sys.argv[1], "VOICEAPI_API_KEY": sys.argv[2],
                   "VOICEAPI_ALLOW_PRIVATE_URLS": "true"})
-deliveries.settle = lambda *args: os.kill(os.getpid(), 9)
+deliveries.record_outcome = lambda *args: os.kill(os.getpid(), 9)
 app.extensions["voiceapi"].workers.wake()
 time.sleep(30)
 """

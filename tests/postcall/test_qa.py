@@ -17,6 +17,7 @@ from voiceapi.llm.scripted import Scripted
 from voiceapi.llm.wire import Completion
 from voiceapi.postcall import delivery, processing
 from voiceapi.postcall import qa as reviews
+from voiceapi.postcall.qa_parts import Part
 from voiceapi.service import Service
 from voiceapi.store.base import find
 from voiceapi.store.runs import Event, Run
@@ -80,7 +81,7 @@ def reviewed(client: FlaskClient, service: Service, talk: Callable[..., Any]) ->
         sessions = f"{API}/workflow/{workflow}/text-chat/sessions"
         run = client.post(sessions, json={}).get_json()["workflow_run_id"]
         client.post(f"{sessions}/{run}/messages", json={"text": "Yes."})
-        assert processing.make_next(service)
+        assert processing.process_next(service)
         return dict(client.get(f"{API}/workflow/{workflow}/runs/{run}").get_json())
 
     return review
@@ -129,7 +130,7 @@ def test_an_event_without_a_node_makes_it_one_review(
     run = client.post(sessions, json={}).get_json()["workflow_run_id"]
     client.post(f"{sessions}/{run}/messages", json={"text": "Yes."})
     Event.create(run=run, turn=9, type="rtf-latency-measured", payload={"latency_seconds": 1.5}, node_id="")
-    processing.make_next(service)
+    processing.process_next(service)
     kept = find(Run, id=run)
     assert kept is not None
     assert kept.annotations["qa_q"]["node_results"] == {"whole_call": {"node_name": "whole_call", **stored(GOOD)}}
@@ -170,7 +171,7 @@ def test_a_node_that_is_off_stores_nothing(judge: Judge, reviewed: Any) -> None:
 def test_the_sample_is_drawn_from_a_hundred(rolled: int, share: int | None, reason: str | None) -> None:
     found = None
     try:
-        reviews.check(Run(duration=60.0, gathered_context={}), {"qa_sample_rate": share}, lambda: rolled)
+        reviews.check_conditions(Run(duration=60.0, gathered_context={}), {"qa_sample_rate": share}, lambda: rolled)
     except reviews.NoReview as none:
         found = none.stored["reason"]
     assert found == reason
@@ -181,7 +182,9 @@ def test_the_sample_is_drawn_from_a_hundred(rolled: int, share: int | None, reas
 )
 def test_short_calls_are_left_out(seconds: float | None, shortest: int | None, reviewed: bool) -> None:
     try:
-        reviews.check(Run(duration=seconds, gathered_context={}), {"qa_min_call_duration": shortest}, lambda: 1)
+        reviews.check_conditions(
+            Run(duration=seconds, gathered_context={}), {"qa_min_call_duration": shortest}, lambda: 1
+        )
         found = True
     except reviews.NoReview:
         found = False
@@ -198,10 +201,10 @@ def test_short_calls_are_left_out(seconds: float | None, shortest: int | None, r
 )
 def test_voicemails_are_left_out_unless_wanted(run: Run, data: Any) -> None:
     if data:
-        reviews.check(run, data, lambda: 1)
+        reviews.check_conditions(run, data, lambda: 1)
         return
     with pytest.raises(reviews.NoReview) as none:
-        reviews.check(run, data, lambda: 1)
+        reviews.check_conditions(run, data, lambda: 1)
     assert none.value.stored == {"skipped": True, "reason": "voicemail"}
 
 
@@ -228,7 +231,7 @@ def test_a_failing_model_is_asked_three_times(
 def test_the_waits_are_two_and_four_seconds() -> None:
     waited: list[float] = []
     model = Judge([TEMPORARY])
-    part = reviews.Part("1", "Hello", "", ("[0.0s] user: Hi",), {})
+    part = Part("1", "Hello", "", ("[0.0s] user: Hi",), {})
     reviews.judge(model, "p", [part], reviews.ReviewContext(waited.append, lambda: None))
     assert (waited, len(model.asked)) == ([2.0, 4.0], 3)
 
@@ -261,7 +264,7 @@ EMPTY = {"tags": [], "summary": "", "score": None, "overall_sentiment": None}
     ],
 )
 def test_an_answer_is_read_leniently(text: str, found: Any) -> None:
-    assert reviews.read(text) == {**found, "raw_response": text}
+    assert reviews.read_answer(text) == {**found, "raw_response": text}
 
 
 def test_tags_may_be_names_or_objects() -> None:

@@ -234,7 +234,7 @@ def test_the_database_itself_keeps_what_hangs_together(store: Store) -> None:
         agent = Workflow.create(organization=owner, workflow_uuid="u", name="x")
         TriggerPath.create(path="p", workflow=agent)
         ApiKey.create(organization=owner, name="k", key_prefix="k", key_hash="h")
-        with pytest.raises(peewee.IntegrityError):
+        with pytest.raises(ConcurrentUpdate), write():
             TriggerPath.create(path="q", workflow=99)
         owner.delete_instance()
         assert (Workflow.select().count(), TriggerPath.select().count(), ApiKey.select().count()) == (0, 0, 0)

@@ -4,14 +4,16 @@ from __future__ import annotations
 
 from typing import Any
 
+import peewee
 import pytest
 
 from voiceapi.errors import RecordNotFound
-from voiceapi.store.base import find, reload, require
+from voiceapi.store.base import find, insert, insert_all, reload, require, update
 from voiceapi.store.chats import ChatSession
 from voiceapi.store.database import ConcurrentUpdate, write
+from voiceapi.store.fields import now
 from voiceapi.store.organizations import ApiKey, Organization
-from voiceapi.store.runs import Run, Step
+from voiceapi.store.runs import Event, Run, Step
 from voiceapi.store.workflows import Workflow, WorkflowVersion
 
 pytestmark = pytest.mark.usefixtures("db")
@@ -120,3 +122,48 @@ def test_saving_what_is_no_longer_there_changes_nothing(organization: Organizati
     assert organization.save() == 0
     with pytest.raises(RecordNotFound):
         reload(organization)
+
+
+def test_an_inserted_record_has_its_key_and_the_defaults(workflow: Workflow) -> None:
+    columns = {"workflow": workflow, "organization": workflow.organization_id, "name": "r", "mode": "simulator"}
+    run = insert(Run, **columns, token="t", annotations={"a": [1]})
+    assert find(Run, id=run.id) == run
+    assert reload(run).columns() == Run.get_by_id(run.id).columns() == run.columns()
+    assert (run.state, run.initial_context, run.annotations) == ("prepared", {}, {"a": [1]})
+    with pytest.raises(ConcurrentUpdate), write():
+        insert(Run, **columns, token="t")
+    step = insert(Step, run=run.id, number=3, event={"n": 3})
+    assert (step.run_id, step.number) == (run.id, 3)
+    with pytest.raises(ConcurrentUpdate), write():
+        insert(Step, run=run.id, number=3, event={})
+
+
+def test_updating_some_columns_or_all(workflow: Workflow) -> None:
+    run = make_run(workflow, token="t", disposition="first")
+    mine, theirs = reload(run), reload(run)
+    theirs.disposition, theirs.annotations = "second", {"n": 1}
+    update(theirs)
+    mine.disposition, mine.duration = "third", 2.0
+    update(mine, Run.duration)
+    stored = reload(run)
+    assert (stored.disposition, stored.annotations, stored.duration) == ("second", {"n": 1}, 2.0)
+    update(mine)
+    assert (reload(run).disposition, reload(run).annotations) == ("third", {})
+    step = insert(Step, run=run.id, number=1, event={"n": 1})
+    insert(Step, run=run.id, number=2, event={"n": 2})
+    step.event = {"changed": True}
+    update(step)
+    assert [row.event for row in Step.select().order_by(Step.number)] == [{"changed": True}, {"n": 2}]
+
+
+def test_many_records_at_once(workflow: Workflow) -> None:
+    run = make_run(workflow, token="t")
+    insert_all(Event, ({"run": run.id, "turn": n, "type": "x", "payload": {"n": n}, "at": now()} for n in range(3)))
+    insert_all(Event, [])
+    assert [(row.turn, row.payload) for row in Event.select().order_by(Event.id)] == [(n, {"n": n}) for n in range(3)]
+
+
+def test_a_missing_column_is_a_defect_and_no_concurrent_update(workflow: Workflow) -> None:
+    run = make_run(workflow, token="t")
+    with pytest.raises(peewee.IntegrityError, match="NOT NULL"), write():
+        insert_all(Step, [{"run": run.id, "number": 1}])

@@ -1,4 +1,4 @@
-"""A desk whose requests are written down instead of sent, and a call that a tool is asked for in."""
+"""A tool context that records requests instead of sending them, and the call of a tool by a model."""
 
 from __future__ import annotations
 
@@ -32,7 +32,7 @@ class Post:
         body = self.body if isinstance(self.body, bytes) else json.dumps(self.body).encode()
         return Reply(self.status, {}, body, 0.01)
 
-    def desk(self, no_transfer: str = "") -> ToolContext:
+    def context(self, no_transfer: str = "") -> ToolContext:
         return ToolContext(self.send, lambda uuid: CREDENTIALS.get(uuid) if uuid else {}, no_transfer)
 
 

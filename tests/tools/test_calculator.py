@@ -9,7 +9,7 @@ from hypothesis import given
 from hypothesis import strategies as st
 
 from voiceapi.tools.calculator import LARGEST, calculate
-from voiceapi.tools.tool import ToolFault
+from voiceapi.tools.tool import ToolError
 
 NOT_ARITHMETIC = "This is not an expression of numbers, + - * / % ** and parentheses."
 TOO_LARGE = "The result is too large."
@@ -65,12 +65,12 @@ def test_what_it_makes_of_an_expression(expression: str, result: float) -> None:
     ],
 )
 def test_what_it_refuses(expression: str, error: str) -> None:
-    with pytest.raises(ToolFault) as refused:
+    with pytest.raises(ToolError) as refused:
         calculate(expression)
     assert str(refused.value) == error
 
 
 @given(st.text("0123456789.+-*/%() eE_", max_size=60))
 def test_any_expression_is_worked_out_or_refused(expression: str) -> None:
-    with suppress(ToolFault):
+    with suppress(ToolError):
         assert abs(calculate(expression)) <= LARGEST

@@ -7,24 +7,25 @@ from typing import Any
 import pytest
 
 from voiceapi.http_client import RequestFailed
-from voiceapi.tools import end_call, transfer_call
-from voiceapi.tools.tool import Tool
+from voiceapi.tools import transfer_call
+from voiceapi.tools.end_call import EndCall
+from voiceapi.tools.transfer_call import TransferCall
 
 NUMBER = "+12025550123"
 WHO = {"name": "who", "type": "string", "description": "Whom.", "required": True}
 
 
-def ending(**config: Any) -> Tool:
+def ending(**config: Any) -> EndCall:
     defaults = {
         "messageType": "none",
         "customMessage": None,
         "endCallReason": False,
         "endCallReasonDescription": None,
     }
-    return Tool("u", "Hang up", None, "end_call", {**defaults, **config})
+    return EndCall("u", "Hang up", None, {**defaults, **config})
 
 
-def transfer(source: str = "static", **config: Any) -> Tool:
+def transfer(source: str = "static", **config: Any) -> TransferCall:
     defaults = {
         "destination_source": source,
         "destination": NUMBER,
@@ -35,10 +36,10 @@ def transfer(source: str = "static", **config: Any) -> Tool:
         "resolver": None,
         "context_mapping": None,
     }
-    return Tool("u", "Put through", None, "transfer_call", {**defaults, **config})
+    return TransferCall("u", "Put through", None, {**defaults, **config})
 
 
-def resolver(**config: Any) -> Tool:
+def resolver(**config: Any) -> TransferCall:
     asked = {
         "type": "http",
         "url": "https://example.com/who",
@@ -52,7 +53,7 @@ def resolver(**config: Any) -> Tool:
     return transfer("dynamic", resolver={**asked, **config})
 
 
-def mapping(*rules: tuple[str, dict[str, str]], fallback: str | None = None, single: bool = False) -> Tool:
+def mapping(*rules: tuple[str, dict[str, str]], fallback: str | None = None, single: bool = False) -> TransferCall:
     made = [
         {
             "context_path": path,
@@ -79,7 +80,7 @@ def mapping(*rules: tuple[str, dict[str, str]], fallback: str | None = None, sin
     ],
 )
 def test_a_call_is_ended(post: Any, request_of: Any, config: Any, arguments: Any, reason: str, speech: str) -> None:
-    answer = end_call.run(ending(**config), request_of(arguments, {"name": "Ann"}), post.desk())
+    answer = ending(**config).run(request_of(arguments, {"name": "Ann"}), post.context())
     assert (answer.result, answer.end_reason, answer.speech) == (
         {"status": "success", "action": "ending_call"},
         reason,
@@ -88,8 +89,8 @@ def test_a_call_is_ended(post: Any, request_of: Any, config: Any, arguments: Any
 
 
 def test_a_reason_is_asked_for_where_it_is_wanted() -> None:
-    assert end_call.offer(ending()).parameters["properties"] == {}
-    wanted = end_call.offer(ending(endCallReason=True, endCallReasonDescription="Why?"))
+    assert ending().function().parameters["properties"] == {}
+    wanted = ending(endCallReason=True, endCallReasonDescription="Why?").function()
     assert wanted.parameters == {
         "type": "object",
         "properties": {"reason": {"type": "string", "description": "Why?"}},
@@ -114,10 +115,12 @@ def test_a_reason_is_asked_for_where_it_is_wanted() -> None:
         (mapping(("gone", {"a": "1"}), fallback="9"), "9", ""),
     ],
 )
-def test_whom_a_caller_is_put_through_to(post: Any, request_of: Any, tool: Tool, destination: str, speech: str) -> None:
+def test_whom_a_caller_is_put_through_to(
+    post: Any, request_of: Any, tool: TransferCall, destination: str, speech: str
+) -> None:
     initial = {"name": "Ann", "tier": "old", "desk": "+12025550199", "product": {"id": 7}}
     gathered = {"tier": "gold", "desk": "+12025550111", "extracted_variables": {"vip": True}}
-    answer = transfer_call.run(tool, request_of({}, initial, gathered), post.desk())
+    answer = tool.run(request_of({}, initial, gathered), post.context())
     assert (answer.transfer_to, answer.transfer_timeout, answer.speech) == (destination, 20.0, speech)
     assert post.sent == []
 
@@ -126,7 +129,7 @@ def test_a_server_is_asked_for_the_destination(post: Any, request_of: Any) -> No
     preset = [{"name": "who", "type": "string", "value_template": "{{name}}", "required": True}]
     tool = resolver(preset_parameters=preset, credential_uuid="known")
     post.body = {"transfer_context": {"destination": NUMBER, "custom_message": "To {{Bob}}."}}
-    answer = transfer_call.run(tool, request_of({"who": "Bob"}, {"name": "Ann"}), post.desk())
+    answer = tool.run(request_of({"who": "Bob"}, {"name": "Ann"}), post.context())
     assert (answer.transfer_to, answer.speech) == (NUMBER, "To {{Bob}}.")
     [asked] = post.sent
     assert asked == {
@@ -135,11 +138,11 @@ def test_a_server_is_asked_for_the_destination(post: Any, request_of: Any) -> No
         "headers": {"X-A": "a", "Authorization": "Bearer s3cret"},
         "json": {"who": "Ann"},
         "timeout": 3.0,
-        "largest": 65536,
+        "max_bytes": 65536,
     }
-    function = transfer_call.offer(tool)
+    function = tool.function()
     assert (list(function.parameters["properties"]), function.speech) == (["who"], "I look who is there.")
-    assert transfer_call.offer(transfer(parameters=[WHO])).parameters["properties"] == {}
+    assert transfer(parameters=[WHO]).function().parameters["properties"] == {}
 
 
 @pytest.mark.parametrize(
@@ -175,11 +178,11 @@ def test_a_server_is_asked_for_the_destination(post: Any, request_of: Any) -> No
     ],
 )
 def test_why_a_caller_is_put_through_to_nobody(
-    post: Any, request_of: Any, tool: Tool, post_members: Any, no_transfer: str, reason: str
+    post: Any, request_of: Any, tool: TransferCall, post_members: Any, no_transfer: str, reason: str
 ) -> None:
     for name, value in post_members.items():
         setattr(post, name, value)
-    answer = transfer_call.run(tool, request_of({"who": "Bob"}), post.desk(no_transfer))
+    answer = tool.run(request_of({"who": "Bob"}), post.context(no_transfer))
     assert (answer.transfer_to, answer.speech) == ("", "")
     assert (answer.result["status"], answer.result["reason"]) == ("transfer_failed", reason)
     assert answer.result["message"].startswith(transfer_call.FAILURES[reason])

@@ -7,15 +7,14 @@ from typing import Any
 import pytest
 
 from voiceapi.http_client import RequestFailed
-from voiceapi.tools.http_api import offer, run
-from voiceapi.tools.tool import Tool
+from voiceapi.tools.http_api import HttpApi
 
 CITY = {"name": "city", "type": "string", "description": "The city.", "required": True}
 LIST = {"name": "list", "type": "array", "description": "A list.", "required": False}
 TENANT = {"name": "tenant", "type": "number", "value_template": "{{tenant_id}}", "required": True}
 
 
-def tool(description: str | None = None, **config: Any) -> Tool:
+def tool(description: str | None = None, **config: Any) -> HttpApi:
     defaults = {
         "method": "POST",
         "url": "https://example.com",
@@ -28,17 +27,17 @@ def tool(description: str | None = None, **config: Any) -> Tool:
         "customMessageType": None,
         "body_template": None,
     }
-    return Tool("0123456789", "Look up!", description, "http_api", {**defaults, **config})
+    return HttpApi("0123456789", "Look up!", description, {**defaults, **config})
 
 
-def sent(post: Any, made: Tool, request: Any) -> dict[str, Any]:
-    run(made, request, post.desk())
+def sent(post: Any, made: HttpApi, request: Any) -> dict[str, Any]:
+    made.run(request, post.context())
     [found] = post.sent
     return dict(found)
 
 
 def test_what_the_model_is_offered() -> None:
-    function = offer(tool())
+    function = tool().function()
     assert (function.name, function.description, function.tool_uuid, function.speech, function.label) == (
         "look_up",
         "Execute Look up! tool",
@@ -47,12 +46,11 @@ def test_what_the_model_is_offered() -> None:
         None,
     )
     assert list(function.parameters["properties"]) == ["city", "list"]
-    spoken = offer(tool("Finds a city.", customMessage="One moment.", customMessageType="text"))
+    spoken = tool("Finds a city.", customMessage="One moment.", customMessageType="text").function()
     assert (spoken.description, spoken.speech) == ("Finds a city.", "One moment.")
-    assert offer(tool(customMessage="One moment.", customMessageType="audio")).speech == ""
+    assert tool(customMessage="One moment.", customMessageType="audio").function().speech == ""
     assert (
-        offer(Tool("0123456789", "\u0413\u043e\u0440\u043e\u0434", None, "http_api", tool().config)).name
-        == "tool_01234567"
+        HttpApi("0123456789", "\u0413\u043e\u0440\u043e\u0434", None, tool().config).function().name == "tool_01234567"
     )
 
 
@@ -125,7 +123,7 @@ def test_the_request(post: Any, request_of: Any, config: Any, request_part: Any)
 )
 def test_what_can_not_be_sent_is_told_and_not_sent(post: Any, request_of: Any, config: Any, error: str) -> None:
     initial = {"empty": "", "up": "..", "site": "https://example.com"}
-    answer = run(tool(**config), request_of({"city": "Rome", "list": []}, initial), post.desk())
+    answer = tool(**config).run(request_of({"city": "Rome", "list": []}, initial), post.context())
     assert answer.result == {"status": "error", "error": error}
     assert post.sent == []
 
@@ -147,7 +145,7 @@ def test_what_can_not_be_sent_is_told_and_not_sent(post: Any, request_of: Any, c
 )
 def test_what_the_model_is_told_of_an_answer(post: Any, request_of: Any, status: int, body: Any, result: Any) -> None:
     post.status, post.body = status, body
-    assert run(tool(), request_of({"city": "Rome"}), post.desk()).result == result
+    assert tool().run(request_of({"city": "Rome"}), post.context()).result == result
 
 
 @pytest.mark.parametrize(
@@ -162,5 +160,5 @@ def test_what_the_model_is_told_of_an_answer(post: Any, request_of: Any, status:
 )
 def test_what_the_model_is_told_without_one(post: Any, request_of: Any, failure: Any, error: str) -> None:
     post.fails = failure
-    assert run(tool(), request_of({"city": "Rome"}), post.desk()).result == {"status": "error", "error": error}
+    assert tool().run(request_of({"city": "Rome"}), post.context()).result == {"status": "error", "error": error}
     assert len(post.sent) == 1

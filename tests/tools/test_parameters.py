@@ -7,8 +7,8 @@ from typing import Any
 
 import pytest
 
-from voiceapi.tools.parameters import chosen, preset, schema
-from voiceapi.tools.tool import ToolFault
+from voiceapi.tools.parameters import declared_arguments, preset_values, schema
+from voiceapi.tools.tool import ToolError
 
 NOW = datetime(2026, 11, 21, 8, tzinfo=UTC)
 
@@ -36,10 +36,10 @@ def test_the_schema_of_what_a_model_is_asked_for() -> None:
 
 def test_only_what_was_asked_for_is_taken_from_the_model() -> None:
     asked = [parameter("city"), parameter("day", required=False)]
-    assert chosen(asked, {"city": "Rome", "day": None, "account": "7"}) == {"city": "Rome"}
-    assert chosen(None, {"city": "Rome"}) == {}
-    with pytest.raises(ToolFault, match="The parameter 'city' is required"):
-        chosen(asked, {"day": "Monday"})
+    assert declared_arguments(asked, {"city": "Rome", "day": None, "account": "7"}) == {"city": "Rome"}
+    assert declared_arguments(None, {"city": "Rome"}) == {}
+    with pytest.raises(ToolError, match="The parameter 'city' is required"):
+        declared_arguments(asked, {"day": "Monday"})
 
 
 @pytest.mark.parametrize(
@@ -57,7 +57,7 @@ def test_only_what_was_asked_for_is_taken_from_the_model() -> None:
 )
 def test_a_preset_parameter_is_rendered_and_typed(type: str, template: str, value: Any) -> None:
     context = {"name": "Ann", "age": 41, "address": {"city": "Rome"}}
-    found = preset([parameter("p", type, value_template=template)], context, NOW)["p"]
+    found = preset_values([parameter("p", type, value_template=template)], context, NOW)["p"]
     assert (found, found.__class__) == (value, value.__class__)
 
 
@@ -76,10 +76,10 @@ def test_a_preset_parameter_is_rendered_and_typed(type: str, template: str, valu
     ],
 )
 def test_a_preset_parameter_without_a_usable_value(type: str, template: str, error: str) -> None:
-    with pytest.raises(ToolFault) as refused:
-        preset([parameter("p", type, value_template=template)], {}, NOW)
+    with pytest.raises(ToolError) as refused:
+        preset_values([parameter("p", type, value_template=template)], {}, NOW)
     assert str(refused.value) == error
 
 
 def test_an_optional_preset_parameter_without_a_value_is_left_out() -> None:
-    assert preset([parameter("p", required=False, value_template="{{gone}}")], {}, NOW) == {}
+    assert preset_values([parameter("p", required=False, value_template="{{gone}}")], {}, NOW) == {}

@@ -64,10 +64,10 @@ def _caller() -> Caller:
             name = host() if host is not None else None
             if name is None:
                 raise Unauthorized("Authorization header required")
-            return Caller(api_keys.organization_named(service(), name).id, None)
+            return Caller(api_keys.get_or_create_organization(service(), name).id, None)
         scheme, _, rest = authorization.strip().partition(" ")
         key = rest.strip() if scheme.lower() == "bearer" else authorization.strip()
         if not key:
             raise Unauthorized("Invalid authorization token")
-    record = api_keys.check(key)
+    record = api_keys.authenticate(key)
     return Caller(record.organization_id, record.id)

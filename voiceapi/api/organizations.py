@@ -25,7 +25,7 @@ blueprint = Blueprint("organizations", __name__)
 @blueprint.response(200, Preferences)
 def get_preferences() -> dict[str, Any]:
     """Show the preferences of the organization."""
-    return preferences.preferences(organization())
+    return preferences.get(organization())
 
 
 @blueprint.put("/organizations/preferences")
@@ -33,7 +33,7 @@ def get_preferences() -> dict[str, Any]:
 @blueprint.response(200, Preferences)
 def set_preferences(body: dict[str, Any]) -> dict[str, Any]:
     """Replace the preferences of the organization; what is left out goes back to its default."""
-    return preferences.set_preferences(organization(), body)
+    return preferences.replace(organization(), body)
 
 
 @blueprint.get("/organizations/disposition-codes")
@@ -66,6 +66,6 @@ def _answer(configuration: Mapping[str, Any] | None) -> dict[str, Any]:
     shown = models.masked(configuration)
     return {
         "configuration": shown,
-        "effective_configuration": {**models.effective(shown), **preferences.preferences(organization())},
+        "effective_configuration": {**models.effective(shown), **preferences.get(organization())},
         "source": "empty" if configuration is None else "organization_v2",
     }

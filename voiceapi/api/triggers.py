@@ -65,7 +65,7 @@ def trigger_workflow_test(headers: dict[str, Any], body: dict[str, Any], workflo
 def start(
     headers: dict[str, Any], body: dict[str, Any], kind: triggers.Identifier, identifier: str, mode: triggers.Mode
 ) -> Response:
-    key = api_keys.check(headers["api_key"], "Invalid API key")
+    key = api_keys.authenticate(headers["api_key"], "Invalid API key")
     wish = triggers.CallRequest(
         body["phone_number"],
         body["initial_context"] or {},

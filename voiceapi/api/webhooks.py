@@ -52,7 +52,7 @@ def redeliver(workflow_id: int, run_id: int, delivery_uuid: str) -> dict[str, An
 @blueprint.response(200, Secrets)
 def list_webhook_secrets() -> dict[str, Any]:
     """List the secrets that webhooks are signed with, masked."""
-    return _secrets(signing.of(service().vault, organization()))
+    return _secrets(signing.listed(service().vault, organization()))
 
 
 @blueprint.post("/organizations/webhook-secrets/rotate")

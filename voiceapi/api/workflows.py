@@ -101,7 +101,7 @@ def count_workflows() -> dict[str, int]:
 @blueprint.response(200, Workflow)
 def fetch_workflow(workflow_id: int) -> dict[str, Any]:
     """Get a workflow with its draft, or its released definition without one."""
-    return workflow_answer(*versions.fetch(organization(), workflow_id))
+    return workflow_answer(*versions.get_with_version(organization(), workflow_id))
 
 
 @blueprint.put("/<workflow_id>")
@@ -137,7 +137,7 @@ def update_workflow_status(body: dict[str, Any], workflow_id: int) -> dict[str, 
 @blueprint.response(200, Version(many=True))
 def list_versions(query: dict[str, Any], workflow_id: int) -> list[dict[str, Any]]:
     """List the versions of a workflow, newest first."""
-    return [version_answer(version) for version in versions.versions(organization(), workflow_id, **query)]
+    return [version_answer(version) for version in versions.history(organization(), workflow_id, **query)]
 
 
 @blueprint.post("/<workflow_id>/publish")

@@ -10,7 +10,7 @@ from ..engine import events as ev
 from ..runs import lifecycle
 from ..service import Service
 from ..store import runs
-from ..store.base import reload, require
+from ..store.base import reload, require, update
 from ..store.database import ConcurrentUpdate, write
 from ..store.fields import now
 from ..store.runs import Run
@@ -70,7 +70,7 @@ def _concluded(run: Run, talk: Talk, reason: str = "user_hangup") -> tuple[Progr
             with write():
                 run = reload(run)
                 driver.store_progress(run, progress, steps)
-                run.save()
+                update(run)
             steps += len(progress.steps)
     return progress, steps
 

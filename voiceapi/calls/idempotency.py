@@ -15,7 +15,7 @@ from datetime import datetime, timedelta
 from typing import Any
 
 from ..errors import Conflict, NotPossible
-from ..store.base import find, require
+from ..store.base import find, insert, require, update
 from ..store.campaigns import Campaign
 from ..store.database import ConcurrentUpdate, write
 from ..store.fields import now
@@ -80,7 +80,8 @@ class Promise:
             IdempotencyKey.created_at < moment - KEPT,
         ).execute()
         try:
-            record = IdempotencyKey.create(
+            record = insert(
+                IdempotencyKey,
                 **self._place(),
                 fingerprint=self.fingerprint,
                 run=made.id if of_run else None,
@@ -105,7 +106,7 @@ class Promise:
             record = find(IdempotencyKey, id=record_id)
             if record is not None and record.answer is None:
                 record.answer = answer
-                record.save(only=[IdempotencyKey.answer])
+                update(record, IdempotencyKey.answer)
         return answer if record is None else record.answer
 
     def _recovered(self, record: IdempotencyKey) -> Told | NotPossible:

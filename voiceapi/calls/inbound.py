@@ -27,7 +27,8 @@ from ..store.runs import Run
 from ..store.telephony import PhoneNumber, TelephonyConfiguration
 from ..store.workflows import Workflow
 from ..telephony import configurations, connect
-from ..telephony.carriers.base import Carrier, Document, Inbound, VoiceSettings
+from ..telephony.carriers.base import Carrier, Document, VoiceSettings
+from ..telephony.carriers.events import Inbound
 from ..telephony.carriers.webhook import CallbackURLs, Webhook
 from ..telephony.numbers import normalize
 from ..workflows import versions
@@ -180,7 +181,7 @@ def _store_call(service: Service, verified: VerifiedCall, workflow: Workflow) ->
     if workflow.status != "active":
         raise CallRejected("WORKFLOW_NOT_FOUND")
     version = versions.published(workflow)
-    if versions.faults(workflow, version.definition):
+    if versions.errors(workflow, version.definition):
         raise CallRejected("WORKFLOW_NOT_FOUND")
     configuration, call = verified.configuration, verified.call
     caller, called = (normalize(number).address_normalized for number in (call.from_number, call.to))

@@ -16,7 +16,7 @@ from ..runs import lifecycle
 from ..security import new_token
 from ..service import Service
 from ..store import runs
-from ..store.base import reload
+from ..store.base import reload, update
 from ..store.database import write
 from ..store.fields import now
 from ..store.runs import Run
@@ -83,7 +83,7 @@ def place(
         _fail(service, run, "The service stopped before the call was placed.")
         raise Stopped("The service stops.")
     call = OutboundCall(
-        links=webhooks.callback_urls(service, run, 0),
+        urls=webhooks.callback_urls(service, run, 0),
         to=to,
         from_number=number,
         ring_timeout=lifecycle.RING_SECONDS,
@@ -148,7 +148,7 @@ def _store_call(
             lifecycle.move(run, "place")
             for column, value in columns.items():
                 setattr(run, column, value)
-            run.save()
+            update(run)
         if reserve is not None:
             reserve(run)
     return run, wait

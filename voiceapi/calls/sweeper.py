@@ -67,4 +67,4 @@ def resume_simulated(service: Service) -> None:
                 continue
             if isinstance(carrier, Simulator):
                 urls = webhooks.callback_urls(service, run, turns_taken(run))
-                carrier.pick_up(urls, run.called_number or "", run.initial_context)
+                carrier.resume(urls, run.called_number or "", run.initial_context)

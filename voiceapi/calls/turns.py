@@ -23,7 +23,7 @@ from ..engine.state import State
 from ..engine.step import IllegalEvent
 from ..runs import lifecycle
 from ..service import Service
-from ..store.base import count, find, reload, require
+from ..store.base import count, find, insert, reload, require, update
 from ..store.database import ConcurrentUpdate, write
 from ..store.fields import now
 from ..store.runs import Run, Turn
@@ -159,12 +159,15 @@ def _store(talk: Talk, run: Run, turn: Turn, progress: Progress, steps: int, *, 
         if run.is_completed:
             raise Overtaken
         driver.store_progress(run, progress, steps, calling)
-        turn.save(force_insert=begins)
+        if begins:
+            insert(Turn, **turn.__data__)
+        else:
+            update(turn)
         if turn.number == 0 and run.answered_at is None:
             lifecycle.talk(run, turn.at)
         hangs_up = any(isinstance(action, HangUp) for action in progress.actions)
         run.deadline_at = lifecycle.deadline(lifecycle.CLOSING_SECONDS if hangs_up else lifecycle.NO_NEWS_SECONDS)
-        run.save()
+        update(run)
 
 
 def _latency(turn: Turn, state: State, graph: Graph) -> list[Record]:

@@ -15,24 +15,14 @@ from ..errors import Forbidden, NotPossible
 from ..runs import lifecycle
 from ..service import Service
 from ..store import runs
-from ..store.base import find, reload, scalar
+from ..store.base import find, insert, reload, scalar, update
 from ..store.database import write
 from ..store.fields import now
 from ..store.runs import Run, StatusCallback
 from ..store.workflows import WorkflowVersion as Version
 from ..telephony import connect
-from ..telephony.carriers.base import (
-    FINAL,
-    CallerInput,
-    Carrier,
-    Document,
-    Machine,
-    Silence,
-    Speech,
-    StatusUpdate,
-    Transferred,
-    VoiceSettings,
-)
+from ..telephony.carriers.base import Carrier, Document, VoiceSettings
+from ..telephony.carriers.events import FINAL, CallerInput, Machine, Silence, Speech, StatusUpdate, Transferred
 from ..telephony.carriers.rest import CarrierRefused, CarrierSilent
 from ..telephony.carriers.webhook import CallbackURLs, Webhook
 from ..tools import transfer_call
@@ -159,21 +149,21 @@ def record_status(service: Service, token: str, webhook: Webhook) -> Document:
     return carrier.acknowledge()
 
 
-def record(service: Service, run: Run, carrier: Carrier, update: StatusUpdate) -> None:
+def record(service: Service, run: Run, carrier: Carrier, status: StatusUpdate) -> None:
     """Record what a carrier reports of a run's call.
 
     The first final status ends the run; the first report of an answering machine hangs up on it.
     """
-    final = update.status if update.status in FINAL else None
+    final = status.status if status.status in FINAL else None
     # Some carriers name a new call otherwise in their answer than in its webhooks.
-    call_id = update.call_id if run.call_type == "outbound" else None
+    call_id = status.call_id if run.call_type == "outbound" else None
     with write():
         run = reload(run)
-        hangs_up = update.machine and final is None and not run.is_completed and not runs.machine_reported(run.id)
-        StatusCallback.create(run=run, status=update.raw, outcome=final, fields=_extra_fields(update))
+        hangs_up = status.machine and final is None and not run.is_completed and not runs.machine_reported(run.id)
+        insert(StatusCallback, run=run, status=status.raw, outcome=final, fields=_extra_fields(status))
         lifecycle.report(run, call_id)
-        if update.price is not None:
-            _record_price(run, update)
+        if status.price is not None:
+            _record_price(run, status)
     if final is not None:
         # A last extraction may have to ask a model: the carrier waits for it no longer than for a turn.
         service.slow_jobs.run_once((run.id, "end"), lambda: ending.complete_from_status(service, run.id))
@@ -181,16 +171,16 @@ def record(service: Service, run: Run, carrier: Carrier, update: StatusUpdate) -
         service.workers.submit(_hang_up, carrier, run.carrier_call_id)
 
 
-def _extra_fields(update: StatusUpdate) -> dict[str, Any]:
+def _extra_fields(status: StatusUpdate) -> dict[str, Any]:
     """Extra fields of a status update kept in the run's log: call_id and duration always, the others when given."""
-    given = {"price": update.price, "currency": update.currency, "machine": update.machine or None}
+    given = {"price": status.price, "currency": status.currency, "machine": status.machine or None}
     return {
-        "call_id": update.call_id,
-        "duration": update.duration,
+        "call_id": status.call_id,
+        "duration": status.duration,
         **{name: value for name, value in given.items() if value is not None},
     }
 
 
-def _record_price(run: Run, update: StatusUpdate) -> None:
-    run.annotations = {**run.annotations, "call_price": {"amount": update.price, "currency": update.currency}}
-    run.save(only=[Run.annotations])
+def _record_price(run: Run, status: StatusUpdate) -> None:
+    run.annotations = {**run.annotations, "call_price": {"amount": status.price, "currency": status.currency}}
+    update(run, Run.annotations)

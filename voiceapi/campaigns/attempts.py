@@ -12,7 +12,7 @@ from ..runs import lifecycle
 from ..security import new_token
 from ..service import Service
 from ..store import dialing, runs
-from ..store.base import find, require
+from ..store.base import find, require, update
 from ..store.campaigns import Campaign, Contact
 from ..store.database import ring
 from ..store.fields import now
@@ -59,7 +59,7 @@ def claim(contact: Contact, workflow: Workflow, configuration: TelephonyConfigur
     )
     contact.state, contact.next_attempt_at = "dialing", None
     contact.run_id, contact.lease_until = run.id, moment + LEASE
-    contact.save(only=CLAIMED)
+    update(contact, *CLAIMED)
     text = "It is called for the first time." if first else f"It is called for the {_nth(contact.attempts)} time."
     dialing.decide(contact, "dialed", text, moment, run.id)
     dialing.add_to(contact.campaign_id, processed_rows=int(first), executed_count=1)
@@ -78,7 +78,7 @@ def release(contact: Contact, run: Run, reason: str, moment: datetime) -> None:
     first = contact.attempts == 0
     contact.state, contact.next_attempt_at = "queued" if first else "retry", moment
     contact.lease_until = None
-    contact.save(only=CLAIMED)
+    update(contact, *CLAIMED)
     dialing.decide(contact, "released", reason, moment, run.id)
     dialing.add_to(contact.campaign_id, processed_rows=-int(first), executed_count=-1)
     ring()
@@ -91,7 +91,7 @@ def skip(contact: Contact, code: str, reason: str, until: datetime | None, momen
     if until is None:
         contact.state = "skipped"
         dialing.add_to(contact.campaign_id, processed_rows=int(contact.attempts == 0))
-    contact.save(only=ENDED)
+    update(contact, *ENDED)
 
 
 def on_run_completed(_service: Service, run: Run) -> None:
@@ -110,7 +110,7 @@ def on_run_completed(_service: Service, run: Run) -> None:
     verdict = after_call(outcome, contact.attempts, moment, Retry.read(campaign.retry_config))
     contact.state, contact.next_attempt_at, contact.lease_until = verdict.state, verdict.due_at, None
     contact.retry_reason = outcome if verdict.state == "retry" else None
-    contact.save(only=ENDED)
+    update(contact, *ENDED)
     error = run.gathered_context.get("error")
     told = f"{verdict.reason} ({error})" if error and outcome == "refused" else verdict.reason
     dialing.decide(contact, outcome, told, moment, run.id)

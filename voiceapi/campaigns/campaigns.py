@@ -158,7 +158,7 @@ def _contact_list(organization: int, key: str) -> ContactList:
 def _variables(workflow: Workflow) -> list[str]:
     """What every contact must bring along; nothing as long as the released definition isn't valid."""
     definition = versions.published(workflow).definition
-    return [] if versions.faults(workflow, definition) else template_variables(definition)
+    return [] if versions.errors(workflow, definition) else template_variables(definition)
 
 
 def _check_columns(contacts: ContactList, variables: Sequence[str]) -> None:

@@ -188,7 +188,7 @@ def keys_group() -> None:
 @with_session
 def create_key(name: str, organization: str) -> None:
     """Make a key called NAME; it is written to standard output, alone, and stored nowhere."""
-    owner = api_keys.organization_named(current_service(), organization)
+    owner = api_keys.get_or_create_organization(current_service(), organization)
     click.echo(api_keys.create(owner.id, name)[1])
 
 

@@ -13,7 +13,7 @@ from ..engine.graph import Graph
 from ..engine.state import State, begin
 from ..engine.step import outstanding, step
 from ..llm.configuration import OVERRIDE
-from ..store.base import find
+from ..store.base import find, insert_all
 from ..store.database import ConcurrentUpdate
 from ..store.fields import now
 from ..store.runs import Event, Run, Snapshot, Step
@@ -143,9 +143,12 @@ def store_progress(run: Run, progress: Progress, number: int, calling: int | Non
     if not progress.steps:
         _mark(run, number, calling)
         return
-    Step.append(
-        {"run": run.id, "number": number + index, "event": event.to_json()}
-        for index, event in enumerate(progress.steps)
+    insert_all(
+        Step,
+        (
+            {"run": run.id, "number": number + index, "event": event.to_json()}
+            for index, event in enumerate(progress.steps)
+        ),
     )
     keep_records(run, progress.records)
     latest = Snapshot(run=run.id, number=number + len(progress.steps), calling=calling, state=progress.state.to_json())
@@ -175,17 +178,20 @@ def note_missing(run: Run, state: State) -> None:
 
 def keep_records(run: Run, records: Sequence[act.Record]) -> None:
     """Append to what happened in a run."""
-    Event.append(
-        {
-            "run": run.id,
-            "turn": record.turn,
-            "type": record.type,
-            "payload": record.payload,
-            "node_id": record.node_id or None,
-            "node_name": record.node_name or None,
-            "at": datetime.fromtimestamp(record.at, UTC),
-        }
-        for record in records
+    insert_all(
+        Event,
+        (
+            {
+                "run": run.id,
+                "turn": record.turn,
+                "type": record.type,
+                "payload": record.payload,
+                "node_id": record.node_id or None,
+                "node_name": record.node_name or None,
+                "at": datetime.fromtimestamp(record.at, UTC),
+            }
+            for record in records
+        ),
     )
 
 

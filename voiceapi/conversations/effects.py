@@ -2,29 +2,22 @@
 
 from __future__ import annotations
 
-import logging
 from collections.abc import Mapping
 from dataclasses import dataclass, replace
 from typing import Any
 
 from ..engine import actions as act
 from ..engine import events as ev
-from ..engine.graph import Graph
 from ..engine.ports import LanguageModel
 from ..llm import selection
 from ..llm.scripted import Scripted
-from ..organizations import credentials
 from ..service import Service
 from ..store.fields import now
 from ..store.runs import Run
-from ..tools import stored
-from ..tools.knowledge import documents
+from ..tools import offered
 from ..tools.pre_call_fetch import fetch
-from ..tools.registry import KINDS
 from ..tools.tool import ToolContext
 from ..tools.transfer_call import failed
-
-log = logging.getLogger("voiceapi")
 
 
 @dataclass(frozen=True)
@@ -51,8 +44,7 @@ class World:
             case act.AskModel() | act.Extract():
                 return isinstance(self.model, Scripted)
             case act.RunTool():
-                tool = stored.active(self.organization, request.tool_uuid)
-                return tool is None or KINDS[tool.category].is_local(tool)
+                return offered.is_local(self.organization, request)
             case act.Transfer():
                 return bool(self.no_transfer)
         return False
@@ -73,11 +65,9 @@ class World:
                 return self.model.extract(request)
             case act.Fetch():
                 call = {"agent_id": self.workflow, "from_number": self.caller, "to_number": self.called}
-                return fetch(request, call, self._desk)
-            case act.RunTool() if request.document_uuids:
-                return ev.ToolReturned(request.at, request.number, documents.answer(self.organization, request))
+                return fetch(request, call, self._context)
             case act.RunTool():
-                return self._run(request)
+                return offered.run(self.organization, request, self._context)
             case act.Transfer() if self.no_transfer:
                 result = failed(self.no_transfer)
                 return ev.TransferSettled(request.at, request.number, answered=False, result=result)
@@ -86,32 +76,12 @@ class World:
             case _:
                 raise TypeError(f"{request!r} can't be answered.")
 
-    def _run(self, request: act.RunTool) -> ev.ToolReturned:
-        tool = stored.active(self.organization, request.tool_uuid)
-        if tool is None:
-            error = f'The tool "{request.name}" is not there any more.'
-            return ev.ToolReturned(request.at, request.number, {"status": "error", "error": error})
-        try:
-            return KINDS[tool.category].run(tool, request, self._desk)
-        except Exception as problem:
-            log.exception("The tool %s could not be carried out", tool.uuid)
-            error = f"Tool execution failed: {type(problem).__name__}"
-            return ev.ToolReturned(request.at, request.number, {"status": "error", "error": error})
-
     @property
-    def _desk(self) -> ToolContext:
-        return ToolContext(self.service.http.send, self._header, self.no_transfer)
-
-    def _header(self, uuid: str | None) -> Mapping[str, str] | None:
-        if uuid and not credentials.is_there(self.organization, uuid):
-            return None
-        return credentials.header(self.service, self.organization, uuid)
+    def _context(self) -> ToolContext:
+        return offered.context_for(self.service, self.organization, self.no_transfer)
 
 
-def functions(organization: int | None, graph: Graph) -> dict[str, tuple[act.Function, ...]]:
-    """What the model is offered at each node before its edges, by node id: the lookup in documents, then tools."""
-    lookups, tools = documents.functions(organization, graph), stored.functions(organization, graph)
-    return {id: (*lookups.get(id, ()), *tools.get(id, ())) for id in {**lookups, **tools}}
+functions = offered.functions_for
 
 
 def of(service: Service, organization: int | None, configurations: Mapping[str, Any], **about: Any) -> World:

@@ -17,7 +17,7 @@ from typing import Any
 
 from ..engine import events as ev
 from ..engine.actions import Finish, Play, Record, Say, iso
-from ..engine.disposition import concluded
+from ..engine.disposition import with_disposition
 from ..engine.graph import Graph
 from ..engine.state import Setup, State, checkpoint, from_checkpoint
 from ..engine.values import as_number
@@ -283,7 +283,7 @@ def _last_words(service: Service, session: ChatSession, reason: str) -> Progress
     except Invalid:
         gathered = store.base(session)["gathered_context"]
         setup = Setup(session.run.initial_context, {}, voice=False)
-        outcome = concluded(State(setup, "", gathered_context=gathered, reason=reason))
+        outcome = with_disposition(State(setup, "", gathered_context=gathered, reason=reason))
         state = State(setup, "", gathered_context=outcome)
         return Progress(state, finish=Finish(reason, outcome["call_disposition"]))
     return at_rest(_world(service, session), graph, state, ev.CallEnded(now().timestamp(), reason))

@@ -1,1 +1,1 @@
-"""The conversation, pure: definitions, their check, the template language and the engine. No I/O, no clock."""
+"""Conversations as pure functions: definitions, their validation, templates and `step`. No I/O, no clock."""

@@ -1,7 +1,8 @@
-"""What the engine wants done. A Request is answered by an event that carries its number; everything else is not.
+"""Actions: what `step` asks its caller to do. Only a Request is answered, by an event with the same number.
 
-Request and answers: Fetch and Fetched; AskModel and ModelReplied or ModelFailed; Extract and VariablesExtracted or
-ExtractionFailed; RunTool and ToolReturned; Transfer and TransferSettled. Listen ends in CallerSaid or CallerSilent.
+Requests and their answers: Fetch and Fetched; AskModel and ModelReplied or ModelFailed; Extract and
+VariablesExtracted or ExtractionFailed; RunTool and ToolReturned; Transfer and TransferSettled. Listen is followed by
+CallerSaid or CallerSilent.
 """
 
 from collections.abc import Mapping
@@ -10,7 +11,7 @@ from datetime import UTC, datetime
 from typing import Any, Literal
 
 from .extraction import Variable
-from .serialization import Family
+from .serialization import Tagged
 
 Message = Mapping[str, Any]
 Occasion = Literal["opening", "reply", "idle", "goodbye"]
@@ -18,10 +19,10 @@ Occasion = Literal["opening", "reply", "idle", "goodbye"]
 
 @dataclass(frozen=True)
 class Function:
-    """A function offered to the model: an edge, which has a `label` and whose description is its condition, or a tool.
+    """A function offered to the model: an edge or a tool.
 
-    `parameters` is a JSON schema. `speech`, a template, is spoken before the tool runs; `tool_uuid` names its record,
-    `document_uuids` what it looks things up in.
+    An edge has a `label`, and its condition as description. `parameters` is a JSON schema. `speech`, a template, is
+    spoken before the tool runs. `tool_uuid` is the stored tool, `document_uuids` are the documents it searches.
     """
 
     name: str
@@ -34,7 +35,7 @@ class Function:
 
 
 @dataclass(frozen=True)
-class Action(Family):
+class Action(Tagged):
     """The base of all actions."""
 
 
@@ -64,7 +65,7 @@ class Pause(Action):
 
 @dataclass(frozen=True)
 class Listen(Action):
-    """Wait for the caller's words; silence of `timeout_seconds` after the last speech is CallerSilent."""
+    """Wait for the caller to speak; CallerSilent follows `timeout_seconds` after the last speech if they don't."""
 
     timeout_seconds: float
     interruptible: bool
@@ -72,19 +73,19 @@ class Listen(Action):
 
 @dataclass(frozen=True)
 class Redirect(Action):
-    """Ask for turn number `turn` again: its reply is still being decided."""
+    """Have the carrier ask for turn number `turn` again, because its reply isn't ready yet."""
 
     turn: int
 
 
 @dataclass(frozen=True)
 class HangUp(Action):
-    """End the call at the carrier, after what was spoken before."""
+    """End the call at the carrier, after the speech before this action."""
 
 
 @dataclass(frozen=True)
 class Finish(Action):
-    """The conversation is over and its state final: `reason` ended it, `disposition` is its outcome."""
+    """The conversation has ended, for `reason` (a disposition code) and with `disposition`; its state is final."""
 
     reason: str
     disposition: str
@@ -92,7 +93,7 @@ class Finish(Action):
 
 @dataclass(frozen=True)
 class Record(Action):
-    """Something to keep on the run, in the shapes of the API contract's feedback events."""
+    """An event for the run's log: `type` is such as "rtf-bot-text", `at` in seconds since 1970, `payload` by type."""
 
     type: str
     payload: Mapping[str, Any]
@@ -101,21 +102,10 @@ class Record(Action):
     node_id: str
     node_name: str
 
-    def as_event(self) -> dict[str, Any]:
-        """Return the event as a run's logs carry it."""
-        return {
-            "type": self.type,
-            "payload": dict(self.payload),
-            "timestamp": iso(self.at),
-            "turn": self.turn,
-            "node_id": self.node_id,
-            "node_name": self.node_name,
-        }
-
 
 @dataclass(frozen=True)
 class Request(Action):
-    """The base of actions that are answered; `at` is the time at which the request was made."""
+    """The base of actions that are answered; `at` is the time of the request in seconds since 1970."""
 
     number: int
     at: float
@@ -123,7 +113,7 @@ class Request(Action):
 
 @dataclass(frozen=True)
 class Fetch(Request):
-    """Ask the workflow's own server for context before anything is said."""
+    """Fetch context from the URL that the start node names, before anything is said."""
 
     url: str
     credential_uuid: str | None
@@ -131,11 +121,11 @@ class Fetch(Request):
 
 @dataclass(frozen=True)
 class AskModel(Request):
-    """Ask the language model to go on. `system` is the composed prompt, `messages` the history in OpenAI's shape.
+    """Ask the language model to continue the conversation.
 
-    `prompt` is the node's own prompt, rendered; `greeting` that of a start node, or empty. On the occasion
-    "opening" the node was just entered and has to speak; "idle" asks whether the caller is there, "goodbye" ends the
-    call for silence.
+    `system` is the whole system prompt, `prompt` the node's own part of it; `messages` is the history in OpenAI's
+    shape. `greeting` is that of a start node, or empty. `occasion`: "opening" when the node was just entered, "reply"
+    to the caller or to function results, "idle" after one silence, "goodbye" after the second, which ends the call.
     """
 
     node_id: str
@@ -154,13 +144,13 @@ class AskModel(Request):
 
     @property
     def idle(self) -> bool:
-        """Whether it is the caller's silence that has to be spoken to."""
+        """Whether the model is asked because the caller is silent."""
         return self.occasion in ("idle", "goodbye")
 
 
 @dataclass(frozen=True)
 class Extract(Request):
-    """Find the values of `variables` in the conversation so far; `prompt` is the author's advice, rendered."""
+    """Find the values of `variables` in `messages`; `prompt` is the workflow author's instruction, rendered."""
 
     node_id: str
     node_name: str
@@ -171,7 +161,7 @@ class Extract(Request):
 
 @dataclass(frozen=True)
 class RunTool(Request):
-    """Carry out a tool that the model called; the contexts are there for its templates."""
+    """Run a tool that the model called; its templates are rendered from the two contexts."""
 
     node_id: str
     call_id: str
@@ -185,7 +175,7 @@ class RunTool(Request):
 
 @dataclass(frozen=True)
 class Transfer(Request):
-    """Put the caller through to `destination`, which has `timeout_seconds` to answer."""
+    """Transfer the call to `destination`, which has `timeout_seconds` to answer."""
 
     destination: str
     timeout_seconds: float

@@ -1,4 +1,4 @@
-"""What is asked and said at a state, composed from the graph and rendered: pure functions of both and of the time."""
+"""Prompts, greetings, offered functions and requests of a state, with their templates rendered."""
 
 import json
 from collections.abc import Callable, Iterator, Mapping
@@ -21,7 +21,7 @@ _INSTRUCTIONS: Mapping[Occasion, str] = {
 
 @dataclass(frozen=True)
 class Speech:
-    """Words to be spoken, or played from a recording of which they are the transcript."""
+    """A text to speak, or a recording to play; then `text` is its transcript, if known."""
 
     text: str
     recording_id: str = ""
@@ -29,7 +29,7 @@ class Speech:
 
 @dataclass(frozen=True)
 class Composer:
-    """Composes for one state at one time; variables that have no value are added to `missing`."""
+    """Renders for one state at one time, `at`; template variables without a value are added to `missing`."""
 
     graph: Graph
     state: State
@@ -42,12 +42,12 @@ class Composer:
         return self.graph.node(self.state.node_id)
 
     def render(self, text: str) -> str:
-        """Fill a template from the initial context; what was gathered so far is there as gathered_context."""
+        """Render a template from the initial context, with the gathered context as its member gathered_context."""
         context = {"gathered_context": self.state.gathered_context, **self.state.setup.initial_context}
         return render(text, context, now=datetime.fromtimestamp(self.at, UTC), missing=self.missing)
 
     def system(self) -> str:
-        """Return the global node's prompt, if the current node wants it, and the node's own, a blank line between."""
+        """Return the system prompt: the global node's, if the current node uses it, then the node's own."""
         shared = self.graph.global_node if self.node.add_global_prompt else None
         prompts = (self.render(node.prompt) for node in (shared, self.node) if node)
         return "\n\n".join(prompt for prompt in prompts if prompt)
@@ -61,7 +61,7 @@ class Composer:
         )
 
     def greetings(self) -> Iterator[Speech]:
-        """Yield the start node's greetings, the best first; the recording of one may be unknown or its text blank."""
+        """Yield the possible greetings, the preferred first; a recording may be unknown, a text blank."""
         override = self.state.setup.initial_context.get("greeting_override")
         match override:
             case {"type": "text", "text": str(text)}:
@@ -74,7 +74,7 @@ class Composer:
         yield Speech(self.render(start.text("greeting")))
 
     def transition(self, edge: Edge) -> Iterator[Speech]:
-        """Yield what is spoken on the way along an edge, the best first."""
+        """Yield what may be spoken when an edge is followed, the preferred first."""
         if edge.transition_speech_type == "audio" and edge.transition_speech_recording_id:
             yield self._recording(edge.transition_speech_recording_id)
         yield Speech(self.render(edge.transition_speech))
@@ -83,14 +83,14 @@ class Composer:
         return Speech(self.state.setup.recordings.get(id, ""), id)
 
     def can_be_spoken(self, speech: Speech) -> bool:
-        """Whether there is something to hear: a recording that is known, or words."""
+        """Whether the speech is a known recording or a text that isn't blank."""
         return speech.recording_id in self.state.setup.recordings or (
             not speech.recording_id and bool(speech.text.strip())
         )
 
-    def awaited(self) -> Action | None:
-        """Return what the conversation waits for in its phase: a request, or Listen; None before and after the call."""
-        build = _AWAITED.get(self.state.phase)
+    def pending_action(self) -> Action | None:
+        """Return the request or Listen that the state's phase waits for; None before and after the call."""
+        build = _PENDING.get(self.state.phase)
         return build(self) if build else None
 
     def _greeting(self) -> str:
@@ -131,14 +131,14 @@ class Composer:
 
     def _screen(self) -> Extract:
         settings = self.state.setup.screening or {}
-        advice = settings.get("system_prompt")
+        prompt = settings.get("system_prompt")
         return Extract(
             self.state.number,
             self.at,
             node_id=self.node.id,
             node_name=self.node.name,
             variables=(ANSWERED_BY,),
-            prompt=self.render(advice) if isinstance(advice, str) and advice.strip() else SCREENING,
+            prompt=self.render(prompt) if isinstance(prompt, str) and prompt.strip() else SCREENING,
             messages=self.state.messages,
         )
 
@@ -165,7 +165,7 @@ class Composer:
         return Listen(self.state.setup.idle_seconds, self.node.allow_interrupt)
 
 
-_AWAITED: Mapping[Phase, Callable[[Composer], Action]] = {
+_PENDING: Mapping[Phase, Callable[[Composer], Action]] = {
     "fetching": Composer._fetch,
     "thinking": Composer._ask,
     "extracting": Composer._extract,
@@ -178,16 +178,16 @@ _AWAITED: Mapping[Phase, Callable[[Composer], Action]] = {
 
 
 def tool_called(state: State, call: ToolCall) -> Function | None:
-    """Return the tool that a call names among those of the node at which it was offered."""
+    """Return the tool that a call names, or None when the node of the call doesn't offer it."""
     offered = state.setup.functions.get(state.calls_from, ())
     return next((function for function in offered if function.name == call.name), None)
 
 
 def arguments_of(call: ToolCall) -> dict[str, Any] | None:
-    """Return the arguments that the model wrote, or None when they are no JSON object that can be stored."""
+    """Return a call's arguments, or None when they aren't a JSON object that can be stored."""
     try:
         arguments = json.loads(call.arguments or "{}")
-        # Python reads NaN and halves of characters, which no database and no other reader takes back.
+        # json.loads accepts NaN and lone surrogates, which can't be stored or read by others.
         json.dumps(arguments, ensure_ascii=False, allow_nan=False).encode()
     except (ValueError, RecursionError):
         return None
@@ -195,7 +195,7 @@ def arguments_of(call: ToolCall) -> dict[str, Any] | None:
 
 
 def wants_fetch(node: Node, direction: str | None) -> bool:
-    """Tell whether a start node fetches context before a call of this direction."""
-    # Published clients send the older switch; a mode that is given wins over it.
+    """Return whether a start node fetches context before a call of this direction ("inbound", "outbound", None)."""
+    # pre_call_fetch_enabled is the older spelling, which published clients still send; a mode takes precedence.
     mode = node.text("pre_call_fetch_mode") or ("always" if node.flag("pre_call_fetch_enabled", False) else "disabled")
     return bool(node.text("pre_call_fetch_url")) and mode in ("always", direction)

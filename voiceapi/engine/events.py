@@ -1,13 +1,13 @@
-"""What can happen to a conversation. A run is its events, from Started to CallEnded or the agent's own ending.
+"""Events: what happens to a conversation, from Started to CallEnded. Replaying a run's events gives its state again.
 
-`at` is the time of each event in seconds since 1970, UTC; the engine knows no other clock.
+`at` is the time of an event in seconds since 1970; the engine reads no clock.
 """
 
 from collections.abc import Mapping
 from dataclasses import dataclass, field
 from typing import Any
 
-from .serialization import Family
+from .serialization import Tagged
 
 
 @dataclass(frozen=True)
@@ -20,7 +20,7 @@ class ToolCall:
 
 
 @dataclass(frozen=True)
-class Event(Family):
+class Event(Tagged):
     """The base of all events."""
 
     at: float
@@ -33,7 +33,7 @@ class Started(Event):
 
 @dataclass(frozen=True)
 class CallerSaid(Event):
-    """The caller's words of one turn; blank words count as silence."""
+    """What the caller said in one turn; blank text counts as silence."""
 
     text: str
 
@@ -45,7 +45,7 @@ class CallerSilent(Event):
 
 @dataclass(frozen=True)
 class CallEnded(Event):
-    """Somebody or something outside the conversation ended it; after an ending it changes nothing.
+    """The call was ended from outside: by the caller, the carrier or the service. Ignored once the call has ended.
 
     `reason` is a disposition code: user_hangup, voicemail_detected, call_duration_exceeded, pipeline_error ...
     """
@@ -61,10 +61,11 @@ class Answer(Event):
 
 
 @dataclass(frozen=True)
-class Spent(Answer):
-    """The base of answers of a language model; `usage` counts tokens by kind and is added up for `model`.
+class ModelAnswer(Answer):
+    """The base of a language model's answers.
 
-    `model` is "provider|||model"; `seconds` is how long it took, 0 where nobody measured.
+    `model` is "provider|||model", `usage` its tokens by kind such as "total_tokens", `seconds` how long it took, or 0
+    when that isn't known.
     """
 
     model: str = field(default="", kw_only=True)
@@ -74,36 +75,36 @@ class Spent(Answer):
 
 @dataclass(frozen=True)
 class Fetched(Answer):
-    """The pre-call fetch answered: `context` is laid over the initial context. After a failure it is empty."""
+    """The pre-call fetch has ended: `context` is merged into the initial context; it is empty after an `error`."""
 
     context: Mapping[str, Any]
     error: str = ""
 
 
 @dataclass(frozen=True)
-class ModelReplied(Spent):
-    """The model's words, the functions it wants called, or both."""
+class ModelReplied(ModelAnswer):
+    """The model spoke, called functions, or both."""
 
     text: str
     calls: tuple[ToolCall, ...] = ()
 
 
 @dataclass(frozen=True)
-class ModelFailed(Spent):
+class ModelFailed(ModelAnswer):
     """The model gave no usable reply, retries included."""
 
     error: str
 
 
 @dataclass(frozen=True)
-class VariablesExtracted(Spent):
-    """The values found, by variable, as the model gave them; a variable not found is absent or null."""
+class VariablesExtracted(ModelAnswer):
+    """The values by variable as the model gave them; a variable that wasn't found is absent or null."""
 
     values: Mapping[str, Any]
 
 
 @dataclass(frozen=True)
-class ExtractionFailed(Spent):
+class ExtractionFailed(ModelAnswer):
     """Variables could not be extracted; the conversation goes on without them."""
 
     error: str
@@ -111,10 +112,10 @@ class ExtractionFailed(Spent):
 
 @dataclass(frozen=True)
 class ToolReturned(Answer):
-    """A tool was carried out, well or badly: `result` is JSON data for the model.
+    """A tool has run or failed: `result` is JSON data for the model.
 
-    `speech` is spoken first. With `end_reason` the call ends then; with `transfer_to` the caller is put through to
-    that number, which has `transfer_timeout` seconds to answer.
+    `speech` is spoken first. Then the call ends if there is an `end_reason`, a disposition code, or is transferred if
+    there is a `transfer_to`, an address with `transfer_timeout` seconds to answer.
     """
 
     result: Any
@@ -126,7 +127,7 @@ class ToolReturned(Answer):
 
 @dataclass(frozen=True)
 class TransferSettled(Answer):
-    """The transfer was answered, and the call is over for the agent, or it was not; `result` tells the model."""
+    """A transfer was answered, which ends the call for the agent, or failed; `result` is JSON data for the model."""
 
     answered: bool
     result: Any

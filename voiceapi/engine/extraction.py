@@ -1,4 +1,4 @@
-"""The variables that a node extracts, and the typing of values, whoever found them."""
+"""The variables that a node extracts, and the conversion of the values that were found for them."""
 
 import json
 import re
@@ -13,8 +13,8 @@ _THOUSANDS = re.compile(r",(?=\d{3}(?!\d))", re.ASCII)
 
 VariableType = Literal["string", "number", "boolean"]
 
-# Members of gathered_context that the service itself keeps; a variable of such a name stays in extracted_variables.
-# call_disposition is not among them: a workflow may decide its own outcome.
+# Members of gathered_context that the service sets itself; variables of these names only go to extracted_variables.
+# call_disposition is not among them, so that a workflow can set it.
 RESERVED = frozenset(
     {
         "call_id",
@@ -34,14 +34,14 @@ RESERVED = frozenset(
 
 @dataclass(frozen=True)
 class Variable:
-    """A variable to extract; `hint` is the author's advice on it."""
+    """A variable to extract; `hint` is what its author says about it."""
 
     name: str
     type: VariableType
     hint: str = ""
 
 
-# What is asked about the first words of somebody we called.
+# Voicemail detection: the question about the first words of whoever answered an outbound call.
 VOICEMAIL = "VOICEMAIL"
 ANSWERED_BY = Variable("answered_by", "string", f"CONVERSATION or {VOICEMAIL}")
 SCREENING = (
@@ -51,7 +51,7 @@ SCREENING = (
 
 
 def variables_of(node: Node) -> tuple[Variable, ...]:
-    """Return what a node extracts: nothing unless it is enabled; variables without a name are skipped."""
+    """Return the variables that a node extracts, none unless extraction is enabled; malformed ones are skipped."""
     if not node.flag("extraction_enabled", False):
         return ()
     found = []
@@ -63,10 +63,10 @@ def variables_of(node: Node) -> tuple[Variable, ...]:
     return tuple(found)
 
 
-def typed(variables: tuple[Variable, ...], values: Mapping[str, Any]) -> tuple[dict[str, Any], list[str]]:
-    """Return the values in the types that were asked for, and a sentence for each one that could not be typed.
+def convert(variables: tuple[Variable, ...], values: Mapping[str, Any]) -> tuple[dict[str, Any], list[str]]:
+    """Convert values to the types of their variables; return them, and a sentence for each one that doesn't fit.
 
-    Values nobody asked for are dropped, null counts as not found.
+    Values of other names and nulls are dropped.
     """
     result: dict[str, Any] = {}
     notes = []
@@ -97,7 +97,7 @@ def _boolean(value: object) -> bool | None:
 _TYPES = {"number": _number, "string": _string, "boolean": _boolean}
 
 
-def gathered(context: Mapping[str, Any], values: Mapping[str, Any]) -> dict[str, Any]:
-    """Return `context` with extracted values merged in, at its top and under extracted_variables; the later win."""
+def merge_values(context: Mapping[str, Any], values: Mapping[str, Any]) -> dict[str, Any]:
+    """Return `context` with extracted values added, at the top and under extracted_variables; new ones replace old."""
     free = {name: value for name, value in values.items() if name not in RESERVED}
     return {**context, **free, "extracted_variables": {**(context.get("extracted_variables") or {}), **values}}

@@ -1,4 +1,4 @@
-"""A workflow definition as a graph of nodes and edges, and what can be asked of a definition without running it."""
+"""A workflow definition as a graph of nodes and edges, and functions that read or change definitions as JSON."""
 
 import re
 from collections.abc import Callable, Container, Iterator, Mapping
@@ -12,17 +12,17 @@ from .values import as_boolean, as_number
 SPEAKING = ("startCall", "agentNode", "endCall")
 PROMPTED = (*SPEAKING, "globalNode")
 
-# What the service itself puts into the context of every call, so nobody has to supply it.
+# Context variables that the service sets itself, so that contacts don't have to supply them.
 _SUPPLIED = {"campaign_id", "provider", "source_uuid", "caller_number"}
 
 
 class GraphError(ValueError):
-    """A definition that can't be carried out; the message names the place."""
+    """A definition that can't be run; the message names the place."""
 
 
 @dataclass(frozen=True)
 class Node:
-    """A node; `data` is what its editor stored, read leniently by the methods."""
+    """A node. `data` is stored as its editor sent it; the methods convert values and ignore malformed ones."""
 
     id: str
     type: str
@@ -30,22 +30,22 @@ class Node:
     data: Mapping[str, Any]
 
     def text(self, field: str) -> str:
-        """Return a text of the data, or an empty one."""
+        """Return a text field of the data, or an empty text."""
         value = self.data.get(field)
         return value if isinstance(value, str) else ""
 
     def flag(self, field: str, default: bool) -> bool:
-        """Return a boolean of the data, or `default` where there is none."""
+        """Return a boolean field of the data, or `default`."""
         value = as_boolean(self.data.get(field))
         return default if value is None else value
 
     def number(self, field: str) -> float | None:
-        """Return a number of the data, or None."""
+        """Return a number field of the data, or None."""
         return as_number(self.data.get(field))
 
     @property
     def prompt(self) -> str:
-        """The prompt as written."""
+        """The prompt, not rendered."""
         return self.text("prompt")
 
     @property
@@ -66,7 +66,7 @@ class Node:
 
 @dataclass(frozen=True)
 class Edge:
-    """A transition that the language model may choose: `condition` says when."""
+    """An edge that the language model may follow; `condition` tells it when."""
 
     id: str
     source: str
@@ -79,13 +79,13 @@ class Edge:
 
     @property
     def function_name(self) -> str:
-        """The name of the function by which a language model takes this edge."""
+        """The name of the function by which a language model follows this edge."""
         return transition_slug(self.label)
 
 
 @dataclass(frozen=True)
 class Graph:
-    """A definition that can be carried out."""
+    """A definition that can be run."""
 
     nodes: Mapping[str, Node]
     edges: tuple[Edge, ...]
@@ -93,9 +93,9 @@ class Graph:
 
     @classmethod
     def read(cls, definition: Mapping[str, Any]) -> "Graph":
-        """Read a definition that passed the check; raise GraphError with a sentence for one that can't be walked.
+        """Read a definition. Of several nodes with one id the last counts, of several start nodes the first.
 
-        Of several nodes with one id the last counts, of several start nodes the first.
+        :raises GraphError: with a sentence, for a definition that can't be run; one without errors always can.
         """
         nodes = {node.id: node for node in map(_node, _items(definition, "nodes"))}
         edges = tuple(map(_edge, _items(definition, "edges")))
@@ -111,10 +111,13 @@ class Graph:
     @property
     def global_node(self) -> Node | None:
         """The first global node, whose prompt stands before that of other nodes."""
-        return next(iter(self.of_type("globalNode")), None)
+        return next((node for node in self.nodes.values() if node.type == "globalNode"), None)
 
     def node(self, id: str) -> Node:
-        """Return the node with this id; raise GraphError when there is none."""
+        """Return the node with this id.
+
+        :raises GraphError: when there is none.
+        """
         try:
             return self.nodes[id]
         except KeyError:
@@ -125,12 +128,8 @@ class Graph:
         return tuple(edge for edge in self.edges if edge.source == id)
 
     def edge_called(self, id: str, function_name: str) -> Edge | None:
-        """Return the edge that leaves node `id` under this function name."""
+        """Return the edge from node `id` with this function name, or None."""
         return next((edge for edge in self.edges_from(id) if edge.function_name == function_name), None)
-
-    def of_type(self, type: str) -> tuple[Node, ...]:
-        """Return the nodes of a type, in the order of the definition."""
-        return tuple(node for node in self.nodes.values() if node.type == type)
 
 
 def _items(definition: object, key: str) -> list[Any]:
@@ -163,32 +162,33 @@ _SPEECH = ("transition_speech", "transition_speech_type", "transition_speech_rec
 
 
 def transition_slug(label: str) -> str:
-    """Return the function name of an edge: lower case, ``_`` for each character outside a-z and 0-9, none dropped."""
+    """Return the function name of an edge: its label in lower case, each character outside a-z and 0-9 as ``_``."""
     return re.sub("[^a-z0-9]", "_", label.lower())
 
 
 def tool_slug(name: str) -> str:
-    """Return the function name of a tool: as for an edge, but runs of ``_`` become one and none stands at an end."""
+    """Return the function name of a tool: as for an edge, but with single ``_`` and none at either end."""
     return re.sub("_+", "_", transition_slug(name)).strip("_")
 
 
 def objects(definition: object, key: str) -> Iterator[dict[str, Any]]:
-    """Yield the objects of a list of any JSON value, passing over whatever is malformed."""
+    """Yield the objects of the list `key` in any JSON value; whatever is malformed is skipped."""
     items = definition.get(key) if isinstance(definition, Mapping) else None
     if isinstance(items, list):
         yield from (item for item in items if isinstance(item, dict))
 
 
 def data_of(item: Mapping[str, Any]) -> dict[str, Any]:
-    """Return the data of a node or an edge, empty where it is malformed."""
+    """Return the data of a node or an edge; empty when it is malformed."""
     data = item.get("data")
     return data if isinstance(data, dict) else {}
 
 
 def template_variables(definition: object) -> list[str]:
-    """Return, sorted, the variables that a contact must bring along: those of prompts, greeting and transition speech.
+    """Return, sorted, the template variables that a campaign's contacts must supply.
 
-    Dotted paths, placeholders with a default, and what the service supplies itself are left out.
+    They come from prompts, greetings and transition speech, without dotted paths, placeholders with a default and
+    variables that the service sets itself.
     """
     texts: list[Any] = []
     for node in objects(definition, "nodes"):
@@ -211,26 +211,26 @@ def template_variables(definition: object) -> list[str]:
     )
 
 
-def mint_trigger_paths(
+def add_trigger_paths(
     definition: Mapping[str, Any], new_path: Callable[[], str], replace_all: bool = False
 ) -> dict[str, Any]:
-    """Return a copy whose trigger nodes all have a path, from `new_path` where it was missing or empty.
+    """Return a copy in which every trigger node has a path; missing and empty ones come from `new_path`.
 
-    With `replace_all` every path is new, as for a duplicate. Nodes without readable data stay as they are.
+    With `replace_all` every path is new, as a duplicate needs. Nodes without an object as data stay as they are.
     """
 
-    def minted(node: Any) -> Any:
+    def with_path(node: Any) -> Any:
         match node:
             case {"type": "trigger", "data": dict(data)} if replace_all or not data.get("trigger_path"):
                 return {**node, "data": {**data, "trigger_path": new_path()}}
         return node
 
     nodes = definition.get("nodes")
-    return {**definition, "nodes": [minted(node) for node in nodes]} if isinstance(nodes, list) else dict(definition)
+    return {**definition, "nodes": [with_path(node) for node in nodes]} if isinstance(nodes, list) else dict(definition)
 
 
 def trigger_paths(definition: object) -> list[tuple[str, str, bool]]:
-    """Return (node id, path, enabled) for each readable trigger node that has a path."""
+    """Return (node id, path, enabled) for each trigger node with a path; malformed nodes are skipped."""
     found = []
     for node in objects(definition, "nodes"):
         match node:
@@ -240,9 +240,9 @@ def trigger_paths(definition: object) -> list[tuple[str, str, bool]]:
 
 
 def strip_unknown_data(definition: Mapping[str, Any], catalogue: Catalogue) -> dict[str, Any]:
-    """Return a copy in which the data of nodes and edges carry known members only.
+    """Return a copy without the unknown members in the data of nodes and edges.
 
-    Nodes of a type that the catalogue doesn't know, and malformed items, stay as they are.
+    Nodes of a type that isn't in the catalogue, and malformed items, stay as they are.
     """
 
     def stripped(item: Any, key: str) -> Any:

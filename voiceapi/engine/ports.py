@@ -1,4 +1,4 @@
-"""What a conversation needs from outside, as protocols in the engine's own types."""
+"""Protocols, in the engine's own types, of what a conversation needs from outside."""
 
 from typing import Protocol
 
@@ -7,7 +7,7 @@ from .events import Answer
 
 
 class LanguageModel(Protocol):
-    """Decides and speaks. It answers each request, also when it fails."""
+    """A language model. It raises nothing: a failure is an answer too (ModelFailed, ExtractionFailed)."""
 
     def reply(self, ask: AskModel) -> Answer: ...
 

@@ -1,4 +1,4 @@
-"""Frozen dataclasses as plain JSON data, and back."""
+"""Frozen dataclasses as JSON data, and back. Events, actions and states are stored so."""
 
 from collections.abc import Mapping
 from dataclasses import MISSING, Field, fields, is_dataclass
@@ -8,39 +8,45 @@ from typing import Any, Literal, Self, TypeVar, Union, get_args, get_origin, get
 
 T = TypeVar("T")
 
+# Fields that were renamed, "Class.old name": "new name". Data that an earlier release stored has the old names.
+RENAMED_FIELDS = {"State.heard": "caller_spoke"}
 
-class Family:
-    """The base of dataclasses that are told apart by their class's name, such as all events."""
+
+class Tagged:
+    """The base of dataclasses whose JSON data carries the name of their class under ``kind``, such as all events."""
 
     def to_json(self) -> dict[str, Any]:
-        """Return the member as JSON data, its class's name under ``kind``."""
+        """Return the fields as JSON data, and the name of the class under ``kind``."""
         return {"kind": type(self).__name__, **encode(self)}
 
     @classmethod
     def from_json(cls, data: Mapping[str, Any]) -> Self:
-        """Return the member that `to_json` wrote; raise ValueError with a sentence for anything else."""
+        """Return the object that `to_json` wrote, of this class or a subclass.
+
+        :raises ValueError: with a sentence, for data of another shape.
+        """
         kind = data.get("kind") if isinstance(data, Mapping) else None
-        family: Any = cls
-        members = _members(family)
-        if not isinstance(kind, str) or kind not in members:
+        base: Any = cls
+        classes = _classes(base)
+        if not isinstance(kind, str) or kind not in classes:
             raise ValueError(f"{kind!r} is not a kind of {cls.__name__}.")
-        member: type[Self] = members[kind]
-        return decode(member, data)
+        found: type[Self] = classes[kind]
+        return decode(found, data)
 
 
 @cache
-def _members(family: Any) -> dict[str, Any]:
-    """The classes of a family by their names, itself the last one."""
-    found = {name: each for child in family.__subclasses__() for name, each in _members(child).items()}
-    return {**found, family.__name__: family}
+def _classes(base: Any) -> dict[str, Any]:
+    """A class and all below it, by name."""
+    found = {name: each for child in base.__subclasses__() for name, each in _classes(child).items()}
+    return {**found, base.__name__: base}
 
 
-_PLAIN = frozenset({str, int, float, bool, NoneType})
+_SCALARS = frozenset({str, int, float, bool, NoneType})
 
 
 def encode(value: Any) -> Any:
     """Return `value` with its dataclasses as objects and its tuples as lists."""
-    if type(value) in _PLAIN:  # almost all there is: asked first
+    if type(value) in _SCALARS:  # first, because most values are
         return value
     kind: Any = type(value)
     names = _names(kind)
@@ -54,47 +60,61 @@ def encode(value: Any) -> Any:
 
 
 def decode(kind: type[T], data: Any) -> T:
-    """Return the dataclass that `encode` wrote. Absent members take their default, unknown ones are passed over.
+    """Return the dataclass that `encode` wrote. Absent members get their default, unknown ones are ignored.
 
-    ValueError, with a sentence that names the place, for data of another shape.
+    :raises ValueError: with a sentence that names the place, for data of another shape.
     """
-    decoded: T = _read(kind, data, kind.__name__)
+    decoded: T = _decode(kind, data, kind.__name__)
     return decoded
+
+
+def with_current_names(kind: type, data: Mapping[str, Any]) -> Mapping[str, Any]:
+    """Return the stored members of a dataclass, those that were renamed since under their new names."""
+    renamed = _renamed(kind)
+    return {renamed.get(name, name): value for name, value in data.items()} if renamed else data
+
+
+@cache
+def _renamed(kind: type) -> dict[str, str]:
+    places = ((*old.split("."), new) for old, new in RENAMED_FIELDS.items())
+    return {name: new for owner, name, new in places if owner == kind.__name__}
 
 
 @cache
 def _names(kind: type) -> tuple[str, ...] | None:
-    """The fields of a dataclass; None for any other."""
+    """The names of a dataclass's fields; None for any other class."""
     return tuple(field.name for field in fields(kind)) if is_dataclass(kind) else None
 
 
 @cache
-def _shape(kind: type) -> list[tuple[Field[Any], Any]]:
+def _fields(kind: type) -> list[tuple[Field[Any], Any]]:
     hints = get_type_hints(kind)
     return [(field, hints[field.name]) for field in fields(kind)]
 
 
 @cache
-def _parts(kind: Any) -> tuple[Any, tuple[Any, ...]]:
+def _origin(kind: Any) -> tuple[Any, tuple[Any, ...]]:
     return get_origin(kind), get_args(kind)
 
 
-def _read(kind: Any, data: Any, place: str) -> Any:
+def _decode(kind: Any, data: Any, place: str) -> Any:
     if kind is Any:
         return data
-    origin, arguments = _parts(kind)
+    origin, arguments = _origin(kind)
     if origin in (UnionType, Union):
         other = next(each for each in arguments if each is not NoneType)
-        return None if data is None else _read(other, data, place)
+        return None if data is None else _decode(other, data, place)
     if is_dataclass(kind) and isinstance(kind, type):
-        return _record(kind, _expect(Mapping, data, place), place)
+        return _dataclass(kind, _expect(Mapping, data, place), place)
     if origin is tuple:
         items = enumerate(_expect(list, data, place))
-        return tuple(_read(arguments[0], item, f"{place}.{index}") for index, item in items)
+        return tuple(_decode(arguments[0], item, f"{place}.{index}") for index, item in items)
     if origin is Mapping and arguments[1] is Any:
         return _expect(Mapping, data, place)
     if origin is Mapping:
-        return {key: _read(arguments[1], item, f"{place}.{key}") for key, item in _expect(Mapping, data, place).items()}
+        return {
+            key: _decode(arguments[1], item, f"{place}.{key}") for key, item in _expect(Mapping, data, place).items()
+        }
     if origin is Literal:
         if data not in arguments:
             raise ValueError(f"{place} must be one of {', '.join(arguments)}.")
@@ -104,11 +124,11 @@ def _read(kind: Any, data: Any, place: str) -> Any:
     return _expect(kind, data, place)
 
 
-def _record(kind: type, data: Mapping[str, Any], place: str) -> Any:
-    values = {}
-    for field, hint in _shape(kind):
+def _dataclass(kind: type, data: Mapping[str, Any], place: str) -> Any:
+    data, values = with_current_names(kind, data), {}
+    for field, hint in _fields(kind):
         if field.name in data:
-            values[field.name] = _read(hint, data[field.name], f"{place}.{field.name}")
+            values[field.name] = _decode(hint, data[field.name], f"{place}.{field.name}")
         elif field.default is MISSING and field.default_factory is MISSING:
             raise ValueError(f"{place} needs {field.name}.")
     return kind(**values)

@@ -1,4 +1,4 @@
-"""The state of a conversation: everything between two events, as plain data."""
+"""The state of a conversation between two events, as frozen data that can be stored as JSON."""
 
 from collections.abc import Mapping
 from copy import deepcopy
@@ -8,7 +8,7 @@ from typing import Any, Literal
 from .actions import Function, Message, Occasion
 from .events import ToolCall
 from .graph import Graph
-from .serialization import decode, encode
+from .serialization import decode, encode, with_current_names
 from .values import as_boolean, as_number
 
 Phase = Literal[
@@ -21,11 +21,11 @@ IDLE_SECONDS = 10.0
 
 @dataclass(frozen=True)
 class Setup:
-    """What a conversation is given at its beginning.
+    """What a conversation is set up with at its start.
 
     `functions` are the tools offered at each node, by node id; `recordings` the transcripts of the recordings that
-    can be played, by id; `direction` is "inbound", "outbound" or, for a chat, None. Only what is `voice` has a
-    maximum duration.
+    can be played, by id; `direction` is "inbound", "outbound" or, for a chat, None. `voice` is false for chats, which
+    have no maximum duration.
     """
 
     initial_context: Mapping[str, Any]
@@ -37,7 +37,7 @@ class Setup:
 
     @property
     def call_seconds(self) -> float:
-        """The longest that the call may last, from max_call_duration: 300 s unless set, at most 1200 s."""
+        """The maximum duration of the call, from max_call_duration: 300 s unless set, at most 1200 s."""
         return min(self._seconds("max_call_duration", CALL_SECONDS), LONGEST_CALL_SECONDS)
 
     @property
@@ -47,9 +47,9 @@ class Setup:
 
     @property
     def screening(self) -> Mapping[str, Any] | None:
-        """The settings by which the first words of somebody we called are judged: a person's, or a machine's.
+        """The settings of voicemail detection, which judges the first words of whoever answers an outbound call.
 
-        None when they aren't: voicemail_detection is not enabled, or nobody was called.
+        None when voicemail_detection isn't enabled, and for inbound calls and chats.
         """
         chosen = self.configurations.get("voicemail_detection")
         if not (self.voice and self.direction == "outbound" and isinstance(chosen, Mapping)):
@@ -65,10 +65,11 @@ class Setup:
 class State:
     """A conversation between two events.
 
-    `messages` are the model's, in OpenAI's shape; what is spoken beside them is not in there. `number` is that of
-    the latest request. `entered` says that the node has yet to speak. `calls` are the functions of the model's last
-    reply still to be carried out, the first of them under way, offered at node `calls_from`. `missing` names the
-    template variables that had no value, `usage` adds up tokens by model.
+    `messages` is the model's history in OpenAI's shape, without transition and tool speech. `number` is that of the
+    latest request. `entered` is true until the node has spoken. `calls` are the functions of the model's last reply
+    that are still to run, the first of them running, offered at node `calls_from`. `rounds` counts the model's
+    replies in this turn, `silences` the caller's silences in a row. `missing` names template variables that had no
+    value, `usage` sums tokens by model.
     """
 
     setup: Setup
@@ -84,7 +85,7 @@ class State:
     occasion: Occasion = "opening"
     rounds: int = 0
     silences: int = 0
-    heard: bool = False
+    caller_spoke: bool = False
     entered: bool = False
     calls: tuple[ToolCall, ...] = ()
     calls_from: str = ""
@@ -99,7 +100,10 @@ class State:
 
     @classmethod
     def from_json(cls, data: Mapping[str, Any]) -> "State":
-        """Return the state that `to_json` wrote; raise ValueError with a sentence for anything else."""
+        """Return the state that `to_json` wrote, also in an earlier release.
+
+        :raises ValueError: with a sentence, for data of another shape.
+        """
         return decode(cls, data)
 
 
@@ -114,7 +118,7 @@ def begin(
     voice: bool = True,
     gathered_context: Mapping[str, Any] | None = None,
 ) -> State:
-    """Return the state before the first event; what is handed in is copied. See Setup for the arguments."""
+    """Return the state before the first event; the arguments, which Setup describes, are copied."""
     setup = Setup(
         deepcopy(dict(initial_context)),
         deepcopy(dict(configurations)),
@@ -126,18 +130,18 @@ def begin(
     return State(setup, graph.start.id, gathered_context=deepcopy(dict(gathered_context or {})))
 
 
-_BY_NAME = ("messages", "gathered_context")
+_TOP_LEVEL = ("messages", "gathered_context")
 
 
 def checkpoint(state: State) -> dict[str, Any]:
-    """Return the state as a text chat's checkpoint; the setup, which the session has anyway, is not in it."""
+    """Return the state as a text chat's checkpoint: without the setup, which the session stores itself."""
     data = state.to_json()
     del data["setup"]
     return {
         "version": 1,
         "anchor_turn_id": None,
         "current_node_id": data.pop("node_id"),
-        **{name: data.pop(name) for name in _BY_NAME},
+        **{name: data.pop(name) for name in _TOP_LEVEL},
         "tool_state": data,
     }
 
@@ -150,14 +154,16 @@ def from_checkpoint(
     *,
     functions: Mapping[str, tuple[Function, ...]] | None = None,
 ) -> State:
-    """Return the state of a text chat at `checkpoint`; one without a node is at the beginning.
+    """Return the state of a text chat at `checkpoint`, the start of the chat for a checkpoint without a node.
 
-    GraphError when the workflow has no such node any more, ValueError when the checkpoint is of another shape.
+    :raises GraphError: when the workflow no longer has the checkpoint's node.
+    :raises ValueError: when the checkpoint has another shape.
     """
-    fresh = begin(graph, initial_context, configurations, functions=functions, voice=False)
+    start = begin(graph, initial_context, configurations, functions=functions, voice=False)
     id = checkpoint.get("current_node_id")
     if id is None:
-        return fresh
-    data = {**fresh.to_json(), "phase": "listening", **(checkpoint.get("tool_state") or {})}
-    kept = {name: checkpoint[name] for name in _BY_NAME if checkpoint.get(name)}
-    return State.from_json({**data, **kept, "node_id": graph.node(id).id})
+        return start
+    stored = with_current_names(State, checkpoint.get("tool_state") or {})
+    data = {**start.to_json(), "phase": "listening", **stored}
+    top = {name: checkpoint[name] for name in _TOP_LEVEL if checkpoint.get(name)}
+    return State.from_json({**data, **top, "node_id": graph.node(id).id})

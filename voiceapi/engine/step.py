@@ -1,7 +1,7 @@
-"""The engine: ``step(graph, state, event)`` gives the next state and what is to be done. It neither waits nor fails.
+"""The engine: `step(graph, state, event)` returns the next state and the actions to carry out. It does no I/O.
 
-A turn begins with the caller's words or silence and ends with Listen. In between the model is asked, calls functions,
-moves along edges; each request to the world ends a step, and its answer is the event of the next.
+A turn begins when the caller speaks or is silent, and ends with Listen. In between the model replies, calls functions
+and follows edges. Each Request ends a step; its answer is the event of the next step.
 """
 
 from collections.abc import Callable, Mapping
@@ -19,18 +19,18 @@ from .events import (
     Event,
     ExtractionFailed,
     Fetched,
+    ModelAnswer,
     ModelFailed,
     ModelReplied,
-    Spent,
     Started,
     ToolReturned,
     TransferSettled,
     VariablesExtracted,
 )
-from .extraction import ANSWERED_BY, VOICEMAIL, gathered, typed, variables_of
+from .extraction import ANSWERED_BY, VOICEMAIL, convert, merge_values, variables_of
 from .graph import Graph
 from .state import Phase, State
-from .step_state import Turn
+from .step_state import StepState
 
 DELAY_SECONDS = 2.0
 
@@ -38,7 +38,7 @@ _NOT_FROM_FETCH = {"provider", "runtime_configuration", "mps_correlation_id"}
 
 
 class IllegalEvent(Exception):
-    """An event that can't happen at this state; the state stays as it was."""
+    """An event that can't happen in this state, which isn't changed by it."""
 
     def __init__(self, state: State, event: Event) -> None:
         expected = ", ".join(kind.__name__ for kind in (*_TABLE[state.phase], CallEnded))
@@ -52,37 +52,38 @@ class IllegalEvent(Exception):
 
 
 def step(graph: Graph, state: State, event: Event) -> tuple[State, tuple[Action, ...]]:
-    """Return the state after `event`, and what is to be done, in order.
+    """Return the state after `event`, and the actions to carry out in this order.
 
-    IllegalEvent for an event that can't happen now. Once the call is ending, another ending and late answers change
-    nothing but the usage.
+    Once the call is ending, late answers only add their usage, and further CallEnded events are ignored.
+
+    :raises IllegalEvent: for an event that can't happen in this state.
     """
-    turn = Turn(graph, state, event)
-    if isinstance(event, Spent):
-        turn.count(event)
-    if state.phase in ("closing", "ended") and _comes_late(state, event):
-        return turn.state, ()
+    current = StepState(graph, state, event)
+    if isinstance(event, ModelAnswer):
+        current.add_usage(event)
+    if state.phase in ("closing", "ended") and _is_late(state, event):
+        return current.state, ()
     if isinstance(event, CallEnded):
-        turn.end(event.reason)
-        return turn.settled()
+        current.end(event.reason)
+        return current.result()
     handle = _TABLE[state.phase].get(type(event))
     if handle is None or (isinstance(event, Answer) and event.number != state.number):
         raise IllegalEvent(state, event)
     if _time_is_up(state, event):
         if isinstance(event, CallerSaid) and event.text.strip():
-            turn.hear(event.text)
-        turn.end("call_duration_exceeded")
+            current.add_caller_text(event.text)
+        current.end("call_duration_exceeded")
     else:
-        handle(turn, event)
-    return turn.settled()
+        handle(current, event)
+    return current.result()
 
 
 def outstanding(graph: Graph, state: State, at: float) -> Action | None:
-    """Return what the conversation waits for, a request or Listen, as `step` last gave it: to go on after a restart."""
-    return Composer(graph, state, at, set()).awaited()
+    """Return the action that the conversation waits for, a Request or Listen, to continue it after a restart."""
+    return Composer(graph, state, at, set()).pending_action()
 
 
-def _comes_late(state: State, event: Event) -> bool:
+def _is_late(state: State, event: Event) -> bool:
     if isinstance(event, CallEnded):
         return True
     return isinstance(event, Answer) and (state.phase == "ended" or event.number < state.number)
@@ -94,155 +95,155 @@ def _time_is_up(state: State, event: Event) -> bool:
     return event.at - state.started_at >= state.setup.call_seconds
 
 
-# -- what each event does in the phase that waits for it
+# -- handlers of the events, by phase in _TABLE
 
 
-def _start(turn: Turn, _: Started) -> None:
-    turn.set(started_at=turn.at)
-    turn.enter(turn.graph.start)
-    if wants_fetch(turn.node, turn.state.setup.direction):
-        turn.wait("fetching")
+def _start(current: StepState, _: Started) -> None:
+    current.set(started_at=current.at)
+    current.enter_node(current.graph.start)
+    if wants_fetch(current.node, current.state.setup.direction):
+        current.wait("fetching")
     else:
-        _open(turn)
+        _open(current)
 
 
-def _fetched(turn: Turn, event: Fetched) -> None:
+def _fetched(current: StepState, event: Fetched) -> None:
     if event.error:
-        turn.fault(event.error, "pre_call_fetch")
+        current.record_error(event.error, "pre_call_fetch")
     new = {name: value for name, value in event.context.items() if name not in _NOT_FROM_FETCH}
-    setup = turn.state.setup
-    turn.set(setup=replace(setup, initial_context={**setup.initial_context, **new}))
-    _open(turn)
+    setup = current.state.setup
+    current.set(setup=replace(setup, initial_context={**setup.initial_context, **new}))
+    _open(current)
 
 
-def _open(turn: Turn) -> None:
-    if turn.node.flag("delayed_start", False):
-        seconds = turn.node.number("delayed_start_duration") or 0
-        turn.actions.append(Pause(float(seconds) if seconds > 0 else DELAY_SECONDS))
-    greeting = turn.say_first(turn.compose.greetings())
+def _open(current: StepState) -> None:
+    if current.node.flag("delayed_start", False):
+        seconds = current.node.number("delayed_start_duration") or 0
+        current.actions.append(Pause(float(seconds) if seconds > 0 else DELAY_SECONDS))
+    greeting = current.say_first(current.composer.greetings())
     if greeting is None:
-        turn.think()
+        current.ask_model()
         return
     if greeting.text:
-        turn.remember("assistant", greeting.text)
-    turn.rest()
+        current.add_message("assistant", greeting.text)
+    current.end_turn()
 
 
-def _said(turn: Turn, event: CallerSaid) -> None:
+def _said(current: StepState, event: CallerSaid) -> None:
     if not event.text.strip():
-        _silent(turn, event)
+        _silent(current, event)
         return
-    is_first = not turn.state.heard
-    turn.hear(event.text)
-    turn.set(silences=0, occasion="reply")
-    if is_first and turn.state.setup.screening:
-        turn.wait("screening")
+    is_first = not current.state.caller_spoke
+    current.add_caller_text(event.text)
+    current.set(silences=0, occasion="reply")
+    if is_first and current.state.setup.screening:
+        current.wait("screening")
     else:
-        turn.think()
+        current.ask_model()
 
 
-def _screened(turn: Turn, event: VariablesExtracted) -> None:
-    values, _ = typed((ANSWERED_BY,), event.values)
+def _screened(current: StepState, event: VariablesExtracted) -> None:
+    values, _ = convert((ANSWERED_BY,), event.values)
     if VOICEMAIL in values.get(ANSWERED_BY.name, "").upper():
-        turn.end("voicemail_detected")
+        current.end("voicemail_detected")
     else:
-        turn.think()
+        current.ask_model()
 
 
-def _not_screened(turn: Turn, event: ExtractionFailed) -> None:
-    turn.fault(event.error, "voicemail_detection")
-    turn.think()
+def _not_screened(current: StepState, event: ExtractionFailed) -> None:
+    current.record_error(event.error, "voicemail_detection")
+    current.ask_model()
 
 
-def _silent(turn: Turn, _: Event) -> None:
-    silences = turn.state.silences + 1
+def _silent(current: StepState, _: Event) -> None:
+    silences = current.state.silences + 1
     occasion: Occasion = "idle" if silences == 1 else "goodbye"
-    turn.begin()
-    turn.set(silences=silences, occasion=occasion)
-    turn.think()
+    current.begin_turn()
+    current.set(silences=silences, occasion=occasion)
+    current.ask_model()
 
 
-def _replied(turn: Turn, event: ModelReplied) -> None:
+def _replied(current: StepState, event: ModelReplied) -> None:
     text = event.text.strip()
-    calls = () if turn.state.occasion == "goodbye" else event.calls
+    calls = () if current.state.occasion == "goodbye" else event.calls
     if not text and not calls:
-        turn.apologise("The model answered without words and without a function.")
+        current.apologise("The model answered without words and without a function.")
         return
     functions = [
         {"id": call.id, "type": "function", "function": {"name": call.name, "arguments": call.arguments}}
         for call in calls
     ]
-    turn.remember("assistant", text, **({"tool_calls": functions} if functions else {}))
+    current.add_message("assistant", text, **({"tool_calls": functions} if functions else {}))
     if text:
-        # Nobody may talk over the first words of a call.
-        turn.say(Speech(text), turn.node.allow_interrupt and turn.state.turn > 0)
-        turn.set(entered=False)
+        # The first speech of a call can't be interrupted.
+        current.say(Speech(text), current.node.allow_interrupt and current.state.turn > 0)
+        current.set(entered=False)
     if calls:
-        turn.set(calls=calls, calls_from=turn.state.node_id)
-        turn.carry_out()
+        current.set(calls=calls, calls_from=current.state.node_id)
+        current.run_calls()
     else:
-        turn.rest()
+        current.end_turn()
 
 
-def _failed(turn: Turn, event: ModelFailed) -> None:
-    turn.apologise(event.error)
+def _failed(current: StepState, event: ModelFailed) -> None:
+    current.apologise(event.error)
 
 
-def _extracted(turn: Turn, event: VariablesExtracted) -> None:
-    values, notes = typed(variables_of(turn.node), event.values)
+def _extracted(current: StepState, event: VariablesExtracted) -> None:
+    values, notes = convert(variables_of(current.node), event.values)
     for note in notes:
-        turn.fault(note, "extraction")
-    turn.set(gathered_context=gathered(turn.state.gathered_context, values))
-    _after_extraction(turn)
+        current.record_error(note, "extraction")
+    current.set(gathered_context=merge_values(current.state.gathered_context, values))
+    _after_extraction(current)
 
 
-def _not_extracted(turn: Turn, event: ExtractionFailed) -> None:
-    turn.fault(event.error, "extraction")
-    _after_extraction(turn)
+def _not_extracted(current: StepState, event: ExtractionFailed) -> None:
+    current.record_error(event.error, "extraction")
+    _after_extraction(current)
 
 
-def _after_extraction(turn: Turn) -> None:
-    if turn.state.phase == "closing":
-        turn.conclude()
+def _after_extraction(current: StepState) -> None:
+    if current.state.phase == "closing":
+        current.finish()
         return
-    edge = turn.graph.edge_called(turn.state.calls_from, turn.state.calls[0].name)
+    edge = current.graph.edge_called(current.state.calls_from, current.state.calls[0].name)
     if edge:
-        turn.cross(edge)
-    turn.carry_out()
+        current.follow(edge)
+    current.run_calls()
 
 
-def _returned(turn: Turn, event: ToolReturned) -> None:
+def _returned(current: StepState, event: ToolReturned) -> None:
     if event.speech:
-        turn.say(Speech(event.speech))
+        current.say(Speech(event.speech))
     if event.transfer_to:
-        turn.set(transfer_to=event.transfer_to, transfer_timeout=event.transfer_timeout)
-        turn.wait("transferring")
+        current.set(transfer_to=event.transfer_to, transfer_timeout=event.transfer_timeout)
+        current.wait("transferring")
         return
-    turn.return_result(event.result)
+    current.return_result(event.result)
     if event.end_reason:
-        tags = dict.fromkeys([*tags_of(turn.state.gathered_context), "end_call_tool"])
-        decided = {"call_disposition": event.end_reason, "call_tags": list(tags)}
-        turn.set(gathered_context={**turn.state.gathered_context, **decided})
-        turn.end(event.end_reason)
+        tags = dict.fromkeys([*tags_of(current.state.gathered_context), "end_call_tool"])
+        outcome = {"call_disposition": event.end_reason, "call_tags": list(tags)}
+        current.set(gathered_context={**current.state.gathered_context, **outcome})
+        current.end(event.end_reason)
     else:
-        turn.carry_out()
+        current.run_calls()
 
 
-def _settled(turn: Turn, event: TransferSettled) -> None:
-    turn.return_result(event.result)
+def _transferred(current: StepState, event: TransferSettled) -> None:
+    current.return_result(event.result)
     if event.answered:
-        turn.end("transfer_call")
+        current.end("transfer_call")
     else:
-        turn.carry_out()
+        current.run_calls()
 
 
-_TABLE: Mapping[Phase, Mapping[type[Event], Callable[[Turn, Any], None]]] = {
+_TABLE: Mapping[Phase, Mapping[type[Event], Callable[[StepState, Any], None]]] = {
     "new": {Started: _start},
     "fetching": {Fetched: _fetched},
     "thinking": {ModelReplied: _replied, ModelFailed: _failed},
     "extracting": {VariablesExtracted: _extracted, ExtractionFailed: _not_extracted},
     "acting": {ToolReturned: _returned},
-    "transferring": {TransferSettled: _settled},
+    "transferring": {TransferSettled: _transferred},
     "listening": {CallerSaid: _said, CallerSilent: _silent},
     "screening": {VariablesExtracted: _screened, ExtractionFailed: _not_screened},
     "closing": {VariablesExtracted: _extracted, ExtractionFailed: _not_extracted},

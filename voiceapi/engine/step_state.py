@@ -1,4 +1,4 @@
-"""One step of the engine under way: the state so far, the actions so far, and the moves that make up a turn."""
+"""The state and the actions while `step` works on one event, with the moves that handlers of events share."""
 
 import json
 from collections.abc import Iterator, Mapping
@@ -7,8 +7,8 @@ from typing import Any
 
 from .actions import Action, Finish, HangUp, Play, Record, Say, iso
 from .compose import Composer, Speech, arguments_of, tool_called
-from .disposition import concluded
-from .events import Event, Spent
+from .disposition import with_disposition
+from .events import Event, ModelAnswer
 from .extraction import variables_of
 from .graph import Edge, Graph, Node
 from .state import Phase, State
@@ -16,18 +16,18 @@ from .state import Phase, State
 APOLOGY = "I'm sorry, something went wrong on my side. Could you say that again, please?"
 GOODBYE = "I have to end the call here. Goodbye."
 
-# How often the model is asked within one turn; each function it calls leads to another question.
+# How often the model is asked within one turn; each round of function calls leads to another request.
 ROUNDS = 8
 
 _DONE = {"status": "done"}
 
-# The call goes on without us, or is over already.
+# Reasons for which the call goes on without the agent, or has ended at the carrier already.
 _NO_HANG_UP = {"user_hangup", "transfer_call", "call_transferred"}
 _NO_EXTRACTION = {"voicemail_detected", "pipeline_error"}
 
 
-class Turn:
-    """One step under way: the state so far and the actions so far."""
+class StepState:
+    """The state so far and the actions so far of one step."""
 
     def __init__(self, graph: Graph, state: State, event: Event) -> None:
         self.graph = graph
@@ -37,17 +37,17 @@ class Turn:
         self.missing: set[str] = set()
 
     @property
-    def compose(self) -> Composer:
+    def composer(self) -> Composer:
         return Composer(self.graph, self.state, self.at, self.missing)
 
     @property
     def node(self) -> Node:
         return self.graph.node(self.state.node_id)
 
-    def settled(self) -> tuple[State, tuple[Action, ...]]:
-        awaited = self.compose.awaited()
+    def result(self) -> tuple[State, tuple[Action, ...]]:
+        pending = self.composer.pending_action()
         missing = tuple(sorted({*self.state.missing, *self.missing}))
-        return replace(self.state, missing=missing), (*self.actions, *([awaited] if awaited else []))
+        return replace(self.state, missing=missing), (*self.actions, *([pending] if pending else []))
 
     def set(self, **changes: Any) -> None:
         self.state = replace(self.state, **changes)
@@ -56,7 +56,7 @@ class Turn:
         """End the step with the request that belongs to `phase`."""
         self.set(phase=phase, number=self.state.number + 1)
 
-    def count(self, event: Spent) -> None:
+    def add_usage(self, event: ModelAnswer) -> None:
         if event.usage:
             used = self.state.usage.get(event.model, {})
             total = {kind: used.get(kind, 0) + event.usage.get(kind, 0) for kind in {**used, **event.usage}}
@@ -69,22 +69,22 @@ class Turn:
         node = self.graph.node(node_id or self.state.node_id)
         self.actions.append(Record(type, payload, self.at, self.state.turn, node.id, node.name))
 
-    def fault(self, error: str, processor: str) -> None:
+    def record_error(self, error: str, processor: str) -> None:
         self.record("rtf-pipeline-error", {"error": error, "fatal": False, "processor": processor})
 
-    def remember(self, role: str, content: str, **members: Any) -> None:
+    def add_message(self, role: str, content: str, **members: Any) -> None:
         self.set(messages=(*self.state.messages, {"role": role, "content": content, **members}))
 
-    # -- words
+    # -- speech
 
-    def begin(self) -> None:
+    def begin_turn(self) -> None:
         self.set(turn=self.state.turn + 1, rounds=0)
 
-    def hear(self, text: str) -> None:
-        self.begin()
-        self.set(heard=True)
+    def add_caller_text(self, text: str) -> None:
+        self.begin_turn()
+        self.set(caller_spoke=True)
         text = text.strip()
-        self.remember("user", text)
+        self.add_message("user", text)
         self.record("rtf-user-transcription", {"text": text, "final": True, "timestamp": iso(self.at)})
 
     def say(self, speech: Speech, interruptible: bool = False) -> None:
@@ -96,19 +96,19 @@ class Turn:
             self.record("rtf-bot-text", {"text": speech.text, "timestamp": iso(self.at)})
 
     def say_first(self, speeches: Iterator[Speech]) -> Speech | None:
-        """Say the first of `speeches` that can be heard; a recording that is not there is put on record."""
+        """Say the first of `speeches` that can be spoken; missing recordings before it are recorded as errors."""
         for speech in speeches:
-            if self.compose.can_be_spoken(speech):
+            if self.composer.can_be_spoken(speech):
                 self.say(speech)
                 return speech
             if speech.recording_id:
-                self.fault(f'The recording "{speech.recording_id}" is not there to be played.', "recording")
+                self.record_error(f'The recording "{speech.recording_id}" is not there to be played.', "recording")
         return None
 
-    # -- the course of a turn
+    # -- the stages of a turn
 
-    def think(self) -> None:
-        """Ask the model to go on, unless it has been asked too often in this turn."""
+    def ask_model(self) -> None:
+        """Ask the model for its next reply, unless it has been asked too often in this turn."""
         if self.state.rounds >= ROUNDS:
             self.apologise(f"The model was asked {ROUNDS} times in one turn and still called functions.")
             return
@@ -116,14 +116,14 @@ class Turn:
         self.wait("thinking")
 
     def apologise(self, error: str) -> None:
-        """Put a failure of the model on record and go on: listen, or end where the call was about to end."""
-        self.fault(error, "llm")
+        """Record a failure of the model, say so and end the turn, and the call where it was about to end."""
+        self.record_error(error, "llm")
         last = self.node.ends_call or self.state.occasion == "goodbye"
         self.say(Speech(GOODBYE if last else APOLOGY))
-        self.rest()
+        self.end_turn()
 
-    def rest(self) -> None:
-        """End the turn: the agent has spoken, so the call ends or the caller has the word."""
+    def end_turn(self) -> None:
+        """End the turn after the agent has spoken: end the call, or listen."""
         self.set(entered=False, calls=(), calls_from="")
         if self.state.occasion == "goodbye":
             self.end("user_idle_max_duration_exceeded")
@@ -132,7 +132,7 @@ class Turn:
         else:
             self.set(phase="listening")
 
-    def enter(self, node: Node, previous: Node | None = None) -> None:
+    def enter_node(self, node: Node, previous: Node | None = None) -> None:
         visited = self.state.gathered_context.get("nodes_visited") or []
         if node.name not in visited:
             self.set(gathered_context={**self.state.gathered_context, "nodes_visited": [*visited, node.name]})
@@ -150,8 +150,8 @@ class Turn:
 
     # -- functions that the model called
 
-    def carry_out(self) -> None:
-        """Carry out the next function of the model's reply; after the last, ask the model again."""
+    def run_calls(self) -> None:
+        """Run the functions that the model called until one needs a request; after the last, ask the model again."""
         while self.state.calls:
             call, source = self.state.calls[0], self.state.calls_from
             payload = {"function_name": call.name, "tool_call_id": call.id, "arguments": arguments_of(call)}
@@ -163,34 +163,34 @@ class Turn:
                     self.wait("extracting")
                     return
                 else:
-                    self.cross(edge)
+                    self.follow(edge)
             elif tool := tool_called(self.state, call):
                 if payload["arguments"] is None:
                     self.return_error("The arguments are not a JSON object.")
                     continue
                 if tool.speech:
-                    self.say(Speech(self.compose.render(tool.speech)))
+                    self.say(Speech(self.composer.render(tool.speech)))
                 self.wait("acting")
                 return
             else:
                 self.return_error(f'There is no function "{call.name}" here.')
         self.set(occasion="opening" if self.state.entered else "reply", calls_from="")
-        self.think()
+        self.ask_model()
 
-    def cross(self, edge: Edge) -> None:
+    def follow(self, edge: Edge) -> None:
         left = self.node
-        self.say_first(self.compose.transition(edge))
-        self.enter(self.graph.node(edge.target), left)
+        self.say_first(self.composer.transition(edge))
+        self.enter_node(self.graph.node(edge.target), left)
         self.return_result(_DONE)
 
     def return_error(self, error: str) -> None:
         self.return_result({"status": "error", "error": error})
 
     def return_result(self, result: Any) -> None:
-        """Give the model the result of the call under way, and take that call off the list."""
+        """Add the result of the first call to the messages, and take that call off the list."""
         call, *rest = self.state.calls
         text = json.dumps(result, ensure_ascii=False)
-        self.remember("tool", text, tool_call_id=call.id)
+        self.add_message("tool", text, tool_call_id=call.id)
         payload = {"function_name": call.name, "tool_call_id": call.id, "result": text}
         self.record("rtf-function-call-end", payload, self.state.calls_from)
         self.set(calls=tuple(rest))
@@ -198,7 +198,7 @@ class Turn:
     # -- the end
 
     def end(self, reason: str) -> None:
-        """End the call: hang up, extract a last time, conclude."""
+        """End the call: hang up, extract the node's variables, and finish."""
         under_way = self.state.phase != "new"
         self.set(reason=reason, calls=(), calls_from="")
         if reason not in _NO_HANG_UP:
@@ -206,9 +206,9 @@ class Turn:
         if under_way and reason not in _NO_EXTRACTION and variables_of(self.node):
             self.wait("closing")
         else:
-            self.conclude()
+            self.finish()
 
-    def conclude(self) -> None:
-        context = concluded(self.state)
+    def finish(self) -> None:
+        context = with_disposition(self.state)
         self.set(phase="ended", gathered_context=context)
         self.actions.append(Finish(self.state.reason, context["call_disposition"]))

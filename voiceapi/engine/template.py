@@ -1,4 +1,4 @@
-"""The template language of prompts, greetings, speech, tools and webhooks: ``{{path | default}}``."""
+"""The template language of prompts, greetings, tools and webhooks: ``{{path | default}}``."""
 
 import json
 import re
@@ -8,7 +8,7 @@ from datetime import UTC, datetime, tzinfo
 from typing import Any
 from zoneinfo import ZoneInfo
 
-# The path's bound keeps rendering linear for hostile texts such as a megabyte of opening braces.
+# The limit on the path keeps rendering linear, even for a megabyte of opening braces.
 _INSIDE = re.compile(r"\s*([^|\s}]{1,256})\s*(?:\|([^:}]+)(?::([^}]*))?)?")
 _CLOCK = re.compile(r"(current_time|current_weekday)(?:_(.+))?")
 _WEEKDAYS = ("Monday", "Tuesday", "Wednesday", "Thursday", "Friday", "Saturday", "Sunday")
@@ -16,7 +16,7 @@ _WEEKDAYS = ("Monday", "Tuesday", "Wednesday", "Thursday", "Friday", "Saturday",
 
 @dataclass(frozen=True)
 class Placeholder:
-    """One ``{{...}}`` of a template: where it stands, the path it names and what stands in for a missing value."""
+    """One ``{{...}}`` of a template: its position, the path of its variable, and the default for a missing value."""
 
     start: int
     end: int
@@ -25,7 +25,7 @@ class Placeholder:
 
 
 def placeholders(text: str) -> Iterator[Placeholder]:
-    """Yield the placeholders of `text` in order; ``{{a b}}``, ``{{}}`` and ``{{a|}}`` are none."""
+    """Yield the placeholders of `text` in order; ``{{a b}}``, ``{{}}`` and ``{{a|}}`` are plain text."""
     start = text.find("{{")
     close = -1
     while start >= 0:
@@ -45,21 +45,21 @@ def placeholders(text: str) -> Iterator[Placeholder]:
 def _default(path: str, name: str | None, value: str | None) -> str | None:
     if name is None:
         return None
-    if name.strip() == "fallback":  # the older spelling: {{a | fallback:Bob}}; without a value the path itself is said
+    if name.strip() == "fallback":  # the older spelling: {{a | fallback:Bob}}; without a value the path is the default
         return path.title() if value is None else value.strip()
     return name.strip()
 
 
 def is_built_in(path: str) -> bool:
-    """Tell whether `path` is a clock variable, such as ``current_time`` or ``current_weekday_Europe/London``."""
+    """Return whether `path` is a clock variable, such as ``current_time`` or ``current_weekday_Europe/London``."""
     return _CLOCK.fullmatch(path) is not None
 
 
 def render(text: str, context: Mapping[str, Any], *, now: datetime, missing: set[str] | None = None) -> str:
     """Fill the placeholders of `text` from `context`; `now` is an aware datetime.
 
-    A missing or null value without a default renders empty, and its path is added to `missing`. Values are not
-    templates: braces in them stay as they are. A backslash followed by n in the template becomes a newline.
+    A missing or null value without a default renders as empty text, and its path is added to `missing`. Braces in
+    values are not rendered again. A backslash followed by n in the template becomes a newline.
     """
     parts = []
     done = 0
@@ -67,14 +67,14 @@ def render(text: str, context: Mapping[str, Any], *, now: datetime, missing: set
         parts.append(text[done : each.start].replace("\\n", "\n"))
         if value is None and missing is not None:
             missing.add(each.path)
-        parts.append("" if value is None else written(value))
+        parts.append("" if value is None else as_text(value))
         done = each.end
     parts.append(text[done:].replace("\\n", "\n"))
     return "".join(parts)
 
 
 def values(text: str, context: Mapping[str, Any], *, now: datetime) -> Iterator[tuple[Placeholder, Any]]:
-    """Yield the placeholders of `text` in order, each with its value or default; None when it has neither."""
+    """Yield the placeholders of `text` in order, each with its value or default, else None."""
     found = list(placeholders(text))
     zone = next((zone for each in found if (zone := _zone(each.path))), UTC)
     for each in found:
@@ -87,7 +87,7 @@ def values(text: str, context: Mapping[str, Any], *, now: datetime) -> Iterator[
 
 
 def render_value(value: Any, context: Mapping[str, Any], *, now: datetime, missing: set[str] | None = None) -> Any:
-    """Render every text inside `value`, keys of objects too; whatever is no text, object or list stays as it is."""
+    """Render all texts in JSON data, keys of objects included; other values stay as they are."""
     if isinstance(value, str):
         return render(value, context, now=now, missing=missing)
     if isinstance(value, Mapping):
@@ -113,8 +113,8 @@ def _walk(path: str, value: Any) -> Any:
     return value
 
 
-def written(value: Any) -> str:
-    """Return a value as a template's text has it: objects and lists as JSON."""
+def as_text(value: Any) -> str:
+    """Return a value as text; objects and lists as JSON."""
     return json.dumps(value, ensure_ascii=False) if isinstance(value, dict | list) else str(value)
 
 

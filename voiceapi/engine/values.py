@@ -1,4 +1,4 @@
-"""Reading values that people, editors and models wrote (``"yes"`` is a boolean), and making them fit to be stored."""
+"""Converts values as people, editors and models write them ("yes" is a boolean), and cleans data to be stored."""
 
 import math
 import re
@@ -41,15 +41,14 @@ def as_integer(value: object) -> int | None:
     return int(number) if number is not None and number == int(number) else None
 
 
-# How many lists and objects may be inside one another.
-_DEEPEST = 100
+_MAX_DEPTH = 100
 
 
-def storable(value: Any, levels: int = _DEEPEST) -> Any:
-    """Return JSON data as every database and every other reader takes it.
+def storable(value: Any, levels: int = _MAX_DEPTH) -> Any:
+    """Return JSON data that every database and JSON reader accepts.
 
-    Halves of characters and zero characters are replaced; numbers that aren't finite, and what is nested too deeply,
-    become null.
+    Lone surrogates and zero characters become U+FFFD. Numbers that aren't finite, and lists and objects more than 100
+    levels deep, become null.
     """
     match value:
         case str():

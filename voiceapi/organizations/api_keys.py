@@ -1,4 +1,4 @@
-"""Use cases of API keys and the organizations they act for."""
+"""Use cases of API keys, and of the organizations that they belong to."""
 
 from __future__ import annotations
 
@@ -7,6 +7,7 @@ from datetime import timedelta
 from ..errors import Unauthorized
 from ..security import hash_key, key_prefix, new_api_key
 from ..service import Service
+from ..store import organizations
 from ..store.base import find, require
 from ..store.database import write
 from ..store.fields import now
@@ -15,38 +16,38 @@ from ..telephony import configurations, phone_numbers
 
 DEFAULT_ORGANIZATION = "default"
 SIMULATED_CALLER = "+12025550199"
-# `last_used_at` is kept to the minute, so that checking a key is nearly always one read and no write.
-USE_NOTED_EVERY = timedelta(minutes=1)
+# `last_used_at` is stored once a minute, so that nearly every request only reads its key.
+LAST_USED_PRECISION = timedelta(minutes=1)
 
 
 def bootstrap(service: Service) -> str | None:
-    """Make the default organization and its first key where there are none; returns a key made here, in clear.
+    """Create the default organization and its first API key if they don't exist; returns a key created here, in clear.
 
-    A key given as VOICEAPI_API_KEY is accepted from the first start on; once archived it stays archived.
+    If VOICEAPI_API_KEY is set, its value is the first key, and None is returned. Archived later, it stays archived.
     """
     given = service.settings.api_key
     with service.store.session(), write():
-        organization = organization_named(service, DEFAULT_ORGANIZATION)
+        organization = get_or_create_organization(service, DEFAULT_ORGANIZATION)
         if given is not None:
-            if not ApiKey.select().where(ApiKey.key_hash == hash_key(given)).exists():
+            if find(ApiKey, key_hash=hash_key(given)) is None:
                 _store(organization, "VOICEAPI_API_KEY", given)
             return None
-        if ApiKey.select().exists():
+        if organizations.has_api_keys():
             return None
         return create(organization.id, "first key")[1]
 
 
-def organization_named(service: Service, name: str) -> Organization:
-    """The organization of that name, made when it is new: with the simulator as its carrier, so a trigger works."""
+def get_or_create_organization(service: Service, name: str) -> Organization:
+    """The organization of that name. A new one gets the simulator as its carrier, so that it can place calls."""
     found = find(Organization, name=name)
     if found is None:
         with write():
-            # Asked again: another thread may have made it while this one waited for the lock.
-            found = find(Organization, name=name) or _new_organization(service, name)
+            # Another thread may have created it while this one waited for the write lock.
+            found = find(Organization, name=name) or _create_organization(service, name)
     return found
 
 
-def _new_organization(service: Service, name: str) -> Organization:
+def _create_organization(service: Service, name: str) -> Organization:
     organization: Organization = Organization.create(name=name)
     simulator = configurations.create(
         service.vault,
@@ -66,8 +67,8 @@ def require_organization(name: str) -> Organization:
     return require(Organization, f"There is no organization named {name!r}.", name=name)
 
 
-def check(key: str, refusal: str = "Invalid or expired API key") -> ApiKey:
-    """The active key record of a raw key.
+def authenticate(key: str, refusal: str = "Invalid or expired API key") -> ApiKey:
+    """The record of a raw API key; its `last_used_at` is updated.
 
     :raises Unauthorized: with `refusal`, when the key is unknown or archived.
     """
@@ -75,14 +76,15 @@ def check(key: str, refusal: str = "Invalid or expired API key") -> ApiKey:
     if record is None or not record.is_active:
         raise Unauthorized(refusal)
     moment = now()
-    if record.last_used_at is None or moment - record.last_used_at >= USE_NOTED_EVERY:
+    if record.last_used_at is None or moment - record.last_used_at >= LAST_USED_PRECISION:
         with write():
-            ApiKey.update(last_used_at=moment).where(ApiKey.id == record.id).execute()
+            record.last_used_at = moment
+            record.save(only=[ApiKey.last_used_at])
     return record
 
 
 def create(organization: int, name: str) -> tuple[ApiKey, str]:
-    """A new key: its record, and the raw key, which is stored nowhere."""
+    """Create a key. Returns its record and the raw key, of which only a hash is stored."""
     raw = new_api_key()
     with write():
         return _store(organization, name, raw), raw
@@ -96,12 +98,18 @@ def _store(organization: int | Organization, name: str, raw: str) -> ApiKey:
 
 
 def archive(organization: int, key_id: int) -> ApiKey:
-    """Refuse the key from now on."""
+    """Refuse the key from now on.
+
+    :raises RecordNotFound: when the organization has no such key.
+    """
     return _set_active(organization, key_id, active=False)
 
 
 def reactivate(organization: int, key_id: int) -> ApiKey:
-    """Accept the key again; its raw value is unchanged. An active key stays active (specification 3)."""
+    """Accept an archived key again; its raw value is unchanged. An active key stays active.
+
+    :raises RecordNotFound: when the organization has no such key.
+    """
     return _set_active(organization, key_id, active=True)
 
 
@@ -115,8 +123,5 @@ def _set_active(organization: int, key_id: int, *, active: bool) -> ApiKey:
 
 
 def listed(organization: int, *, include_archived: bool = False) -> list[ApiKey]:
-    """The organization's keys, oldest first."""
-    records = ApiKey.select().where(ApiKey.organization == organization).order_by(ApiKey.id)
-    if not include_archived:
-        records = records.where(ApiKey.is_active)
-    return list(records)
+    """The organization's keys, oldest first; without archived ones unless they are asked for."""
+    return organizations.api_keys_of(organization, include_archived=include_archived)

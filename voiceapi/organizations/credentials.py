@@ -1,4 +1,7 @@
-"""Use cases of credentials, which let tools, fetches and webhooks into other services. No secret is shown again."""
+"""Use cases of credentials for other services, which tools, pre-call fetches and webhooks send as a header.
+
+Secrets are stored encrypted and never returned.
+"""
 
 from __future__ import annotations
 
@@ -11,12 +14,13 @@ from uuid import uuid4
 from ..errors import Conflict, NotPossible
 from ..security import Vault, decrypt_json, encrypt_json
 from ..service import Service
+from ..store import organizations
 from ..store.base import find, require
 from ..store.database import write
 from ..store.fields import now
 from ..store.organizations import Credential
 
-# What each type is made of, and the sentence that says so (API contract, I.3).
+# The members of each type's data, and the error text when one is missing.
 REQUIRED: Mapping[str, tuple[tuple[str, ...], str]] = {
     "none": ((), ""),
     "api_key": (("header_name", "api_key"), "API Key credential requires 'header_name' and 'api_key' fields"),
@@ -32,10 +36,10 @@ HEADER_VALUE = re.compile(r"[!-~\x80-\xff]([ \t]*[!-~\x80-\xff])*")
 
 
 def header(service: Service, organization_id: int | None, credential_uuid: str | None) -> dict[str, str]:
-    """The header that a request carries with this credential.
+    """The header that a request with this credential carries.
 
-    It is empty when there is no such credential, it needs none, or it was encrypted with another secret: the request
-    is sent without it, and the other service says what it makes of that.
+    It is {} when there is no such credential, when its type is `none`, or when it was encrypted with another secret of
+    the service: the request is then sent without it, and the other service decides what to answer.
     """
     record = find(Credential, uuid=credential_uuid, organization=organization_id, is_active=True)
     if record is None or record.data is None:
@@ -47,7 +51,7 @@ def header(service: Service, organization_id: int | None, credential_uuid: str |
 
 
 def header_of(type: str, data: Mapping[str, Any]) -> dict[str, str]:
-    """The header that a credential of this type makes of its data."""
+    """The header of a credential of this type with this data."""
     match type:
         case "api_key":
             return {data["header_name"]: data["api_key"]}
@@ -61,8 +65,8 @@ def header_of(type: str, data: Mapping[str, Any]) -> dict[str, str]:
     return {}
 
 
-def is_there(organization_id: int | None, credential_uuid: str) -> bool:
-    """Whether the organization has this credential."""
+def exists(organization_id: int | None, credential_uuid: str) -> bool:
+    """True if the organization has this credential."""
     return find(Credential, uuid=credential_uuid, organization=organization_id, is_active=True) is not None
 
 
@@ -73,12 +77,11 @@ def get(organization: int, uuid: str) -> Credential:
 
 def listed(organization: int) -> list[Credential]:
     """The organization's credentials, by name."""
-    owned = Credential.select().where(Credential.organization == organization, Credential.is_active)
-    return list(owned.order_by(Credential.name, Credential.id))
+    return organizations.credentials_of(organization)
 
 
 def uuids(organization: int) -> set[str]:
-    """Those of the organization's credentials."""
+    """The uuids of the organization's credentials."""
     return {record.uuid for record in listed(organization)}
 
 
@@ -88,10 +91,10 @@ def create(
     """Store a credential, its data encrypted.
 
     :param type: one of REQUIRED.
-    :raises NotPossible: when the data isn't what the type is made of.
-    :raises Conflict: when a credential of that name was ever made.
+    :raises NotPossible: when the data lacks a member of the type, or can't be sent as a header.
+    :raises Conflict: when a credential of that name exists or existed.
     """
-    check(type, data)
+    validate(type, data)
     with write():
         _refuse_taken_name(organization, name)
         record: Credential = Credential.create(
@@ -109,7 +112,7 @@ def update(vault: Vault, organization: int, uuid: str, changes: Mapping[str, Any
     """Change `name`, `description`, `credential_type` or `credential_data`; what is absent or None stays.
 
     :raises RecordNotFound: when there is no such credential.
-    :raises NotPossible: when the data isn't what the type is made of.
+    :raises NotPossible: when the data lacks a member of the type, or can't be sent as a header.
     :raises Conflict: when another credential has the name.
     """
     given = {name: value for name, value in changes.items() if value is not None}
@@ -120,7 +123,7 @@ def update(vault: Vault, organization: int, uuid: str, changes: Mapping[str, Any
         if "credential_type" in given or "credential_data" in given:
             type = given.get("credential_type", record.credential_type)
             data = given["credential_data"] if "credential_data" in given else decrypt_json(vault, str(record.data))
-            check(type, data)
+            validate(type, data)
             record.credential_type = type
             record.data = encrypt_json(vault, data)
         record.name = given.get("name", record.name)
@@ -131,7 +134,7 @@ def update(vault: Vault, organization: int, uuid: str, changes: Mapping[str, Any
 
 
 def delete(organization: int, uuid: str) -> None:
-    """Forget the secret; what refers to the credential goes without it from now on.
+    """Delete the secret; requests that refer to the credential are sent without it from now on. Its name stays taken.
 
     :raises RecordNotFound: when there is no such credential.
     """
@@ -142,8 +145,11 @@ def delete(organization: int, uuid: str) -> None:
         record.save()
 
 
-def check(type: str, data: Mapping[str, Any]) -> None:
-    """:raises NotPossible: with a sentence, when a credential of this type can't be made of the data."""
+def validate(type: str, data: Mapping[str, Any]) -> None:
+    """Check that the data has the members of the type and makes a valid header.
+
+    :raises NotPossible: with a sentence, when it doesn't.
+    """
     names, text = REQUIRED[type]
     for name in names:
         if not isinstance(data.get(name), str) or not data[name]:

@@ -1,4 +1,4 @@
-"""Use cases of an organization: its preferences and its disposition codes."""
+"""Use cases of an organization's preferences and disposition codes."""
 
 from __future__ import annotations
 
@@ -17,7 +17,7 @@ PREFERENCES: Mapping[str, Any] = {
     "calling_hours": None,
     "max_attempts_per_day": None,
 }
-# Why a conversation ended, then how a call that was never one came out, in the order of the API contract.
+# Dispositions of conversations. Their order is part of the API.
 END_REASONS = (
     "call_duration_exceeded",
     "call_transferred",
@@ -34,32 +34,35 @@ END_REASONS = (
     "transfer_call",
     "pipeline_error",
 )
+# Dispositions of calls that were never connected.
 NOT_CONNECTED = ("no-answer", "busy", "failed", "canceled", "error")
-MOST_LEARNED = 200
+MOST_OTHERS = 200
 
 
-def preferences(organization: int) -> dict[str, Any]:
-    """Every preference, with its default when it was never set."""
+def get(organization: int) -> dict[str, Any]:
+    """All preferences by name, with the default of each that was never set."""
     stored = require(Organization, "Organization not found", id=organization).preferences
     return {name: stored.get(name, default) for name, default in PREFERENCES.items()}
 
 
-def set_preferences(organization: int, values: Mapping[str, Any]) -> dict[str, Any]:
-    """Replace the preferences whole."""
-    kept = {name: values.get(name, default) for name, default in PREFERENCES.items()}
+def replace(organization: int, values: Mapping[str, Any]) -> dict[str, Any]:
+    """Replace all preferences; what `values` lacks goes back to its default, unknown names are dropped."""
+    preferences = {name: values.get(name, default) for name, default in PREFERENCES.items()}
     with write():
-        Organization.update(preferences=kept).where(Organization.id == organization).execute()
-    return kept
+        record = require(Organization, "Organization not found", id=organization)
+        record.preferences = preferences
+        record.save(only=[Organization.preferences])
+    return preferences
 
 
 def disposition_codes(organization: int) -> list[str]:
-    """The known codes, then those that the organization's own workflows gave, sorted: at most 200 of them."""
+    """The built-in codes, then up to 200 others that the organization's runs ended with, in alphabetical order."""
     known = (*END_REASONS, *NOT_CONNECTED)
     learned = (
         Run.select(Run.disposition)
         .where(Run.organization == organization, Run.disposition.not_in((*known, "")))
         .distinct()
         .order_by(Run.disposition)
-        .limit(MOST_LEARNED)
+        .limit(MOST_OTHERS)
     )
     return [*known, *(str(run.disposition) for run in learned)]

@@ -1,4 +1,4 @@
-"""What an ended run owes: reviews by a language model, and webhooks.
+"""What follows an ended run: reviews by a language model, and webhooks.
 
-Other rooms use `on_run_completed`, `process_next` and `deliver_next`.
+Other rooms use `outbox.on_run_completed`, `processing.process_next` and `delivery.deliver_next`.
 """

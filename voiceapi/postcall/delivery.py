@@ -1,7 +1,7 @@
-"""Sends the webhooks that ended runs owe: at least once, the same bytes each time, given up after five attempts.
+"""Sends the webhooks of ended runs: at least once, with the same bytes each time, in at most five attempts.
 
-Who sends one first counts the attempt and moves the row's time ahead; a sender that is killed leaves a row that falls
-due again. So a webhook may come twice, under one delivery id, but it never gets lost.
+A sender counts the attempt and moves the delivery's time ahead before it sends. If it is killed, the delivery is due
+again at that time. So a webhook may arrive twice, under one delivery id, but none is lost.
 """
 
 from __future__ import annotations
@@ -17,7 +17,8 @@ from ..http_client import Reply, RequestFailed
 from ..organizations import credentials
 from ..security import decrypt_json
 from ..service import Service
-from ..store import base
+from ..store import postcall
+from ..store.base import reload, require
 from ..store.database import write
 from ..store.fields import now
 from ..store.postcall import Delivery, DeliveryAttempt
@@ -26,29 +27,34 @@ from . import signing
 
 ATTEMPTS = 5
 TIMEOUT_SECONDS = 30.0
-# After it a sender is taken for lost.
+# After this time a sender is presumed dead.
 LEASE = timedelta(seconds=90)
 # The wait after the first failure; it doubles with each.
 FIRST_WAIT_SECONDS, LONGEST_WAIT_SECONDS = 30.0, 600.0
-# What may pass by itself. Any other refusal is final, as is an address that can't be one.
+# Statuses after which the delivery is tried again. Any other refusal is final, as is a URL that isn't http(s).
 TEMPORARY = (408, 425, 429, 500, 502, 503, 504)
-NO_ADDRESS = "scheme"
-# The status tells; of the words that come with it no more than this is read.
+INVALID_URL = "scheme"
+# Bytes read of the receiver's answer. Only its status counts.
 LONGEST_ANSWER = 64 * 1024
 
 
 @dataclass(frozen=True)
 class Outcome:
-    """What came of an attempt: a status, or the reason why there is none.
+    """The result of an attempt.
 
-    :param wait: seconds that the receiver asked for.
+    :param status: the receiver's; None when there was no answer.
+    :param error: a sentence; None when the attempt succeeded.
+    :param seconds: how long the receiver took to answer.
+    :param final: no further attempt can succeed.
+    :param retry_after: seconds after which the receiver wants the next attempt.
+    :param note: a remark that is stored with the attempt.
     """
 
     status: int | None
     error: str | None
     seconds: float | None = None
     final: bool = False
-    wait: float | None = None
+    retry_after: float | None = None
     note: str | None = None
 
     @property
@@ -57,35 +63,23 @@ class Outcome:
 
 
 def due() -> datetime | None:
-    """When the next delivery is to be sent."""
-    first: Delivery | None = (
-        Delivery.select(Delivery.next_attempt_at)
-        .where(Delivery.next_attempt_at.is_null(False))
-        .order_by(Delivery.next_attempt_at)
-        .first()
-    )
-    return None if first is None else first.next_attempt_at
+    """When the next delivery is to be sent; None when there is none."""
+    return postcall.next_delivery_at()
 
 
 def claim(moment: datetime) -> Delivery | None:
-    """Take a delivery that is due at `moment`, so that nobody else sends it; None when there is none."""
-    overdue = Delivery.select().where(Delivery.next_attempt_at <= moment).order_by(Delivery.next_attempt_at)
-    while (delivery := overdue.clone().first()) is not None:
+    """Claim a delivery that is due at `moment`, so that no other sender sends it; None when there is none."""
+    while (delivery := postcall.first_delivery(moment)) is not None:
         with write():
-            taken = (
-                Delivery.update(attempts=Delivery.attempts + 1, next_attempt_at=moment + LEASE)
-                .where(Delivery.id == delivery.id, Delivery.next_attempt_at == delivery.next_attempt_at)
-                .execute()
-            )
-            if taken:
-                claimed: Delivery = base.reload(delivery)
+            if postcall.lease_delivery(delivery, moment + LEASE):
+                claimed = reload(delivery)
                 DeliveryAttempt.create(delivery=claimed.id, number=claimed.attempts, at=moment)
                 return claimed
     return None
 
 
 def send(service: Service, delivery: Delivery, moment: datetime) -> Outcome:
-    """Make the attempt that was claimed; call it outside any transaction."""
+    """Make the attempt that was claimed; call it outside any transaction, because it may take 30 seconds."""
     try:
         headers, note = _headers(service, delivery, moment)
     except NotPossible as error:
@@ -97,25 +91,25 @@ def send(service: Service, delivery: Delivery, moment: datetime) -> Outcome:
             headers=headers,
             data=None if delivery.body is None else bytes(delivery.body),
             timeout=TIMEOUT_SECONDS,
-            largest=LONGEST_ANSWER,
-            cut=True,
+            max_bytes=LONGEST_ANSWER,
+            truncate=True,
         )
     except RequestFailed as error:
-        return Outcome(None, str(error), final=error.kind == NO_ADDRESS, note=note)
-    return _answered(reply, moment, note)
+        return Outcome(None, str(error), final=error.kind == INVALID_URL, note=note)
+    return _outcome_of(reply, moment, note)
 
 
 def _headers(service: Service, delivery: Delivery, moment: datetime) -> tuple[dict[str, str], str | None]:
-    """The headers of an attempt, and what to note about them.
+    """The headers of an attempt, and a remark to store with it, if any.
 
     :raises NotPossible: when the node's own headers were encrypted with another secret of the service.
     """
-    # Looked up for each attempt, so that one that was corrected counts.
-    wanted = delivery.credential_uuid
-    credential = credentials.header(service, delivery.organization_id, wanted) if wanted else {}
-    lacking = wanted is not None and not credential
-    note = f"There is no credential {delivery.credential_uuid}, so it was sent without one." if lacking else None
-    secrets = signing.to_sign_with(service.vault, delivery.organization_id)
+    # Looked up for each attempt, so that a corrected credential is used.
+    uuid = delivery.credential_uuid
+    credential = credentials.header(service, delivery.organization_id, uuid) if uuid else {}
+    missing = uuid is not None and not credential
+    note = f"There is no credential {uuid}, so it was sent without one." if missing else None
+    secrets = signing.signing_secrets(service.vault, delivery.organization_id)
     return {
         **decrypt_json(service.vault, delivery.headers or ""),
         **credential,
@@ -126,15 +120,17 @@ def _headers(service: Service, delivery: Delivery, moment: datetime) -> tuple[di
     }, note
 
 
-def _answered(reply: Reply, moment: datetime, note: str | None) -> Outcome:
+def _outcome_of(reply: Reply, moment: datetime, note: str | None) -> Outcome:
     if 200 <= reply.status < 300:
         return Outcome(reply.status, None, reply.seconds, note=note)
     text = f"The receiver answered with status {reply.status}."
-    wait = _retry_after(reply.headers.get("Retry-After"), moment)
-    return Outcome(reply.status, text, reply.seconds, final=reply.status not in TEMPORARY, wait=wait, note=note)
+    retry_after = _retry_after(reply.headers.get("Retry-After"), moment)
+    final = reply.status not in TEMPORARY
+    return Outcome(reply.status, text, reply.seconds, final=final, retry_after=retry_after, note=note)
 
 
 def _retry_after(value: str | None, moment: datetime) -> float | None:
+    """The seconds that a Retry-After header asks for, as a number or as an HTTP date; None if it can't be read."""
     seconds = as_number(value)
     if seconds is not None or value is None:
         return seconds
@@ -144,78 +140,69 @@ def _retry_after(value: str | None, moment: datetime) -> float | None:
         return None
 
 
-def settle(delivery: Delivery, outcome: Outcome, moment: datetime) -> None:
-    """Note what came of an attempt, and when the next one is due, if any."""
+def record_outcome(delivery: Delivery, outcome: Outcome, moment: datetime) -> None:
+    """Store the result of an attempt, and when the next one is due, if any."""
     changes: dict[str, Any] = {"last_status": outcome.status, "last_error": outcome.error, "next_attempt_at": None}
     if outcome.succeeded:
         changes |= {"state": "succeeded", "finished_at": moment}
     elif outcome.final or delivery.attempts >= delivery.most_attempts:
         changes |= {"state": "dead_letter", "finished_at": moment}
     else:
-        changes["next_attempt_at"] = moment + _wait(delivery, outcome.wait)
-    # A sender that was taken for lost has no say any more, unless it brings the good news.
-    current = (Delivery.id == delivery.id) & (Delivery.state == "pending")
-    if not outcome.succeeded:
-        current &= Delivery.attempts == delivery.attempts
+        changes["next_attempt_at"] = moment + _wait(delivery, outcome.retry_after)
     with write():
-        Delivery.update(**changes).where(current).execute()
-        DeliveryAttempt.update(
-            status=outcome.status, error=outcome.error, seconds=outcome.seconds, note=outcome.note
-        ).where(DeliveryAttempt.delivery == delivery.id, DeliveryAttempt.number == delivery.attempts).execute()
+        # A sender that was presumed dead may be late: a failure of its doesn't count after a later attempt has begun.
+        postcall.update_pending(delivery, changes, same_attempt=not outcome.succeeded)
+        postcall.update_attempt(
+            delivery, status=outcome.status, error=outcome.error, seconds=outcome.seconds, note=outcome.note
+        )
 
 
-def _wait(delivery: Delivery, wanted: float | None) -> timedelta:
+def _wait(delivery: Delivery, retry_after: float | None) -> timedelta:
+    """The time until the next attempt. The schedule begins again with a redelivery."""
     number = delivery.attempts - (delivery.most_attempts - ATTEMPTS)
-    # A sender that was killed in its last attempt goes beyond the schedule.
-    seconds = FIRST_WAIT_SECONDS * 2 ** (number - 1) if wanted is None else max(wanted, 1.0)
+    seconds = FIRST_WAIT_SECONDS * 2 ** (number - 1) if retry_after is None else max(retry_after, 1.0)
     return timedelta(seconds=min(seconds, LONGEST_WAIT_SECONDS))
 
 
 def deliver_next(service: Service, moment: datetime | None = None) -> bool:
-    """Send one delivery that is due; False when there was none.
+    """Send one delivery that is due; False when there is none.
 
-    :param moment: now, unless given.
+    :param moment: the current time, unless given.
     """
     with service.store.session():
         delivery = claim(moment or now())
         if delivery is None:
             return False
-        settle(delivery, send(service, delivery, moment or now()), moment or now())
+        record_outcome(delivery, send(service, delivery, moment or now()), moment or now())
         return True
 
 
-# -- for people
+# -- for the API
 
 
 def of_run(run: Run) -> list[Delivery]:
     """The deliveries of a run, in the order of their nodes."""
-    return list(_listed(Delivery.run == run.id).order_by(Delivery.id))
+    return postcall.deliveries_of_run(run.id)
 
 
 def of_organization(organization: int, state: str, page: int, limit: int) -> tuple[list[Delivery], int]:
-    """A page of the organization's deliveries in a state, the newest first; and how many there are on all pages."""
-    found = _listed(Delivery.organization == organization, Delivery.state == state)
-    return base.page(found.order_by(Delivery.id.desc()), page, limit)
-
-
-def _listed(*where: Any) -> Any:
-    """Deliveries that know the workflow of their run without another query."""
-    return Delivery.select(Delivery, Run.id, Run.workflow).join(Run).where(*where)
+    """A page of the organization's deliveries in a state, newest first, and how many there are on all pages."""
+    return postcall.deliveries_of_organization(organization, state, page, limit)
 
 
 def attempts_of(delivery: Delivery) -> list[DeliveryAttempt]:
-    made = DeliveryAttempt.select().where(DeliveryAttempt.delivery == delivery.id)
-    return list(made.order_by(DeliveryAttempt.number))
+    """The attempts of a delivery, first to last."""
+    return postcall.attempts_of(delivery)
 
 
 def redeliver(service: Service, run: Run, delivery_uuid: str) -> Delivery:
-    """Send a delivery once more, from the same bytes and under the same id; its attempts go on counting.
+    """Send a delivery again, up to five times: the same bytes under the same id, the attempts numbered on.
 
     :raises RecordNotFound: when the run has no such delivery.
-    :raises Conflict: while it is still on its way.
+    :raises Conflict: while it is still pending.
     """
     with write():
-        delivery = base.require(Delivery, "Delivery not found", run=run.id, delivery_uuid=delivery_uuid)
+        delivery = require(Delivery, "Delivery not found", run=run.id, delivery_uuid=delivery_uuid)
         if delivery.state == "pending":
             raise Conflict("This delivery is still on its way: it is tried again by itself.")
         delivery.state = "pending"

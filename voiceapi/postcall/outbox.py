@@ -1,8 +1,8 @@
-"""What an ended run owes: its reviews and its webhooks, noted in the very transaction that ends it.
+"""The outbox of a run: its reviews and webhooks are recorded in the same transaction that completes the run.
 
-At that moment a webhook is a row and nothing more. It is rendered once, when the run's reviews are done, because its
-payload may show them; what is rendered is stored before the first attempt, so no two attempts differ. A process that is
-killed in between leaves the follow-up behind, and the next one makes it.
+A webhook is recorded without its request. It is rendered once the run's reviews are done, because its payload may show
+their results, and stored before the first attempt, so every attempt sends the same bytes. If the process is killed
+before that, the follow-up row is still there, and another process makes it.
 """
 
 from __future__ import annotations
@@ -21,18 +21,22 @@ from ..store.runs import Run
 from ..store.workflows import WorkflowVersion
 
 REVIEW, WEBHOOK = "qa", "webhook"
-# A run with one of these is told to somebody, who may want to fetch its transcript.
-TELLING = (REVIEW, WEBHOOK, "noveum", "paygent", "tuner")
+# Node types that send a run to another system, which may want to fetch its transcript.
+SENDING = (REVIEW, WEBHOOK, "noveum", "paygent", "tuner")
 
 
 def on_run_completed(service: Service, run: Run) -> None:
-    """Note what follows the run, inside the transaction that ends it and before the run is saved."""
+    """Record the reviews and webhooks of a run that ends, and give it an access token if its transcript may be fetched.
+
+    It is a listener of runs.lifecycle.complete: called in the transaction that ends the run, before the run is saved,
+    since it sets columns of it. The threads that make follow-ups are woken after the commit.
+    """
     version = find(WorkflowVersion, id=run.version_id) if run.version_id is not None else None
     definition = definition_of(run, version)
-    if run.campaign_id is not None or any(nodes_of(definition, type) for type in TELLING):
+    if run.campaign_id is not None or any(nodes_of(definition, type) for type in SENDING):
         run.public_access_token = run.public_access_token or str(uuid4())
-    webhooks = [node for node in nodes_of(definition, WEBHOOK) if _is_sent(data_of(node))]
-    if not webhooks and not any(wants_review(node) for node in nodes_of(definition, REVIEW)):
+    webhooks = [node for node in nodes_of(definition, WEBHOOK) if _has_receiver(data_of(node))]
+    if not webhooks and not any(is_review_enabled(node) for node in nodes_of(definition, REVIEW)):
         return
     if version is not None and version.status == "draft":
         run.draft = definition  # a draft may be edited before the follow-up is made
@@ -49,22 +53,23 @@ def on_run_completed(service: Service, run: Run) -> None:
 
 
 def definition_of(run: Run, version: WorkflowVersion | None) -> Mapping[str, Any]:
-    """The definition that the run was carried out by; empty when it is gone."""
+    """The workflow definition that the run used; empty when its version was deleted."""
     if run.draft is not None:
         return dict(run.draft)
     return {} if version is None else dict(version.definition)
 
 
 def nodes_of(definition: Mapping[str, Any], type: str) -> list[dict[str, Any]]:
-    """The nodes of a type, each id once: of several the last, as the conversation has it."""
+    """The nodes of a type. Of several nodes with one id only the last counts, as in the conversation."""
     found = {node["id"]: node for node in objects(definition, "nodes") if isinstance(node.get("id"), str)}
     return [node for node in found.values() if node.get("type") == type]
 
 
-def wants_review(node: Mapping[str, Any]) -> bool:
+def is_review_enabled(node: Mapping[str, Any]) -> bool:
     return as_boolean(data_of(node).get("qa_enabled")) is not False
 
 
-def _is_sent(data: Mapping[str, Any]) -> bool:
+def _has_receiver(data: Mapping[str, Any]) -> bool:
+    """True if the webhook node is enabled and has a URL."""
     url = data.get("endpoint_url")
     return as_boolean(data.get("enabled")) is not False and isinstance(url, str) and bool(url.strip())

@@ -1,4 +1,4 @@
-"""Makes an ended run's follow-up: its reviews first, then its webhooks, rendered once with what the reviews found."""
+"""Makes the follow-up of an ended run: its reviews, then its webhooks, rendered once with the reviews' results."""
 
 from __future__ import annotations
 
@@ -11,82 +11,76 @@ from ..engine.graph import data_of
 from ..runs.runs import added, transcript_address, usage
 from ..security import encrypt_json
 from ..service import Service
+from ..store import postcall
 from ..store.base import find, reload
 from ..store.database import write
 from ..store.fields import now
-from ..store.postcall import Delivery, FollowUp
 from ..store.runs import Run
 from ..store.workflows import Workflow, WorkflowVersion
 from ..timestamps import write_time
 from . import outbox, qa, rendering
 from .delivery import ATTEMPTS
 
-# After it, unless it is renewed, whoever makes a follow-up is taken for lost.
+# A claim lasts this long unless it is renewed; then its worker is presumed dead.
 LEASE = timedelta(seconds=180)
 
 
 @dataclass(frozen=True)
 class Claim:
-    """A follow-up that nobody else makes meanwhile."""
+    """A follow-up that no other worker makes until the lease ends."""
 
     run: Run
 
     def renew(self) -> None:
-        """Stay the one who makes it for another while."""
+        """Start the lease again."""
         with write():
-            FollowUp.update(due_at=now() + LEASE).where(FollowUp.run == self.run.id).execute()
+            postcall.renew_follow_up(self.run.id, now() + LEASE)
 
 
 def due() -> datetime | None:
-    """When the next follow-up is to be made."""
-    first: FollowUp | None = FollowUp.select().order_by(FollowUp.due_at).first()
-    return None if first is None else first.due_at
+    """When the next follow-up is due; None when there is none."""
+    return postcall.next_follow_up_at()
 
 
 def claim(moment: datetime) -> Claim | None:
-    """Take a follow-up that is due at `moment`; None when there is none."""
-    overdue = FollowUp.select().where(FollowUp.due_at <= moment).order_by(FollowUp.due_at)
-    while (found := overdue.clone().first()) is not None:
+    """Claim a follow-up that is due at `moment`; None when there is none."""
+    while (found := postcall.first_follow_up(moment)) is not None:
         with write():
-            taken = (
-                FollowUp.update(due_at=moment + LEASE)
-                .where(FollowUp.run == found.run_id, FollowUp.due_at == found.due_at)
-                .execute()
-            )
-            run = find(Run, id=found.run_id) if taken else None
+            claimed = postcall.lease_follow_up(found, moment + LEASE)
+            run = find(Run, id=found.run_id) if claimed else None
         if run is not None:
             return Claim(run)
     return None
 
 
-def make(service: Service, claimed: Claim, moment: datetime) -> None:
-    """Review the run, outside any transaction; then store the reviews and the rendered webhooks together.
+def process(service: Service, claimed: Claim, moment: datetime) -> None:
+    """Review the run, outside any transaction; then store the reviews and the rendered webhooks in one transaction.
 
-    When a process is killed before that, all of it is made anew; afterwards nothing of it is ever made again.
+    If the process is killed before that, the whole follow-up is made again; afterwards no part of it is.
     """
     run = claimed.run
     version = find(WorkflowVersion, id=run.version_id) if run.version_id is not None else None
     definition = outbox.definition_of(run, version)
     configurations = {} if version is None else version.configurations
-    found = qa.review(service, run, definition, configurations, claimed.renew)
+    reviews = qa.review(service, run, definition, configurations, claimed.renew)
     with write():
-        if not FollowUp.delete().where(FollowUp.run == run.id).execute():
-            return  # somebody else took this one for lost, and has made it
+        if not postcall.delete_follow_up(run.id):
+            return  # the lease ended, and another worker has made the follow-up
         run = reload(run)
-        run.annotations = {**run.annotations, **found.annotations}
-        run.llm_usage = added(run.llm_usage, found.usage)
+        run.annotations = {**run.annotations, **reviews.annotations}
+        run.llm_usage = added(run.llm_usage, reviews.usage)
         _render(service, run, definition, moment)
         run.save(only=[Run.annotations, Run.llm_usage])
     service.workers.wake()
 
 
 def _render(service: Service, run: Run, definition: Mapping[str, Any], moment: datetime) -> None:
-    """Fill the run's deliveries, and note on the run what could not be filled."""
+    """Render the run's deliveries; note missing variables and dropped headers in the run's annotations."""
     nodes = {node["id"]: data_of(node) for node in outbox.nodes_of(definition, outbox.WEBHOOK)}
     context = _context(service, run)
-    for delivery in list(Delivery.select().where(Delivery.run == run.id, Delivery.url.is_null())):
+    for delivery in postcall.unrendered(run.id):
         data = nodes.get(delivery.node_id, {})
-        request = rendering.rendered(data, context, moment)
+        request = rendering.render_request(data, context, moment)
         credential = data.get("credential_uuid")
         delivery.method = request.method
         delivery.url = request.url
@@ -96,18 +90,19 @@ def _render(service: Service, run: Run, definition: Mapping[str, Any], moment: d
         delivery.most_attempts = ATTEMPTS
         delivery.next_attempt_at = moment
         delivery.save()
-        _note(run, "missing_variables", request.missing)
-        _note(run, "dropped_headers", request.dropped)
+        _annotate(run, "missing_variables", request.missing)
+        _annotate(run, "dropped_headers", request.dropped)
 
 
-def _note(run: Run, name: str, found: tuple[str, ...]) -> None:
-    known = run.annotations.get(name, [])
+def _annotate(run: Run, name: str, found: tuple[str, ...]) -> None:
+    """Add to a list in the run's annotations."""
     if found:
+        known = run.annotations.get(name, [])
         run.annotations = {**run.annotations, name: list(dict.fromkeys([*known, *found]))}
 
 
 def _context(service: Service, run: Run) -> dict[str, Any]:
-    """What the templates of a webhook may name."""
+    """The variables that the templates of a webhook may use."""
     workflow = find(Workflow, id=run.workflow_id)
     return {
         "workflow_run_id": run.id,
@@ -128,14 +123,14 @@ def _context(service: Service, run: Run) -> dict[str, Any]:
     }
 
 
-def make_next(service: Service, moment: datetime | None = None) -> bool:
-    """Make one follow-up that is due; False when there was none.
+def process_next(service: Service, moment: datetime | None = None) -> bool:
+    """Make one follow-up that is due; False when there is none.
 
-    :param moment: now, unless given.
+    :param moment: the current time, unless given.
     """
     with service.store.session():
         claimed = claim(moment or now())
         if claimed is None:
             return False
-        make(service, claimed, moment or now())
+        process(service, claimed, moment or now())
         return True

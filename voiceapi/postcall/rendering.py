@@ -1,4 +1,4 @@
-"""Renders a webhook node into the request that tells another system about an ended run."""
+"""Renders a webhook node into the request that reports an ended run to another system."""
 
 from __future__ import annotations
 
@@ -14,23 +14,23 @@ from ..engine.template import placeholders, render, render_value
 
 METHODS = ("GET", "POST", "PUT", "PATCH", "DELETE")
 WITH_BODY = ("POST", "PUT", "PATCH")
-# A header whose name contains one of these is left out: what it holds belongs into a credential.
-SECRETIVE = (
+# A header whose name contains one of these is left out: secrets belong in a credential.
+SECRET_WORDS = (
     *("authorization", "auth", "token", "secret", "password", "passwd", "cookie", "credential"),
     *("api-key", "apikey", "api_key", "access-key"),
 )
-# They say how the request itself is cut into bytes.
+# Headers that the HTTP client sets itself.
 FRAMING = ("connection", "content-length", "host", "transfer-encoding")
 HEADER_NAME = re.compile(r"[!#$%&'*+.^_`|~0-9A-Za-z-]+")
 CONTROL = re.compile(r"[\x00-\x1f\x7f]+")
 
 
 @dataclass(frozen=True)
-class Rendered:
-    """A request as every attempt sends it, but for credential, signature and the headers that count attempts.
+class RenderedRequest:
+    """The part of a request that is the same for every attempt: all but credential, signature and delivery headers.
 
     :param body: None for a method that carries none.
-    :param missing: the variables that had no value and were rendered empty.
+    :param missing: the variables without a value, which were rendered empty.
     :param dropped: the names of headers that were left out.
     """
 
@@ -42,10 +42,11 @@ class Rendered:
     dropped: tuple[str, ...]
 
 
-def rendered(data: Mapping[str, Any], context: Mapping[str, Any], now: datetime) -> Rendered:
-    """The request of a webhook node with this data.
+def render_request(data: Mapping[str, Any], context: Mapping[str, Any], now: datetime) -> RenderedRequest:
+    """Render the request of a webhook node.
 
-    :param context: what its templates may name; `gathered_context` is a member of it.
+    :param data: the node's data.
+    :param context: the variables of its templates; `gathered_context` is one of them.
     """
     missing: set[str] = set()
     method = str(data.get("http_method") or "POST").upper()
@@ -54,14 +55,14 @@ def rendered(data: Mapping[str, Any], context: Mapping[str, Any], now: datetime)
     headers = {"Content-Type": "application/json"} if body is not None else {}
     dropped = []
     for name, template in _headers(data.get("custom_headers")):
-        if _may_be_sent(name):
+        if _is_allowed(name):
             headers = {other: value for other, value in headers.items() if other.lower() != name.lower()}
             headers[name] = _header_value(render(template, context, now=now, missing=missing))
         else:
             dropped.append(name)
     url = _url(str(data.get("endpoint_url") or ""), context, now, missing)
-    # What every run has, though it may be empty, is not missing.
-    return Rendered(method, url, headers, body, tuple(sorted(missing - context.keys())), tuple(dropped))
+    # The variables that every run has may be empty, but they aren't missing.
+    return RenderedRequest(method, url, headers, body, tuple(sorted(missing - context.keys())), tuple(dropped))
 
 
 def _body(template: Any, context: Mapping[str, Any], now: datetime, missing: set[str]) -> bytes:
@@ -78,19 +79,19 @@ def _headers(listed: Any) -> Iterator[tuple[str, str]]:
                 yield name.strip(), value
 
 
-def _may_be_sent(name: str) -> bool:
+def _is_allowed(name: str) -> bool:
     lower = name.lower()
-    secretive = any(word in lower for word in SECRETIVE)
-    return HEADER_NAME.fullmatch(name) is not None and lower not in FRAMING and not secretive
+    is_secret = any(word in lower for word in SECRET_WORDS)
+    return HEADER_NAME.fullmatch(name) is not None and lower not in FRAMING and not is_secret
 
 
 def _header_value(value: str) -> str:
-    """One line whose UTF-8 bytes pass through a protocol that knows Latin-1 only."""
+    """The value on one line, as a text of Latin-1 characters that are its UTF-8 bytes, as HTTP clients require."""
     return CONTROL.sub(" ", value).strip().encode("utf-8", "replace").decode("latin-1")
 
 
 def _url(template: str, context: Mapping[str, Any], now: datetime, missing: set[str]) -> str:
-    """The address. A value is percent-encoded, so that it can't lead elsewhere; only at the very start is it a URL."""
+    """The URL. Values are percent-encoded, so that none can change the host; only one at the very start is a URL."""
     template = template.strip()
     parts, done = [], 0
     for each in placeholders(template):

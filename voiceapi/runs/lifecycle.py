@@ -10,6 +10,7 @@ from datetime import datetime, timedelta
 from typing import Any, Literal
 
 from ..service import Service
+from ..store.base import update
 from ..store.fields import now
 from ..store.runs import Run
 
@@ -86,7 +87,7 @@ def accept(run: Run, call_id: str | None) -> None:
     move(run, "accept")
     run.carrier_call_id = run.carrier_call_id or call_id
     run.gathered_context = {**run.gathered_context, "call_id": run.carrier_call_id}
-    run.save(only=[Run.state, Run.carrier_call_id, Run.gathered_context])
+    update(run, Run.state, Run.carrier_call_id, Run.gathered_context)
 
 
 def lose(run: Run) -> None:
@@ -94,7 +95,7 @@ def lose(run: Run) -> None:
     if run.state == "placing":
         move(run, "lose")
         run.deadline_at = deadline(UNKNOWN_SECONDS)
-        run.save(only=[Run.state, Run.deadline_at])
+        update(run, Run.state, Run.deadline_at)
 
 
 def report(run: Run, call_id: str | None) -> None:
@@ -106,7 +107,7 @@ def report(run: Run, call_id: str | None) -> None:
     if run.deadline_at is not None:
         run.deadline_at = deadline()
     run.carrier_call_id = call_id or run.carrier_call_id
-    run.save(only=[Run.state, Run.deadline_at, Run.carrier_call_id])
+    update(run, Run.state, Run.deadline_at, Run.carrier_call_id)
 
 
 def talk(run: Run, answered_at: datetime | None = None) -> None:
@@ -128,7 +129,7 @@ def complete(service: Service, run: Run, duration: float | None = None) -> None:
     run.deadline_at = None
     for listener in service.listeners:
         listener(service, run)
-    run.save()
+    update(run)
 
 
 def cancel(run: Run, reason: str, at: datetime) -> None:
@@ -138,4 +139,4 @@ def cancel(run: Run, reason: str, at: datetime) -> None:
     run.gathered_context = {**run.gathered_context, **outcome}
     run.disposition = "system_cancelled"
     run.ended_at = at
-    run.save()
+    update(run)

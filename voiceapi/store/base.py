@@ -1,8 +1,8 @@
-"""The base of all tables, and beside Peewee one quicker layer for the simple statements of one table.
+"""The base of all tables, and one cached layer beside Peewee for the simple statements.
 
-Peewee takes ten times longer to write such a statement than SQLite to carry it out, and a request is made of little
-else. Here each is written once; the values take the places of the placeholders, in the order of the names. Peewee's own
-`create`, `get`, `save` and queries are what the Peewee manual says, and quick enough wherever no call is waiting.
+Peewee takes ten times longer to write such a statement than SQLite to carry it out, and a turn of a call is made of
+little else. Here each is written once: the values take the places of the placeholders, in the order of the names.
+Peewee's own `get`, `save` and `create` keep their meaning, and serve wherever they are quick enough.
 """
 
 from __future__ import annotations
@@ -11,21 +11,10 @@ from collections.abc import Callable, Iterable, Mapping, Sequence
 from functools import cache
 from typing import Any, ClassVar, TypeVar
 
-from peewee import (
-    AutoField,
-    BigIntegerField,
-    CharField,
-    Field,
-    FloatField,
-    ForeignKeyField,
-    IntegerField,
-    IntegrityError,
-    Model,
-    TextField,
-)
+from peewee import AutoField, BigIntegerField, CharField, FloatField, ForeignKeyField, IntegerField, Model, TextField
 
 from ..errors import RecordNotFound
-from .database import as_concurrent_update, database, execute
+from .database import database, execute
 
 Found = TypeVar("Found", bound="Record")
 # The columns whose values are read as the database gives them.
@@ -42,81 +31,69 @@ class Record(Model):
         database = database
         legacy_table_names = False
 
-    @classmethod
-    def append(cls, rows: Iterable[Mapping[str, Any]]) -> None:
-        insert_all(cls, rows)
-
     def columns(self) -> dict[str, Any]:
         """Every column by its name; a foreign key is the id of the other record."""
         return {name: getattr(self, name) for name in self._meta.columns}
 
 
 def insert(model: type[Found], **columns: Any) -> Found:
-    """Store a new record with these column values, the others at their defaults; returns it with its key.
+    """Store a new record with these columns and the defaults of the others.
 
-    :raises ConcurrentUpdate: when there is a record with the same unique values.
+    :raises ConcurrentUpdate: when a record with the same unique columns is there.
     """
     record = model(**columns)
-    table, data = model._meta, record.__data__
-    names = tuple(name for name in table.sorted_field_names if name in data)
-    values = [table.fields[name].db_value(data[name]) for name in names]
-    row = _execute(model, _insert(model, names, table.database.param), values).fetchone()
+    data = record.__data__
+    names = tuple(name for name in model._meta.sorted_field_names if name in data)
+    row = execute(_insert(model, names), *_values(model, names, data)).fetchone()
     data.update(zip(_key_names(model), row, strict=True))
     return record
 
 
 def insert_all(model: type[Record], rows: Iterable[Mapping[str, Any]]) -> None:
-    """Store new records, all with the same columns, none of which gets a default.
+    """Store new records, all with the same columns; columns without a value need a default of the database's.
 
-    :raises ConcurrentUpdate: when there is a record with the same unique values as one of them.
+    :raises ConcurrentUpdate: when a record with the same unique columns is there.
     """
-    table = model._meta
     for row in rows:
-        statement = _insert(model, tuple(row), table.database.param)
+        names = tuple(row)
         # Read, because an INSERT that returns something is carried out as its row is fetched.
-        _execute(model, statement, [table.fields[name].db_value(row[name]) for name in row]).fetchone()
+        execute(_insert(model, names), *_values(model, names, row)).fetchone()
 
 
-def update(record: Record, *fields: Field) -> bool:
-    """Store these fields of a record, or all of them when none is named; False when the record is gone.
-
-    :raises ConcurrentUpdate: when another record has the same unique values.
-    """
+def update(record: Record, *fields: Any) -> None:
+    """Store these fields of a record, all of them when none is named."""
     model, data = type(record), record.__data__
-    table, keys = model._meta, _key_names(model)
-    wanted = {field.name for field in fields} if fields else set(data).difference(keys)
-    names = tuple(name for name in table.sorted_field_names if name in wanted)
-    values = [table.fields[name].db_value(data[name]) for name in (*names, *keys)]
-    return int(_execute(model, _update(model, names, table.database.param), values).rowcount) > 0
+    keys = _key_names(model)
+    wanted = {field.name for field in fields} or data.keys() - set(keys)
+    names = tuple(name for name in model._meta.sorted_field_names if name in wanted)
+    execute(_update(model, names), *_values(model, (*names, *keys), data))
 
 
-def _execute(model: type[Record], statement: str, values: list[Any]) -> Any:
-    try:
-        return model._meta.database.execute_sql(statement, values)
-    except IntegrityError as error:
-        raise as_concurrent_update(error) from error
+def _values(model: type[Record], names: Iterable[str], data: Mapping[str, Any]) -> list[Any]:
+    fields = model._meta.fields
+    return [fields[name].db_value(data[name]) for name in names]
 
 
 def find(model: type[Found], newest_by: str | None = None, **columns: Any) -> Found | None:
-    """The record of `model` with these column values, or None; a column given as None matches no record.
+    """The record of `model` with these column values, or None. A value of None matches no record.
 
     :param newest_by: of several records, the one with the largest value of this column.
     """
-    table = model._meta
-    database = table.database
-    statement = _select_one(model, tuple(columns), newest_by, database.param)
-    values = [table.fields[name].db_value(value) for name, value in columns.items()]
-    row = database.execute_sql(statement, values).fetchone()
+    statement = _select_one(model, tuple(columns), newest_by)
+    row = execute(statement, *_values(model, columns, columns)).fetchone()
     return None if row is None else _record(model, row)
 
 
 def select(model: type[Found], rest: str, *values: Any) -> list[Found]:
-    """The records of `model` that `rest` chooses: SQL from its WHERE on, with `?` for the values as they are stored."""
+    """The records of `model` that `rest` chooses: SQL from its WHERE on, with `?` for the values as they are stored.
+
+    For what is asked around every call; elsewhere Peewee writes such a statement.
+    """
     return [_record(model, row) for row in execute(f"{_select_all(model)} {rest}", *values).fetchall()]
 
 
 def _record(model: type[Found], row: Sequence[Any]) -> Found:
-    """The record of a row, set up as Peewee does it, but with the readers of the columns looked up once a table."""
+    """The record that a row is, as Peewee makes it, without asking each of its fields for leave."""
     record = model(__no_default__=True)
     record.__data__ = {
         name: cell if read is None else read(cell) for (name, read), cell in zip(_readers(model), row, strict=True)
@@ -132,28 +109,21 @@ def _readers(model: type[Record]) -> list[tuple[str, Callable[[Any], Any] | None
 
 
 def scalar(model: type[Record], of: str, **columns: Any) -> Any:
-    """The value of the column `of` in the record of `model` with these column values, None without a record.
-
-    For rows of which the rest is large.
-    """
-    table = model._meta
-    statement = _select_scalar(model, of, tuple(columns), table.database.param)
-    values = [table.fields[name].db_value(value) for name, value in columns.items()]
-    row = table.database.execute_sql(statement, values).fetchone()
-    return None if row is None else table.fields[of].python_value(row[0])
+    """The column `of` of the record of `model` with these column values, None without one: a row may be large."""
+    row = execute(_select_scalar(model, of, tuple(columns)), *_values(model, columns, columns)).fetchone()
+    return None if row is None else model._meta.fields[of].python_value(row[0])
 
 
 def count(model: type[Record], of: str, **columns: Any) -> int:
-    """How many records of `model` have these column values, and in the column `of` any but null."""
-    table = model._meta
-    statement = _count(model, of, tuple(columns), table.database.param)
-    values = [table.fields[name].db_value(value) for name, value in columns.items()]
-    return int(table.database.execute_sql(statement, values).fetchone()[0])
+    """How many records of `model` with these column values have one in the column `of` as well."""
+    return int(execute(_count(model, of, tuple(columns)), *_values(model, columns, columns)).fetchone()[0])
 
 
 def page(chosen: Any, number: int, limit: int) -> tuple[list[Any], int]:
-    """The rows of page `number` (from 1) of a query, `limit` to a page, and how many rows the query has in all."""
-    # A page behind the last one isn't asked for: its offset may be larger than SQLite's largest number.
+    """The rows of page `number` (from 1) of a query, `limit` to a page, and how many the query has on all pages.
+
+    A page far behind the last one isn't asked for: its offset may be more than SQLite can count.
+    """
     total, offset = chosen.count(), (number - 1) * limit
     return (list(chosen.limit(limit).offset(offset)) if offset <= total else []), total
 
@@ -170,10 +140,7 @@ def require(model: type[Found], text: str, **columns: Any) -> Found:
 
 
 def reload(record: Found) -> Found:
-    """The record as it is stored now.
-
-    :raises RecordNotFound: when it was deleted.
-    """
+    """The record as it is stored now; it may not have been deleted meanwhile."""
     return require(type(record), "The record is gone.", id=record.id)
 
 
@@ -185,40 +152,40 @@ def _select_all(model: type[Model]) -> str:
 
 
 @cache
-def _select_one(model: type[Model], names: tuple[str, ...], newest_by: str | None, placeholder: str) -> str:
+def _select_one(model: type[Model], names: tuple[str, ...], newest_by: str | None) -> str:
     """All columns of a record whose `names` have these values."""
     fields = model._meta.fields
-    matches = " AND ".join(f"{column} = {placeholder}" for column in _quoted(model, names))
+    matches = " AND ".join(f"{column} = ?" for column in _quoted(model, names))
     order = "" if newest_by is None else f' ORDER BY "{fields[newest_by].column_name}" DESC'
     return f"{_select_all(model)} WHERE {matches}{order} LIMIT 1"
 
 
 @cache
-def _select_scalar(model: type[Model], of: str, names: tuple[str, ...], placeholder: str) -> str:
+def _select_scalar(model: type[Model], of: str, names: tuple[str, ...]) -> str:
     """The column `of` of a record whose `names` have these values."""
-    matches = " AND ".join(f"{column} = {placeholder}" for column in _quoted(model, names))
+    matches = " AND ".join(f"{column} = ?" for column in _quoted(model, names))
     return f'SELECT {_quoted(model, [of])[0]} FROM "{model._meta.table_name}" WHERE {matches} LIMIT 1'
 
 
 @cache
-def _count(model: type[Model], of: str, names: tuple[str, ...], placeholder: str) -> str:
+def _count(model: type[Model], of: str, names: tuple[str, ...]) -> str:
     """How many records whose `names` have these values have any in `of`."""
-    matches = " AND ".join(f"{column} = {placeholder}" for column in _quoted(model, names))
+    matches = " AND ".join(f"{column} = ?" for column in _quoted(model, names))
     return f'SELECT count({_quoted(model, [of])[0]}) FROM "{model._meta.table_name}" WHERE {matches}'
 
 
 @cache
-def _insert(model: type[Model], names: tuple[str, ...], placeholder: str) -> str:
+def _insert(model: type[Model], names: tuple[str, ...]) -> str:
     """A new record with these columns; its only row begins with the record's key."""
-    columns, marks = ", ".join(_quoted(model, names)), ", ".join([placeholder] * len(names))
+    columns, marks = ", ".join(_quoted(model, names)), ", ".join(["?"] * len(names))
     return f'INSERT INTO "{model._meta.table_name}" ({columns}) VALUES ({marks}) RETURNING {", ".join(_key(model))}'
 
 
 @cache
-def _update(model: type[Model], names: tuple[str, ...], placeholder: str) -> str:
+def _update(model: type[Model], names: tuple[str, ...]) -> str:
     """These columns of the record whose key is the last value, or the last values."""
-    changes = ", ".join(f"{column} = {placeholder}" for column in _quoted(model, names))
-    matches = " AND ".join(f"{column} = {placeholder}" for column in _key(model))
+    changes = ", ".join(f"{column} = ?" for column in _quoted(model, names))
+    matches = " AND ".join(f"{column} = ?" for column in _key(model))
     return f'UPDATE "{model._meta.table_name}" SET {changes} WHERE {matches}'
 
 

@@ -29,10 +29,7 @@ database = cast(peewee.SqliteDatabase, _proxy)
 
 
 class ConcurrentUpdate(Exception):
-    """Another worker stored the same thing first, and this transaction is undone: read again and try again.
-
-    It never leaves a use case.
-    """
+    """Another worker stored the same first, and this transaction was undone: try again. It never leaves a use case."""
 
 
 class StoreError(Exception):
@@ -87,7 +84,7 @@ class Store:
 
     @contextmanager
     def writing(self) -> Iterator[None]:
-        """One transaction, or a part of the one at hand; see the function `write`."""
+        """One transaction, or a part of the one at hand; see `write`."""
         committed: list[Callable[[], None]] = []
         try:
             with self._writer:
@@ -101,7 +98,7 @@ class Store:
                     if outermost:
                         self._after_commit = []
         except peewee.IntegrityError as error:
-            raise as_concurrent_update(error) from error
+            raise _defect_or_concurrent(error) from error
         except peewee.OperationalError as error:
             if _disk_is_full(error):
                 raise Unavailable("The disk is full, so nothing was stored.") from error
@@ -119,10 +116,11 @@ class Store:
             self.database.close_idle()
 
 
-def as_concurrent_update(error: peewee.IntegrityError) -> Exception:
-    """ConcurrentUpdate where a unique value is there already; a broken reference or check stays what it is."""
-    text = str(error).lower()
-    return ConcurrentUpdate(str(error)) if "unique" in text or "duplicate" in text else error
+def _defect_or_concurrent(error: peewee.IntegrityError) -> Exception:
+    """The error itself when it is a defect of ours: another worker never breaks a NOT NULL or CHECK constraint."""
+    text = str(error)
+    ours = any(kind in text.upper() for kind in ("NOT NULL", "NOT-NULL", "CHECK"))
+    return error if ours else ConcurrentUpdate(text)
 
 
 def _disk_is_full(error: BaseException | None) -> bool:
@@ -160,11 +158,16 @@ def bound_path() -> Path | None:
 def execute(statement: str, *values: Any) -> Any:
     """Carry out SQL in the bound database, with `?` for each of `values`, which are as they are stored.
 
-    For what Peewee can't write, and for what comes with every call: there it takes longer to write a statement than
-    SQLite to answer it.
+    For what Peewee can't write, and for what is asked in every call: writing a statement takes Peewee longer than
+    answering it takes SQLite.
+
+    :raises ConcurrentUpdate: when the statement breaks a constraint.
     """
     bound = _bound.get().database
-    return bound.execute_sql(statement.replace("?", bound.param), values)
+    try:
+        return bound.execute_sql(statement if bound.param == "?" else statement.replace("?", bound.param), values)
+    except peewee.IntegrityError as error:
+        raise _defect_or_concurrent(error) from error
 
 
 def ring() -> None:

@@ -137,3 +137,30 @@ def search(organization: int, query: str, documents: Iterable[str] | None, limit
     # A document may have been removed between the two queries.
     kept = [(passages[id], score) for id, score in best.values() if id in passages]
     return [Hit(passage.document, passage, share * score / highest) for passage, score in kept]
+
+
+def of_organization(organization: int, status: str | None, limit: int, offset: int) -> list[Document]:
+    """The organization's documents, newest first; without a status of all."""
+    chosen = Document.select().where(Document.organization == organization)
+    if status:
+        chosen = chosen.where(Document.processing_status == status)
+    return list(chosen.order_by(Document.id.desc()).limit(limit).offset(offset))
+
+
+def with_uuids(organization: int | None, uuids: set[str]) -> list[Document]:
+    """Those of the organization's documents that have one of these uuids: their uuid, filename and processing error.
+
+    Other columns aren't read, since a text is large. Without an organization there are none.
+    """
+    if not uuids or organization is None:
+        return []
+    columns = (Document.document_uuid, Document.filename, Document.processing_error)
+    chosen = Document.select(*columns).where(Document.organization == organization)
+    # Not by IN: a definition may name more uuids than a query may have parameters.
+    return [document for document in chosen if document.document_uuid in uuids]
+
+
+def delete(organization: int, document_uuid: str) -> bool:
+    """Delete a document with its passages and their index; False if the organization has no such document."""
+    owned = (Document.organization == organization, Document.document_uuid == document_uuid)
+    return bool(Document.delete().where(*owned).execute())

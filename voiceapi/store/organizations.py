@@ -1,4 +1,4 @@
-"""The tables of organizations, their API keys and their credentials for other services."""
+"""The tables of organizations, their API keys and their credentials for other services, with their queries."""
 
 from __future__ import annotations
 
@@ -34,14 +34,14 @@ class ApiKey(Record):
 
 
 class Credential(Record):
-    """What lets a tool, a fetch or a webhook into another service. A deleted one keeps its name, not its secret."""
+    """A secret that tools, pre-call fetches and webhooks send to another service. A deleted one keeps its name only."""
 
     organization = ForeignKeyField(Organization, on_delete="CASCADE", index=False)
     uuid = CharField(36, unique=True)
     name = TextField()
     description = TextField(null=True)
     credential_type = TextField()
-    # Sealed JSON; null once it is deleted.
+    # Encrypted JSON; null once it is deleted.
     data = TextField(null=True)
     is_active = BooleanField(default=True)
     created_at = Instant(default=now)
@@ -49,3 +49,20 @@ class Credential(Record):
 
     class Meta:
         indexes = ((("organization", "name"), True),)
+
+
+def has_api_keys() -> bool:
+    """True if there is any API key, archived or not, of any organization."""
+    return bool(ApiKey.select().exists())
+
+
+def api_keys_of(organization: int, *, include_archived: bool) -> list[ApiKey]:
+    """The organization's API keys, oldest first."""
+    keys = ApiKey.select().where(ApiKey.organization == organization).order_by(ApiKey.id)
+    return list(keys if include_archived else keys.where(ApiKey.is_active))
+
+
+def credentials_of(organization: int) -> list[Credential]:
+    """The organization's credentials that aren't deleted, by name."""
+    owned = Credential.select().where(Credential.organization == organization, Credential.is_active)
+    return list(owned.order_by(Credential.name, Credential.id))

@@ -1,17 +1,20 @@
-"""What an ended run still owes the world: its follow-up, its webhooks on their way, and what they are signed with."""
+"""The tables of what follows an ended run: its follow-up, its webhooks and their signing secrets, with queries."""
 
 from __future__ import annotations
 
+from datetime import datetime
+from typing import Any
+
 from peewee import SQL, CharField, CompositeKey, FloatField, ForeignKeyField, IntegerField, TextField
 
-from .base import Record
+from .base import Record, page
 from .fields import Bytes, Instant, now
 from .organizations import Organization
 from .runs import Run
 
 
 class WebhookSecret(Record):
-    """What an organization's webhooks are signed with. Of two, the newer is to stay, the older is to be retired.
+    """A secret that an organization's webhooks are signed with. Of two, the older one is about to be retired.
 
     Rows are added and deleted, never changed.
     """
@@ -24,18 +27,18 @@ class WebhookSecret(Record):
 
 
 class FollowUp(Record):
-    """An ended run whose reviews are still to be made and whose webhooks are still to be rendered."""
+    """An ended run that is still to be reviewed, and whose webhooks are still to be rendered."""
 
     run_id: int
     run = ForeignKeyField(Run, primary_key=True, on_delete="CASCADE")
-    # While somebody is at it: when they are taken for lost.
+    # When it is to be made. While a worker has claimed it: when that worker is presumed dead.
     due_at = Instant(default=now, index=True)
 
 
 class Delivery(Record):
     """A webhook of an ended run: `pending`, then `succeeded` or `dead_letter`.
 
-    It is rendered once, after the run's reviews; until then its url is null. Each attempt sends the same bytes.
+    It is rendered once, after the run's reviews; until then its url is null. All attempts send the same bytes.
     """
 
     organization_id: int
@@ -53,9 +56,9 @@ class Delivery(Record):
     body = Bytes(null=True)
     credential_uuid = TextField(null=True)
     attempts = IntegerField(default=0)
-    # After how many attempts it is given up; sending it anew raises this.
+    # After how many attempts it is given up; a redelivery raises this.
     most_attempts = IntegerField(default=0)
-    # Null when it isn't to be sent. While it is being sent: when its sender is taken for lost.
+    # Null when it isn't to be sent. While a sender has claimed it: when that sender is presumed dead.
     next_attempt_at = Instant(null=True)
     last_status = IntegerField(null=True)
     last_error = TextField(null=True)
@@ -71,17 +74,127 @@ Delivery.add_index(SQL("CREATE INDEX delivery_due ON delivery (next_attempt_at) 
 
 
 class DeliveryAttempt(Record):
-    """One attempt; without status and error it is under way, or the service was stopped in its middle."""
+    """One attempt. Without status and error it is in progress, or its process was killed."""
 
     delivery = ForeignKeyField(Delivery, on_delete="CASCADE", index=False)
     number = IntegerField()
     at = Instant(default=now)
-    # How long the answer took.
+    # How long the receiver took to answer.
     seconds = FloatField(null=True)
     status = IntegerField(null=True)
     error = TextField(null=True)
-    # What else the reader should know, such as a credential that is gone.
+    # A remark for the reader, such as that the credential no longer exists.
     note = TextField(null=True)
 
     class Meta:
         primary_key = CompositeKey("delivery", "number")
+
+
+# -- follow-ups
+
+
+def next_follow_up_at() -> datetime | None:
+    """When the next follow-up is due; None when there is none."""
+    first: FollowUp | None = FollowUp.select().order_by(FollowUp.due_at).first()
+    return None if first is None else first.due_at
+
+
+def first_follow_up(moment: datetime) -> FollowUp | None:
+    """The follow-up that has been due longest at `moment`."""
+    found: FollowUp | None = FollowUp.select().where(FollowUp.due_at <= moment).order_by(FollowUp.due_at).first()
+    return found
+
+
+def lease_follow_up(follow_up: FollowUp, until: datetime) -> bool:
+    """Move the time of a follow-up ahead; False if somebody else has claimed it since it was read."""
+    unclaimed = (FollowUp.run == follow_up.run_id, FollowUp.due_at == follow_up.due_at)
+    return bool(FollowUp.update(due_at=until).where(*unclaimed).execute())
+
+
+def renew_follow_up(run: int, until: datetime) -> None:
+    """Move the time of a run's follow-up ahead."""
+    FollowUp.update(due_at=until).where(FollowUp.run == run).execute()
+
+
+def delete_follow_up(run: int) -> bool:
+    """Delete a run's follow-up; False if it was deleted already."""
+    return bool(FollowUp.delete().where(FollowUp.run == run).execute())
+
+
+# -- deliveries
+
+
+def unrendered(run: int) -> list[Delivery]:
+    """The deliveries of a run that aren't rendered yet."""
+    return list(Delivery.select().where(Delivery.run == run, Delivery.url.is_null()))
+
+
+def next_delivery_at() -> datetime | None:
+    """When the next delivery is to be sent; None when there is none."""
+    pending = Delivery.select(Delivery.next_attempt_at).where(Delivery.next_attempt_at.is_null(False))
+    first: Delivery | None = pending.order_by(Delivery.next_attempt_at).first()
+    return None if first is None else first.next_attempt_at
+
+
+def first_delivery(moment: datetime) -> Delivery | None:
+    """The delivery that has been due longest at `moment`."""
+    due = Delivery.select().where(Delivery.next_attempt_at <= moment)
+    found: Delivery | None = due.order_by(Delivery.next_attempt_at).first()
+    return found
+
+
+def lease_delivery(delivery: Delivery, until: datetime) -> bool:
+    """Count an attempt and move the delivery's time ahead; False if somebody else has claimed it since it was read."""
+    unclaimed = (Delivery.id == delivery.id, Delivery.next_attempt_at == delivery.next_attempt_at)
+    changes = {"attempts": Delivery.attempts + 1, "next_attempt_at": until}
+    return bool(Delivery.update(**changes).where(*unclaimed).execute())
+
+
+def update_pending(delivery: Delivery, changes: dict[str, Any], *, same_attempt: bool) -> None:
+    """Change a delivery if it is still pending; with `same_attempt` only if no later attempt has begun."""
+    chosen = (Delivery.id == delivery.id) & (Delivery.state == "pending")
+    if same_attempt:
+        chosen &= Delivery.attempts == delivery.attempts
+    Delivery.update(**changes).where(chosen).execute()
+
+
+def update_attempt(delivery: Delivery, **changes: Any) -> None:
+    """Change the attempt that was the delivery's last one when the delivery was read."""
+    attempt = (DeliveryAttempt.delivery == delivery.id, DeliveryAttempt.number == delivery.attempts)
+    DeliveryAttempt.update(**changes).where(*attempt).execute()
+
+
+def deliveries_of_run(run: int) -> list[Delivery]:
+    """The deliveries of a run, in the order of their nodes."""
+    return list(_with_workflow().where(Delivery.run == run).order_by(Delivery.id))
+
+
+def deliveries_of_organization(organization: int, state: str, number: int, limit: int) -> tuple[list[Delivery], int]:
+    """Page `number` of the organization's deliveries in a state, newest first, and how many there are in all."""
+    found = _with_workflow().where(Delivery.organization == organization, Delivery.state == state)
+    return page(found.order_by(Delivery.id.desc()), number, limit)
+
+
+def _with_workflow() -> Any:
+    """Deliveries joined with the workflow id of their run."""
+    return Delivery.select(Delivery, Run.id, Run.workflow).join(Run)
+
+
+def attempts_of(delivery: Delivery) -> list[DeliveryAttempt]:
+    """The attempts of a delivery, first to last."""
+    made = DeliveryAttempt.select().where(DeliveryAttempt.delivery == delivery.id)
+    return list(made.order_by(DeliveryAttempt.number))
+
+
+# -- signing secrets
+
+
+def webhook_secrets_of(organization: int) -> list[WebhookSecret]:
+    """The signing secrets of an organization, newest first."""
+    owned = WebhookSecret.select().where(WebhookSecret.organization == organization)
+    return list(owned.order_by(WebhookSecret.id.desc()))
+
+
+def delete_webhook_secrets(secrets: list[WebhookSecret]) -> None:
+    """Delete these signing secrets."""
+    WebhookSecret.delete().where(WebhookSecret.id.in_([secret.id for secret in secrets])).execute()

@@ -23,7 +23,7 @@ from peewee import (
 
 from ..timestamps import write_time
 from . import base
-from .base import Record
+from .base import Record, insert
 from .campaigns import Campaign
 from .database import execute, write
 from .fields import Instant, JSONText, now
@@ -212,7 +212,7 @@ class Page:
 def create(workflow: Workflow, **columns: Any) -> Run:
     """Store a new run of `workflow` and count it."""
     with write():
-        run: Run = Run.create(workflow=workflow, organization=workflow.organization_id, **columns)
+        run = insert(Run, workflow=workflow, organization=workflow.organization_id, **columns)
         execute("UPDATE workflow SET total_runs = total_runs + 1 WHERE id = ?", workflow.id)
     return run
 

@@ -1,6 +1,8 @@
-"""The tables of what workflows refer to by uuid: credentials for other services, and tools."""
+"""The table of tools and its queries."""
 
 from __future__ import annotations
+
+from collections.abc import Sequence
 
 from peewee import CharField, ForeignKeyField, TextField
 
@@ -10,7 +12,7 @@ from .organizations import Organization
 
 
 class Tool(Record):
-    """What an agent can do beside talking. `definition` is stored with every default filled in."""
+    """Something an agent can do beside talking. `definition` is stored with every default filled in."""
 
     organization = ForeignKeyField(Organization, on_delete="CASCADE")
     tool_uuid = CharField(36, unique=True)
@@ -23,3 +25,20 @@ class Tool(Record):
     definition = JSONText()
     created_at = Instant(default=now)
     updated_at = Instant(null=True)
+
+
+def of_organization(organization: int, statuses: Sequence[str] = (), category: str = "") -> list[Tool]:
+    """The organization's tools by name; without statuses all but the archived ones, without a category of all."""
+    chosen = Tool.select().where(Tool.organization == organization)
+    chosen = chosen.where(Tool.status.in_(statuses) if statuses else Tool.status != "archived")
+    if category:
+        chosen = chosen.where(Tool.category == category)
+    return list(chosen.order_by(Tool.name, Tool.id))
+
+
+def with_uuids(organization: int | None, uuids: set[str]) -> list[Tool]:
+    """Those of the organization's tools, of any status, that have one of these uuids; without organization none."""
+    if not uuids or organization is None:
+        return []
+    # Not by IN: a definition may name more uuids than a query may have parameters.
+    return [tool for tool in Tool.select().where(Tool.organization == organization) if tool.tool_uuid in uuids]

@@ -1,4 +1,4 @@
-"""The tables of workflows, their versions and their trigger paths."""
+"""The tables of workflows, their versions and their trigger paths, with their queries."""
 
 from __future__ import annotations
 
@@ -29,7 +29,7 @@ class Workflow(Record):
 
 
 class WorkflowVersion(Record):
-    """One definition of a workflow: draft, published (released) or archived (released before)."""
+    """One definition of a workflow: draft, published, or archived (published before)."""
 
     workflow = ForeignKeyField(Workflow, on_delete="CASCADE", backref="versions")
     version_number = IntegerField()
@@ -54,7 +54,10 @@ WorkflowVersion.add_index(
 
 
 class TriggerPath(Record):
-    """The owner of a trigger path, across all organizations and for good: an old URL never reaches another's agent."""
+    """The workflow that owns a trigger path, across all organizations.
+
+    It owns it for good, so that an old URL never reaches another agent.
+    """
 
     path = CharField(36, unique=True)
     workflow = ForeignKeyField(Workflow, on_delete="CASCADE")
@@ -66,3 +69,46 @@ def workflow_of_path(path: str) -> Workflow | None:
         TriggerPath.select(TriggerPath, Workflow).join(Workflow).where(TriggerPath.path == path).first()
     )
     return None if owner is None else owner.workflow
+
+
+def of_organization(organization: int, status: str | None = None) -> list[Workflow]:
+    """The organization's workflows, oldest first; without a status of any."""
+    owned = Workflow.select().where(Workflow.organization == organization)
+    if status is not None:
+        owned = owned.where(Workflow.status == status)
+    return list(owned.order_by(Workflow.id))
+
+
+def count(organization: int, status: str | None = None) -> int:
+    """How many workflows the organization has; without a status of any."""
+    owned = Workflow.select().where(Workflow.organization == organization)
+    return int((owned if status is None else owned.where(Workflow.status == status)).count())
+
+
+def versions_of(workflow: Workflow) -> list[WorkflowVersion]:
+    """The versions of a workflow, newest first."""
+    owned = WorkflowVersion.select().where(WorkflowVersion.workflow == workflow)
+    return list(owned.order_by(WorkflowVersion.version_number.desc()))
+
+
+def archive_published(workflow: Workflow) -> None:
+    """Archive the published version of a workflow."""
+    published = (WorkflowVersion.workflow == workflow, WorkflowVersion.status == "published")
+    WorkflowVersion.update(status="archived").where(*published).execute()
+
+
+def paths_of_others(paths: list[str], workflow: Workflow | None) -> set[str]:
+    """Those of the trigger paths that a workflow other than this one owns; without a workflow, that any owns."""
+    if not paths:
+        return set()
+    owners = TriggerPath.select(TriggerPath.path).where(TriggerPath.path.in_(paths))
+    if workflow is not None:
+        owners = owners.where(TriggerPath.workflow != workflow)
+    return {owner.path for owner in owners}
+
+
+def add_paths(workflow: Workflow, paths: list[str]) -> None:
+    """Make a workflow the owner of trigger paths; those that have an owner keep it."""
+    if paths:
+        rows = [{"path": path, "workflow": workflow} for path in paths]
+        TriggerPath.insert_many(rows).on_conflict_ignore().execute()

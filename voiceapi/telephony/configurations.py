@@ -10,7 +10,7 @@ from datetime import datetime, timedelta
 from typing import Any
 
 from ..errors import Conflict, LimitReached, NotPossible
-from ..security import Vault, decrypt_json, encrypt_json, mask, remask
+from ..security import Vault, decrypt_json, encrypt_json, mask, unmask_fields
 from ..store.base import count, find, require
 from ..store.campaigns import Campaign
 from ..store.database import write
@@ -321,7 +321,7 @@ def _fill(
     vault: Vault, configuration: TelephonyConfiguration, config: Mapping[str, Any], stored: Mapping[str, Any]
 ) -> None:
     carrier = provider(configuration)
-    values = remask({field.name: config[field.name] for field in carrier.fields}, stored, carrier.sensitive)
+    values = unmask_fields({field.name: config[field.name] for field in carrier.fields}, stored, carrier.sensitive)
     for (name, field), canonical in CANONICAL.items():
         if name == carrier.name:
             values[field] = canonical(values[field])

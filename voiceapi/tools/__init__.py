@@ -1,1 +1,4 @@
-"""Carrying out a tool: what the model is offered, what is asked of the world, and what the model is told."""
+"""What an agent can do beside talking: the tools of its nodes, the lookup in documents, and the pre-call fetch.
+
+Other rooms use `offered` (functions_for, run), `stored`, `knowledge.documents` and `pre_call_fetch`.
+"""

@@ -1,4 +1,4 @@
-"""calculator: arithmetic for a model, in bounds that no expression can escape."""
+"""calculator: works out an arithmetic expression for the model, within limits of length, size and time."""
 
 from __future__ import annotations
 
@@ -13,15 +13,15 @@ from ..engine.actions import Function, RunTool
 from ..engine.events import ToolReturned
 from ..engine.validation.graph_rules import CALCULATOR
 from .parameters import schema
-from .tool import Tool, ToolContext, ToolFault
+from .tool import RunnableTool, ToolContext, ToolError
 
 PURPOSE = "Calculate an expression of numbers, + - * / % ** and parentheses."
 LONGEST = 200
-# Of every number on the way, so that no step can take long.
+# Of every intermediate result, so that no step can take long.
 LARGEST = 1e30
 DIGITS = 12
 
-# Nothing else reaches Python's parser, which would warn of odd spellings.
+# Other characters never reach Python's parser, which emits warnings for some spellings.
 ARITHMETIC = re.compile(r"[0-9eE_.+\-*/%()\s]*")
 
 BINARY: Mapping[type[ast.operator], Callable[[Any, Any], Any]] = {
@@ -35,39 +35,42 @@ BINARY: Mapping[type[ast.operator], Callable[[Any, Any], Any]] = {
 UNARY: Mapping[type[ast.unaryop], Callable[[Any], Any]] = {ast.UAdd: operator.pos, ast.USub: operator.neg}
 
 
-def offer(tool: Tool) -> Function:
-    """What the model is offered, the same for every calculator."""
-    asked = {"name": "expression", "type": "string", "description": "such as (3 + 4) * 2.5", "required": True}
-    return Function(CALCULATOR, tool.description or PURPOSE, schema([asked]), tool_uuid=tool.uuid)
+class Calculator(RunnableTool):
+    """Answers with the value of the model's expression, or with the reason why it has none."""
 
+    is_local = True
 
-def run(_tool: Tool, request: RunTool, _desk: ToolContext) -> ToolReturned:
-    """Tell the model the result, or why there is none."""
-    expression = request.arguments.get("expression")
-    try:
-        if not isinstance(expression, str):
-            raise ToolFault("The parameter 'expression' is required, as text.")
-        result: dict[str, Any] = {"expression": expression, "result": calculate(expression)}
-    except ToolFault as fault:
-        result = {"error": str(fault)}
-    return ToolReturned(request.at, request.number, result)
+    def function(self) -> Function:
+        """The function that the model is offered; its name and parameter are the same for every calculator."""
+        expression = {"name": "expression", "type": "string", "description": "such as (3 + 4) * 2.5", "required": True}
+        return Function(CALCULATOR, self.description or PURPOSE, schema([expression]), tool_uuid=self.uuid)
+
+    def run(self, request: RunTool, _context: ToolContext) -> ToolReturned:
+        expression = request.arguments.get("expression")
+        try:
+            if not isinstance(expression, str):
+                raise ToolError("The parameter 'expression' is required, as text.")
+            result: dict[str, Any] = {"expression": expression, "result": calculate(expression)}
+        except ToolError as error:
+            result = {"error": str(error)}
+        return ToolReturned(request.at, request.number, result)
 
 
 def calculate(expression: str) -> int | float:
     """The value of an expression of at most 200 characters; fractions are rounded to 12 digits.
 
-    :raises ToolFault: with a sentence, for anything else than arithmetic, and for numbers beyond 1e30.
+    :raises ToolError: with a sentence for the model, when it isn't arithmetic or a number exceeds 1e30.
     """
     if len(expression) > LONGEST:
-        raise ToolFault(f"The expression may have at most {LONGEST} characters.")
+        raise ToolError(f"The expression may have at most {LONGEST} characters.")
     try:
         if not ARITHMETIC.fullmatch(expression):
             raise ValueError
         value = _value(ast.parse(expression.strip(), mode="eval").body)
     except ZeroDivisionError:
-        raise ToolFault("Nothing can be divided by zero.") from None
+        raise ToolError("Nothing can be divided by zero.") from None
     except (SyntaxError, ValueError, RecursionError, MemoryError):
-        raise ToolFault("This is not an expression of numbers, + - * / % ** and parentheses.") from None
+        raise ToolError("This is not an expression of numbers, + - * / % ** and parentheses.") from None
     return float(f"{value:.{DIGITS}g}") if isinstance(value, float) else value
 
 
@@ -83,15 +86,15 @@ def _value(node: ast.expr) -> int | float:
 
 
 def _applied(op: type[ast.operator], left: int | float, right: int | float) -> int | float:
-    # Its size is known before it is worked out.
+    # Check the size of a power before computing it: the computation itself could take minutes.
     if op is ast.Pow and left and right * math.log10(abs(left)) > math.log10(LARGEST):
-        raise ToolFault("The result is too large.")
+        raise ToolError("The result is too large.")
     if op is ast.Pow and left < 0 and right != int(right):
-        raise ToolFault("A negative number has no such root.")
+        raise ToolError("A negative number has no such root.")
     return _bounded(BINARY[op](left, right))
 
 
 def _bounded(number: int | float) -> int | float:
     if not abs(number) <= LARGEST:
-        raise ToolFault("The result is too large.")
+        raise ToolError("The result is too large.")
     return number

@@ -1,33 +1,36 @@
-"""end_call: the model ends the call, with a message or without."""
+"""end_call: the model ends the call, with or without a closing message."""
 
 from __future__ import annotations
 
 from ..engine.actions import Function, RunTool
 from ..engine.events import ToolReturned
 from .parameters import schema
-from .tool import Tool, ToolContext, spoken
+from .tool import RunnableTool, ToolContext, spoken
 
 DISPOSITION = "end_call_tool"
 REASON = "Why the call is ended, in a few words."
 LONGEST_REASON = 255
 
 
-def offer(tool: Tool) -> Function:
-    """What the model is offered: with a `reason` to be given where the author wants one."""
-    description = tool.config["endCallReasonDescription"] or REASON
-    reason = {"name": "reason", "type": "string", "description": description, "required": True}
-    asked = [reason] if tool.config["endCallReason"] else []
-    return Function(tool.function_name, tool.purpose, schema(asked), tool_uuid=tool.uuid)
+class EndCall(RunnableTool):
+    """Says its message and ends the call. A reason given by the model becomes the call's disposition."""
 
+    is_local = True
 
-def run(tool: Tool, request: RunTool, _desk: ToolContext) -> ToolReturned:
-    """Say the message and end the call; the model's reason is its disposition."""
-    given = request.arguments.get("reason") if tool.config["endCallReason"] else None
-    reason = given.strip()[:LONGEST_REASON] if isinstance(given, str) else ""
-    return ToolReturned(
-        request.at,
-        request.number,
-        {"status": "success", "action": "ending_call"},
-        speech=spoken(tool.config["customMessage"], request) if tool.config["messageType"] == "custom" else "",
-        end_reason=reason or DISPOSITION,
-    )
+    def function(self) -> Function:
+        """The function that the model is offered, with a parameter `reason` if the author wants one."""
+        description = self.config["endCallReasonDescription"] or REASON
+        reason = {"name": "reason", "type": "string", "description": description, "required": True}
+        parameters = [reason] if self.config["endCallReason"] else []
+        return Function(self.function_name, self.purpose, schema(parameters), tool_uuid=self.uuid)
+
+    def run(self, request: RunTool, _context: ToolContext) -> ToolReturned:
+        given = request.arguments.get("reason") if self.config["endCallReason"] else None
+        reason = given.strip()[:LONGEST_REASON] if isinstance(given, str) else ""
+        return ToolReturned(
+            request.at,
+            request.number,
+            {"status": "success", "action": "ending_call"},
+            speech=spoken(self.config["customMessage"], request) if self.config["messageType"] == "custom" else "",
+            end_reason=reason or DISPOSITION,
+        )

@@ -1,4 +1,4 @@
-"""http_api: one request to a server of the author's, made of what the model and the author gave."""
+"""http_api: sends one HTTP request, built from the model's arguments and the author's templates."""
 
 from __future__ import annotations
 
@@ -12,24 +12,29 @@ from urllib.parse import quote, urlsplit
 
 from ..engine.actions import Function, RunTool
 from ..engine.events import ToolReturned
-from ..engine.template import render, values, written
+from ..engine.template import as_text, render, values
 from ..errors import Invalid
 from ..http_client import Reply, RequestFailed
 from ..strict_json import parse
-from .parameters import chosen, preset, schema
-from .tool import Tool, ToolContext, ToolFault, contexts, moment
+from .parameters import declared_arguments, preset_values, schema
+from .tool import RunnableTool, ToolContext, ToolError, called_at, contexts
 
-# A reply that takes longer than this is of no use to somebody on the phone, whatever timeout_ms says.
+# The longest timeout, whatever timeout_ms says: the caller is waiting on the phone.
 LONGEST_SECONDS = 60.0
-# What a model can be told of an answer, in bytes.
+# Bytes of a reply's body; it becomes part of the model's prompt.
 LARGEST_ANSWER = 64 * 1024
-IN_QUERY = ("GET", "DELETE")
+QUERY_METHODS = ("GET", "DELETE")
 URL_FAILED = "URL template rendering failed: "
 
 
 @dataclass(frozen=True)
-class Prepared:
-    """A request ready to be sent: `params` go into its query, `body` is JSON; `timeout` is in seconds."""
+class PreparedRequest:
+    """A request ready to be sent.
+
+    :param params: the query; None if the method sends a body.
+    :param body: any JSON value; None if the method sends a query.
+    :param timeout: in seconds.
+    """
 
     method: str
     url: str
@@ -39,22 +44,26 @@ class Prepared:
     timeout: float
 
 
-def offer(tool: Tool) -> Function:
-    """What the model is offered; a text message is spoken before the request is sent."""
-    config = tool.config
-    speech = "" if config["customMessageType"] == "audio" else config["customMessage"] or ""
-    return Function(tool.function_name, tool.purpose, schema(config["parameters"]), tool_uuid=tool.uuid, speech=speech)
+class HttpApi(RunnableTool):
+    """Sends its request once, without retries; the reply's status and body are the result."""
 
+    is_local = False
 
-def run(tool: Tool, request: RunTool, desk: ToolContext) -> ToolReturned:
-    """Send the request, once, and tell the model what came of it."""
-    try:
-        prepared = prepare(tool.config, request, desk.header(tool.config["credential_uuid"]))
-    except ToolFault as fault:
-        result: dict[str, Any] = {"status": "error", "error": str(fault)}
-    else:
-        result = exchange(desk.send, prepared)
-    return ToolReturned(request.at, request.number, result)
+    def function(self) -> Function:
+        """The function that the model is offered. Its message, if it is a text, is spoken before the request."""
+        config = self.config
+        speech = "" if config["customMessageType"] == "audio" else config["customMessage"] or ""
+        parameters = schema(config["parameters"])
+        return Function(self.function_name, self.purpose, parameters, tool_uuid=self.uuid, speech=speech)
+
+    def run(self, request: RunTool, context: ToolContext) -> ToolReturned:
+        try:
+            prepared = prepare(self.config, request, context.header(self.config["credential_uuid"]))
+        except ToolError as error:
+            result: dict[str, Any] = {"status": "error", "error": str(error)}
+        else:
+            result = send_request(context.send, prepared)
+        return ToolReturned(request.at, request.number, result)
 
 
 def prepare(
@@ -62,44 +71,45 @@ def prepare(
     request: RunTool,
     credential: Mapping[str, str] | None,
     presets: Mapping[str, Any] | None = None,
-) -> Prepared:
-    """The request that a call of the tool makes.
+) -> PreparedRequest:
+    """Build the request of one call of the tool.
 
-    :param credential: the credential's header, which wins over one of the config; None goes without.
-    :param presets: values of preset parameters that stand in for their templates.
-    :raises ToolFault: when a parameter is missing, a preset one is of another type, or the URL can't be made.
+    :param credential: the header of the tool's credential. It replaces a header of the same name in the config; None
+        when the credential doesn't exist.
+    :param presets: values of preset parameters, by name, used instead of their templates.
+    :raises ToolError: when a parameter is missing, a preset value is of another type, or the URL can't be rendered.
     """
-    now = moment(request)
+    now = called_at(request)
     context = {**request.initial_context, **request.gathered_context, **contexts(request)}
-    asked = chosen(config["parameters"], request.arguments)
+    asked = declared_arguments(config["parameters"], request.arguments)
     known = presets or {}
     missing = [each for each in config["preset_parameters"] or () if each["name"] not in known]
-    given = {**known, **preset(missing, context, now)}
-    # The author may ask the model for a parameter that is preset as well: then the model's value wins.
+    given = {**known, **preset_values(missing, context, now)}
+    # Of a parameter that is both preset and asked of the model, the model's value wins.
     arguments = {**given, **asked}
     try:
         url = url_of(config["url"], {**given, **context, **asked, **contexts(request)}, now)
-    except ToolFault as fault:
-        raise ToolFault(f"{URL_FAILED}{fault}") from None
+    except ToolError as error:
+        raise ToolError(f"{URL_FAILED}{error}") from None
     method = config["method"]
     params = body = None
-    if method in IN_QUERY:
-        params = {name: _in_query(value) for name, value in arguments.items()}
+    if method in QUERY_METHODS:
+        params = {name: _query_value(value) for name, value in arguments.items()}
     elif config["body_template"] is None:
         body = arguments
     else:
         body = body_of(config["body_template"], {**arguments, **contexts(request)}, now)
-    headers = over(config["headers"] or {}, credential or {})
-    return Prepared(method, url, headers, params, body, timeout_of(config))
+    headers = merge_headers(config["headers"] or {}, credential or {})
+    return PreparedRequest(method, url, headers, params, body, timeout_seconds(config))
 
 
-def timeout_of(config: Mapping[str, Any]) -> float:
-    """How long the server may take, in seconds; 5 unless it is set."""
+def timeout_seconds(config: Mapping[str, Any]) -> float:
+    """How long to wait for the reply; 5 seconds unless the config sets another time, 60 at most."""
     return min((config["timeout_ms"] or 5000) / 1000, LONGEST_SECONDS)
 
 
-def exchange(send: Callable[..., Reply], prepared: Prepared) -> dict[str, Any]:
-    """Send the request and say what came of it, as the model is told; any status is an answer."""
+def send_request(send: Callable[..., Reply], prepared: PreparedRequest) -> dict[str, Any]:
+    """Send the request and return the result for the model: the reply with any status, or an error."""
     try:
         reply = send(
             prepared.method,
@@ -108,16 +118,16 @@ def exchange(send: Callable[..., Reply], prepared: Prepared) -> dict[str, Any]:
             params=prepared.params,
             json=prepared.body,
             timeout=prepared.timeout,
-            largest=LARGEST_ANSWER,
+            max_bytes=LARGEST_ANSWER,
         )
     except RequestFailed as error:
-        late = f"Request timed out after {prepared.timeout:g} seconds"
-        return {"status": "error", "error": late if error.kind == "timeout" else f"Request failed: {error}"}
+        timed_out = f"Request timed out after {prepared.timeout:g} seconds"
+        return {"status": "error", "error": timed_out if error.kind == "timeout" else f"Request failed: {error}"}
     return {"status": "success", "status_code": reply.status, "data": data_of(reply)}
 
 
 def data_of(reply: Reply) -> Any:
-    """The body as JSON, or as text under `raw_response`."""
+    """The body parsed as JSON; if it isn't JSON, its text as `{"raw_response": text}`."""
     try:
         return json_of(reply)
     except ValueError:
@@ -125,9 +135,9 @@ def data_of(reply: Reply) -> Any:
 
 
 def json_of(reply: Reply) -> Any:
-    """The body as JSON.
+    """The body parsed as JSON.
 
-    :raises ValueError: when it isn't JSON, or holds what can't be stored.
+    :raises ValueError: when it isn't JSON, or holds a value that can't be stored, such as NaN.
     """
     try:
         return parse(reply.body.decode("utf-8-sig"), ())
@@ -136,33 +146,34 @@ def json_of(reply: Reply) -> Any:
 
 
 def url_of(template: str, context: Mapping[str, Any], now: datetime) -> str:
-    """The URL with each value percent-encoded, so that no value can change where it leads.
+    """Render the URL with each value percent-encoded, so that no value can change its host or path segments.
 
-    :raises ToolFault: for a value that is missing, empty or no single word, and for what isn't http or https.
+    :raises ToolError: for a value that is missing, empty, a list, an object or a dot segment, for braces without a
+        variable, and when the result isn't an http or https URL.
     """
     parts = []
     done = 0
     for each, value in values(template, context, now=now):
         if value is None or value == "":
-            raise ToolFault(f"{each.path} has no value.")
+            raise ToolError(f"{each.path} has no value.")
         if isinstance(value, dict | list):
-            raise ToolFault(f"{each.path} is a list or an object.")
-        text = written(value).lower() if isinstance(value, bool) else written(value)
+            raise ToolError(f"{each.path} is a list or an object.")
+        text = as_text(value).lower() if isinstance(value, bool) else as_text(value)
         if text in (".", ".."):
-            raise ToolFault(f"{each.path} would change the path.")
+            raise ToolError(f"{each.path} would change the path.")
         parts += [template[done : each.start], quote(text, safe="", errors="replace")]
         done = each.end
     parts.append(template[done:])
     if any(re.search(r"\{\{|\}\}", literal) for literal in parts):
-        raise ToolFault("there are braces that hold no variable.")
+        raise ToolError("there are braces that hold no variable.")
     url = "".join(parts)
     if urlsplit(url.lower()).scheme not in ("http", "https"):
-        raise ToolFault("it must begin with http:// or https://.")
+        raise ToolError("it must begin with http:// or https://.")
     return url
 
 
 def body_of(template: Any, context: Mapping[str, Any], now: datetime) -> Any:
-    """The body with every text in it rendered; a text that is one variable and nothing else keeps the value's type."""
+    """Render every text in the body template; a text that is a single variable becomes its value, with its type."""
     if isinstance(template, Mapping):
         return {render(key, context, now=now): body_of(below, context, now) for key, below in template.items()}
     if isinstance(template, list):
@@ -176,11 +187,11 @@ def body_of(template: Any, context: Mapping[str, Any], now: datetime) -> Any:
     return render(template, context, now=now)
 
 
-def over(headers: Mapping[str, str], wins: Mapping[str, str]) -> dict[str, str]:
-    """Both sets of headers; of two with one name, in whatever case, the second's."""
-    names = {name.lower() for name in wins}
-    return {**{name: value for name, value in headers.items() if name.lower() not in names}, **wins}
+def merge_headers(headers: Mapping[str, str], overrides: Mapping[str, str]) -> dict[str, str]:
+    """Both sets of headers. `overrides` wins where two names differ in case only."""
+    names = {name.lower() for name in overrides}
+    return {**{name: value for name, value in headers.items() if name.lower() not in names}, **overrides}
 
 
-def _in_query(value: Any) -> str:
+def _query_value(value: Any) -> str:
     return value if isinstance(value, str) else json.dumps(value, ensure_ascii=False)

@@ -1,4 +1,4 @@
-"""Parameters of a tool: the model's, as a JSON schema, and those that the author has set, as templates."""
+"""Parameters of tools: those asked of the model, as a JSON schema, and those preset by the author, as templates."""
 
 from __future__ import annotations
 
@@ -10,7 +10,7 @@ from typing import Any
 from ..engine.template import render
 from ..errors import Invalid
 from ..strict_json import parse
-from .tool import ToolFault
+from .tool import ToolError
 
 Parameters = Sequence[Mapping[str, Any]]
 
@@ -28,7 +28,7 @@ FLAGS = {
 
 
 def schema(parameters: Parameters | None) -> dict[str, Any]:
-    """The JSON schema of the arguments that a model is to write; a parameter without a name is passed over."""
+    """The JSON schema of the arguments that the model is asked for; a parameter without a name is skipped."""
     named = [each for each in parameters or () if each["name"]]
     return {
         "type": "object",
@@ -37,10 +37,10 @@ def schema(parameters: Parameters | None) -> dict[str, Any]:
     }
 
 
-def chosen(parameters: Parameters | None, arguments: Mapping[str, Any]) -> dict[str, Any]:
-    """Those of the model's arguments that it was asked for: nothing else gets from a caller into a request.
+def declared_arguments(parameters: Parameters | None, arguments: Mapping[str, Any]) -> dict[str, Any]:
+    """The model's arguments that the tool declares as parameters. Others are dropped: they could come from the caller.
 
-    :raises ToolFault: when a required one is missing.
+    :raises ToolError: when a required one is missing.
     """
     found = {}
     for each in parameters or ():
@@ -48,31 +48,33 @@ def chosen(parameters: Parameters | None, arguments: Mapping[str, Any]) -> dict[
         if arguments.get(name) is not None:
             found[name] = arguments[name]
         elif name and each["required"]:
-            raise ToolFault(f"The parameter '{name}' is required.")
+            raise ToolError(f"The parameter '{name}' is required.")
     return found
 
 
-def preset(parameters: Parameters | None, context: Mapping[str, Any], now: datetime) -> dict[str, Any]:
-    """The values of preset parameters, rendered from `context` and made of their type.
+def preset_values(parameters: Parameters | None, context: Mapping[str, Any], now: datetime) -> dict[str, Any]:
+    """The values of preset parameters: their templates rendered with `context` and converted to their types.
 
-    :raises ToolFault: when a required one renders empty, or one isn't of its type.
+    An optional one that renders empty is left out.
+
+    :raises ToolError: when a required one renders empty, or a text can't be converted.
     """
     found = {}
     for each in parameters or ():
         name = each["name"]
         text = render(each["value_template"], context, now=now).strip()
         if text:
-            found[name] = _typed(name, each["type"], text)
+            found[name] = _convert(name, each["type"], text)
         elif each["required"]:
-            raise ToolFault(f"Preset parameter '{name}' resolved to an empty value")
+            raise ToolError(f"Preset parameter '{name}' resolved to an empty value")
     return found
 
 
-def _typed(name: str, type: str, text: str) -> Any:
+def _convert(name: str, type: str, text: str) -> Any:
     try:
         return READERS[type](text)
     except (ValueError, OverflowError, KeyError, Invalid):
-        raise ToolFault(f"Preset parameter '{name}' is not a valid {type}: {text[:100]}") from None
+        raise ToolError(f"Preset parameter '{name}' is not a valid {type}: {text[:100]}") from None
 
 
 def _number(text: str) -> int | float:

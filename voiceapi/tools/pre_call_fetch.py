@@ -1,4 +1,4 @@
-"""The pre-call fetch: the workflow's own server is told who calls, and may answer with context for the call."""
+"""The pre-call fetch: before a call begins, the author's server gets its numbers and may add to its context."""
 
 from __future__ import annotations
 
@@ -15,20 +15,20 @@ SECONDS = 10.0
 LARGEST_ANSWER = 256 * 1024
 
 
-def fetch(request: Fetch, call: Mapping[str, Any], desk: ToolContext) -> Fetched:
-    """Ask once; whatever fails is told as `error`, and the call goes on without.
+def fetch(request: Fetch, call: Mapping[str, Any], context: ToolContext) -> Fetched:
+    """Send the request once. A failure is returned as `error`; the call goes on without the context.
 
     :param call: `agent_id`, `from_number` and `to_number`.
     """
     try:
-        reply = desk.send(
+        reply = context.send(
             "POST",
             request.url,
-            headers=desk.header(request.credential_uuid) or {},
-            # The event is called so for outbound calls as well.
+            headers=context.header(request.credential_uuid) or {},
+            # The event has this name for outbound calls, too.
             json={"event": "call_inbound", "call_inbound": dict(call)},
             timeout=SECONDS,
-            largest=LARGEST_ANSWER,
+            max_bytes=LARGEST_ANSWER,
         )
     except RequestFailed as error:
         return _failed(request, str(error))

@@ -1,4 +1,4 @@
-"""Trying an http_api tool out: what was sent, what came back, and what to do about it."""
+"""Tests an http_api tool: sends its request once and reports the request, the reply and a hint on errors."""
 
 from __future__ import annotations
 
@@ -8,8 +8,8 @@ from typing import Any
 
 from ..engine.actions import RunTool
 from ..http_client import Reply
-from .http_api import exchange, prepare
-from .tool import Tool, ToolFault
+from .http_api import HttpApi, prepare, send_request
+from .tool import ToolError
 
 HINTS = {
     401: "The server wants a credential, or another one.",
@@ -19,47 +19,52 @@ HINTS = {
     422: "The server doesn't take these values: check parameters and body.",
 }
 TIMEOUT_HINT = "Raise timeout_ms, or make the server answer sooner: the caller waits for it."
-# Instead of a credential, whose last characters may be all of it: "Basic dTpw" is u:p.
+# Replaces a credential as a whole: its last characters alone may give it away, as "Basic dTpw" is u:p.
 HIDDEN = "********"
 VALUES_HINT = "Give values in llm_params for what the model is asked for, in preset_params for what a call would know."
 
 
-def trial(
-    tool: Tool,
+def run_test(
+    tool: HttpApi,
     arguments: Mapping[str, Any],
     presets: Mapping[str, Any],
     header: Mapping[str, str],
     send: Callable[..., Reply],
     at: float,
 ) -> dict[str, Any]:
-    """What came of one call of the tool, in the contract's shape; unlike for a model, a status from 400 is an error.
+    """The result of one call of the tool, with the members of the API's answer.
 
-    :param header: the credential's, whose value is not shown.
+    Unlike in a call, a status of 400 or above is an error.
+
+    :param arguments: what a model would give.
+    :param presets: values of preset parameters, used instead of their templates.
+    :param header: that of the tool's credential; its value is masked in the result.
+    :param at: Unix time of the call, for templates that name the current time.
     """
     request = RunTool(0, at, "", "", tool.function_name, tool.uuid, arguments)
-    told: dict[str, Any] = dict.fromkeys(
+    result: dict[str, Any] = dict.fromkeys(
         ("status_code", "data", "error", "hint", "request_headers", "request_body", "request_params")
     )
-    told |= {"request_method": tool.config["method"], "request_url": tool.config["url"], "duration_ms": 0}
+    result |= {"request_method": tool.config["method"], "request_url": tool.config["url"], "duration_ms": 0}
     try:
         prepared = prepare(tool.config, request, header, presets)
-    except ToolFault as fault:
-        return {**told, "status": "error", "error": str(fault), "hint": VALUES_HINT}
+    except ToolError as error:
+        return {**result, "status": "error", "error": str(error), "hint": VALUES_HINT}
     started = time.monotonic()
-    result = exchange(send, prepared)
-    shown = {name: HIDDEN if header.get(name) == value else value for name, value in prepared.headers.items()}
-    told |= {
-        **result,
+    result |= send_request(send, prepared)
+    result |= {
         "request_url": prepared.url,
-        "request_headers": shown,
+        "request_headers": {
+            name: HIDDEN if header.get(name) == value else value for name, value in prepared.headers.items()
+        },
         "request_body": prepared.body,
         "request_params": prepared.params,
         "duration_ms": round((time.monotonic() - started) * 1000),
     }
-    status = told["status_code"]
+    status = result["status_code"]
     if status is None:
-        late = told["error"].startswith("Request timed out")
-        return {**told, "hint": TIMEOUT_HINT if late else None}
+        timed_out = result["error"].startswith("Request timed out")
+        return {**result, "hint": TIMEOUT_HINT if timed_out else None}
     if status >= 400:
-        return {**told, "status": "error", "error": f"The server answered {status}.", "hint": HINTS.get(status)}
-    return told
+        return {**result, "status": "error", "error": f"The server answered {status}.", "hint": HINTS.get(status)}
+    return result

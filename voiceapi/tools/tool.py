@@ -1,49 +1,32 @@
-"""A tool as it is carried out, and what it is carried out with."""
+"""The base class of the tools that can be run, and the context that they run in."""
 
 from __future__ import annotations
 
+from abc import ABC, abstractmethod
 from collections.abc import Callable, Mapping
 from dataclasses import dataclass
 from datetime import UTC, datetime
 from typing import Any
 
-from ..engine.actions import RunTool
+from ..engine.actions import Function, RunTool
+from ..engine.events import ToolReturned
 from ..engine.graph import tool_slug
 from ..engine.template import render
 from ..http_client import Reply
 
 
-class ToolFault(Exception):
-    """A tool can't be carried out with what it was given; the text is a sentence for the model."""
-
-
-@dataclass(frozen=True)
-class Tool:
-    """A tool's record. `config` is its definition's, with every default filled in."""
-
-    uuid: str
-    name: str
-    description: str | None
-    category: str
-    config: Mapping[str, Any]
-
-    @property
-    def function_name(self) -> str:
-        """The name by which the model calls it."""
-        return tool_slug(self.name) or f"tool_{self.uuid[:8]}"
-
-    @property
-    def purpose(self) -> str:
-        """What the model is told that it is for."""
-        return self.description or f"Execute {self.name} tool"
+class ToolError(Exception):
+    """A tool can't run with the values it was given; the text is a sentence for the model."""
 
 
 @dataclass(frozen=True)
 class ToolContext:
-    """What tools are carried out with.
+    """What a tool may use while it runs.
 
-    `send` is `HTTPClient.send`. `header` makes the header of a credential from its uuid, and None of one that isn't
-    there. `no_transfer` is the reason why this conversation can't be put through to anybody, empty where it can.
+    :param send: `HTTPClient.send`.
+    :param header: makes the header of a credential from its uuid; {} when no credential is named, None when the one
+        that is named doesn't exist.
+    :param no_transfer: why this call can't be transferred, one of transfer_call.FAILURES; empty if it can be.
     """
 
     send: Callable[..., Reply]
@@ -51,16 +34,52 @@ class ToolContext:
     no_transfer: str = ""
 
 
+@dataclass(frozen=True)
+class RunnableTool(ABC):
+    """A stored tool, ready to run; a subclass for each category.
+
+    :param config: the config of its definition, with every default filled in.
+    """
+
+    uuid: str
+    name: str
+    description: str | None
+    config: Mapping[str, Any]
+
+    @property
+    def function_name(self) -> str:
+        """The name by which the model calls the tool."""
+        return tool_slug(self.name) or f"tool_{self.uuid[:8]}"
+
+    @property
+    def purpose(self) -> str:
+        """The description that the model is given of the tool."""
+        return self.description or f"Execute {self.name} tool"
+
+    @property
+    @abstractmethod
+    def is_local(self) -> bool:
+        """True if the tool is answered locally: no request is sent, and there are no side effects."""
+
+    @abstractmethod
+    def function(self) -> Function:
+        """The function that the model is offered."""
+
+    @abstractmethod
+    def run(self, request: RunTool, context: ToolContext) -> ToolReturned:
+        """Run the tool once, as the model asked; a failure is a result for the model, not an exception."""
+
+
 def contexts(request: RunTool) -> dict[str, Any]:
-    """The two contexts by their own names, as templates may spell them."""
+    """The initial and the gathered context under their own names, as in `{{initial_context.x}}`."""
     return {"initial_context": request.initial_context, "gathered_context": request.gathered_context}
 
 
 def spoken(text: str | None, request: RunTool) -> str:
-    """A text of a tool's config, rendered as prompts are."""
-    return render(text or "", {**request.initial_context, **contexts(request)}, now=moment(request))
+    """A text of a tool's config with its template variables filled in, as in prompts."""
+    return render(text or "", {**request.initial_context, **contexts(request)}, now=called_at(request))
 
 
-def moment(request: RunTool) -> datetime:
-    """When the tool was called."""
+def called_at(request: RunTool) -> datetime:
+    """When the model called the tool."""
     return datetime.fromtimestamp(request.at, UTC)

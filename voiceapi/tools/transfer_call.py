@@ -1,20 +1,20 @@
-"""transfer_call: whom to put the caller through to, and what is said before. The transfer itself is the carrier's."""
+"""transfer_call: finds the destination of a transfer and what is said before it. The carrier makes the transfer."""
 
 from __future__ import annotations
 
-from collections.abc import Callable, Mapping
+from collections.abc import Mapping
 from typing import Any
 
 from ..engine.actions import Function, RunTool
 from ..engine.events import ToolReturned
 from ..http_client import RequestFailed
-from .http_api import data_of, over
-from .parameters import chosen, preset, schema
-from .tool import Tool, ToolContext, ToolFault, contexts, moment, spoken
+from .http_api import data_of, merge_headers
+from .parameters import declared_arguments, preset_values, schema
+from .tool import RunnableTool, ToolContext, ToolError, called_at, contexts, spoken
 
 LONGEST_DESTINATION = 255
 LARGEST_ANSWER = 64 * 1024
-# What the model is told of each reason for which nobody was put through.
+# The message for the model by the reason of a failed transfer.
 FAILURES: Mapping[str, str] = {
     "no_destination": "There is no destination to transfer this call to.",
     "no_context_mapping_match": "What is known of this call leads to no destination.",
@@ -32,22 +32,22 @@ FAILURES: Mapping[str, str] = {
 }
 
 
-class Failure(Exception):
-    """Why nobody can be put through: one of FAILURES, and what there is to add."""
+class TransferFailed(Exception):
+    """The call can't be transferred: `reason` is one of FAILURES, `details` a sentence to add to its message."""
 
-    def __init__(self, reason: str, more: str = "") -> None:
+    def __init__(self, reason: str, details: str = "") -> None:
         super().__init__(reason)
         self.reason = reason
-        self.more = more
+        self.details = details
 
 
-def failed(reason: str, more: str = "") -> dict[str, Any]:
-    """What the model is told; it goes on talking."""
-    return {"status": "transfer_failed", "reason": reason, "message": f"{FAILURES[reason]} {more}".strip()}
+def failed(reason: str, details: str = "") -> dict[str, Any]:
+    """The result of a failed transfer, for the model; the conversation goes on."""
+    return {"status": "transfer_failed", "reason": reason, "message": f"{FAILURES[reason]} {details}".strip()}
 
 
 def settled(answered: bool, outcome: str) -> dict[str, Any]:
-    """What the model is told once the carrier has told how a transfer came out.
+    """The result of a transfer, for the model, once the carrier has reported how it ended.
 
     :param outcome: when it wasn't answered: busy, no-answer, failed or canceled.
     """
@@ -56,127 +56,127 @@ def settled(answered: bool, outcome: str) -> dict[str, Any]:
     return failed("timeout") if outcome == "no-answer" else failed("provider_error", f"The line was {outcome}.")
 
 
-def offer(tool: Tool) -> Function:
-    """What the model is offered: parameters are those that a resolver wants to know."""
-    speech = (tool.config["resolver"] or {}).get("wait_message") or ""
-    return Function(
-        tool.function_name,
-        tool.purpose,
-        schema(_asked(tool.config)),
-        tool_uuid=tool.uuid,
-        speech=speech if is_dynamic(tool) else "",
-    )
+class TransferCall(RunnableTool):
+    """Transfers the caller to a fixed destination, one mapped from the call's context, or one that a server names."""
+
+    @property
+    def is_local(self) -> bool:
+        """True unless a server is asked for the destination."""
+        return not self._is_dynamic
+
+    @property
+    def _is_dynamic(self) -> bool:
+        return bool(self.config["destination_source"] == "dynamic")
+
+    def function(self) -> Function:
+        """The function that the model is offered; its parameters are those that the resolver needs, if there is one."""
+        speech = (self.config["resolver"] or {}).get("wait_message") or "" if self._is_dynamic else ""
+        parameters = schema(self._parameters())
+        return Function(self.function_name, self.purpose, parameters, tool_uuid=self.uuid, speech=speech)
+
+    def run(self, request: RunTool, context: ToolContext) -> ToolReturned:
+        """Find the destination; the conversation then speaks the message and asks the carrier for the transfer."""
+        try:
+            if context.no_transfer:
+                raise TransferFailed(context.no_transfer)
+            destination, message = self._destination(request, context)
+            destination = destination.strip()
+            if not destination or len(destination) > LONGEST_DESTINATION:
+                raise TransferFailed("no_destination")
+        except TransferFailed as failure:
+            return ToolReturned(request.at, request.number, failed(failure.reason, failure.details))
+        if message is None and self.config["messageType"] == "custom":
+            message = spoken(self.config["customMessage"], request)
+        return ToolReturned(
+            request.at,
+            request.number,
+            None,
+            speech=message or "",
+            transfer_to=destination,
+            transfer_timeout=float(self.config["timeout"]),
+        )
+
+    def _parameters(self) -> list[Mapping[str, Any]]:
+        if not self._is_dynamic:
+            return []
+        return (self.config["resolver"] or {}).get("parameters") or self.config["parameters"] or []
+
+    def _destination(self, request: RunTool, context: ToolContext) -> tuple[str, str | None]:
+        """The destination, and a message that replaces the tool's own."""
+        match self.config["destination_source"]:
+            case "static":
+                return spoken(self.config["destination"], request), None
+            case "context_mapping":
+                return _mapped(self.config["context_mapping"], request), None
+            case _:
+                return self._resolved(request, context)
+
+    def _resolved(self, request: RunTool, context: ToolContext) -> tuple[str, str | None]:
+        """Ask the author's server. It gets the model's arguments and the presets; a preset wins over an argument."""
+        resolver = self.config["resolver"]
+        header = context.header(resolver["credential_uuid"])
+        if header is None:
+            raise TransferFailed("credential_not_found")
+        try:
+            arguments = declared_arguments(self._parameters(), request.arguments)
+        except ToolError as error:
+            raise TransferFailed("missing_parameter", str(error)) from None
+        variables = {**request.initial_context, **request.gathered_context, **contexts(request)}
+        try:
+            presets = preset_values(resolver["preset_parameters"], variables, called_at(request))
+        except ToolError as error:
+            raise TransferFailed("preset_parameter_error", str(error)) from None
+        try:
+            reply = context.send(
+                "POST",
+                resolver["url"],
+                headers=merge_headers(resolver["headers"] or {}, header),
+                json={**arguments, **presets},
+                timeout=resolver["timeout_ms"] / 1000,
+                max_bytes=LARGEST_ANSWER,
+            )
+        except RequestFailed as error:
+            reason = "resolver_timeout" if error.kind == "timeout" else "resolver_request_failed"
+            raise TransferFailed(reason, str(error)) from None
+        if not 200 <= reply.status < 300:
+            raise TransferFailed("resolver_http_error", f"The status was {reply.status}.")
+        match data_of(reply):
+            case {"transfer_context": {"destination": str(destination), **rest}} if destination.strip():
+                message = rest.get("custom_message")
+                if message is not None and not isinstance(message, str):
+                    raise TransferFailed("invalid_custom_message")
+                return destination, message or None
+        raise TransferFailed("invalid_resolver_response")
 
 
-def is_dynamic(tool: Tool) -> bool:
-    """Whether another server is asked for the destination."""
-    return bool(tool.config["destination_source"] == "dynamic")
-
-
-def run(tool: Tool, request: RunTool, desk: ToolContext) -> ToolReturned:
-    """Find the destination; the message is spoken before it is dialed."""
-    try:
-        if desk.no_transfer:
-            raise Failure(desk.no_transfer)
-        destination, message = SOURCES[tool.config["destination_source"]](tool.config, request, desk)
-        destination = destination.strip()
-        if not destination or len(destination) > LONGEST_DESTINATION:
-            raise Failure("no_destination")
-    except Failure as failure:
-        return ToolReturned(request.at, request.number, failed(failure.reason, failure.more))
-    if message is None and tool.config["messageType"] == "custom":
-        message = spoken(tool.config["customMessage"], request)
-    return ToolReturned(
-        request.at,
-        request.number,
-        None,
-        speech=message or "",
-        transfer_to=destination,
-        transfer_timeout=float(tool.config["timeout"]),
-    )
-
-
-def _asked(config: Mapping[str, Any]) -> list[Mapping[str, Any]]:
-    if config["destination_source"] != "dynamic":
-        return []
-    return (config["resolver"] or {}).get("parameters") or config["parameters"] or []
-
-
-def _static(config: Mapping[str, Any], request: RunTool, _desk: ToolContext) -> tuple[str, None]:
-    return spoken(config["destination"], request), None
-
-
-def _mapped(config: Mapping[str, Any], request: RunTool, _desk: ToolContext) -> tuple[str, None]:
-    """The destination of the first rule one of whose routes has the value that is known of the call."""
-    mapping = config["context_mapping"]
+def _mapped(mapping: Mapping[str, Any], request: RunTool) -> str:
+    """The destination of the first route whose value equals the context's value at the path of its rule."""
     for rule in mapping["rules"] or [mapping]:  # a single rule may be spelled without the list
-        value = _plain(_known(rule["context_path"], request))
+        value = _normalized(_context_value(rule["context_path"], request))
         for route in rule["routes"]:
-            if value and _plain(route["context_value"]) == value:
-                return spoken(route["destination"], request), None
+            if value and _normalized(route["context_value"]) == value:
+                return spoken(route["destination"], request)
     if not mapping["fallback_destination"]:
-        raise Failure("no_context_mapping_match")
-    return spoken(mapping["fallback_destination"], request), None
+        raise TransferFailed("no_context_mapping_match")
+    return spoken(mapping["fallback_destination"], request)
 
 
-def _known(path: str, request: RunTool) -> Any:
-    """The value of a path that may name its context; one that doesn't is looked for where it was gathered first."""
+def _context_value(path: str, request: RunTool) -> Any:
+    """The value at a dotted path, which may begin with the name of its context.
+
+    Without that name the gathered context is searched first, then its extracted variables, then the initial context.
+    """
     gathered, initial = request.gathered_context, request.initial_context
     places = ({**contexts(request)}, gathered, gathered.get("extracted_variables"), initial)
-    found = (_walk(path, place) for place in places)
+    found = (_at_path(path, place) for place in places)
     return next((value for value in found if value is not None), None)
 
 
-def _walk(path: str, value: Any) -> Any:
+def _at_path(path: str, value: Any) -> Any:
     for key in path.split("."):
         value = value.get(key) if isinstance(value, Mapping) else None
     return value
 
 
-def _plain(value: Any) -> str:
+def _normalized(value: Any) -> str:
     return "" if value is None else str(value).strip().casefold()
-
-
-def _resolved(config: Mapping[str, Any], request: RunTool, desk: ToolContext) -> tuple[str, str | None]:
-    """Ask the author's server: it is sent the model's arguments, over which preset parameters win."""
-    resolver = config["resolver"]
-    header = desk.header(resolver["credential_uuid"])
-    if header is None:
-        raise Failure("credential_not_found")
-    try:
-        asked = chosen(_asked(config), request.arguments)
-    except ToolFault as fault:
-        raise Failure("missing_parameter", str(fault)) from None
-    context = {**request.initial_context, **request.gathered_context, **contexts(request)}
-    try:
-        given = preset(resolver["preset_parameters"], context, moment(request))
-    except ToolFault as fault:
-        raise Failure("preset_parameter_error", str(fault)) from None
-    try:
-        reply = desk.send(
-            "POST",
-            resolver["url"],
-            headers=over(resolver["headers"] or {}, header),
-            json={**asked, **given},
-            timeout=resolver["timeout_ms"] / 1000,
-            largest=LARGEST_ANSWER,
-        )
-    except RequestFailed as error:
-        reason = "resolver_timeout" if error.kind == "timeout" else "resolver_request_failed"
-        raise Failure(reason, str(error)) from None
-    if not 200 <= reply.status < 300:
-        raise Failure("resolver_http_error", f"The status was {reply.status}.")
-    match data_of(reply):
-        case {"transfer_context": {"destination": str(destination), **rest}} if destination.strip():
-            message = rest.get("custom_message")
-            if message is not None and not isinstance(message, str):
-                raise Failure("invalid_custom_message")
-            return destination, message or None
-    raise Failure("invalid_resolver_response")
-
-
-SOURCES: Mapping[str, Callable[[Mapping[str, Any], RunTool, ToolContext], tuple[str, str | None]]] = {
-    "static": _static,
-    "context_mapping": _mapped,
-    "dynamic": _resolved,
-}

@@ -1,4 +1,4 @@
-"""Workflows: their definitions, versions, templates and node types.
+"""Workflows: their versions, templates and node types.
 
 Other rooms use `versions` (create, save, publish, load_graph), `masking`, `templates` and `node_types`.
 """

@@ -1,4 +1,4 @@
-"""Keys of other services in a definition: masked in answers, restored where a mask comes back."""
+"""API keys of other services in a definition: masked in answers, and restored when a client sends a mask back."""
 
 from __future__ import annotations
 
@@ -7,17 +7,20 @@ from typing import Any
 
 from ..security import mask, unmask
 
-# Members of a node's data that no answer shows in full.
+# Members of a node's data that are masked in answers.
 SECRET_DATA = ("qa_api_key", "noveum_api_key", "paygent_api_key", "tuner_api_key")
 
 
 def mask_secrets(definition: Mapping[str, Any]) -> dict[str, Any]:
-    """The definition as an answer shows it: keys of other services masked, their last four characters visible."""
+    """The definition with all secrets masked but for their last four characters."""
     return _map_secrets(definition, lambda _node, _name, value: mask(value))
 
 
 def restore_secrets(definition: Mapping[str, Any], stored: Mapping[str, Any]) -> dict[str, Any]:
-    """Put stored secrets back where the same node came with its own mask."""
+    """The definition with each masked secret replaced by the one that `stored` has at the node of the same id.
+
+    Only the mask of that very secret is replaced.
+    """
     known = {
         (node.get("id"), name): node["data"].get(name)
         for node in _nodes(stored)
@@ -34,7 +37,7 @@ def _nodes(definition: Mapping[str, Any]) -> list[dict[str, Any]]:
 
 
 def _map_secrets(definition: Mapping[str, Any], change: Callable[[str, str, str], Any]) -> dict[str, Any]:
-    """The definition with every secret text replaced by what `change` makes of (node id, name, text)."""
+    """The definition with every secret replaced by `change(node id, member, secret)`."""
     changed: dict[int, dict[str, Any]] = {}
     for node in _nodes(definition):
         secrets = {name: node["data"][name] for name in SECRET_DATA if isinstance(node["data"].get(name), str)}

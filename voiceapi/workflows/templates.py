@@ -1,4 +1,4 @@
-"""Synthesizes a small workflow from a use case: a start, a talk, and the two ways it can end."""
+"""Makes a small workflow from a use case: a start, one conversation node, and two ends."""
 
 from __future__ import annotations
 
@@ -16,9 +16,9 @@ GREETINGS = {
 
 
 def definition(call_type: str, use_case: str, activity_description: str) -> dict[str, Any]:
-    """A valid workflow definition whose agent does what `activity_description` says.
+    """A valid workflow definition for an agent with the task `activity_description`.
 
-    :param call_type: `inbound` or `outbound`: who opens the conversation.
+    :param call_type: `inbound` or `outbound`; the opening depends on it.
     """
     use_case, task = _literal(use_case.strip() or "a call"), _literal(activity_description.strip() or "help the caller")
     nodes = [
@@ -37,7 +37,7 @@ def definition(call_type: str, use_case: str, activity_description: str) -> dict
 
 
 def _literal(text: str) -> str:
-    """Text of a person, so that braces in it are not taken for a template."""
+    """The text with its braces apart, so that they don't make a template variable."""
     return text.replace("{{", "{ {").replace("}}", "} }")
 
 

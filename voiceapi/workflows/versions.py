@@ -1,8 +1,8 @@
-"""Use cases of workflows: create, save a draft, check, publish, duplicate.
+"""Use cases of workflows and their versions: create, save a draft, validate, publish, duplicate.
 
-A workflow's name and status apply at once. Its definition, configurations and template variables live in numbered
-versions, of which at most one is the draft and one is published (released); only publishing changes what the
-production routes do.
+A workflow's name and status apply at once. Its definition, configurations and template variables belong to numbered
+versions: one is published, at most one is the draft, and the others were published before and are archived. Production
+routes use the published version only.
 """
 
 from __future__ import annotations
@@ -11,7 +11,7 @@ from collections.abc import Mapping
 from typing import Any
 from uuid import uuid4
 
-from ..engine.graph import Graph, mint_trigger_paths, strip_unknown_data, trigger_paths
+from ..engine.graph import Graph, add_trigger_paths, strip_unknown_data, trigger_paths
 from ..engine.validation import graph_rules as rules
 from ..engine.validation.check import check
 from ..engine.validation.finding import Finding
@@ -20,79 +20,85 @@ from ..errors import Conflict, Invalid, NotPossible, RecordNotFound
 from ..llm import configuration
 from ..organizations import credentials
 from ..security import Vault
+from ..store import workflows
 from ..store.base import find, require
 from ..store.database import write
 from ..store.fields import now
-from ..store.workflows import TriggerPath, Workflow, WorkflowVersion
-from ..tools import stored
+from ..store.workflows import Workflow, WorkflowVersion
+from ..tools import offered
 from ..tools.knowledge import documents
 from . import node_types
 from .masking import restore_secrets
 
 
 def get(organization: int, workflow_id: int, spelling: str = "id") -> Workflow:
-    """:raises RecordNotFound: in the spelling of the route that asks: `id` or `ID` (contract 0.5)."""
+    """A workflow of the organization.
+
+    :param spelling: of "id" in the error text, "id" or "ID"; the routes differ.
+    :raises RecordNotFound: when the organization has no such workflow.
+    """
     text = f"Workflow with {spelling} {workflow_id} not found"
     return require(Workflow, text, id=workflow_id, organization=organization)
 
 
 def current(workflow: Workflow) -> WorkflowVersion:
-    """The version an editor works on: the draft if there is one, else the published one. Neither has a newer one."""
+    """The draft of a workflow, or the published version if there is no draft; it has the highest number."""
     found = find(WorkflowVersion, newest_by="version_number", workflow=workflow)
     if found is None:
         raise RecordNotFound("The workflow has no version.")
     return found
 
 
-def fetch(organization: int, workflow_id: int) -> tuple[Workflow, WorkflowVersion]:
-    """A workflow and the version an editor works on."""
+def get_with_version(organization: int, workflow_id: int) -> tuple[Workflow, WorkflowVersion]:
+    """A workflow and its current version.
+
+    :raises RecordNotFound: when the organization has no such workflow.
+    """
     workflow = get(organization, workflow_id)
     return workflow, current(workflow)
 
 
 def listed(organization: int, statuses: list[str]) -> list[Workflow]:
-    """The workflows, oldest first; with several statuses, those of the first status first."""
-    records = Workflow.select().where(Workflow.organization == organization).order_by(Workflow.id)
+    """The organization's workflows, oldest first; with several statuses, those of the first status come first."""
     if not statuses:
-        return list(records)
-    return [record for status in statuses for record in records.where(Workflow.status == status)]
+        return workflows.of_organization(organization)
+    return [workflow for status in statuses for workflow in workflows.of_organization(organization, status)]
 
 
 def count(organization: int) -> dict[str, int]:
-    owned = Workflow.select().where(Workflow.organization == organization)
-    total, active = owned.count(), owned.where(Workflow.status == "active").count()
+    """How many workflows the organization has: `total`, `active` and `archived`."""
+    total, active = workflows.count(organization), workflows.count(organization, "active")
     return {"total": total, "active": active, "archived": total - active}
 
 
-def versions(organization: int, workflow_id: int, limit: int | None, offset: int) -> list[WorkflowVersion]:
-    """The versions of a workflow, newest first; no limit means all."""
-    found = list(
-        WorkflowVersion.select()
-        .where(WorkflowVersion.workflow == get(organization, workflow_id))
-        .order_by(WorkflowVersion.version_number.desc())
-    )
+def history(organization: int, workflow_id: int, limit: int | None, offset: int) -> list[WorkflowVersion]:
+    """The versions of a workflow, newest first; without a limit all from the offset on.
+
+    :raises RecordNotFound: when the organization has no such workflow.
+    """
+    found = workflows.versions_of(get(organization, workflow_id))
     return found[offset:] if limit is None else found[offset : offset + limit]
 
 
 def published(workflow: Workflow) -> WorkflowVersion:
-    """The released version. Every workflow has one from its creation on."""
+    """The published version. Every workflow has one from its creation on."""
     return require(WorkflowVersion, "The workflow has no released version.", workflow=workflow, status="published")
 
 
 def create(organization: int, name: str, definition: Mapping[str, Any]) -> tuple[Workflow, WorkflowVersion]:
-    """Store a workflow whose version 1 is published at once. An unfinished definition is accepted.
+    """Store a workflow; its version 1 is published at once. An unfinished definition is accepted.
 
-    :raises Invalid: for a broken trigger path, too many nodes of a type, or clashing function names.
+    :raises Invalid: for a malformed trigger path, too many nodes of a type, or two functions of one name at a node.
     :raises Conflict: when another workflow owns one of the trigger paths.
     """
-    definition = mint_trigger_paths(definition, new_path)
+    definition = add_trigger_paths(definition, new_path)
     for found in (
         rules.trigger_path_findings(definition),
         rules.instance_findings(definition, node_types.by_name()),
         rules.transition_name_findings(definition),
-        rules.tool_name_findings(definition, stored.offered(organization, definition)),
+        rules.tool_name_findings(definition, offered.active_tools(organization, definition)),
     ):
-        _refuse(Invalid, found)
+        _raise_if_any(Invalid, found)
     return _store(organization, name, definition)
 
 
@@ -104,7 +110,7 @@ def _store(
     variables: Mapping[str, Any] | None = None,
 ) -> tuple[Workflow, WorkflowVersion]:
     with write():
-        _refuse(Conflict, rules.taken_path_findings(definition, paths_of_others(definition, None)))
+        _raise_if_any(Conflict, rules.taken_path_findings(definition, taken_paths(definition, None)))
         workflow = Workflow.create(organization=organization, workflow_uuid=str(uuid4()), name=name)
         version = WorkflowVersion.create(
             workflow=workflow,
@@ -115,7 +121,7 @@ def _store(
             configurations=configurations or {},
             template_context_variables=variables or {},
         )
-        _claim_paths(workflow, definition)
+        workflows.add_paths(workflow, [path for _, path, _ in trigger_paths(definition)])
     return workflow, version
 
 
@@ -128,18 +134,21 @@ def save(
     configurations: Mapping[str, Any] | None = None,
     variables: Mapping[str, Any] | None = None,
 ) -> tuple[Workflow, WorkflowVersion]:
-    """Rename at once; put the rest into the draft, each part replaced whole. None leaves a part alone.
+    """Rename a workflow at once, and replace parts of its draft, which is created if there is none.
+
+    A part that is None stays as it is.
 
     :raises RecordNotFound: when there is no such workflow.
-    :raises Invalid: for a broken trigger path, or for a key of a model that is only a mask.
-    :raises Conflict: for too many nodes of a type, clashing function names, or a trigger path of another workflow.
+    :raises Invalid: for a malformed trigger path, or a masked model key that stands for no stored one.
+    :raises Conflict: for too many nodes of a type, two functions of one name at a node, or a trigger path that another
+        workflow owns.
     """
     if definition is not None:
-        definition = mint_trigger_paths(strip_unknown_data(definition, node_types.by_name()), new_path)
-        _refuse(Invalid, rules.trigger_path_findings(definition))
-        _refuse(Conflict, rules.instance_findings(definition, node_types.by_name()))
-        _refuse(Conflict, rules.transition_name_findings(definition))
-        _refuse(Conflict, rules.tool_name_findings(definition, stored.offered(organization, definition)))
+        definition = add_trigger_paths(strip_unknown_data(definition, node_types.by_name()), new_path)
+        _raise_if_any(Invalid, rules.trigger_path_findings(definition))
+        _raise_if_any(Conflict, rules.instance_findings(definition, node_types.by_name()))
+        _raise_if_any(Conflict, rules.transition_name_findings(definition))
+        _raise_if_any(Conflict, rules.tool_name_findings(definition, offered.active_tools(organization, definition)))
     with write():
         workflow = get(organization, workflow_id, "ID")
         if name is not None:
@@ -147,11 +156,11 @@ def save(
             workflow.save(only=[Workflow.name])
         if definition is None and configurations is None and variables is None:
             return workflow, current(workflow)
-        version = _draft(workflow)
+        version = _get_or_create_draft(workflow)
         if definition is not None:
-            _refuse(Conflict, rules.taken_path_findings(definition, paths_of_others(definition, workflow)))
+            _raise_if_any(Conflict, rules.taken_path_findings(definition, taken_paths(definition, workflow)))
             version.definition = restore_secrets(definition, version.definition)
-            _claim_paths(workflow, definition)
+            workflows.add_paths(workflow, [path for _, path, _ in trigger_paths(definition)])
         if configurations is not None:
             version.configurations = configuration.to_be_stored(
                 vault, organization, configurations, version.configurations
@@ -163,24 +172,21 @@ def save(
 
 
 def create_draft(organization: int, workflow_id: int) -> WorkflowVersion:
-    """The draft of a workflow, made as a copy of the published version when there is none."""
+    """The draft of a workflow; if there is none, it is created as a copy of the published version.
+
+    :raises RecordNotFound: when the organization has no such workflow.
+    """
     with write():
-        return _draft(get(organization, workflow_id))
+        return _get_or_create_draft(get(organization, workflow_id))
 
 
-def _draft(workflow: Workflow) -> WorkflowVersion:
+def _get_or_create_draft(workflow: Workflow) -> WorkflowVersion:
     version = current(workflow)
     if version.status == "draft":
         return version
-    newest = (
-        WorkflowVersion.select(WorkflowVersion.version_number)
-        .where(WorkflowVersion.workflow == workflow)
-        .order_by(WorkflowVersion.version_number.desc())
-        .get()
-    )
     draft: WorkflowVersion = WorkflowVersion.create(
         workflow=workflow,
-        version_number=newest.version_number + 1,
+        version_number=version.version_number + 1,
         status="draft",
         definition=version.definition,
         configurations=version.configurations,
@@ -190,43 +196,47 @@ def _draft(workflow: Workflow) -> WorkflowVersion:
 
 
 def validate(organization: int, workflow_id: int) -> tuple[list[Finding], list[Finding]]:
-    """All faults of the draft, or of the published version without one, and what is odd but allowed."""
+    """The errors and the warnings of the current version's definition. A warning doesn't prevent publishing.
+
+    :raises RecordNotFound: when the organization has no such workflow.
+    """
     workflow = get(organization, workflow_id)
     definition = current(workflow).definition
-    remarks = (
-        stored.remarks(organization, definition),
-        documents.remarks(organization, definition),
+    warnings = lint(
+        definition,
+        node_types.by_name(),
+        offered.warnings(organization, definition),
+        documents.warnings(organization, definition),
         credentials.uuids(organization),
     )
-    advice = lint(definition, node_types.by_name(), *remarks)
-    advice += rules.fixed_name_findings(definition, stored.offered(organization, definition))
-    return faults(workflow, definition), advice
+    warnings += rules.fixed_name_findings(definition, offered.active_tools(organization, definition))
+    return errors(workflow, definition), warnings
 
 
-def faults(workflow: Workflow, definition: Mapping[str, Any], *, to_be_released: bool = True) -> list[Finding]:
-    """Every rule that a definition breaks before it may be released.
+def errors(workflow: Workflow, definition: Mapping[str, Any], *, is_published: bool = False) -> list[Finding]:
+    """Every rule that a definition breaks; one with errors can't be published or run.
 
-    One that was released goes on when a tool is renamed to what an edge is called: its node goes without the tool.
+    :param is_published: leave out the names of tools. A tool may be renamed to the name of an edge after the version
+        was published; its node then goes without the tool, and the version can still be run.
     """
-    tools = stored.offered(workflow.organization_id, definition) if to_be_released else {}
-    return check(definition, node_types.by_name(), tools, paths_of_others(definition, workflow))
+    tools = {} if is_published else offered.active_tools(workflow.organization_id, definition)
+    return check(definition, node_types.by_name(), tools, taken_paths(definition, workflow))
 
 
 def publish(organization: int, workflow_id: int) -> WorkflowVersion:
-    """Release the draft; the version released before it is archived.
+    """Publish the draft; the version published before is archived.
 
     :raises NotPossible: when there is no draft.
-    :raises Invalid: with every fault of the draft.
+    :raises RecordNotFound: when the organization has no such workflow.
+    :raises Invalid: with all errors of the draft.
     """
     with write():
         workflow = get(organization, workflow_id)
         draft = current(workflow)
         if draft.status != "draft":
             raise NotPossible("No draft to publish")
-        _refuse(Invalid, faults(workflow, draft.definition))
-        WorkflowVersion.update(status="archived").where(
-            WorkflowVersion.workflow == workflow, WorkflowVersion.status == "published"
-        ).execute()
+        _raise_if_any(Invalid, errors(workflow, draft.definition))
+        workflows.archive_published(workflow)
         draft.status = "published"
         draft.published_at = now()
         draft.save(only=[WorkflowVersion.status, WorkflowVersion.published_at])
@@ -234,15 +244,22 @@ def publish(organization: int, workflow_id: int) -> WorkflowVersion:
 
 
 def duplicate(organization: int, workflow_id: int) -> tuple[Workflow, WorkflowVersion]:
-    """A new workflow from the draft, or the published version without one, with trigger paths of its own."""
+    """Create a workflow with a copy of the current version, whose trigger paths are replaced by new ones.
+
+    :raises RecordNotFound: when the organization has no such workflow.
+    """
     source = get(organization, workflow_id)
     version = current(source)
-    definition = mint_trigger_paths(version.definition, new_path, replace_all=True)
+    definition = add_trigger_paths(version.definition, new_path, replace_all=True)
     name = f"{source.name} - Duplicate"
     return _store(organization, name, definition, version.configurations, version.template_context_variables)
 
 
 def set_status(organization: int, workflow_id: int, status: str) -> Workflow:
+    """Make a workflow `active` or `archived`; production routes don't find an archived one.
+
+    :raises RecordNotFound: when the organization has no such workflow.
+    """
     with write():
         workflow = get(organization, workflow_id, "ID")
         workflow.status = status
@@ -251,11 +268,11 @@ def set_status(organization: int, workflow_id: int, status: str) -> Workflow:
 
 
 def load_graph(workflow: Workflow, version: WorkflowVersion) -> Graph:
-    """The graph of a version that a conversation can be carried out by.
+    """The graph of a version, for a conversation.
 
-    :raises Invalid: with a sentence that names the first fault, when the definition has one.
+    :raises Invalid: with a sentence on the first error, when the definition has any.
     """
-    found = faults(workflow, version.definition, to_be_released=False)
+    found = errors(workflow, version.definition, is_published=True)
     if found:
         first = found[0]
         place = " ".join(part for part in (first.kind, first.id, first.field) if part)
@@ -264,26 +281,15 @@ def load_graph(workflow: Workflow, version: WorkflowVersion) -> Graph:
 
 
 def new_path() -> str:
+    """A trigger path that nobody can guess."""
     return str(uuid4())
 
 
-def paths_of_others(definition: Mapping[str, Any], workflow: Workflow | None) -> set[str]:
-    """Those trigger paths of `definition` that another workflow owns."""
-    paths = [path for _, path, _ in trigger_paths(definition)]
-    if not paths:
-        return set()
-    owners = TriggerPath.select(TriggerPath.path).where(TriggerPath.path.in_(paths))
-    if workflow is not None:
-        owners = owners.where(TriggerPath.workflow != workflow)
-    return {owner.path for owner in owners}
+def taken_paths(definition: Mapping[str, Any], workflow: Workflow | None) -> set[str]:
+    """The trigger paths of `definition` that a workflow other than this one owns."""
+    return workflows.paths_of_others([path for _, path, _ in trigger_paths(definition)], workflow)
 
 
-def _claim_paths(workflow: Workflow, definition: Mapping[str, Any]) -> None:
-    rows = [{"path": path, "workflow": workflow} for _, path, _ in trigger_paths(definition)]
-    if rows:
-        TriggerPath.insert_many(rows).on_conflict_ignore().execute()
-
-
-def _refuse(fault: type[Invalid] | type[Conflict], found: list[Finding]) -> None:
+def _raise_if_any(error: type[Invalid] | type[Conflict], found: list[Finding]) -> None:
     if found:
-        raise fault({"is_valid": False, "errors": [item.as_dict() for item in found]})
+        raise error({"is_valid": False, "errors": [finding.as_dict() for finding in found]})

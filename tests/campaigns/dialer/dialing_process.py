@@ -57,7 +57,7 @@ class Strict:
 
     def place_call(self, call: OutboundCall) -> str:
         reach("dial")
-        call_id: str = ask("/call", {"token": call.links.token, "to": call.to})["id"]
+        call_id: str = ask("/call", {"token": call.urls.token, "to": call.to})["id"]
         reach("asked")
         return call_id
 

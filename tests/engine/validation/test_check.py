@@ -7,7 +7,7 @@ import pytest
 from hypothesis import given
 from hypothesis import strategies as st
 
-from voiceapi.engine.graph import mint_trigger_paths, strip_unknown_data, template_variables, trigger_paths
+from voiceapi.engine.graph import add_trigger_paths, strip_unknown_data, template_variables, trigger_paths
 from voiceapi.engine.validation.check import check
 from voiceapi.engine.validation.finding import Finding
 from voiceapi.engine.validation.graph_rules import (
@@ -504,7 +504,7 @@ def test_any_json_value_is_judged(definition: Any) -> None:
     assert isinstance(template_variables(definition), list)
     assert all(isinstance(path, str) for _, path, _ in trigger_paths(definition))
     if isinstance(definition, dict):
-        assert isinstance(mint_trigger_paths(definition, lambda: "p"), dict)
+        assert isinstance(add_trigger_paths(definition, lambda: "p"), dict)
         assert isinstance(strip_unknown_data(definition, catalogue), dict)
     assert repr(definition) == before
 

@@ -25,7 +25,7 @@ from voiceapi.telephony.carriers.rest import CarrierRefused
 from voiceapi.telephony.carriers.webhook import CallbackURLs, Webhook
 
 BASE = "https://voice.example.org/api/v1/telephony/calls"
-LINKS = CallbackURLs(BASE, "tok", 4)
+URLS = CallbackURLs(BASE, "tok", 4)
 NEXT = f"{BASE}/tok/turns/4"
 PLAIN = VoiceSettings()
 CHOSEN = VoiceSettings("de-DE", "Vicki", "+12025550199")
@@ -74,7 +74,7 @@ def test_a_secret_that_is_empty_signs_nothing() -> None:
 
 # -- requests
 
-CALL = OutboundCall(LINKS, "sip:desk@example.org", None, 60, 1200, {})
+CALL = OutboundCall(URLS, "sip:desk@example.org", None, 60, 1200, {})
 SPEECH = {"speech_synthesis_vendor": "google", "speech_synthesis_voice": "en-US-Wavenet-C"}
 
 
@@ -116,8 +116,8 @@ def test_an_application_that_is_not_told_places_no_call() -> None:
 # -- documents
 
 
-def ours(actions: list[Action], voice_settings: VoiceSettings = PLAIN) -> list[dict[str, Any]]:
-    document = jambonz().render(actions, LINKS, voice_settings)
+def ours(actions: list[Action], voice: VoiceSettings = PLAIN) -> list[dict[str, Any]]:
+    document = jambonz().render(actions, URLS, voice)
     assert document.content_type == "application/json"
     verbs: list[dict[str, Any]] = json.loads(document.body)
     return verbs
@@ -200,9 +200,9 @@ DOCUMENTS: list[tuple[list[Action], VoiceSettings, list[dict[str, Any]]]] = [
 ]
 
 
-@pytest.mark.parametrize(("actions", "voice_settings", "verbs"), DOCUMENTS)
-def test_documents(actions: list[Action], voice_settings: VoiceSettings, verbs: list[dict[str, Any]]) -> None:
-    assert ours(actions, voice_settings) == verbs
+@pytest.mark.parametrize(("actions", "voice", "verbs"), DOCUMENTS)
+def test_documents(actions: list[Action], voice: VoiceSettings, verbs: list[dict[str, Any]]) -> None:
+    assert ours(actions, voice) == verbs
 
 
 @given(st.one_of(st.text(), st.text(st.sampled_from("<>&\"'/ speak\x00\x0b\ud800\ufffeé😀\n."))))

@@ -16,8 +16,11 @@ from twilio.request_validator import RequestValidator
 from werkzeug.datastructures import MultiDict
 
 from voiceapi.telephony.carriers.base import Account
+from voiceapi.telephony.carriers.cloudonix import Cloudonix
+from voiceapi.telephony.carriers.signalwire import SignalWire
 from voiceapi.telephony.carriers.signatures import spellings
-from voiceapi.telephony.carriers.twilio_family import CLOUDONIX, SIGNALWIRE, TELNYX, TWILIO
+from voiceapi.telephony.carriers.telnyx import Telnyx
+from voiceapi.telephony.carriers.twilio import Twilio
 from voiceapi.telephony.carriers.webhook import Webhook
 
 FORM = {"content-type": "application/x-www-form-urlencoded"}
@@ -43,7 +46,7 @@ def form(url: str, fields: Any, **headers: str) -> Webhook:
 
 def by_twilio(url: str, fields: Any, signature: str, token: str = "12345") -> bool | None:
     webhook = form(url, fields, **{"x-twilio-signature": signature})
-    return TWILIO.verify(account(auth_token=token), webhook)
+    return Twilio(account(auth_token=token)).verify(webhook)
 
 
 # Published with Twilio's library for Python, the last two made with it.
@@ -96,8 +99,8 @@ def test_twilios_json() -> None:
     headers = {**JSON, "x-twilio-signature": "a9nBmqA0ju/hNViExpshrM61xv4="}
     url = f"https://{PAGE}&bodySHA256={digest}"
     token = account(auth_token="12345")
-    assert TWILIO.verify(token, Webhook("POST", url, headers, body))
-    assert TWILIO.verify(token, Webhook("POST", url, headers, body + b" ")) is False
+    assert Twilio(token).verify(Webhook("POST", url, headers, body))
+    assert Twilio(token).verify(Webhook("POST", url, headers, body + b" ")) is False
 
 
 @given(
@@ -121,16 +124,16 @@ DIGEST = "69f3cbfc18e386ef8236cb7008cd5a54b7fed637a8cb3373b5a1591d7f0fd5f4"
 @pytest.mark.parametrize("header", ["x-signalwire-signature", "x-twilio-signature"])
 def test_signalwires_vectors(header: str) -> None:
     signed = form(f"https://{PAGE}", CALL, **{header: "RSOYDt4T1cUTdK1PDd93/VVr8B8="})
-    assert SIGNALWIRE.verify(account(signing_key="12345"), signed)
-    assert SIGNALWIRE.verify(account(signing_key="1234"), signed) is False
+    assert SignalWire(account(signing_key="12345")).verify(signed)
+    assert SignalWire(account(signing_key="1234")).verify(signed) is False
     key = account(signing_key=SIGNING_KEY)
     whole = {**JSON, header: "c3c08c1fefaf9ee198a100d5906765a6f394bf0f"}
-    assert SIGNALWIRE.verify(key, Webhook("POST", HOOK, whole, STATE))
-    assert SIGNALWIRE.verify(key, Webhook("POST", HOOK, whole, STATE + b" ")) is False
+    assert SignalWire(key).verify(Webhook("POST", HOOK, whole, STATE))
+    assert SignalWire(key).verify(Webhook("POST", HOOK, whole, STATE + b" ")) is False
     digested = {**JSON, header: "dfO9ek8mxyFtn2nMz24plPmPfIY="}
     url = f"{HOOK}?bodySHA256={DIGEST}"
-    assert SIGNALWIRE.verify(key, Webhook("POST", url, digested, b'{"event":"call.state"}'))
-    assert SIGNALWIRE.verify(key, Webhook("POST", url, digested, b'{"event":"call.stat"}')) is False
+    assert SignalWire(key).verify(Webhook("POST", url, digested, b'{"event":"call.state"}'))
+    assert SignalWire(key).verify(Webhook("POST", url, digested, b'{"event":"call.stat"}')) is False
 
 
 def test_signalwire_signs_repeated_fields_as_they_were_sent() -> None:
@@ -138,10 +141,10 @@ def test_signalwire_signs_repeated_fields_as_they_were_sent() -> None:
     # What Twilio signs for these, each value once and in order, is not what SignalWire does.
     twilios = RequestValidator("12345").compute_signature(TURN, MultiDict(pairs))
     assert (
-        SIGNALWIRE.verify(account(signing_key="12345"), form(TURN, pairs, **{"x-twilio-signature": twilios})) is False
+        SignalWire(account(signing_key="12345")).verify(form(TURN, pairs, **{"x-twilio-signature": twilios})) is False
     )
     joined = RequestValidator("12345").compute_signature(TURN + "Digits5678Digits1234Digits1234", {})
-    assert SIGNALWIRE.verify(account(signing_key="12345"), form(TURN, pairs, **{"x-twilio-signature": joined}))
+    assert SignalWire(account(signing_key="12345")).verify(form(TURN, pairs, **{"x-twilio-signature": joined}))
 
 
 # RFC 8032, section 7.1, the third test.
@@ -171,13 +174,13 @@ def test_telnyx(timestamp: str, body: bytes, changes: dict[str, str], good: bool
     signature = base64.b64encode(key.sign(timestamp.encode() + b"|" + body)).decode()
     headers = {**FORM, "telnyx-timestamp": timestamp, "telnyx-signature-ed25519": signature, **changes}
     configured = account(webhook_public_key=base64.b64encode(PUBLIC_KEY).decode())
-    assert TELNYX.verify(configured, Webhook("POST", TURN, headers, body)) is good
+    assert Telnyx(configured).verify(Webhook("POST", TURN, headers, body)) is good
 
 
 @pytest.mark.parametrize("key", ["no base64!", base64.b64encode(b"short").decode()])
 def test_a_telnyx_key_that_is_none_signs_nothing(key: str) -> None:
     headers = {"telnyx-timestamp": "1700000000", "telnyx-signature-ed25519": base64.b64encode(b"0" * 64).decode()}
-    assert TELNYX.verify(account(webhook_public_key=key), Webhook("POST", TURN, headers)) is False
+    assert Telnyx(account(webhook_public_key=key)).verify(Webhook("POST", TURN, headers)) is False
 
 
 def test_a_key_that_is_empty_signs_nothing() -> None:
@@ -185,11 +188,11 @@ def test_a_key_that_is_empty_signs_nothing() -> None:
     assert by_twilio(TURN, {}, signature, "") is False
     whole = hmac.digest(b"", TURN.encode() + STATE, "sha1").hex()
     webhook = Webhook("POST", TURN, {**JSON, "x-signalwire-signature": whole}, STATE)
-    assert SIGNALWIRE.verify(account(signing_key=""), webhook) is False
+    assert SignalWire(account(signing_key="")).verify(webhook) is False
 
 
 def test_what_can_not_be_checked_is_neither_right_nor_wrong() -> None:
-    assert TELNYX.verify(account(), Webhook("POST", TURN, {})) is None
-    assert CLOUDONIX.verify(account(bearer_token="XI1"), Webhook("POST", TURN, {})) is None
-    assert CLOUDONIX.verify(account(bearer_token="XI1"), Webhook("POST", TURN, {"x-cx-apikey": "XI1"})) is True
-    assert CLOUDONIX.verify(account(bearer_token="XI1"), Webhook("POST", TURN, {"x-cx-apikey": "XI2"})) is False
+    assert Telnyx(account()).verify(Webhook("POST", TURN, {})) is None
+    assert Cloudonix(account(bearer_token="XI1")).verify(Webhook("POST", TURN, {})) is None
+    assert Cloudonix(account(bearer_token="XI1")).verify(Webhook("POST", TURN, {"x-cx-apikey": "XI1"})) is True
+    assert Cloudonix(account(bearer_token="XI1")).verify(Webhook("POST", TURN, {"x-cx-apikey": "XI2"})) is False

@@ -14,7 +14,7 @@ from voiceapi.telephony.carriers.rest import CarrierRefused
 from voiceapi.telephony.carriers.simulator import Simulator
 from voiceapi.telephony.carriers.webhook import CallbackURLs, Webhook
 
-LINKS = CallbackURLs("https://voice.example.org/calls", "tok")
+URLS = CallbackURLs("https://voice.example.org/calls", "tok")
 LISTEN = Listen(10.0, True)
 
 
@@ -31,10 +31,10 @@ class Agent:
         place = webhook.url.removeprefix("https://voice.example.org/calls/tok/")
         assert place == f"turns/{number}{'/transfer' if after == 'transfer' else ''}"
         self.asked.append((place, {name: value for name, value in webhook.fields.items() if name != "call_id"}))
-        return self.simulator.render(self.scripts.pop(0), CallbackURLs(LINKS.base, token, number + 1), VoiceSettings())
+        return self.simulator.render(self.scripts.pop(0), CallbackURLs(URLS.base, token, number + 1), VoiceSettings())
 
     def status(self, token: str, webhook: Webhook) -> None:
-        assert (token, webhook.url, self.simulator.verify(webhook)) == ("tok", LINKS.status, True)
+        assert (token, webhook.url, self.simulator.verify(webhook)) == ("tok", URLS.status, True)
         self.told.append({name: value for name, value in webhook.fields.items() if name != "call_id"})
 
     @property
@@ -43,7 +43,7 @@ class Agent:
 
 
 def dial(agent: Agent, to: str = "+12025550123", **context: Any) -> None:
-    agent.simulator.place_call(OutboundCall(LINKS, to, None, 60, 1200, context))
+    agent.simulator.place_call(OutboundCall(URLS, to, None, 60, 1200, context))
     assert agent.scripts == []
 
 
@@ -89,11 +89,10 @@ def test_a_callee_that_is_none_is_refused(callee: Any) -> None:
         dial(Agent([]), simulated_callee=callee)
 
 
-def test_nobody_else_ends_leads_or_looks_up_its_calls() -> None:
+def test_nobody_else_ends_or_looks_up_its_calls() -> None:
     simulator = Agent([]).simulator
     for ask in (
         lambda: simulator.hang_up("SIM-1"),
-        lambda: simulator.redirect("SIM-1", "https://x"),
         lambda: simulator.look_up("SIM-1"),
     ):
         with pytest.raises(CarrierRefused):

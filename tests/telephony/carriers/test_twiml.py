@@ -10,22 +10,25 @@ from hypothesis import strategies as st
 from twilio.twiml.voice_response import Dial, Gather, VoiceResponse
 
 from voiceapi.engine.actions import Action, HangUp, Listen, Pause, Play, Redirect, Say, Transfer
-from voiceapi.telephony.carriers.base import VoiceSettings
+from voiceapi.telephony.carriers.base import Account, VoiceSettings
+from voiceapi.telephony.carriers.cloudonix import Cloudonix
+from voiceapi.telephony.carriers.signalwire import SignalWire
 from voiceapi.telephony.carriers.speech import LONGEST, pieces
-from voiceapi.telephony.carriers.twilio_family import CLOUDONIX, SIGNALWIRE, TELNYX, TWILIO
-from voiceapi.telephony.carriers.twilio_like import Dialect
-from voiceapi.telephony.carriers.twiml import write
+from voiceapi.telephony.carriers.telnyx import Telnyx
+from voiceapi.telephony.carriers.twilio import Twilio
+from voiceapi.telephony.carriers.twilio_compatible import TwilioCompatible
 from voiceapi.telephony.carriers.webhook import CallbackURLs
 
 BASE = "https://voice.example.org/api/v1/telephony/calls"
-LINKS = CallbackURLs(BASE, "tok", 4)
+URLS = CallbackURLs(BASE, "tok", 4)
 NEXT = f"{BASE}/tok/turns/4"
+ACCOUNT = Account({}, send=None)  # type: ignore[arg-type]
 PLAIN = VoiceSettings()
 CHOSEN = VoiceSettings("de-DE", "Polly.Vicki-Neural", "+12025550199")
 
 
-def ours(actions: list[Action], voice_settings: VoiceSettings = PLAIN, dialect: Dialect = TWILIO) -> str:
-    document = write(actions, LINKS, voice_settings, dialect.style)
+def ours(actions: list[Action], voice: VoiceSettings = PLAIN, carrier: type[TwilioCompatible] = Twilio) -> str:
+    document = carrier(ACCOUNT).render(actions, URLS, voice)
     assert document.content_type == "text/xml; charset=utf-8"
     assert document.body.startswith(b'<?xml version="1.0" encoding="UTF-8"?>\n<Response')
     return ET.canonicalize(document.body.decode())
@@ -126,18 +129,18 @@ def test_a_recording_is_spoken_and_nothing_ends_the_call() -> None:
 
 
 def test_what_the_others_write_otherwise() -> None:
-    def attributes(dialect: Dialect, voice_settings: VoiceSettings) -> tuple[dict[str, str], dict[str, str]]:
-        listening = ET.fromstring(ours([Say("Hello.", True), Listen(10.0, True)], voice_settings, dialect))[0]
+    def attributes(carrier: type[TwilioCompatible], voice: VoiceSettings) -> tuple[dict[str, str], dict[str, str]]:
+        listening = ET.fromstring(ours([Say("Hello.", True), Listen(10.0, True)], voice, carrier))[0]
         common = {"input", "action", "method", "language", "timeout"}
         return {name: value for name, value in listening.items() if name not in common}, dict(listening[0].items())
 
     usual = {"speechTimeout": "auto", "actionOnEmptyResult": "true"}
     named = {"language": "de-DE", "voice": "Polly.Vicki-Neural"}
     assert (
-        attributes(SIGNALWIRE, CHOSEN) == attributes(CLOUDONIX, CHOSEN) == attributes(TWILIO, CHOSEN) == (usual, named)
+        attributes(SignalWire, CHOSEN) == attributes(Cloudonix, CHOSEN) == attributes(Twilio, CHOSEN) == (usual, named)
     )
-    assert attributes(TELNYX, CHOSEN) == ({"speechTimeout": "2"}, {"voice": "Polly.Vicki-Neural"})
-    assert attributes(TELNYX, PLAIN) == ({"speechTimeout": "2"}, {"language": "en-US", "voice": "alice"})
+    assert attributes(Telnyx, CHOSEN) == ({"speechTimeout": "2"}, {"voice": "Polly.Vicki-Neural"})
+    assert attributes(Telnyx, PLAIN) == ({"speechTimeout": "2"}, {"language": "en-US", "voice": "alice"})
 
 
 HOSTILE = st.one_of(st.text(), st.text(st.sampled_from("<>&\"'/]!-\x00\x0b\ud800\ufffeé😀 \n.")))
@@ -146,7 +149,8 @@ HOSTILE = st.one_of(st.text(), st.text(st.sampled_from("<>&\"'/]!-\x00\x0b\ud800
 @given(HOSTILE, HOSTILE, HOSTILE)
 def test_no_text_makes_markup_or_breaks_the_document(text: str, voice: str, number: str) -> None:
     spoken = VoiceSettings(voice, voice, number)
-    document = write([Say(text, True), Listen(5.0, True), Transfer(1, 0.0, text, 5.0)], LINKS, spoken, TWILIO.style)
+    actions = [Say(text, True), Listen(5.0, True), Transfer(1, 0.0, text, 5.0)]
+    document = Twilio(ACCOUNT).render(actions, URLS, spoken)
     root = ET.fromstring(document.body)
     assert {element.tag for element in root.iter()} <= {
         "Response",

@@ -4,9 +4,9 @@ from __future__ import annotations
 
 from .jambonz import JAMBONZ
 from .line import Line, Verb
-from .plivo_family import PLIVO, VOBIZ
+from .plivo_compatible import PLIVO, VOBIZ
 from .simulated import SIMULATOR
-from .twilio_family import CLOUDONIX, SIGNALWIRE, TELNYX, TWILIO
+from .twilio_compatible import CLOUDONIX, SIGNALWIRE, TELNYX, TWILIO
 from .vonage import VONAGE
 
 LINES: tuple[Line, ...] = (CLOUDONIX, JAMBONZ, PLIVO, SIGNALWIRE, SIMULATOR, TELNYX, TWILIO, VOBIZ, VONAGE)

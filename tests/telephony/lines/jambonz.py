@@ -68,7 +68,6 @@ JAMBONZ = Line(
         "timeLimit": 1200,
     },
     ended=("POST", f"{PATH}/{CALL}", {"call_status": "completed"}),
-    led=lambda url: ("POST", f"{PATH}/{CALL}", {"call_hook": {"url": url}}),
     looked_up={"call_sid": CALL, "call_status": "completed", "duration": 42},
     numbers=[{"phone_number_sid": CALL, "number": "12025550199"}],
     refused=(400, {"msg": "missing from parameter"}, "jambonz answered 400: missing from parameter."),

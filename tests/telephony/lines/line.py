@@ -54,7 +54,6 @@ class Line:
     :param detecting: what is asked for beside that when answering machines are to be told; nothing where none can be.
     :param proof: the headers that prove who asks. Vonage's is another one each time, and has tests of its own.
     :param ended: the request that hangs up, as method, path and parsed body.
-    :param led: the same for a redirect, made from the URL to go to.
     :param looked_up: how it answers when it is asked for a call that is over, None when it can't be.
     :param found: the status and duration that this is.
     :param paid: the price and its currency, where it tells them.
@@ -77,7 +76,6 @@ class Line:
     detecting: Callable[[str], Mapping[str, Any]] = lambda base: {}
     proof: Mapping[str, str] = field(default_factory=dict)
     ended: tuple[str, str, Any] = ("", "", None)
-    led: Callable[[str], tuple[str, str, Any]] = lambda url: ("", "", None)
     looked_up: Any = None
     found: tuple[str, float | None] = ("completed", 42.0)
     paid: tuple[float | None, str | None] = (None, None)

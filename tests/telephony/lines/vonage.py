@@ -84,11 +84,6 @@ VONAGE = Line(
         "length_timer": 1200,
     },
     ended=("PUT", f"/v1/calls/{CALL}", {"action": "hangup"}),
-    led=lambda url: (
-        "PUT",
-        f"/v1/calls/{CALL}",
-        {"action": "transfer", "destination": {"type": "ncco", "url": [url]}},
-    ),
     looked_up={"uuid": CALL, "status": "completed", "duration": "42", "price": "0.0300", "rate": "0.0450"},
     paid=(0.03, None),
     numbers={"count": 1, "numbers": [{"country": "US", "msisdn": US}]},

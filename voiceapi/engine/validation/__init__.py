@@ -1,1 +1,1 @@
-"""The rules that a definition has to keep, each broken one a finding that names its place."""
+"""The rules that a workflow definition has to keep; each broken rule gives a finding that names its place."""

@@ -48,8 +48,10 @@ def instance_findings(definition: object, catalogue: Catalogue) -> list[Finding]
 
 
 def _instances(definition: object, catalogue: Catalogue, drafting: bool) -> Iterator[Finding]:
-    types = dict(_identified(definition)).values() if not drafting else _types(definition)
-    counts = Counter(types)
+    if drafting:
+        counts = Counter(type for node in objects(definition, "nodes") if isinstance(type := node.get("type"), str))
+    else:
+        counts = Counter(dict(_identified(definition)).values())
     for type in sorted(set(INSTANCES) & set(catalogue)):
         fewest, most = INSTANCES[type]
         display = catalogue[type]["display_name"]
@@ -59,11 +61,8 @@ def _instances(definition: object, catalogue: Catalogue, drafting: bool) -> Iter
             yield Finding("workflow", None, None, f"Workflow must have at least one {display}")
 
 
-def _types(definition: object) -> Iterator[str]:
-    return (type for node in objects(definition, "nodes") if isinstance(type := node.get("type"), str))
-
-
 def _identified(definition: object) -> Iterator[tuple[str, str]]:
+    """Yield the id and type of each node; as a dict, the last of several nodes with one id counts."""
     return ((node["id"], node["type"]) for node in objects(definition, "nodes"))
 
 

@@ -1,37 +1,32 @@
-"""What every carrier is to the rest of the house: place a call, read its webhooks, write its documents."""
+"""The base class of all carriers: place a call, read its webhooks, write the documents that answer them."""
 
 from __future__ import annotations
 
 import time
-from collections.abc import Callable, Mapping, Sequence
+from abc import ABC, abstractmethod
+from collections.abc import Callable, Iterable, Mapping, Sequence
 from dataclasses import dataclass
-from typing import Any, Literal, Protocol
+from typing import Any, ClassVar
 
 from ...engine.actions import Action
+from .events import After, CallerInput, Inbound, StatusUpdate
 from .rest import Rest, Send
 from .webhook import CallbackURLs, Webhook
-
-# Our names of a call's status. The last five are final.
-PROGRESS = ("initiated", "ringing", "in-progress")
-FINAL = ("completed", "busy", "no-answer", "failed", "canceled")
-
-# What a webhook that asks "what now?" follows: an answered call or listening, a transfer, or a detection of machines.
-After = Literal["turn", "transfer", "machine"]
 
 
 @dataclass(frozen=True, slots=True)
 class OutboundCall:
     """A call to place.
 
-    :param links: where its webhooks go: `next` when it is answered, `status`, `machine`.
+    :param urls: where its webhooks go: `next` when it is answered, `status`, `machine`.
     :param to: E.164 or a sip: address.
     :param from_number: E.164, or None where the carrier needs none.
-    :param ring_timeout: seconds until nobody is expected to answer any more.
+    :param ring_timeout: seconds until the call counts as not answered.
     :param time_limit: seconds after which the carrier itself ends the call.
-    :param context: the run's initial context, for the simulator's callee.
+    :param context: the run's initial context, which describes the simulator's callee.
     """
 
-    links: CallbackURLs
+    urls: CallbackURLs
     to: str
     from_number: str | None
     ring_timeout: int
@@ -40,78 +35,17 @@ class OutboundCall:
 
 
 @dataclass(frozen=True, slots=True)
-class Speech:
-    """Somebody spoke; `text` isn't blank."""
-
-    text: str
-
-
-@dataclass(frozen=True, slots=True)
-class Silence:
-    """Nobody spoke, or the call was just answered."""
-
-
-@dataclass(frozen=True, slots=True)
-class Machine:
-    """An answering machine took the call."""
-
-
-@dataclass(frozen=True, slots=True)
-class Transferred:
-    """A transfer is over. When it wasn't answered, `reason` is busy, no-answer, failed or canceled."""
-
-    answered: bool
-    reason: str
-
-
-CallerInput = Speech | Silence | Machine | Transferred
-
-
-@dataclass(frozen=True, slots=True)
-class StatusUpdate:
-    """A carrier's word about a call.
-
-    :param status: one of ours, or None for a word that isn't known: it is stored and changes nothing.
-    :param raw: the carrier's own word.
-    :param duration: seconds from answer to end, with the final status.
-    :param price: what the carrier charges for the call, not negative, in `currency` (ISO 4217 where it is told).
-    :param machine: an answering machine took the call.
-    """
-
-    status: str | None
-    raw: str
-    call_id: str | None = None
-    duration: float | None = None
-    price: float | None = None
-    currency: str | None = None
-    machine: bool = False
-
-
-@dataclass(frozen=True, slots=True)
-class Inbound:
-    """A call to one of our numbers, as its first webhook tells it.
-
-    :param account: the carrier's name of the account that was called, None where it doesn't tell.
-    """
-
-    call_id: str
-    from_number: str
-    to: str
-    account: str | None = None
-
-
-@dataclass(frozen=True, slots=True)
 class VoiceSettings:
     """How a document speaks, listens and dials.
 
     :param language: of speech and recognition, as BCP 47 has it.
-    :param voice: the carrier's name of a voice, None for its usual one.
-    :param number: our own number in this call, to be shown by a transfer.
+    :param name: the carrier's name of a voice, None for its default.
+    :param caller_id: our own number in this call, which a transfer shows to the person called.
     """
 
     language: str = "en-US"
-    voice: str | None = None
-    number: str | None = None
+    name: str | None = None
+    caller_id: str | None = None
 
 
 @dataclass(frozen=True, slots=True)
@@ -124,12 +58,12 @@ class Document:
 
 @dataclass(frozen=True, slots=True)
 class Account:
-    """A telephony configuration, as its carrier's dialect is handed it.
+    """A telephony configuration, as its carrier's class needs it.
 
     :param credentials: by the names of the carrier's fields in `providers`.
     :param send: sends a request out of the service.
-    :param url: where the operator has the carrier's REST API reached, None for the carrier's own address.
-    :param clock: seconds since 1970, to tell old signatures.
+    :param url: the address of the carrier's REST API set by the operator, None for the carrier's own address.
+    :param clock: seconds since 1970; old signatures are refused by it.
     """
 
     credentials: Mapping[str, Any]
@@ -138,12 +72,12 @@ class Account:
     clock: Callable[[], float] = time.time
 
     def rest(self, name: str, base: str, headers: Mapping[str, str]) -> Rest:
-        """The REST API of the carrier called `name`, at `base` unless the operator has it elsewhere."""
+        """The REST API of the carrier called `name`, at `base` unless the operator has set another address."""
         return Rest(name, self.url or base, headers, self.send, trusted=self.url is not None)
 
     @property
     def detects_machines(self) -> bool:
-        """Whether the carrier is to tell people from answering machines."""
+        """True if the carrier is to detect answering machines."""
         return bool(self.credentials.get("amd_enabled"))
 
     def text(self, field: str) -> str:
@@ -151,41 +85,58 @@ class Account:
         return str(self.credentials.get(field) or "")
 
 
-class Carrier(Protocol):
-    """One telephony configuration, in its carrier's dialect. No method holds a database transaction.
+class Carrier(ABC):
+    """One telephony configuration at its carrier. No method holds a database transaction.
 
-    What asks the carrier raises rest.CarrierRefused when it said no, rest.CarrierSilent when it gave no answer.
+    Methods that send a request raise rest.CarrierRefused when the carrier said no or could not be asked, and
+    rest.CarrierSilent when it may have received the request but gave no answer.
     """
 
+    # What sentences for users call the carrier.
+    name: ClassVar[str]
+
+    @abstractmethod
     def place_call(self, call: OutboundCall) -> str | None:
-        """Ask the carrier to call, once; its id of the call if it gives one."""
+        """Ask the carrier, once, to place a call; returns its id of the call, if it gives one."""
 
+    @abstractmethod
     def hang_up(self, call_id: str) -> None:
-        """End a call that goes on, or one that still rings."""
+        """End a call that is ringing or in progress."""
 
-    def redirect(self, call_id: str, url: str) -> None:
-        """Have a call that goes on ask `url` what comes next, at once."""
-
+    @abstractmethod
     def look_up(self, call_id: str) -> StatusUpdate:
-        """Ask how a call is or came out."""
+        """Ask for the status of a call."""
 
+    @abstractmethod
     def check(self, numbers: Sequence[str]) -> list[str]:
-        """Ask whether the credentials hold and these E.164 numbers are the account's: what is wrong, in sentences."""
+        """Check that the credentials are valid and that these E.164 numbers are the account's.
 
+        Returns what is wrong, in sentences; a refusal of the carrier is one of them.
+        """
+
+    @abstractmethod
     def verify(self, webhook: Webhook) -> bool | None:
-        """Whether the carrier signed it; None when the configuration has no key to check with."""
+        """True if the carrier signed the webhook; None when the configuration has no key to check it with."""
 
+    @abstractmethod
     def read_turn(self, webhook: Webhook, after: After) -> CallerInput | None:
-        """Read the webhook that asks what comes next; None for a word in between, which only wants a receipt."""
+        """Read a webhook that asks for the next document; None for one that only needs to be acknowledged."""
 
+    @abstractmethod
     def read_status(self, webhook: Webhook) -> StatusUpdate:
         """Read a status callback."""
 
+    @abstractmethod
     def read_inbound(self, webhook: Webhook) -> Inbound | None:
-        """Read the first webhook of a call to us; None when it isn't in this carrier's dialect."""
+        """Read the first webhook of an inbound call; None when the fields of one are missing."""
 
-    def render(self, actions: Sequence[Action], links: CallbackURLs, voice_settings: VoiceSettings) -> Document:
-        """The document that carries out `actions`; a Listen or Transfer in it leads to turn `links.turn`."""
+    @abstractmethod
+    def render(self, actions: Sequence[Action], urls: CallbackURLs, voice: VoiceSettings) -> Document:
+        """The document that carries out `actions`; after a Listen or Transfer the carrier asks for turn `urls.turn`."""
 
+    @abstractmethod
     def acknowledge(self) -> Document:
-        """The answer to a webhook that asks for nothing."""
+        """The answer to a webhook that asks for no document; it changes nothing in the call."""
+
+    def _not_of_account(self, numbers: Iterable[str]) -> list[str]:
+        return [f"{number} is not a number of this {self.name} account." for number in numbers]

@@ -1,4 +1,4 @@
-"""Documents of XML: a `<Response>` whose verbs a carrier carries out in order; after the last one the call ends."""
+"""XML documents: a `<Response>` whose verbs a carrier carries out in order; after the last one the call ends."""
 
 from __future__ import annotations
 
@@ -22,16 +22,17 @@ def write(
     """The document that carries out `actions`.
 
     :param verbs: what an action other than Listen becomes.
-    :param listen: the listening, which what the caller may talk over is put into, and what follows it.
+    :param listen: the element that listens, and those after it. What is said before a Listen and may be interrupted
+        goes into that element.
     """
     response = Element("Response")
     prompt: list[Element] = []
     for action in actions:
         if isinstance(action, Listen):
-            listening, *after = listen(action)
+            listening, *following = listen(action)
             listening.extend(prompt)
             prompt = []
-            response.extend([listening, *after])
+            response.extend([listening, *following])
         elif isinstance(action, Say | Play) and action.interruptible:
             prompt += verbs(action)
         else:
@@ -42,15 +43,15 @@ def write(
 
 
 def redirect(url: str) -> Element:
-    """A verb that goes on with the document at `url`."""
+    """A verb that continues with the document at `url`."""
     return element("Redirect", {"method": "POST"}, url)
 
 
 def element(name: str, attributes: Mapping[str, str], text: str | None = None) -> Element:
-    """An element; `text` is clean already."""
-    made = Element(name, {key: clean(value) for key, value in attributes.items()})
-    made.text = text
-    return made
+    """An element. Attributes are cleaned here; `text` must be clean."""
+    result = Element(name, {key: clean(value) for key, value in attributes.items()})
+    result.text = text
+    return result
 
 
 def seconds(duration: float) -> str:

@@ -1,8 +1,8 @@
-"""Documents of the Plivo family: neutral actions as a `<Response>` and its verbs."""
+"""Documents of Plivo and the carriers compatible with it: actions as a `<Response>` and its verbs."""
 
 from __future__ import annotations
 
-from collections.abc import Callable, Sequence
+from collections.abc import Sequence
 from dataclasses import dataclass
 from xml.etree.ElementTree import Element
 
@@ -14,73 +14,77 @@ from .markup import element, redirect, seconds
 from .speech import clean, pieces
 from .webhook import CallbackURLs
 
-# How long listening may be told to wait for the first word, in seconds.
+# The limits of waiting for the caller to speak, in seconds.
 SHORTEST_WAIT, LONGEST_WAIT = 5, 60
-# A voice of Amazon's brings its language along; the others speak the one that they are told.
+# An Amazon Polly voice has a language of its own; the others speak the language that they are given.
 OWN_LANGUAGE = "Polly."
 
 
 @dataclass(frozen=True, slots=True)
 class Style:
-    """What one carrier of the family writes in its own way.
+    """What one carrier writes in its own way.
 
     :param listening: its name of the verb that listens.
-    :param number: how it writes a number that begins with `+`.
+    :param keeps_plus: whether it writes numbers with their `+`.
     """
 
     listening: str
-    number: Callable[[str], str]
+    keeps_plus: bool
+
+    def number(self, address: str) -> str:
+        """A number or address as the carrier writes it."""
+        return address if self.keeps_plus else address.removeprefix("+")
 
 
-def write(actions: Sequence[Action], links: CallbackURLs, voice_settings: VoiceSettings, style: Style) -> Document:
-    """The document that carries out `actions`; when it has been carried out, the call ends."""
+def write(actions: Sequence[Action], urls: CallbackURLs, voice: VoiceSettings, style: Style) -> Document:
+    """The document that carries out `actions`; after its last verb the call ends."""
     return markup.write(
         actions,
-        lambda action: _verbs(action, links, voice_settings, style),
-        lambda listen: [element(style.listening, _listening(listen, links, voice_settings)), redirect(links.silence)],
+        lambda action: _verbs(action, urls, voice, style),
+        lambda listen: [element(style.listening, _listening(listen, urls, voice)), redirect(urls.silence)],
     )
 
 
-def _verbs(action: Action, links: CallbackURLs, voice_settings: VoiceSettings, style: Style) -> list[Element]:
+def _verbs(action: Action, urls: CallbackURLs, voice: VoiceSettings, style: Style) -> list[Element]:
     match action:
         case Say() | Play():
-            return [element("Speak", _voice(voice_settings), piece) for piece in pieces(action.text)]
+            return [element("Speak", _voice(voice), piece) for piece in pieces(action.text)]
         case Pause():
             return [element("Wait", {"length": seconds(action.seconds)})]
         case Transfer():
-            return [_dial(action, links, voice_settings, style)]
+            return [_dial(action, urls, voice, style)]
         case Redirect():
-            return [redirect(links.wait(action.turn))]
+            return [redirect(urls.wait(action.turn))]
         case HangUp():
             return [Element("Hangup")]
         case _:
             return []
 
 
-def _listening(action: Listen, links: CallbackURLs, voice_settings: VoiceSettings) -> dict[str, str]:
+def _listening(action: Listen, urls: CallbackURLs, voice: VoiceSettings) -> dict[str, str]:
     wait = min(max(action.timeout_seconds, SHORTEST_WAIT), LONGEST_WAIT)
     return {
-        "action": links.next,
+        "action": urls.next,
         "method": "POST",
         "inputType": "speech",
         "executionTimeout": seconds(wait),
         "speechEndTimeout": "auto",
-        "language": voice_settings.language,
+        "language": voice.language,
     }
 
 
-def _voice(voice_settings: VoiceSettings) -> dict[str, str]:
-    if voice_settings.voice is None:
-        return {"language": voice_settings.language}
-    if voice_settings.voice.startswith(OWN_LANGUAGE):
-        return {"voice": voice_settings.voice}
-    return {"language": voice_settings.language, "voice": voice_settings.voice}
+def _voice(voice: VoiceSettings) -> dict[str, str]:
+    if voice.name is None:
+        return {"language": voice.language}
+    if voice.name.startswith(OWN_LANGUAGE):
+        return {"voice": voice.name}
+    return {"language": voice.language, "voice": voice.name}
 
 
-def _dial(action: Transfer, links: CallbackURLs, voice_settings: VoiceSettings, style: Style) -> Element:
-    attributes = {"action": links.transferred, "method": "POST", "timeout": seconds(action.timeout_seconds)}
-    if voice_settings.number:
-        attributes["callerId"] = style.number(voice_settings.number)
+def _dial(action: Transfer, urls: CallbackURLs, voice: VoiceSettings, style: Style) -> Element:
+    attributes = {"action": urls.transferred, "method": "POST", "timeout": seconds(action.timeout_seconds)}
+    if voice.caller_id:
+        attributes["callerId"] = style.number(voice.caller_id)
     dial = element("Dial", attributes)
     to = normalize(clean(action.destination))
     is_sip = to.address_type == "sip_uri"

@@ -1,4 +1,4 @@
-"""What carriers need that take one text along into listening, and have the rest spoken before."""
+"""Prompts for the carriers whose listening takes one text: what of the text before a Listen goes into it."""
 
 from __future__ import annotations
 
@@ -9,10 +9,10 @@ from .speech import pieces, plain
 
 
 def prompted(actions: Sequence[Action]) -> Iterator[tuple[Action, str]]:
-    """The actions, each with the text that the caller may talk over; only a Listen has any.
+    """The actions, each with its prompt: the text that the caller may interrupt. Only a Listen has one.
 
-    A Say has a piece that is short enough, without markup, and is spoken whole. A Play is such a Say. Of a prompt that
-    is too long for one piece, the last piece may be talked over.
+    Each Say holds one piece of text, without markup and of at most speech.LONGEST characters; a Play becomes a Say.
+    When a prompt is too long for one piece, only its last piece can be interrupted.
     """
     prompt: list[str] = []
     for action in actions:

@@ -1,25 +1,27 @@
-"""Which module speaks a carrier's dialect."""
+"""The class of each carrier, by its provider name."""
 
 from __future__ import annotations
 
 from collections.abc import Callable, Mapping
-from functools import partial
 
 from .base import Account, Carrier
+from .cloudonix import Cloudonix
 from .jambonz import Jambonz
-from .plivo_like import PLIVO, VOBIZ, PlivoLike
-from .twilio_family import CLOUDONIX, SIGNALWIRE, TELNYX, TWILIO
-from .twilio_like import TwilioLike
+from .plivo import Plivo
+from .signalwire import SignalWire
+from .telnyx import Telnyx
+from .twilio import Twilio
+from .vobiz import Vobiz
 from .vonage import Vonage
 
-# By the names in `providers`. The simulator isn't a dialect: it lives on the service's own threads.
+# The names are those of `providers`. The simulator isn't here: it needs the service, not an account.
 CARRIERS: Mapping[str, Callable[[Account], Carrier]] = {
-    "cloudonix": partial(TwilioLike, CLOUDONIX),
+    "cloudonix": Cloudonix,
     "jambonz": Jambonz,
-    "plivo": partial(PlivoLike, PLIVO),
-    "signalwire": partial(TwilioLike, SIGNALWIRE),
-    "telnyx": partial(TwilioLike, TELNYX),
-    "twilio": partial(TwilioLike, TWILIO),
-    "vobiz": partial(PlivoLike, VOBIZ),
+    "plivo": Plivo,
+    "signalwire": SignalWire,
+    "telnyx": Telnyx,
+    "twilio": Twilio,
+    "vobiz": Vobiz,
     "vonage": Vonage,
 }

@@ -1,4 +1,4 @@
-"""A carrier's REST API: sends a request once, and tells "no" from "no answer"."""
+"""A carrier's REST API: sends a request once, and distinguishes "no" from "no answer"."""
 
 from __future__ import annotations
 
@@ -6,27 +6,27 @@ import base64
 from collections.abc import Mapping, Sequence
 from dataclasses import dataclass
 from typing import Any, Protocol
-from urllib.parse import urlencode
+from urllib.parse import quote, urlencode
 
 from ...http_client import Reply, RequestFailed
 from .speech import clean
 
 TIMEOUT_SECONDS = 10.0
-# Where carriers put what they have to say, best first, also inside the first item of `errors`.
-COMPLAINTS = ("message", "detail", "error", "msg", "title", "error_message")
-LONGEST_COMPLAINT = 300
+# Where carriers put the text of an error, best first, also inside the first item of `errors`.
+ERROR_FIELDS = ("message", "detail", "error", "msg", "title", "error_message")
+LONGEST_ERROR = 300
 
 
 class CarrierRefused(Exception):
-    """The carrier said no; its text is one sentence for the API's caller. Nobody's phone rings."""
+    """The carrier said no; the text is one sentence for the API's caller. No phone rings."""
 
 
 class CarrierSilent(Exception):
-    """The carrier gave no answer: the phone may ring or not. The call is never placed again by itself."""
+    """The carrier gave no answer: the phone may ring or not, so the call must not be placed again."""
 
 
 class Send(Protocol):
-    """`HTTPClient.send`."""
+    """The signature of `HTTPClient.send`."""
 
     def __call__(
         self,
@@ -45,8 +45,8 @@ class Send(Protocol):
 class Rest:
     """The REST API of one account.
 
-    :param name: the carrier's, for sentences.
-    :param base: what every path is put behind.
+    :param name: the carrier's, as sentences for users have it.
+    :param base: the URL that every path is added to.
     :param headers: sent with every request; they hold the credentials.
     :param trusted: the operator set the address, so it may be a private one.
     """
@@ -65,10 +65,12 @@ class Rest:
         json: Any = None,
         form: Sequence[tuple[str, str]] | None = None,
     ) -> dict[str, Any]:
-        """Send one request; returns the object that answers it, empty when there is none; a list is its `items`.
+        """Send one request, with a JSON body or a form; returns the JSON object that answers it.
 
-        :raises CarrierRefused: when the carrier said no, or could not be asked.
-        :raises CarrierSilent: when the request may have been heard, but was not answered.
+        An answer without a JSON object is {}; a list comes as {"items": [...]}.
+
+        :raises CarrierRefused: when the carrier said no (300 to 499), or nothing was sent.
+        :raises CarrierSilent: when the request may have arrived, but was not answered, or with 500 or more.
         """
         headers = dict(self.headers)
         data = None
@@ -87,11 +89,16 @@ class Rest:
             )
         except RequestFailed as error:
             raise (CarrierSilent if error.sent else CarrierRefused)(str(error)) from None
-        said = _object(reply)
+        answer = _object(reply)
         if 200 <= reply.status < 300:
-            return said
-        sentence = f"{self.name} answered {reply.status}{_because(said)}"
+            return answer
+        sentence = f"{self.name} answered {reply.status}{_reason(answer)}"
         raise (CarrierSilent if reply.status >= 500 else CarrierRefused)(sentence)
+
+
+def path_part(text: str) -> str:
+    """`text` as one part of a path, whatever characters it holds."""
+    return quote(text, safe="")
 
 
 def basic(user: str, password: str) -> dict[str, str]:
@@ -106,23 +113,23 @@ def bearer(token: str) -> dict[str, str]:
 
 def _object(reply: Reply) -> dict[str, Any]:
     try:
-        said = reply.json()
+        body = reply.json()
     except ValueError:
         return {}
-    if isinstance(said, list):
-        return {"items": said}
-    return said if isinstance(said, dict) else {}
+    if isinstance(body, list):
+        return {"items": body}
+    return body if isinstance(body, dict) else {}
 
 
-def _because(said: Mapping[str, Any]) -> str:
-    """The carrier's complaint as the end of a sentence; secrets are never in what a carrier answers."""
-    errors = said.get("errors")
+def _reason(answer: Mapping[str, Any]) -> str:
+    """The text of an error as the end of a sentence; carriers never repeat credentials in it."""
+    errors = answer.get("errors")
     first = errors[0] if isinstance(errors, list) and errors else errors
-    for place in (first if isinstance(first, Mapping) else {}, said):
-        for name in COMPLAINTS:
+    for place in (first if isinstance(first, Mapping) else {}, answer):
+        for name in ERROR_FIELDS:
             text = place.get(name)
             if isinstance(text, str) and clean(text):
                 code = place.get("code")
-                words = " ".join(clean(text).split())[:LONGEST_COMPLAINT].rstrip(" .")
-                return f": {words}{f' (code {code})' if isinstance(code, str | int) else ''}."
+                reason = " ".join(clean(text).split())[:LONGEST_ERROR].rstrip(" .")
+                return f": {reason}{f' (code {code})' if isinstance(code, str | int) else ''}."
     return "."

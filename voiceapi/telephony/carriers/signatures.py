@@ -1,12 +1,11 @@
-"""Whether a webhook was signed with an account's key, in the schemes that more than one carrier shares.
+"""Parts of the carriers' signatures that more than one carrier has.
 
-Each scheme says over what the carrier signs; the URL is our public one, raw, as the carrier was given it.
+The URL of a webhook is our public one, raw, as the carrier was given it.
 """
 
 from __future__ import annotations
 
 import base64
-import binascii
 import hashlib
 import hmac
 from collections.abc import Iterable, Iterator
@@ -15,12 +14,12 @@ from urllib.parse import urlsplit
 from .webhook import Webhook
 
 DEFAULT_PORTS = {"http": 80, "https": 443}
-# How old a signature with a time in it may be, in seconds, and how far ahead of our clock.
+# How old a signature with a time in it may be, in seconds, and how far ahead of our clock its time.
 TOLERANCE = 300.0
 
 
 def same(given: str, expected: str) -> bool:
-    """Compare in a time that tells nothing."""
+    """Compare in constant time, so that nobody can find the signature byte by byte."""
     return hmac.compare_digest(given.encode(), expected.encode())
 
 
@@ -30,7 +29,7 @@ def sha1(key: str, text: str) -> str:
 
 
 def over_form(webhook: Webhook, key: str, given: str, *, unique: bool) -> bool:
-    """HMAC-SHA1 over the URL and the form, its fields sorted by name.
+    """True if `given` is the HMAC-SHA1 over the URL and the form, its fields sorted by name.
 
     :param unique: whether the values of a repeated field are signed sorted and once each, or all as they were sent.
     """
@@ -42,38 +41,19 @@ def over_form(webhook: Webhook, key: str, given: str, *, unique: bool) -> bool:
             return False
         signed = ""
     elif webhook.body and not webhook.form:
-        return False  # nothing would vouch for it
+        return False  # the signature wouldn't cover it
     else:
         signed = "".join(name + value for name, value in _sorted(webhook.form, unique=unique))
     return any(same(given, sha1(key, url + signed)) for url in spellings(webhook.url))
 
 
-def over_body(webhook: Webhook, key: str, given: str) -> bool:
-    """HMAC-SHA1 in hexadecimal over the URL and the raw body."""
-    expected = hmac.digest(key.encode(), webhook.url.encode() + webhook.body, "sha1").hex()
-    return bool(key) and same(given.lower(), expected)
-
-
-def ed25519(webhook: Webhook, key: str, given: str, timestamp: str, now: float) -> bool:
-    """Ed25519 over the timestamp and the raw body; key and signature are in base64."""
-    from cryptography.exceptions import InvalidSignature
-    from cryptography.hazmat.primitives.asymmetric.ed25519 import Ed25519PublicKey
-
-    try:
-        public = Ed25519PublicKey.from_public_bytes(base64.b64decode(key))
-        public.verify(base64.b64decode(given), timestamp.encode() + b"|" + webhook.body)
-        return is_recent(timestamp, now)
-    except (InvalidSignature, ValueError, binascii.Error):
-        return False
-
-
 def is_recent(timestamp: str, now: float) -> bool:
-    """Whether a time in seconds since 1970, as text, is close enough to now."""
+    """True if a time, in seconds since 1970 as text, is at most TOLERANCE away from `now`."""
     return timestamp.isdecimal() and len(timestamp) < 16 and abs(now - int(timestamp)) <= TOLERANCE
 
 
 def spellings(url: str) -> Iterator[str]:
-    """The URL as it is, and with its scheme's own port left out or put in: carriers do either."""
+    """The URL as it is, and with its scheme's default port left out or put in: carriers sign either."""
     yield url
     parts = urlsplit(url)
     port = f":{DEFAULT_PORTS.get(parts.scheme, '')}"

@@ -1,8 +1,8 @@
-"""The carrier that needs no account: it rings, is answered, speaks the callee's lines and hangs up.
+"""The simulator: a carrier without an account. It rings, answers, speaks the callee's lines and hangs up.
 
-It talks to the rest of the house as a real carrier does, by webhooks with fields and by documents, only without a
-wire between. Ringing and speech take no time, unless the configuration's `realtime` is set; the duration it reports
-is what the call would have taken.
+Its phones send webhooks with fields and carry out documents as a real carrier does, but within the process. Ringing
+and speech take no time unless the configuration's `realtime` is set; the reported duration is what the call would have
+taken.
 """
 
 from __future__ import annotations
@@ -15,26 +15,24 @@ from dataclasses import dataclass, replace
 from typing import Any, Literal, Protocol
 
 from ...engine.actions import Action, HangUp, Listen, Pause, Play, Redirect, Say, Transfer
-from .base import (
+from .base import Carrier, Document, OutboundCall, VoiceSettings
+from .events import (
     FINAL,
     PROGRESS,
     After,
     CallerInput,
-    Document,
     Inbound,
     Machine,
-    OutboundCall,
     Silence,
     Speech,
     StatusUpdate,
     Transferred,
-    VoiceSettings,
 )
 from .rest import CarrierRefused
 from .webhook import CallbackURLs, Webhook
 
 SIGNATURE = "x-simulator-signature"
-# What happens when one of these is called (design 7); any other number is answered.
+# What happens when one of these is called; any other number is answered.
 TEST_NUMBERS = {
     "+12025550101": "busy",
     "+12025550102": "no-answer",
@@ -57,13 +55,13 @@ class Webhooks(Protocol):
 
 
 @dataclass(frozen=True)
-class Simulator:
-    """The carrier.
+class Simulator(Carrier):
+    """The simulated carrier.
 
-    :param webhooks: where its phones report to.
+    :param webhooks: where its phones send their webhooks.
     :param key: signs its webhooks.
     :param start: runs a phone on another thread.
-    :param sleep: waits real seconds, and says whether the process stops; called only when `realtime` is set.
+    :param sleep: waits real seconds; returns True if the process is stopping. Called only when `realtime` is set.
     """
 
     webhooks: Webhooks
@@ -72,24 +70,23 @@ class Simulator:
     sleep: Callable[[float], bool]
     realtime: bool = False
 
+    name = "Simulator"
+
     def place_call(self, call: OutboundCall) -> str:
         callee = Callee.of(call.context)
         if callee is None:
             raise CarrierRefused("initial_context.simulated_callee must be a list of texts, the callee's lines.")
-        phone = Phone(self, call.links, TEST_NUMBERS.get(call.to, "answers"), callee)
+        phone = Phone(self, call.urls, TEST_NUMBERS.get(call.to, "answers"), callee)
         self.start(phone.ring)
         return phone.call_id
 
-    def pick_up(self, links: CallbackURLs, to: str, context: Mapping[str, Any]) -> None:
-        """Go on with a call whose phone was lost in a restart, after `links.turn` documents were answered."""
-        phone = Phone(self, links, TEST_NUMBERS.get(to, "answers"), Callee.of(context) or Callee())
-        self.start(phone.ring if links.turn == 0 else lambda: phone.go_on(links.turn - 1))
+    def resume(self, urls: CallbackURLs, to: str, context: Mapping[str, Any]) -> None:
+        """Continue a call whose phone was lost in a restart, after `urls.turn` documents were answered."""
+        phone = Phone(self, urls, TEST_NUMBERS.get(to, "answers"), Callee.of(context) or Callee())
+        self.start(phone.ring if urls.turn == 0 else lambda: phone.resume(urls.turn - 1))
 
     def hang_up(self, call_id: str) -> None:
         raise CarrierRefused("Nobody but itself ends a simulated call.")
-
-    def redirect(self, call_id: str, url: str) -> None:
-        raise CarrierRefused("Nobody but itself leads a simulated call.")
 
     def look_up(self, call_id: str) -> StatusUpdate:
         raise CarrierRefused("The simulator keeps no list of its calls.")
@@ -115,21 +112,25 @@ class Simulator:
             return Transferred(reason == "answered", reason)
         if _is_machine(webhook):
             return Machine()
-        words = webhook.text("speech")
-        return Speech(words) if words else Silence()
+        text = webhook.text("speech")
+        return Speech(text) if text else Silence()
 
     def read_status(self, webhook: Webhook) -> StatusUpdate:
         raw = webhook.text("status")
-        known = raw if raw in PROGRESS or raw in FINAL else None
-        call_id, duration = webhook.text("call_id") or None, webhook.number("duration")
-        return StatusUpdate(known, raw, call_id, duration, machine=_is_machine(webhook))
+        return StatusUpdate(
+            status=raw if raw in PROGRESS or raw in FINAL else None,
+            raw=raw,
+            call_id=webhook.text("call_id") or None,
+            duration=webhook.number("duration"),
+            machine=_is_machine(webhook),
+        )
 
     def read_inbound(self, webhook: Webhook) -> Inbound | None:
         call_id, from_number, to = (webhook.text(name) for name in ("call_id", "from", "to"))
         return Inbound(call_id, from_number, to) if call_id and to else None
 
-    def render(self, actions: Sequence[Action], links: CallbackURLs, voice_settings: VoiceSettings) -> Document:
-        verbs = [verb for action in actions if (verb := _verb(action, links.turn)) is not None]
+    def render(self, actions: Sequence[Action], urls: CallbackURLs, voice: VoiceSettings) -> Document:
+        verbs = [verb for action in actions if (verb := _verb(action, urls.turn)) is not None]
         return Document("application/json", json.dumps(verbs, ensure_ascii=False).encode())
 
     def acknowledge(self) -> Document:
@@ -138,14 +139,14 @@ class Simulator:
 
 @dataclass(frozen=True)
 class Callee:
-    """Who is called: their lines, one a turn, "" for silence, and how a transfer of theirs comes out."""
+    """The person called: their lines, one a turn, "" for silence, and the outcome of a transfer."""
 
     lines: tuple[str, ...] = DEFAULT_CALLEE
     transfer: str = "answered"
 
     @classmethod
     def of(cls, context: Mapping[str, Any]) -> Callee | None:
-        """The callee that a run's initial context describes; None when it describes none that could be."""
+        """The callee that a run's initial context describes; None when it is malformed."""
         lines, transfer = context.get("simulated_callee"), context.get("simulated_transfer")
         if lines is None:
             lines = list(DEFAULT_CALLEE)
@@ -178,29 +179,29 @@ def _verb(action: Action, turn: int) -> dict[str, Any] | None:
             return None
 
 
-class PutDown(Exception):
-    """The process stops in the middle of a call; the next one picks the call up."""
+class Interrupted(Exception):
+    """The process is stopping in the middle of a call; the next process continues it."""
 
 
 class Phone:
-    """One simulated call, from the first ring to the end. Its clock runs ahead as fast as the talk does."""
+    """One simulated call, from ringing to the end. Its duration is added up from what was said and waited for."""
 
-    def __init__(self, carrier: Simulator, links: CallbackURLs, behaviour: str, callee: Callee) -> None:
+    def __init__(self, carrier: Simulator, urls: CallbackURLs, behaviour: str, callee: Callee) -> None:
         self._carrier = carrier
-        self._links = links
+        self._urls = urls
         self._behaviour = behaviour
         self._callee = callee
         self._seconds = 0.0
-        self.call_id = f"SIM-{links.token[:16]}"
+        self.call_id = f"SIM-{urls.token[:16]}"
 
     def ring(self) -> None:
-        """Live through the whole call."""
-        with suppress(PutDown):
+        """Run the whole call."""
+        with suppress(Interrupted):
             self._ring()
 
-    def go_on(self, turn: int) -> None:
-        """Live through the rest of a call: turn number `turn` was the last one answered, and is asked for again."""
-        with suppress(PutDown):
+    def resume(self, turn: int) -> None:
+        """Run the rest of a call: turn number `turn` was the last one answered, and is asked for again."""
+        with suppress(Interrupted):
             self._talk(turn, {})
 
     def _ring(self) -> None:
@@ -228,13 +229,13 @@ class Phone:
         self._report("completed", duration=round(self._seconds, 1))
 
     def _ask(self, turn: int, fields: Mapping[str, Any], after: Literal["turn", "transfer"] = "turn") -> Document:
-        links = replace(self._links, turn=turn)
-        url = links.transferred if after == "transfer" else links.next
+        urls = replace(self._urls, turn=turn)
+        url = urls.transferred if after == "transfer" else urls.next
         webhook = self._carrier.signed(url, {"call_id": self.call_id, **fields})
-        return self._carrier.webhooks.turn(links.token, turn, after, webhook)
+        return self._carrier.webhooks.turn(urls.token, turn, after, webhook)
 
     def _carry_out(self, document: Document) -> int | None:
-        """Live through a document; the number of the turn that it listens for, None when it ends the call."""
+        """Carry out a document; returns the number of the turn that it listens for, None when it ends the call."""
         for verb in json.loads(document.body):
             match verb["verb"]:
                 case "say":
@@ -252,15 +253,15 @@ class Phone:
                     return None
         return None
 
-    def _speak(self, words: str) -> None:
-        self._pass_time(SECONDS_A_WORD * len(words.split()))
+    def _speak(self, text: str) -> None:
+        self._pass_time(SECONDS_A_WORD * len(text.split()))
 
     def _pass_time(self, seconds: float) -> None:
         self._seconds += seconds
         if self._carrier.realtime and self._carrier.sleep(seconds):
-            raise PutDown
+            raise Interrupted
 
     def _report(self, status: str, duration: float | None = None) -> None:
         fields = {"call_id": self.call_id, "status": status}
         timed = fields if duration is None else {**fields, "duration": duration}
-        self._carrier.webhooks.status(self._links.token, self._carrier.signed(self._links.status, timed))
+        self._carrier.webhooks.status(self._urls.token, self._carrier.signed(self._urls.status, timed))

@@ -1,26 +1,26 @@
-"""Text on its way into a carrier's document: clean, and in pieces that the carrier speaks whole."""
+"""Text for a carrier's document: without forbidden characters, and in pieces that are not too long."""
 
 from __future__ import annotations
 
 import re
 from collections.abc import Iterator
 
-# Below every carrier's limit for one piece; the smallest is 1500 characters.
+# Characters in one piece; the smallest limit of a carrier is 1500.
 LONGEST = 1400
 
-# What XML 1.0 has no place for, lone surrogates included: no carrier speaks it, and some refuse the whole document.
-_UNSPEAKABLE = re.compile("[^\t\n\r\x20-\ud7ff\ue000-\ufffd\U00010000-\U0010ffff]")
+# What XML 1.0 doesn't allow, lone surrogates included: some carriers refuse the whole document for it.
+_FORBIDDEN = re.compile("[^\t\n\r\x20-\ud7ff\ue000-\ufffd\U00010000-\U0010ffff]")
 _BRACKETS = {ord(bracket): None for bracket in "<>"}
 _SENTENCE_END = re.compile(r"""[.!?…。！？]["'”’)\]]*\s+|\n+""")
 
 
 def clean(text: str) -> str:
-    """The text without what can't be spoken."""
-    return _UNSPEAKABLE.sub("", text).strip()
+    """The text without forbidden characters and outer blanks."""
+    return _FORBIDDEN.sub("", text).strip()
 
 
 def plain(text: str) -> str:
-    """The clean text without angle brackets, for carriers whose text may be markup: what isn't there can't be."""
+    """The clean text without angle brackets, for carriers that would read them as markup."""
     return clean(text.translate(_BRACKETS))
 
 

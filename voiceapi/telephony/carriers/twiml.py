@@ -1,9 +1,9 @@
-"""Documents of the Twilio family: neutral actions as a `<Response>` and its verbs."""
+"""Documents of the carriers compatible with Twilio: actions as a `<Response>` and its verbs."""
 
 from __future__ import annotations
 
 from collections.abc import Mapping, Sequence
-from dataclasses import dataclass
+from dataclasses import dataclass, field
 from xml.etree.ElementTree import Element
 
 from ...engine.actions import Action, HangUp, Listen, Pause, Play, Redirect, Say, Transfer
@@ -14,67 +14,70 @@ from .markup import element, redirect, seconds
 from .speech import clean, pieces
 from .webhook import CallbackURLs
 
+# With actionOnEmptyResult the action URL is requested also when nobody spoke.
+LISTENING = {"speechTimeout": "auto", "actionOnEmptyResult": "true"}
+
 
 @dataclass(frozen=True, slots=True)
 class Style:
-    """What one carrier of the family writes in its own way.
+    """What one carrier writes in its own way.
 
-    :param gather: attributes of `<Gather>` beside those that all have.
-    :param voice: who speaks when no voice is chosen; None for the carrier's usual one.
-    :param names_language: whether a chosen voice is told a language.
+    :param gather: attributes of `<Gather>` beside those that all carriers have.
+    :param voice: the voice when none is chosen; None for the carrier's default.
+    :param language_with_voice: whether a chosen voice is given a language, too.
     """
 
-    gather: Mapping[str, str]
+    gather: Mapping[str, str] = field(default_factory=lambda: LISTENING)
     voice: str | None = None
-    names_language: bool = True
+    language_with_voice: bool = True
 
 
-def write(actions: Sequence[Action], links: CallbackURLs, voice_settings: VoiceSettings, style: Style) -> Document:
-    """The document that carries out `actions`; when it has been carried out, the call ends."""
+def write(actions: Sequence[Action], urls: CallbackURLs, voice: VoiceSettings, style: Style) -> Document:
+    """The document that carries out `actions`; after its last verb the call ends."""
     return markup.write(
         actions,
-        lambda action: _verbs(action, links, voice_settings, style),
-        lambda listen: [element("Gather", _gather(listen, links, voice_settings, style)), redirect(links.silence)],
+        lambda action: _verbs(action, urls, voice, style),
+        lambda listen: [element("Gather", _gather(listen, urls, voice, style)), redirect(urls.silence)],
     )
 
 
-def _verbs(action: Action, links: CallbackURLs, voice_settings: VoiceSettings, style: Style) -> list[Element]:
+def _verbs(action: Action, urls: CallbackURLs, voice: VoiceSettings, style: Style) -> list[Element]:
     match action:
         case Say() | Play():
-            return [element("Say", _voice(voice_settings, style), piece) for piece in pieces(action.text)]
+            return [element("Say", _voice(voice, style), piece) for piece in pieces(action.text)]
         case Pause():
             return [element("Pause", {"length": seconds(action.seconds)})]
         case Transfer():
-            return [_dial(action, links, voice_settings)]
+            return [_dial(action, urls, voice)]
         case Redirect():
-            return [redirect(links.wait(action.turn))]
+            return [redirect(urls.wait(action.turn))]
         case HangUp():
             return [Element("Hangup")]
         case _:
             return []
 
 
-def _gather(action: Listen, links: CallbackURLs, voice_settings: VoiceSettings, style: Style) -> dict[str, str]:
+def _gather(action: Listen, urls: CallbackURLs, voice: VoiceSettings, style: Style) -> dict[str, str]:
     return {
         "input": "speech",
-        "action": links.next,
+        "action": urls.next,
         "method": "POST",
-        "language": voice_settings.language,
+        "language": voice.language,
         "timeout": seconds(action.timeout_seconds),
         **style.gather,
     }
 
 
-def _voice(voice_settings: VoiceSettings, style: Style) -> dict[str, str]:
-    voice = voice_settings.voice or style.voice
-    language = {"language": voice_settings.language} if voice_settings.voice is None or style.names_language else {}
-    return {**language, **({"voice": voice} if voice else {})}
+def _voice(voice: VoiceSettings, style: Style) -> dict[str, str]:
+    name = voice.name or style.voice
+    language = {"language": voice.language} if voice.name is None or style.language_with_voice else {}
+    return {**language, **({"voice": name} if name else {})}
 
 
-def _dial(action: Transfer, links: CallbackURLs, voice_settings: VoiceSettings) -> Element:
-    attributes = {"action": links.transferred, "method": "POST", "timeout": seconds(action.timeout_seconds)}
-    if voice_settings.number:
-        attributes["callerId"] = voice_settings.number
+def _dial(action: Transfer, urls: CallbackURLs, voice: VoiceSettings) -> Element:
+    attributes = {"action": urls.transferred, "method": "POST", "timeout": seconds(action.timeout_seconds)}
+    if voice.caller_id:
+        attributes["callerId"] = voice.caller_id
     dial = element("Dial", attributes)
     to = normalize(clean(action.destination))
     dial.append(element("Sip" if to.address_type == "sip_uri" else "Number", {}, to.address_normalized))

@@ -1,6 +1,6 @@
-"""Vonage: JSON both ways. Requests carry a token signed with the application's key, webhooks one signed by Vonage.
+"""Vonage: JSON in both directions; requests and webhooks are authenticated by JSON web tokens (RFC 7519).
 
-Numbers go and come without their `+`. A document is an NCCO, a list of actions; after the last one the call ends.
+Numbers have no `+`. A document is an NCCO, a list of actions; after the last one the call ends.
 """
 
 from __future__ import annotations
@@ -12,47 +12,35 @@ import re
 import uuid
 from collections.abc import Mapping, Sequence
 from dataclasses import dataclass
-from typing import Any
-from urllib.parse import quote
+from typing import TYPE_CHECKING, Any
 
 from ...engine.actions import Action, Listen, Pause, Redirect, Say, Transfer
 from ..numbers import normalize
-from .base import (
-    FINAL,
-    Account,
-    After,
-    CallerInput,
-    Document,
-    Inbound,
-    Machine,
-    OutboundCall,
-    Silence,
-    Speech,
-    StatusUpdate,
-    Transferred,
-    VoiceSettings,
-)
+from .base import Account, Carrier, Document, OutboundCall, VoiceSettings
+from .events import FINAL, After, CallerInput, Inbound, Machine, Silence, Speech, StatusUpdate, Transferred
 from .prompts import prompted
-from .rest import CarrierRefused, basic, bearer
+from .rest import CarrierRefused, basic, bearer, path_part
 from .signatures import TOLERANCE, same
 from .speech import clean
-from .tokens import claimed, made
 from .webhook import CallbackURLs, Webhook, amount
 
-NAME = "Vonage"
+if TYPE_CHECKING:
+    from cryptography.hazmat.primitives.asymmetric.rsa import RSAPrivateKey
+    from jwt.types import Options
+
 CALLS = "https://api.nexmo.com"
 NUMBERS = "https://rest.nexmo.com"
 CONTENT_TYPE = "application/json"
-# How long a token that we make is good for, in seconds.
+# How long a token of ours is valid, in seconds.
 TOKEN_SECONDS = 300
-# The limits of ringing and of waiting for the first word, in seconds.
+# The limits of ringing and of waiting for the caller to speak, in seconds.
 LONGEST_RINGING = 120
 LONGEST_WAIT = 60
-# Words are over after this many seconds of silence, and at the latest after this many seconds.
+# Speech ends after this many seconds of silence, and at the latest after LONGEST_SPEECH seconds.
 END_OF_SPEECH = 1.0
 LONGEST_SPEECH = 60
 
-# Vonage's words for a call's status, and ours; also those for the other leg of a transfer.
+# The status of a call, or of the other leg of a transfer, and our names of it.
 STATUSES: Mapping[str, str] = {
     "started": "initiated",
     "ringing": "ringing",
@@ -61,63 +49,78 @@ STATUSES: Mapping[str, str] = {
     "machine": "in-progress",
     "completed": "completed",
     "busy": "busy",
-    "rejected": "busy",  # the callee declined, or a carrier on the way did; Vonage doesn't tell which
+    "rejected": "busy",  # by the callee or by a carrier in between; Vonage doesn't say which
     "timeout": "no-answer",
     "unanswered": "no-answer",
     "failed": "failed",
     "cancelled": "canceled",
+}
+# The claims that PyJWT would check against its own clock, or require to be of a type.
+UNCHECKED: Options = {
+    "verify_exp": False,
+    "verify_iat": False,
+    "verify_nbf": False,
+    "verify_aud": False,
+    "verify_iss": False,
+    "verify_sub": False,
+    "verify_jti": False,
 }
 # A voice is a number within its language, such as 3, or 3 premium.
 _STYLE = re.compile(r"(\d{1,3})( premium)?")
 
 
 @dataclass(frozen=True)
-class Vonage:
+class Vonage(Carrier):
     """One application of an account."""
 
     account: Account
 
+    name = "Vonage"
+
     def place_call(self, call: OutboundCall) -> str | None:
-        said = self._ask(
+        answer = self._ask(
             "POST",
             "/v1/calls",
             {
                 "to": [_phone(call.to)],
                 "from": _phone(call.from_number or ""),
-                "answer_url": [call.links.next],
+                "answer_url": [call.urls.next],
                 "answer_method": "POST",
-                "event_url": [call.links.status],
+                "event_url": [call.urls.status],
                 "event_method": "POST",
                 "ringing_timer": min(call.ring_timeout, LONGEST_RINGING),
                 "length_timer": call.time_limit,
-                # It tells what it finds as a status; hung up by itself, a machine might not be told of.
+                # The result comes as a status. With "hangup" Vonage may end the call without reporting the machine.
                 **({"machine_detection": "continue"} if self.account.detects_machines else {}),
             },
         )
-        return str(said["uuid"]) if said.get("uuid") else None
+        return str(answer["uuid"]) if answer.get("uuid") else None
 
     def hang_up(self, call_id: str) -> None:
-        self._ask("PUT", _call(call_id), {"action": "hangup"})
-
-    def redirect(self, call_id: str, url: str) -> None:
-        self._ask("PUT", _call(call_id), {"action": "transfer", "destination": {"type": "ncco", "url": [url]}})
+        self._ask("PUT", f"/v1/calls/{path_part(call_id)}", {"action": "hangup"})
 
     def look_up(self, call_id: str) -> StatusUpdate:
-        said = self._ask("GET", _call(call_id))
-        raw = str(said.get("status") or "")
-        duration, price = amount(said.get("duration")), amount(said.get("price"))
-        return StatusUpdate(STATUSES.get(raw), raw, call_id, duration, price, machine=raw == "machine")
+        answer = self._ask("GET", f"/v1/calls/{path_part(call_id)}")
+        raw = str(answer.get("status") or "")
+        return StatusUpdate(
+            status=STATUSES.get(raw),
+            raw=raw,
+            call_id=call_id,
+            duration=amount(answer.get("duration")),
+            price=amount(answer.get("price")),
+            machine=raw == "machine",
+        )
 
     def check(self, numbers: Sequence[str]) -> list[str]:
-        """The key and secret open the list of numbers, the private key that of calls: both are tried."""
+        """Check both credentials: key and secret give access to the list of numbers, the private key to calls."""
         key = basic(self.account.text("api_key"), self.account.text("api_secret"))
-        listing = self.account.rest(NAME, NUMBERS, key)
+        listing = self.account.rest(self.name, NUMBERS, key)
         wrong = []
         try:
-            for each in numbers:
-                found = listing.ask("GET", f"/account/numbers?pattern={each.removeprefix('+')}").get("numbers")
-                if not found:
-                    wrong.append(f"{each} is not a number of this {NAME} account.")
+            for number in numbers:
+                answer = listing.ask("GET", f"/account/numbers?pattern={number.removeprefix('+')}")
+                if not answer.get("numbers"):
+                    wrong += self._not_of_account([number])
         except CarrierRefused as refusal:
             wrong.append(str(refusal))
         try:
@@ -127,6 +130,19 @@ class Vonage:
         return wrong
 
     def _ask(self, method: str, path: str, body: Mapping[str, Any] | None = None) -> dict[str, Any]:
+        return self.account.rest(self.name, CALLS, bearer(self._token())).ask(method, path, json=body)
+
+    def _token(self) -> str:
+        """A token for one request, signed with the application's private key.
+
+        :raises CarrierRefused: when that isn't an RSA key.
+        """
+        import jwt  # it loads all of cryptography, which no other carrier needs
+
+        try:
+            key = _rsa_key(self.account.text("private_key"))
+        except ValueError:
+            raise CarrierRefused("The private key of this configuration is not an RSA key in PEM form.") from None
         now = int(self.account.clock())
         claims = {
             "application_id": self.account.text("application_id"),
@@ -134,19 +150,15 @@ class Vonage:
             "exp": now + TOKEN_SECONDS,
             "jti": str(uuid.uuid4()),
         }
-        try:
-            token = made(claims, self.account.text("private_key"))
-        except ValueError:
-            raise CarrierRefused("The private key of this configuration is not an RSA key in PEM form.") from None
-        return self.account.rest(NAME, CALLS, bearer(token)).ask(method, path, json=body)
+        return jwt.encode(claims, key, "RS256")
 
     def verify(self, webhook: Webhook) -> bool | None:
-        """By its token: whose it is, of what time, and of which body, where it says so."""
+        """By the token in the Authorization header: its signature, its times, and the body's hash if it has one."""
         secret = self.account.text("signature_secret")
         if not secret:
             return None
         kind, _, token = webhook.headers.get("authorization", "").partition(" ")
-        claims = claimed(token.strip(), secret) if kind.lower() == "bearer" else None
+        claims = _claims(token.strip(), secret) if kind.lower() == "bearer" else None
         if claims is None:
             return False
         now = self.account.clock()
@@ -160,11 +172,11 @@ class Vonage:
 
     def read_turn(self, webhook: Webhook, after: After) -> CallerInput | None:
         if after == "transfer":
-            # The other leg tells its whole course here. An answer to what comes before its end would cut it off.
+            # Every status of the other leg comes here. A document before the final one would end the transfer.
             status = STATUSES.get(webhook.text("status"))
             return Transferred(status == "completed", status) if status in FINAL else None
-        if words := webhook.at("speech", "results", 0, "text"):
-            return Speech(words)
+        if text := webhook.at("speech", "results", 0, "text"):
+            return Speech(text)
         return Machine() if webhook.text("status") == "machine" else Silence()
 
     def read_status(self, webhook: Webhook) -> StatusUpdate:
@@ -182,71 +194,100 @@ class Vonage:
         call_id, to = webhook.text("uuid"), webhook.text("to")
         return Inbound(call_id, webhook.text("from"), to) if call_id and to else None
 
-    def render(self, actions: Sequence[Action], links: CallbackURLs, voice_settings: VoiceSettings) -> Document:
-        ncco = [part for action, prompt in prompted(actions) for part in _parts(action, prompt, links, voice_settings)]
+    def render(self, actions: Sequence[Action], urls: CallbackURLs, voice: VoiceSettings) -> Document:
+        ncco = [part for action, prompt in prompted(actions) for part in _parts(action, prompt, urls, voice)]
         return Document(CONTENT_TYPE, json.dumps(ncco, ensure_ascii=False).encode())
 
     def acknowledge(self) -> Document:
-        """Nothing at all: an empty list would take the place of the actions that are carried out."""
+        """An empty body: an empty list would replace the actions that are being carried out."""
         return Document(CONTENT_TYPE, b"")
 
 
-def _call(call_id: str) -> str:
-    return f"/v1/calls/{quote(call_id, safe='')}"
+def _rsa_key(pem: str) -> RSAPrivateKey:
+    """An RSA key in PEM form; its line breaks may be written as ``\\n``, as in environment variables.
+
+    PyJWT would take a public key or, in some versions, one of another kind, and fail when it signs.
+
+    :raises ValueError: when it isn't one.
+    """
+    from cryptography.exceptions import UnsupportedAlgorithm
+    from cryptography.hazmat.primitives.asymmetric.rsa import RSAPrivateKey
+    from cryptography.hazmat.primitives.serialization import load_pem_private_key
+
+    try:
+        key = load_pem_private_key(pem.replace("\\n", "\n").strip().encode(), password=None)
+    except (TypeError, UnsupportedAlgorithm) as error:
+        raise ValueError(str(error)) from None
+    if not isinstance(key, RSAPrivateKey):
+        raise ValueError("not an RSA key")
+    return key
+
+
+def _claims(token: str, secret: str) -> dict[str, Any] | None:
+    """The claims of a token signed with HS256 and this secret; None when it isn't one.
+
+    Times are left to the caller, whose clock and tolerance apply; other claims have no meaning here.
+    """
+    import jwt
+
+    try:
+        return jwt.decode(token, secret, ["HS256"], options=UNCHECKED)
+    except (jwt.PyJWTError, ValueError, RecursionError):
+        return None
 
 
 def _phone(number: str) -> dict[str, str]:
     return {"type": "phone", "number": number.removeprefix("+")}
 
 
-def _parts(action: Action, prompt: str, links: CallbackURLs, voice_settings: VoiceSettings) -> list[dict[str, Any]]:
+def _parts(action: Action, prompt: str, urls: CallbackURLs, voice: VoiceSettings) -> list[dict[str, Any]]:
     match action:
         case Say():
-            return [_talk(action.text, voice_settings)]
+            return [_talk(action.text, voice)]
         case Pause():
             return [{"action": "wait", "timeout": max(0.1, action.seconds)}]
         case Listen():
-            before = [{**_talk(prompt, voice_settings), "bargeIn": True}] if prompt else []
-            return [*before, _input(action, links, voice_settings)]
+            before = [{**_talk(prompt, voice), "bargeIn": True}] if prompt else []
+            return [*before, _input(action, urls, voice)]
         case Transfer():
-            return [_connect(action, links, voice_settings)]
+            return [_connect(action, urls, voice)]
         case Redirect():
-            # There is no going elsewhere, but the answer to a notice takes the document's place.
-            return [_sent_to("notify", links.wait(action.turn), payload={"turn": action.turn})]
+            # There is no redirect, but the answer to a notification replaces the document.
+            return [_sent_to("notify", urls.wait(action.turn), payload={"turn": action.turn})]
         case _:
             return []
 
 
-def _talk(text: str, voice_settings: VoiceSettings) -> dict[str, Any]:
-    style = _STYLE.fullmatch(voice_settings.voice or "")
-    voice = {"style": int(style[1]), **({"premium": True} if style[2] else {})} if style else {}
-    return {"action": "talk", "text": text, "language": voice_settings.language, **voice}
+def _talk(text: str, voice: VoiceSettings) -> dict[str, Any]:
+    found = _STYLE.fullmatch(voice.name or "")
+    style = {"style": int(found[1]), **({"premium": True} if found[2] else {})} if found else {}
+    return {"action": "talk", "text": text, "language": voice.language, **style}
 
 
-def _input(action: Listen, links: CallbackURLs, voice_settings: VoiceSettings) -> dict[str, Any]:
+def _input(action: Listen, urls: CallbackURLs, voice: VoiceSettings) -> dict[str, Any]:
     speech = {
-        "language": voice_settings.language,
+        "language": voice.language,
         "startTimeout": min(max(1, math.ceil(action.timeout_seconds)), LONGEST_WAIT),
         "endOnSilence": END_OF_SPEECH,
         "maxDuration": LONGEST_SPEECH,
     }
-    return _sent_to("input", links.next, type=["speech"], speech=speech)
+    return _sent_to("input", urls.next, type=["speech"], speech=speech)
 
 
-def _connect(action: Transfer, links: CallbackURLs, voice_settings: VoiceSettings) -> dict[str, Any]:
+def _connect(action: Transfer, urls: CallbackURLs, voice: VoiceSettings) -> dict[str, Any]:
     to = normalize(clean(action.destination))
     is_sip = to.address_type == "sip_uri"
-    ours = {"from": voice_settings.number.removeprefix("+")} if voice_settings.number else {"randomFromNumber": True}
+    caller = {"from": voice.caller_id.removeprefix("+")} if voice.caller_id else {"randomFromNumber": True}
     return _sent_to(
         "connect",
-        links.transferred,
+        urls.transferred,
         endpoint=[{"type": "sip", "uri": to.address_normalized} if is_sip else _phone(to.address_normalized)],
         timeout=max(1, math.ceil(action.timeout_seconds)),
         eventType="synchronous",
-        **ours,
+        **caller,
     )
 
 
 def _sent_to(action: str, url: str, **more: Any) -> dict[str, Any]:
-    """An action whose outcome is sent to `url`."""
+    """An action whose result is sent to `url`."""
     return {"action": action, "eventUrl": [url], "eventMethod": "POST", **more}

@@ -1,4 +1,4 @@
-"""A carrier's request to us, as one frozen value, and the addresses that carriers are sent to."""
+"""A carrier's request to us, and the URLs that its requests go to."""
 
 from __future__ import annotations
 
@@ -15,7 +15,7 @@ from .speech import clean
 
 @dataclass(frozen=True)
 class Webhook:
-    """A carrier's request, as it came over the wire.
+    """A carrier's HTTP request, as it was received.
 
     :param url: what the carrier asked for: our public origin, then the raw path and query. It is what carriers sign.
     :param headers: by their names in lower case.
@@ -34,14 +34,14 @@ class Webhook:
 
     @cached_property
     def form(self) -> tuple[tuple[str, str], ...]:
-        """The pairs of a form in the body, in order, blank values included; none when the body is no form."""
+        """The pairs of the form in the body, in order, blank values included; empty when the body isn't a form."""
         if not self._type.startswith("application/x-www-form-urlencoded"):
             return ()
         return _pairs(self.body.decode("utf-8", "replace"))
 
     @cached_property
     def json(self) -> Any:
-        """The body as JSON, None when it is none."""
+        """The parsed JSON body, None when it isn't JSON."""
         try:
             return json.loads(self.body) if "json" in self._type else None
         except (ValueError, RecursionError):
@@ -49,24 +49,24 @@ class Webhook:
 
     @cached_property
     def fields(self) -> Mapping[str, Any]:
-        """What it says, by name: in its body, or else in its query; the last one of a repeated field.
+        """Its fields by name: those of the body, or of the query without a body. Of a repeated field, the last value.
 
-        A query beside a body says nothing: we send no carrier to one, and some sign the body alone.
+        A query beside a body is ignored: our own URLs have none, and some carriers sign the body alone.
         """
         if not self.body:
             return dict(self.query)
         return self.json if isinstance(self.json, dict) else dict(self.form)
 
     def text(self, name: str) -> str:
-        """A field as clean text without the blanks around it; empty when it is missing or no text or number."""
+        """A field as clean text without outer blanks; empty when it is missing or neither text nor a number."""
         return self.at(name)
 
     def number(self, name: str) -> float | None:
-        """A field as a number that isn't negative, None when it is none."""
+        """A field as a number that isn't negative, None when it isn't one."""
         return amount(self.fields.get(name))
 
     def at(self, *path: str | int) -> str:
-        """What a field holds at a depth, by names and places in lists, as `text` gives it."""
+        """A nested value as `text` gives it; `path` holds names and indexes, outermost first."""
         value: Any = self.fields
         for step in path:
             try:
@@ -82,9 +82,9 @@ class Webhook:
 
 @dataclass(frozen=True, slots=True)
 class CallbackURLs:
-    """Where one call's documents send its carrier: absolute URLs, without a query.
+    """The URLs that a carrier requests during one call: absolute, without a query.
 
-    :param base: the address of all calls' webhooks.
+    :param base: the URL that those of all calls begin with.
     :param token: the run's unguessable token.
     :param turn: the number of the turn that comes next; 0 answers the call.
     """
@@ -95,31 +95,31 @@ class CallbackURLs:
 
     @property
     def next(self) -> str:
-        """Asks for the next turn, with what was heard."""
+        """Asks for the next turn, with what the caller said."""
         return self._turn(self.turn)
 
     @property
     def silence(self) -> str:
-        """Asks for the next turn, after nobody spoke: where a document goes on when its listening falls through."""
+        """Asks for the next turn when nobody spoke: a document continues here when its listening had no result."""
         return self._turn(self.turn, "/silence")
 
     @property
     def transferred(self) -> str:
-        """Asks for the next turn, with how a transfer came out."""
+        """Asks for the next turn, with the outcome of a transfer."""
         return self._turn(self.turn, "/transfer")
 
     def wait(self, turn: int) -> str:
-        """Asks again for a turn whose reply was still being decided."""
+        """Asks again for a turn whose reply wasn't ready."""
         return self._turn(turn, "/wait")
 
     @property
     def status(self) -> str:
-        """Takes the carrier's word about the call."""
+        """Receives the status callbacks of the call."""
         return f"{self.base}/{self.token}/status"
 
     @property
     def machine(self) -> str:
-        """Takes who answered, when the carrier finds that out while the conversation goes on."""
+        """Receives the result of a detection of answering machines that runs in the background."""
         return f"{self.base}/{self.token}/machine"
 
     def _turn(self, number: int, after: str = "") -> str:
@@ -127,7 +127,7 @@ class CallbackURLs:
 
 
 def amount(value: Any) -> float | None:
-    """What a carrier tells as a number or as its text, None when it is neither or negative."""
+    """A number, given as such or as text; None when it is neither, or negative."""
     number = as_number(value)
     return float(number) if number is not None and number >= 0 else None
 

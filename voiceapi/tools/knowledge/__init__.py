@@ -1,1 +1,1 @@
-"""The knowledge base: documents, their text, and the passages that they are found by."""
+"""The knowledge base: documents that agents look things up in, their text and its passages."""

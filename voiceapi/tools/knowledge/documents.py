@@ -1,14 +1,14 @@
-"""Use cases of the knowledge base: documents that agents look things up in.
+"""Use cases of the knowledge base: upload, list, delete and search documents, and the lookup that agents are offered.
 
-A document is read, cut and indexed before it is stored, all of it in one transaction: a crash leaves it whole or not
-at all, never half processed. One that can't be read is kept as failed, with the reason.
+A document is stored with all its passages in one transaction, so a crash never leaves half of one. A document whose
+text can't be extracted is stored as failed, with the reason.
 """
 
 from __future__ import annotations
 
 import hashlib
 import logging
-from collections.abc import Iterable, Mapping, Sequence
+from collections.abc import Mapping, Sequence
 from typing import Any
 from uuid import uuid4
 
@@ -21,14 +21,14 @@ from ...store.base import require
 from ...store.database import write
 from ...store.knowledge import Document
 from .splitting import split
-from .text_extraction import KINDS, NotReadable, read
+from .text_extraction import FILE_TYPES, NotReadable, read
 
 log = logging.getLogger("voiceapi")
 
-# Bytes of a file, passages of a document, and characters of one that is given whole: a model has to read them all.
+# Bytes of a file; passages of a document; characters of a document in full-document mode, all of which a model reads.
 LARGEST, MOST_PASSAGES, LONGEST_WHOLE = 5 * 1024 * 1024, 10_000, 50_000
 CHUNKED, WHOLE = MODES = ("chunked", "full_document")
-# Passages that an agent is given, and documents whose names it is told.
+# How many passages a lookup finds for an agent, and how many documents the description of the lookup names.
 TOP, MOST_NAMED = 3, 20
 NOT_FOUND = "Document not found"
 NO_INDEX = "Documents need SQLite's full-text index; this service runs on another database."
@@ -38,32 +38,33 @@ PARAMETERS = {"type": "object", "properties": {"query": QUERY}, "required": ["qu
 
 
 def upload(organization: int, name: str, content: bytes, mode: str, metadata: Mapping[str, Any]) -> Document:
-    """Store a document and index it; one that no text can be made of, or too much, is stored as failed.
+    """Extract the text of a file, and store and index it; without usable text the document is stored as failed.
 
-    :param mode: one of MODES: whether agents are given passages of it, or all of it.
+    :param name: the file's name; its extension chooses the file type.
+    :param mode: one of MODES: a lookup finds passages of the document, or all of its text.
     :raises TooLarge: above 5 MiB.
-    :raises Invalid: for a kind of file that isn't known.
+    :raises Invalid: for an unknown file type.
     :raises NotPossible: when the database is not SQLite.
     """
-    _need_index()
+    _require_index()
     if len(content) > LARGEST:
         raise TooLarge(f"A document may have at most {LARGEST} bytes.")
-    ending = name.rpartition(".")[2].lower()
-    if ending not in KINDS:
-        raise Invalid([value_error(["body", "file"], f"the file's name must end in one of: .{', .'.join(KINDS)}")])
+    extension = name.rpartition(".")[2].lower()
+    if extension not in FILE_TYPES:
+        raise Invalid([value_error(["body", "file"], f"the file's name must end in one of: .{', .'.join(FILE_TYPES)}")])
     columns: dict[str, Any] = {
         "organization": organization,
         "document_uuid": str(uuid4()),
         "filename": name,
-        "mime_type": KINDS[ending].media_type,
+        "mime_type": FILE_TYPES[extension].media_type,
         "file_hash": hashlib.sha256(content).hexdigest(),
         "file_size_bytes": len(content),
         "retrieval_mode": mode,
         "custom_metadata": metadata,
     }
     try:
-        text = read(ending, content)
-        texts = _cut(text, ending, mode)
+        text = read(extension, content)
+        texts = _passages(text, extension, mode)
     except NotReadable as error:
         texts = []
         columns |= {"processing_status": "failed", "processing_error": str(error)}
@@ -75,14 +76,14 @@ def upload(organization: int, name: str, content: bytes, mode: str, metadata: Ma
     return document
 
 
-def _cut(text: str, ending: str, mode: str) -> list[str]:
+def _passages(text: str, extension: str, mode: str) -> list[str]:
     if mode == WHOLE and len(text) > LONGEST_WHOLE:
         raise NotReadable(
             f"The file holds {len(text)} characters of text. A document in the mode {WHOLE} is given to the model as "
             f"a whole and may have at most {LONGEST_WHOLE}; upload it in the mode {CHUNKED}."
         )
-    # A row of a table is an answer by itself.
-    parts = text.split("\n\n") if ending == "csv" else [text]
+    # Each row of a table becomes a passage of its own.
+    parts = text.split("\n\n") if extension == "csv" else [text]
     texts = [passage for part in parts for passage in split(part)]
     if len(texts) > MOST_PASSAGES:
         raise NotReadable(f"The file makes {len(texts)} passages; at most {MOST_PASSAGES} are possible. Split it.")
@@ -90,11 +91,8 @@ def _cut(text: str, ending: str, mode: str) -> list[str]:
 
 
 def page(organization: int, status: str | None, limit: int, offset: int) -> list[Document]:
-    """The documents of the organization, newest first."""
-    chosen = Document.select().where(Document.organization == organization)
-    if status:
-        chosen = chosen.where(Document.processing_status == status)
-    return list(chosen.order_by(Document.id.desc()).limit(limit).offset(offset))
+    """A page of the organization's documents, newest first; without a status of all."""
+    return knowledge.of_organization(organization, status, limit, offset)
 
 
 def get(organization: int, document_uuid: str) -> Document:
@@ -103,23 +101,23 @@ def get(organization: int, document_uuid: str) -> Document:
 
 
 def delete(organization: int, document_uuid: str) -> None:
-    """Remove a document, its passages and their words.
+    """Delete a document with its passages and their index.
 
     :raises RecordNotFound: when the organization has no such document.
     """
-    owned = (Document.organization == organization, Document.document_uuid == document_uuid)
     with write():
-        if not Document.delete().where(*owned).execute():
+        if not knowledge.delete(organization, document_uuid):
             raise RecordNotFound(NOT_FOUND)
 
 
 def search(organization: int, query: str, documents: Sequence[str] | None, limit: int = TOP) -> dict[str, Any]:
-    """What the documents say about `query`, best first; of a document in full-document mode, all of it, once.
+    """The passages that match `query`, best first; a document in full-document mode comes once, with its whole text.
 
-    :param documents: uuids to look in; None is all documents of the organization.
+    :param documents: uuids of the documents to search; None searches all of the organization.
+    :returns: `chunks` (each with `text`, `filename`, `similarity` and `chunk_index`), `query` and `total_results`.
     :raises NotPossible: when the database is not SQLite.
     """
-    _need_index()
+    _require_index()
     chunks = []
     for hit in knowledge.search(organization, query, documents, limit):
         whole = hit.document.retrieval_mode == WHOLE
@@ -134,27 +132,25 @@ def search(organization: int, query: str, documents: Sequence[str] | None, limit
     return {"chunks": chunks, "query": query, "total_results": len(chunks)}
 
 
-def _need_index() -> None:
+def _require_index() -> None:
     if not knowledge.exists():
         raise NotPossible(NO_INDEX)
 
 
-# -- what a workflow makes of them
+# -- the lookup that a workflow's nodes offer
 
 
-def functions(organization: int | None, graph: Graph) -> dict[str, tuple[Function, ...]]:
-    """The lookup that the model is offered at each node with documents, by node id; an edge of its name goes first."""
+def lookups_for(organization: int | None, graph: Graph) -> dict[str, Function]:
+    """The lookup function of each node with documents, by node id; absent where an edge has the function's name."""
     attached = {
         id: tuple(dict.fromkeys(attached_documents({"data": node.data})))
         for id, node in graph.nodes.items()
         if graph.edge_called(id, LOOKUP) is None
     }
-    names = {
-        uuid: name
-        for uuid, name, error in _described(organization, (uuid for uuids in attached.values() for uuid in uuids))
-        if error is None
-    }
-    return {id: (_lookup(uuids, names),) for id, uuids in attached.items() if uuids}
+    uuids = {uuid for each in attached.values() for uuid in each}
+    documents = knowledge.with_uuids(organization, uuids)
+    names = {each.document_uuid: each.filename for each in documents if each.processing_error is None}
+    return {id: _lookup(uuids, names) for id, uuids in attached.items() if uuids}
 
 
 def _lookup(uuids: tuple[str, ...], names: Mapping[str, str]) -> Function:
@@ -164,42 +160,32 @@ def _lookup(uuids: tuple[str, ...], names: Mapping[str, str]) -> Function:
 
 
 def answer(organization: int | None, request: RunTool) -> dict[str, Any]:
-    """What a lookup finds in the documents of the node that it was offered at. A failure is an answer, too."""
+    """The result of a lookup in the documents of its node. It never raises: a failure is a result with `error`."""
     query = request.arguments.get("query")
     if not isinstance(query, str) or not query.strip():
-        return _nothing("", "The query must be a text that says what to look for.")
+        return _no_results("", "The query must be a text that says what to look for.")
     try:
         return search(organization or 0, query, request.document_uuids)
-    except NotPossible as refused:
-        return _nothing(query, str(refused))
+    except NotPossible as error:
+        return _no_results(query, str(error))
     except Exception as problem:
         log.exception("The knowledge base could not be searched")
-        return _nothing(query, f"The documents could not be searched: {type(problem).__name__}.")
+        return _no_results(query, f"The documents could not be searched: {type(problem).__name__}.")
 
 
-def _nothing(query: str, error: str) -> dict[str, Any]:
+def _no_results(query: str, error: str) -> dict[str, Any]:
     return {"error": error, "chunks": [], "query": query, "total_results": 0}
 
 
-def remarks(organization: int, definition: object) -> dict[str, str]:
-    """The documents that a definition attaches, by uuid, each with what its author should know of it, or nothing."""
-    attached = (uuid for node in objects(definition, "nodes") for uuid in attached_documents(node))
-    return {uuid: _remark(name, error) for uuid, name, error in _described(organization, attached)}
+def warnings(organization: int, definition: object) -> dict[str, str]:
+    """The organization's documents that a definition attaches, by uuid, each with a warning for the author or ""."""
+    uuids = {uuid for node in objects(definition, "nodes") for uuid in attached_documents(node)}
+    return {each.document_uuid: _warning(each) for each in knowledge.with_uuids(organization, uuids)}
 
 
-def _remark(name: str, error: str | None) -> str:
-    return "" if error is None else f'The document "{name}" is not searched, since it could not be read: {error}'
-
-
-def _described(organization: int | None, uuids: Iterable[str]) -> list[tuple[str, str, str | None]]:
-    """Uuid, name and error of those of the organization's documents that are among `uuids`."""
-    wanted = set(uuids)
-    if not wanted or organization is None:
-        return []
-    columns = (Document.document_uuid, Document.filename, Document.processing_error)
-    # A definition may name more uuids than a query has room for.
-    return [
-        (each.document_uuid, each.filename, each.processing_error)
-        for each in Document.select(*columns).where(Document.organization == organization)
-        if each.document_uuid in wanted
-    ]
+def _warning(document: Document) -> str:
+    if document.processing_error is None:
+        return ""
+    return (
+        f'The document "{document.filename}" is not searched, since it could not be read: {document.processing_error}'
+    )

@@ -1,7 +1,7 @@
-"""Cuts a text into passages to be found by: at headings, paragraphs, lines, sentences or words, in that order.
+"""Splits a text into passages for the index: at headings, else paragraphs, lines, sentences or words.
 
-A passage is a slice of the text. It has at most LARGEST characters; the next one begins where it ends or, away from
-a heading, up to OVERLAP characters earlier, so that a sentence on the border is whole in one of them.
+A passage is a slice of the text with at most LARGEST characters. The next one begins where it ends or, unless that is
+at a heading, up to OVERLAP characters earlier, so that a sentence at the border is whole in one of them.
 """
 
 from __future__ import annotations
@@ -17,22 +17,22 @@ BREAKS = (HEADING, re.compile(r"\n\s*\n"), re.compile(r"\n"), re.compile(r"[.!?]
 
 
 def split(text: str) -> list[str]:
-    """The passages of `text` in its order; blank ones are left out."""
+    """The passages of `text` in order, without blank ones."""
     return [text[start:end] for start, end in spans(text) if text[start:end].strip()]
 
 
 def spans(text: str) -> Iterator[tuple[int, int]]:
-    """Where each passage begins and ends. Together they cover the text."""
+    """The start and end of each passage; together they cover the text."""
     start = 0
     while len(text) - start > LARGEST:
         end, at_heading = _end(text, start)
         yield start, end
-        start = end if at_heading else _back(text, end)
+        start = end if at_heading else _overlap_start(text, end)
     yield start, len(text)
 
 
 def _end(text: str, start: int) -> tuple[int, bool]:
-    # Not in the first half: a text of short paragraphs would become crumbs.
+    # Only in the second half of what is allowed: otherwise short paragraphs would make tiny passages.
     for pattern in BREAKS:
         ends = [match.end() for match in pattern.finditer(text, start + LARGEST // 2, start + LARGEST)]
         if ends:
@@ -40,7 +40,7 @@ def _end(text: str, start: int) -> tuple[int, bool]:
     return start + LARGEST, False
 
 
-def _back(text: str, end: int) -> int:
-    """The first beginning of a word within the overlap, or `end` when there is none."""
+def _overlap_start(text: str, end: int) -> int:
+    """The first start of a word within the overlap, or `end` when there is none."""
     blank = BREAKS[-1].search(text, end - OVERLAP, end)
     return blank.end() if blank else end

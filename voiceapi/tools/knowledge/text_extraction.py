@@ -1,8 +1,7 @@
-"""Makes plain text of an uploaded file.
+"""Extracts the plain text of an uploaded file.
 
-What a stranger can make slow or huge (HTML, PDF) is read in a process of its own, which has a time and a memory limit:
-a call that goes on meanwhile isn't held up, and a file that would take for ever, or unpack to gigabytes, ends as a
-sentence.
+HTML and PDF files can be made to take very long or to unpack to gigabytes. They are read in a subprocess with a time
+and a memory limit, so calls in progress aren't slowed down; a file that exceeds a limit is refused with a reason.
 """
 
 from __future__ import annotations
@@ -19,7 +18,7 @@ from dataclasses import dataclass
 from html.parser import HTMLParser
 from itertools import zip_longest
 
-# Seconds and bytes that the other process has.
+# Limits of the subprocess: seconds and bytes of memory.
 SECONDS, MEMORY = 20, 1024**3
 # Characters of a document's text, and pages of a PDF.
 LONGEST, MOST_PAGES = 5 * 1024 * 1024, 2000
@@ -29,11 +28,14 @@ TOO_LONG = f"The file holds more than {LONGEST} characters of text; split it."
 
 
 class NotReadable(Exception):
-    """A file that no text can be made of; the message is a sentence for whoever uploaded it."""
+    """The text of a file can't be extracted; the message is a sentence for the person who uploaded it."""
 
 
 def decode(content: bytes) -> str:
-    """UTF-8 with or without a mark, UTF-16 by its mark, else Windows' Western letters. Line ends become newlines."""
+    """The text of bytes in UTF-8, in UTF-16 with a byte order mark, or else in Windows-1252; line ends become newlines.
+
+    :raises NotReadable: when there are zero bytes.
+    """
     if content[:2] in (b"\xff\xfe", b"\xfe\xff"):
         text = content.decode("utf-16", "replace")
     elif b"\0" in content:
@@ -50,7 +52,7 @@ def decode(content: bytes) -> str:
 
 
 def read_csv(content: bytes) -> str:
-    """A row becomes a paragraph of `column: value` lines; empty values are left out."""
+    """The rows as paragraphs of `column: value` lines; empty values are left out."""
     text = decode(content)
     heading = text.lstrip("\n").partition("\n")[0]
     reader = csv.reader(io.StringIO(text), delimiter=max(",;\t", key=heading.count))
@@ -63,7 +65,7 @@ def read_csv(content: bytes) -> str:
 
 def _cells(columns: list[str], row: list[str]) -> Iterator[str]:
     for column, value in zip_longest(columns[: len(row)], row, fillvalue=""):
-        # Also the line breaks within a value: a blank line is the border between two rows.
+        # Line breaks within a value go, too: a blank line separates two rows.
         name, value = " ".join(column.split()), " ".join(value.split())
         if value:
             yield f"{name}: {value}" if name else value
@@ -71,7 +73,7 @@ def _cells(columns: list[str], row: list[str]) -> Iterator[str]:
 
 # -- HTML
 
-SILENT = ("script", "style", "template", "noscript", "svg")
+HIDDEN = ("script", "style", "template", "noscript", "svg")
 HEADINGS = ("h1", "h2", "h3", "h4", "h5", "h6")
 BLOCKS = (
     *("address", "article", "aside", "blockquote", "br", "dd", "div", "dl", "dt", "fieldset", "figcaption", "footer"),
@@ -82,37 +84,41 @@ CELLS = ("td", "th")
 
 
 class Page(HTMLParser):
-    """The words of an HTML page; headings become Markdown's, for the passages to begin at."""
+    """The visible text of an HTML page; headings become Markdown's, because passages begin at those.
+
+    `hidden_by` is the tag, one of HIDDEN, whose content is being skipped.
+    """
 
     def __init__(self) -> None:
         super().__init__(convert_charrefs=True)
         self.parts: list[str] = []
-        self.silent: str | None = None
+        self.hidden_by: str | None = None
 
     def handle_starttag(self, tag: str, attrs: list[tuple[str, str | None]]) -> None:
-        if self.silent is None and tag in SILENT:
-            self.silent = tag
+        if self.hidden_by is None and tag in HIDDEN:
+            self.hidden_by = tag
         elif tag in HEADINGS:
             self.parts.append(f"\n\n{'#' * int(tag[1])} ")
         elif tag in BLOCKS or tag in CELLS:
             self.parts.append("\n" if tag in BLOCKS else " ")
 
     def handle_startendtag(self, tag: str, attrs: list[tuple[str, str | None]]) -> None:
-        if tag not in SILENT:
+        if tag not in HIDDEN:
             self.handle_starttag(tag, attrs)
 
     def handle_endtag(self, tag: str) -> None:
-        if tag == self.silent:
-            self.silent = None
+        if tag == self.hidden_by:
+            self.hidden_by = None
         elif tag in BLOCKS:
             self.parts.append("\n")
 
     def handle_data(self, data: str) -> None:
-        if self.silent is None:
+        if self.hidden_by is None:
             self.parts.append(re.sub(r"\s+", " ", data))
 
 
 def read_html(content: bytes) -> str:
+    """The visible text of a page, without blank lines in a row."""
     page = Page()
     page.feed(decode(content))
     page.close()
@@ -124,7 +130,10 @@ def read_html(content: bytes) -> str:
 
 
 def read_pdf(content: bytes) -> str:
-    """The text layer of every page."""
+    """The text layer of every page.
+
+    :raises NotReadable: when the file is broken, encrypted, too long or has no text layer.
+    """
     from pypdf import PdfReader
     from pypdf.errors import PyPdfError
 
@@ -140,7 +149,7 @@ def read_pdf(content: bytes) -> str:
             if sum(map(len, pages)) > LONGEST:
                 raise NotReadable(TOO_LONG)
     except (PyPdfError, ArithmeticError, AttributeError, LookupError, RecursionError, TypeError, ValueError) as error:
-        # A broken file makes the library stumble anywhere.
+        # pypdf raises any of these for a broken file.
         raise NotReadable(f"The PDF is broken: {' '.join(str(error).split())[:200] or type(error).__name__}.") from None
     text = "\n\n".join(pages)
     if not text.strip():
@@ -148,37 +157,38 @@ def read_pdf(content: bytes) -> str:
     return text
 
 
-# -- every kind
+# -- all file types
 
 
 @dataclass(frozen=True)
-class Kind:
-    """A kind of file: its media type, what reads it, and whether that needs a process of its own."""
+class FileType:
+    """A type of file: its media type, the function that reads it, and whether that runs in a subprocess."""
 
     media_type: str
     read: Callable[[bytes], str]
-    apart: bool = False
+    in_subprocess: bool = False
 
 
-# By the ending of a file's name.
-KINDS: Mapping[str, Kind] = {
-    "txt": Kind("text/plain", decode),
-    "md": Kind("text/markdown", decode),
-    "markdown": Kind("text/markdown", decode),
-    "csv": Kind("text/csv", read_csv),
-    "html": Kind("text/html", read_html, apart=True),
-    "htm": Kind("text/html", read_html, apart=True),
-    "pdf": Kind("application/pdf", read_pdf, apart=True),
+# By the extension of a file's name.
+FILE_TYPES: Mapping[str, FileType] = {
+    "txt": FileType("text/plain", decode),
+    "md": FileType("text/markdown", decode),
+    "markdown": FileType("text/markdown", decode),
+    "csv": FileType("text/csv", read_csv),
+    "html": FileType("text/html", read_html, in_subprocess=True),
+    "htm": FileType("text/html", read_html, in_subprocess=True),
+    "pdf": FileType("application/pdf", read_pdf, in_subprocess=True),
 }
 
 
-def read(ending: str, content: bytes) -> str:
-    """The text of a file of a known kind, fit to be stored; at most LONGEST characters.
+def read(extension: str, content: bytes) -> str:
+    """The text of a file, at most LONGEST characters, without characters that can't be stored.
 
-    :raises NotReadable: when there is none, too much of it, or getting it takes too long.
+    :param extension: one of FILE_TYPES.
+    :raises NotReadable: when there is no text or too much, or when the subprocess exceeds a limit.
     """
-    kind = KINDS[ending]
-    text = _apart(ending, content) if kind.apart else kind.read(content)
+    file_type = FILE_TYPES[extension]
+    text = _read_in_subprocess(extension, content) if file_type.in_subprocess else file_type.read(content)
     text = text.replace("\0", "").encode("utf-8", "ignore").decode().strip()
     if not text:
         raise NotReadable(NO_TEXT)
@@ -187,8 +197,8 @@ def read(ending: str, content: bytes) -> str:
     return text
 
 
-def _apart(ending: str, content: bytes) -> str:
-    command = [sys.executable, "-m", __name__, ending]
+def _read_in_subprocess(extension: str, content: bytes) -> str:
+    command = [sys.executable, "-m", __name__, extension]
     environment = {**os.environ, "PYTHONPATH": os.pathsep.join(path for path in sys.path if path)}
     try:
         done = subprocess.run(
@@ -204,11 +214,11 @@ def _apart(ending: str, content: bytes) -> str:
     return outcome["text"]
 
 
-def main(ending: str) -> None:
-    """Read a file from standard input; write its text, or why there is none, as JSON."""
-    _limit()
+def main(extension: str) -> None:
+    """The subprocess: read a file from standard input, and write `{"text": ...}` or `{"error": ...}` as JSON."""
+    _set_limits()
     try:
-        outcome = {"text": KINDS[ending].read(sys.stdin.buffer.read())}
+        outcome = {"text": FILE_TYPES[extension].read(sys.stdin.buffer.read())}
     except NotReadable as error:
         outcome = {"error": str(error)}
     except MemoryError:
@@ -216,14 +226,14 @@ def main(ending: str) -> None:
     sys.stdout.write(json.dumps(outcome))
 
 
-def _limit() -> None:
+def _set_limits() -> None:
     try:
         import resource
     except ImportError:
-        # Windows has no such limits; the time limit of the other side holds there.
+        # Windows has no resource limits; the timeout of the parent process still holds.
         return
     resource.setrlimit(resource.RLIMIT_AS, (MEMORY, MEMORY))
-    # Also when the other side is gone.
+    # The parent has a timeout as well, but it may be killed.
     resource.setrlimit(resource.RLIMIT_CPU, (SECONDS, SECONDS))
 
 

@@ -103,7 +103,6 @@ TWILIO = Line(
     proof=basic(ACCOUNT, TOKEN),
     placing_path=f"{CALLS}.json",
     ended=("POST", f"{CALLS}/{TWILIO_CALL}.json", {"Status": ["completed"]}),
-    led=lambda url: ("POST", f"{CALLS}/{TWILIO_CALL}.json", {"Url": [url], "Method": ["POST"]}),
     looked_up={"status": "completed", "duration": "42", "price": "-0.0300", "price_unit": "USD"},
     paid=(0.03, "USD"),
     refused=(
@@ -137,7 +136,6 @@ SIGNALWIRE = Line(
     fields_of_placing=placing,
     placing_path=LAML,
     ended=("POST", f"{LAML}/{SIGNALWIRE_CALL}", {"Status": ["completed"]}),
-    led=lambda url: ("POST", f"{LAML}/{SIGNALWIRE_CALL}", {"Url": [url], "Method": ["POST"]}),
     looked_up={"status": "completed", "duration": 42, "price": 0.03, "price_unit": "USD"},
     paid=(0.03, "USD"),
     refused=(
@@ -186,7 +184,6 @@ TELNYX = Line(
     },
     placing_path=f"/texml/calls/{APPLICATION}",
     ended=("POST", TELNYX_PATH, {"Status": "completed"}),
-    led=lambda url: ("POST", TELNYX_PATH, {"Url": url, "Method": "POST"}),
     refused=(
         403,
         {"errors": [{"code": "10010", "title": "Authorization failed", "detail": "The number isn't on your account."}]},
@@ -218,7 +215,6 @@ CLOUDONIX = Line(
     },
     placing_path="/calls/example.cloudonix.net/application",
     ended=("DELETE", CLOUDONIX_PATH, {}),
-    led=lambda url: ("PATCH", CLOUDONIX_PATH, {"url": url}),
     looked_up={"token": SESSION, "status": "completed"},
     found=("completed", None),
     refused=(403, {"error": "Domain is suspended"}, "Cloudonix answered 403: Domain is suspended."),

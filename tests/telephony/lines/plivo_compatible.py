@@ -68,7 +68,6 @@ def placing(base: str, us: str = US, them: str = THEM) -> Mapping[str, Any]:
 def line(name: str, title: str, path: str, **more: Any) -> Line:
     account = f"/Account/{AUTH_ID}"
     call_id = samples(name, "inbound")["call"]["reads"]["call_id"]
-    call = f"{account}/Call/{call_id}/"
     return Line(
         name=name,
         title=title,
@@ -83,7 +82,6 @@ def line(name: str, title: str, path: str, **more: Any) -> Line:
         speech=lambda text: {"Speech": text},
         placed=(201, {"api_id": "97ceeb52", "message": "call fired", "request_uuid": call_id}),
         placing_path=f"{account}/Call/",
-        led=lambda url: ("POST", call, {"legs": "aleg", "aleg_url": url, "aleg_method": "POST"}),
         refused=(400, {"api_id": "97ceeb52", "error": "from is invalid"}, f"{title} answered 400: from is invalid."),
         **more,
     )

@@ -1,0 +1,64 @@
+"""Cloudonix: documents and webhooks as Twilio's, a REST API of its own."""
+
+from __future__ import annotations
+
+from collections.abc import Sequence
+from dataclasses import dataclass
+
+from .base import OutboundCall
+from .rest import CarrierRefused, Rest, bearer, path_part
+from .signatures import same
+from .twilio_compatible import Fields, TwilioCompatible
+from .webhook import Webhook
+
+
+@dataclass(frozen=True)
+class Cloudonix(TwilioCompatible):
+    """One domain at Cloudonix."""
+
+    name = "Cloudonix"
+    sends_json = True
+    account_field = ""
+    call_id_fields = ("Session", "token", "CallSid")
+
+    def _rest(self) -> Rest:
+        return self.account.rest(self.name, "https://api.cloudonix.io", bearer(self.account.text("bearer_token")))
+
+    def _path(self, resource: str) -> str:
+        return f"/calls/{self._domain}/{resource}"
+
+    def _calls_path(self) -> str:
+        return self._path("application")
+
+    def _call_path(self, call_id: str) -> str:
+        return self._path(f"sessions/{path_part(call_id)}")
+
+    @property
+    def _domain(self) -> str:
+        return path_part(self.account.text("domain_id"))
+
+    def _new_call(self, call: OutboundCall) -> Fields:
+        return [
+            ("destination", call.to.removeprefix("+")),
+            ("caller-id", (call.from_number or "").removeprefix("+")),
+            ("url", call.urls.next),
+            ("callback", call.urls.status),
+            ("timeout", call.ring_timeout),
+            ("timeLimit", call.time_limit),
+        ]
+
+    def hang_up(self, call_id: str) -> None:
+        self._ask("DELETE", self._call_path(call_id), ())
+
+    def check(self, numbers: Sequence[str]) -> list[str]:
+        """Check the credentials only: there is no list of the domain's numbers."""
+        try:
+            self._ask("GET", f"/domains/{self._domain}")
+        except CarrierRefused as refusal:
+            return [str(refusal)]
+        return []
+
+    def verify(self, webhook: Webhook) -> bool | None:
+        """By the domain's key in a header, where it is sent; Cloudonix signs nothing."""
+        given = webhook.headers.get("x-cx-apikey")
+        return None if given is None else same(given, self.account.text("bearer_token"))

@@ -1,0 +1,75 @@
+"""What a carrier's webhook reports, in the same terms for every carrier."""
+
+from __future__ import annotations
+
+from dataclasses import dataclass
+from typing import Literal
+
+# The statuses of a call. The last five are final.
+PROGRESS = ("initiated", "ringing", "in-progress")
+FINAL = ("completed", "busy", "no-answer", "failed", "canceled")
+
+# What happened before a webhook asked for the next document: an answered call or a Listen, a transfer, or the
+# detection of an answering machine.
+After = Literal["turn", "transfer", "machine"]
+
+
+@dataclass(frozen=True, slots=True)
+class Speech:
+    """The caller spoke; `text` isn't blank."""
+
+    text: str
+
+
+@dataclass(frozen=True, slots=True)
+class Silence:
+    """The caller didn't speak, or the call was just answered."""
+
+
+@dataclass(frozen=True, slots=True)
+class Machine:
+    """An answering machine took the call."""
+
+
+@dataclass(frozen=True, slots=True)
+class Transferred:
+    """A transfer is over. When it wasn't answered, `reason` is busy, no-answer, failed or canceled."""
+
+    answered: bool
+    reason: str
+
+
+CallerInput = Speech | Silence | Machine | Transferred
+
+
+@dataclass(frozen=True, slots=True)
+class StatusUpdate:
+    """The status of a call, from a status callback or from the carrier's REST API.
+
+    :param status: one of PROGRESS or FINAL; None for a status that we don't know, which is stored and changes nothing.
+    :param raw: the status as the carrier spells it.
+    :param duration: seconds from answer to end; only with a final status.
+    :param price: what the carrier charges for the call, not negative, in `currency` (ISO 4217, None if not reported).
+    :param machine: an answering machine took the call.
+    """
+
+    status: str | None
+    raw: str
+    call_id: str | None = None
+    duration: float | None = None
+    price: float | None = None
+    currency: str | None = None
+    machine: bool = False
+
+
+@dataclass(frozen=True, slots=True)
+class Inbound:
+    """A call to one of our numbers, from its first webhook.
+
+    :param account: the carrier's id of the account that was called, None where the webhook doesn't hold it.
+    """
+
+    call_id: str
+    from_number: str
+    to: str
+    account: str | None = None

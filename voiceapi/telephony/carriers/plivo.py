@@ -1,0 +1,48 @@
+"""Plivo."""
+
+from __future__ import annotations
+
+from collections.abc import Mapping
+from dataclasses import dataclass
+
+from . import plivo_xml
+from .events import StatusUpdate
+from .plivo_compatible import PlivoCompatible
+from .rest import Rest, basic
+from .webhook import amount
+
+# call_state of the record of a call that is over, and our names of it.
+STATES: Mapping[str, str] = {
+    "ANSWER": "completed",
+    "BUSY": "busy",
+    "NO_ANSWER": "no-answer",
+    "FAILED": "failed",
+    "CANCEL": "canceled",
+}
+
+
+@dataclass(frozen=True)
+class Plivo(PlivoCompatible):
+    """One account at Plivo."""
+
+    name = "Plivo"
+    style = plivo_xml.Style("GetInput", keeps_plus=False)
+    header_prefix = "x-plivo"
+    numbers_path = "Number/"
+    number_filter = "number_startswith"
+    number_list = "objects"
+
+    def _rest(self) -> Rest:
+        headers = basic(self.account.text("auth_id"), self.account.text("auth_token"))
+        return self.account.rest(self.name, "https://api.plivo.com/v1", headers)
+
+    def look_up(self, call_id: str) -> StatusUpdate:
+        record = self._ask("GET", self._call_path(call_id))
+        raw = str(record.get("call_state") or "")
+        return StatusUpdate(
+            status=STATES.get(raw.upper()),
+            raw=raw,
+            call_id=call_id,
+            duration=amount(record.get("call_duration")),
+            price=amount(record.get("total_amount")),
+        )

@@ -1,0 +1,139 @@
+"""The functions that a workflow's nodes offer the model, and what happens when the model calls one."""
+
+from __future__ import annotations
+
+import logging
+from collections.abc import Iterator, Mapping
+from typing import Any
+
+from ..engine.actions import Function, RunTool
+from ..engine.events import ToolReturned
+from ..engine.graph import Graph, objects
+from ..engine.validation.graph_rules import LOOKUP, attached_documents, attached_tools
+from ..organizations import credentials
+from ..service import Service
+from ..store import tools
+from ..store.base import find
+from ..store.tools import Tool
+from .knowledge import documents
+from .registry import CATEGORIES
+from .tool import RunnableTool, ToolContext
+
+log = logging.getLogger("voiceapi")
+
+# Members of a tool's config whose value `audio` means that a recording is played.
+MESSAGE_TYPES = ("messageType", "customMessageType")
+
+
+def functions_for(organization: int | None, graph: Graph) -> dict[str, tuple[Function, ...]]:
+    """The functions that the model is offered at each node beside its edges, by node id; nodes without documents and
+    tools are absent.
+
+    The lookup in documents comes first, then the node's tools. A tool that doesn't exist, isn't active or can't be run
+    in this release is skipped, and so is one whose function name is taken by an edge, the lookup or an earlier tool of
+    the node. Validation of the workflow reports each of these cases.
+    """
+    lookups = documents.lookups_for(organization, graph)
+    attached = {id: attached_tools({"data": node.data}) for id, node in graph.nodes.items()}
+    records = tools.with_uuids(organization, {uuid for uuids in attached.values() for uuid in uuids})
+    functions = {tool.uuid: tool.function() for record in records if (tool := _runnable(record)) is not None}
+    return {
+        id: (*([lookups[id]] if id in lookups else []), *_distinct(graph, id, uuids, functions))
+        for id, uuids in attached.items()
+        if uuids or id in lookups
+    }
+
+
+def _distinct(graph: Graph, id: str, uuids: list[str], functions: Mapping[str, Function]) -> Iterator[Function]:
+    taken = {edge.function_name for edge in graph.edges_from(id)}
+    taken |= {LOOKUP} if attached_documents({"data": graph.nodes[id].data}) else set()
+    for uuid in uuids:
+        if uuid in functions and functions[uuid].name not in taken:
+            taken.add(functions[uuid].name)
+            yield functions[uuid]
+
+
+def context_for(service: Service, organization: int | None, no_transfer: str = "") -> ToolContext:
+    """The context that tools run in during a conversation of an organization.
+
+    :param no_transfer: why the conversation can't be transferred, one of transfer_call.FAILURES; empty if it can be.
+    """
+
+    def header(uuid: str | None) -> Mapping[str, str] | None:
+        if uuid and not credentials.exists(organization, uuid):
+            return None
+        return credentials.header(service, organization, uuid)
+
+    return ToolContext(service.http.send, header, no_transfer)
+
+
+def is_local(organization: int | None, request: RunTool) -> bool:
+    """True if the call of a function is answered locally: no request is sent, and there are no side effects."""
+    tool = _active(organization, request.tool_uuid)
+    return tool is None or tool.is_local
+
+
+def run(organization: int | None, request: RunTool, context: ToolContext) -> ToolReturned:
+    """The result of a function that the model called: of the lookup in documents, or of a tool as it is stored now.
+
+    It never raises: any failure is a result for the model, and an unexpected one is logged.
+    """
+    if request.document_uuids:
+        return ToolReturned(request.at, request.number, documents.answer(organization, request))
+    tool = _active(organization, request.tool_uuid)
+    if tool is None:
+        return _error(request, f'The tool "{request.name}" is not there any more.')
+    try:
+        return tool.run(request, context)
+    except Exception as problem:
+        log.exception("The tool %s could not be carried out", tool.uuid)
+        return _error(request, f"Tool execution failed: {type(problem).__name__}")
+
+
+def _error(request: RunTool, error: str) -> ToolReturned:
+    return ToolReturned(request.at, request.number, {"status": "error", "error": error})
+
+
+def _active(organization: int | None, uuid: str | None) -> RunnableTool | None:
+    record = find(Tool, tool_uuid=uuid, organization=organization, status="active")
+    return None if record is None else _runnable(record)
+
+
+def _runnable(record: Tool) -> RunnableTool | None:
+    """The tool of a record; None if it isn't active or its category can't be run in this release."""
+    if record.status != "active" or record.category not in CATEGORIES:
+        return None
+    config: Mapping[str, Any] = record.definition.get("config", {})
+    return CATEGORIES[record.category](record.tool_uuid, record.name, record.description, config)
+
+
+# -- for the validation of workflows
+
+
+def active_tools(organization: int, definition: object) -> dict[str, Tool]:
+    """The active tools that a definition attaches, by uuid; validation checks the names of their functions."""
+    return {tool.tool_uuid: tool for tool in _attached(organization, definition) if tool.status == "active"}
+
+
+def warnings(organization: int, definition: object) -> dict[str, str]:
+    """The organization's tools that a definition attaches, by uuid, each with a warning for the author or ""."""
+    return {tool.tool_uuid: _warning(tool) for tool in _attached(organization, definition)}
+
+
+def _attached(organization: int, definition: object) -> list[Tool]:
+    uuids = {uuid for node in objects(definition, "nodes") for uuid in attached_tools(node)}
+    return tools.with_uuids(organization, uuids)
+
+
+def _warning(record: Tool) -> str:
+    name = f'The tool "{record.name}"'
+    if record.status != "active":
+        state = "archived" if record.status == "archived" else "a draft"
+        return f"{name} is {state}; this node goes without it."
+    if record.category not in CATEGORIES:
+        return (
+            f"{name} is of the kind {record.category}, which can't be run in this release; this node goes without it."
+        )
+    if any(record.definition.get("config", {}).get(member) == "audio" for member in MESSAGE_TYPES):
+        return f"{name} plays a recording, and there are no recordings in this release; nothing is said instead."
+    return ""

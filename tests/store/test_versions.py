@@ -14,6 +14,7 @@ a time, then every table, index and trigger as SQL. The file of version 2 holds 
 
 from __future__ import annotations
 
+import json
 import re
 import sqlite3
 from collections.abc import Callable, Iterator
@@ -130,6 +131,16 @@ def test_what_version_1_stored_is_read(tmp_path: Path) -> None:
     app.extensions["voiceapi"].close()
 
 
+def test_a_campaign_that_version_1_created_is_dialed(tmp_path: Path, wait_for: Callable[..., Any]) -> None:
+    """That release could create campaigns, but not yet start them."""
+    app = open_app(restore(tmp_path / "old.db", 1), worker=True)
+    assert client_of(app).post(f"{API}/campaign/1/start").get_json()["state"] == "syncing"
+    with app.extensions["voiceapi"].store.session():
+        wait_for(lambda: Campaign.get_by_id(1).state == "completed")
+        assert reached(1) == dict.fromkeys(("+12025552041", "+12025552042"), 1)
+    app.extensions["voiceapi"].close()
+
+
 def test_a_campaign_keeps_its_settings_and_how_far_it_is(app: Flask) -> None:
     found = client_of(app).get(f"{API}/campaign/").get_json()["campaigns"]
     told = {each["name"]: (each["state"], each["calling_hours"], each["max_attempts_per_day"]) for each in found}
@@ -220,8 +231,10 @@ def test_paused_and_created_campaigns_wait_until_they_are_started(
     assert reached(4) == {"+12025552031": 1}
 
 
-def test_calls_go_on_from_their_next_turn(working: FlaskClient, wait_for: Callable[..., Any]) -> None:
-    before = [turn.actions for turn in Turn.select().where(Turn.run == 2)]
+def test_calls_go_on_from_their_next_turn(tmp_path: Path, working: FlaskClient, wait_for: Callable[..., Any]) -> None:
+    copy = sqlite3.connect(tmp_path / "old.db.version-2")
+    before = [json.loads(row[0]) for row in copy.execute("SELECT actions FROM turn WHERE run_id = 2 ORDER BY number")]
+    copy.close()
     wait_for(lambda: all(Run.get_by_id(id).is_completed for id in (2, 3)))
     turns = list(Turn.select().where(Turn.run == 2).order_by(Turn.number))
     assert [turn.actions for turn in turns[:2]] == before

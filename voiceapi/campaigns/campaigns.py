@@ -1,4 +1,4 @@
-"""Use cases of campaigns: check a contact list and store what is to be called, how and when; read and change it.
+"""Use cases of campaigns: create one from a contact list, read it, change its settings.
 
 Nothing is dialed before the start.
 """
@@ -12,9 +12,10 @@ from ..engine.graph import template_variables
 from ..errors import Invalid, NotPossible, RecordNotFound, value_error
 from ..runs import files
 from ..service import Service
-from ..store.base import require
+from ..store import campaigns as records
+from ..store.base import names_by_id, require
 from ..store.campaigns import Campaign
-from ..store.database import ring, write
+from ..store.database import wake_dialer, write
 from ..store.telephony import TelephonyConfiguration
 from ..store.workflows import Workflow
 from ..telephony.configurations import NotConfigured, active_numbers, resolve_outbound
@@ -53,11 +54,7 @@ def get(organization: int, campaign_id: int, text: str = "Campaign not found") -
 
 def listed(organization: int) -> list[Campaign]:
     """All campaigns, the newest first."""
-    return list(
-        Campaign.select()
-        .where(Campaign.organization == organization)
-        .order_by(Campaign.created_at.desc(), Campaign.id.desc())
-    )
+    return records.of_organization(organization)
 
 
 def create(
@@ -69,10 +66,10 @@ def create(
 ) -> Campaign:
     """Store a campaign in the state `created`, with its telephony configuration pinned.
 
-    :param wanted: the members of the API contract, G.2; settings that are None get their default. With `strict`, a
-        list is refused of which any row would be skipped.
-    :param place: the member of the request that the list came by.
-    :param claim: who else must agree.
+    :param wanted: the members of the request body; settings that are None get their default. With `strict`, a list is
+        refused when any of its rows would be skipped.
+    :param place: the member of the request that named the list, for the location of errors.
+    :param claim: called with the campaign in the transaction that stores it; what it raises undoes that.
     :raises RecordNotFound: when there is no such workflow.
     :raises NotPossible: for a contact list that can't be read or lacks what the workflow needs, for no telephony
         configuration to call through, and for more concurrency than the organization has. In this order.
@@ -123,20 +120,16 @@ def update(service: Service, organization: int, campaign_id: int, wanted: Mappin
             if wanted[name] is not None:
                 setattr(campaign, name, wanted[name])
         campaign.save(only=[getattr(Campaign, name) for name in CHANGEABLE])
-        ring()
+        wake_dialer()
     return campaign
 
 
 def names(campaigns: Sequence[Campaign]) -> tuple[dict[int, str], dict[int, str]]:
     """The names, by id, of the workflows and of the telephony configurations that these campaigns use."""
     return (
-        _names(Workflow, [campaign.workflow_id for campaign in campaigns]),
-        _names(TelephonyConfiguration, [campaign.telephony_configuration_id for campaign in campaigns]),
+        names_by_id(Workflow, [campaign.workflow_id for campaign in campaigns]),
+        names_by_id(TelephonyConfiguration, [campaign.telephony_configuration_id for campaign in campaigns]),
     )
-
-
-def _names(model: type[Workflow] | type[TelephonyConfiguration], ids: Sequence[int | None]) -> dict[int, str]:
-    return {record.id: record.name for record in model.select(model.id, model.name).where(model.id.in_(set(ids)))}
 
 
 def numbers_to_call_from(organization: int) -> int:
@@ -156,7 +149,7 @@ def _contact_list(organization: int, key: str) -> ContactList:
 
 
 def _variables(workflow: Workflow) -> list[str]:
-    """What every contact must bring along; nothing as long as the released definition isn't valid."""
+    """The columns that every contact must have; none as long as the released definition isn't valid."""
     definition = versions.published(workflow).definition
     return [] if versions.errors(workflow, definition) else template_variables(definition)
 
@@ -186,13 +179,13 @@ def _check_columns(contacts: ContactList, variables: Sequence[str]) -> None:
 
 
 def _refuse_rows(contacts: ContactList, sip: bool, place: str) -> None:
-    faults = [
+    errors = [
         value_error(["body", place, contact.row], f"row {contact.row}: {contact.skipped}")
         for contact in contacts.contacts(sip=sip)
         if contact.skipped is not None
     ]
-    if faults:
-        raise Invalid(faults)
+    if errors:
+        raise Invalid(errors)
 
 
 def _first_five(rows: Sequence[int]) -> str:

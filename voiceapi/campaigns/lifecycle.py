@@ -1,4 +1,4 @@
-"""The course of a campaign: start, pause, resume, dial again, and how far it is (API contract, G.4, G.7, G.8)."""
+"""The life of a campaign: start, pause, resume, dial again, and how far it is."""
 
 from __future__ import annotations
 
@@ -7,8 +7,9 @@ from typing import Any
 
 from ..errors import NotPossible, Unauthorized
 from ..store import dialing
+from ..store.base import find, reload
 from ..store.campaigns import Campaign
-from ..store.database import ring, write
+from ..store.database import wake_dialer, write
 from ..store.fields import now
 from ..store.telephony import TelephonyConfiguration
 from . import attempts, campaigns
@@ -23,25 +24,25 @@ COPIED = (
     *("organization", "workflow", "source_type", "source_id", "retry_config", "schedule_config", "circuit_breaker"),
     *("max_concurrency", "calling_hours", "max_attempts_per_day"),
 )
-# Decisions that count as a failed call (API contract, G.7).
+# Decisions that `failed_calls` of the progress counts.
 FAILED_CALLS = ("failed", "lost", "unknown", "busy", "no_answer")
 
 
 def start(organization: int, campaign_id: int) -> Campaign:
-    """Have the list read and then dialed.
+    """Have the list imported, and then its contacts called.
 
     :raises Unauthorized: without any telephony configuration.
     :raises RecordNotFound: when there is no such campaign.
     :raises NotPossible: when it was started before.
     """
-    _need_telephony(organization)
+    _require_telephony(organization)
     with write():
         campaign = _in_state(organization, campaign_id, ("created",), "'created' state to start")
         _activate(campaign)
         campaign.started_at = now()
         campaign.total_rows = campaign.total_rows or 0
         campaign.save(only=[Campaign.state, Campaign.started_at, Campaign.total_rows, Campaign.breaker_reset_at])
-    ring()
+    wake_dialer()
     return campaign
 
 
@@ -65,14 +66,14 @@ def resume(organization: int, campaign_id: int) -> Campaign:
     :raises RecordNotFound: when there is no such campaign.
     :raises NotPossible: when it isn't paused.
     """
-    _need_telephony(organization)
+    _require_telephony(organization)
     with write():
         campaign = _in_state(organization, campaign_id, ("paused",), "'paused' state to resume")
         _activate(campaign)
         campaign.save(only=[Campaign.state, Campaign.breaker_reset_at])
         attempts.finish(campaign.id, now())
-    ring()
-    return Campaign.get_by_id(campaign.id)
+    wake_dialer()
+    return reload(campaign)
 
 
 def redial(organization: int, campaign_id: int, wanted: Mapping[str, Any]) -> Campaign:
@@ -108,7 +109,7 @@ def redial(organization: int, campaign_id: int, wanted: Mapping[str, Any]) -> Ca
 
 
 def progress(organization: int, campaign_id: int) -> dict[str, Any]:
-    """How far a campaign is: the members of the API contract, G.7.
+    """How far a campaign is, as `GET /campaign/{id}/progress` answers it.
 
     :raises RecordNotFound: when there is no such campaign.
     """
@@ -130,15 +131,15 @@ def progress(organization: int, campaign_id: int) -> dict[str, Any]:
     }
 
 
-def _need_telephony(organization: int) -> None:
-    if not TelephonyConfiguration.select().where(TelephonyConfiguration.organization == organization).exists():
+def _require_telephony(organization: int) -> None:
+    if find(TelephonyConfiguration, organization=organization) is None:
         raise Unauthorized("You must configure telephony first by going to APP_URL/configure-telephony")
 
 
-def _in_state(organization: int, campaign_id: int, states: tuple[str, ...], words: str) -> Campaign:
+def _in_state(organization: int, campaign_id: int, states: tuple[str, ...], expected: str) -> Campaign:
     campaign = campaigns.get(organization, campaign_id)
     if campaign.state not in states:
-        raise NotPossible(f"Campaign must be in {words}, current state: {campaign.state}")
+        raise NotPossible(f"Campaign must be in {expected}, current state: {campaign.state}")
     return campaign
 
 

@@ -2,6 +2,9 @@
 
 from __future__ import annotations
 
+from datetime import datetime
+from typing import Any
+
 from peewee import (
     SQL,
     CharField,
@@ -136,6 +139,26 @@ class DoNotCall(Record):
 
     class Meta:
         indexes = ((("organization", "phone_number"), True),)
+
+
+def of_organization(organization: int) -> list[Campaign]:
+    """All campaigns of an organization, the newest first."""
+    found = Campaign.select().where(Campaign.organization == organization)
+    return list(found.order_by(Campaign.created_at.desc(), Campaign.id.desc()))
+
+
+def complete(campaign: int, moment: datetime) -> None:
+    """Mark a campaign as completed, unless it has ended already."""
+    Campaign.update(state="completed", completed_at=moment).where(
+        Campaign.id == campaign, Campaign.state.in_(("syncing", "running", "paused"))
+    ).execute()
+
+
+def stop(campaign: int, state: str, logs: list[Any]) -> None:
+    """Bring a campaign that is running or syncing to this state, with these logs."""
+    Campaign.update(state=state, logs=logs).where(
+        Campaign.id == campaign, Campaign.state.in_(("syncing", "running"))
+    ).execute()
 
 
 def is_campaign_source(file_key: str) -> bool:

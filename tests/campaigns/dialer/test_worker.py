@@ -246,13 +246,13 @@ def test_the_dialer_sleeps_until_it_is_needed(service: Service, start: Any, app:
     dialer = Dialer(service)
     assert dialer.look() == 3.0
     campaign_id = start(1, schedule_config={"enabled": True, "timezone": "UTC", "slots": [_in_three_days()]})
-    service.store.bell.clear()
+    service.store.dialer_wakeup.clear()
     assert dialer.look() == 1.0
     assert states(campaign_id) == {"queued": 1}
-    assert not service.store.bell.is_set()
+    assert not service.store.dialer_wakeup.is_set()
     lifecycle.pause(1, campaign_id)
     lifecycle.resume(1, campaign_id)
-    assert service.store.bell.is_set()
+    assert service.store.dialer_wakeup.is_set()
 
 
 def _in_three_days() -> dict[str, Any]:

@@ -13,7 +13,7 @@ from ...store import campaigns as records
 from ...store import dialing
 from ...store.base import find, insert_all, require, update
 from ...store.campaigns import Campaign
-from ...store.database import ConcurrentUpdate, ring, write
+from ...store.database import ConcurrentUpdate, wake_dialer, write
 from ...store.fields import now
 from ...store.telephony import TelephonyConfiguration
 from ...telephony.providers import PROVIDERS
@@ -46,8 +46,8 @@ def read_list(service: Service, campaign_id: int) -> None:
         campaign = _campaign(campaign_id)
         try:
             listed = ContactList(files.read(campaign.organization_id, campaign.source_id))
-        except ServiceError as fault:
-            _fail(campaign_id, str(fault.detail))
+        except ServiceError as error:
+            _fail(campaign_id, str(error.detail))
             return
         rows = listed.contacts(sip=_dials_sip(campaign))
         done = dialing.rows_read(campaign_id)
@@ -64,7 +64,7 @@ def read_list(service: Service, campaign_id: int) -> None:
                 campaign.state = "running"
             update(campaign, *IMPORT, Campaign.state)
             attempts.finish(campaign_id, now())
-        ring()
+        wake_dialer()
 
 
 def _store(campaign_id: int, rows: Sequence[Contact]) -> bool:

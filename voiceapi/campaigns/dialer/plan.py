@@ -9,7 +9,7 @@ from datetime import datetime, timedelta
 
 from ...timestamps import write_time
 from .calling_hours import HORIZON_DAYS, Weekly
-from .eligibility import Block, Contact, Gate, block
+from .eligibility import Block, Contact, Eligibility, block
 
 # What a campaign that isn't running is doing instead.
 STATES = {
@@ -30,7 +30,7 @@ class Settings:
 
     state: str
     schedule: Weekly | None
-    gate: Gate
+    eligibility: Eligibility
     organization_limit: int
     campaign_limit: int | None = None
     interval: timedelta = timedelta()
@@ -89,7 +89,7 @@ def plan(
             break
         # Two contacts may have one number: the call just decided about counts for the other as well.
         contact = replace(contact, recent=(*contact.recent, *(moment,) * dialed[contact.number]))
-        reason = block(moment, contact, settings.gate, settings.schedule)
+        reason = block(moment, contact, settings.eligibility, settings.schedule)
         if reason is not None:
             blocked.append((contact, reason))
             continue

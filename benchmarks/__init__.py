@@ -1,1 +1,1 @@
-"""How fast the service answers, beside a bare Flask route on the same machine in the same minute."""
+"""Measures how fast the service answers, compared with a bare Flask route on the same machine at the same time."""

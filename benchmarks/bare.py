@@ -1,4 +1,4 @@
-"""The yardstick: one Flask route that returns a small JSON object, served by waitress like the service itself."""
+"""The app to compare with: one Flask route with a small JSON answer, served by waitress like the service."""
 
 from __future__ import annotations
 

@@ -1,4 +1,4 @@
-"""What is measured: a raw request each, and the ratio to the bare route that is aimed at."""
+"""The cases to measure: a raw HTTP request each, and its target rate relative to the bare route."""
 
 from __future__ import annotations
 
@@ -16,7 +16,7 @@ PAGE = 50
 
 @dataclass(frozen=True, slots=True)
 class Case:
-    """One request. `target` is a ratio to the bare route; a `listing` is measured with many runs as well."""
+    """A request to measure. `target` is a share of the bare route's rate; listings are measured with many runs too."""
 
     name: str
     request: str
@@ -25,7 +25,7 @@ class Case:
 
 
 def raw(method: str, path: str, body: Any = None, key: str | None = KEY) -> str:
-    """A request as it goes over the wire."""
+    """The bytes of an HTTP/1.1 request, as text."""
     text = "" if body is None else json.dumps(body)
     lines = [f"{method} {path} HTTP/1.1", "Host: 127.0.0.1"]
     if key is not None:
@@ -39,7 +39,7 @@ BARE = raw("GET", "/", key=None)
 
 
 def cases(ids: Ids, runs: int) -> list[Case]:
-    """Every case on a database of so many runs, the one that leaves work behind last of the single requests."""
+    """All cases for a database with this many runs. "trigger" leaves calls behind, so only listings follow it."""
     create = {"name": "Created", "workflow_definition": definition(trigger=False)}
     listing = f"{API}/workflow/{ids.workflow}/runs"
     number = f"{API}/organizations/telephony-configs/{ids.configuration}/phone-numbers/{ids.phone_number}"
@@ -53,13 +53,13 @@ def cases(ids: Ids, runs: int) -> list[Case]:
         Case("trigger", raw("POST", f"{API}/public/agent/{TRIGGER_PATH}", {"phone_number": "+12025550123"})),
         Case("runs, first page", raw("GET", listing), listing=True),
         Case("runs, last page", raw("GET", f"{listing}?page={runs // PAGE}"), listing=True),
-        Case("runs, date range", raw("GET", f"{listing}?filters={_a_tenth()}"), listing=True),
+        Case("runs, date range", raw("GET", f"{listing}?filters={_date_range()}"), listing=True),
         Case("runs, by duration", raw("GET", f"{listing}?sort_by=duration"), listing=True),
     ]
 
 
-def _a_tenth() -> str:
-    """The filter of a tenth of all runs, in the middle."""
+def _date_range() -> str:
+    """A filter, URL-encoded, that selects a tenth of all runs."""
     first = FIRST_RUN + SPAN / 2
     value = {"from": first.isoformat(), "to": (first + SPAN / 10).isoformat()}
     return quote(json.dumps([{"attribute": "dateRange", "value": value}]))

@@ -1,7 +1,7 @@
-"""`python -m benchmarks.dialing`: what campaigns cost, with what is aimed at.
+"""Measures campaigns: `.venv/bin/python -m benchmarks.dialing`, from the folder of the repository.
 
-A list of 100,000 rows is read into contacts; 10,000 simulated calls are made to their end; a dry run of 10,000 contacts
-goes over 14 days.
+The cases are the import of a list of 100,000 contacts, 10,000 simulated calls, and a dry run of 10,000 contacts over
+14 days.
 """
 
 from __future__ import annotations
@@ -29,22 +29,22 @@ from .processes import ROOT
 from .seed import definition
 
 ROWS, CALLS, DAYS = 100_000, 10_000, 14
-MEGABYTES, RATE, SECONDS = 50, 100, 10
+IMPORT_TARGET_MEGABYTES, CALLS_TARGET_RATE, DRY_RUN_TARGET_SECONDS = 50, 100, 10
 CONCURRENCY = 10
 
 
 def main() -> int:
     with tempfile.TemporaryDirectory() as name:
         folder = Path(name)
-        for case, aim in (
-            ("import", f"less than {MEGABYTES} MB more"),
-            ("calls", f"{RATE} calls/s or more"),
-            ("dry run", f"less than {SECONDS} s"),
+        for case, target in (
+            ("import", f"less than {IMPORT_TARGET_MEGABYTES} MB more"),
+            ("calls", f"{CALLS_TARGET_RATE} calls/s or more"),
+            ("dry run", f"less than {DRY_RUN_TARGET_SECONDS} s"),
         ):
-            # A process of its own for each, so that the memory of one isn't that of another.
+            # Each in a process of its own, so that memory is measured separately.
             command = [sys.executable, "-m", "benchmarks.dialing", case, str(folder / f"{case}.db")]
             done = subprocess.run(command, cwd=ROOT, capture_output=True, text=True, check=True)
-            print(f"{case:<8} {done.stdout.strip()} (aim: {aim})", flush=True)
+            print(f"{case:<8} {done.stdout.strip()} (target: {target})", flush=True)
     return 0
 
 
@@ -94,7 +94,7 @@ def _dry_run(service: Service) -> str:
 
 
 def _campaign(service: Service, rows: int, **settings: Any) -> int:
-    workflow, _ = versions.create(1, "Benchmark", _short())
+    workflow, _ = versions.create(1, "Benchmark", _short_definition())
     people = "".join(f"+1202{2000000 + row},Name {row},Somewhere {row % 100}\n" for row in range(rows))
     optional = ("telephony_configuration_id", "retry_config", "schedule_config", "circuit_breaker", "max_concurrency")
     wanted = {
@@ -105,8 +105,8 @@ def _campaign(service: Service, rows: int, **settings: Any) -> int:
     return int(campaigns.create(service, 1, wanted).id)
 
 
-def _short() -> dict[str, Any]:
-    """A conversation that ends with the answer to its first question."""
+def _short_definition() -> dict[str, Any]:
+    """A definition in which the call ends with the answer to the first question."""
     found = definition(trigger=False)
     found["nodes"] = [node for node in found["nodes"] if node["id"] != "2"]
     found["edges"] = [{**found["edges"][0], "id": "1-3", "target": "3"}, found["edges"][1]]
@@ -119,7 +119,7 @@ def _resident() -> float:
 
 
 class _Peak:
-    """The most memory that the process took since, in MB, looked at ten times a second."""
+    """The highest resident memory of the process since its creation in MB, sampled ten times a second."""
 
     def __init__(self) -> None:
         self._most, self._over = _resident(), threading.Event()

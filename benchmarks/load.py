@@ -1,7 +1,7 @@
-"""The client: a few keep-alive connections, each sending its next request once the last answer is complete.
+"""The client process: keep-alive connections, each of which sends its next request when its answer is complete.
 
-One thread that waits on all sockets, in a process of its own, spends a few microseconds a request, so the server is
-what limits the rate. Each line of standard input is a job, each line of standard output what came of it.
+One thread waits on all sockets. It spends a few microseconds per request, so that the server limits the rate, not the
+client. Each line of standard input is a job, each line of standard output its result, both as JSON.
 """
 
 from __future__ import annotations
@@ -20,7 +20,7 @@ LENGTH = re.compile(rb"\r\nContent-Length: (\d+)", re.IGNORECASE)
 
 @dataclass
 class Outcome:
-    """What some seconds of load came to; `latencies` are in seconds, `statuses` count the answers by status."""
+    """The result of one job: `latencies` in seconds, `statuses` counts answers by HTTP status."""
 
     seconds: float = 0.0
     latencies: list[float] = field(default_factory=list)
@@ -38,7 +38,7 @@ class Outcome:
 
 
 class Connection:
-    """One request on its way at a time."""
+    """A keep-alive connection with at most one request in progress."""
 
     def __init__(self, port: int, request: bytes) -> None:
         self.socket = socket.create_connection(("127.0.0.1", port))
@@ -53,13 +53,13 @@ class Connection:
         self.socket.sendall(self._request)
 
     def receive(self) -> str | None:
-        """Take in what came; the status once the answer is complete.
+        """Read what has arrived; returns the status when the answer is complete, else None.
 
         :raises ConnectionError: when the server closed the connection.
         """
         received = self.socket.recv(262_144)
         if not received:
-            raise ConnectionError("The server closed a connection that was to be kept.")
+            raise ConnectionError("The server closed a keep-alive connection.")
         self._answer += received
         head = self._answer.find(b"\r\n\r\n")
         length = LENGTH.search(self._answer, 0, head) if head >= 0 else None
@@ -69,7 +69,7 @@ class Connection:
 
 
 def send_for(port: int, request: bytes, seconds: float, connections: int) -> Outcome:
-    """Send `request` again and again over so many connections, for so long."""
+    """Send `request` over and over on this many connections for this many seconds."""
     outcome = Outcome()
     with selectors.DefaultSelector() as selector:
         started = time.perf_counter()

@@ -1,4 +1,4 @@
-"""Measures the cases: short slices of the bare route before, between and after those of the service."""
+"""Measures the cases in short slices, with slices of the bare route before, between and after them."""
 
 from __future__ import annotations
 
@@ -23,7 +23,7 @@ START_TARGET_SECONDS, MEMORY_TARGET_MEGABYTES = 1.0, 70.0
 
 @dataclass(frozen=True, slots=True)
 class Row:
-    """One line of the table. `of_few` is the rate beside the same listing's with few runs."""
+    """A line of the table. `rate_ratio` is the rate with many runs divided by that with few runs, for listings only."""
 
     name: str
     runs: int
@@ -33,7 +33,7 @@ class Row:
     bare_rate: float
     ratio: float
     target: float | None
-    of_few: float | None
+    rate_ratio: float | None
     failed: int
 
 
@@ -57,52 +57,52 @@ def measure_start(folder: Path, times: int = 3) -> Start:
 
 
 def measure(folder: Path, seconds: float, only: str | None) -> Iterator[Row]:
-    """The rows of the table, each once it is known.
+    """Yield the rows of the table as they are measured.
 
-    :param seconds: how long each case is loaded, the bare route beside it aside.
-    :param only: measure the cases whose names hold this text.
+    :param seconds: how long each case is loaded, besides the time for the bare route.
+    :param only: measure only cases whose names contain this text.
     """
     few, many = folder / "few.db", folder / "many.db"
     ids = seed(few, FEW)
     wanted = [case for case in cases(ids, FEW) if only is None or only in case.name]
     many_runs = {case.name: case for case in cases(ids, MANY)}
     if any(case.listing for case in wanted) and seed(many, MANY) != ids:
-        raise RuntimeError("The two databases were to have the same ids.")
+        raise RuntimeError("The two databases must have the same ids.")
     with start_bare(folder) as bare, start_service(few) as small, start_service(many) as large, Load() as load:
         for case in wanted:
-            beside = [(large, many_runs[case.name])] if case.listing else []
-            yield from _rows(load, bare, [(small, case), *beside], seconds)
+            more = [(large, many_runs[case.name])] if case.listing else []
+            yield from _rows(load, bare, [(small, case), *more], seconds)
             if case.name == "trigger":
                 _wait_for_calls(small)
 
 
-def _rows(load: Load, bare: Server, places: list[tuple[Server, Case]], seconds: float) -> Iterator[Row]:
+def _rows(load: Load, bare: Server, targets: list[tuple[Server, Case]], seconds: float) -> Iterator[Row]:
     slice_seconds = seconds / ROUNDS
-    for server, case in places:
+    for server, case in targets:
         load.send(server, case.request, WARM_UP_SECONDS)
-    yardstick = load.send(bare, BARE, slice_seconds)
-    outcomes = [Outcome() for _ in places]
+    bare_outcome = load.send(bare, BARE, slice_seconds)
+    outcomes = [Outcome() for _ in targets]
     for _ in range(ROUNDS):
-        for index, (server, case) in enumerate(places):
+        for index, (server, case) in enumerate(targets):
             outcomes[index] += load.send(server, case.request, slice_seconds)
-        yardstick += load.send(bare, BARE, slice_seconds)
-    for runs, (_, case), outcome in zip((FEW, MANY), places, outcomes, strict=False):
+        bare_outcome += load.send(bare, BARE, slice_seconds)
+    for runs, (_, case), outcome in zip((FEW, MANY), targets, outcomes, strict=False):
         yield Row(
             name=case.name,
             runs=runs,
             rate=outcome.rate,
             p50_ms=1000 * outcome.percentile(0.5),
             p95_ms=1000 * outcome.percentile(0.95),
-            bare_rate=yardstick.rate,
-            ratio=outcome.rate / yardstick.rate,
+            bare_rate=bare_outcome.rate,
+            ratio=outcome.rate / bare_outcome.rate,
             target=case.target,
-            of_few=outcome.rate / outcomes[0].rate if runs == MANY else None,
+            rate_ratio=outcome.rate / outcomes[0].rate if runs == MANY else None,
             failed=outcome.statuses.total() - outcome.statuses["200"],
         )
 
 
 def _wait_for_calls(server: Server) -> None:
-    """Let the calls that were placed come to their ends, so that they don't slow what is measured next."""
+    """Wait for the end of the calls that were placed, so that they don't slow down the next case."""
     in_progress = f"{API}/organizations/usage/runs?limit=1&filters=" + (
         "%5B%7B%22attribute%22:%22status%22,%22value%22:%7B%22status%22:%22in_progress%22%7D%7D%5D"
     )

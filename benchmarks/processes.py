@@ -1,4 +1,4 @@
-"""The processes of a measurement: the servers, and the one that loads them."""
+"""The processes of a measurement: the servers, and the client that sends the requests."""
 
 from __future__ import annotations
 
@@ -25,8 +25,8 @@ PATIENCE_SECONDS = 30
 class Server:
     """A server process, from its start until the end of the `with` block.
 
-    :param command: what Python is to run; it says on standard error where it listens.
-    :param log: the file that standard error goes to.
+    :param command: the arguments of Python; the server prints its address to standard error.
+    :param log: the file for standard error.
     """
 
     def __init__(self, command: list[str], log: Path, **environment: str) -> None:
@@ -48,7 +48,7 @@ class Server:
         raise RuntimeError(f"A server did not start: {self._log.read_text()}")
 
     def get(self, path: str) -> bytes:
-        """The body of one answer that isn't measured."""
+        """The body of the answer to one request that isn't measured."""
         connection = HTTPConnection("127.0.0.1", self.port, timeout=PATIENCE_SECONDS)
         connection.request("GET", path, headers={"X-API-Key": KEY})
         body = connection.getresponse().read()
@@ -75,7 +75,7 @@ class Server:
 
 
 def start_service(database: Path) -> Server:
-    """`python app.py` on this database, with as many calls at once as anybody asks for."""
+    """Start `python app.py` with this database, and no practical limit on concurrent calls."""
     return Server(
         ["app.py"],
         database.with_suffix(".log"),
@@ -92,7 +92,7 @@ def start_bare(folder: Path) -> Server:
 
 
 class Load:
-    """The process that sends requests, until the end of the `with` block."""
+    """The client process, from its start until the end of the `with` block."""
 
     def __init__(self) -> None:
         self._process = subprocess.Popen(
@@ -104,7 +104,7 @@ class Load:
         )
 
     def send(self, server: Server, request: str, seconds: float) -> Outcome:
-        """Load the server with copies of one raw request, for so long."""
+        """Load the server with copies of one raw request for this many seconds."""
         assert self._process.stdin is not None
         assert self._process.stdout is not None
         job = {"port": server.port, "request": request, "seconds": seconds, "connections": CONNECTIONS}

@@ -1,4 +1,4 @@
-"""Databases to measure on: one workflow with a trigger, two API keys, one number, and any number of runs."""
+"""Creates databases to measure: one workflow with a trigger, two API keys, one phone number, and many runs."""
 
 from __future__ import annotations
 
@@ -27,7 +27,7 @@ BATCH = 1000
 
 @dataclass(frozen=True, slots=True)
 class Ids:
-    """What the requests name."""
+    """The ids that the requests contain."""
 
     workflow: int
     api_key: int
@@ -36,7 +36,7 @@ class Ids:
 
 
 def definition(*, trigger: bool) -> dict[str, Any]:
-    """A conversation of four nodes, and a trigger when asked for."""
+    """A workflow definition of four nodes, and a trigger if wanted."""
     nodes = [
         ("1", "startCall", "Hello", {"prompt": "Ask whether now is a good time.", "greeting": "Is now a good time?"}),
         ("2", "agentNode", "Question", {"prompt": "Ask how many people will come."}),
@@ -64,7 +64,7 @@ def definition(*, trigger: bool) -> dict[str, Any]:
 
 
 def seed(database: Path, runs: int) -> Ids:
-    """Make the database, with so many runs of its one workflow spread over `SPAN`."""
+    """Create the database, with this many runs of its workflow spread over `SPAN`."""
     app = create_app({"VOICEAPI_DATABASE": database, "VOICEAPI_API_KEY": KEY})
     service = app.extensions["voiceapi"]
     with service.store.session():

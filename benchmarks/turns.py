@@ -1,4 +1,4 @@
-"""How long a caller waits for an answer, not counting the time that the language model takes."""
+"""Measures how long a caller waits for an answer, without the time that the language model takes."""
 
 from __future__ import annotations
 
@@ -25,14 +25,14 @@ LINES = ["What is the weather like where you are?"] * 30
 
 @dataclass(frozen=True, slots=True)
 class Turns:
-    """From the caller's words to the stored answer, in milliseconds, less what the model server took."""
+    """The times from the caller's input to the stored answer in milliseconds, without the model server's time."""
 
     p50_ms: float
     p95_ms: float
 
 
 class _Model(BaseHTTPRequestHandler):
-    """A chat completions server that knows its answer at once."""
+    """A chat completions server that answers immediately."""
 
     protocol_version = "HTTP/1.1"
     answer = json.dumps({"choices": [{"message": {"content": "It is sunny."}}], "usage": {"total_tokens": 9}}).encode()
@@ -49,7 +49,7 @@ class _Model(BaseHTTPRequestHandler):
 
 
 def measure_turns(folder: Path) -> Turns:
-    """Some calls, one after the other, whose every turn asks a language model."""
+    """Place calls one after the other, in which every turn asks a language model."""
     server = ThreadingHTTPServer(("127.0.0.1", 0), _Model)
     threading.Thread(target=server.serve_forever, daemon=True).start()
     url = f"http://127.0.0.1:{server.server_port}/v1"
@@ -77,7 +77,7 @@ def _wait_for(run: int) -> None:
     deadline = time.monotonic() + PATIENCE_SECONDS
     while not Run.get_by_id(run).is_completed:
         if time.monotonic() > deadline:
-            raise RuntimeError("A simulated call did not come to its end.")
+            raise RuntimeError("A simulated call did not end.")
         time.sleep(0.02)
 
 

@@ -1,8 +1,11 @@
-"""A Flask app of its own with voiceapi under /voice: `python -m flask --app examples/host_app.py run`, then open /.
+"""A Flask app that mounts voiceapi under /voice. Start it and open http://127.0.0.1:5000/:
 
-The app has a login, an error page and an API of its own; voiceapi leaves them as they are. Whoever is logged in acts
-for the organization of the same name, so two users never see each other's agents. Programs use API keys as always:
-`python -m flask --app examples/host_app.py voiceapi keys create my-program --organization ada`.
+    .venv/bin/python -m flask --app examples/host_app.py run
+
+The app has its own login, error page and API, which voiceapi doesn't change. A user who is logged in works in the
+organization of the same name, so that users don't see each other's agents. Programs use API keys; this creates one:
+
+    .venv/bin/python -m flask --app examples/host_app.py voiceapi keys create my-program --organization ada
 """
 
 from __future__ import annotations
@@ -44,7 +47,7 @@ def paint(bicycle: dict[str, Any]) -> dict[str, Any]:
 
 
 def create_app(config: dict[str, Any] | None = None) -> Flask:
-    """The workshop's app. VOICEAPI_* settings come from `config` or the environment."""
+    """Create the app. VOICEAPI_* settings come from `config` or the environment."""
     app = Flask(__name__)
     app.config.update(
         SECRET_KEY=os.environ.get("HOST_SECRET_KEY") or os.urandom(32),
@@ -67,6 +70,6 @@ def home() -> str:
 
 
 def log_in() -> Response:
-    """A login without a password, to keep the example short."""
+    """Log in without a password, to keep the example short."""
     session["user"] = request.form["user"]
     return redirect(url_for("home"))

@@ -7,14 +7,18 @@ import json
 import shutil
 import time
 from collections.abc import Callable, Iterator
+from functools import wraps
 from pathlib import Path
 from typing import Any
 
 import pytest
-from flask import Flask
+from flask import Flask, Response, request
 from flask.testing import FlaskClient
+from flask_smorest.utils import resolve_schema_instance
+from marshmallow import RAISE, Schema
 
 from voiceapi import create_app
+from voiceapi.api.schemas.base import ErrorBodySchema, ErrorItemSchema
 from voiceapi.config import Settings, names
 from voiceapi.extension import open_service
 from voiceapi.service import Service
@@ -26,6 +30,22 @@ API = "/api/v1"
 def pytest_collection_finish() -> None:
     """What thousands of collected tests consist of stays: the garbage collector needn't look through it again."""
     gc.freeze()
+
+
+@pytest.fixture(scope="session", autouse=True)
+def every_answer_is_what_its_schema_says() -> Iterator[None]:
+    """Each answer of every app in this process is held to its schema, whoever asks for it."""
+    process_response = Flask.process_response
+
+    @wraps(process_response)
+    def process_and_check(self: Flask, response: Response) -> Response:
+        processed = process_response(self, response)
+        check_answer(self, processed)
+        return processed
+
+    with pytest.MonkeyPatch.context() as patch:
+        patch.setattr(Flask, "process_response", process_and_check)
+        yield
 
 
 @pytest.fixture(scope="session")
@@ -183,3 +203,49 @@ def finished(client: FlaskClient, wait_for: Callable[..., Any]) -> Callable[...,
         return dict(client.get(url).get_json())
 
     return read
+
+
+# -- every answer is held to its schema, which only describes it: nothing is converted while serving
+
+
+def check_answer(app: Flask, response: Response) -> None:
+    """Fail unless the answer to the present request is what its schema says, when one of our endpoints gave it."""
+    documented = getattr(app.view_functions.get(request.endpoint or ""), "_apidoc", None)
+    if documented is None or response.mimetype != "application/json":
+        return
+    answer = response.get_json()
+    if response.status_code >= 400:
+        check_error(answer)
+        return
+    schema = documented["response"]["responses"][response.status_code][0]["schema"]
+    if not isinstance(schema, dict):
+        check_value(answer, resolve_schema_instance(schema))
+
+
+def check_error(answer: Any) -> None:
+    check_value(answer, ErrorBodySchema())
+    if isinstance(answer["detail"], list):
+        check_value(answer["detail"], ErrorItemSchema(many=True))
+    else:
+        assert isinstance(answer["detail"], str | dict), answer
+
+
+def check_value(answer: Any, schema: Schema) -> None:
+    """No member is missing, unknown or of another type, however deep."""
+    loaded = schema.load(answer, unknown=RAISE)
+    assert alike(answer, schema.dump(loaded)), f"{answer} is not what {schema} says."
+
+
+def alike(answer: Any, expected: Any) -> bool:
+    """Whether they are the same JSON. The fields of schemas read text as numbers and much else, answers must not.
+
+    A whole number may stand where any number may.
+    """
+    if answer is expected:  # an open object, passed on as it is
+        return True
+    if isinstance(answer, dict) and isinstance(expected, dict):
+        return answer.keys() == expected.keys() and all(alike(answer[name], expected[name]) for name in answer)
+    if isinstance(answer, list) and isinstance(expected, list):
+        return len(answer) == len(expected) and all(map(alike, answer, expected))
+    numbers = type(answer) is int and type(expected) is float
+    return (type(answer) is type(expected) or numbers) and bool(answer == expected)

@@ -1,4 +1,4 @@
-"""The pages for people: what they link to exists, what they name exists, and their examples are true."""
+"""The documentation: its links lead somewhere, what it names exists, and its examples work."""
 
 from __future__ import annotations
 
@@ -59,7 +59,7 @@ def json_blocks(page: str) -> list[Any]:
 
 
 def rows(page: str, *heading: str) -> list[list[str]]:
-    """The cells of the table with this heading, without the backquotes around them."""
+    """Cells of the rows of the table with this heading, without the backquotes around them."""
     lines = iter(text(page).splitlines())
     assert f"| {' | '.join(heading)} |" in lines, f"{page} has no table {heading}"
     next(lines)
@@ -75,8 +75,8 @@ def _cells(lines: Iterator[str]) -> Iterator[list[str]]:
 
 
 @pytest.mark.parametrize("page", PAGES, ids=name)
-def test_no_example_failed_for_the_one_who_ran_it(page: Path) -> None:
-    """What is pasted below a command was printed by it; a key that had been archived once spoilt a whole page."""
+def test_no_pasted_output_shows_a_failed_command(page: Path) -> None:
+    """The outputs on a page were pasted from a real run. A run with an archived key once filled a page with errors."""
     shown = "".join(CODE.findall(page.read_text(encoding="utf-8")))
     assert "Traceback" not in shown
     assert "Invalid or expired API key" not in shown
@@ -129,78 +129,80 @@ def test_definitions_are_valid() -> None:
         assert lint(definition, node_types.by_name()) == []
 
 
-def test_templates_render_as_told() -> None:
+def test_templates_render_as_documented() -> None:
     context = next(block for block in json_blocks("workflows.md") if "nodes" not in block)
     now = datetime(2026, 11, 20, 15, 30, tzinfo=UTC)
-    told = rows("workflows.md", "template", "result")
-    assert told == [[template, render(template, context, now=now)] for template, _ in told]
+    documented = rows("workflows.md", "template", "result")
+    assert documented == [[template, render(template, context, now=now)] for template, _ in documented]
 
 
-def test_every_node_type_is_told_of() -> None:
+def test_every_node_type_is_documented() -> None:
     table = rows("workflows.md", "type", "what it is", "how many", "incoming edges", "outgoing edges")
-    told = [type for row in table for type in row[0].split(", ")]
-    assert sorted(told) == sorted(node_types.by_name())
+    documented = [type for row in table for type in row[0].split(", ")]
+    assert sorted(documented) == sorted(node_types.by_name())
 
 
-def test_the_scripted_model_takes_the_edges_that_are_told() -> None:
+def test_the_scripted_model_takes_the_documented_edges() -> None:
     edges = (
         Function("yes", "They can come at that time.", label="Yes"),
         Function("no", "They cannot come at that time, or want another day.", label="No"),
     )
-    told = rows("conversation.md", "the caller says", "the edge")
-    taken = [(said, best_edge(said, edges)) for said, _ in told]
-    assert told == [[said, edge.label if edge else "none"] for said, edge in taken]
+    documented = rows("conversation.md", "the caller says", "the edge")
+    taken = [(said, best_edge(said, edges)) for said, _ in documented]
+    assert documented == [[said, edge.label if edge else "none"] for said, edge in taken]
 
 
-def test_the_scripted_model_extracts_what_is_told() -> None:
-    told = rows("conversation.md", "type", "variable", "hint", "the caller said", "value")
-    assert told
-    for type, variable, hint, said, value in told:
+def test_the_scripted_model_extracts_the_documented_values() -> None:
+    documented = rows("conversation.md", "type", "variable", "hint", "the caller said", "value")
+    assert documented
+    for type, variable, hint, said, value in documented:
         wanted: Any = Variable(variable, type, hint)  # type: ignore[arg-type]
         request = Extract(1, 0.0, "1", "Node", (wanted,), "", ({"role": "user", "content": said},))
         expected = {} if value == "none" else {variable: json.loads(value)}
         assert Scripted().extract(request) == VariablesExtracted(0.0, 1, expected)
 
 
-def test_the_filters_are_told_with_their_types() -> None:
-    told = {row[0]: tuple(row[1].split(", ")) for row in rows("api.md", "attribute", "type", "value", "keeps runs")}
-    assert told == {attribute: types for attribute, (types, _) in filters.ATTRIBUTES.items()}
+def test_the_filters_are_documented_with_their_types() -> None:
+    documented = {
+        row[0]: tuple(row[1].split(", ")) for row in rows("api.md", "attribute", "type", "value", "keeps runs")
+    }
+    assert documented == {attribute: types for attribute, (types, _) in filters.ATTRIBUTES.items()}
 
 
 @pytest.mark.parametrize("row", rows("api.md", "attribute", "type", "value", "keeps runs"), ids=lambda row: str(row[0]))
-def test_the_filters_take_the_values_that_are_told(row: list[str], app: Flask) -> None:
+def test_the_filters_accept_the_documented_values(row: list[str], app: Flask) -> None:
     criterion = {"attribute": row[0], "value": json.loads(row[2])}
     with app.extensions["voiceapi"].store.session():
         assert filters.read(json.dumps([criterion]), filters.OF_ORGANIZATION)[1] == [criterion]
 
 
-def test_the_simulators_numbers_are_told() -> None:
-    told = {row[0] for row in rows("simulator.md", "called number", "what happens", "disposition")}
-    assert told - {"any other, or a `sip:` address"} == set(TEST_NUMBERS)
+def test_the_simulators_numbers_are_documented() -> None:
+    documented = {row[0] for row in rows("simulator.md", "called number", "what happens", "disposition")}
+    assert documented - {"any other, or a `sip:` address"} == set(TEST_NUMBERS)
 
 
-def test_the_tools_that_are_told_can_be_made(client: FlaskClient) -> None:
+def test_the_documented_tools_can_be_created(client: FlaskClient) -> None:
     definitions = [block for block in json_blocks("tools.md") if "type" in block]
     assert {definition["type"] for definition in definitions} == {"http_api", "end_call", "transfer_call"}
     for definition in definitions:
-        answer = client.post("/api/v1/tools/", json={"name": "Told", "definition": definition})
+        answer = client.post("/api/v1/tools/", json={"name": "Documented", "definition": definition})
         assert (answer.status_code, "Warning" in answer.headers) == (200, False), answer.text
 
 
-def test_the_reasons_for_which_nobody_is_put_through_are_told() -> None:
+def test_the_reasons_of_a_failed_transfer_are_documented() -> None:
     assert [row[0] for row in rows("tools.md", "reason", "when")] == list(FAILURES)
 
 
-def test_the_headers_of_credentials_are_as_told() -> None:
-    told = {row[0]: row[1:] for row in rows("tools.md", "`credential_type`", "`credential_data`", "header")}
-    assert set(told) == set(credentials.REQUIRED)
-    for type, (data, header) in told.items():
+def test_the_headers_of_credentials_are_as_documented() -> None:
+    documented = {row[0]: row[1:] for row in rows("tools.md", "`credential_type`", "`credential_data`", "header")}
+    assert set(documented) == set(credentials.REQUIRED)
+    for type, (data, header) in documented.items():
         credentials.validate(type, json.loads(data))
         [made] = credentials.header_of(type, json.loads(data)).items() or [("none", "")]
         assert header == ": ".join(filter(None, made))
 
 
-def test_every_command_is_told_of() -> None:
+def test_every_command_is_documented() -> None:
     headings = re.findall(r"^## (\w+)$", text("commands.md"), re.MULTILINE)
     assert sorted(headings) == sorted(group.commands)
 

@@ -12,8 +12,8 @@ import pytest
 from flask import Flask
 from flask.testing import FlaskClient
 
-from voiceapi.conversations import effects as worlds
-from voiceapi.conversations.local import Rehearsal
+from voiceapi.conversations.conversation import Conversation
+from voiceapi.conversations.local import LocalConversation
 from voiceapi.engine.validation.check import check
 from voiceapi.engine.validation.lint import lint
 from voiceapi.workflows import node_types
@@ -86,14 +86,15 @@ CONVERSATIONS: list[tuple[str, list[str], str, list[str], dict[str, Any]]] = [
 def test_a_workflow_carries_a_conversation(
     shared: FlaskClient, name: str, lines: list[str], disposition: str, nodes: list[str], variables: dict[str, Any]
 ) -> None:
-    world = worlds.of(shared.application.extensions["voiceapi"], None, {})
-    rehearsal = Rehearsal(world, read(name)["workflow_definition"], {}, {"first_name": "Ada"})
-    assert rehearsal.start() != []
+    service = shared.application.extensions["voiceapi"]
+    definition = read(name)["workflow_definition"]
+    conversation = LocalConversation(Conversation.from_definition(service, definition, {}, {"first_name": "Ada"}))
+    assert conversation.start() != []
     for line in lines:
-        assert not rehearsal.over, f"the call was over before {line!r}"
-        rehearsal.hear(line)
-    assert rehearsal.over
-    assert rehearsal.outcome() == {"disposition": disposition, "nodes_visited": nodes, "gathered": variables}
+        assert not conversation.is_over, f"the call was over before {line!r}"
+        conversation.say(line)
+    assert conversation.is_over
+    assert conversation.outcome() == {"disposition": disposition, "nodes_visited": nodes, "gathered": variables}
 
 
 def test_every_workflow_has_a_conversation() -> None:

@@ -19,7 +19,7 @@ LARGEST = 1000
 
 @pytest.fixture
 def port() -> Iterator[int]:
-    """A server that answers by path: what it was asked, a redirect, a drip, too much, or nothing."""
+    """A server that answers by path: an echo, a redirect, a slow, too large or missing answer."""
     over = threading.Event()
 
     class Handler(BaseHTTPRequestHandler):

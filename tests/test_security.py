@@ -25,13 +25,13 @@ def test_a_new_key_is_va_and_43_characters_and_never_the_same() -> None:
     assert re.fullmatch(r"[A-Za-z0-9_-]{43}", security.new_token())
 
 
-def test_what_is_stored_and_shown_of_a_key() -> None:
+def test_the_prefix_and_hash_of_a_key() -> None:
     assert security.key_prefix("va_abcdefgh") == "va_abcde"
     assert security.hash_key("abc") == "ba7816bf8f01cfea414140de5dae2223b00361a396177a9cb410ff61f20015ad"
 
 
 @given(st.text(st.characters()))
-def test_any_text_can_be_looked_up_as_a_key(text: str) -> None:
+def test_any_text_has_a_hash(text: str) -> None:
     assert re.fullmatch("[0-9a-f]{64}", security.hash_key(text))
 
 
@@ -65,9 +65,7 @@ def test_mask(value: Any, masked: Any) -> None:
         ({"unknown": "****"}, {"unknown": "****"}),
     ],
 )
-def test_only_a_secret_that_comes_back_as_it_was_shown_is_kept(
-    incoming: dict[str, Any], expected: dict[str, Any]
-) -> None:
+def test_only_a_secret_that_equals_its_mask_is_unmasked(incoming: dict[str, Any], expected: dict[str, Any]) -> None:
     stored = {"token": "xyz2345", "account": "12345"}
 
     assert security.unmask_fields(incoming, stored, {"token", "unknown"}) == expected
@@ -85,8 +83,8 @@ def test_the_same_secret_decrypts_after_a_restart() -> None:
     assert Vault(b"secret").decrypt(Vault(b"secret").encrypt("token")) == "token"
 
 
-@pytest.mark.parametrize("token", [OTHER.encrypt("token"), "no token", ""])
-def test_another_secret_is_told(token: str) -> None:
+@pytest.mark.parametrize("token", [OTHER.encrypt("token"), "no token", ""], ids=["other", "no token", "empty"])
+def test_a_token_of_another_secret_is_an_error(token: str) -> None:
     with pytest.raises(SecretError) as error:
         VAULT.decrypt(token)
 

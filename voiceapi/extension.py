@@ -9,8 +9,9 @@ from pathlib import Path
 
 from flask import Flask
 
-from . import errors, jobs
+from . import jobs
 from .api import openapi, register
+from .api.errors import install_routing
 from .calls.webhooks import SimulatedWebhooks
 from .campaigns import attempts
 from .campaigns.dialer import worker
@@ -65,7 +66,7 @@ class VoiceAPI:
             given[f"{PREFIX}DATABASE"] = Path(app.instance_path, "voiceapi.db")
         app.extensions["voiceapi"] = open_service(Settings.read(given), prefix, self._authenticate)
         register(app, prefix)
-        errors.install_routing(app, f"{prefix}/api/v1")
+        install_routing(app, f"{prefix}/api/v1")
         app.cli.add_command(group)
 
 
@@ -93,7 +94,7 @@ def open_service(settings: Settings, prefix: str = "", authenticate: Callable[[]
     service = Service(
         settings, store, vault, SimulatedWebhooks, prefix, authenticate, document, http=http, listeners=LISTENERS
     )
-    jobs.employ(service)
+    jobs.register(service)
     worker.employ(service)
     key = api_keys.bootstrap(service)
     if key is not None:

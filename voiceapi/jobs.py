@@ -1,4 +1,4 @@
-"""What a process does without being asked: the sweeper, idle chats, follow-ups and deliveries of ended runs."""
+"""The jobs that run in the background: sweeping calls, closing idle chats, processing and deliveries of ended runs."""
 
 from __future__ import annotations
 
@@ -17,26 +17,31 @@ log = logging.getLogger("voiceapi")
 
 SWEEP_SECONDS = 15
 IDLE_CHATS_SECONDS = 60
-# Few: each of them may wait long, for a model or for a slow receiver.
-FOLLOW_UPS_AT_ONCE, DELIVERIES_AT_ONCE = 4, 8
+# Few threads, though each of them may wait long for a model or a slow receiver.
+PROCESSING_THREADS, DELIVERY_THREADS = 4, 8
 
 
-def employ(service: Service) -> None:
-    """Have the service's threads do this, from their start on."""
+def register(service: Service) -> None:
+    """Have the service's threads run these jobs from their start on, unless VOICEAPI_WORKER is off."""
     if service.settings.worker:
         service.workers.repeat(float("inf"), partial(sweeper.resume_simulated, service))
         service.workers.repeat(SWEEP_SECONDS, partial(sweeper.sweep, service))
         service.workers.repeat(IDLE_CHATS_SECONDS, partial(text_chats.close_idle, service))
-        service.workers.consume(partial(consume, service, processing.process_next, processing.due), FOLLOW_UPS_AT_ONCE)
-        service.workers.consume(partial(consume, service, delivery.deliver_next, delivery.due), DELIVERIES_AT_ONCE)
+        service.workers.consume(partial(run_due, service, processing.process_next, processing.due), PROCESSING_THREADS)
+        service.workers.consume(partial(run_due, service, delivery.deliver_next, delivery.due), DELIVERY_THREADS)
 
 
-def consume(service: Service, do_next: Callable[[Service], bool], due: Callable[[], datetime | None]) -> float:
-    """Do all that is due; returns how many seconds later there is more."""
+def run_due(service: Service, do_next: Callable[[Service], bool], due: Callable[[], datetime | None]) -> float:
+    """Call `do_next` until nothing is due.
+
+    :param do_next: does one piece of work; False when there was none.
+    :param due: when the next piece of work is due; None when there is none.
+    :returns: the seconds until then, at most SWEEP_SECONDS.
+    """
     while do_next(service):
         if service.workers.stopping.is_set():
             return 0.0
     with service.store.session():
         moment = due()
-    # Another process, whose own threads don't do this, may leave work without waking ours.
+    # At most, because another process without these jobs may add work, and can't wake these threads.
     return SWEEP_SECONDS if moment is None else min(max((moment - now()).total_seconds(), 0.0), SWEEP_SECONDS)

@@ -1,4 +1,4 @@
-"""The parts of one running app, as its use cases are handed them."""
+"""The parts of one running app: settings, database, threads and clients, handed to every use case."""
 
 from __future__ import annotations
 
@@ -27,12 +27,12 @@ def _to_stderr(line: str) -> None:
 
 @dataclass(frozen=True)
 class Service:
-    """What one app owns.
+    """The parts of one app, in `app.extensions["voiceapi"]`.
 
-    `authenticate` is the host's own login: the name of the caller's organization, or None. `openapi` makes the
-    document of the API. `model`, when given, speaks in every conversation, whatever is configured.
-    `simulated_webhooks` makes what the simulator's phones report to. `listeners` run inside the transaction that
-    completes a run: what follows its end.
+    `authenticate` is the host's login: it returns the name of the caller's organization, or None. `openapi` returns
+    the API's OpenAPI document. `model`, when given, speaks in every conversation, whatever is configured.
+    `simulated_webhooks` makes the receiver of the simulated phones' webhooks. `listeners` run inside the transaction
+    that completes a run. `announce` prints a line for the person who starts the service.
     """
 
     settings: Settings
@@ -48,17 +48,17 @@ class Service:
     http: HTTPClient = field(default_factory=HTTPClient)
     listeners: tuple[Callable[[Service, Run], None], ...] = ()
     started_at: datetime = field(default_factory=now)
-    mark: str = field(default_factory=partial(token_hex, 4))
+    token: str = field(default_factory=partial(token_hex, 4))
     announce: Callable[[str], None] = _to_stderr
 
     @property
     def worker(self) -> str:
-        """This process among those that may work on one database, past and present."""
-        return f"{os.getpid()}-{self.mark}"
+        """The name of this process among all that work, or worked, on the same database: process ids are reused."""
+        return f"{os.getpid()}-{self.token}"
 
     @property
     def base_url(self) -> str:
-        """Where the API is reached from outside: origin and mount prefix, before `/api/v1`."""
+        """The public URL before `/api/v1`: origin and mount prefix."""
         return self.settings.origin + self.prefix
 
     def close(self) -> None:

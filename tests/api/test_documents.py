@@ -143,7 +143,7 @@ def test_what_can_not_be_read_is_kept_as_failed(
 def test_reading_has_a_time_limit_and_the_process_that_reads_may_die(
     client: FlaskClient, monkeypatch: pytest.MonkeyPatch
 ) -> None:
-    monkeypatch.setattr(text_extraction, "SECONDS", 0.3)
+    monkeypatch.setattr(text_extraction, "MAX_SECONDS", 0.3)
     made = put(client, b"<a" * 240_000, "slow.html")
     assert made["processing_error"] == "Reading the file took longer than 0.3 seconds."
     monkeypatch.setattr(text_extraction.sys, "executable", "/bin/false")

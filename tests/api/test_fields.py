@@ -1,4 +1,4 @@
-"""The table of the API contract's section J, row by row, through a small schema of each kind."""
+"""Every kind of validation error, through a small schema of each kind of field."""
 
 from __future__ import annotations
 
@@ -10,7 +10,8 @@ import pytest
 from flask import Flask
 from marshmallow import Schema, ValidationError
 
-from voiceapi.api.schemas.base import Answer, Body
+from voiceapi.api.errors import items
+from voiceapi.api.schemas.base import BodySchema, ResponseSchema
 from voiceapi.api.schemas.fields import (
     Choice,
     Flag,
@@ -26,22 +27,21 @@ from voiceapi.api.schemas.fields import (
     Text,
     Time,
 )
-from voiceapi.errors import items
 
 
-class Inner(Body):
+class Inner(BodySchema):
     name = Text(required=True)
 
 
-class Twilio(Body):
+class Twilio(BodySchema):
     auth_token = Text(required=True, validate=Length(min=1))
 
 
-class Telnyx(Body):
+class Telnyx(BodySchema):
     api_key = Text(required=True)
 
 
-class Everything(Body):
+class Everything(BodySchema):
     required = Text(required=True)
     text = Text(allow_none=False)
     optional = Text(load_default="unset", allow_none=True)
@@ -219,7 +219,7 @@ def test_a_value_that_is_taken(load: Callable[..., Any], name: str, value: Any, 
 
 
 def test_a_missing_member(load: Callable[..., Any]) -> None:
-    class Two(Body):
+    class Two(BodySchema):
         first = Text(required=True)
         second = Integer(required=True)
 
@@ -242,7 +242,7 @@ def test_faults_come_in_the_order_of_the_fields(load: Callable[..., Any]) -> Non
     ],
 )
 def test_a_time_on_its_way_out(moment: datetime | None, written: str | None) -> None:
-    class At(Answer):
+    class At(ResponseSchema):
         at = Time(allow_none=True)
 
     assert At().dump({"at": moment}) == {"at": written}

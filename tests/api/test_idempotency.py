@@ -27,7 +27,8 @@ from voiceapi.calls import idempotency, sweeper
 from voiceapi.service import Service
 from voiceapi.store.campaigns import Campaign
 from voiceapi.store.fields import now
-from voiceapi.store.runs import IdempotencyKey, Run
+from voiceapi.store.idempotency import IdempotencyKey
+from voiceapi.store.runs import Run
 from voiceapi.store.telephony import TelephonyConfiguration
 
 API = "/api/v1"
@@ -397,11 +398,11 @@ def test_many_at_once_are_one(
 DYING = """
 import json, os, signal, sys
 from voiceapi import create_app
-from voiceapi.calls.idempotency import Promise
+from voiceapi.calls.idempotency import IdempotentRequest
 from voiceapi.http_client import HTTPClient
 
 moment, database, key, carrier, path, call = sys.argv[1:]
-owner, name = {"storing": (Promise, "claim"), "before": (HTTPClient, "send"), "after": (HTTPClient, "send")}[moment]
+owner, name = (IdempotentRequest, "reserve") if moment == "storing" else (HTTPClient, "send")
 inner = getattr(owner, name)
 
 def die(*args, **kwargs):

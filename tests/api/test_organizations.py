@@ -6,7 +6,7 @@ import pytest
 from flask import Flask
 from flask.testing import FlaskClient
 
-from voiceapi.llm.configuration import stored
+from voiceapi.llm.configuration import load
 from voiceapi.security import Vault
 from voiceapi.store import runs
 from voiceapi.store.organizations import Organization
@@ -154,7 +154,7 @@ EMPTY = {
 def in_clear(app: Flask) -> Any:
     service = app.extensions["voiceapi"]
     with service.store.session():
-        return stored(service.vault, 1)
+        return load(service.vault, 1)
 
 
 def test_no_model_configuration(client: FlaskClient) -> None:

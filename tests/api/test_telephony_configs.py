@@ -14,7 +14,8 @@ from voiceapi.store.organizations import Organization
 from voiceapi.store.telephony import PhoneNumber, TelephonyConfiguration
 from voiceapi.store.workflows import Workflow
 from voiceapi.telephony import providers
-from voiceapi.telephony.configurations import NotConfigured, caller_number, credentials, resolve_outbound
+from voiceapi.telephony.configurations import credentials
+from voiceapi.telephony.selection import NotConfigured, caller_number, resolve_outbound
 
 CONFIGS = "/api/v1/organizations/telephony-configs"
 NOT_FOUND = {"detail": "Telephony configuration not found"}
@@ -466,7 +467,7 @@ def test_credentials_of_a_lost_secret_can_be_entered_again(app: Flask, client: F
 
 @pytest.mark.usefixtures("db")
 class TestResolving:
-    """Which configuration and which number a call goes out with (API contract, E.7)."""
+    """Which configuration and which number a call goes out with."""
 
     @pytest.fixture
     def empty(self) -> Organization:

@@ -163,7 +163,7 @@ def test_what_the_routes_call_with(
     assert said(call(route.format(path="line", uuid=uuid)))[0] == "Draft."
 
 
-# -- the rows of the contract's table, in order
+# -- refusals, in the order in which docs/api.md lists them
 
 
 def test_a_key_that_is_not_good(

@@ -22,12 +22,13 @@ from voiceapi.engine.events import Event as EngineEvent
 from voiceapi.engine.graph import Graph
 from voiceapi.engine.state import State, begin
 from voiceapi.engine.step import step
-from voiceapi.errors import Forbidden
+from voiceapi.errors import NotPermitted
 from voiceapi.llm.scripted import Scripted
 from voiceapi.service import Service
 from voiceapi.store import runs
 from voiceapi.store.fields import now
-from voiceapi.store.runs import Event, Run, Snapshot, StatusCallback, Step, Turn
+from voiceapi.store.runs import Event, Run, StatusCallback, Turn
+from voiceapi.store.steps import Snapshot, Step
 from voiceapi.store.workflows import WorkflowVersion
 from voiceapi.telephony import connect
 from voiceapi.telephony.carriers.base import Document, OutboundCall, VoiceSettings
@@ -216,7 +217,7 @@ def test_a_token_that_nobody_has(service: Service, carrier: Fake) -> None:
             lambda: webhooks.take_turn(service, "none", 0, "turn", carrier.signed("", {})),
             lambda: webhooks.record_status(service, "none", carrier.signed("", {})),
         ):
-            with pytest.raises(Forbidden):
+            with pytest.raises(NotPermitted):
                 ask()
 
 

@@ -15,7 +15,7 @@ from flask import Flask
 from voiceapi.conversations import text_chats
 from voiceapi.engine import actions as act
 from voiceapi.engine import events as ev
-from voiceapi.errors import Conflict, Invalid, ServiceError
+from voiceapi.errors import Conflict, InvalidInput, ServiceError
 from voiceapi.llm.scripted import Scripted
 from voiceapi.organizations import api_keys
 from voiceapi.service import Service
@@ -138,7 +138,9 @@ def test_a_turn_that_took_too_long_gives_way(
 
     def overtake() -> ChatSession:
         assert asked.wait(10)
-        ChatSession.update(updated_at=now() - text_chats.PATIENCE).where(ChatSession.run == session.run_id).execute()
+        ChatSession.update(updated_at=now() - text_chats.PENDING_TIMEOUT).where(
+            ChatSession.run == session.run_id
+        ).execute()
         latest = text_chats.say(service, session, "next")
         go_on.set()
         return latest
@@ -269,6 +271,6 @@ def test_a_checkpoint_that_cannot_be_read_lets_the_chat_end(service: Service, se
     [turn] = store.turns(session)
     turn.checkpoint = {**turn.checkpoint, "messages": 5}
     turn.save()
-    with pytest.raises(Invalid, match="can't go on from here"):
+    with pytest.raises(InvalidInput, match="can't go on from here"):
         text_chats.say(service, session, "hi")
     assert text_chats.end(service, session).run.disposition == "user_hangup"

@@ -1,8 +1,11 @@
 """A run is its events: whatever happened, folding the stored events gives the live state."""
 
 import json
+import sqlite3
+from contextlib import closing
 from copy import deepcopy
 from dataclasses import fields
+from pathlib import Path
 from typing import Any
 
 import pytest
@@ -17,6 +20,7 @@ from voiceapi.engine.serialization import RENAMED_FIELDS
 from voiceapi.engine.state import State, begin, checkpoint, from_checkpoint
 from voiceapi.engine.step import IllegalEvent, outstanding, step
 
+DATA = Path(__file__).parent.parent / "data"
 TIMES = st.floats(0, 2000).map(lambda seconds: round(seconds, 3))
 NUMBERS = st.integers(0, 12)
 WORDS = st.sampled_from(["", "yes", "book five", "bye"])
@@ -145,6 +149,18 @@ def test_a_state_and_a_checkpoint_of_an_earlier_release() -> None:
     assert state.caller_spoke
     chat = {"current_node_id": "ask", "tool_state": {"turn": 2, "heard": True}}
     assert from_checkpoint(graph, chat, {}, {}).caller_spoke
+
+
+@pytest.mark.parametrize(
+    "path", sorted((Path(__file__).parent.parent / "data").glob("version-*.sql")), ids=lambda path: path.stem
+)
+def test_the_states_in_database_files_of_earlier_releases(path: Path) -> None:
+    with closing(sqlite3.connect(":memory:")) as database:
+        database.executescript(path.read_text())
+        stored = [json.loads(state) for (state,) in database.execute("SELECT state FROM snapshot")]
+    assert stored
+    for data in stored:
+        assert State.from_json(data).caller_spoke is data.get("heard", False)
 
 
 def test_every_renamed_field_is_read_and_no_longer_written() -> None:

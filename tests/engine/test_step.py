@@ -172,7 +172,7 @@ def test_when_context_is_fetched(make_call: Any, booking: Any, data: Any, direct
     assert kinds(call.send(Started)) == ([Fetch] if fetches else [Say, Listen])
 
 
-def test_fetched_context_is_there_before_the_first_word(make_call: Any, booking: Any) -> None:
+def test_fetched_context_is_available_to_the_greeting(make_call: Any, booking: Any) -> None:
     start = {"pre_call_fetch_mode": "always", "pre_call_fetch_url": "https://u", "pre_call_fetch_credential_uuid": "k"}
     call = make_call(with_data(booking, "start", **start))
     assert call.send(Started) == [Fetch(1, 1000.0, "https://u", "k")]
@@ -192,7 +192,7 @@ def test_a_failed_fetch_is_on_record_and_the_call_goes_on(make_call: Any, bookin
 # -- turns
 
 
-def test_the_callers_words_are_put_to_the_model(call: Any) -> None:
+def test_the_model_is_asked_with_what_the_caller_said(call: Any) -> None:
     [ask] = call.send(CallerSaid, "  hello ")
     assert (ask.occasion, ask.number, ask.greeting) == ("reply", 1, "Hello Ann!")
     assert ask.messages == (
@@ -311,7 +311,7 @@ def test_of_two_transitions_in_one_reply_the_first_is_made(call: Any) -> None:
     ]
 
 
-def test_an_unknown_function_is_told_to_the_model(call: Any) -> None:
+def test_an_unknown_function_is_an_error_for_the_model(call: Any) -> None:
     call.send(CallerSaid, "hm")
     [ask] = call.send(ModelReplied, "", (ToolCall("c", "fly"),))
     assert ask.occasion == "reply"
@@ -399,7 +399,7 @@ def test_tools_are_offered_before_the_edges(tooled: Any) -> None:
     assert [function.name for function in tooled.waits_for.functions] == ["find", "end", "book", "leave"]
 
 
-def test_a_tool_is_run_and_its_result_told(tooled: Any) -> None:
+def test_a_tool_is_run_and_its_result_returned_to_the_model(tooled: Any) -> None:
     actions = tooled.send(ModelReplied, "", (ToolCall("c", "find", '{"no": 7}'),))
     assert actions == [Say("Let me look.", False), _run(tooled, 2, "c", {"no": 7})]
     [ask] = tooled.send(ToolReturned, {"status": "success", "data": "é"})
@@ -410,7 +410,7 @@ def test_a_tool_is_run_and_its_result_told(tooled: Any) -> None:
     assert tooled.send(ModelReplied, "You are Ann.") == [Say("You are Ann.", True), LISTEN]
 
 
-def test_several_functions_of_one_reply_are_carried_out_in_turn(tooled: Any) -> None:
+def test_several_functions_of_one_reply_are_run_in_order(tooled: Any) -> None:
     calls = (BOOK, ToolCall("c8", "find"), ToolCall("c9", "find", '{"no": 2}'))
     said, look, first = tooled.send(ModelReplied, "", calls)
     assert (said, look) == (Say("One moment, Ann.", False), Say("Let me look.", False))
@@ -424,7 +424,7 @@ def test_several_functions_of_one_reply_are_carried_out_in_turn(tooled: Any) -> 
 
 
 @pytest.mark.parametrize("arguments", ["{", "[]", "7", "[" * 5000, '{"a": NaN}', '{"a": "\\ud800"}'])
-def test_broken_arguments_are_told_to_the_model(tooled: Any, arguments: str) -> None:
+def test_broken_arguments_are_an_error_for_the_model(tooled: Any, arguments: str) -> None:
     [ask] = tooled.send(ModelReplied, "", (ToolCall("c", "find", arguments),))
     assert json.loads(ask.messages[-1]["content"])["error"] == "The arguments are not a JSON object."
 
@@ -462,7 +462,7 @@ def test_a_transfer_that_is_answered_ends_the_call_without_hanging_up(tooled: An
     assert ended == [Finish("transfer_call", "transfer_call")]
 
 
-def test_a_transfer_that_fails_is_told_to_the_model(tooled: Any) -> None:
+def test_a_failed_transfer_is_returned_to_the_model(tooled: Any) -> None:
     tooled.send(ModelReplied, "", (ToolCall("c", "find"),))
     tooled.send(ToolReturned, None, transfer_to="+1202")
     [ask] = tooled.send(TransferSettled, False, {"status": "transfer_failed", "reason": "timeout"})
@@ -489,7 +489,7 @@ def test_silence_is_asked_about_once_and_then_ends_the_call(call: Any) -> None:
 
 
 @pytest.mark.parametrize(("event", "args"), [(CallerSilent, ()), (CallerSaid, ("",)), (CallerSaid, (" \n",))])
-def test_words_between_two_silences_start_the_count_anew(call: Any, event: Any, args: Any) -> None:
+def test_speech_between_two_silences_resets_their_count(call: Any, event: Any, args: Any) -> None:
     for _ in range(2):
         assert call.send(event, *args)[0].occasion == "idle"
         call.send(ModelReplied, "Are you there?")
@@ -523,7 +523,7 @@ def test_limits(make_call: Any, configurations: Any, idle: float, longest: float
     ]
 
 
-def test_words_that_come_with_the_end_of_the_time_are_kept(asking: Any) -> None:
+def test_speech_at_the_end_of_the_maximum_duration_is_recorded(asking: Any) -> None:
     assert kinds(asking.send(CallerSaid, "five", at=1300.0)) == [HangUp, Extract]
     assert asking.state.messages[-1] == {"role": "user", "content": "five"}
     asking.send(VariablesExtracted, {"seats": 5}, at=1301.0)
@@ -617,7 +617,7 @@ def test_a_person_that_we_called_is_talked_to(make_call: Any, answer: Any, error
         ("yes", {"direction": "outbound"}),
     ],
 )
-def test_whose_first_words_are_not_judged(make_call: Any, settings: Any, setup: dict[str, Any]) -> None:
+def test_calls_without_voicemail_detection(make_call: Any, settings: Any, setup: dict[str, Any]) -> None:
     call = make_call(configurations={"voicemail_detection": settings}, **setup)
     call.send(Started)
     assert kinds(call.send(CallerSaid, "hi")) == [AskModel]
@@ -670,7 +670,7 @@ def test_an_extracted_disposition_wins_and_tags_are_collected(make_call: Any, bo
         ),
     ],
 )
-def test_an_event_that_nobody_waits_for(call: Any, event: Any, message: str) -> None:
+def test_an_event_that_the_phase_does_not_expect(call: Any, event: Any, message: str) -> None:
     before = call.state.to_json()
     with pytest.raises(IllegalEvent) as caught:
         step(call.graph, call.state, event)
@@ -688,7 +688,7 @@ def test_an_answer_to_another_request(call: Any) -> None:
         step(call.graph, call.state, ToolReturned(1.0, 1, "x"))
 
 
-def test_words_after_the_end(call: Any) -> None:
+def test_speech_after_the_end(call: Any) -> None:
     call.send(CallEnded, "user_hangup")
     assert call.waits_for is None
     with pytest.raises(IllegalEvent, match=r"^CallerSaid can't happen while ended .* expected: CallEnded\.$"):

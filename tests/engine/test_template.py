@@ -73,7 +73,7 @@ def test_an_explicit_initial_context_wins_over_the_flat_one() -> None:
     assert render("{{initial_context.a}} {{initial_context.b}}", context, now=NOW) == "explicit flat"
 
 
-def test_missing_variables_are_noted_unless_a_default_stands_in() -> None:
+def test_missing_variables_are_recorded_unless_they_have_a_default() -> None:
     missing: set[str] = set()
     render("{{a}} {{gone}} {{d.gone}} {{other | default}} {{empty}}", CONTEXT, now=NOW, missing=missing)
     assert missing == {"gone", "d.gone"}

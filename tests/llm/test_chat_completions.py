@@ -1,4 +1,4 @@
-"""The model client against a stand-in server that is scripted for each odd answer."""
+"""The chat completions client against a test server with scripted answers."""
 
 from __future__ import annotations
 
@@ -48,7 +48,7 @@ class Answer:
 
 @dataclass
 class Stand:
-    """The stand-in server: what it will answer, and what it was asked."""
+    """The test server: the answers it will give, and the requests it got."""
 
     url: str
     script: list[Answer]
@@ -131,7 +131,7 @@ def replied(text: str, *calls: ToolCall) -> tuple[str, tuple[ToolCall, ...]]:
 YES = ToolCall("c1", "yes")
 DEEP = '{"a": ' + "[" * 300 + "]" * 300 + "}"
 
-# What the server answers, one after the other, and what comes of it: words and calls, or the sentence of a failure.
+# The answers of the server in order, and the outcome: text and calls, or the sentence of a failure.
 REPLIES: dict[str, tuple[list[Answer], Any]] = {
     "words": ([message("Hello.")], replied("Hello.")),
     "a list of parts": ([message([{"type": "text", "text": "Hel"}, {"type": "image"}, "lo."])], replied("Hello.")),
@@ -264,7 +264,7 @@ def test_what_is_sent(stand: Stand) -> None:
     }
 
 
-def test_names_of_edges_come_back_as_ours(stand: Stand) -> None:
+def test_function_names_are_translated_back(stand: Stand) -> None:
     stand.script[:] = [message("Hello.")]
     model(stand).reply(asking())
     names = [tool["function"]["name"] for tool in stand.asked[0]["tools"]]
@@ -274,7 +274,7 @@ def test_names_of_edges_come_back_as_ours(stand: Stand) -> None:
     assert [each.name for each in answer.calls] == ["yes", "__", LONG]
 
 
-def test_a_model_that_is_silent_about_functions_is_told_them_in_words(stand: Stand) -> None:
+def test_a_model_that_ignores_functions_gets_them_as_text(stand: Stand) -> None:
     stand.script[:] = [message(""), message("Hello.")]
     model(stand).reply(asking())
     offered, told = stand.asked
@@ -291,7 +291,7 @@ def test_tokens_of_every_attempt_are_counted(stand: Stand) -> None:
     assert (answer.model, answer.usage) == (MODEL, {name: 2 * count for name, count in COUNTED.items()})
 
 
-def test_a_server_that_never_answers_costs_the_budget_and_no_more(stand: Stand) -> None:
+def test_a_server_that_never_answers_costs_the_timeout_and_no_more(stand: Stand) -> None:
     stand.script[:] = [Answer(hang=True)]
     answer = model(stand, timeout=0.2).reply(asking())
     where = stand.url.removesuffix("/v1")
@@ -307,14 +307,14 @@ def test_retry_after_is_obeyed(stand: Stand) -> None:
     assert waits == [2.0, 0.6]
 
 
-def test_nobody_there() -> None:
+def test_a_server_that_can_not_be_reached() -> None:
     server = ChatCompletions(HTTPClient().send, "http://127.0.0.1:9", timeout=2, trusted=True, sleep=lambda _: None)
     answer = server.reply(asking())
     assert isinstance(answer, ModelFailed)
     assert "could not be reached" in answer.error
 
 
-def test_a_private_address_that_came_through_the_api_is_not_asked(stand: Stand) -> None:
+def test_private_addresses_from_the_api_are_refused(stand: Stand) -> None:
     answer = model(stand, trusted=False).reply(asking())
     assert isinstance(answer, ModelFailed)
     assert "private network" in answer.error

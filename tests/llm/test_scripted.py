@@ -77,7 +77,7 @@ TOOL = Function("time", "yes sales time", tool_uuid="u")
         ((edge("日本", "東京"), edge("中国", "北京")), "北京", "中国"),
     ],
 )
-def test_the_callers_words_pick_the_edge(edges: tuple[Function, ...], said: str, label: str | None) -> None:
+def test_the_edge_that_matches_the_caller_best(edges: tuple[Function, ...], said: str, label: str | None) -> None:
     best = best_edge(said, edges)
     assert (best.label if best else None) == label
 
@@ -149,7 +149,7 @@ def test_extraction(variable: Variable, said: list[str], value: Any) -> None:
     assert extracted(said, variable) == ({} if value is None else {variable.name: value})
 
 
-def test_each_variable_takes_the_words_that_fit_it() -> None:
+def test_each_variable_gets_the_text_that_matches_it() -> None:
     said = ["Five seats and two thousand euro.", "Yes, I decide."]
     assert extracted(
         said,
@@ -159,7 +159,7 @@ def test_each_variable_takes_the_words_that_fit_it() -> None:
     ) == {"seats": 5, "budget_eur": 2000, "decision_maker": True}
 
 
-# -- words
+# -- matching
 
 
 @pytest.mark.parametrize(
@@ -202,7 +202,7 @@ def test_the_forms_of_a_word_have_one_stem(words: str) -> None:
     assert len({stem(word) for word in words.split()}) == 1
 
 
-def test_words_that_carry_meaning() -> None:
+def test_frequent_words_are_left_out() -> None:
     assert content("The caller's two BOOKINGS are on them.") == {"2", "book"}
 
 
@@ -228,7 +228,7 @@ def test_clauses() -> None:
 
 
 @pytest.mark.parametrize("piece", ["one ", "one and ", "hundred ", "1,", "a'", "not a ", "1.", "\u0661"])
-def test_long_words_take_no_time(piece: str) -> None:
+def test_long_words_are_matched_quickly(piece: str) -> None:
     began = time.perf_counter()
     text = piece * 20_000
     best_edge(text, MENU)
@@ -302,6 +302,6 @@ def test_silence_ends_a_conversation() -> None:
 @given(
     st.sampled_from(sorted(DEFINITIONS)), st.lists(st.none() | st.text() | st.sampled_from(["yes", "no"]), max_size=3)
 )
-def test_any_words_are_answered(name: str, turns: list[str | None]) -> None:
+def test_any_text_is_answered(name: str, turns: list[str | None]) -> None:
     _, said = converse(DEFINITIONS[name], {}, *turns)
     assert all(text.strip() for text in said)

@@ -1,4 +1,4 @@
-"""Which model speaks, and what of it is on the run."""
+"""The choice of the model that speaks, and what the run says about it."""
 
 from __future__ import annotations
 

@@ -392,7 +392,7 @@ def test_an_address_that_can_not_be_one_is_given_up_at_once(service: Service, db
 def test_a_receiver_that_answers_at_length_has_answered(
     service: Service, db: None, ended: Any, receiver: Receiver
 ) -> None:
-    receiver.words = b"x" * 2 * deliveries.LONGEST_ANSWER
+    receiver.words = b"x" * 2 * deliveries.MAX_REPLY_BYTES
     ended(hook(receiver.url))
     work(service)
     assert columns(only_delivery(), "state", "last_status", "attempts") == ("succeeded", 200, 1)

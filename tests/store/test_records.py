@@ -13,7 +13,8 @@ from voiceapi.store.chats import ChatSession
 from voiceapi.store.database import ConcurrentUpdate, write
 from voiceapi.store.fields import now
 from voiceapi.store.organizations import ApiKey, Organization
-from voiceapi.store.runs import Event, Run, Step
+from voiceapi.store.runs import Event, Run
+from voiceapi.store.steps import Step
 from voiceapi.store.workflows import Workflow, WorkflowVersion
 
 pytestmark = pytest.mark.usefixtures("db")

@@ -30,7 +30,8 @@ from voiceapi import create_app
 from voiceapi.store.campaigns import Campaign, Contact
 from voiceapi.store.fields import Instant, now
 from voiceapi.store.postcall import Delivery
-from voiceapi.store.runs import Run, Step, Turn
+from voiceapi.store.runs import Run, Turn
+from voiceapi.store.steps import Step
 from voiceapi.store.telephony import TelephonyConfiguration
 
 DATA = Path(__file__).parent.parent / "data"

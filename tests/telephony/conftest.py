@@ -21,7 +21,8 @@ from werkzeug.test import TestResponse
 from voiceapi import create_app
 from voiceapi.service import Service
 from voiceapi.store.database import write
-from voiceapi.store.runs import Event, Run, StatusCallback, Step, Turn
+from voiceapi.store.runs import Event, Run, StatusCallback, Turn
+from voiceapi.store.steps import Step
 from voiceapi.store.telephony import PhoneNumber
 from voiceapi.store.workflows import Workflow
 

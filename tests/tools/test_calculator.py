@@ -8,7 +8,7 @@ import pytest
 from hypothesis import given
 from hypothesis import strategies as st
 
-from voiceapi.tools.calculator import LARGEST, calculate
+from voiceapi.tools.calculator import MAX_NUMBER, calculate
 from voiceapi.tools.tool import ToolError
 
 NOT_ARITHMETIC = "This is not an expression of numbers, + - * / % ** and parentheses."
@@ -73,4 +73,4 @@ def test_what_it_refuses(expression: str, error: str) -> None:
 @given(st.text("0123456789.+-*/%() eE_", max_size=60))
 def test_any_expression_is_worked_out_or_refused(expression: str) -> None:
     with suppress(ToolError):
-        assert abs(calculate(expression)) <= LARGEST
+        assert abs(calculate(expression)) <= MAX_NUMBER

@@ -17,7 +17,7 @@ import pytest
 from flask.testing import FlaskClient
 
 from voiceapi import create_app
-from voiceapi.calls.turns import LOST
+from voiceapi.conversations.conversation import INTERRUPTED
 
 API = "/api/v1"
 HERE = Path(__file__).parent
@@ -160,7 +160,7 @@ TABLE = {
     "calls.outbound.place": 1,
     "calls.webhooks.record": 3,
     "calls.turns._store": 7,
-    "calls.ending._concluded": 1,
+    "calls.ending._conclude": 1,
     "calls.ending.complete_from_status": 1,
     "postcall.processing.claim": 1,
     "postcall.processing.process": 1,
@@ -182,7 +182,7 @@ def check(database: Path, outside: Outside) -> None:
     assert gathered["nodes_visited"] == ["Hello", "Fine"]
     # The tool was called at most once, and the model knows what came of it, or that this isn't known.
     (told,) = outside.told
-    assert (told, len(outside.bookings)) in ((BOOKED, 1), (LOST, 0), (LOST, 1))
+    assert (told, len(outside.bookings)) in ((BOOKED, 1), (INTERRUPTED, 0), (INTERRUPTED, 1))
     # The webhook came at least once, and always as the same one.
     assert set(outside.delivered) == {(outside.delivered[0][0], BODY)}
 

@@ -8,31 +8,24 @@ import flask
 import flask_smorest
 from flask import Flask, Response, g
 
-from .. import errors
 from . import (
-    api_keys,
     auth,
     call_webhooks,
     campaigns,
     chats,
     contacts,
     credentials,
-    do_not_call,
-    document,
     documents,
-    downloads,
+    errors,
     files,
     health,
-    node_types,
     organizations,
     phone_numbers,
-    placing,
+    recordings,
     runs,
-    shelves,
     telephony_configs,
     tools,
     triggers,
-    uploads,
     webhooks,
     workflows,
 )
@@ -40,10 +33,13 @@ from .blueprint import Blueprint
 
 # Behind a key. The trigger routes check theirs themselves, after the body, and the rest needs none.
 GUARDED = (
-    *(workflows, runs, chats, campaigns, contacts, do_not_call, placing, node_types, tools, credentials, documents),
-    *(shelves, files, api_keys, telephony_configs, phone_numbers, organizations, webhooks),
+    *(workflows.blueprint, workflows.node_type_blueprint, runs.blueprint, chats.blueprint),
+    *(campaigns.blueprint, contacts.blueprint, triggers.manual),
+    *(tools.blueprint, credentials.blueprint, documents.blueprint, recordings.blueprint, files.blueprint),
+    *(telephony_configs.blueprint, phone_numbers.blueprint),
+    *(organizations.blueprint, organizations.api_key_blueprint, webhooks.blueprint),
 )
-OPEN = (health, document, triggers, downloads, uploads)
+OPEN = (health.blueprint, triggers.blueprint, files.public)
 
 
 def register(app: Flask | flask_smorest.Api, prefix: str) -> None:
@@ -55,18 +51,18 @@ def register(app: Flask | flask_smorest.Api, prefix: str) -> None:
     errors.install(root)
     guarded = Blueprint("guarded", __name__)
     guarded.before_request(auth.authenticate)
-    for module in GUARDED:
-        guarded.register_blueprint(module.blueprint)
+    for blueprint in GUARDED:
+        guarded.register_blueprint(blueprint)
     root.register_blueprint(guarded)
-    for module in OPEN:
-        root.register_blueprint(module.blueprint)
-    # Not flask-smorest's way: these routes stay out of the document.
+    for blueprint in OPEN:
+        root.register_blueprint(blueprint)
+    # Flask's own way, past flask-smorest: these routes stay out of the document.
     flask.Blueprint.register_blueprint(root, call_webhooks.blueprint)
     app.register_blueprint(root, url_prefix=f"{prefix}/api/v1")
 
 
 def warn_of_unknown_fields(response: Response) -> Response:
-    """Name the fields of a body that were passed over: at most ten, each cut at a hundred characters."""
+    """Name the unknown fields of a body in the Warning header: at most ten, each cut at a hundred characters."""
     unknown = g.pop("voiceapi_unknown_fields", None)
     if unknown:
         named = ", ".join(quote(str(name)[:100], safe="") for name in dict.fromkeys(unknown[:10]))

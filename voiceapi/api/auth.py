@@ -1,4 +1,4 @@
-"""Who is asking: the key of a request, and the organization it acts for (specification 5)."""
+"""Authentication: the key of a request, and the organization that it acts for."""
 
 from __future__ import annotations
 
@@ -7,7 +7,7 @@ from typing import cast
 
 from flask import current_app, g, request
 
-from ..errors import Unauthorized
+from ..errors import NotAuthenticated
 from ..organizations import api_keys
 from ..service import Service
 from .blueprint import json_body
@@ -45,9 +45,9 @@ def close_session(_error: BaseException | None = None) -> None:
 
 
 def authenticate() -> None:
-    """Let the request in, or raise Unauthorized.
+    """Let the request in, or raise NotAuthenticated.
 
-    X-API-Key wins over Authorization. A body that isn't JSON at all is told before a key that isn't valid.
+    X-API-Key wins over Authorization. Malformed JSON is answered before an invalid key.
     """
     view = current_app.view_functions.get(request.endpoint or "")
     if getattr(view, "takes_body", False):
@@ -63,11 +63,11 @@ def _caller() -> Caller:
             host = service().authenticate
             name = host() if host is not None else None
             if name is None:
-                raise Unauthorized("Authorization header required")
+                raise NotAuthenticated("Authorization header required")
             return Caller(api_keys.get_or_create_organization(service(), name).id, None)
         scheme, _, rest = authorization.strip().partition(" ")
         key = rest.strip() if scheme.lower() == "bearer" else authorization.strip()
         if not key:
-            raise Unauthorized("Invalid authorization token")
+            raise NotAuthenticated("Invalid authorization token")
     record = api_keys.authenticate(key)
     return Caller(record.organization_id, record.id)

@@ -1,13 +1,13 @@
-"""The blueprint of every resource: flask-smorest's, with the API contract's way of reading a request.
+"""The blueprint of every resource: flask-smorest's, with a way of its own to read requests and to answer.
 
-All faults of a request are gathered, path first, then query, headers and body, and answered together. A path
+All errors of a request are gathered, path first, then query, headers and body, and answered together. A path
 parameter whose name ends in `_id` is a whole number. The innermost decorator of an endpoint is `response`.
 """
 
 from __future__ import annotations
 
 import re
-from collections.abc import Callable, Mapping
+from collections.abc import Callable, Iterable, Mapping
 from functools import wraps
 from typing import Any, cast
 
@@ -17,9 +17,10 @@ from flask_smorest.utils import resolve_schema_instance
 from marshmallow import Schema, ValidationError
 from webargs.flaskparser import FlaskParser
 
-from ..errors import Invalid, item, items, json_response
+from .errors import InvalidRequest, item, items
+from .json_response import json_response
 from .request_body import ABSENT, read_json
-from .schemas.base import ErrorBody
+from .schemas.base import ErrorBodySchema
 from .schemas.fields import MODEL, REQUIRED, Integer
 
 Decorator = Callable[[Any], Any]
@@ -28,7 +29,7 @@ PARAMETER = re.compile(r"<(?:\w+:)?(\w+)>")
 WHOLE = Integer()
 
 
-# Specification 4: both are declared on every guarded endpoint, neither is marked required.
+# Declared on every guarded endpoint; neither is required, because either is enough.
 CREDENTIALS = [
     {"in": "header", "name": name, "required": False, "schema": {"type": ["string", "null"]}}
     for name in ("authorization", "X-API-Key")
@@ -36,7 +37,7 @@ CREDENTIALS = [
 
 
 class Parser(FlaskParser):
-    """Loads one location through one schema; faults are gathered instead of raised."""
+    """Loads one location through one schema; errors are gathered instead of raised."""
 
     def parse(self, argmap: Any, req: Any = None, *, location: str | None = None, **kwargs: Any) -> Any:
         schema: Schema = self._get_schema(argmap, req)
@@ -68,15 +69,16 @@ def json_body() -> Any:
     return g.voiceapi_body
 
 
-def gather(faults: Any) -> None:
-    g.setdefault("voiceapi_faults", []).extend(faults)
+def gather(found: Iterable[dict[str, Any]]) -> None:
+    """Keep the items of what is wrong with this request until all of it has been read."""
+    g.setdefault("voiceapi_errors", []).extend(found)
 
 
-def settle() -> None:
-    """Raise the faults gathered so far, if any."""
-    faults = g.pop("voiceapi_faults", None)
-    if faults:
-        raise Invalid(sorted(faults, key=lambda fault: ORDER.index(fault["loc"][0])))
+def raise_gathered() -> None:
+    """Raise the errors gathered so far, if any: of the path first, then of query, headers and body."""
+    found = g.pop("voiceapi_errors", None)
+    if found:
+        raise InvalidRequest(sorted(found, key=lambda error: ORDER.index(error["loc"][0])))
 
 
 class Blueprint(flask_smorest.Blueprint):  # type: ignore[misc]
@@ -84,7 +86,7 @@ class Blueprint(flask_smorest.Blueprint):  # type: ignore[misc]
 
     :param public: its endpoints need no key.
     :param headers: whether either credential header may be sent, which the document then says; X-API-Key alone if not.
-    :param tag: what the document files its operations under; its name when left out.
+    :param tag: of its operations in the document; its name when left out.
     """
 
     ARGUMENTS_PARSER = Parser()
@@ -112,7 +114,7 @@ class Blueprint(flask_smorest.Blueprint):  # type: ignore[misc]
         def decorator(func: Any) -> Any:
             decorated = decorate(func)
             if location == "json":
-                # Told to `access`, which lets malformed JSON be answered before a missing key, as the contract has it.
+                # `auth.authenticate` looks at it: malformed JSON is answered before a missing key.
                 decorated.takes_body = True
                 for status in (400, 413, 415):
                     _document(decorated, status)
@@ -121,18 +123,20 @@ class Blueprint(flask_smorest.Blueprint):  # type: ignore[misc]
         return decorator
 
     def response(self, status_code: int, schema: Any = None, **kwargs: Any) -> Decorator:
+        """Answer what the function returns, as JSON with this status; `schema` documents it.
+
+        The function returns a Response, or the answer itself: JSON values and instants. The tests hold every answer to
+        its schema, so nothing is converted or left out here.
+        """
         document = super().response(status_code, schema, **kwargs)
-        shape: Schema | None = resolve_schema_instance(schema)
 
         def decorator(func: Any) -> Any:
             @wraps(func)
-            def answered(*args: Any, **kwargs: Any) -> Any:
+            def answered(*args: Any, **kwargs: Any) -> Response:
                 path = _read_path(kwargs)
-                settle()
-                result = func(*args, **path)
-                if isinstance(result, Response) or shape is None:
-                    return result
-                return json_response(shape.dump(result), status_code)
+                raise_gathered()
+                answer = func(*args, **path)
+                return answer if isinstance(answer, Response) else json_response(answer, status_code)
 
             decorated = document(answered)
             for status in () if self.public else (401, 404, 422):
@@ -157,12 +161,15 @@ class Blueprint(flask_smorest.Blueprint):  # type: ignore[misc]
         return self._typed(super().delete(rule, **options))
 
     def alt_response(self, status_code: int, **options: Any) -> Decorator:
+        """Document another answer: by default an error of that status."""
+        if status_code >= 400:
+            options.setdefault("schema", ErrorBodySchema)
         options.setdefault("description", DESCRIPTIONS.get(status_code))
         return self._typed(super().alt_response(status_code, **options))
 
     @staticmethod
     def _typed(decorator: Any) -> Decorator:
-        """flask-smorest is untyped; this is where its decorators become typed ones."""
+        """flask-smorest is untyped; here its decorators get a type."""
         return cast(Decorator, decorator)
 
     def add_url_rule(self, rule: str, endpoint: str | None = None, view_func: Any = None, **options: Any) -> None:
@@ -198,7 +205,9 @@ def _read_path(view_args: Mapping[str, str]) -> dict[str, Any]:
 def _document(func: Any, status: int) -> None:
     """Name a status that many endpoints answer, in the document."""
     responses = func._apidoc.setdefault("response", {}).setdefault("responses", {})
-    responses.setdefault(status, [{"schema": ErrorBody, "description": DESCRIPTIONS[status], "content_type": None}])
+    responses.setdefault(
+        status, [{"schema": ErrorBodySchema, "description": DESCRIPTIONS[status], "content_type": None}]
+    )
 
 
 DESCRIPTIONS = {

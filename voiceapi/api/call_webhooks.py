@@ -1,6 +1,6 @@
-"""Where carriers ask what comes next and say how a call goes. No key: the token or the signature lets them in.
+"""Webhooks of carriers: turns of a call, status callbacks and inbound calls. The token or the signature admits them.
 
-The answers are documents in the carriers' dialects, so these routes are no part of the API's own document.
+The answers are documents in the carriers' own formats, so these routes are no part of the OpenAPI document.
 """
 
 from __future__ import annotations
@@ -19,7 +19,7 @@ from .request_body import read_bytes
 blueprint = flask.Blueprint("call_webhooks", __name__, url_prefix="/telephony")
 
 METHODS = ["GET", "POST"]
-# Nobody talks that long.
+# No call has as many turns.
 TURN = "<int(max=9999):number>"
 
 
@@ -31,19 +31,19 @@ def take_turn(token: str, number: int) -> Response:
 
 @blueprint.route(f"/calls/<token>/turns/{TURN}/<any(transfer, silence, wait):step>", methods=METHODS)
 def take_other_turn(token: str, number: int, step: webhooks.Step) -> Response:
-    """Answer how a transfer came out or that nobody spoke, or ask for a reply that was still being decided."""
+    """Answer the outcome of a transfer, a silence, or a repeated request for a reply that wasn't ready."""
     return _document(webhooks.take_turn(service(), token, number, step, webhook()))
 
 
 @blueprint.route("/calls/<token>/status", methods=METHODS)
 def record_status(token: str) -> Response:
-    """Take a carrier's word about a call."""
+    """Record a status callback of an outbound call."""
     return _document(webhooks.record_status(service(), token, webhook()))
 
 
 @blueprint.route("/calls/<token>/machine", methods=METHODS)
-def hear_machine(token: str) -> Response:
-    """Take who answered a call."""
+def record_machine(token: str) -> Response:
+    """Record whether a person or a machine answered a call."""
     return _document(webhooks.record_machine(service(), token, webhook()))
 
 
@@ -60,13 +60,13 @@ def answer_workflow(workflow_uuid: str) -> Response:
 
 
 @blueprint.route("/inbound/<int(max=9223372036854775807):config_id>/status", methods=METHODS)
-def hear_inbound_status(config_id: int) -> Response:
-    """Take a carrier's word about a call to one of a configuration's numbers."""
+def record_inbound_status(config_id: int) -> Response:
+    """Record a status callback about a call to one of a configuration's numbers."""
     return _document(inbound.record_status(service(), config_id, webhook()))
 
 
 def webhook() -> Webhook:
-    """The request as its carrier signed it: over our public origin and the raw path, whatever Host says."""
+    """The request as its carrier signed it: with our public origin and the raw path, not the Host header."""
     raw = request.environ.get("REQUEST_URI") or request.environ.get("RAW_URI") or request.full_path.rstrip("?")
     if not raw.startswith("/"):
         parts = urlsplit(raw)

@@ -1,4 +1,4 @@
-"""Campaigns: create, list, read, change, start, pause, resume, dial again (specification 4.5)."""
+"""Campaigns: create, list, read, change, start, pause, resume, dial again."""
 
 from __future__ import annotations
 
@@ -7,131 +7,123 @@ from typing import Any
 
 from flask import Response
 
-from ..campaigns import campaigns
-from ..campaigns import lifecycle as course
+from ..campaigns import campaigns, lifecycle
 from ..campaigns.campaigns import Claim
 from ..runs import files, filters
 from ..store import runs as store
-from ..store.campaigns import Campaign as Record
-from ..store.runs import Run
+from ..store.campaigns import Campaign
 from .auth import organization, service
 from .blueprint import Blueprint
-from .idempotent import HEADERS, once
-from .runs import csv_answer, paging, run_answer, view
-from .schemas.base import ErrorBody, Repeatable
+from .idempotent import HEADERS, answer_once
+from .runs import csv_response, page_query, paging, run_answer
+from .schemas.base import RepeatableSchema
 from .schemas.campaigns import (
-    Campaign,
-    Campaigns,
-    CreateCampaign,
-    Defaults,
-    Progress,
-    Redial,
-    SourceDownload,
-    UpdateCampaign,
+    CampaignSchema,
+    CampaignsSchema,
+    CreateCampaignSchema,
+    DefaultsSchema,
+    ProgressSchema,
+    RedialSchema,
+    SourceDownloadSchema,
+    UpdateCampaignSchema,
 )
-from .schemas.runs import CampaignRuns, ReportQuery, RunsQuery
+from .schemas.runs import CampaignRunsSchema, ReportQuerySchema, RunsQuerySchema
 
 blueprint = Blueprint("campaigns", __name__)
 
-# Seconds that an address of a contact list is good for.
+# Seconds for which the address of a contact list is valid.
 SOURCE_LASTS = 3600
 SETTINGS = ("retry_config", "max_concurrency", "schedule_config", "circuit_breaker")
-AS_STORED = (
-    *("id", "name", "workflow_id", "state", "source_type", "source_id", "total_rows", "processed_rows", "failed_rows"),
-    *("created_at", "started_at", "completed_at", *SETTINGS, "executed_count", "total_queued_count"),
-    *("parent_campaign_id", "redialed_campaign_id", "telephony_configuration_id", "logs"),
-    *("calling_hours", "max_attempts_per_day"),
-)
 
 
 @blueprint.post("/campaign/create")
-@blueprint.alt_response(409, schema=ErrorBody)
-@blueprint.arguments(Repeatable, location="headers")
-@blueprint.arguments(CreateCampaign)
-@blueprint.response(200, Campaign, headers=HEADERS)
+@blueprint.alt_response(409)
+@blueprint.arguments(RepeatableSchema, location="headers")
+@blueprint.arguments(CreateCampaignSchema)
+@blueprint.response(200, CampaignSchema, headers=HEADERS)
 def create_campaign(headers: dict[str, Any], body: dict[str, Any]) -> Response:
     """Create a new campaign."""
 
-    def create(claim: Claim | None) -> Record:
+    def create(claim: Claim | None) -> Campaign:
         return campaigns.create(service(), organization(), body, claim=claim)
 
-    return once(Campaign(), organization(), headers["idempotency_key"], create, answer)
+    return answer_once(organization(), headers["idempotency_key"], create, campaign_answer)
 
 
 @blueprint.get("/campaign/")
-@blueprint.response(200, Campaigns)
+@blueprint.response(200, CampaignsSchema)
 def list_campaigns() -> dict[str, Any]:
     """List all campaigns, the newest first."""
-    return {"campaigns": answers(campaigns.listed(organization()))}
+    return {"campaigns": campaign_answers(campaigns.listed(organization()))}
 
 
 @blueprint.get("/campaign/<campaign_id>")
-@blueprint.response(200, Campaign)
+@blueprint.response(200, CampaignSchema)
 def get_campaign(campaign_id: int) -> dict[str, Any]:
     """Get one campaign with its settings and its log."""
-    return answer(campaigns.get(organization(), campaign_id))
+    return campaign_answer(campaigns.get(organization(), campaign_id))
 
 
 @blueprint.patch("/campaign/<campaign_id>")
-@blueprint.arguments(UpdateCampaign)
-@blueprint.response(200, Campaign)
+@blueprint.arguments(UpdateCampaignSchema)
+@blueprint.response(200, CampaignSchema)
 def update_campaign(body: dict[str, Any], campaign_id: int) -> dict[str, Any]:
     """Change the name or the settings of a campaign that hasn't ended; what is left out stays."""
-    return answer(campaigns.update(service(), organization(), campaign_id, body))
+    return campaign_answer(campaigns.update(service(), organization(), campaign_id, body))
 
 
 @blueprint.get("/campaign/<campaign_id>/runs")
-@blueprint.arguments(RunsQuery, location="query")
-@blueprint.response(200, CampaignRuns)
+@blueprint.arguments(RunsQuerySchema, location="query")
+@blueprint.response(200, CampaignRunsSchema)
 def list_campaign_runs(query: dict[str, Any], campaign_id: int) -> dict[str, Any]:
     """Get the runs of a campaign, with optional filtering and sorting."""
     campaign = campaigns.get(organization(), campaign_id, f"Campaign {campaign_id} not found")
     conditions, _ = filters.read(query["filters"], filters.OF_WORKFLOW)
-    page = store.of_campaign(campaign, conditions, **view(query))
+    page = store.of_campaign(campaign, conditions, **page_query(query))
     return {**paging(page.total, query), "runs": [run_answer(run) for run in page.runs]}
 
 
 @blueprint.post("/campaign/<campaign_id>/start")
-@blueprint.alt_response(400, schema=ErrorBody)
-@blueprint.response(200, Campaign)
+@blueprint.alt_response(400)
+@blueprint.response(200, CampaignSchema)
 def start_campaign(campaign_id: int) -> dict[str, Any]:
     """Start a campaign: its list is read, then it is dialed."""
-    return answer(under_way(course.start(organization(), campaign_id)))
+    return campaign_answer(under_way(lifecycle.start(organization(), campaign_id)))
 
 
 @blueprint.post("/campaign/<campaign_id>/pause")
-@blueprint.alt_response(400, schema=ErrorBody)
-@blueprint.response(200, Campaign)
+@blueprint.alt_response(400)
+@blueprint.response(200, CampaignSchema)
 def pause_campaign(campaign_id: int) -> dict[str, Any]:
     """Pause a campaign; the calls in progress go on to their end."""
-    return answer(course.pause(organization(), campaign_id))
+    return campaign_answer(lifecycle.pause(organization(), campaign_id))
 
 
 @blueprint.post("/campaign/<campaign_id>/resume")
-@blueprint.alt_response(400, schema=ErrorBody)
-@blueprint.response(200, Campaign)
+@blueprint.alt_response(400)
+@blueprint.response(200, CampaignSchema)
 def resume_campaign(campaign_id: int) -> dict[str, Any]:
     """Resume a paused campaign, with its circuit breaker reset."""
-    return answer(under_way(course.resume(organization(), campaign_id)))
+    return campaign_answer(under_way(lifecycle.resume(organization(), campaign_id)))
 
 
 @blueprint.post("/campaign/<campaign_id>/redial")
-@blueprint.arguments(Redial)
-@blueprint.response(200, Campaign)
+@blueprint.arguments(RedialSchema)
+@blueprint.response(200, CampaignSchema)
 def redial_campaign(body: dict[str, Any], campaign_id: int) -> dict[str, Any]:
     """Make a campaign of those whom a completed one didn't reach."""
-    return answer(course.redial(organization(), campaign_id, body))
+    return campaign_answer(lifecycle.redial(organization(), campaign_id, body))
 
 
 @blueprint.get("/campaign/<campaign_id>/progress")
-@blueprint.response(200, Progress)
+@blueprint.response(200, ProgressSchema)
 def get_campaign_progress(campaign_id: int) -> dict[str, Any]:
     """Get how far a campaign is."""
-    return course.progress(organization(), campaign_id)
+    return lifecycle.progress(organization(), campaign_id)
 
 
 @blueprint.get("/campaign/<campaign_id>/source-download-url")
-@blueprint.response(200, SourceDownload)
+@blueprint.response(200, SourceDownloadSchema)
 def get_source_download_url(campaign_id: int) -> dict[str, Any]:
     """Get an address to fetch a campaign's contact list from, without a key."""
     campaign = campaigns.get(organization(), campaign_id)
@@ -140,16 +132,16 @@ def get_source_download_url(campaign_id: int) -> dict[str, Any]:
 
 
 @blueprint.get("/campaign/<campaign_id>/report")
-@blueprint.arguments(ReportQuery, location="query")
+@blueprint.arguments(ReportQuerySchema, location="query")
 @blueprint.response(200, {"type": "string"}, content_type="text/csv")
 def download_campaign_report(query: dict[str, Any], campaign_id: int) -> Response:
     """Download the completed runs of a campaign as CSV."""
     campaigns.get(organization(), campaign_id)
-    return csv_answer(f"campaign_{campaign_id}_report.csv", [Run.campaign == campaign_id], query)
+    return csv_response(f"campaign_{campaign_id}_report.csv", store.column_is("campaign", campaign_id), query)
 
 
 @blueprint.get("/organizations/campaign-defaults")
-@blueprint.response(200, Defaults)
+@blueprint.response(200, DefaultsSchema)
 def get_campaign_defaults() -> dict[str, Any]:
     """Get the limits and settings that a new campaign starts from."""
     newest = next(iter(campaigns.listed(organization())), None)
@@ -161,23 +153,49 @@ def get_campaign_defaults() -> dict[str, Any]:
     }
 
 
-def under_way(campaign: Record) -> Record:
+def under_way(campaign: Campaign) -> Campaign:
     """The campaign, with this process's threads at work on it if they are to be."""
     if service().settings.worker:
         service().workers.start()
     return campaign
 
 
-def answer(record: Record) -> dict[str, Any]:
-    """A campaign as it is shown."""
-    return answers([record])[0]
+def campaign_answer(campaign: Campaign) -> dict[str, Any]:
+    """A campaign as the API shows it."""
+    return campaign_answers([campaign])[0]
 
 
-def answers(records: Sequence[Record]) -> list[dict[str, Any]]:
-    """Campaigns as they are shown."""
-    workflows, configurations = campaigns.names(records)
-    shown = [{name: getattr(record, name) for name in AS_STORED} for record in records]
-    for campaign in shown:
-        campaign["workflow_name"] = workflows.get(campaign["workflow_id"], "Unknown")
-        campaign["telephony_configuration_name"] = configurations.get(campaign["telephony_configuration_id"])
-    return shown
+def campaign_answers(found: Sequence[Campaign]) -> list[dict[str, Any]]:
+    """Campaigns as the API shows them."""
+    workflows, configurations = campaigns.names(found)
+    return [
+        {
+            "id": campaign.id,
+            "name": campaign.name,
+            "workflow_id": campaign.workflow_id,
+            "workflow_name": workflows.get(campaign.workflow_id, "Unknown"),
+            "state": campaign.state,
+            "source_type": campaign.source_type,
+            "source_id": campaign.source_id,
+            "total_rows": campaign.total_rows,
+            "processed_rows": campaign.processed_rows,
+            "failed_rows": campaign.failed_rows,
+            "created_at": campaign.created_at,
+            "started_at": campaign.started_at,
+            "completed_at": campaign.completed_at,
+            "retry_config": campaign.retry_config,
+            "max_concurrency": campaign.max_concurrency,
+            "schedule_config": campaign.schedule_config,
+            "circuit_breaker": campaign.circuit_breaker,
+            "executed_count": campaign.executed_count,
+            "total_queued_count": campaign.total_queued_count,
+            "parent_campaign_id": campaign.parent_campaign_id,
+            "redialed_campaign_id": campaign.redialed_campaign_id,
+            "telephony_configuration_id": campaign.telephony_configuration_id,
+            "telephony_configuration_name": configurations.get(campaign.telephony_configuration_id),
+            "logs": campaign.logs,
+            "calling_hours": campaign.calling_hours,
+            "max_attempts_per_day": campaign.max_attempts_per_day,
+        }
+        for campaign in found
+    ]

@@ -12,15 +12,14 @@ from ..store import chats as store
 from ..store.chats import ChatSession, ChatTurn
 from .auth import organization, service
 from .blueprint import Blueprint
-from .schemas.base import ErrorBody
-from .schemas.chats import Chat, ChatMessage, CreateChat, EndChat, RewindChat
+from .schemas.chats import ChatMessageSchema, ChatSchema, CreateChatSchema, EndChatSchema, RewindChatSchema
 
 blueprint = Blueprint("chats", __name__, url_prefix="/workflow/<workflow_id>/text-chat/sessions")
 
 
 @blueprint.post("")
-@blueprint.arguments(CreateChat)
-@blueprint.response(200, Chat)
+@blueprint.arguments(CreateChatSchema)
+@blueprint.response(200, ChatSchema)
 def create_chat(body: dict[str, Any], workflow_id: int) -> dict[str, Any]:
     """Open a text chat; the agent speaks first."""
     context, annotations = body["initial_context"] or {}, body["annotations"] or {}
@@ -28,16 +27,16 @@ def create_chat(body: dict[str, Any], workflow_id: int) -> dict[str, Any]:
 
 
 @blueprint.get("/<run_id>")
-@blueprint.response(200, Chat)
+@blueprint.response(200, ChatSchema)
 def get_chat(workflow_id: int, run_id: int) -> dict[str, Any]:
     """Get a text chat with its turns."""
     return chat_answer(store.get(organization(), workflow_id, run_id))
 
 
 @blueprint.post("/<run_id>/messages")
-@blueprint.alt_response(409, schema=ErrorBody, description="The chat is at another revision")
-@blueprint.arguments(ChatMessage)
-@blueprint.response(200, Chat)
+@blueprint.alt_response(409, description="The chat is at another revision")
+@blueprint.arguments(ChatMessageSchema)
+@blueprint.response(200, ChatSchema)
 def send_message(body: dict[str, Any], workflow_id: int, run_id: int) -> dict[str, Any]:
     """Say something to the agent and get its answer."""
     session = store.get(organization(), workflow_id, run_id)
@@ -45,9 +44,9 @@ def send_message(body: dict[str, Any], workflow_id: int, run_id: int) -> dict[st
 
 
 @blueprint.post("/<run_id>/rewind")
-@blueprint.alt_response(409, schema=ErrorBody, description="The chat is at another revision")
-@blueprint.arguments(RewindChat)
-@blueprint.response(200, Chat)
+@blueprint.alt_response(409, description="The chat is at another revision")
+@blueprint.arguments(RewindChatSchema)
+@blueprint.response(200, ChatSchema)
 def rewind_chat(body: dict[str, Any], workflow_id: int, run_id: int) -> dict[str, Any]:
     """Go back to a turn: the next message follows it, and the turns after it are set aside."""
     session = store.get(organization(), workflow_id, run_id)
@@ -55,9 +54,9 @@ def rewind_chat(body: dict[str, Any], workflow_id: int, run_id: int) -> dict[str
 
 
 @blueprint.post("/<run_id>/end")
-@blueprint.alt_response(409, schema=ErrorBody, description="The chat is at another revision")
-@blueprint.arguments(EndChat)
-@blueprint.response(200, Chat)
+@blueprint.alt_response(409, description="The chat is at another revision")
+@blueprint.arguments(EndChatSchema)
+@blueprint.response(200, ChatSchema)
 def end_chat(body: dict[str, Any], workflow_id: int, run_id: int) -> dict[str, Any]:
     """End a text chat; one that has ended stays as it is."""
     session = store.get(organization(), workflow_id, run_id)
@@ -65,15 +64,19 @@ def end_chat(body: dict[str, Any], workflow_id: int, run_id: int) -> dict[str, A
 
 
 def chat_answer(session: ChatSession) -> dict[str, Any]:
-    """A chat as it is shown."""
+    """A chat as the API shows it."""
     run = session.run
     return {
         "workflow_run_id": run.id,
         "workflow_id": run.workflow_id,
-        **{name: getattr(run, name) for name in ("name", "mode", "is_completed", "created_at")},
+        "name": run.name,
+        "mode": run.mode,
         "state": SHOWN[run.state],
-        **{name: getattr(run, name) for name in ("initial_context", "gathered_context", "annotations")},
+        "is_completed": run.is_completed,
         "revision": session.revision,
+        "initial_context": run.initial_context,
+        "gathered_context": run.gathered_context,
+        "annotations": run.annotations,
         "session_data": {
             "version": 1,
             "status": session.status,
@@ -83,6 +86,7 @@ def chat_answer(session: ChatSession) -> dict[str, Any]:
             "simulator": {"enabled": False, "config": {}},
         },
         "checkpoint": session.checkpoint,
+        "created_at": run.created_at,
         "updated_at": session.updated_at,
     }
 
@@ -96,7 +100,7 @@ def discarded_answer(turns: list[ChatTurn]) -> list[dict[str, Any]]:
 
 
 def turn_answer(turn: ChatTurn) -> dict[str, Any]:
-    shown = {
+    answer = {
         "id": turn.turn_id,
         "status": turn.status,
         "created_at": turn.created_at,
@@ -105,7 +109,7 @@ def turn_answer(turn: ChatTurn) -> dict[str, Any]:
         "events": turn.events,
         "usage": turn.usage,
     }
-    return shown if turn.checkpoint is None else {**shown, "checkpoint_after_turn": turn.checkpoint}
+    return answer if turn.checkpoint is None else {**answer, "checkpoint_after_turn": turn.checkpoint}
 
 
 def utterance(text: str | None, at: datetime | None) -> dict[str, Any] | None:

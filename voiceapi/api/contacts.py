@@ -1,4 +1,4 @@
-"""The contacts of a campaign, its dry run, and a campaign made with its list in one request."""
+"""The contacts of a campaign, its dry run, a campaign made with its list in one request, and the do-not-call list."""
 
 from __future__ import annotations
 
@@ -7,35 +7,49 @@ from typing import Any
 
 from flask import Response, request
 
-from ..campaigns import campaigns, contacts
+from ..campaigns import campaigns, contacts, do_not_call
 from ..campaigns.campaigns import Claim
 from ..campaigns.dry_run import report
 from ..runs import files
-from ..store.campaigns import Campaign as Record
+from ..store.campaigns import Campaign
 from .auth import organization, service
 from .blueprint import Blueprint
-from .campaigns import answer
-from .idempotent import HEADERS, once
+from .campaigns import campaign_answer
+from .idempotent import HEADERS, answer_once
 from .multipart import FORM, read_form
-from .schemas.base import ErrorBody, Repeatable
-from .schemas.campaigns import Campaign, CreateCampaignForm
-from .schemas.contacts import ContactDetail, Contacts, ContactsQuery, Simulate, Simulation
+from .request_body import read_bytes
+from .runs import paging
+from .schemas.base import DoneSchema, PagingSchema, RepeatableSchema
+from .schemas.campaigns import CampaignSchema, CreateCampaignFormSchema
+from .schemas.contacts import (
+    AddedListSchema,
+    AddedSchema,
+    ContactDetailSchema,
+    ContactsQuerySchema,
+    ContactsSchema,
+    ForbiddenPageSchema,
+    ForbidSchema,
+    SimulateSchema,
+    SimulationSchema,
+)
 
-blueprint = Blueprint("contacts", __name__, tag="campaigns", url_prefix="/campaign")
+blueprint = Blueprint("contacts", __name__, tag="campaigns")
+
+CSV = {"required": True, "content": {"text/csv": {"schema": {"type": "string"}}}}
 
 
-@blueprint.post("/create/csv")
+@blueprint.post("/campaign/create/csv")
 @blueprint.doc(requestBody=FORM)  # type: ignore[untyped-decorator]
-@blueprint.alt_response(400, schema=ErrorBody)
-@blueprint.alt_response(409, schema=ErrorBody)
-@blueprint.alt_response(413, schema=ErrorBody, description="The list is larger than 10 MiB")
-@blueprint.arguments(Repeatable, location="headers")
-@blueprint.response(200, Campaign, headers=HEADERS)
+@blueprint.alt_response(400)
+@blueprint.alt_response(409)
+@blueprint.alt_response(413, description="The list is larger than 10 MiB")
+@blueprint.arguments(RepeatableSchema, location="headers")
+@blueprint.response(200, CampaignSchema, headers=HEADERS)
 def create_campaign_with_list(headers: dict[str, Any]) -> Response:
     """Create a campaign with its contact list: a form of the same fields, and the list as `file`."""
-    body, file_name, content = read_form(request, CreateCampaignForm())
+    body, file_name, content = read_form(request, CreateCampaignFormSchema())
 
-    def create(claim: Claim | None) -> Record:
+    def create(claim: Claim | None) -> Campaign:
         with files.stored(organization(), file_name, content) as key:
             wanted = {**body, "source_type": "csv", "source_id": key}
             return campaigns.create(service(), organization(), wanted, "file", claim)
@@ -43,30 +57,75 @@ def create_campaign_with_list(headers: dict[str, Any]) -> Response:
     def form() -> Any:
         return [request.form.to_dict(flat=False), file_name, hashlib.sha256(content).hexdigest()]
 
-    return once(Campaign(), organization(), headers["idempotency_key"], create, answer, form)
+    return answer_once(organization(), headers["idempotency_key"], create, campaign_answer, form)
 
 
-@blueprint.get("/<campaign_id>/contacts")
-@blueprint.arguments(ContactsQuery, location="query")
-@blueprint.response(200, Contacts)
+@blueprint.get("/campaign/<campaign_id>/contacts")
+@blueprint.arguments(ContactsQuerySchema, location="query")
+@blueprint.response(200, ContactsSchema)
 def list_contacts(query: dict[str, Any], campaign_id: int) -> dict[str, Any]:
     """List the contacts of a campaign: where each stands, and why."""
-    page, limit = query["page"], query["limit"]
-    found, total = contacts.listed(service(), organization(), campaign_id, query["state"], page, limit)
-    paging = {"total_count": total, "page": page, "limit": limit, "total_pages": -(-total // limit)}
-    return {**paging, "contacts": found}
+    state, page, limit = query["state"], query["page"], query["limit"]
+    found, total = contacts.listed(service(), organization(), campaign_id, state, page, limit)
+    return {**paging(total, query), "contacts": found}
 
 
-@blueprint.get("/<campaign_id>/contacts/<row_id>")
-@blueprint.response(200, ContactDetail)
+@blueprint.get("/campaign/<campaign_id>/contacts/<row_id>")
+@blueprint.response(200, ContactDetailSchema)
 def get_contact(campaign_id: int, row_id: int) -> dict[str, Any]:
     """Get the contact of a data row, with every decision about it."""
     return contacts.one_of(service(), organization(), campaign_id, row_id)
 
 
-@blueprint.post("/<campaign_id>/simulate")
-@blueprint.arguments(Simulate)
-@blueprint.response(200, Simulation)
+@blueprint.post("/campaign/<campaign_id>/simulate")
+@blueprint.arguments(SimulateSchema)
+@blueprint.response(200, SimulationSchema)
 def simulate_campaign(body: dict[str, Any], campaign_id: int) -> dict[str, Any]:
     """Live through a campaign on a virtual clock: nobody is called, nothing is stored."""
     return report.simulate(service(), organization(), campaign_id, body)
+
+
+@blueprint.get("/do-not-call")
+@blueprint.arguments(PagingSchema, location="query")
+@blueprint.response(200, ForbiddenPageSchema)
+def list_numbers_not_to_call(query: dict[str, Any]) -> dict[str, Any]:
+    """List the numbers that campaigns don't call, the newest first."""
+    entries, total = do_not_call.listed(organization(), query["page"], query["limit"])
+    return {
+        **paging(total, query),
+        "phone_numbers": [
+            {"phone_number": entry.phone_number, "reason": entry.reason, "created_at": entry.created_at}
+            for entry in entries
+        ],
+    }
+
+
+@blueprint.post("/do-not-call")
+@blueprint.arguments(ForbidSchema)
+@blueprint.response(200, AddedSchema)
+def add_numbers_not_to_call(body: dict[str, Any]) -> dict[str, Any]:
+    """Put numbers on the do-not-call list."""
+    numbers = body["phone_numbers"]
+    added = do_not_call.add(organization(), numbers, body["reason"])
+    return {"added": added, "already_listed": len(numbers) - added}
+
+
+@blueprint.post("/do-not-call/csv")
+@blueprint.doc(requestBody=CSV)  # type: ignore[untyped-decorator]
+@blueprint.alt_response(400)
+@blueprint.alt_response(413, description="The list is larger than 10 MiB")
+@blueprint.response(200, AddedListSchema)
+def add_list_not_to_call() -> dict[str, Any]:
+    """Put the column phone_number of a CSV on the do-not-call list."""
+    content = read_bytes(request, files.LARGEST, "A list")
+    added, already, refused = do_not_call.add_list(organization(), content)
+    named = [{"row": row, "reason": reason} for row, reason in refused[: do_not_call.MOST_REFUSED]]
+    return {"added": added, "already_listed": already, "refused_count": len(refused), "refused": named}
+
+
+@blueprint.delete("/do-not-call/<phone_number>")
+@blueprint.response(200, DoneSchema)
+def remove_number_not_to_call(phone_number: str) -> dict[str, Any]:
+    """Take a number off the do-not-call list."""
+    do_not_call.remove(organization(), phone_number)
+    return {"message": "The number may be called again"}

@@ -5,17 +5,16 @@ from __future__ import annotations
 from contextlib import closing
 from typing import Any
 
-from flask import request
+from flask import Request, request
 
-from ..errors import Invalid, item, value_error
+from ..errors import FieldError, InvalidFields
 from ..store.knowledge import Document
 from ..strict_json import parse
 from ..tools.knowledge import documents
 from .auth import organization
 from .blueprint import Blueprint
-from .schemas.base import Done, ErrorBody
-from .schemas.documents import Document as DocumentAnswer
-from .schemas.documents import DocumentList, DocumentQuery, Found, SearchBody
+from .schemas.base import DoneSchema
+from .schemas.documents import DocumentListSchema, DocumentQuerySchema, DocumentSchema, FoundSchema, SearchBodySchema
 
 blueprint = Blueprint("documents", __name__, url_prefix="/knowledge-base")
 
@@ -31,51 +30,35 @@ FORM = {
 
 
 @blueprint.get("/documents")
-@blueprint.arguments(DocumentQuery, location="query")
-@blueprint.response(200, DocumentList)
+@blueprint.arguments(DocumentQuerySchema, location="query")
+@blueprint.response(200, DocumentListSchema)
 def list_documents(query: dict[str, Any]) -> dict[str, Any]:
     """List the documents that agents look things up in."""
     limit, offset = query["limit"], query["offset"]
-    found = [_shown(record) for record in documents.page(organization(), query.get("status"), limit, offset)]
+    found = [document_answer(record) for record in documents.page(organization(), query.get("status"), limit, offset)]
     return {"documents": found, "total": len(found), "limit": limit, "offset": offset}
 
 
 @blueprint.post("/documents")
 @blueprint.doc(requestBody={"required": True, "content": {"multipart/form-data": {"schema": FORM}}})  # type: ignore[untyped-decorator]
-@blueprint.alt_response(400, schema=ErrorBody)
-@blueprint.alt_response(413, schema=ErrorBody, description="The file is larger than 5 MiB")
-@blueprint.response(200, DocumentAnswer)
+@blueprint.alt_response(400)
+@blueprint.alt_response(413, description="The file is larger than 5 MiB")
+@blueprint.response(200, DocumentSchema)
 def upload_document() -> dict[str, Any]:
     """Upload a text, Markdown, HTML, PDF or CSV document and index it; one that can't be read is kept as failed."""
-    # Room for the other fields and the borders of the parts.
-    request.max_content_length = documents.LARGEST + 64 * 1024
-    file = request.files.get("file")
-    if file is None or not file.filename:
-        raise Invalid([item(["body", "file"], "Field required", "missing")])
-    mode = request.form.get("retrieval_mode") or documents.MODES[0]
-    if mode not in documents.MODES:
-        raise Invalid([item(["body", "retrieval_mode"], "Input should be 'chunked' or 'full_document'", "enum")])
-    metadata = parse(request.form.get("custom_metadata") or "{}", ("body", "custom_metadata"))
-    if not isinstance(metadata, dict):
-        raise Invalid([item(["body", "custom_metadata"], "Input should be a valid dictionary", "dict_type")])
-    # Some clients send the whole path.
-    name = file.filename.rpartition("/")[2][-255:]
-    if not name.isprintable():
-        raise Invalid([value_error(["body", "file"], "the file's name may hold printable characters only")])
-    with closing(file):
-        content = file.read()
-    return _shown(documents.upload(organization(), name, content, mode, metadata))
+    name, content, mode, metadata = read_upload(request)
+    return document_answer(documents.upload(organization(), name, content, mode, metadata))
 
 
 @blueprint.get("/documents/<document_uuid>")
-@blueprint.response(200, DocumentAnswer)
+@blueprint.response(200, DocumentSchema)
 def get_document(document_uuid: str) -> dict[str, Any]:
     """Show a document."""
-    return _shown(documents.get(organization(), document_uuid))
+    return document_answer(documents.get(organization(), document_uuid))
 
 
 @blueprint.delete("/documents/<document_uuid>")
-@blueprint.response(200, Done)
+@blueprint.response(200, DoneSchema)
 def delete_document(document_uuid: str) -> dict[str, Any]:
     """Remove a document; agents no longer find it."""
     documents.delete(organization(), document_uuid)
@@ -83,19 +66,55 @@ def delete_document(document_uuid: str) -> dict[str, Any]:
 
 
 @blueprint.post("/search")
-@blueprint.arguments(SearchBody)
-@blueprint.alt_response(400, schema=ErrorBody, description="The database is not SQLite")
-@blueprint.response(200, Found)
+@blueprint.arguments(SearchBodySchema)
+@blueprint.alt_response(400, description="The database is not SQLite")
+@blueprint.response(200, FoundSchema)
 def search_documents(body: dict[str, Any]) -> dict[str, Any]:
     """Search documents as an agent does."""
     return documents.search(organization(), body["query"], body["document_uuids"], body["limit"])
 
 
-def _shown(record: Document) -> dict[str, Any]:
+def read_upload(request: Request) -> tuple[str, bytes, str, dict[str, Any]]:
+    """The name and the bytes of the uploaded file, its mode of retrieval and its metadata.
+
+    :raises InvalidFields: for the first part of the form that is missing or wrong.
+    """
+    # Room for the other fields and the borders of the parts.
+    request.max_content_length = documents.MAX_BYTES + 64 * 1024
+    file = request.files.get("file")
+    if file is None or not file.filename:
+        raise InvalidFields([FieldError(("file",), "Field required", "missing")])
+    mode = request.form.get("retrieval_mode") or documents.MODES[0]
+    if mode not in documents.MODES:
+        raise InvalidFields([FieldError(("retrieval_mode",), "Input should be 'chunked' or 'full_document'", "enum")])
+    metadata = parse(request.form.get("custom_metadata") or "{}", ("custom_metadata",))
+    if not isinstance(metadata, dict):
+        raise InvalidFields([FieldError(("custom_metadata",), "Input should be a valid dictionary", "dict_type")])
+    # Some clients send the whole path.
+    name = file.filename.rpartition("/")[2][-255:]
+    if not name.isprintable():
+        raise InvalidFields([FieldError(("file",), "the file's name may hold printable characters only")])
+    with closing(file):
+        content = file.read()
+    return name, content, mode, metadata
+
+
+def document_answer(record: Document) -> dict[str, Any]:
     return {
-        **record.columns(),
+        "id": record.id,
+        "document_uuid": record.document_uuid,
+        "filename": record.filename,
+        "file_size_bytes": record.file_size_bytes,
+        "file_hash": record.file_hash,
+        "mime_type": record.mime_type,
+        "processing_status": record.processing_status,
+        "processing_error": record.processing_error,
+        "total_chunks": record.total_chunks,
+        "retrieval_mode": record.retrieval_mode,
+        "custom_metadata": record.custom_metadata,
         "docling_metadata": {},
         "source_url": None,
+        "created_at": record.created_at,
         "updated_at": record.created_at,
         "organization_id": record.organization_id,
         "created_by": record.organization_id,

@@ -1,21 +1,42 @@
-"""Signed addresses for contact lists and transcripts; `uploads` is what they lead to."""
+"""Files: signed addresses for contact lists and transcripts, what these lead to, and downloads by a run's token.
+
+The endpoints of `public` need no key: the address itself is the credential.
+"""
 
 from __future__ import annotations
 
 from typing import Any
 
+from flask import Response, request
+
+from ..errors import NotPossible, RecordNotFound
 from ..runs import files
+from ..store import runs
+from ..store.base import require
+from ..store.runs import Run
 from .auth import organization, service
 from .blueprint import Blueprint
-from .schemas.base import ErrorBody
-from .schemas.files import AddressQuery, DownloadAddress, NewUpload, UploadAddress
+from .request_body import read_bytes
+from .schemas.files import (
+    AddressQuerySchema,
+    DownloadAddressSchema,
+    DownloadQuerySchema,
+    NewUploadSchema,
+    StoredFileSchema,
+    UploadAddressSchema,
+)
 
 blueprint = Blueprint("files", __name__, url_prefix="/s3")
+public = Blueprint("public_files", __name__, tag="files", public=True)
+
+EXPIRED = "The address is not valid, or has expired"
+BYTES = {"schema": {"type": "string", "format": "binary"}}
+ARTIFACTS = ("recording", "transcript", "user_recording", "bot_recording")
 
 
 @blueprint.post("/presigned-upload-url")
-@blueprint.arguments(NewUpload)
-@blueprint.response(200, UploadAddress)
+@blueprint.arguments(NewUploadSchema)
+@blueprint.response(200, UploadAddressSchema)
 def prepare_upload(body: dict[str, Any]) -> dict[str, Any]:
     """Get an address to PUT the contact list of a campaign at."""
     key, url = files.prepare(service(), organization(), body["file_name"])
@@ -23,12 +44,59 @@ def prepare_upload(body: dict[str, Any]) -> dict[str, Any]:
 
 
 @blueprint.get("/signed-url")
-@blueprint.alt_response(400, schema=ErrorBody, description="The key is none of ours")
-@blueprint.alt_response(403, schema=ErrorBody, description="The file is another organization's")
-@blueprint.arguments(AddressQuery, location="query")
-@blueprint.response(200, DownloadAddress)
+@blueprint.alt_response(400, description="The key is none of ours")
+@blueprint.alt_response(403, description="The file is another organization's")
+@blueprint.arguments(AddressQuerySchema, location="query")
+@blueprint.response(200, DownloadAddressSchema)
 def sign_address(query: dict[str, Any]) -> dict[str, Any]:
     """Get an address to fetch a contact list or a transcript from, without a key."""
     expires_in = query["expires_in"]
     url = files.address(service(), organization(), query["key"], expires_in, inline=query["inline"])
     return {"url": url, "expires_in": expires_in}
+
+
+@public.put("/s3/files/<token>")
+@public.doc(requestBody={"content": {"text/csv": BYTES}})  # type: ignore[untyped-decorator]
+@public.alt_response(403, description=EXPIRED)
+@public.alt_response(409, description="A campaign uses the file already")
+@public.alt_response(413, description="The file is larger than 10 MiB")
+@public.alt_response(422)
+@public.response(200, StoredFileSchema)
+def put_file(token: str) -> dict[str, Any]:
+    """Put a contact list at its signed address; again, until a campaign uses it."""
+    content = read_bytes(request, files.LARGEST, "A contact list")
+    return {"file_key": files.receive(service(), token, content), "file_size": len(content)}
+
+
+@public.get("/s3/files/<token>")
+@public.alt_response(403, description=EXPIRED)
+@public.alt_response(404, description="There is no such file")
+@public.alt_response(422)
+@public.alt_response(200, schema=BYTES["schema"], content_type="text/plain", description="A transcript")
+@public.response(200, BYTES["schema"], content_type="text/csv", description="A contact list")
+def get_file(token: str) -> Response:
+    """Fetch a file from its signed address."""
+    file = files.fetch(service(), token)
+    response = Response(file.content, mimetype=file.media_type)
+    response.headers["Content-Disposition"] = f"{'inline' if file.inline else 'attachment'}; filename={file.name}"
+    response.headers["X-Content-Type-Options"] = "nosniff"
+    return response
+
+
+@public.get("/public/download/workflow/<token>/<artifact_type>")
+@public.alt_response(400, description="There is no such type of artifact")
+@public.alt_response(404, description="The token is unknown, or the run has no such artifact")
+@public.alt_response(422, description="The request breaks a rule")
+@public.arguments(DownloadQuerySchema, location="query")
+@public.response(200, {"type": "string"}, content_type="text/plain")
+def download_artifact(query: dict[str, Any], token: str, artifact_type: str) -> Response:
+    """Download the transcript of a run."""
+    run = require(Run, "Invalid or expired token", public_access_token=token)
+    if artifact_type not in ARTIFACTS:
+        raise NotPossible("Unsupported artifact type")
+    if artifact_type != "transcript" or not run.has_transcript:
+        raise RecordNotFound(f"No {artifact_type} available for this workflow run")
+    response = Response(runs.transcript(run), mimetype="text/plain")
+    kind = "inline" if query["inline"] else "attachment"
+    response.headers["Content-Disposition"] = f"{kind}; filename={run.id}.txt"
+    return response

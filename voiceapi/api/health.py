@@ -1,19 +1,22 @@
-"""Whether the service is there (specification 4.1)."""
+"""The service itself: whether it can be reached, and the OpenAPI document of its API."""
 
 from __future__ import annotations
 
 from typing import Any
 
+from flask import Response
+
 from .. import __version__
 from .auth import service
 from .blueprint import Blueprint
-from .schemas.health import Health
+from .json_response import json_response
+from .schemas.health import HealthSchema
 
 blueprint = Blueprint("health", __name__, public=True, tag="service")
 
 
 @blueprint.get("/health")
-@blueprint.response(200, Health)
+@blueprint.response(200, HealthSchema)
 def health() -> dict[str, Any]:
     """Verify that the instance is reachable before other calls."""
     return {
@@ -29,3 +32,10 @@ def health() -> dict[str, Any]:
         "stack_project_id": None,
         "stack_publishable_client_key": None,
     }
+
+
+@blueprint.get("/openapi.json")
+@blueprint.response(200, {"type": "object"})
+def get_openapi() -> Response:
+    """Get this document."""
+    return json_response(service().openapi())

@@ -8,10 +8,11 @@ from flask import Request
 from marshmallow import Schema, ValidationError
 from werkzeug.exceptions import RequestEntityTooLarge
 
-from ..errors import Invalid, TooLarge, items
+from ..errors import SizeExceeded
 from ..runs.files import LARGEST
 from ..strict_json import parse
-from .schemas.base import Body
+from .errors import InvalidRequest, items
+from .schemas.base import BodySchema
 from .schemas.fields import REQUIRED, Items, Model
 
 FIELDS_SIZE = 256 * 1024
@@ -42,17 +43,17 @@ FORM = {
 }
 
 
-def read_form(request: Request, schema: Body) -> tuple[dict[str, Any], str, bytes]:
+def read_form(request: Request, schema: BodySchema) -> tuple[dict[str, Any], str, bytes]:
     """The fields, loaded by `schema`; the name of the file and its bytes.
 
-    :raises Invalid: with all that is wrong.
-    :raises TooLarge: for a file of more than 10 MiB, or for fields of more than 256 KiB.
+    :raises InvalidRequest: with all that is wrong.
+    :raises SizeExceeded: for a file of more than 10 MiB, or for fields of more than 256 KiB.
     """
     request.max_content_length = LARGEST + FIELDS_SIZE
     try:
         fields, file = request.form, request.files.get("file")
     except RequestEntityTooLarge:
-        raise TooLarge(f"A contact list may have at most {LARGEST} bytes.") from None
+        raise SizeExceeded(f"A contact list may have at most {LARGEST} bytes.") from None
     messages: dict[str, Any] = {}
     body: dict[str, Any] = {}
     try:
@@ -62,10 +63,10 @@ def read_form(request: Request, schema: Body) -> tuple[dict[str, Any], str, byte
     if file is None:
         messages["file"] = [REQUIRED]
     if messages or file is None:
-        raise Invalid(list(items(messages, ("body",))))
+        raise InvalidRequest(list(items(messages, ("body",))))
     content = file.read(LARGEST + 1)
     if len(content) > LARGEST:
-        raise TooLarge(f"A contact list may have at most {LARGEST} bytes.")
+        raise SizeExceeded(f"A contact list may have at most {LARGEST} bytes.")
     return body, file.filename or "contacts.csv", content
 
 
@@ -74,7 +75,7 @@ def _values(schema: Schema, fields: dict[str, str]) -> dict[str, Any]:
     values: dict[str, Any] = {}
     for name, text in fields.items():
         if isinstance(schema.load_fields.get(name), Items | Model):
-            values[name] = parse(text, ("body", name)) if text.strip() else None
+            values[name] = parse(text, (name,)) if text.strip() else None
         elif text or name == "name":
             values[name] = text
     return values

@@ -11,7 +11,7 @@ from marshmallow.fields import Field
 
 from .. import __version__
 from . import register
-from .schemas.base import ErrorBody, ErrorItem
+from .schemas.base import ErrorBodySchema, ErrorItemSchema
 from .schemas.fields import Range, Tagged
 
 OPTIONS = {
@@ -30,16 +30,16 @@ METHODS = ("get", "post", "put", "patch", "delete")
 
 
 class Api(flask_smorest.Api):  # type: ignore[misc]
-    """flask-smorest's Api, with our shape of an error."""
+    """flask-smorest's Api, with our error schema."""
 
-    ERROR_SCHEMA = ErrorBody
+    ERROR_SCHEMA = ErrorBodySchema
     DEFAULT_ERROR_RESPONSE_NAME = None
 
     def __init__(self, app: Flask) -> None:
         super().__init__(app, spec_kwargs=OPTIONS, config_prefix="VOICEAPI")
         self.ma_plugin.converter.add_attribute_function(exclusive_minimum)
-        self.ma_plugin.converter.add_attribute_function(choice_of_shapes)
-        self.spec.components.schema("ErrorItem", schema=ErrorItem)
+        self.ma_plugin.converter.add_attribute_function(choice_of_schemas)
+        self.spec.components.schema("ErrorItem", schema=ErrorItemSchema)
 
     def _register_pagination_header(self) -> None:
         """Leave out a component that nothing here refers to."""
@@ -53,16 +53,19 @@ def exclusive_minimum(_converter: Any, field: Field[Any], ret: dict[str, Any], *
     return {}
 
 
-def choice_of_shapes(converter: Any, field: Field[Any], ret: dict[str, Any], **_kwargs: Any) -> dict[str, Any]:
-    """An attribute function of apispec's: the shapes of an object whose tag says which of them it has."""
+def choice_of_schemas(converter: Any, field: Field[Any], ret: dict[str, Any], **_kwargs: Any) -> dict[str, Any]:
+    """An attribute function of apispec's: the schemas of an object whose tag says which of them it follows."""
     if not isinstance(field, Tagged) or "oneOf" in field.metadata:
         return {}
-    shapes = {tag: converter.resolve_nested_schema(schema) for tag, schema in field.schemas.items()}
+    schemas = {tag: converter.resolve_nested_schema(schema) for tag, schema in field.schemas.items()}
     ret.pop("type", None)
     ret.pop("additionalProperties", None)
     return {
-        "oneOf": [*shapes.values(), *([{"type": "null"}] if field.allow_none else [])],
-        "discriminator": {"propertyName": field.tag, "mapping": {tag: shape["$ref"] for tag, shape in shapes.items()}},
+        "oneOf": [*schemas.values(), *([{"type": "null"}] if field.allow_none else [])],
+        "discriminator": {
+            "propertyName": field.tag,
+            "mapping": {tag: schema["$ref"] for tag, schema in schemas.items()},
+        },
     }
 
 
@@ -70,7 +73,7 @@ def document(prefix: str = "") -> dict[str, Any]:
     """The whole document, in a steady order. Paths begin with /api/v1; the mount prefix is the server's address.
 
     It is made on an app of its own: describing every endpoint takes three times as long as mounting them, so a start
-    doesn't wait for it, and a host app sees nothing of flask-smorest.
+    doesn't wait for it, and a host app has nothing to do with flask-smorest.
     """
     api = Api(Flask("voiceapi", static_folder=None))
     register(api, "")

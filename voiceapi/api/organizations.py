@@ -1,4 +1,4 @@
-"""Settings of the organization: preferences, disposition codes, models."""
+"""The organization: its preferences, disposition codes, models and API keys."""
 
 from __future__ import annotations
 
@@ -6,38 +6,45 @@ from collections.abc import Mapping
 from typing import Any
 
 from ..llm import configuration as models
-from ..organizations import preferences
+from ..organizations import api_keys, preferences
+from ..store.organizations import ApiKey
 from .auth import organization, service
 from .blueprint import Blueprint
-from .schemas.base import ErrorBody
 from .schemas.organizations import (
-    KnownDispositions,
-    ModelConfiguration,
-    NewModelConfiguration,
-    NewPreferences,
-    Preferences,
+    ApiKeyRecordSchema,
+    CreatedApiKeySchema,
+    KeyQuerySchema,
+    KnownDispositionsSchema,
+    ModelConfigurationSchema,
+    NewApiKeySchema,
+    NewModelConfigurationSchema,
+    NewPreferencesSchema,
+    OutcomeSchema,
+    PreferencesSchema,
+    ReactivatedApiKeySchema,
 )
 
 blueprint = Blueprint("organizations", __name__)
+api_key_blueprint = Blueprint("api_keys", __name__)
 
 
 @blueprint.get("/organizations/preferences")
-@blueprint.response(200, Preferences)
+@blueprint.response(200, PreferencesSchema)
 def get_preferences() -> dict[str, Any]:
     """Show the preferences of the organization."""
     return preferences.get(organization())
 
 
 @blueprint.put("/organizations/preferences")
-@blueprint.arguments(NewPreferences)
-@blueprint.response(200, Preferences)
+@blueprint.arguments(NewPreferencesSchema)
+@blueprint.response(200, PreferencesSchema)
 def set_preferences(body: dict[str, Any]) -> dict[str, Any]:
     """Replace the preferences of the organization; what is left out goes back to its default."""
     return preferences.replace(organization(), body)
 
 
 @blueprint.get("/organizations/disposition-codes")
-@blueprint.response(200, KnownDispositions)
+@blueprint.response(200, KnownDispositionsSchema)
 def list_disposition_codes() -> dict[str, Any]:
     """List the codes that say how calls came out, the organization's own among them."""
     return {
@@ -47,25 +54,82 @@ def list_disposition_codes() -> dict[str, Any]:
 
 
 @blueprint.get("/organizations/model-configurations/v2")
-@blueprint.alt_response(400, schema=ErrorBody)
-@blueprint.response(200, ModelConfiguration)
+@blueprint.alt_response(400)
+@blueprint.response(200, ModelConfigurationSchema)
 def get_model_configuration() -> dict[str, Any]:
     """Show which models the organization wants to use, their keys masked."""
-    return _answer(models.stored(service().vault, organization()))
+    return model_configuration_answer(models.load(service().vault, organization()))
 
 
 @blueprint.put("/organizations/model-configurations/v2")
-@blueprint.arguments(NewModelConfiguration)
-@blueprint.response(200, ModelConfiguration)
+@blueprint.arguments(NewModelConfigurationSchema)
+@blueprint.response(200, ModelConfigurationSchema)
 def set_model_configuration(body: dict[str, Any]) -> dict[str, Any]:
     """Replace which models the organization wants to use; a key sent back masked stays as it is."""
-    return _answer(models.replace(service().vault, organization(), body))
+    return model_configuration_answer(models.replace(service().vault, organization(), body))
 
 
-def _answer(configuration: Mapping[str, Any] | None) -> dict[str, Any]:
-    shown = models.masked(configuration)
+@api_key_blueprint.get("/user/api-keys")
+@api_key_blueprint.arguments(KeyQuerySchema, location="query")
+@api_key_blueprint.response(200, ApiKeyRecordSchema(many=True))
+def list_keys(query: dict[str, Any]) -> list[dict[str, Any]]:
+    """List the API keys of the organization."""
+    listed = api_keys.listed(organization(), include_archived=query["include_archived"])
+    return [api_key_answer(record) for record in listed]
+
+
+@api_key_blueprint.post("/user/api-keys")
+@api_key_blueprint.arguments(NewApiKeySchema)
+@api_key_blueprint.response(200, CreatedApiKeySchema)
+def create_key(body: dict[str, Any]) -> dict[str, Any]:
+    """Make an API key. The key itself is shown in this answer and never again."""
+    record, raw = api_keys.create(organization(), body["name"])
     return {
-        "configuration": shown,
-        "effective_configuration": {**models.effective(shown), **preferences.get(organization())},
+        "id": record.id,
+        "name": record.name,
+        "key_prefix": record.key_prefix,
+        "api_key": raw,
+        "created_at": record.created_at,
+    }
+
+
+@api_key_blueprint.delete("/user/api-keys/<api_key_id>")
+@api_key_blueprint.response(200, OutcomeSchema)
+def archive_key(api_key_id: int) -> dict[str, Any]:
+    """Archive an API key: it is refused from now on. A key may archive itself."""
+    api_keys.archive(organization(), api_key_id)
+    return {"success": True, "message": "API key archived successfully"}
+
+
+@api_key_blueprint.put("/user/api-keys/<api_key_id>/reactivate")
+@api_key_blueprint.response(200, ReactivatedApiKeySchema)
+def reactivate_key(api_key_id: int) -> dict[str, Any]:
+    """Reactivate an archived API key. An active one stays active."""
+    record = api_keys.reactivate(organization(), api_key_id)
+    return {"success": True, "message": "API key reactivated successfully", **api_key_answer(record)}
+
+
+def api_key_answer(record: ApiKey) -> dict[str, Any]:
+    return {
+        "id": record.id,
+        "name": record.name,
+        "key_prefix": record.key_prefix,
+        "is_active": record.is_active,
+        "created_at": record.created_at,
+        "last_used_at": record.last_used_at,
+        "archived_at": record.archived_at,
+    }
+
+
+def model_configuration_answer(configuration: Mapping[str, Any] | None) -> dict[str, Any]:
+    masked = models.mask_secrets(configuration)
+    preferred = preferences.get(organization())
+    return {
+        "configuration": masked,
+        "effective_configuration": {
+            **models.effective_services(masked),
+            "test_phone_number": preferred["test_phone_number"],
+            "timezone": preferred["timezone"],
+        },
         "source": "empty" if configuration is None else "organization_v2",
     }

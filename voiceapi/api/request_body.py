@@ -7,8 +7,9 @@ from typing import Any
 
 from flask import Request
 
-from ..errors import NotPossible, TooLarge, Unreadable
+from ..errors import NotPossible, SizeExceeded
 from ..strict_json import parse
+from .errors import UnsupportedEncoding
 
 JSON_TYPE = re.compile(r"application/([\w.+-]+\+)?json", re.ASCII)
 ABSENT = object()
@@ -17,10 +18,10 @@ ABSENT = object()
 def read_bytes(request: Request, largest: int, name: str = "The request body") -> bytes:
     """The body of `request` as it came.
 
-    :raises TooLarge: above `largest` bytes, naming it as `name`.
+    :raises SizeExceeded: above `largest` bytes, naming it as `name`.
     """
-    too_large = TooLarge(f"{name} may have at most {largest} bytes.")
-    # A body that comes without its length is cut off at Werkzeug's limit without a word: hence one byte more.
+    too_large = SizeExceeded(f"{name} may have at most {largest} bytes.")
+    # Werkzeug silently cuts off a body without Content-Length at its limit: with one byte more, it can be noticed.
     request.max_content_length = largest + 1
     if (request.content_length or 0) > largest:
         raise too_large
@@ -33,14 +34,14 @@ def read_bytes(request: Request, largest: int, name: str = "The request body") -
 def read_json(request: Request, largest: int) -> Any:
     """Parse the body of `request`; ABSENT when there is none, the raw text when its type isn't JSON.
 
-    :raises TooLarge: above `largest` bytes.
-    :raises Unreadable: for a charset or a content encoding that is unknown here.
+    :raises SizeExceeded: above `largest` bytes.
+    :raises UnsupportedEncoding: for a charset or a content encoding that is unknown here.
     :raises NotPossible: when the bytes are not text in their charset.
-    :raises Invalid: when the text is not JSON, or holds something that no JSON reader must accept.
+    :raises InvalidFields: when the text is not JSON, or holds values that can't be stored.
     """
     encoding = request.headers.get("Content-Encoding", "identity").strip().lower()
     if encoding not in ("", "identity"):
-        raise Unreadable(f"The content encoding {encoding[:40]!r} is not supported; send the body unencoded.")
+        raise UnsupportedEncoding(f"The content encoding {encoding[:40]!r} is not supported; send the body unencoded.")
     raw = read_bytes(request, largest)
     if not raw:
         return ABSENT
@@ -50,7 +51,7 @@ def read_json(request: Request, largest: int) -> Any:
     except UnicodeError:
         raise NotPossible("There was an error parsing the body") from None
     except (LookupError, ValueError):
-        raise Unreadable(f"The charset {charset[:40]!r} is not known; send UTF-8.") from None
+        raise UnsupportedEncoding(f"The charset {charset[:40]!r} is not known; send UTF-8.") from None
     if not JSON_TYPE.fullmatch(request.mimetype):
         return text
-    return parse(text, ("body",))
+    return parse(text)

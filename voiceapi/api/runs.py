@@ -1,4 +1,4 @@
-"""Runs: list, read, prepare, report (specification 4.2)."""
+"""Runs: list, read, prepare, report."""
 
 from __future__ import annotations
 
@@ -10,41 +10,49 @@ from ..runs import filters, reports
 from ..runs.runs import prepare, transcript_address, usage, with_public_token
 from ..store import runs as store
 from ..store.base import require
-from ..store.runs import Run as Record
-from ..store.runs import StatusCallback
+from ..store.runs import Run
 from ..store.workflows import Workflow
 from ..timestamps import write_time
 from ..workflows import versions
 from .auth import organization, service
 from .blueprint import Blueprint
-from .schemas.runs import CreatedRun, CreateRun, ReportQuery, Run, RunsQuery, Usage, UsageQuery, WorkflowRuns
+from .schemas.runs import (
+    CreatedRunSchema,
+    CreateRunSchema,
+    ReportQuerySchema,
+    RunSchema,
+    RunsQuerySchema,
+    UsageQuerySchema,
+    UsageSchema,
+    WorkflowRunsSchema,
+)
 
 blueprint = Blueprint("runs", __name__)
 
 
 @blueprint.get("/workflow/<workflow_id>/runs")
-@blueprint.arguments(RunsQuery, location="query")
-@blueprint.response(200, WorkflowRuns)
+@blueprint.arguments(RunsQuerySchema, location="query")
+@blueprint.response(200, WorkflowRunsSchema)
 def list_runs(query: dict[str, Any], workflow_id: int) -> dict[str, Any]:
     """Get the runs of a workflow, with optional filtering and sorting."""
     workflow = versions.get(organization(), workflow_id)
     conditions, applied = filters.read(query["filters"], filters.OF_WORKFLOW)
-    page = store.of_workflow(workflow, conditions, **view(query))
+    page = store.of_workflow(workflow, conditions, **page_query(query))
     return {**paging(page.total, query), "runs": [run_answer(run) for run in page.runs], "applied_filters": applied}
 
 
 @blueprint.get("/workflow/<workflow_id>/runs/<run_id>")
-@blueprint.response(200, Run)
+@blueprint.response(200, RunSchema)
 def get_run(workflow_id: int, run_id: int) -> dict[str, Any]:
     """Get one run with its logs, its annotations and where its transcript is."""
-    run = require(Record, "Workflow run not found", id=run_id, workflow=workflow_id, organization=organization())
+    run = require(Run, "Workflow run not found", id=run_id, workflow=workflow_id, organization=organization())
     run = with_public_token(run)
     return {**run_answer(run), **artifacts(run, service().base_url), **details(run)}
 
 
 @blueprint.post("/workflow/<workflow_id>/runs")
-@blueprint.arguments(CreateRun)
-@blueprint.response(200, CreatedRun)
+@blueprint.arguments(CreateRunSchema)
+@blueprint.response(200, CreatedRunSchema)
 def create_run(body: dict[str, Any], workflow_id: int) -> dict[str, Any]:
     """Prepare a run: it can be dialed by initiate-call."""
     workflow = require(Workflow, "Workflow not found", id=workflow_id, organization=organization())
@@ -61,33 +69,33 @@ def create_run(body: dict[str, Any], workflow_id: int) -> dict[str, Any]:
 
 
 @blueprint.get("/workflow/<workflow_id>/report")
-@blueprint.arguments(ReportQuery, location="query")
+@blueprint.arguments(ReportQuerySchema, location="query")
 @blueprint.response(200, {"type": "string"}, content_type="text/csv")
 def download_report(query: dict[str, Any], workflow_id: int) -> Response:
     """Download the completed runs of a workflow as CSV."""
     workflow = versions.get(organization(), workflow_id)
-    return csv_answer(f"workflow_{workflow_id}_report.csv", [Record.workflow == workflow.id], query)
+    return csv_response(f"workflow_{workflow_id}_report.csv", store.column_is("workflow", workflow.id), query)
 
 
 @blueprint.get("/organizations/usage/runs")
-@blueprint.arguments(UsageQuery, location="query")
-@blueprint.response(200, Usage)
+@blueprint.arguments(UsageQuerySchema, location="query")
+@blueprint.response(200, UsageSchema)
 def list_usage(query: dict[str, Any]) -> dict[str, Any]:
     """List all runs of the organization, calls and chats, newest first."""
     conditions, _ = filters.read(query["filters"], filters.OF_ORGANIZATION)
     conditions += store.created_through(query["start_date"], query["end_date"])
-    page = store.of_organization(organization(), conditions, **view(query))
+    page = store.of_organization(organization(), conditions, **page_query(query))
     names = store.workflow_names(page.runs)
     used = [used_answer(run, names) for run in page.runs]
     return {
         **paging(page.total, query),
         "runs": used,
-        "total_dograh_tokens": 0,
+        "total_dograh_tokens": 0.0,
         "total_duration_seconds": sum(run["call_duration_seconds"] for run in used),
     }
 
 
-def csv_answer(filename: str, where: list[Any], query: dict[str, Any]) -> Response:
+def csv_response(filename: str, where: list[Any], query: dict[str, Any]) -> Response:
     """The report of the runs that `where` selects, sent as it is read."""
     app = service()
     lines = reports.lines(app, where, query["start_date"], query["end_date"])
@@ -96,8 +104,8 @@ def csv_answer(filename: str, where: list[Any], query: dict[str, Any]) -> Respon
     return response
 
 
-def view(query: dict[str, Any]) -> dict[str, Any]:
-    """What a listing's query says of page and order."""
+def page_query(query: dict[str, Any]) -> dict[str, Any]:
+    """The page and the order that the query of a listing asks for."""
     return {
         "page": query["page"],
         "limit": query["limit"],
@@ -131,7 +139,7 @@ NO_ARTIFACTS: dict[str, None] = dict.fromkeys(
 )
 
 
-def run_answer(run: Record) -> dict[str, Any]:
+def run_answer(run: Run) -> dict[str, Any]:
     """A run as a listing shows it."""
     seconds = None if run.duration is None else round(run.duration)
     return {
@@ -154,18 +162,18 @@ def run_answer(run: Record) -> dict[str, Any]:
     }
 
 
-def transcript_key(run: Record) -> str | None:
+def transcript_key(run: Run) -> str | None:
     return f"transcripts/{run.id}.txt" if run.has_transcript else None
 
 
-def artifacts(run: Record, base_url: str) -> dict[str, Any]:
+def artifacts(run: Run, base_url: str) -> dict[str, Any]:
     """Where anyone who holds the token may fetch the run's transcript."""
     url = transcript_address(run, base_url)
     return {"public_access_token": run.public_access_token, "transcript_public_url": url}
 
 
-def details(run: Record) -> dict[str, Any]:
-    """What only the single run shows."""
+def details(run: Run) -> dict[str, Any]:
+    """The members that only the answer about a single run fills in."""
     events = [
         {
             "type": event.type,
@@ -179,7 +187,7 @@ def details(run: Record) -> dict[str, Any]:
     ]
     callbacks = [
         {"status": callback.status, "timestamp": write_time(callback.at), **callback.fields}
-        for callback in StatusCallback.select().where(StatusCallback.run == run.id).order_by(StatusCallback.id)
+        for callback in store.status_callbacks(run.id)
     ]
     return {
         "logs": {"realtime_feedback_events": events, "telephony_status_callbacks": callbacks},
@@ -188,7 +196,7 @@ def details(run: Record) -> dict[str, Any]:
     }
 
 
-def used_answer(run: Record, workflow_names: dict[int, str]) -> dict[str, Any]:
+def used_answer(run: Run, workflow_names: dict[int, str]) -> dict[str, Any]:
     """A run as the organization's history of use shows it."""
     phone_number = run.initial_context.get("phone_number")
     workflow_id: int = run.workflow_id
@@ -201,7 +209,7 @@ def used_answer(run: Record, workflow_names: dict[int, str]) -> dict[str, Any]:
         "created_at": run.created_at,
         "transcript_url": transcript_key(run),
         **artifacts(run, service().base_url),
-        "dograh_token_usage": 0,
+        "dograh_token_usage": 0.0,
         "call_duration_seconds": round(run.duration or 0),
         "phone_number": run.caller_number if run.call_type == "inbound" else _text(phone_number),
         "caller_number": run.caller_number,
@@ -215,8 +223,8 @@ def used_answer(run: Record, workflow_names: dict[int, str]) -> dict[str, Any]:
     }
 
 
-def _charge(run: Record) -> float | None:
-    """What the carrier charged, if it told and it was in dollars."""
+def _charge(run: Run) -> float | None:
+    """The carrier's price of the call, if it named one in US dollars."""
     price = run.annotations.get("call_price") or {}
     return price.get("amount") if price.get("currency") == "USD" else None
 

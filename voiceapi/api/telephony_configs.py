@@ -9,39 +9,39 @@ from ..telephony import configurations as configs
 from ..telephony import providers
 from .auth import organization, service
 from .blueprint import Blueprint
-from .schemas.base import Done, ErrorBody
+from .schemas.base import DoneSchema
 from .schemas.telephony_configs import (
-    CarrierList,
-    ConfigurationChange,
-    ConfigurationDetail,
-    ConfigurationList,
-    NewConfiguration,
+    CarrierListSchema,
+    ConfigurationChangeSchema,
+    ConfigurationDetailSchema,
+    ConfigurationListSchema,
+    NewConfigurationSchema,
 )
 
 blueprint = Blueprint("telephony_configs", __name__)
 
 
 @blueprint.get("/organizations/telephony-providers/metadata")
-@blueprint.response(200, CarrierList)
+@blueprint.response(200, CarrierListSchema)
 def list_carriers() -> dict[str, Any]:
     """List the telephony carriers with the credentials that each takes."""
     return {"providers": providers.metadata()}
 
 
 @blueprint.get("/organizations/telephony-configs")
-@blueprint.response(200, ConfigurationList)
+@blueprint.response(200, ConfigurationListSchema)
 def list_configurations() -> dict[str, Any]:
     """List the telephony configurations of the organization."""
-    return {"configurations": [_item(configuration, count) for configuration, count in configs.listed(organization())]}
+    return {"configurations": [item_answer(*listed) for listed in configs.listed(organization())]}
 
 
 @blueprint.post("/organizations/telephony-configs")
-@blueprint.alt_response(409, schema=ErrorBody)
-@blueprint.arguments(NewConfiguration)
-@blueprint.response(200, ConfigurationDetail)
+@blueprint.alt_response(409)
+@blueprint.arguments(NewConfigurationSchema)
+@blueprint.response(200, ConfigurationDetailSchema)
 def create_configuration(body: dict[str, Any]) -> dict[str, Any]:
     """Store an account at a carrier. Its secrets are encrypted, and shown masked from then on."""
-    return _detail(
+    return detail_answer(
         configs.create(
             service().vault,
             organization(),
@@ -53,25 +53,25 @@ def create_configuration(body: dict[str, Any]) -> dict[str, Any]:
 
 
 @blueprint.get("/organizations/telephony-configs/<config_id>")
-@blueprint.alt_response(400, schema=ErrorBody)
-@blueprint.response(200, ConfigurationDetail)
+@blueprint.alt_response(400)
+@blueprint.response(200, ConfigurationDetailSchema)
 def get_configuration(config_id: int) -> dict[str, Any]:
     """Show a telephony configuration, its secrets masked."""
-    return _detail(configs.get(organization(), config_id))
+    return detail_answer(configs.get(organization(), config_id))
 
 
 @blueprint.put("/organizations/telephony-configs/<config_id>")
-@blueprint.alt_response(409, schema=ErrorBody)
-@blueprint.arguments(ConfigurationChange)
-@blueprint.response(200, ConfigurationDetail)
+@blueprint.alt_response(409)
+@blueprint.arguments(ConfigurationChangeSchema)
+@blueprint.response(200, ConfigurationDetailSchema)
 def update_configuration(body: dict[str, Any], config_id: int) -> dict[str, Any]:
     """Rename a telephony configuration or replace its credentials; a secret sent back masked stays as it is."""
-    return _detail(configs.update(service().vault, organization(), config_id, body["name"], body["config"]))
+    return detail_answer(configs.update(service().vault, organization(), config_id, body["name"], body["config"]))
 
 
 @blueprint.delete("/organizations/telephony-configs/<config_id>")
-@blueprint.alt_response(409, schema=ErrorBody)
-@blueprint.response(200, Done)
+@blueprint.alt_response(409)
+@blueprint.response(200, DoneSchema)
 def delete_configuration(config_id: int) -> dict[str, Any]:
     """Remove a telephony configuration with its numbers, unless a campaign calls through it."""
     configs.delete(organization(), config_id)
@@ -79,47 +79,60 @@ def delete_configuration(config_id: int) -> dict[str, Any]:
 
 
 @blueprint.post("/organizations/telephony-configs/<config_id>/set-default-outbound")
-@blueprint.alt_response(400, schema=ErrorBody)
-@blueprint.response(200, ConfigurationDetail)
+@blueprint.alt_response(400)
+@blueprint.response(200, ConfigurationDetailSchema)
 def set_default_outbound(config_id: int) -> dict[str, Any]:
     """Make it the configuration of calls that name none."""
-    return _detail(configs.set_default_outbound(organization(), config_id))
+    return detail_answer(configs.set_default_outbound(organization(), config_id))
 
 
 @blueprint.post("/organizations/telephony-configs/<config_id>/reactivate")
-@blueprint.alt_response(400, schema=ErrorBody)
-@blueprint.response(200, ConfigurationDetail)
+@blueprint.alt_response(400)
+@blueprint.response(200, ConfigurationDetailSchema)
 def reactivate_configuration(config_id: int) -> dict[str, Any]:
     """Use a telephony configuration again that was set aside."""
-    return _detail(configs.reactivate(organization(), config_id))
+    return detail_answer(configs.reactivate(organization(), config_id))
 
 
-def _shared(configuration: TelephonyConfiguration) -> dict[str, Any]:
-    return {**configuration.columns(), "connectivity": configs.provider(configuration).connectivity}
+def shared_answer(configuration: TelephonyConfiguration) -> dict[str, Any]:
+    """The members that the list and the detail of a configuration share."""
+    return {
+        "id": configuration.id,
+        "name": configuration.name,
+        "provider": configuration.provider,
+        "connectivity": configs.provider(configuration).connectivity,
+        "is_default_outbound": configuration.is_default_outbound,
+        "inactive": configuration.inactive,
+        "inactive_since": configuration.inactive_since,
+        "inactive_reason": configuration.inactive_reason,
+        "created_at": configuration.created_at,
+        "updated_at": configuration.updated_at,
+    }
 
 
-def _item(configuration: TelephonyConfiguration, active_numbers: int) -> dict[str, Any]:
+def item_answer(configuration: TelephonyConfiguration, active_numbers: int) -> dict[str, Any]:
     ready, reason = configs.readiness(configuration, active_numbers)
     return {
-        **_shared(configuration),
+        **shared_answer(configuration),
         "phone_number_count": active_numbers,
         "is_ready_for_outbound": ready,
         "outbound_blocked_reason": reason,
     }
 
 
-def _detail(configuration: TelephonyConfiguration) -> dict[str, Any]:
+def detail_answer(configuration: TelephonyConfiguration) -> dict[str, Any]:
     return {
-        **_shared(configuration),
+        **shared_answer(configuration),
         "credentials": configs.masked_credentials(service().vault, configuration),
+        "calls_per_second": configuration.calls_per_second,
         "sip_connectivity": None,
-        "setup_checklist": _checklist(configuration),
+        "setup_checklist": setup_checklist(configuration),
         "supports_trunks": False,
         "trunks": [],
     }
 
 
-def _checklist(configuration: TelephonyConfiguration) -> dict[str, Any] | None:
+def setup_checklist(configuration: TelephonyConfiguration) -> dict[str, Any] | None:
     """What is left to do before calls can go out; None for a carrier that needs nothing."""
     carrier = configs.provider(configuration)
     if not carrier.needs_caller_id:

@@ -1,54 +1,61 @@
-"""Tools: what agents can do beside talking (API contract, I.2)."""
+"""Tools: what agents can do beside talking."""
 
 from __future__ import annotations
 
 from typing import Any
 
-from ..store.tools import Tool as Record
+from ..store.tools import Tool
 from ..tools import stored
 from .auth import organization, service
 from .blueprint import Blueprint
-from .schemas.base import ErrorBody
-from .schemas.tools import ArchivedTool, NewTool, Tool, ToolChange, ToolQuery, Trial, TrialResult
+from .schemas.tools import (
+    ArchivedToolSchema,
+    NewToolSchema,
+    ToolChangeSchema,
+    ToolQuerySchema,
+    ToolSchema,
+    TrialResultSchema,
+    TrialSchema,
+)
 
 blueprint = Blueprint("tools", __name__)
 
 
 @blueprint.get("/tools/")
-@blueprint.alt_response(400, schema=ErrorBody)
-@blueprint.arguments(ToolQuery, location="query")
-@blueprint.response(200, Tool(many=True))
+@blueprint.alt_response(400)
+@blueprint.arguments(ToolQuerySchema, location="query")
+@blueprint.response(200, ToolSchema(many=True))
 def list_tools(query: dict[str, Any]) -> list[dict[str, Any]]:
     """List the tools of the organization; archived ones only when they are asked for."""
     statuses = [status.strip() for status in query["status"].split(",")] if query["status"] else []
-    return [_answer(record) for record in stored.listed(organization(), statuses, query["category"])]
+    return [tool_answer(record) for record in stored.listed(organization(), statuses, query["category"])]
 
 
 @blueprint.post("/tools/")
-@blueprint.arguments(NewTool)
-@blueprint.response(200, Tool)
+@blueprint.arguments(NewToolSchema)
+@blueprint.response(200, ToolSchema)
 def create_tool(body: dict[str, Any]) -> dict[str, Any]:
     """Store a tool. Its definition is kept with every default filled in."""
-    return _answer(stored.create(organization(), {name: body[name] for name in body if name != "category"}))
+    return tool_answer(stored.create(organization(), {name: body[name] for name in body if name != "category"}))
 
 
 @blueprint.get("/tools/<tool_uuid>")
-@blueprint.response(200, Tool)
+@blueprint.response(200, ToolSchema)
 def get_tool(tool_uuid: str) -> dict[str, Any]:
     """Show a tool, archived or not."""
-    return _answer(stored.get(organization(), tool_uuid))
+    return tool_answer(stored.get(organization(), tool_uuid))
 
 
 @blueprint.put("/tools/<tool_uuid>")
-@blueprint.arguments(ToolChange)
-@blueprint.response(200, Tool)
+@blueprint.arguments(ToolChangeSchema)
+@blueprint.response(200, ToolSchema)
 def update_tool(body: dict[str, Any], tool_uuid: str) -> dict[str, Any]:
     """Change a tool; its definition is replaced whole, and what is left out stays."""
-    return _answer(stored.update(organization(), tool_uuid, body))
+    return tool_answer(stored.update(organization(), tool_uuid, body))
 
 
 @blueprint.delete("/tools/<tool_uuid>")
-@blueprint.response(200, ArchivedTool)
+@blueprint.response(200, ArchivedToolSchema)
 def archive_tool(tool_uuid: str) -> dict[str, Any]:
     """Archive a tool: no node offers it from now on."""
     stored.update(organization(), tool_uuid, {"status": "archived"})
@@ -56,19 +63,32 @@ def archive_tool(tool_uuid: str) -> dict[str, Any]:
 
 
 @blueprint.post("/tools/<tool_uuid>/unarchive")
-@blueprint.response(200, Tool)
+@blueprint.response(200, ToolSchema)
 def unarchive_tool(tool_uuid: str) -> dict[str, Any]:
     """Offer an archived tool again."""
-    return _answer(stored.update(organization(), tool_uuid, {"status": "active"}))
+    return tool_answer(stored.update(organization(), tool_uuid, {"status": "active"}))
 
 
 @blueprint.post("/tools/<tool_uuid>/test")
-@blueprint.arguments(Trial)
-@blueprint.response(200, TrialResult)
+@blueprint.arguments(TrialSchema)
+@blueprint.response(200, TrialResultSchema)
 def test_tool(body: dict[str, Any], tool_uuid: str) -> dict[str, Any]:
     """Send the request of an http_api tool once, as a call would, and show what came of it."""
     return stored.try_out(service(), organization(), tool_uuid, body["llm_params"], body["preset_params"])
 
 
-def _answer(record: Record) -> dict[str, Any]:
-    return {**record.columns(), "created_by": None}
+def tool_answer(tool: Tool) -> dict[str, Any]:
+    return {
+        "id": tool.id,
+        "tool_uuid": tool.tool_uuid,
+        "name": tool.name,
+        "description": tool.description,
+        "category": tool.category,
+        "icon": tool.icon,
+        "icon_color": tool.icon_color,
+        "status": tool.status,
+        "definition": tool.definition,
+        "created_at": tool.created_at,
+        "updated_at": tool.updated_at,
+        "created_by": None,
+    }

@@ -1,4 +1,7 @@
-"""Triggers: start a phone call against an agent (specification 4.3). The key is checked after the body."""
+"""Calls that a request starts: by a trigger of an agent, or by hand to try a workflow out.
+
+Triggers check their key themselves, after the body has been read.
+"""
 
 from __future__ import annotations
 
@@ -10,26 +13,33 @@ from flask import Response
 from ..calls import triggers
 from ..calls.outbound import Placement, Reserve
 from ..organizations import api_keys
-from .auth import service
+from .auth import organization, service
 from .blueprint import Blueprint
-from .idempotent import HEADERS, once
-from .schemas.base import ErrorBody
-from .schemas.triggers import TriggerCall, Triggered, TriggerHeaders
+from .idempotent import HEADERS, answer_once
+from .schemas.base import RepeatableSchema
+from .schemas.triggers import (
+    InitiateCallSchema,
+    InitiatedSchema,
+    TriggerCallSchema,
+    TriggeredSchema,
+    TriggerHeadersSchema,
+)
 
 blueprint = Blueprint("triggers", __name__, tag="calls", url_prefix="/public/agent", headers=False)
+manual = Blueprint("manual_calls", __name__, tag="calls", url_prefix="/telephony")
 
 
-def placing(rule: str) -> Callable[[Any], Any]:
+def trigger_endpoint(rule: str) -> Callable[[Any], Any]:
     """Mount an endpoint that starts a call, with all that is the same for the four of them."""
 
     def decorate(func: Any) -> Any:
         for decorator in (
-            blueprint.response(200, Triggered, headers=HEADERS),
-            blueprint.arguments(TriggerCall),
-            blueprint.arguments(TriggerHeaders, location="headers"),
-            blueprint.alt_response(429, schema=ErrorBody, description="Too many calls in progress"),
-            blueprint.alt_response(409, schema=ErrorBody),
-            blueprint.alt_response(403, schema=ErrorBody, description="The agent is another organization's"),
+            blueprint.response(200, TriggeredSchema, headers=HEADERS),
+            blueprint.arguments(TriggerCallSchema),
+            blueprint.arguments(TriggerHeadersSchema, location="headers"),
+            blueprint.alt_response(429, description="Too many calls in progress"),
+            blueprint.alt_response(409),
+            blueprint.alt_response(403, description="The agent is another organization's"),
             blueprint.post(rule),
         ):
             func = decorator(func)
@@ -38,50 +48,80 @@ def placing(rule: str) -> Callable[[Any], Any]:
     return decorate
 
 
-@placing("/<uuid>")
+@trigger_endpoint("/<uuid>")
 def trigger_agent(headers: dict[str, Any], body: dict[str, Any], uuid: str) -> Response:
     """Start a phone call against the published agent, executing the workflow's currently released definition."""
-    return start(headers, body, "trigger_path", uuid, "production")
+    return start_call(headers, body, "trigger_path", uuid, "production")
 
 
-@placing("/test/<uuid>")
+@trigger_endpoint("/test/<uuid>")
 def trigger_agent_test(headers: dict[str, Any], body: dict[str, Any], uuid: str) -> Response:
     """Start a phone call against the agent's draft, or its released definition without one."""
-    return start(headers, body, "trigger_path", uuid, "test")
+    return start_call(headers, body, "trigger_path", uuid, "test")
 
 
-@placing("/workflow/<workflow_uuid>")
+@trigger_endpoint("/workflow/<workflow_uuid>")
 def trigger_workflow(headers: dict[str, Any], body: dict[str, Any], workflow_uuid: str) -> Response:
     """Start a phone call by the workflow's own uuid, executing its currently released definition."""
-    return start(headers, body, "workflow_uuid", workflow_uuid, "production")
+    return start_call(headers, body, "workflow_uuid", workflow_uuid, "production")
 
 
-@placing("/test/workflow/<workflow_uuid>")
+@trigger_endpoint("/test/workflow/<workflow_uuid>")
 def trigger_workflow_test(headers: dict[str, Any], body: dict[str, Any], workflow_uuid: str) -> Response:
     """Start a phone call by the workflow's own uuid, executing its draft, or its released definition without one."""
-    return start(headers, body, "workflow_uuid", workflow_uuid, "test")
+    return start_call(headers, body, "workflow_uuid", workflow_uuid, "test")
 
 
-def start(
+def start_call(
     headers: dict[str, Any], body: dict[str, Any], kind: triggers.Identifier, identifier: str, mode: triggers.Mode
 ) -> Response:
+    """Start the call that a trigger's request asks for, once for each Idempotency-Key."""
     key = api_keys.authenticate(headers["api_key"], "Invalid API key")
-    wish = triggers.CallRequest(
+    wanted = triggers.CallRequest(
         body["phone_number"],
         body["initial_context"] or {},
         body["telephony_configuration_id"],
         body["from_phone_number_id"],
     )
 
-    def call(claim: Reserve | None) -> Placement:
-        return triggers.trigger(service(), key, kind, identifier, mode, wish, claim)
+    def call(reserve: Reserve | None) -> Placement:
+        return triggers.trigger(service(), key, kind, identifier, mode, wanted, reserve)
 
-    return once(Triggered(), key.organization_id, headers["idempotency_key"], call, placement_answer)
+    return answer_once(key.organization_id, headers["idempotency_key"], call, triggered_answer)
 
 
-def placement_answer(placement: Placement) -> dict[str, Any]:
+@manual.post("/initiate-call")
+@manual.alt_response(409)
+@manual.alt_response(429, description="Too many calls in progress")
+@manual.arguments(RepeatableSchema, location="headers")
+@manual.arguments(InitiateCallSchema)
+@manual.response(200, InitiatedSchema, headers=HEADERS)
+def initiate_call(headers: dict[str, Any], body: dict[str, Any]) -> Response:
+    """Call a number, or the organization's test number, with a workflow's draft."""
+
+    def call(reserve: Reserve | None) -> Placement:
+        return triggers.initiate(
+            service(),
+            organization(),
+            body["workflow_id"],
+            body["workflow_run_id"],
+            body["phone_number"],
+            body["telephony_configuration_id"],
+            body["from_phone_number_id"],
+            reserve,
+        )
+
+    return answer_once(organization(), headers["idempotency_key"], call, initiated_answer)
+
+
+def triggered_answer(placement: Placement) -> dict[str, Any]:
     return {
         "status": placement.status,
         "workflow_run_id": placement.run.id,
         "workflow_run_name": placement.run.name,
     }
+
+
+def initiated_answer(placement: Placement) -> dict[str, Any]:
+    message = f"Call initiated successfully with run name {placement.run.name}"
+    return {**triggered_answer(placement), "message": message}

@@ -1,50 +1,51 @@
-"""Workflows: create, read, change, check, publish (specification 4.4 and 4.7)."""
+"""Workflows: create, read, change, check, publish; and the types of node that they are made of."""
 
 from __future__ import annotations
 
 from typing import Any
 
-from ..errors import Invalid
-from ..llm.configuration import shown
-from ..store.workflows import Workflow as WorkflowRecord
-from ..store.workflows import WorkflowVersion
-from ..workflows import masking, templates, versions
+from ..errors import InvalidInput, RecordNotFound
+from ..llm.configuration import mask_override
+from ..store.workflows import Workflow, WorkflowVersion
+from ..workflows import masking, node_types, templates, versions
 from .auth import organization, service
 from .blueprint import Blueprint
-from .schemas.base import ErrorBody
 from .schemas.workflows import (
-    Count,
-    CreateFromTemplate,
-    CreateWorkflow,
-    ListedWorkflow,
-    Published,
-    StatusQuery,
-    Summary,
-    UpdateStatus,
-    UpdateWorkflow,
-    Validation,
-    Version,
-    VersionsQuery,
-    Workflow,
+    CountSchema,
+    CreateFromTemplateSchema,
+    CreateWorkflowSchema,
+    ListedWorkflowSchema,
+    NodeSpecSchema,
+    NodeTypesSchema,
+    PublishedSchema,
+    StatusQuerySchema,
+    SummarySchema,
+    UpdateStatusSchema,
+    UpdateWorkflowSchema,
+    ValidationSchema,
+    VersionSchema,
+    VersionsQuerySchema,
+    WorkflowSchema,
 )
 
 blueprint = Blueprint("workflows", __name__, url_prefix="/workflow")
+node_type_blueprint = Blueprint("node_types", __name__)
 
 STATUSES = ("active", "archived")
 
 
 @blueprint.post("/create/definition")
-@blueprint.alt_response(409, schema=ErrorBody, description="Another workflow owns one of the trigger paths")
-@blueprint.arguments(CreateWorkflow)
-@blueprint.response(200, Workflow)
+@blueprint.alt_response(409, description="Another workflow owns one of the trigger paths")
+@blueprint.arguments(CreateWorkflowSchema)
+@blueprint.response(200, WorkflowSchema)
 def create_from_definition(body: dict[str, Any]) -> dict[str, Any]:
     """Create a new workflow for the authenticated user."""
     return workflow_answer(*versions.create(organization(), body["name"], body["workflow_definition"]))
 
 
 @blueprint.post("/create/template")
-@blueprint.arguments(CreateFromTemplate)
-@blueprint.response(200, Workflow)
+@blueprint.arguments(CreateFromTemplateSchema)
+@blueprint.response(200, WorkflowSchema)
 def create_from_template(body: dict[str, Any]) -> dict[str, Any]:
     """Create a small workflow from a use case and what the agent is to do."""
     name = f"{body['use_case']} - {body['call_type']}"
@@ -52,7 +53,7 @@ def create_from_template(body: dict[str, Any]) -> dict[str, Any]:
 
 
 @blueprint.post("/<workflow_id>/validate")
-@blueprint.response(200, Validation)
+@blueprint.response(200, ValidationSchema)
 def validate_workflow(workflow_id: int) -> dict[str, Any]:
     """Check all nodes of the workflow for their required fields."""
     errors, warnings = versions.validate(organization(), workflow_id)
@@ -64,8 +65,8 @@ def validate_workflow(workflow_id: int) -> dict[str, Any]:
 
 
 @blueprint.get("/fetch")
-@blueprint.arguments(StatusQuery, location="query")
-@blueprint.response(200, ListedWorkflow(many=True))
+@blueprint.arguments(StatusQuerySchema, location="query")
+@blueprint.response(200, ListedWorkflowSchema(many=True))
 def list_workflows(query: dict[str, Any]) -> list[dict[str, Any]]:
     """List the workflows, archived ones too unless a status is given."""
     return [
@@ -83,31 +84,32 @@ def list_workflows(query: dict[str, Any]) -> list[dict[str, Any]]:
 
 
 @blueprint.get("/summary")
-@blueprint.arguments(StatusQuery, location="query")
-@blueprint.response(200, Summary(many=True))
-def summarize_workflows(query: dict[str, Any]) -> list[WorkflowRecord]:
+@blueprint.arguments(StatusQuerySchema, location="query")
+@blueprint.response(200, SummarySchema(many=True))
+def summarize_workflows(query: dict[str, Any]) -> list[dict[str, Any]]:
     """List the ids and names of the workflows."""
-    return versions.listed(organization(), _statuses(query["status"]))
+    listed = versions.listed(organization(), _statuses(query["status"]))
+    return [{"id": record.id, "name": record.name} for record in listed]
 
 
 @blueprint.get("/count")
-@blueprint.response(200, Count)
+@blueprint.response(200, CountSchema)
 def count_workflows() -> dict[str, int]:
     """Count the workflows by status."""
     return versions.count(organization())
 
 
 @blueprint.get("/fetch/<workflow_id>")
-@blueprint.response(200, Workflow)
+@blueprint.response(200, WorkflowSchema)
 def fetch_workflow(workflow_id: int) -> dict[str, Any]:
     """Get a workflow with its draft, or its released definition without one."""
     return workflow_answer(*versions.get_with_version(organization(), workflow_id))
 
 
 @blueprint.put("/<workflow_id>")
-@blueprint.alt_response(409, schema=ErrorBody, description="The definition clashes with itself or another workflow")
-@blueprint.arguments(UpdateWorkflow)
-@blueprint.response(200, Workflow)
+@blueprint.alt_response(409, description="The definition clashes with itself or another workflow")
+@blueprint.arguments(UpdateWorkflowSchema)
+@blueprint.response(200, WorkflowSchema)
 def update_workflow(body: dict[str, Any], workflow_id: int) -> dict[str, Any]:
     """Rename a workflow at once; save its definition, configurations and variables as the draft."""
     return workflow_answer(
@@ -124,8 +126,8 @@ def update_workflow(body: dict[str, Any], workflow_id: int) -> dict[str, Any]:
 
 
 @blueprint.put("/<workflow_id>/status")
-@blueprint.arguments(UpdateStatus)
-@blueprint.response(200, Workflow)
+@blueprint.arguments(UpdateStatusSchema)
+@blueprint.response(200, WorkflowSchema)
 def update_workflow_status(body: dict[str, Any], workflow_id: int) -> dict[str, Any]:
     """Archive a workflow, so that its production routes answer 404, or make it active again."""
     workflow = versions.set_status(organization(), workflow_id, body["status"])
@@ -133,36 +135,59 @@ def update_workflow_status(body: dict[str, Any], workflow_id: int) -> dict[str, 
 
 
 @blueprint.get("/<workflow_id>/versions")
-@blueprint.arguments(VersionsQuery, location="query")
-@blueprint.response(200, Version(many=True))
+@blueprint.arguments(VersionsQuerySchema, location="query")
+@blueprint.response(200, VersionSchema(many=True))
 def list_versions(query: dict[str, Any], workflow_id: int) -> list[dict[str, Any]]:
     """List the versions of a workflow, newest first."""
     return [version_answer(version) for version in versions.history(organization(), workflow_id, **query)]
 
 
 @blueprint.post("/<workflow_id>/publish")
-@blueprint.alt_response(400, schema=ErrorBody, description="There is no draft to publish")
-@blueprint.response(200, Published)
-def publish_workflow(workflow_id: int) -> WorkflowVersion:
+@blueprint.alt_response(400, description="There is no draft to publish")
+@blueprint.response(200, PublishedSchema)
+def publish_workflow(workflow_id: int) -> dict[str, Any]:
     """Release the draft, if it is valid."""
-    return versions.publish(organization(), workflow_id)
+    version = versions.publish(organization(), workflow_id)
+    return {
+        "id": version.id,
+        "version_number": version.version_number,
+        "status": version.status,
+        "published_at": version.published_at,
+    }
 
 
 @blueprint.post("/<workflow_id>/create-draft")
-@blueprint.response(200, Version)
+@blueprint.response(200, VersionSchema)
 def create_draft(workflow_id: int) -> dict[str, Any]:
     """Get the draft of a workflow, made from the released version when there is none."""
     return version_answer(versions.create_draft(organization(), workflow_id))
 
 
 @blueprint.post("/<workflow_id>/duplicate")
-@blueprint.response(200, Workflow)
+@blueprint.response(200, WorkflowSchema)
 def duplicate_workflow(workflow_id: int) -> dict[str, Any]:
     """Copy a workflow, with trigger paths of its own."""
     return workflow_answer(*versions.duplicate(organization(), workflow_id))
 
 
-def workflow_answer(workflow: WorkflowRecord, version: WorkflowVersion) -> dict[str, Any]:
+@node_type_blueprint.get("/node-types")
+@node_type_blueprint.response(200, NodeTypesSchema)
+def list_node_types() -> dict[str, Any]:
+    """List the node types with their properties, for editors and for programs that write workflows."""
+    return {"spec_version": node_types.SPEC_VERSION, "node_types": node_types.node_types()}
+
+
+@node_type_blueprint.get("/node-types/<name>")
+@node_type_blueprint.response(200, NodeSpecSchema)
+def get_node_type(name: str) -> dict[str, Any]:
+    """Show one node type."""
+    spec = node_types.by_name().get(name)
+    if spec is None:
+        raise RecordNotFound(f"Unknown node type: {name!r}")
+    return spec
+
+
+def workflow_answer(workflow: Workflow, version: WorkflowVersion) -> dict[str, Any]:
     return {
         "id": workflow.id,
         "name": workflow.name,
@@ -173,7 +198,7 @@ def workflow_answer(workflow: WorkflowRecord, version: WorkflowVersion) -> dict[
         "template_context_variables": version.template_context_variables,
         "call_disposition_codes": {"disposition_codes": []},
         "total_runs": workflow.total_runs,
-        "workflow_configurations": shown(service().vault, version.configurations),
+        "workflow_configurations": mask_override(service().vault, version.configurations),
         "version_number": version.version_number,
         "version_status": version.status,
         "workflow_uuid": workflow.workflow_uuid,
@@ -188,7 +213,7 @@ def version_answer(version: WorkflowVersion) -> dict[str, Any]:
         "created_at": version.created_at,
         "published_at": version.published_at,
         "workflow_json": masking.mask_secrets(version.definition),
-        "workflow_configurations": shown(service().vault, version.configurations),
+        "workflow_configurations": mask_override(service().vault, version.configurations),
         "template_context_variables": version.template_context_variables,
     }
 
@@ -196,12 +221,12 @@ def version_answer(version: WorkflowVersion) -> dict[str, Any]:
 def _statuses(text: str | None) -> list[str]:
     """The statuses asked for, in the order asked for; none given means all.
 
-    :raises Invalid: with the contract's sentence (C.3).
+    :raises InvalidInput: for a status that there isn't.
     """
     if text is None or not text.strip():
         return []
     asked = [part.strip() for part in text.split(",")]
     wrong = sorted({part or "<empty>" for part in asked} - set(STATUSES))
     if wrong:
-        raise Invalid(f"Invalid workflow status filter: {wrong}. Allowed values: {list(STATUSES)}.")
+        raise InvalidInput(f"Invalid workflow status filter: {wrong}. Allowed values: {list(STATUSES)}.")
     return list(dict.fromkeys(asked))

@@ -65,7 +65,7 @@ def _configuration(service: Service, configuration: TelephonyConfiguration) -> I
     ready, reason = configurations.readiness(configuration, len(numbers))
     if not ready and reason is not None:
         yield reason
-    key = configurations.provider(configuration).checks_with
+    key = configurations.provider(configuration).optional_signature_key
     try:
         credentials = configurations.credentials(service.vault, configuration)
         if key is not None and not credentials.get(key) and any(each.inbound_workflow_id for each in numbers):

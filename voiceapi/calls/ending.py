@@ -4,9 +4,8 @@ from __future__ import annotations
 
 from datetime import datetime, timedelta
 
-from ..conversations import driver
+from ..conversations.conversation import Conversation
 from ..conversations.driver import Progress
-from ..engine import events as ev
 from ..runs import lifecycle
 from ..service import Service
 from ..store import runs
@@ -14,7 +13,7 @@ from ..store.base import reload, require, update
 from ..store.database import ConcurrentUpdate, write
 from ..store.fields import now
 from ..store.runs import Run
-from .turns import TRIES, Talk, talk_of
+from .turns import MAX_ATTEMPTS
 
 # How long after a call's end its carrier may still report how a transfer came out.
 TRANSFER_GRACE = timedelta(seconds=10)
@@ -29,24 +28,25 @@ def complete_from_status(service: Service, run_id: int, moment: datetime | None 
         callbacks = runs.status_callbacks(run_id)
         final = next(each for each in callbacks if each.outcome is not None)
         machine = any(each.fields.get("machine") for each in callbacks)
-        for _ in range(TRIES):
+        for _ in range(MAX_ATTEMPTS):
             run = require(Run, "The call is gone.", id=run_id)
             connected = run.state == "talking"
-            talk = talk_of(service, run) if connected or machine else None
+            conversation = Conversation.from_run(service, run, concluding=True) if connected or machine else None
             waited = (moment or now()) - final.at
-            if talk is not None and talk.state.phase == "transferring" and waited < TRANSFER_GRACE:
+            transferring = conversation is not None and conversation.state.phase == "transferring"
+            if transferring and waited < TRANSFER_GRACE:
                 return  # how the transfer came out may be reported after the call's end; the sweeper comes back
             try:
                 reason = "voicemail_detected" if machine else "user_hangup"
-                last = None if talk is None else _concluded(run, talk, reason)
+                last = None if conversation is None else _conclude(run, conversation, reason)
                 with write():
                     run = reload(run)
                     if run.is_completed:
                         return
                     if (run.state == "talking") != connected:
                         continue
-                    if last is not None:
-                        driver.store_progress(run, *last)
+                    if conversation is not None and last is not None:
+                        conversation.store(run, last)
                         lifecycle.complete(service, run, final.fields["duration"])
                     else:
                         record_outcome(run, str(final.outcome))
@@ -56,23 +56,18 @@ def complete_from_status(service: Service, run_id: int, moment: datetime | None 
                 continue
 
 
-def _concluded(run: Run, talk: Talk, reason: str = "user_hangup") -> tuple[Progress, int]:
-    """The end of the conversation of a call that is over, and the number of steps that were stored before it.
+def _conclude(run: Run, conversation: Conversation, reason: str) -> Progress:
+    """The end of the conversation of a call that is over: for `reason`, unless it has ended by itself.
 
-    Unless it has ended by itself, it ends for `reason`.
-    What comes before a last extraction is stored here, so that a restart finds it.
+    What comes before a last extraction is stored here, so that a restart finds it; the caller stores the rest.
     """
-    # After the closing line only what follows it is left to do.
-    event = None if talk.state.phase == "closing" else ev.CallEnded(now().timestamp(), reason)
-    steps = talk.steps
-    for progress in talk.goes_on(event):
-        if progress.asks is not None:
+    for progress in conversation.conclude(reason):
+        if progress.request is not None:
             with write():
                 run = reload(run)
-                driver.store_progress(run, progress, steps)
+                conversation.store(run, progress)
                 update(run)
-            steps += len(progress.steps)
-    return progress, steps
+    return progress
 
 
 def record_outcome(run: Run, status: str) -> None:
@@ -90,14 +85,15 @@ def record_outcome(run: Run, status: str) -> None:
 
 def expire(service: Service, run: Run, moment: datetime) -> bool:
     """End a run whose deadline has passed without a final status, with the reason on it; whether it was so."""
-    talk = talk_of(service, run) if run.state == "talking" else None
-    last = _concluded(run, talk) if talk is not None and talk.state.phase == "closing" else None
+    conversation = Conversation.from_run(service, run, concluding=True) if run.state == "talking" else None
+    closing = conversation is not None and conversation.state.phase == "closing"
+    last = _conclude(run, conversation, "user_hangup") if conversation is not None and closing else None
     with write():
         run = reload(run)
         if run.deadline_at is None or run.deadline_at >= moment:
             return False
-        if last is not None:
-            driver.store_progress(run, *last)
+        if conversation is not None and last is not None:
+            conversation.store(run, last)
         error = "The carrier's last word about this call never came."
         run.gathered_context = {**run.gathered_context, "error": error}
         if not run.disposition:

@@ -11,10 +11,9 @@ import secrets
 from collections.abc import Callable, Mapping
 from dataclasses import dataclass
 
-from ..conversations import effects as worlds
 from ..engine import events as ev
 from ..engine.actions import HangUp, Say
-from ..errors import Forbidden, NotPossible, RecordNotFound
+from ..errors import NotPermitted, NotPossible, RecordNotFound
 from ..llm import selection
 from ..runs import lifecycle
 from ..security import new_token
@@ -71,7 +70,7 @@ class VerifiedCall:
 def answer_number(service: Service, config_id: int, webhook: Webhook) -> Answered:
     """Answer with the workflow that the called number is given.
 
-    :raises Forbidden: with the code of why the webhook fails verification.
+    :raises NotPermitted: with the code of why the webhook fails verification.
     """
     verified = _verify(service, _configuration(config_id), webhook)
     return _answer(service, verified, lambda: _workflow_of_number(verified))
@@ -81,7 +80,7 @@ def answer_workflow(service: Service, workflow_uuid: str, webhook: Webhook) -> A
     """Answer with one workflow: the configuration is whichever of its organization's the webhook belongs to.
 
     :raises RecordNotFound: when there is no such workflow.
-    :raises Forbidden: with the code of why the webhook fails verification.
+    :raises NotPermitted: with the code of why the webhook fails verification.
     """
     workflow = find(Workflow, workflow_uuid=workflow_uuid)
     if workflow is None:
@@ -90,17 +89,17 @@ def answer_workflow(service: Service, workflow_uuid: str, webhook: Webhook) -> A
     for configuration, _ in configurations.listed(workflow.organization_id):
         try:
             verified = _verify(service, configuration, webhook)
-        except Forbidden as refusal:
+        except NotPermitted as refusal:
             refusals.append(refusal.detail)
         else:
             return _answer(service, verified, lambda: workflow)
-    raise Forbidden(max(refusals, key=REJECTIONS.index))
+    raise NotPermitted(max(refusals, key=REJECTIONS.index))
 
 
 def record_status(service: Service, config_id: int, webhook: Webhook) -> Document:
     """Record a status callback about a call to one of a configuration's numbers; that of an unknown call is ignored.
 
-    :raises Forbidden: with the code of why the webhook fails verification.
+    :raises NotPermitted: with the code of why the webhook fails verification.
     """
     configuration = _configuration(config_id)
     carrier = _carrier(service, configuration)
@@ -119,9 +118,9 @@ def _verify(service: Service, configuration: TelephonyConfiguration, webhook: We
     carrier = _carrier(service, configuration)
     call = carrier.read_inbound(webhook)
     if call is None:
-        raise Forbidden("PROVIDER_MISMATCH")
+        raise NotPermitted("PROVIDER_MISMATCH")
     if call.account and configuration.account_id and call.account != configuration.account_id:
-        raise Forbidden("ACCOUNT_VALIDATION_FAILED")
+        raise NotPermitted("ACCOUNT_VALIDATION_FAILED")
     _check_signature(carrier, webhook)
     return VerifiedCall(configuration, carrier, call)
 
@@ -130,13 +129,13 @@ def _check_signature(carrier: Carrier, webhook: Webhook) -> None:
     """Inbound webhooks carry no token of ours, so one without a key to check it with is refused as well."""
     signed = carrier.verify(webhook)
     if not signed:
-        raise Forbidden("GENERAL_AUTH_FAILED" if signed is None else "SIGNATURE_VALIDATION_FAILED")
+        raise NotPermitted("GENERAL_AUTH_FAILED" if signed is None else "SIGNATURE_VALIDATION_FAILED")
 
 
 def _configuration(config_id: int) -> TelephonyConfiguration:
     configuration = find(TelephonyConfiguration, id=config_id)
     if configuration is None:
-        raise Forbidden("GENERAL_AUTH_FAILED")
+        raise NotPermitted("GENERAL_AUTH_FAILED")
     return configuration
 
 
@@ -145,7 +144,7 @@ def _carrier(service: Service, configuration: TelephonyConfiguration) -> Carrier
         return connect.connect(service, configuration)
     except NotPossible as refusal:
         log.warning("A call to configuration %s can't be answered: %s", configuration.id, refusal.detail)
-        raise Forbidden("GENERAL_AUTH_FAILED") from None
+        raise NotPermitted("GENERAL_AUTH_FAILED") from None
 
 
 # -- the workflow that answers
@@ -185,7 +184,7 @@ def _store_call(service: Service, verified: VerifiedCall, workflow: Workflow) ->
         raise CallRejected("WORKFLOW_NOT_FOUND")
     configuration, call = verified.configuration, verified.call
     caller, called = (normalize(number).address_normalized for number in (call.from_number, call.to))
-    world = worlds.of(service, workflow.organization_id, version.configurations)
+    model = selection.choose(service, workflow.organization_id, version.configurations)
     context = {
         "provider": configuration.provider,
         "direction": "inbound",
@@ -194,7 +193,7 @@ def _store_call(service: Service, verified: VerifiedCall, workflow: Workflow) ->
         "called_number": called,
         "telephony_configuration_id": configuration.id,
         "workflow_uuid": workflow.workflow_uuid,
-        **selection.runtime_configuration(world.model),
+        **selection.runtime_configuration(model),
     }
     with write():
         known = runs.of_inbound_call(configuration.id, call.call_id)

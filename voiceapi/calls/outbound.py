@@ -7,10 +7,9 @@ from dataclasses import dataclass
 from datetime import datetime
 from typing import Any
 
-from ..conversations import driver
-from ..conversations import effects as worlds
+from ..conversations import storage
 from ..engine.actions import Record
-from ..errors import Conflict, LimitReached, NotPossible, Unavailable
+from ..errors import Conflict, LimitReached, NotPossible, OutOfService
 from ..llm import selection
 from ..runs import lifecycle
 from ..security import new_token
@@ -33,7 +32,7 @@ from . import webhooks
 Reserve = Callable[[Run], None]
 
 
-class Stopped(Unavailable):
+class Stopped(OutOfService):
     """The service stops, and the carrier wasn't asked."""
 
 
@@ -97,7 +96,7 @@ def place(
         raise refused(str(refusal)) from None
     except CarrierSilent as silence:
         with write():
-            driver.keep_records(run, [_error(str(silence), fatal=False)])
+            storage.append_log(run, [_error(str(silence), fatal=False)])
             lifecycle.lose(reload(run))
         return Placement(run, "unknown")
     with write():
@@ -119,8 +118,8 @@ def _store_call(
     turn_until: datetime | None,
 ) -> tuple[Run, float]:
     """The run, and how many seconds it has to wait for its account's turn."""
-    world = worlds.of(service, agent.workflow.organization_id, agent.version.configurations)
-    context = {**context, **selection.runtime_configuration(world.model)}
+    model = selection.choose(service, agent.workflow.organization_id, agent.version.configurations)
+    context = {**context, **selection.runtime_configuration(model)}
     columns: dict[str, Any] = {
         "version": agent.version,
         "draft": agent.version.definition if agent.version.status == "draft" else None,
@@ -163,7 +162,7 @@ def _fail(service: Service, run: Run, error: str) -> None:
     """Complete a run whose call was never placed, with the reason on it."""
     with write():
         run = reload(run)
-        driver.keep_records(run, [_error(error, fatal=True)])
+        storage.append_log(run, [_error(error, fatal=True)])
         run.gathered_context = {
             **run.gathered_context,
             "error": error,

@@ -8,7 +8,7 @@ from dataclasses import dataclass
 from typing import Any, Literal
 
 from ..engine.graph import trigger_paths
-from ..errors import Conflict, Forbidden, Invalid, NotPossible, RecordNotFound, value_error
+from ..errors import Conflict, FieldError, InvalidFields, NotPermitted, NotPossible, RecordNotFound
 from ..runs.lifecycle import is_dialable
 from ..runs.runs import without_reserved
 from ..service import Service
@@ -17,10 +17,10 @@ from ..store.organizations import ApiKey, Organization
 from ..store.runs import Run
 from ..store.telephony import TelephonyConfiguration
 from ..store.workflows import Workflow, WorkflowVersion, workflow_of_path
-from ..telephony import configurations
-from ..telephony.configurations import NotConfigured
+from ..telephony import selection
 from ..telephony.numbers import NotDialable, dialable
 from ..telephony.providers import PROVIDERS
+from ..telephony.selection import NotConfigured
 from ..workflows import versions
 from .outbound import Agent, Placement, Reserve, place
 
@@ -51,7 +51,7 @@ def trigger(
 
     :param identifier: a trigger path, or the uuid of a workflow, as `kind` says.
     :param reserve: see `place`.
-    :raises RecordNotFound, Forbidden, NotPossible, Invalid, LimitReached: in the order in which docs/api.md lists them.
+    :raises RecordNotFound, NotPermitted, NotPossible, InvalidInput, LimitReached: in the order of docs/api.md.
     """
     organization: int = key.organization_id
     workflow = _by_path(organization, identifier) if kind == "trigger_path" else _by_uuid(organization, identifier)
@@ -62,7 +62,7 @@ def trigger(
         _require_trigger(version, identifier, mode)
     versions.load_graph(workflow, version)
     configuration = _configuration(organization, request.telephony_configuration_id)
-    number = configurations.caller_number(configuration, request.from_phone_number_id)
+    number = selection.caller_number(configuration, request.from_phone_number_id)
     agent = Agent(workflow, version, configuration, number)
     to = number_to_dial(request.phone_number, configuration)
     context = {
@@ -93,7 +93,7 @@ def _by_path(organization: int, path: str) -> Workflow:
     if workflow is None:
         raise RecordNotFound("Agent trigger not found")
     if workflow.organization_id != organization:
-        raise Forbidden("Access denied")
+        raise NotPermitted("Access denied")
     return workflow
 
 
@@ -111,7 +111,7 @@ def _require_trigger(version: WorkflowVersion, path: str, mode: Mode) -> None:
 
 def _configuration(organization: int, config_id: int | None) -> TelephonyConfiguration:
     try:
-        return configurations.resolve_outbound(organization, config_id)
+        return selection.resolve_outbound(organization, config_id)
     except NotConfigured as error:
         if error.given:
             raise RecordNotFound("Telephony configuration not found") from None
@@ -121,12 +121,12 @@ def _configuration(organization: int, config_id: int | None) -> TelephonyConfigu
 def number_to_dial(phone_number: str, configuration: TelephonyConfiguration) -> str:
     """What the carrier is asked to call.
 
-    :raises Invalid: at `["body", "phone_number"]`, when it can't be dialed.
+    :raises InvalidFields: at `phone_number`, when it can't be dialed.
     """
     try:
         return dialable(phone_number, sip=PROVIDERS[configuration.provider].dials_sip)
     except NotDialable as error:
-        raise Invalid([value_error(["body", "phone_number"], error.reason)]) from None
+        raise InvalidFields([FieldError(("phone_number",), error.reason)]) from None
 
 
 def initiate(
@@ -144,10 +144,10 @@ def initiate(
     :param run_id: a run prepared before, to be carried by this call.
     :param phone_number: without one, the test number of the organization's preferences is called.
     :param reserve: see `place`.
-    :raises RecordNotFound, NotPossible, Conflict, Invalid, LimitReached: in the order in which docs/api.md lists them.
+    :raises RecordNotFound, NotPossible, Conflict, InvalidInput, LimitReached: in the order of docs/api.md.
     """
     try:
-        configuration = configurations.resolve_outbound(organization, config_id)
+        configuration = selection.resolve_outbound(organization, config_id)
     except NotConfigured as error:
         given = "telephony_configuration_not_found"
         raise NotPossible(given if error.given else "telephony_not_configured") from None
@@ -157,7 +157,7 @@ def initiate(
         raise NotPossible("Phone number must be provided in request or set in organization preferences")
     workflow = require(Workflow, "Workflow not found", id=workflow_id, organization=organization)
     version = versions.current(workflow)
-    number = configurations.caller_number(configuration, from_phone_number_id)
+    number = selection.caller_number(configuration, from_phone_number_id)
     agent = Agent(workflow, version, configuration, number)
     prepared = None if run_id is None else _prepared(organization, workflow, run_id)
     to = number_to_dial(phone_number, configuration)

@@ -11,7 +11,7 @@ from typing import Any, Literal
 
 from ..engine import events as ev
 from ..engine.actions import HangUp, Say
-from ..errors import Forbidden, NotPossible
+from ..errors import NotPermitted, NotPossible
 from ..runs import lifecycle
 from ..service import Service
 from ..store import runs
@@ -62,7 +62,7 @@ def take_turn(service: Service, token: str, number: int, step: Step, webhook: We
 
     A failure of ours is spoken, too: without a document the carrier would speak a message of its own.
 
-    :raises Forbidden: when no run has this token, or the carrier didn't sign the webhook.
+    :raises NotPermitted: when no run has this token, or the carrier didn't sign the webhook.
     """
     run, carrier = admit(service, token, webhook)
     given = Silence() if step == "silence" or step == "wait" else carrier.read_turn(webhook, step)
@@ -92,7 +92,7 @@ def voice_settings(run: Run) -> VoiceSettings:
 def record_machine(service: Service, token: str, webhook: Webhook) -> Document:
     """Record that an answering machine took the call, found out while the conversation went on.
 
-    :raises Forbidden: when no run has this token, or the carrier didn't sign the webhook.
+    :raises NotPermitted: when no run has this token, or the carrier didn't sign the webhook.
     """
     run, carrier = admit(service, token, webhook)
     if isinstance(carrier.read_turn(webhook, "machine"), Machine):
@@ -115,7 +115,9 @@ def _event(given: CallerInput, number: int) -> ev.Event:
             return ev.CallEnded(at, "voicemail_detected")
         case Transferred():
             # The conversation knows the number of the request.
-            return ev.TransferSettled(at, 0, given.answered, transfer_call.settled(given.answered, given.reason))
+            return ev.TransferSettled(
+                at, 0, given.answered, transfer_call.transfer_result(given.answered, given.reason)
+            )
         case Speech() if number > 0:
             return ev.CallerSaid(at, given.text)
         case _:
@@ -125,24 +127,24 @@ def _event(given: CallerInput, number: int) -> ev.Event:
 def admit(service: Service, token: str, webhook: Webhook) -> tuple[Run, Carrier]:
     """The run that a webhook is about, once its signature is checked.
 
-    :raises Forbidden: when no run has this token, or the carrier didn't sign the webhook.
+    :raises NotPermitted: when no run has this token, or the carrier didn't sign the webhook.
     """
     run = find(Run, token=token)
     if run is None:
-        raise Forbidden("There is no such call.")
+        raise NotPermitted("There is no such call.")
     try:
         carrier = connect.connect_run(service, run)
     except NotPossible as refusal:
-        raise Forbidden(refusal.detail) from None
+        raise NotPermitted(refusal.detail) from None
     if carrier.verify(webhook) is False:
-        raise Forbidden("The signature of this webhook is wrong.")
+        raise NotPermitted("The signature of this webhook is wrong.")
     return run, carrier
 
 
 def record_status(service: Service, token: str, webhook: Webhook) -> Document:
     """Record a status callback; the first final status ends the run.
 
-    :raises Forbidden: when no run has this token, or the carrier didn't sign the webhook.
+    :raises NotPermitted: when no run has this token, or the carrier didn't sign the webhook.
     """
     run, carrier = admit(service, token, webhook)
     record(service, run, carrier, carrier.read_status(webhook))

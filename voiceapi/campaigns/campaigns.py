@@ -9,7 +9,7 @@ from collections.abc import Callable, Mapping, Sequence
 from typing import Any
 
 from ..engine.graph import template_variables
-from ..errors import Invalid, NotPossible, RecordNotFound, value_error
+from ..errors import FieldError, InvalidFields, NotPossible, RecordNotFound
 from ..runs import files
 from ..service import Service
 from ..store import campaigns as records
@@ -18,8 +18,9 @@ from ..store.campaigns import Campaign
 from ..store.database import wake_dialer, write
 from ..store.telephony import TelephonyConfiguration
 from ..store.workflows import Workflow
-from ..telephony.configurations import NotConfigured, active_numbers, resolve_outbound
+from ..telephony.configurations import active_numbers
 from ..telephony.providers import PROVIDERS
+from ..telephony.selection import NotConfigured, resolve_outbound
 from ..workflows import versions
 from .contact_list import ContactList, number_of
 
@@ -61,19 +62,19 @@ def create(
     service: Service,
     organization: int,
     wanted: Mapping[str, Any],
-    place: str = "source_id",
+    list_field: str = "source_id",
     claim: Claim | None = None,
 ) -> Campaign:
     """Store a campaign in the state `created`, with its telephony configuration pinned.
 
     :param wanted: the members of the request body; settings that are None get their default. With `strict`, a list is
         refused when any of its rows would be skipped.
-    :param place: the member of the request that named the list, for the location of errors.
+    :param list_field: the field of the input that names the list; errors of its rows begin with it.
     :param claim: called with the campaign in the transaction that stores it; what it raises undoes that.
     :raises RecordNotFound: when there is no such workflow.
     :raises NotPossible: for a contact list that can't be read or lacks what the workflow needs, for no telephony
         configuration to call through, and for more concurrency than the organization has. In this order.
-    :raises Invalid: with an item for each row that would be skipped, when the list is to be perfect.
+    :raises InvalidFields: with an error for each row that would be skipped, when the list is to be perfect.
     """
     workflow = require(Workflow, "Workflow not found", id=wanted["workflow_id"], organization=organization)
     contacts = _contact_list(organization, wanted["source_id"])
@@ -84,7 +85,7 @@ def create(
         raise NotPossible("telephony_configuration_not_found") from None
     _check_concurrency(service, wanted["max_concurrency"])
     if wanted["strict"]:
-        _refuse_rows(contacts, PROVIDERS[configuration.provider].dials_sip, place)
+        _refuse_rows(contacts, PROVIDERS[configuration.provider].dials_sip, list_field)
     with write():
         campaign: Campaign = Campaign.create(
             organization=organization,
@@ -124,7 +125,7 @@ def update(service: Service, organization: int, campaign_id: int, wanted: Mappin
     return campaign
 
 
-def names(campaigns: Sequence[Campaign]) -> tuple[dict[int, str], dict[int, str]]:
+def names(campaigns: Sequence[Campaign]) -> tuple[dict[int | None, str], dict[int | None, str]]:
     """The names, by id, of the workflows and of the telephony configurations that these campaigns use."""
     return (
         names_by_id(Workflow, [campaign.workflow_id for campaign in campaigns]),
@@ -178,14 +179,14 @@ def _check_columns(contacts: ContactList, variables: Sequence[str]) -> None:
             )
 
 
-def _refuse_rows(contacts: ContactList, sip: bool, place: str) -> None:
+def _refuse_rows(contacts: ContactList, sip: bool, list_field: str) -> None:
     errors = [
-        value_error(["body", place, contact.row], f"row {contact.row}: {contact.skipped}")
+        FieldError((list_field, contact.row), f"row {contact.row}: {contact.skipped}")
         for contact in contacts.contacts(sip=sip)
         if contact.skipped is not None
     ]
     if errors:
-        raise Invalid(errors)
+        raise InvalidFields(errors)
 
 
 def _first_five(rows: Sequence[int]) -> str:

@@ -4,7 +4,7 @@ from __future__ import annotations
 
 from collections.abc import Sequence
 
-from ..errors import Invalid, RecordNotFound, value_error
+from ..errors import FieldError, InvalidFields, RecordNotFound
 from ..store import dialing
 from ..store.campaigns import DoNotCall
 from ..store.database import write
@@ -23,16 +23,16 @@ def listed(organization: int, page: int, limit: int) -> tuple[list[DoNotCall], i
 def add(organization: int, numbers: Sequence[str], reason: str | None) -> int:
     """Put numbers on the list; returns how many weren't there yet.
 
-    :raises Invalid: with an item for each text that isn't a number with its country code; nothing is stored then.
+    :raises InvalidFields: for each text that isn't a number with its country code; nothing is stored then.
     """
     found, errors = [], []
     for index, text in enumerate(numbers):
         try:
             found.append(canonical(text))
         except NotDialable as error:
-            errors.append(value_error(["body", "phone_numbers", index], error.reason))
+            errors.append(FieldError(("phone_numbers", index), error.reason))
     if errors:
-        raise Invalid(errors)
+        raise InvalidFields(errors)
     return _store(organization, found, reason)
 
 

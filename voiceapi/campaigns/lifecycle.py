@@ -5,7 +5,7 @@ from __future__ import annotations
 from collections.abc import Mapping
 from typing import Any
 
-from ..errors import NotPossible, Unauthorized
+from ..errors import NotAuthenticated, NotPossible
 from ..store import dialing
 from ..store.base import find, reload
 from ..store.campaigns import Campaign
@@ -31,7 +31,7 @@ FAILED_CALLS = ("failed", "lost", "unknown", "busy", "no_answer")
 def start(organization: int, campaign_id: int) -> Campaign:
     """Have the list imported, and then its contacts called.
 
-    :raises Unauthorized: without any telephony configuration.
+    :raises NotAuthenticated: without any telephony configuration.
     :raises RecordNotFound: when there is no such campaign.
     :raises NotPossible: when it was started before.
     """
@@ -62,7 +62,7 @@ def pause(organization: int, campaign_id: int) -> Campaign:
 def resume(organization: int, campaign_id: int) -> Campaign:
     """Go on where it was paused, with the circuit breaker reset.
 
-    :raises Unauthorized: without any telephony configuration.
+    :raises NotAuthenticated: without any telephony configuration.
     :raises RecordNotFound: when there is no such campaign.
     :raises NotPossible: when it isn't paused.
     """
@@ -133,7 +133,7 @@ def progress(organization: int, campaign_id: int) -> dict[str, Any]:
 
 def _require_telephony(organization: int) -> None:
     if find(TelephonyConfiguration, organization=organization) is None:
-        raise Unauthorized("You must configure telephony first by going to APP_URL/configure-telephony")
+        raise NotAuthenticated("You must configure telephony first by going to APP_URL/configure-telephony")
 
 
 def _in_state(organization: int, campaign_id: int, states: tuple[str, ...], expected: str) -> Campaign:

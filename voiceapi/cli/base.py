@@ -51,14 +51,7 @@ class CommandGroup(AppGroup):
         except (StoreError, SecretError) as error:
             raise click.ClickException(str(error)) from None
         except ServiceError as error:
-            raise click.ClickException(_message(error.detail)) from None
-
-
-def _message(detail: Any) -> str:
-    """The detail of an error as text, a line for each item of a list."""
-    if not isinstance(detail, list):
-        return str(detail)
-    return "\n".join(str(item["msg"]).removeprefix("Value error, ") for item in detail)
+            raise click.ClickException(str(error.detail)) from None
 
 
 def script_info(create_app: Callable[[Mapping[str, Any]], Flask]) -> ScriptInfo:

@@ -150,9 +150,9 @@ def dial() -> None:
     if not service.settings.worker:
         raise click.UsageError("VOICEAPI_WORKER is off in this app; set it to on for this command.")
     interrupt_on_term()
-    service.workers.start()
-    click.echo("voiceapi dials", err=True)
     try:
+        service.workers.start()
+        click.echo("voiceapi dials", err=True)
         while not service.workers.stopping.wait(3600):
             pass
     except KeyboardInterrupt:

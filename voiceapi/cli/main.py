@@ -17,12 +17,11 @@ import click
 from flask import current_app
 
 from .. import __version__
-from ..conversations import effects as worlds
-from ..conversations.local import Rehearsal
-from ..engine.graph import Graph
+from ..conversations.conversation import Conversation
+from ..conversations.local import LocalConversation
 from ..engine.validation.check import check
 from ..engine.validation.lint import lint
-from ..errors import Invalid
+from ..errors import InvalidFields
 from ..organizations import api_keys
 from ..store.base import require
 from ..store.workflows import Workflow
@@ -66,10 +65,12 @@ def serve(host: str | None, port: int | None) -> None:
     except (OSError, ValueError) as error:
         raise click.ClickException(f"Can't listen there: {str(error).rstrip('.')}.") from None
     interrupt_on_term()
-    service.workers.start()
-    click.echo(f"voiceapi {__version__} listens on {' and '.join(_addresses(server))}", err=True)
     try:
+        service.workers.start()
+        click.echo(f"voiceapi {__version__} listens on {' and '.join(_addresses(server))}", err=True)
         server.run()
+    except KeyboardInterrupt:
+        pass  # it came before run(), which ends on one by itself
     finally:
         server.close()
 
@@ -100,24 +101,24 @@ def chat(workflow: str, variables: tuple[str, ...], as_json: bool) -> None:
     if findings:
         raise click.ClickException(f"{workflow} can't be run: {findings[0].message} Try `voiceapi validate`.")
     context = dict(_pair(pair) for pair in variables)
-    organization = None if stored is None else stored.organization_id
-    world = worlds.of(current_service(), organization, configurations, workflow=None if stored is None else stored.id)
-    functions = worlds.functions(organization, Graph.read(definition))
-    rehearsal = Rehearsal(world, definition, configurations, context, functions)
+    organization, workflow_id = (None, None) if stored is None else (stored.organization_id, stored.id)
+    conversation = LocalConversation(
+        Conversation.from_definition(current_service(), definition, configurations, context, organization, workflow_id)
+    )
     say = click.echo if not as_json else (lambda *_args, **_kwargs: None)
-    for line in rehearsal.start():
+    for line in conversation.start():
         say(f"agent: {line}")
-    while not rehearsal.over:
+    while not conversation.is_over:
         try:
             words = input("you: " if sys.stdin.isatty() and not as_json else "")
         except (EOFError, KeyboardInterrupt):
-            rehearsal.hang_up()
+            conversation.hang_up()
             break
-        for line in rehearsal.hear(words):
+        for line in conversation.say(words):
             say(f"agent: {line}")
-    outcome = rehearsal.outcome()
+    outcome = conversation.outcome()
     if as_json:
-        click.echo(json.dumps({"transcript": rehearsal.transcript, **outcome}, ensure_ascii=False, indent=2))
+        click.echo(json.dumps({"transcript": conversation.transcript, **outcome}, ensure_ascii=False, indent=2))
     else:
         click.echo(f"-- {outcome['disposition']}; gathered: {json.dumps(outcome['gathered'], ensure_ascii=False)}")
 
@@ -142,15 +143,16 @@ def _read_file(name: str) -> Any:
     """The definition in a JSON file, alone or as the body of a request to create it."""
     shown = click.format_filename(name)
     try:
-        found = parse(Path(name).read_text(encoding="utf-8"), ())
+        found = parse(Path(name).read_text(encoding="utf-8"))
     except OSError as error:
         raise click.UsageError(f"{shown} can't be read: {error.strerror}.") from None
     except UnicodeError:
         raise click.UsageError(f"{shown} is not text in UTF-8.") from None
-    except Invalid as invalid:
-        fault = invalid.detail[0]
-        place = ".".join(str(part) for part in fault["loc"])
-        text = f"{shown} is not JSON that can be used: {fault['msg']}, at {place or 'its top'}."
+    except InvalidFields as invalid:
+        first = invalid.errors[0]
+        place = ".".join(str(part) for part in first.path)
+        prefix = "Value error, " if first.type == "value_error" else ""
+        text = f"{shown} is not JSON that can be used: {prefix}{first.message}, at {place or 'its top'}."
         raise click.UsageError(text) from None
     return found.get("workflow_definition", found) if isinstance(found, dict) else found
 

@@ -1,4 +1,4 @@
-"""What a conversation asks of the world, answered: by a language model, by tools, by a fetch."""
+"""Answers what a conversation requests: by a language model, by tools, by a fetch."""
 
 from __future__ import annotations
 
@@ -21,11 +21,11 @@ from ..tools.transfer_call import failed
 
 
 @dataclass(frozen=True)
-class World:
+class EffectHandler:
     """Answers the requests of one conversation. It never raises: a failure is an answer, too.
 
     :param organization: whose tools and credentials are used; None for a conversation outside any.
-    :param workflow: the id of the workflow, for its own server.
+    :param workflow: the id of the workflow, which a fetch gives to the workflow's own server.
     :param caller: the number that calls, empty for a chat; `called` the one that is called.
     :param no_transfer: why nobody can be put through to anybody; empty where the carrier sees to it.
     """
@@ -38,8 +38,28 @@ class World:
     called: str = ""
     no_transfer: str = "textchat_not_supported"
 
+    @classmethod
+    def of_workflow(
+        cls, service: Service, organization: int | None, configurations: Mapping[str, Any], workflow: int | None = None
+    ) -> EffectHandler:
+        """For a conversation by text that belongs to no run, with the configurations of its workflow."""
+        return cls(selection.choose(service, organization, configurations), service, organization, workflow)
+
+    @classmethod
+    def of_run(cls, service: Service, run: Run, configurations: Mapping[str, Any]) -> EffectHandler:
+        """For the conversation of `run`, with the configurations of its version."""
+        return cls(
+            selection.choose(service, run.organization_id, configurations),
+            service,
+            run.organization_id,
+            workflow=run.workflow_id,
+            caller=run.caller_number or "",
+            called=run.called_number or "",
+            no_transfer="textchat_not_supported" if run.mode == "textchat" else "",
+        )
+
     def is_local(self, request: act.Request) -> bool:
-        """Whether the answer comes from within this process: at once, the same each time, and without a trace."""
+        """True if the request is answered within this process: nothing is sent, and there are no side effects."""
         match request:
             case act.AskModel() | act.Extract():
                 return isinstance(self.model, Scripted)
@@ -52,7 +72,7 @@ class World:
     def answer(self, request: act.Request) -> ev.Answer | None:
         """The answer to `request`, at the time at which it came.
 
-        None when it comes by itself: a transfer is the carrier's, whose next webhook tells how it went.
+        None for a transfer by the carrier, whose next webhook says how it went.
         """
         answer = self._answer(request)
         return None if answer is None else replace(answer, at=now().timestamp())
@@ -79,28 +99,3 @@ class World:
     @property
     def _context(self) -> ToolContext:
         return offered.context_for(self.service, self.organization, self.no_transfer)
-
-
-functions = offered.functions_for
-
-
-def of(service: Service, organization: int | None, configurations: Mapping[str, Any], **about: Any) -> World:
-    """The world of a workflow with these configurations, in an organization if there is one.
-
-    :param about: what else is known, by the names of World's members.
-    """
-    return World(selection.choose(service, organization, configurations), service, organization, **about)
-
-
-def of_run(service: Service, run: Run, configurations: Mapping[str, Any]) -> World:
-    """The world of a run whose version has these configurations."""
-    chat = run.mode == "textchat"
-    return of(
-        service,
-        run.organization_id,
-        configurations,
-        workflow=run.workflow_id,
-        caller=run.caller_number or "",
-        called=run.called_number or "",
-        no_transfer="textchat_not_supported" if chat else "",
-    )

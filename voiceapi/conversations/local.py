@@ -1,70 +1,55 @@
-"""A conversation without a call and without a database: the engine, a model, and whoever types."""
+"""A conversation without a call and without a run: somebody types in a terminal, and nothing is stored."""
 
 from __future__ import annotations
 
-from collections.abc import Mapping
 from typing import Any
 
-from ..engine.actions import Function, Play, Record, Say
+from ..engine.actions import Play, Say
 from ..engine.events import CallEnded, CallerSaid, CallerSilent, Event, Started
-from ..engine.graph import Graph
-from ..engine.state import begin
 from ..store.fields import now
-from .driver import World, at_rest
+from .conversation import Conversation
+from .driver import combine
+
+ROLES = {"rtf-user-transcription": "user", "rtf-bot-text": "assistant"}
 
 
-class Rehearsal:
-    """One conversation, from `start` until it is `over`.
+class LocalConversation:
+    """One conversation, from `start` until it `is_over`."""
 
-    :param definition: one that a check found nothing wrong with.
-    :param functions: the tools offered at each node, by node id.
-    """
-
-    def __init__(
-        self,
-        world: World,
-        definition: Mapping[str, Any],
-        configurations: Mapping[str, Any],
-        context: Mapping[str, Any],
-        functions: Mapping[str, tuple[Function, ...]] | None = None,
-    ) -> None:
-        self._world = world
-        self._graph = Graph.read(definition)
-        self._state = begin(self._graph, context, configurations, functions=functions, voice=False)
+    def __init__(self, conversation: Conversation) -> None:
+        self._conversation = conversation
         self.transcript: list[dict[str, str]] = []
 
     @property
-    def over(self) -> bool:
-        return self._state.phase == "ended"
+    def is_over(self) -> bool:
+        return self._conversation.state.phase == "ended"
 
     def start(self) -> list[str]:
         """Let the agent open; what it says."""
-        return self._feed(Started(now().timestamp()))
+        return self._advance(Started(now().timestamp()))
 
-    def hear(self, words: str) -> list[str]:
-        """Say `words` to the agent, or nothing; what it answers."""
+    def say(self, text: str) -> list[str]:
+        """Say `text` to the agent, or stay silent with an empty one; what it answers."""
         at = now().timestamp()
-        return self._feed(CallerSaid(at, words) if words.strip() else CallerSilent(at))
+        return self._advance(CallerSaid(at, text) if text.strip() else CallerSilent(at))
 
     def hang_up(self) -> None:
-        self._feed(CallEnded(now().timestamp(), "user_hangup"))
+        self._advance(CallEnded(now().timestamp(), "user_hangup"))
 
     def outcome(self) -> dict[str, Any]:
         """The disposition, the nodes visited and the variables extracted."""
-        gathered = self._state.gathered_context
+        gathered = self._conversation.state.gathered_context
         return {
             "disposition": gathered.get("call_disposition"),
             "nodes_visited": gathered.get("nodes_visited", []),
             "gathered": gathered.get("extracted_variables", {}),
         }
 
-    def _feed(self, event: Event) -> list[str]:
-        progress = at_rest(self._world, self._graph, self._state, event)
-        self._state = progress.state
-        roles = {"rtf-user-transcription": "user", "rtf-bot-text": "assistant"}
+    def _advance(self, event: Event) -> list[str]:
+        progress = combine(self._conversation.advance(event))
         self.transcript += [
-            {"role": roles[record.type], "text": str(record.payload["text"])}
+            {"role": ROLES[record.type], "text": str(record.payload["text"])}
             for record in progress.records
-            if isinstance(record, Record) and record.type in roles
+            if record.type in ROLES
         ]
         return [action.text for action in progress.actions if isinstance(action, Say | Play)]

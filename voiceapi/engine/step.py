@@ -41,7 +41,7 @@ class IllegalEvent(Exception):
     """An event that can't happen in this state, which isn't changed by it."""
 
     def __init__(self, state: State, event: Event) -> None:
-        expected = ", ".join(kind.__name__ for kind in (*_TABLE[state.phase], CallEnded))
+        expected = ", ".join(kind.__name__ for kind in (*_HANDLERS[state.phase], CallEnded))
         number = f" number {event.number}" if isinstance(event, Answer) else ""
         super().__init__(
             f"{type(event).__name__}{number} can't happen while {state.phase} (request {state.number}); "
@@ -66,7 +66,7 @@ def step(graph: Graph, state: State, event: Event) -> tuple[State, tuple[Action,
     if isinstance(event, CallEnded):
         current.end(event.reason)
         return current.result()
-    handle = _TABLE[state.phase].get(type(event))
+    handle = _HANDLERS[state.phase].get(type(event))
     if handle is None or (isinstance(event, Answer) and event.number != state.number):
         raise IllegalEvent(state, event)
     if _time_is_up(state, event):
@@ -95,7 +95,7 @@ def _time_is_up(state: State, event: Event) -> bool:
     return event.at - state.started_at >= state.setup.call_seconds
 
 
-# -- handlers of the events, by phase in _TABLE
+# -- handlers of the events, by phase in _HANDLERS
 
 
 def _start(current: StepState, _: Started) -> None:
@@ -237,7 +237,7 @@ def _transferred(current: StepState, event: TransferSettled) -> None:
         current.run_calls()
 
 
-_TABLE: Mapping[Phase, Mapping[type[Event], Callable[[StepState, Any], None]]] = {
+_HANDLERS: Mapping[Phase, Mapping[type[Event], Callable[[StepState, Any], None]]] = {
     "new": {Started: _start},
     "fetching": {Fetched: _fetched},
     "thinking": {ModelReplied: _replied, ModelFailed: _failed},

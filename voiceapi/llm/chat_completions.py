@@ -1,4 +1,4 @@
-"""A language model behind any OpenAI-compatible server. It answers every request; a failure is an answer, too."""
+"""A client of OpenAI-compatible chat completions servers, with retries and a time limit."""
 
 from __future__ import annotations
 
@@ -18,7 +18,7 @@ from .wire import Completion, NotACompletion, offered, read, request_messages, t
 ATTEMPTS = 3
 # Seconds before the second attempt and before the third, unless the server names a time.
 WAITS = (0.2, 0.6)
-# What may pass by itself; any other refusal is final.
+# Statuses after which another attempt may succeed; all other errors are final.
 TEMPORARY = {408, 409, 425, 429, 500, 502, 503, 504}
 REFUSALS = {
     401: "refused the key (401)",
@@ -26,12 +26,12 @@ REFUSALS = {
     404: "knows no such address or model (404)",
     429: "has too many requests (429)",
 }
-# A server that can't offer functions says so with one of these.
+# Statuses by which servers say that they don't support functions.
 NO_TOOLS = {400, 404, 422, 500, 501}
 
 
 class Send(Protocol):
-    """As HTTPClient.send."""
+    """`HTTPClient.send`."""
 
     def __call__(
         self,
@@ -46,7 +46,12 @@ class Send(Protocol):
 
 
 class Failure(Exception):
-    """No usable answer; its text is one sentence without secrets."""
+    """No usable answer. Its text is one sentence without secrets.
+
+    :param final: another attempt would fail as well.
+    :param wait: the seconds that the server asked to wait before another attempt.
+    :param tools: the request may succeed without functions.
+    """
 
     def __init__(self, text: str, *, final: bool = False, wait: float | None = None, tools: bool = False) -> None:
         super().__init__(text)
@@ -57,14 +62,14 @@ class Failure(Exception):
 
 @dataclass(frozen=True)
 class ChatCompletions:
-    """Asks `POST {url}/chat/completions`.
+    """A language model behind `POST {url}/chat/completions`.
 
-    :param url: the base that ends in `/v1`, as the usual SDKs take it.
-    :param key: sent as a bearer token; None sends none.
+    :param url: the base URL, which ends in `/v1` at most servers.
+    :param key: the bearer token; None sends none.
     :param model: None leaves the choice to the server.
     :param timeout: seconds for one answer, with all attempts and waits.
     :param trusted: the operator set the URL, so it may lead to a private address.
-    :param provider: under which name its tokens are counted.
+    :param provider: the name under which tokens are counted, with the model's.
     """
 
     send: Send
@@ -79,51 +84,59 @@ class ChatCompletions:
 
     @property
     def counted_as(self) -> str:
-        """The name under which tokens are added up."""
+        """The name under which tokens are summed: "provider|||model"."""
         return f"{self.provider}|||{self.model or 'default'}"
 
     def reply(self, ask: AskModel) -> ModelReplied | ModelFailed:
-        """Let the model speak or call functions; ModelFailed after the last attempt, or when time is up."""
-        asking = _Asking(self, {"messages": request_messages(ask.system, ask.messages)})
+        """Ask the model for its next reply; ModelFailed after the last attempt or the timeout."""
+        request = _Request(self, {"messages": request_messages(ask.system, ask.messages)})
         if ask.functions:
             tools, names = offered(ask.functions)
             plain = text_messages(ask.system, ask.messages, tools)
-            # "auto" is the default; some servers, llama-cpp-python's among them, pass the tools over unless it is said.
-            asking = _Asking(self, {**asking.body, "tools": tools, "tool_choice": "auto"}, names, {"messages": plain})
+            # "auto" is the default, but some servers, such as llama-cpp-python, ignore the tools without it.
+            request = _Request(
+                self, {**request.body, "tools": tools, "tool_choice": "auto"}, names, {"messages": plain}
+            )
         try:
-            found = asking.answer(lambda completion: bool(completion.text or completion.calls))
+            completion = request.answer(lambda completion: bool(completion.text or completion.calls))
         except Failure as failure:
-            return ModelFailed(ask.at, ask.number, str(failure), model=self.counted_as, usage=asking.used)
-        calls = tuple(call.named(ask.number, place) for place, call in enumerate(found.calls))
+            return ModelFailed(ask.at, ask.number, str(failure), model=self.counted_as, usage=request.used)
+        calls = tuple(call.tool_call(ask.number, place) for place, call in enumerate(completion.calls))
         return ModelReplied(
-            ask.at, ask.number, found.text, calls, model=self.counted_as, usage=asking.used, seconds=asking.seconds
+            ask.at,
+            ask.number,
+            completion.text,
+            calls,
+            model=self.counted_as,
+            usage=request.used,
+            seconds=request.seconds,
         )
 
     def extract(self, request: Extract) -> VariablesExtracted | ExtractionFailed:
-        """Let the model find values; ExtractionFailed when it doesn't answer, or not with a JSON object."""
+        """Ask the model for the values of variables; ExtractionFailed without an answer that is a JSON object."""
         messages = [
             {"role": "system", "content": instruction(request)},
             {"role": "user", "content": conversation_of(request)},
         ]
-        asking = _Asking(self, {"messages": messages})
+        sent = _Request(self, {"messages": messages})
         try:
-            text = asking.answer(lambda _: True).text
+            text = sent.answer(lambda _: True).text
             values = values_in(text)
         except (Failure, ValueError) as failure:
-            return ExtractionFailed(request.at, request.number, str(failure), model=self.counted_as, usage=asking.used)
-        return VariablesExtracted(request.at, request.number, values, model=self.counted_as, usage=asking.used)
+            return ExtractionFailed(request.at, request.number, str(failure), model=self.counted_as, usage=sent.used)
+        return VariablesExtracted(request.at, request.number, values, model=self.counted_as, usage=sent.used)
 
     def complete(self, system: str, user: str) -> Completion:
-        """The answer to two plain messages, from one attempt.
+        """The answer to a system and a user message, after one attempt.
 
-        :raises Failure: `final` when another attempt would fail as well.
+        :raises Failure: when there is no usable answer.
         """
         messages = request_messages(system, [{"role": "user", "content": user}])
-        return replace(_Asking(self, {"messages": messages}).attempt(), model=self.counted_as)
+        return replace(_Request(self, {"messages": messages}).attempt(), model=self.counted_as)
 
 
-class _Asking:
-    """One answer being asked for, in as many attempts as the time allows."""
+class _Request:
+    """One request for a completion, in as many attempts as the timeout allows."""
 
     def __init__(
         self,
@@ -136,14 +149,14 @@ class _Asking:
         self.body = body
         self.names = names or {}
         self.without_tools = without_tools
-        self.until = server.clock() + server.timeout
+        self.deadline = server.clock() + server.timeout
         self.seconds = 0.0
         self.used: Counter[str] = Counter()
 
     def answer(self, usable: Callable[[Completion], bool]) -> Completion:
-        """The first usable answer.
+        """The first completion that `usable` accepts.
 
-        :raises Failure: with what went wrong last.
+        :raises Failure: that of the last attempt.
         """
         attempt = 0
         while True:
@@ -152,21 +165,24 @@ class _Asking:
                 completion = self.attempt()
                 if usable(completion):
                     return completion
-                # Some servers let a model that is offered functions do nothing but call them.
+                # Behind some servers a model that is offered functions can't answer with text.
                 raise Failure("The model answered without words and without a function.", tools=True)
             except Failure as failure:
                 if failure.tools and self.without_tools is not None:
                     self.body, self.without_tools = self.without_tools, None
                     continue
                 wait = WAITS[min(attempt, len(WAITS)) - 1] if failure.wait is None else failure.wait
-                if failure.final or attempt == ATTEMPTS or self.server.clock() + wait >= self.until:
+                if failure.final or attempt == ATTEMPTS or self.server.clock() + wait >= self.deadline:
                     raise
                 self.server.sleep(wait)
 
     def attempt(self) -> Completion:
-        """:raises Failure: with what went wrong."""
+        """Make one attempt within the time that is left.
+
+        :raises Failure: when there is no answer, or no completion in it.
+        """
         server = self.server
-        left = self.until - server.clock()
+        left = self.deadline - server.clock()
         if left <= 0:
             raise Failure(f"The model gave no answer within {server.timeout:g} seconds.", final=True)
         headers = {"Authorization": f"Bearer {server.key}"} if server.key else {}
@@ -194,11 +210,11 @@ class _Asking:
         return completion
 
     def _refusal(self, reply: Reply) -> Failure:
-        said = REFUSALS.get(reply.status, f"answered with status {reply.status}")
+        reason = REFUSALS.get(reply.status, f"answered with status {reply.status}")
         about_tools = reply.status in NO_TOOLS and b"tool" in reply.body.lower()
         wait = as_number(reply.headers.get("Retry-After")) if reply.status in TEMPORARY else None
         return Failure(
-            f"The model server {said}.",
+            f"The model server {reason}.",
             final=reply.status not in TEMPORARY,
             wait=max(0.0, float(wait)) if wait is not None else None,
             tools=about_tools,

@@ -1,4 +1,4 @@
-"""Use cases of an organization's model configuration: which language and speech models it wants, with their keys."""
+"""An organization's model configuration, and the one by which a workflow overrides it: services and their keys."""
 
 from __future__ import annotations
 
@@ -8,22 +8,23 @@ from functools import partial
 from itertools import zip_longest
 from typing import Any
 
-from ..errors import Invalid, NotPossible
+from ..errors import InvalidInput, NotPossible
 from ..security import Vault, decrypt_json, encrypt_json, mask, unmask
+from ..store import organizations
 from ..store.base import scalar
 from ..store.database import write
 from ..store.organizations import Organization
 
-# Members of a service that no answer shows in full.
-SECRET = ("api_key", "credentials", "aws_access_key", "aws_secret_key")
-# The services that the conversation may use.
+# Members of a service that answers show masked.
+SECRET_MEMBERS = ("api_key", "credentials", "aws_access_key", "aws_secret_key")
+# The services that a configuration can name.
 SERVICES = ("llm", "tts", "stt", "embeddings", "realtime")
-# Where the configurations of a workflow keep models of its own.
+# The member of a workflow's configurations that overrides the organization's model configuration.
 OVERRIDE = "model_configuration_v2_override"
 
 
-def stored(vault: Vault, organization: int) -> dict[str, Any] | None:
-    """The configuration in clear, None when there is none.
+def load(vault: Vault, organization: int) -> dict[str, Any] | None:
+    """The organization's configuration, decrypted; None when there is none.
 
     :raises NotPossible: when it was encrypted with another secret than this service's.
     """
@@ -32,66 +33,67 @@ def stored(vault: Vault, organization: int) -> dict[str, Any] | None:
 
 
 def replace(vault: Vault, organization: int, configuration: Mapping[str, Any]) -> dict[str, Any]:
-    """Store the whole configuration; a key that comes back as its own mask keeps its stored value.
+    """Store a whole configuration and return it; a secret equal to the mask of the stored one keeps its value.
 
-    :raises Invalid: for a key that is still masked and isn't the mask of a stored one.
+    :raises InvalidInput: for a secret that is masked otherwise.
     """
     with write():
         try:
-            before = stored(vault, organization)
-        except NotPossible:  # what can't be read any more may still be entered again
+            before = load(vault, organization)
+        except NotPossible:  # secrets that can't be decrypted any more may be entered again
             before = None
-        merged: dict[str, Any] = restored(without_nulls(configuration), before)
+        merged: dict[str, Any] = unmask_secrets(without_nulls(configuration), before)
         refuse_masked(merged)
-        Organization.update(model_configuration=encrypt_json(vault, merged)).where(
-            Organization.id == organization
-        ).execute()
+        organizations.set_model_configuration(organization, encrypt_json(vault, merged))
     return merged
 
 
-def to_be_stored(
+def encrypt_override(
     vault: Vault, organization: int, configurations: Mapping[str, Any], before: Mapping[str, Any]
 ) -> dict[str, Any]:
-    """A workflow's configurations with its own models sealed, after the keys that came masked were put back.
+    """A workflow's configurations as they are stored: masked secrets restored, the override encrypted.
 
-    They are those stored `before` or, because a client makes a workflow's own models out of the organization's as it
-    was shown them, those of the organization.
+    Masks are compared with the secrets stored `before`, and with those of the organization, since clients copy its
+    masked configuration into a workflow's override.
 
-    :raises Invalid: for a key that is still masked, or an override that can't be chosen from.
+    :raises InvalidInput: for a secret that is masked otherwise, or an override of another shape.
     """
-    merged: dict[str, Any] = restored(configurations, before)
+    merged: dict[str, Any] = unmask_secrets(configurations, before)
     if merged.get(OVERRIDE) is None:
         refuse_masked(merged)
         return merged
-    for known in (partial(override, vault, before), partial(stored, vault, organization)):
-        with suppress(NotPossible):  # what can't be read any more may still be entered again
-            merged[OVERRIDE] = restored(merged[OVERRIDE], known())
+    for known in (partial(decrypt_override, vault, before), partial(load, vault, organization)):
+        with suppress(NotPossible):  # secrets that can't be decrypted any more may be entered again
+            merged[OVERRIDE] = unmask_secrets(merged[OVERRIDE], known())
     refuse_masked(merged)
     check_override(merged[OVERRIDE])
     return {**merged, OVERRIDE: encrypt_json(vault, merged[OVERRIDE])}
 
 
-def override(vault: Vault, configurations: Mapping[str, Any]) -> dict[str, Any] | None:
-    """The workflow's own models in its stored configurations, in clear; None when it has none.
+def decrypt_override(vault: Vault, configurations: Mapping[str, Any]) -> dict[str, Any] | None:
+    """The override in a workflow's stored configurations, decrypted; None when there is none.
 
-    :raises NotPossible: when they were encrypted with another secret than this service's.
+    :raises NotPossible: when it was encrypted with another secret than this service's.
     """
     text = configurations.get(OVERRIDE)
     return None if text is None else decrypt_json(vault, text)
 
 
-def shown(vault: Vault, configurations: Mapping[str, Any]) -> dict[str, Any]:
-    """A workflow's stored configurations as an answer has them: keys masked, models that can't be read null."""
+def mask_override(vault: Vault, configurations: Mapping[str, Any]) -> dict[str, Any]:
+    """A workflow's stored configurations for an answer: secrets masked, an override that can't be decrypted null."""
     if OVERRIDE not in configurations:
-        return dict(masked(configurations))
+        return dict(mask_secrets(configurations))
     models = None
     with suppress(NotPossible):
-        models = override(vault, configurations)
-    return dict(masked({**configurations, OVERRIDE: models}))
+        models = decrypt_override(vault, configurations)
+    return dict(mask_secrets({**configurations, OVERRIDE: models}))
 
 
 def check_override(override: Any) -> None:
-    """:raises Invalid: with a sentence, for what could not be chosen from (the contract's I.6)."""
+    """Refuse an override that isn't `{"mode": "dograh", ...}` or a `byok` object with an llm and its provider.
+
+    :raises InvalidInput: with a sentence.
+    """
     match override:
         case {"mode": "dograh", "dograh": Mapping()}:
             return
@@ -99,19 +101,19 @@ def check_override(override: Any) -> None:
             services: Any = chosen.get(mode)
             llm = services.get("llm") if isinstance(services, Mapping) else None
             if not isinstance(llm, Mapping) or not isinstance(llm.get("provider"), str):
-                raise Invalid(
+                raise InvalidInput(
                     f"{OVERRIDE}: byok.{mode} is required when byok.mode is {mode}, with an llm and its provider."
                 )
             if llm["provider"] == "dograh":
-                raise Invalid(f"{OVERRIDE}: BYOK llm cannot use Dograh provider.")
+                raise InvalidInput(f"{OVERRIDE}: BYOK llm cannot use Dograh provider.")
         case _:
-            raise Invalid(f'{OVERRIDE} must have the mode "dograh" or "byok" and an object of that name.')
+            raise InvalidInput(f'{OVERRIDE} must have the mode "dograh" or "byok" and an object of that name.')
 
 
-def effective(configuration: Mapping[str, Any] | None) -> dict[str, Any]:
-    """The services that a configuration names, one by one; None for those that it doesn't.
+def effective_services(configuration: Mapping[str, Any] | None) -> dict[str, Any]:
+    """Each of SERVICES as a configuration names it, else None, and `is_realtime`.
 
-    The models hosted by Dograh can't be reached from here: in that mode all are None.
+    In the mode "dograh" all are None, because the models that Dograh hosts can't be reached from this service.
     """
     chosen: Mapping[str, Any] = {}
     realtime = False
@@ -122,28 +124,28 @@ def effective(configuration: Mapping[str, Any] | None) -> dict[str, Any]:
     return {**{name: chosen.get(name) for name in SERVICES}, "is_realtime": realtime}
 
 
-def masked(value: Any) -> Any:
-    """The value with every secret in it masked, however deep."""
+def mask_secrets(value: Any) -> Any:
+    """The value with all secrets in it masked, at any depth."""
     if isinstance(value, dict):
-        return {name: mask(below) if name in SECRET else masked(below) for name, below in value.items()}
-    return [masked(below) for below in value] if isinstance(value, list) else value
+        return {name: mask(below) if name in SECRET_MEMBERS else mask_secrets(below) for name, below in value.items()}
+    return [mask_secrets(below) for below in value] if isinstance(value, list) else value
 
 
-def restored(value: Any, before: Any) -> Any:
-    """The value with each secret that equals the mask of the one stored at the same place put back."""
+def unmask_secrets(value: Any, before: Any) -> Any:
+    """The value with each secret that is the mask of the one at the same place in `before` replaced by that one."""
     if isinstance(value, list):
         places = before[: len(value)] if isinstance(before, list) else []
-        return [restored(below, place) for below, place in zip_longest(value, places)]
+        return [unmask_secrets(below, place) for below, place in zip_longest(value, places)]
     if not isinstance(value, dict):
         return value
     known = before if isinstance(before, dict) else {}
     return {
-        name: _secret(below, known.get(name)) if name in SECRET else restored(below, known.get(name))
+        name: (_unmask_secret if name in SECRET_MEMBERS else unmask_secrets)(below, known.get(name))
         for name, below in value.items()
     }
 
 
-def _secret(value: Any, before: Any) -> Any:
+def _unmask_secret(value: Any, before: Any) -> Any:
     if not isinstance(value, list):
         return unmask(value, before)
     keys = {mask(key): key for key in (before if isinstance(before, list) else [before]) if isinstance(key, str)}
@@ -151,19 +153,24 @@ def _secret(value: Any, before: Any) -> Any:
 
 
 def refuse_masked(value: Any) -> None:
-    """:raises Invalid: when a secret in it is only a mask."""
+    """Refuse a value in which a secret is only a mask.
+
+    :raises InvalidInput: with a sentence.
+    """
     below = value.items() if isinstance(value, dict) else enumerate(value) if isinstance(value, list) else ()
     for name, found in below:
-        if name in SECRET:
+        if name in SECRET_MEMBERS:
             for key in found if isinstance(found, list) else [found]:
                 if isinstance(key, str) and key.startswith("***"):
-                    raise Invalid(f"The {name} {key[-8:]!r} is masked and no stored one matches it. Send it in full.")
+                    raise InvalidInput(
+                        f"The {name} {key[-8:]!r} is masked and no stored one matches it. Send it in full."
+                    )
         else:
             refuse_masked(found)
 
 
 def without_nulls(value: Any) -> Any:
-    """The value without the members of objects that are null."""
+    """The value without members that are null, at any depth of objects."""
     if isinstance(value, dict):
         return {name: without_nulls(below) for name, below in value.items() if below is not None}
     return value

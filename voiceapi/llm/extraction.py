@@ -1,4 +1,4 @@
-"""What a language model is told to find values, and how its answer is read."""
+"""The prompt by which a language model extracts variables, and the parser of its answer."""
 
 from __future__ import annotations
 
@@ -21,12 +21,12 @@ _DONE = {"status": "done"}
 
 
 def instruction(request: Extract) -> str:
-    """The system message: what to do, then the author's advice."""
+    """The system message: the task, then the workflow author's prompt."""
     return "\n\n".join(filter(None, [INSTRUCTION, request.prompt]))
 
 
 def conversation_of(request: Extract) -> str:
-    """The user message: the variables, then everything said so far."""
+    """The user message: the variables, then the conversation so far."""
     wanted = [f"- {each.name} ({each.type})" + (f": {each.hint}" if each.hint else "") for each in request.variables]
     names = {
         call["id"]: call["function"]["name"] for message in request.messages for call in message.get("tool_calls") or ()
@@ -40,18 +40,18 @@ def _line(message: Message, names: Mapping[str, str]) -> str:
     if message["role"] != "tool":
         return f"{message['role']}: {content}" if content else ""
     result = _parsed(content)
-    if result == _DONE:  # an edge was crossed: nothing that anybody said
+    if result == _DONE:  # the result of following an edge, which says nothing
         return ""
     if isinstance(result, dict):
-        plain = {name: value for name, value in result.items() if name not in ("status", "status_code")}
-        content = json.dumps(result.get("data", plain), ensure_ascii=False)
+        members = {name: value for name, value in result.items() if name not in ("status", "status_code")}
+        content = json.dumps(result.get("data", members), ensure_ascii=False)
     if len(content) > LONGEST_RESULT:
         content = content[:LONGEST_RESULT] + "...(truncated)"
     return f"[Tool Response: {names.get(str(message.get('tool_call_id')), 'tool')}]\n{content}"
 
 
 def values_in(text: str) -> dict[str, Any]:
-    """The object in a model's answer, also inside a fence or among words; of an empty answer an empty one.
+    """The JSON object in a model's answer, also in a Markdown fence or within text; {} for an empty answer.
 
     :raises ValueError: with a sentence, when there is none.
     """
@@ -75,7 +75,7 @@ def _parsed(text: str) -> Any:
 
 
 def _balanced(text: str, pair: str) -> str:
-    """The first part of `text` from an opening bracket to the one that closes it; brackets in strings don't count."""
+    """The text from the first opening bracket to its closing one, ignoring brackets in strings; else empty."""
     start = text.find(pair[0])
     depth, quoted, escaped = 0, False, False
     for place in range(start, len(text)) if start >= 0 else ():

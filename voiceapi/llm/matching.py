@@ -1,4 +1,4 @@
-"""English words as the scripted model sees them: stems, numbers, and whether they say yes or no."""
+"""Matches English text for the scripted model: stems of words, numbers, yes and no."""
 
 import re
 
@@ -49,7 +49,7 @@ def tokens(text: str) -> list[str]:
 
 
 def stem(word: str) -> str:
-    """Return what the simple forms of a word have in common: plural, -ing, -ed and a last e are cut off."""
+    """Return a word without plural, -ing, -ed and a final e."""
     word = word.removesuffix("'s")
     if word.endswith("ies") and len(word) > 4:
         word = word[:-3] + "y"
@@ -73,12 +73,12 @@ _NO_STEMS = frozenset(map(stem, _NO))
 
 
 def content(text: str) -> set[str]:
-    """Return the stems of the words that carry meaning; numbers count, spelled or in digits."""
+    """Return the stems of all but frequent words such as "the"; number words become digits."""
     return {stem(word) for word in tokens(digits(text)) if word.removesuffix("'s") not in _STOP}
 
 
 def attitude(text: str) -> int:
-    """Return 1 for words that say yes, -1 for words that say no, 0 for neither. A no outweighs a yes: "not sure"."""
+    """Return 1 for a yes, -1 for a no, 0 for neither; -1 when both are there, as in "not sure"."""
     text = _REALLY_YES.sub("yes", text.casefold())
     words = tokens(text)
     stems = {stem(word) for word in words}
@@ -88,17 +88,17 @@ def attitude(text: str) -> int:
 
 
 def clauses(text: str) -> list[str]:
-    """Return the parts of `text` between its commas, stops and conjunctions."""
+    """Split `text` at punctuation and the conjunctions and, but, then."""
     return [part.strip() for part in _CLAUSE.split(text) if part.strip()]
 
 
 def digits(text: str) -> str:
-    """Return `text` with its English number words, such as "two hundred and five", written in digits."""
-    return _NUMBER_RUN.sub(lambda run: " ".join(map(str, _counted(tokens(run[0])))), text)
+    """Return `text` with English number words, such as "two hundred and five", as digits."""
+    return _NUMBER_RUN.sub(lambda run: " ".join(map(str, _numbers_spelled(tokens(run[0])))), text)
 
 
-def _counted(words: list[str]) -> list[int]:
-    """Return the numbers that a run of number words spells: "twenty five six" is 25 and 6."""
+def _numbers_spelled(words: list[str]) -> list[int]:
+    """Return the numbers in a run of number words: "twenty five six" is 25 and 6."""
     found: list[int] = []
     total, group, last = 0, 0, 0
     for place, word in enumerate(each for each in words if each != "and"):
@@ -118,6 +118,6 @@ def _counted(words: list[str]) -> list[int]:
 
 
 def numbers(text: str) -> list[float]:
-    """Return the numbers of `text` in order, spelled or in digits; "1,200" is one thousand two hundred."""
+    """Return the numbers in `text` in order, words or digits; "1,200" is one thousand two hundred."""
     found = re.findall(r"(?<![\w.])-?\d{1,15}(?:,\d{3}){0,4}(?:\.\d+)?", digits(text), re.ASCII)
     return [float(each.replace(",", "")) for each in found]

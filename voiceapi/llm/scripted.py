@@ -1,4 +1,4 @@
-"""The scripted model: no key, no network, the same answer every time. A workflow under it is a classic voice menu."""
+"""The scripted model: it follows a workflow as a voice menu, without network access, and always answers the same."""
 
 import re
 from collections.abc import Callable
@@ -12,78 +12,77 @@ NOT_UNDERSTOOD = "Sorry, I didn't get that."
 STILL_THERE = "Are you still there?"
 FAREWELL = "I can't hear you, so I'll end the call here. Goodbye."
 
-# Saying yes where an edge is for a yes counts as much as this many words in common.
-_ATTITUDE = 2
+# A yes for an edge whose label says yes counts as this many shared words.
+_ATTITUDE_WEIGHT = 2
 
 
 class Scripted:
-    """Speaks what the nodes say as written and picks edges by the caller's words."""
+    """Speaks the nodes' texts as written, and follows the edge that matches the caller's words best."""
 
     def reply(self, ask: AskModel) -> ModelReplied:
-        """Return the node's line when it was just entered, else the edge that the caller's words fit best.
+        """Return the node's text when it was just entered, else a call of the edge that matches best.
 
-        The line is the greeting, or without one the prompt. Words that fit no edge are answered by saying so and
-        repeating the line.
+        The text is the greeting, or without one the prompt. When no edge matches, it is repeated after an apology.
         """
         line = ask.greeting or ask.prompt
         if ask.opening:
-            return _said(ask, line)
+            return _reply(ask, line)
         if ask.occasion == "goodbye":
-            return _said(ask, FAREWELL)
+            return _reply(ask, FAREWELL)
         if ask.idle:
-            return _said(ask, f"{STILL_THERE} {line}")
-        said = _callers(ask.messages)
+            return _reply(ask, f"{STILL_THERE} {line}")
+        said = _caller_texts(ask.messages)
         edge = best_edge(said[-1], ask.functions) if said else None
         if edge is None:
-            return _said(ask, f"{NOT_UNDERSTOOD} {line}")
+            return _reply(ask, f"{NOT_UNDERSTOOD} {line}")
         return ModelReplied(ask.at, ask.number, "", (ToolCall(f"call_{ask.number}", edge.name),))
 
     def extract(self, request: Extract) -> VariablesExtracted:
-        """Return the values found in the caller's words; what is not found is absent.
+        """Return the values found in the caller's words; variables that weren't found are absent.
 
-        number: the last number said, one beside words of the variable's name or hint first; boolean: the same with
-        the last yes or no; string: the last words that share any with name or hint, else the last words. A hint that
-        lists choices ("kept, moved or cancelled") asks for one of these.
+        A number is the last one said, preferably in a clause that shares words with the variable's name or hint; a
+        boolean the last yes or no in the same way. A string is the last text that shares words with name or hint,
+        else the last text; when the hint lists choices ("kept, moved or cancelled"), it is one of these.
         """
-        said = _callers(request.messages)
+        said = _caller_texts(request.messages)
         found = ((each.name, _FINDERS[each.type](each, said)) for each in request.variables)
         values = {name: value for name, value in found if value is not None}
         return VariablesExtracted(request.at, request.number, values)
 
 
-def _said(ask: AskModel, text: str) -> ModelReplied:
+def _reply(ask: AskModel, text: str) -> ModelReplied:
     return ModelReplied(ask.at, ask.number, text)
 
 
-def _callers(messages: tuple[Message, ...]) -> list[str]:
+def _caller_texts(messages: tuple[Message, ...]) -> list[str]:
     return [str(message["content"]) for message in messages if message["role"] == "user"]
 
 
 def best_edge(said: str, functions: tuple[Function, ...]) -> Function | None:
-    """Return the edge whose label and condition share the most content words with what was said, or None.
+    """Return the edge whose label and condition share the most words with what was said; None without any.
 
-    A shared yes or no counts as two words, a contrary one against it. Of equals the one whose label shares more
-    wins, then the first.
+    A shared yes or no counts as two words, and an opposite one in the label as minus two. Among equals the edge whose
+    label shares more words wins, then the first.
     """
     words, mood = content(said), attitude(said)
 
     def score(edge: Function) -> tuple[int, int]:
         label = edge.label or ""
-        # Conditions often mention yes and no both, so only the label's speaks against an edge.
+        # Conditions often mention both yes and no, so only the label's can count against an edge.
         agreement = mood * attitude(label) or max(0, mood * attitude(edge.description))
         shared = len(words & (content(label) | content(edge.description)))
-        return shared + _ATTITUDE * agreement, len(words & content(label))
+        return shared + _ATTITUDE_WEIGHT * agreement, len(words & content(label))
 
     edges = [function for function in functions if function.label is not None]
     best = max(edges, key=score, default=None)
     return best if best is not None and score(best)[0] > 0 else None
 
 
-# -- finding values
+# -- extraction
 
 
 def _ranked(variable: Variable, parts: list[str]) -> list[str]:
-    """Return the parts, best first: those that share the most words with the variable, of equals the latest."""
+    """Return the parts by the words that they share with the variable, most first, the latest of equals first."""
     words = content(f"{variable.name.replace('_', ' ')} {variable.hint}")
     places = sorted(range(len(parts)), key=lambda place: (len(words & content(parts[place])), place), reverse=True)
     return [parts[place] for place in places]

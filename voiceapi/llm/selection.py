@@ -1,4 +1,4 @@
-"""Which language model carries a conversation: the workflow's own, the organization's, the operator's, or none."""
+"""The language model of a conversation: the workflow's, the organization's, the operator's, or the scripted one."""
 
 from __future__ import annotations
 
@@ -8,7 +8,7 @@ from typing import Any
 from ..engine.actions import AskModel, Extract
 from ..engine.events import ExtractionFailed, ModelFailed
 from ..engine.ports import LanguageModel
-from ..errors import Invalid, NotPossible
+from ..errors import InvalidInput, NotPossible
 from ..service import Service
 from . import configuration
 from .chat_completions import ChatCompletions, Failure
@@ -16,7 +16,7 @@ from .configuration import check_override
 from .scripted import Scripted
 from .wire import Completion
 
-# Base URLs of the providers that speak OpenAI's chat completions; any other needs a base_url.
+# Providers with an API like OpenAI's chat completions; others need a base_url in the configuration.
 BASE_URLS = {
     "openai": "https://api.openai.com/v1",
     "openrouter": "https://openrouter.ai/api/v1",
@@ -28,12 +28,12 @@ BASE_URLS = {
     "cerebras": "https://api.cerebras.ai/v1",
     "xai": "https://api.x.ai/v1",
 }
-# Under what name tokens of VOICEAPI_LLM_URL are counted.
-OPERATORS = "openai-compatible"
+# The provider under which tokens of VOICEAPI_LLM_URL are counted.
+OPERATOR_PROVIDER = "openai-compatible"
 
 
-class Unusable:
-    """A model that is configured in a way that can't be used: each request is answered with the reason."""
+class Misconfigured:
+    """Stands for a model whose configuration can't be used: each request fails with the reason."""
 
     def __init__(self, reason: str) -> None:
         self._reason = reason
@@ -49,21 +49,24 @@ class Unusable:
 
 
 def choose(service: Service, organization: int | None, configurations: Mapping[str, Any]) -> LanguageModel:
-    """The model for a workflow with these configurations, in an organization if there is one."""
+    """The model that speaks in a workflow with these stored configurations; `organization` is None outside of one."""
     if service.model is not None:
         return service.model
     try:
-        wanted = configuration.override(service.vault, configurations)
+        wanted = configuration.decrypt_override(service.vault, configurations)
         if wanted is not None:
             check_override(wanted)
         elif organization is not None:
-            wanted = configuration.stored(service.vault, organization)
-    except (NotPossible, Invalid) as error:  # encrypted with another secret, or stored before it was checked
-        return Unusable(str(error.detail))
-    chosen = configuration.effective(wanted)["llm"]
+            wanted = configuration.load(service.vault, organization)
+    except (
+        NotPossible,
+        InvalidInput,
+    ) as error:  # encrypted with another secret, or stored before overrides were checked
+        return Misconfigured(str(error.detail))
+    chosen = configuration.effective_services(wanted)["llm"]
     settings = service.settings
     if isinstance(chosen, Mapping):
-        return configured(service, chosen)
+        return from_configuration(service, chosen)
     if settings.llm_url is None:
         return Scripted()
     return ChatCompletions(
@@ -73,16 +76,17 @@ def choose(service: Service, organization: int | None, configurations: Mapping[s
         settings.llm_key,
         settings.llm_timeout,
         trusted=True,
-        provider=OPERATORS,
+        provider=OPERATOR_PROVIDER,
     )
 
 
-def configured(service: Service, chosen: Mapping[str, Any]) -> LanguageModel:
-    """The model of a service as a model configuration names it: provider, model, api_key and base_url."""
+def from_configuration(service: Service, chosen: Mapping[str, Any]) -> LanguageModel:
+    """The model of an `llm` service in a model configuration: provider, model, api_key and base_url."""
     provider = str(chosen.get("provider") or "openai")
     url = chosen.get("base_url") or BASE_URLS.get(provider.lower())
     if not isinstance(url, str):
-        return Unusable(f"The model provider {provider!r} needs a base_url; known without one: {', '.join(BASE_URLS)}.")
+        known = ", ".join(BASE_URLS)
+        return Misconfigured(f"The model provider {provider!r} needs a base_url; known without one: {known}.")
     keys = chosen.get("api_key")
     key = next((each for each in (keys if isinstance(keys, list) else [keys]) if isinstance(each, str) and each), None)
     model = chosen.get("model")
@@ -97,7 +101,7 @@ def configured(service: Service, chosen: Mapping[str, Any]) -> LanguageModel:
 
 
 def runtime_configuration(model: LanguageModel) -> dict[str, Any]:
-    """What a run's initial context says about its model; nothing for one without a name."""
+    """What a run's initial context says about its model; nothing about the scripted one."""
     if not isinstance(model, ChatCompletions):
         return {}
     return {"runtime_configuration": {"llm_provider": model.provider, "llm_model": model.model}}

@@ -1,4 +1,4 @@
-"""The shapes of OpenAI's chat completions, written strictly and read leniently."""
+"""The JSON of OpenAI's chat completions: requests that strict servers accept, and a lenient parser of answers."""
 
 from __future__ import annotations
 
@@ -14,11 +14,11 @@ from ..engine.events import ToolCall
 from ..engine.values import storable
 from ..http_client import Reply
 
-# What OpenAI takes as the name of a function.
+# The function names that OpenAI accepts.
 _SAFE = re.compile(r"[a-zA-Z0-9_-]{1,64}")
 _THOUGHTS = re.compile(r"<think(?:ing)?>.*?(?:</think(?:ing)?>|\Z)", re.DOTALL)
 _TAGGED = re.compile(r"<tool_call>\s*(\{.*?\})\s*(?:</tool_call>|\Z)", re.DOTALL)
-# As llama-cpp-python writes calls for a model; what it fails to read back is left in the text.
+# The format of llama-cpp-python's prompts; calls that it fails to parse itself stay in the text.
 _LINED = re.compile(r"functions\.([^\s:]+):\s*(\{.*\})?", re.DOTALL)
 _FENCED = re.compile(r"```\w*\s*(.*?)\s*```", re.DOTALL)
 
@@ -26,34 +26,37 @@ _COUNTED = ("prompt_tokens", "completion_tokens", "total_tokens")
 
 
 class NotACompletion(Exception):
-    """An answer of another shape; its text is one sentence."""
+    """An answer that isn't a chat completion; its text is one sentence."""
 
 
 @dataclass(frozen=True)
-class Called:
-    """A function that the model wants called; `id` is empty when the server gave none."""
+class FunctionCall:
+    """A function that the model called; `id` is empty when the server sent none."""
 
     id: str
     name: str
     arguments: str
 
-    def named(self, number: int, place: int) -> ToolCall:
-        """The call, with an id of ours when it has none."""
+    def tool_call(self, number: int, place: int) -> ToolCall:
+        """The call for the engine, with a generated id when it has none: request number and place in the answer."""
         return ToolCall(self.id or f"call_{number}_{place}", self.name, self.arguments)
 
 
 @dataclass(frozen=True)
 class Completion:
-    """What the model answered: words, functions, or neither; `usage` counts tokens by kind, under the name `model`."""
+    """A model's answer: text, function calls, or neither.
+
+    `usage` counts tokens by kind, `model` is "provider|||model".
+    """
 
     text: str
-    calls: tuple[Called, ...] = ()
+    calls: tuple[FunctionCall, ...] = ()
     usage: Mapping[str, int] = field(default_factory=dict)
     model: str = ""
 
 
 def safe_name(name: str) -> str:
-    """The name if a server takes it as that of a function, else one that it takes, the same every time."""
+    """A function name that servers accept: the name itself, or one derived from it, always the same."""
     if _SAFE.fullmatch(name) and name.strip("_"):
         return name
     short = re.sub(r"[^a-zA-Z0-9_-]", "_", name)[:48].strip("_") or "function"
@@ -61,7 +64,7 @@ def safe_name(name: str) -> str:
 
 
 def offered(functions: Sequence[Function]) -> tuple[list[dict[str, Any]], dict[str, str]]:
-    """The functions as tools, each name once, and our name of each by the one that was sent."""
+    """The functions as tools for a request, without repeated names, and the functions' own names by the names sent."""
     tools: dict[str, dict[str, Any]] = {}
     names: dict[str, str] = {}
     for function in functions:
@@ -73,26 +76,23 @@ def offered(functions: Sequence[Function]) -> tuple[list[dict[str, Any]], dict[s
 
 
 def request_messages(system: str, messages: Sequence[Message]) -> list[dict[str, Any]]:
-    """The prompt and the history as a server takes them."""
-    return [*_system(system), *map(_strict, messages)]
+    """The system prompt and the history as messages for a request."""
+    prompt = [{"role": "system", "content": system}] if system else []
+    return [*prompt, *map(_strict, messages)]
 
 
 def text_messages(system: str, messages: Sequence[Message], tools: Sequence[Mapping[str, Any]]) -> list[dict[str, Any]]:
-    """The same for a model that knows no tools: they are told to it, and it calls one by writing JSON."""
+    """The same for a model without tools: the prompt describes them, and the model calls one by answering with JSON."""
     listed = "\n".join(f"- {json.dumps(tool['function'], ensure_ascii=False)}" for tool in tools)
-    advice = (
+    instruction = (
         'Either talk to the caller, or take one of the steps below by answering with nothing but {"name": NAME, '
         f'"arguments": ARGUMENTS}}.\n{listed}'
     )
-    return [{"role": "system", "content": f"{system}\n\n{advice}".strip()}, *map(_plain, messages)]
-
-
-def _system(system: str) -> list[dict[str, Any]]:
-    return [{"role": "system", "content": system}] if system else []
+    return [{"role": "system", "content": f"{system}\n\n{instruction}".strip()}, *map(_as_text, messages)]
 
 
 def _strict(message: Message) -> dict[str, Any]:
-    """A message whose calls have names and arguments that a strict server takes, whatever the model once wrote."""
+    """A message whose calls have names and arguments that a strict server accepts, whatever the model wrote."""
     if not message.get("tool_calls"):
         return dict(message)
     calls = [
@@ -112,7 +112,7 @@ def _object(arguments: str) -> str:
     return arguments if _json_object(arguments) is not None else "{}"
 
 
-def _plain(message: Message) -> dict[str, Any]:
+def _as_text(message: Message) -> dict[str, Any]:
     if message["role"] == "tool":
         return {"role": "user", "content": f"[Result of the step] {message['content']}"}
     calls = message.get("tool_calls") or ()
@@ -129,12 +129,10 @@ def _plain(message: Message) -> dict[str, Any]:
 
 
 def read(reply: Reply, names: Mapping[str, str]) -> Completion:
-    """What a server answered.
+    """Parse a server's answer; text that is a call of an offered function becomes a function call.
 
-    A call that a model wrote as text is taken for one when it names a function that was offered.
-
-    :param names: our name of each function that was offered, by the one that was sent.
-    :raises NotACompletion: for anything but a chat completion.
+    :param names: the offered functions' own names by the names sent, from `offered`.
+    :raises NotACompletion: when it isn't a chat completion.
     """
     try:
         match storable(reply.json()):
@@ -149,8 +147,8 @@ def read(reply: Reply, names: Mapping[str, str]) -> Completion:
     text = _THOUGHTS.sub("", _text(message.get("content"))).strip()
     calls = _calls(message)
     if not calls and names:
-        text, calls = _written(text, names)
-    known = tuple(Called(call.id, names.get(call.name, call.name), call.arguments) for call in calls)
+        text, calls = _calls_in_text(text, names)
+    known = tuple(FunctionCall(call.id, names.get(call.name, call.name), call.arguments) for call in calls)
     return Completion(text, known, _usage(rest.get("usage")))
 
 
@@ -162,10 +160,10 @@ def _text(content: Any) -> str:
     return "".join(text for text in texts if isinstance(text, str))
 
 
-def _calls(message: Mapping[str, Any]) -> list[Called]:
+def _calls(message: Mapping[str, Any]) -> list[FunctionCall]:
     listed = message.get("tool_calls")
     items = listed if isinstance(listed, list) else []
-    if not items and isinstance(message.get("function_call"), Mapping):  # the older way to call one function
+    if not items and isinstance(message.get("function_call"), Mapping):  # the older format, for one function
         items = [{"function": message["function_call"]}]
     found, ids = [], set()
     for item in items:
@@ -174,7 +172,7 @@ def _calls(message: Mapping[str, Any]) -> list[Called]:
                 id = item.get("id")
                 fresh = isinstance(id, str) and id not in ids
                 ids.add(id if isinstance(id, str) else "")
-                found.append(Called(id if fresh else "", name, _arguments(members.get("arguments"))))
+                found.append(FunctionCall(id if fresh else "", name, _arguments(members.get("arguments"))))
     return found
 
 
@@ -184,20 +182,20 @@ def _arguments(value: Any) -> str:
     return value if isinstance(value, str) else json.dumps(value, ensure_ascii=False)
 
 
-def _written(text: str, names: Mapping[str, str]) -> tuple[str, list[Called]]:
-    """The words and the calls in a text that may itself be calls."""
+def _calls_in_text(text: str, names: Mapping[str, str]) -> tuple[str, list[FunctionCall]]:
+    """The text and the function calls of an answer in which the model may have written calls as text."""
     lined = _LINED.fullmatch(text)
     if lined and lined[1] in names:
-        return "", [Called("", lined[1], _arguments(lined[2]))]
+        return "", [FunctionCall("", lined[1], _arguments(lined[2]))]
     tagged = _TAGGED.findall(text)
     fenced = _FENCED.fullmatch(text)
+    calls = []
     for candidate in tagged or [fenced[1] if fenced else text]:
-        call = _json_object(candidate)
-        name = (call or {}).get("name")
-        if call is None or not isinstance(name, str) or name not in names:
+        call = _json_object(candidate) or {}
+        name = call.get("name")
+        if not isinstance(name, str) or name not in names:
             return text, []
-    found = [_json_object(candidate) or {} for candidate in tagged or [fenced[1] if fenced else text]]
-    calls = [Called("", each["name"], _arguments(each.get("arguments", each.get("parameters")))) for each in found]
+        calls.append(FunctionCall("", name, _arguments(call.get("arguments", call.get("parameters")))))
     return (_TAGGED.sub("", text).strip() if tagged else ""), calls
 
 

@@ -4,7 +4,7 @@ from __future__ import annotations
 
 from datetime import timedelta
 
-from ..errors import Unauthorized
+from ..errors import NotAuthenticated
 from ..security import hash_key, key_prefix, new_api_key
 from ..service import Service
 from ..store import organizations
@@ -70,11 +70,11 @@ def require_organization(name: str) -> Organization:
 def authenticate(key: str, refusal: str = "Invalid or expired API key") -> ApiKey:
     """The record of a raw API key; its `last_used_at` is updated.
 
-    :raises Unauthorized: with `refusal`, when the key is unknown or archived.
+    :raises NotAuthenticated: with `refusal`, when the key is unknown or archived.
     """
     record = find(ApiKey, key_hash=hash_key(key))
     if record is None or not record.is_active:
-        raise Unauthorized(refusal)
+        raise NotAuthenticated(refusal)
     moment = now()
     if record.last_used_at is None or moment - record.last_used_at >= LAST_USED_PRECISION:
         with write():

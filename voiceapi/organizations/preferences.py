@@ -5,10 +5,10 @@ from __future__ import annotations
 from collections.abc import Mapping
 from typing import Any
 
+from ..store import runs
 from ..store.base import require
 from ..store.database import write
 from ..store.organizations import Organization
-from ..store.runs import Run
 
 PREFERENCES: Mapping[str, Any] = {
     "test_phone_number": None,
@@ -36,7 +36,7 @@ END_REASONS = (
 )
 # Dispositions of calls that were never connected.
 NOT_CONNECTED = ("no-answer", "busy", "failed", "canceled", "error")
-MOST_OTHERS = 200
+MAX_OTHER_CODES = 200
 
 
 def get(organization: int) -> dict[str, Any]:
@@ -57,12 +57,5 @@ def replace(organization: int, values: Mapping[str, Any]) -> dict[str, Any]:
 
 def disposition_codes(organization: int) -> list[str]:
     """The built-in codes, then up to 200 others that the organization's runs ended with, in alphabetical order."""
-    known = (*END_REASONS, *NOT_CONNECTED)
-    learned = (
-        Run.select(Run.disposition)
-        .where(Run.organization == organization, Run.disposition.not_in((*known, "")))
-        .distinct()
-        .order_by(Run.disposition)
-        .limit(MOST_OTHERS)
-    )
-    return [*known, *(str(run.disposition) for run in learned)]
+    built_in = (*END_REASONS, *NOT_CONNECTED)
+    return [*built_in, *runs.other_dispositions(organization, built_in, MAX_OTHER_CODES)]

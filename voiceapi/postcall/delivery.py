@@ -25,17 +25,17 @@ from ..store.postcall import Delivery, DeliveryAttempt
 from ..store.runs import Run
 from . import signing
 
-ATTEMPTS = 5
+MAX_ATTEMPTS = 5
 TIMEOUT_SECONDS = 30.0
 # After this time a sender is presumed dead.
 LEASE = timedelta(seconds=90)
 # The wait after the first failure; it doubles with each.
-FIRST_WAIT_SECONDS, LONGEST_WAIT_SECONDS = 30.0, 600.0
+FIRST_WAIT_SECONDS, MAX_WAIT_SECONDS = 30.0, 600.0
 # Statuses after which the delivery is tried again. Any other refusal is final, as is a URL that isn't http(s).
 TEMPORARY = (408, 425, 429, 500, 502, 503, 504)
 INVALID_URL = "scheme"
 # Bytes read of the receiver's answer. Only its status counts.
-LONGEST_ANSWER = 64 * 1024
+MAX_REPLY_BYTES = 64 * 1024
 
 
 @dataclass(frozen=True)
@@ -91,7 +91,7 @@ def send(service: Service, delivery: Delivery, moment: datetime) -> Outcome:
             headers=headers,
             data=None if delivery.body is None else bytes(delivery.body),
             timeout=TIMEOUT_SECONDS,
-            max_bytes=LONGEST_ANSWER,
+            max_bytes=MAX_REPLY_BYTES,
             truncate=True,
         )
     except RequestFailed as error:
@@ -159,9 +159,9 @@ def record_outcome(delivery: Delivery, outcome: Outcome, moment: datetime) -> No
 
 def _wait(delivery: Delivery, retry_after: float | None) -> timedelta:
     """The time until the next attempt. The schedule begins again with a redelivery."""
-    number = delivery.attempts - (delivery.most_attempts - ATTEMPTS)
+    number = delivery.attempts - (delivery.most_attempts - MAX_ATTEMPTS)
     seconds = FIRST_WAIT_SECONDS * 2 ** (number - 1) if retry_after is None else max(retry_after, 1.0)
-    return timedelta(seconds=min(seconds, LONGEST_WAIT_SECONDS))
+    return timedelta(seconds=min(seconds, MAX_WAIT_SECONDS))
 
 
 def deliver_next(service: Service, moment: datetime | None = None) -> bool:
@@ -206,7 +206,7 @@ def redeliver(service: Service, run: Run, delivery_uuid: str) -> Delivery:
         if delivery.state == "pending":
             raise Conflict("This delivery is still on its way: it is tried again by itself.")
         delivery.state = "pending"
-        delivery.most_attempts = delivery.attempts + ATTEMPTS
+        delivery.most_attempts = delivery.attempts + MAX_ATTEMPTS
         delivery.next_attempt_at = now()
         delivery.finished_at = None
         delivery.save()

@@ -19,7 +19,7 @@ from ..store.runs import Run
 from ..store.workflows import Workflow, WorkflowVersion
 from ..timestamps import write_time
 from . import outbox, qa, rendering
-from .delivery import ATTEMPTS
+from .delivery import MAX_ATTEMPTS
 
 # A claim lasts this long unless it is renewed; then its worker is presumed dead.
 LEASE = timedelta(seconds=180)
@@ -87,7 +87,7 @@ def _render(service: Service, run: Run, definition: Mapping[str, Any], moment: d
         delivery.headers = encrypt_json(service.vault, request.headers)
         delivery.body = request.body
         delivery.credential_uuid = credential if isinstance(credential, str) and credential else None
-        delivery.most_attempts = ATTEMPTS
+        delivery.most_attempts = MAX_ATTEMPTS
         delivery.next_attempt_at = moment
         delivery.save()
         _annotate(run, "missing_variables", request.missing)

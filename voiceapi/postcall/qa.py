@@ -28,7 +28,7 @@ from .qa_parts import Part, parts_of
 log = logging.getLogger("voiceapi")
 
 # Runs shorter than this aren't reviewed, unless the node says otherwise.
-SHORTEST_SECONDS = 15
+DEFAULT_MIN_SECONDS = 15
 # Seconds before the second attempt and before the third.
 WAITS = (2.0, 4.0)
 # For a node with a model of its own: the base URL and the model "default" by provider.
@@ -122,7 +122,7 @@ def check_conditions(run: Run, data: Mapping[str, Any], roll: Callable[[], int])
     :raises NoReview: when it doesn't.
     """
     shortest = as_number(data.get("qa_min_call_duration"))
-    if run.duration is not None and run.duration < (SHORTEST_SECONDS if shortest is None else shortest):
+    if run.duration is not None and run.duration < (DEFAULT_MIN_SECONDS if shortest is None else shortest):
         raise skipped("call_too_short")
     voicemail = "voicemail_detected" in (run.disposition, *run.gathered_context.get("call_tags", []))
     if voicemail and not as_boolean(data.get("qa_voicemail_calls")):
@@ -176,7 +176,7 @@ def _node_model(service: Service, data: Mapping[str, Any], name: str) -> Any:
         raise NoReview(error="validation_failed")
     url = f"{str(endpoint).rstrip('/')}/openai/v1" if provider == "azure" else ENDPOINTS.get(provider)
     chosen = {"provider": provider, "model": name, "api_key": key, "base_url": url}
-    return selection.configured(service, chosen)
+    return selection.from_configuration(service, chosen)
 
 
 # -- judging

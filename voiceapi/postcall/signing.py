@@ -11,7 +11,7 @@ from ..store import postcall
 from ..store.database import write
 from ..store.postcall import WebhookSecret
 
-MOST_SECRETS = 2
+MAX_SECRETS = 2
 
 
 def listed(vault: Vault, organization: int) -> list[tuple[WebhookSecret, str]]:
@@ -39,7 +39,7 @@ def rotate(vault: Vault, organization: int) -> tuple[WebhookSecret, str]:
     :raises Conflict: when there are two already.
     """
     with write():
-        if len(listed(vault, organization)) >= MOST_SECRETS:
+        if len(listed(vault, organization)) >= MAX_SECRETS:
             raise Conflict("Two secrets are in use. Retire the older one before you make another.")
         return _create(vault, organization)
 

@@ -12,7 +12,7 @@ from contextlib import contextmanager
 from dataclasses import dataclass
 from uuid import uuid4
 
-from ..errors import Conflict, Forbidden, NotPossible, RecordNotFound, ServiceError
+from ..errors import Conflict, NotPermitted, NotPossible, RecordNotFound, ServiceError
 from ..service import Service
 from ..store import runs
 from ..store.base import find, scalar
@@ -76,12 +76,12 @@ def stored(organization: int, file_name: str, content: bytes) -> Iterator[str]:
 def receive(service: Service, token: str, content: bytes) -> str:
     """Store what was PUT at a signed address, repeatedly until a campaign uses it. Returns the file's key.
 
-    :raises Forbidden: for an address that isn't valid any more.
+    :raises NotPermitted: for an address that isn't valid any more.
     :raises Conflict: once the file is the source of a campaign.
     """
     payload = service.vault.verify(token, "put a file", now().timestamp())
     if payload is None:
-        raise Forbidden("The upload address is not valid, or has expired")
+        raise NotPermitted("The upload address is not valid, or has expired")
     key: str = payload["key"]
     with write():
         if is_campaign_source(key):
@@ -105,14 +105,14 @@ def address(service: Service, organization: int, key: str, expires_in: int, *, i
     """An address to download a file of the organization from, valid for `expires_in` seconds.
 
     :raises NotPossible: when the key is none of ours.
-    :raises Forbidden: when the file is another organization's.
+    :raises NotPermitted: when the file is another organization's.
     """
     if match := CONTACT_LIST.fullmatch(key):
         if int(match[1]) != organization:
-            raise Forbidden("Access denied")
+            raise NotPermitted("Access denied")
     elif match := TRANSCRIPT.fullmatch(key):
         if scalar(Run, "id", id=int(match[1]), organization=organization) is None:
-            raise Forbidden("Access denied for this workflow run")
+            raise NotPermitted("Access denied for this workflow run")
     else:
         raise NotPossible("Invalid key format")
     payload = {"organization": organization, "key": key, "inline": inline}
@@ -122,12 +122,12 @@ def address(service: Service, organization: int, key: str, expires_in: int, *, i
 def fetch(service: Service, token: str) -> File:
     """The file that a signed address leads to.
 
-    :raises Forbidden: for an address that isn't valid any more.
+    :raises NotPermitted: for an address that isn't valid any more.
     :raises RecordNotFound: when there is no such file, or not yet.
     """
     payload = service.vault.verify(token, "get a file", now().timestamp())
     if payload is None:
-        raise Forbidden("The download address is not valid, or has expired")
+        raise NotPermitted("The download address is not valid, or has expired")
     key: str = payload["key"]
     name = key.rpartition("/")[2]
     if match := TRANSCRIPT.fullmatch(key):

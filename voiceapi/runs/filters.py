@@ -1,4 +1,4 @@
-"""The filters of a listing of runs: JSON text in, conditions out, every fault named (specification 4.2).
+"""The filters of a listing of runs: JSON text in, conditions out; an error for each criterion that breaks a rule.
 
 A criterion is `{"attribute": ..., "value": ..., "type": ...}`; the type follows from the attribute and may be left out.
 """
@@ -11,12 +11,12 @@ from collections.abc import Callable, Mapping
 from datetime import datetime, timedelta
 from typing import Any
 
-from ..errors import Invalid, item
+from ..errors import FieldError, InvalidFields
 from ..store import runs
-from ..strict_json import parse
+from ..strict_json import Path, parse
 from ..timestamps import read_time
 
-Loc = tuple[str | int, ...]
+FIELD = ("filters",)
 # More than anybody asks for, and no more than the database takes in one question.
 MOST_CRITERIA = 50
 MOST_CODES = 100
@@ -24,53 +24,50 @@ LONGEST_TEXT = 255
 OF_WORKFLOW = ("dateRange", "dispositionCode", "duration", "status", "tokenUsage")
 
 
-class _Fault(Exception):
-    def __init__(self, loc: Loc, msg: str, type: str) -> None:
-        super().__init__(msg)
-        self.item = item(loc, msg, type)
-
-
 def read(text: str | None, allowed: tuple[str, ...]) -> tuple[list[Any], Any]:
     """The conditions that `text` asks for, all to be met, and the filters as they came, or None without any.
 
     :param allowed: the attributes that this listing knows.
-    :raises Invalid: with an item for every fault, at `["query", "filters", ...]`.
+    :raises InvalidFields: for each criterion that breaks a rule, at `filters`, its index and what follows.
     """
     if text is None or not text.strip():
         return [], None
-    loc: Loc = ("query", "filters")
-    criteria = parse(text, loc)
+    criteria = parse(text, FIELD)
     if not isinstance(criteria, list):
-        raise Invalid([item(loc, "Input should be a valid list", "list_type")])
+        raise _invalid(FIELD, "Input should be a valid list", "list_type")
     if len(criteria) > MOST_CRITERIA:
-        raise Invalid([item(loc, *_too_many(criteria, MOST_CRITERIA))])
+        raise _invalid(FIELD, *_too_many(criteria, MOST_CRITERIA))
     conditions: list[Any] = []
-    faults: list[dict[str, Any]] = []
+    errors: list[FieldError] = []
     for index, criterion in enumerate(criteria):
         try:
-            conditions += _conditions(criterion, (*loc, index), allowed)
-        except _Fault as fault:
-            faults.append(fault.item)
-    if faults:
-        raise Invalid(faults)
+            conditions += _conditions(criterion, (*FIELD, index), allowed)
+        except InvalidFields as invalid:
+            errors += invalid.errors
+    if errors:
+        raise InvalidFields(errors)
     return conditions, criteria or None
 
 
-def _conditions(criterion: Any, loc: Loc, allowed: tuple[str, ...]) -> list[Any]:
+def _invalid(path: Path, message: str, type: str) -> InvalidFields:
+    return InvalidFields([FieldError(path, message, type)])
+
+
+def _conditions(criterion: Any, path: Path, allowed: tuple[str, ...]) -> list[Any]:
     if not isinstance(criterion, dict):
-        raise _Fault(loc, "Input should be a valid dictionary", "dict_type")
+        raise _invalid(path, "Input should be a valid dictionary", "dict_type")
     for name in ("attribute", "value"):
         if name not in criterion:
-            raise _Fault((*loc, name), "Field required", "missing")
+            raise _invalid((*path, name), "Field required", "missing")
     attribute, value = criterion["attribute"], criterion["value"]
     if not isinstance(attribute, str) or attribute not in allowed:
-        raise _Fault((*loc, "attribute"), f"Input should be {_listed(allowed)}", "enum")
+        raise _invalid((*path, "attribute"), f"Input should be {_listed(allowed)}", "enum")
     types, build = ATTRIBUTES[attribute]
     if criterion.get("type") is not None and criterion["type"] not in types:
-        raise _Fault((*loc, "type"), f"Input should be {_listed(types)}", "literal_error")
+        raise _invalid((*path, "type"), f"Input should be {_listed(types)}", "literal_error")
     if not isinstance(value, dict):
-        raise _Fault((*loc, "value"), "Input should be a valid dictionary", "dict_type")
-    return build(value, (*loc, "value"))
+        raise _invalid((*path, "value"), "Input should be a valid dictionary", "dict_type")
+    return build(value, (*path, "value"))
 
 
 def _too_many(found: list[Any], most: int) -> tuple[str, str]:
@@ -82,7 +79,7 @@ def _listed(words: tuple[str, ...]) -> str:
     return f"{', '.join(quoted[:-1])} or {quoted[-1]}" if len(quoted) > 1 else quoted[0]
 
 
-def _date_range(value: Mapping[str, Any], loc: Loc) -> list[Any]:
+def _date_range(value: Mapping[str, Any], path: Path) -> list[Any]:
     bounds: dict[str, datetime | None] = {}
     for name in ("from", "to"):
         text = value.get(name)
@@ -95,7 +92,7 @@ def _date_range(value: Mapping[str, Any], loc: Loc) -> list[Any]:
             bounds[name] = read_time(text)
         except ValueError as error:
             words = f"Input should be a valid datetime or date, {error}"
-            raise _Fault((*loc, name), words, "datetime_from_date_parsing") from None
+            raise _invalid((*path, name), words, "datetime_from_date_parsing") from None
     until = bounds["to"]
     if until is not None:
         # A bare date means the whole of that day; an instant is itself included.
@@ -105,13 +102,13 @@ def _date_range(value: Mapping[str, Any], loc: Loc) -> list[Any]:
 
 
 def _number_range(build: Callable[[float | None, float | None], list[Any]]) -> Callable[..., list[Any]]:
-    def read_range(value: Mapping[str, Any], loc: Loc) -> list[Any]:
-        return build(_number(value, "min", loc), _number(value, "max", loc))
+    def read_range(value: Mapping[str, Any], path: Path) -> list[Any]:
+        return build(_number(value, "min", path), _number(value, "max", path))
 
     return read_range
 
 
-def _number(value: Mapping[str, Any], name: str, loc: Loc) -> float | None:
+def _number(value: Mapping[str, Any], name: str, path: Path) -> float | None:
     number = value.get(name)
     if number is None:
         return None
@@ -120,49 +117,49 @@ def _number(value: Mapping[str, Any], name: str, loc: Loc) -> float | None:
             raise ValueError
         return float(number)
     except (ValueError, OverflowError):
-        raise _Fault((*loc, name), "Input should be a valid number", "float_type") from None
+        raise _invalid((*path, name), "Input should be a valid number", "float_type") from None
 
 
 def _codes(build: Callable[[list[str]], list[Any]]) -> Callable[..., list[Any]]:
-    def read_codes(value: Mapping[str, Any], loc: Loc) -> list[Any]:
+    def read_codes(value: Mapping[str, Any], path: Path) -> list[Any]:
         codes = value.get("codes", [])
         if not isinstance(codes, list) or not all(isinstance(code, str) for code in codes):
-            raise _Fault((*loc, "codes"), "Input should be a valid list of strings", "list_type")
+            raise _invalid((*path, "codes"), "Input should be a valid list of strings", "list_type")
         if len(codes) > MOST_CODES:
-            raise _Fault((*loc, "codes"), *_too_many(codes, MOST_CODES))
+            raise _invalid((*path, "codes"), *_too_many(codes, MOST_CODES))
         return build(codes)
 
     return read_codes
 
 
 def _word(build: Callable[[str], list[Any]], words: tuple[str, ...]) -> Callable[..., list[Any]]:
-    def read_word(value: Mapping[str, Any], loc: Loc) -> list[Any]:
+    def read_word(value: Mapping[str, Any], path: Path) -> list[Any]:
         word = value.get("status")
         if not isinstance(word, str) or word not in words:
-            raise _Fault((*loc, "status"), f"Input should be {_listed(words)}", "enum")
+            raise _invalid((*path, "status"), f"Input should be {_listed(words)}", "enum")
         return build(word)
 
     return read_word
 
 
 def _whole(column: str) -> Callable[..., list[Any]]:
-    def read_whole(value: Mapping[str, Any], loc: Loc) -> list[Any]:
+    def read_whole(value: Mapping[str, Any], path: Path) -> list[Any]:
         number = value.get("value")
         whole = int(number) if isinstance(number, str) and re.fullmatch("[0-9]{1,18}", number) else number
         if isinstance(whole, bool) or not isinstance(whole, int) or abs(whole) >= 2**63:
-            raise _Fault((*loc, "value"), "Input should be a valid integer", "int_type")
+            raise _invalid((*path, "value"), "Input should be a valid integer", "int_type")
         return runs.column_is(column, whole)
 
     return read_whole
 
 
 def _part(column: str) -> Callable[..., list[Any]]:
-    def read_part(value: Mapping[str, Any], loc: Loc) -> list[Any]:
+    def read_part(value: Mapping[str, Any], path: Path) -> list[Any]:
         text = value.get("value")
         if not isinstance(text, str):
-            raise _Fault((*loc, "value"), "Input should be a valid string", "string_type")
+            raise _invalid((*path, "value"), "Input should be a valid string", "string_type")
         if len(text) > LONGEST_TEXT:
-            raise _Fault((*loc, "value"), f"String should have at most {LONGEST_TEXT} characters", "string_too_long")
+            raise _invalid((*path, "value"), f"String should have at most {LONGEST_TEXT} characters", "string_too_long")
         return runs.column_holds(column, text.strip())
 
     return read_part

@@ -22,6 +22,7 @@ from peewee import (
 from ..errors import RecordNotFound
 from ..timestamps import write_time
 from .base import Record
+from .database import ConcurrentUpdate, write
 from .fields import Instant, JSONText, now
 from .runs import Event, Run
 from .workflows import WorkflowVersion
@@ -38,6 +39,8 @@ class ChatSession(Record):
     cursor_turn_id = TextField(null=True)
     # That of the last completed turn.
     checkpoint = JSONText()
+    # What tools and documents offer its model at each node, and a digest of what that was computed from.
+    functions = JSONText(null=True)
     updated_at = Instant(null=True)
 
     class Meta:
@@ -76,10 +79,6 @@ BEGINNING: Mapping[str, Any] = {
     "gathered_context": {},
     "tool_state": {},
 }
-
-
-class Overtaken(Exception):
-    """Another request changed the session first; nothing of this one was stored."""
 
 
 def get(organization: int, workflow_id: int, run_id: int) -> ChatSession:
@@ -141,12 +140,12 @@ def _at_cursor(session: ChatSession) -> tuple[list[ChatTurn], list[ChatTurn]]:
 def change(session: ChatSession, failure: str = ABANDONED, **columns: Any) -> None:
     """Store the session's next revision. A turn that is still pending then has failed, for the reason `failure`.
 
-    :raises Overtaken: when the session is no longer at the revision that is known here.
+    :raises ConcurrentUpdate: when the session is no longer at the revision that is known here.
     """
     columns = {**columns, "revision": session.revision + 1, "updated_at": now()}
     known = (ChatSession.run == session.run_id) & (ChatSession.revision == session.revision)
     if not ChatSession.update(**columns).where(known).execute():
-        raise Overtaken
+        raise ConcurrentUpdate("Another request changed the session first.")
     for name, value in columns.items():
         setattr(session, name, value)
     error = {
@@ -162,7 +161,7 @@ def change(session: ChatSession, failure: str = ABANDONED, **columns: Any) -> No
 def append(session: ChatSession, text: str | None) -> ChatTurn:
     """Go on with a pending turn: the caller's `text`, or None for the agent's opening.
 
-    :raises Overtaken: as `change`.
+    :raises ConcurrentUpdate: as `change`.
     """
     cut(session)
     change(session, status=PENDING, cursor_turn_id=None)
@@ -178,3 +177,10 @@ def cut(session: ChatSession) -> None:
         ChatTurn.update(discarded_at=now(), rewound_from=session.cursor_turn_id).where(gone).execute()
         last_kept = base(session)["tool_state"].get("turn", -1)
         Event.delete().where(Event.run == session.run_id, Event.turn > last_kept).execute()
+
+
+def store_functions(session: ChatSession, functions: Mapping[str, Any]) -> None:
+    """Store what the model is offered in a session; its revision stays, for no one else sees them."""
+    with write():
+        ChatSession.update(functions=functions).where(ChatSession.run == session.run_id).execute()
+    session.functions = functions

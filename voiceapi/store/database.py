@@ -18,7 +18,7 @@ from playhouse.db_url import connect
 from playhouse.pool import PooledSqliteDatabase
 from werkzeug.local import LocalProxy
 
-from ..errors import Unavailable
+from ..errors import OutOfService
 
 # WAL and synchronous NORMAL: a commit survives a killed process; a power cut may lose the last ones, never the file.
 PRAGMAS = {"journal_mode": "wal", "synchronous": 1, "foreign_keys": 1, "busy_timeout": 5000}
@@ -101,7 +101,7 @@ class Store:
             raise _defect_or_concurrent(error) from error
         except peewee.OperationalError as error:
             if _disk_is_full(error):
-                raise Unavailable("The disk is full, so nothing was stored.") from error
+                raise OutOfService("The disk is full, so nothing was stored.") from error
             raise
         for call in committed:
             call()

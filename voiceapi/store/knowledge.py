@@ -6,6 +6,7 @@ import json
 import unicodedata
 from collections.abc import Iterable, Sequence
 from dataclasses import dataclass
+from typing import Any
 
 from peewee import CharField, ForeignKeyField, IntegerField, TextField
 
@@ -164,3 +165,9 @@ def delete(organization: int, document_uuid: str) -> bool:
     """Delete a document with its passages and their index; False if the organization has no such document."""
     owned = (Document.organization == organization, Document.document_uuid == document_uuid)
     return bool(Document.delete().where(*owned).execute())
+
+
+def latest_change(organization: int) -> tuple[Any, ...]:
+    """Another value after any change of the organization's documents, which are added and removed only."""
+    statement = "SELECT count(*), max(created_at) FROM document WHERE organization_id = ?"
+    return tuple(execute(statement, organization).fetchone())

@@ -16,10 +16,12 @@ from .base import Record
 from .campaigns import Campaign, Contact, Decision, DoNotCall, Upload
 from .chats import ChatSession, ChatTurn
 from .database import Store, StoreError, write
+from .idempotency import IdempotencyKey
 from .knowledge import Document, Passage
 from .organizations import ApiKey, Credential, Organization
 from .postcall import Delivery, DeliveryAttempt, FollowUp, WebhookSecret
-from .runs import Event, IdempotencyKey, Run, Snapshot, StatusCallback, Step, Turn
+from .runs import Event, Run, StatusCallback, Turn
+from .steps import Snapshot, Step
 from .telephony import PhoneNumber, TelephonyConfiguration
 from .tools import Tool
 from .workflows import TriggerPath, Workflow, WorkflowVersion
@@ -112,10 +114,16 @@ def _pace_to_3(database: Any) -> None:
         database.execute_sql("DROP TABLE pace")
 
 
+def _chats_to_3(database: Any) -> None:
+    """What a chat's model is offered is stored with the chat; of an older one it is computed by its next turn."""
+    database.execute_sql('ALTER TABLE "chat_session" ADD COLUMN functions TEXT')
+
+
 def _to_3(database: Any) -> None:
     _runs_to_3(database)
     _campaigns_to_3(database)
     _pace_to_3(database)
+    _chats_to_3(database)
 
 
 # From version N to N + 1. A step speaks SQL through the database it is given, never through the models, which are

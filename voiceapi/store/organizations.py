@@ -66,3 +66,8 @@ def credentials_of(organization: int) -> list[Credential]:
     """The organization's credentials that aren't deleted, by name."""
     owned = Credential.select().where(Credential.organization == organization, Credential.is_active)
     return list(owned.order_by(Credential.name, Credential.id))
+
+
+def set_model_configuration(organization: int, encrypted: str) -> None:
+    """Store an organization's model configuration, an encrypted JSON text."""
+    Organization.update(model_configuration=encrypted).where(Organization.id == organization).execute()

@@ -111,27 +111,6 @@ class Event(Record):
     at = Instant(default=now)
 
 
-class Step(Record):
-    """One event that the engine was fed, as stored JSON: the fold over a run's steps is its state."""
-
-    run = ForeignKeyField(Run, on_delete="CASCADE", index=False)
-    number = IntegerField()
-    event = JSONText()
-
-    class Meta:
-        primary_key = CompositeKey("run", "number")
-
-
-class Snapshot(Record):
-    """The engine's state after step `number`, so that a turn needn't fold from the beginning."""
-
-    run = ForeignKeyField(Run, primary_key=True, on_delete="CASCADE")
-    number = IntegerField()
-    # The number of the request whose tool is being called: it is called once, also when its result is lost.
-    calling = IntegerField(null=True)
-    state = JSONText()
-
-
 class Turn(Record):
     """Turn `number` of a call and the answer it got: the same webhook, twice or late, gets the same answer."""
 
@@ -159,25 +138,6 @@ class StatusCallback(Record):
     outcome = TextField(null=True)
     fields = JSONText(default=dict)
     at = Instant(default=now)
-
-
-class IdempotencyKey(Record):
-    """A key of a client's, stored in the transaction that stores what was made under it."""
-
-    run_id: int | None
-    organization = ForeignKeyField(Organization, on_delete="CASCADE", index=False)
-    operation = TextField()
-    key = CharField(255)
-    # Of the request, so that another one with the same key is noticed.
-    fingerprint = CharField(64)
-    # The call that is placed under it; null when a campaign was made.
-    run = ForeignKeyField(Run, null=True, on_delete="CASCADE")
-    # What the client is told. Null while the carrier is being asked, and when it said no, which is on the run.
-    answer = JSONText(null=True)
-    created_at = Instant(default=now, index=True)
-
-    class Meta:
-        indexes = ((("organization", "operation", "key"), True),)
 
 
 # Column expressions, least significant last; all of them turn round together. A run without a duration comes last both
@@ -280,6 +240,12 @@ def workflow_names(runs: list[Run]) -> dict[int, str]:
     ids = {run.workflow_id for run in runs}
     named = Workflow.select(Workflow.id, Workflow.name).where(Workflow.id.in_(ids))
     return {workflow.id: workflow.name for workflow in named}
+
+
+def other_dispositions(organization: int, known: Sequence[str], limit: int) -> list[str]:
+    """Up to `limit` dispositions of the organization's runs that aren't in `known`, in alphabetical order."""
+    others = Run.select(Run.disposition).where(Run.organization == organization, Run.disposition.not_in((*known, "")))
+    return [str(run.disposition) for run in others.distinct().order_by(Run.disposition).limit(limit)]
 
 
 def finished(where: Sequence[Expression], since: datetime | None, until: datetime | None) -> Iterator[Run]:

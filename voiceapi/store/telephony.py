@@ -2,6 +2,8 @@
 
 from __future__ import annotations
 
+from collections import Counter
+from collections.abc import Iterable, Mapping
 from datetime import datetime
 from typing import Any
 
@@ -106,3 +108,91 @@ def _account(configuration: TelephonyConfiguration) -> tuple[Any, ...]:
 def active_numbers(configuration: TelephonyConfiguration) -> list[PhoneNumber]:
     """The numbers of a configuration that are in use, oldest first."""
     return list(configuration.phone_numbers.where(PhoneNumber.is_active).order_by(PhoneNumber.id))
+
+
+def configurations_of(organization: int) -> list[TelephonyConfiguration]:
+    """The configurations of an organization, oldest first."""
+    query = (
+        TelephonyConfiguration.select()
+        .where(TelephonyConfiguration.organization == organization)
+        .order_by(TelephonyConfiguration.created_at, TelephonyConfiguration.id)
+    )
+    return list(query)
+
+
+def usable_configurations(organization: int) -> list[TelephonyConfiguration]:
+    """The configurations of an organization that aren't set aside: the default, then the others, oldest first."""
+    query = (
+        TelephonyConfiguration.select()
+        .where(TelephonyConfiguration.organization == organization, ~TelephonyConfiguration.inactive)
+        .order_by(
+            TelephonyConfiguration.is_default_outbound.desc(),
+            TelephonyConfiguration.created_at,
+            TelephonyConfiguration.id,
+        )
+    )
+    return list(query)
+
+
+def clear_default_outbound(organization: int) -> None:
+    """Leave an organization without a default configuration for outbound calls."""
+    TelephonyConfiguration.update(is_default_outbound=False, updated_at=now()).where(
+        TelephonyConfiguration.organization == organization, TelephonyConfiguration.is_default_outbound
+    ).execute()
+
+
+def numbers_of(configuration: TelephonyConfiguration) -> list[PhoneNumber]:
+    """The numbers of a configuration, oldest first."""
+    return list(configuration.phone_numbers.order_by(PhoneNumber.created_at, PhoneNumber.id))
+
+
+def active_number_counts(organization: int) -> Mapping[int, int]:
+    """How many active numbers each configuration of an organization has, by its id; 0 for an id that is missing."""
+    active = PhoneNumber.select(PhoneNumber.telephony_configuration).where(
+        PhoneNumber.organization == organization, PhoneNumber.is_active
+    )
+    return Counter(number.telephony_configuration_id for number in active)
+
+
+def clear_default_caller_id(configuration: int) -> None:
+    """Leave a configuration without a default number for outbound calls."""
+    PhoneNumber.update(is_default_caller_id=False, updated_at=now()).where(
+        PhoneNumber.telephony_configuration == configuration, PhoneNumber.is_default_caller_id
+    ).execute()
+
+
+def registered_with_account(configuration: TelephonyConfiguration, address: str) -> PhoneNumber | None:
+    """The number with this normalized address that any organization has registered with the same carrier account."""
+    return _of_account(configuration, PhoneNumber.address_normalized == address)
+
+
+def registered_elsewhere(configuration: TelephonyConfiguration) -> PhoneNumber | None:
+    """A number of this configuration that another configuration has registered with the same carrier account."""
+    own = PhoneNumber.select(PhoneNumber.address_normalized).where(PhoneNumber.telephony_configuration == configuration)
+    others = TelephonyConfiguration.id != configuration.id
+    return _of_account(configuration, PhoneNumber.address_normalized.in_(own) & others)
+
+
+def _of_account(configuration: TelephonyConfiguration, condition: Any) -> PhoneNumber | None:
+    """The first number of the carrier account that meets the condition, with its configuration."""
+    if configuration.account_id is None:
+        return None
+    number: PhoneNumber | None = (
+        PhoneNumber.select(PhoneNumber, TelephonyConfiguration)
+        .join(TelephonyConfiguration)
+        .where(
+            TelephonyConfiguration.provider == configuration.provider,
+            TelephonyConfiguration.account_id == configuration.account_id,
+            condition,
+        )
+        .first()
+    )
+    return number
+
+
+def inbound_workflow_names(numbers: Iterable[PhoneNumber]) -> Mapping[int, str]:
+    """The names of the workflows that answer the calls to these numbers, by workflow id."""
+    workflows = Workflow.select(Workflow.id, Workflow.name).where(
+        Workflow.id.in_({number.inbound_workflow_id for number in numbers})
+    )
+    return {workflow.id: workflow.name for workflow in workflows}

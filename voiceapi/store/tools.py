@@ -3,10 +3,12 @@
 from __future__ import annotations
 
 from collections.abc import Sequence
+from typing import Any
 
 from peewee import CharField, ForeignKeyField, TextField
 
 from .base import Record
+from .database import execute
 from .fields import Instant, JSONText, now
 from .organizations import Organization
 
@@ -42,3 +44,9 @@ def with_uuids(organization: int | None, uuids: set[str]) -> list[Tool]:
         return []
     # Not by IN: a definition may name more uuids than a query may have parameters.
     return [tool for tool in Tool.select().where(Tool.organization == organization) if tool.tool_uuid in uuids]
+
+
+def latest_change(organization: int) -> tuple[Any, ...]:
+    """Another value after any change of the organization's tools."""
+    statement = "SELECT count(*), max(created_at), max(updated_at) FROM tool WHERE organization_id = ?"
+    return tuple(execute(statement, organization).fetchone())

@@ -1,4 +1,4 @@
-"""The carrier that a configuration, or a run, goes through."""
+"""The carrier of a configuration or of a run, with its credentials."""
 
 from __future__ import annotations
 
@@ -19,16 +19,16 @@ from .carriers.simulator import Simulator
 def connect(service: Service, configuration: TelephonyConfiguration) -> Carrier:
     """The carrier of a configuration.
 
-    :raises NotPossible: when its credentials can't be read.
+    :raises NotPossible: when its credentials can't be decrypted.
     """
     credentials = configurations.credentials(service.vault, configuration)
     return carrier_for(service, configuration.provider, credentials)
 
 
 def connect_run(service: Service, run: Run) -> Carrier:
-    """The carrier that a run's call goes through.
+    """The carrier of a run's call.
 
-    :raises NotPossible: as `connect`, or when the configuration is gone.
+    :raises NotPossible: as `connect`, or when the configuration was deleted. A simulated call needs none.
     """
     configuration = find(TelephonyConfiguration, id=run.telephony_configuration_id)
     if configuration is not None:
@@ -39,7 +39,7 @@ def connect_run(service: Service, run: Run) -> Carrier:
 
 
 def carrier_for(service: Service, provider: str, credentials: Mapping[str, Any]) -> Carrier:
-    """The carrier of a provider, with credentials by the names of its fields."""
+    """The carrier of a provider, with credentials by the names of the provider's fields."""
     if provider == "simulator":
         return Simulator(
             service.simulated_webhooks(service),

@@ -1,4 +1,4 @@
-"""Telephone numbers and SIP addresses: the canonical form to store and compare, and the form to dial."""
+"""Telephone numbers and SIP addresses: the form to store and compare, the form to dial, and a number's time zones."""
 
 from __future__ import annotations
 
@@ -10,7 +10,7 @@ from typing import Literal
 
 AddressType = Literal["pstn", "sip_uri", "sip_extension"]
 
-# Hints for numbers written without their country; other countries' hints are ignored (API contract, E.4).
+# The codes of the countries that may complete a number written without one; another country code is ignored.
 DIAL_CODES: Mapping[str, str] = {
     "AT": "43",
     "AU": "61",
@@ -52,14 +52,14 @@ _SIP = re.compile(
 
 @dataclass(frozen=True, slots=True)
 class Normalized:
-    """An address in canonical form; the names are those of the API contract."""
+    """An address in the form that is stored and compared; the API shows both fields by these names."""
 
     address_normalized: str
     address_type: AddressType
 
 
 class NotDialable(ValueError):
-    """An address that can't be called; `reason` is a full sentence for the person who gave it."""
+    """An address that can't be called; `reason` is a sentence for the person who entered it."""
 
     def __init__(self, reason: str) -> None:
         super().__init__(reason)
@@ -67,10 +67,12 @@ class NotDialable(ValueError):
 
 
 def normalize(address: str, country_code: str | None = None) -> Normalized:
-    """The canonical form of an address and what kind it is (API contract, E.4). Any text has one.
+    """The form of an address to store and compare, and its type. Any text has one.
 
-    A number of 8 to 15 digits becomes `+` and digits; spaces, hyphens and parentheses don't matter. `country_code`
-    (ISO 3166, two letters) completes a number that is written without `+` and without its country.
+    A number of 8 to 15 digits becomes `+` and digits; spaces, hyphens and parentheses are dropped. A SIP address gets
+    lower case, but for its user, and loses the default port. Other text becomes an extension, in lower case.
+
+    :param country_code: ISO 3166, two letters; completes a number written without `+` and without its country.
     """
     text = address.strip()
     if _SIP_LIKE.match(text):
@@ -80,19 +82,20 @@ def normalize(address: str, country_code: str | None = None) -> Normalized:
     if not _DIGITS.fullmatch(digits):
         return Normalized(text.lower(), "sip_extension")
     if compact == digits:
-        digits = _completed(digits, DIAL_CODES.get((country_code or "").upper(), ""))
+        digits = _with_country(digits, DIAL_CODES.get((country_code or "").upper(), ""))
     return Normalized(f"+{digits}", "pstn")
 
 
 def needs_country_code(address: str, country_code: str | None) -> bool:
-    """Whether an address is a telephone number that doesn't say its country, neither by `+` nor by `country_code`."""
+    """True if an address is a telephone number of an unknown country: without `+`, and without `country_code`."""
     return not country_code and _DIGITS.fullmatch(_PUNCTUATION.sub("", address)) is not None
 
 
 def dialable(text: str, *, sip: bool) -> str:
-    """The form to hand to a carrier: E.164 with its `+`, or a SIP address where the carrier takes them (`sip`).
+    """The form of an address that a carrier dials: E.164 with its `+`, or a SIP address.
 
-    Raises NotDialable.
+    :param sip: whether the carrier dials SIP addresses.
+    :raises NotDialable: when the number isn't possible in its country, or the carrier can't dial such an address.
     """
     address = normalize(text)
     if address.address_type == "pstn":
@@ -106,7 +109,7 @@ def dialable(text: str, *, sip: bool) -> str:
     return address.address_normalized
 
 
-def _completed(digits: str, dial_code: str) -> str:
+def _with_country(digits: str, dial_code: str) -> str:
     if digits.startswith(dial_code):
         return digits
     national = dial_code + digits.lstrip("0")
@@ -131,7 +134,7 @@ def _sip_uri(text: str) -> str:
 
 
 def _e164(number: str) -> str:
-    import phonenumbers  # its tables take memory that a service without calls doesn't need
+    import phonenumbers  # imported when needed, because its tables take memory
 
     try:
         parsed = phonenumbers.parse(number)
@@ -144,11 +147,13 @@ def _e164(number: str) -> str:
 
 @lru_cache(maxsize=4096)
 def zones_of_number(number: str) -> tuple[str, ...]:
-    """IANA names, several where the number doesn't tell more; none for a SIP address or a number of no place.
+    """The time zones of a number, by their IANA names; several when its place isn't known more precisely.
+
+    None for a SIP address, or for a number that belongs to no place.
 
     :param number: E.164 with its `+`.
     """
-    import phonenumbers.timezone  # its tables take memory that a service without calling hours doesn't need
+    import phonenumbers.timezone  # imported when needed, because its tables take memory
 
     try:
         zones = phonenumbers.timezone.time_zones_for_number(phonenumbers.parse(number))

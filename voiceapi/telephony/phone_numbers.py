@@ -1,6 +1,6 @@
 """Use cases of the phone numbers of a telephony configuration.
 
-Nothing here asks the carrier whether it knows the number: a number may be entered before it is bought.
+The carrier isn't asked whether a number is the account's: a number may be entered before it is bought.
 """
 
 from __future__ import annotations
@@ -9,10 +9,16 @@ from collections.abc import Mapping
 from typing import Any
 
 from ..errors import Conflict, RecordNotFound
-from ..store.base import require
+from ..store.base import find, require
 from ..store.database import write
 from ..store.fields import now
-from ..store.telephony import PhoneNumber
+from ..store.telephony import (
+    PhoneNumber,
+    clear_default_caller_id,
+    inbound_workflow_names,
+    numbers_of,
+    registered_with_account,
+)
 from ..store.workflows import Workflow
 from .configurations import get as get_configuration
 from .configurations import refuse_second_route
@@ -20,21 +26,19 @@ from .numbers import normalize
 
 
 def get(organization: int, config_id: int, phone_number_id: int) -> PhoneNumber:
-    """:raises RecordNotFound: when the organization has no such configuration, then when that has no such number."""
+    """:raises RecordNotFound: when the organization has no such configuration, or that one has no such number."""
     configuration = get_configuration(organization, config_id)
     return require(PhoneNumber, "Phone number not found", id=phone_number_id, telephony_configuration=configuration)
 
 
 def listed(organization: int, config_id: int) -> list[tuple[PhoneNumber, str | None]]:
-    """All numbers of a configuration, oldest first, each with the name of the workflow that answers its calls."""
-    numbers = list(
-        get_configuration(organization, config_id).phone_numbers.order_by(PhoneNumber.created_at, PhoneNumber.id)
-    )
-    workflows = Workflow.select(Workflow.id, Workflow.name).where(
-        Workflow.id.in_({number.inbound_workflow_id for number in numbers})
-    )
-    names = {workflow.id: workflow.name for workflow in workflows}
-    return [(number, names.get(number.inbound_workflow_id)) for number in numbers]
+    """All numbers of a configuration, oldest first, each with the name of the workflow that answers its calls.
+
+    :raises RecordNotFound: when the organization has no such configuration.
+    """
+    numbers = numbers_of(get_configuration(organization, config_id))
+    names = inbound_workflow_names(numbers)
+    return [(number, names.get(number.inbound_workflow_id or 0)) for number in numbers]
 
 
 def create(
@@ -53,20 +57,20 @@ def create(
     """Add a number to a configuration.
 
     :param country_code: completes an address that is written without `+` and without its country.
-    :param is_default_caller_id: takes the place of the default there was.
+    :param is_default_caller_id: the number replaces the default that there was.
     :raises RecordNotFound: for the configuration, the workflow or the trunk, in this order.
-    :raises Conflict: when the number already leads to the same account, or is already the organization's.
+    :raises Conflict: when the number is registered with the same carrier account, or with the organization, already.
     """
     canonical = normalize(address, country_code)
     with write():
         configuration = get_configuration(organization, config_id)
-        _need_workflow(organization, inbound_workflow_id)
-        _need_trunk(telephony_trunk_id)
-        refuse_second_route(configuration, PhoneNumber.address_normalized == canonical.address_normalized)
-        if PhoneNumber.get_or_none(organization=organization, address_normalized=canonical.address_normalized):
+        _require_workflow(organization, inbound_workflow_id)
+        _require_trunk(telephony_trunk_id)
+        refuse_second_route(configuration, registered_with_account(configuration, canonical.address_normalized))
+        if find(PhoneNumber, organization=organization, address_normalized=canonical.address_normalized):
             raise Conflict("A phone number with this address already exists in the org.")
         if is_default_caller_id:
-            _clear_default(configuration.id)
+            clear_default_caller_id(configuration.id)
         number: PhoneNumber = PhoneNumber.create(
             organization=organization,
             telephony_configuration=configuration,
@@ -96,9 +100,9 @@ def update(
     is_active: bool | None = None,
     extra_metadata: Mapping[str, Any] | None = None,
 ) -> PhoneNumber:
-    """Change what isn't None. The address stays as it is.
+    """Change what isn't None. The address can't be changed.
 
-    :param clear_inbound_workflow: no workflow answers any more; counts only when none is given.
+    :param clear_inbound_workflow: leave the number without a workflow, unless `inbound_workflow_id` names one.
     :raises RecordNotFound: for the configuration, the number, the workflow or the trunk, in this order.
     """
     columns = {
@@ -110,8 +114,8 @@ def update(
     }
     with write():
         number = get(organization, config_id, phone_number_id)
-        _need_workflow(organization, inbound_workflow_id)
-        _need_trunk(telephony_trunk_id)
+        _require_workflow(organization, inbound_workflow_id)
+        _require_trunk(telephony_trunk_id)
         if clear_inbound_workflow:
             number.inbound_workflow = None
         for column, value in columns.items():
@@ -123,36 +127,30 @@ def update(
 
 
 def delete(organization: int, config_id: int, phone_number_id: int) -> None:
-    """Remove a number. The default caller is not replaced by another."""
+    """Remove a number. If it was the default caller ID, no other number becomes it."""
     with write():
         get(organization, config_id, phone_number_id).delete_instance()
 
 
 def set_default_caller(organization: int, config_id: int, phone_number_id: int) -> PhoneNumber:
-    """Make it the number that calls show unless they name another (specification 4.8).
+    """Make it the caller ID of calls that name no other number.
 
-    An inactive number may be the default; it is passed over until it is active.
+    An inactive number may be the default; it isn't used until it is active.
     """
     with write():
         number = get(organization, config_id, phone_number_id)
-        _clear_default(number.telephony_configuration_id)
+        clear_default_caller_id(number.telephony_configuration_id)
         number.is_default_caller_id = True
         number.updated_at = now()
         number.save(only=[PhoneNumber.is_default_caller_id, PhoneNumber.updated_at])
     return number
 
 
-def _clear_default(config_id: int) -> None:
-    PhoneNumber.update(is_default_caller_id=False, updated_at=now()).where(
-        PhoneNumber.telephony_configuration == config_id, PhoneNumber.is_default_caller_id
-    ).execute()
-
-
-def _need_workflow(organization: int, workflow_id: int | None) -> None:
+def _require_workflow(organization: int, workflow_id: int | None) -> None:
     if workflow_id is not None:
         require(Workflow, "Workflow not found", id=workflow_id, organization=organization)
 
 
-def _need_trunk(trunk_id: int | None) -> None:
+def _require_trunk(trunk_id: int | None) -> None:
     if trunk_id is not None:  # no carrier here has trunks
         raise RecordNotFound("Trunk not found on this telephony configuration")

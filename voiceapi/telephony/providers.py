@@ -1,6 +1,6 @@
-"""The table of telephone carriers: their credentials, how they connect, and what they take.
+"""The table of telephone carriers: their credentials, how they connect, and what they need.
 
-The names of carriers and fields are those of the API contract, E.1; signalwire, jambonz and simulator are our own.
+The names of carriers and fields are part of the API: clients send them in configurations.
 """
 
 from __future__ import annotations
@@ -32,7 +32,7 @@ class Condition:
 
 @dataclass(frozen=True, slots=True)
 class Field:
-    """One credential of a carrier, as a form shows it. A sensitive one leaves the service only masked."""
+    """One credential of a carrier, as a form shows it. A sensitive one is shown masked only."""
 
     name: str
     label: str
@@ -51,9 +51,9 @@ class Field:
 class Provider:
     """A carrier.
 
-    `account_id_field` names the credential that tells one account at the carrier from another. `checks_with` names the
-    one that may be left out although nothing else checks the carrier's signatures. `calls_per_second` is how fast calls
-    may be placed unless the configuration sets its own pace; None is without limit.
+    :param account_id_field: the credential that identifies an account at the carrier.
+    :param optional_signature_key: the credential that verifies the carrier's webhooks, where it may be left out.
+    :param calls_per_second: how fast calls may be placed unless the configuration sets its own pace; None: no limit.
     """
 
     name: str
@@ -62,7 +62,7 @@ class Provider:
     account_id_field: str | None
     docs_url: str | None
     connectivity: Connectivity = "api"
-    checks_with: str | None = None
+    optional_signature_key: str | None = None
     needs_caller_id: bool = True
     dials_sip: bool = False
     calls_per_second: float | None = 1.0
@@ -85,7 +85,7 @@ def _optional(name: str, label: str, description: str, placeholder: str | None =
     return Field(name, label, description=description, placeholder=placeholder)
 
 
-# Of Twilio in the contract; of the others that can do it, too.
+# A field of each carrier that can detect answering machines.
 _DETECTION = Field(
     "amd_enabled",
     "Detect voicemail",
@@ -191,7 +191,7 @@ _CARRIERS = (
             _DETECTION,
         ),
         account_id_field="connection_id",
-        checks_with="webhook_public_key",
+        optional_signature_key="webhook_public_key",
         docs_url="https://developers.telnyx.com",
         dials_sip=True,
     ),
@@ -246,14 +246,14 @@ _CARRIERS = (
             _DETECTION,
         ),
         account_id_field="api_key",
-        checks_with="signature_secret",
+        optional_signature_key="signature_secret",
         docs_url="https://developer.vonage.com/en/voice/voice-api/overview",
     ),
 )
 
 PROVIDERS: Mapping[str, Provider] = MappingProxyType({provider.name: provider for provider in _CARRIERS})
 
-# Numbers are kept under phone-numbers. Clients of the contract still look for this field beside the credentials.
+# Numbers are stored with the endpoints of phone numbers, but published clients look for this field, too.
 _FROM_NUMBERS = Field(
     "from_numbers",
     "Phone numbers",
@@ -263,7 +263,7 @@ _FROM_NUMBERS = Field(
 
 
 def metadata(carriers: Iterable[Provider] = _CARRIERS) -> list[dict[str, Any]]:
-    """The carriers as the API lists them, sorted by name: every key is there, and None when unset."""
+    """The carriers as the API lists them, sorted by name; a key without a value is None."""
     return [
         {
             "provider": provider.name,

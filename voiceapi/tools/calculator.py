@@ -16,9 +16,9 @@ from .parameters import schema
 from .tool import RunnableTool, ToolContext, ToolError
 
 PURPOSE = "Calculate an expression of numbers, + - * / % ** and parentheses."
-LONGEST = 200
+MAX_LENGTH = 200
 # Of every intermediate result, so that no step can take long.
-LARGEST = 1e30
+MAX_NUMBER = 1e30
 DIGITS = 12
 
 # Other characters never reach Python's parser, which emits warnings for some spellings.
@@ -61,8 +61,8 @@ def calculate(expression: str) -> int | float:
 
     :raises ToolError: with a sentence for the model, when it isn't arithmetic or a number exceeds 1e30.
     """
-    if len(expression) > LONGEST:
-        raise ToolError(f"The expression may have at most {LONGEST} characters.")
+    if len(expression) > MAX_LENGTH:
+        raise ToolError(f"The expression may have at most {MAX_LENGTH} characters.")
     try:
         if not ARITHMETIC.fullmatch(expression):
             raise ValueError
@@ -87,7 +87,7 @@ def _value(node: ast.expr) -> int | float:
 
 def _applied(op: type[ast.operator], left: int | float, right: int | float) -> int | float:
     # Check the size of a power before computing it: the computation itself could take minutes.
-    if op is ast.Pow and left and right * math.log10(abs(left)) > math.log10(LARGEST):
+    if op is ast.Pow and left and right * math.log10(abs(left)) > math.log10(MAX_NUMBER):
         raise ToolError("The result is too large.")
     if op is ast.Pow and left < 0 and right != int(right):
         raise ToolError("A negative number has no such root.")
@@ -95,6 +95,6 @@ def _applied(op: type[ast.operator], left: int | float, right: int | float) -> i
 
 
 def _bounded(number: int | float) -> int | float:
-    if not abs(number) <= LARGEST:
+    if not abs(number) <= MAX_NUMBER:
         raise ToolError("The result is too large.")
     return number

@@ -9,7 +9,7 @@ from .tool import RunnableTool, ToolContext, spoken
 
 DISPOSITION = "end_call_tool"
 REASON = "Why the call is ended, in a few words."
-LONGEST_REASON = 255
+MAX_REASON_LENGTH = 255
 
 
 class EndCall(RunnableTool):
@@ -26,7 +26,7 @@ class EndCall(RunnableTool):
 
     def run(self, request: RunTool, _context: ToolContext) -> ToolReturned:
         given = request.arguments.get("reason") if self.config["endCallReason"] else None
-        reason = given.strip()[:LONGEST_REASON] if isinstance(given, str) else ""
+        reason = given.strip()[:MAX_REASON_LENGTH] if isinstance(given, str) else ""
         return ToolReturned(
             request.at,
             request.number,

@@ -13,16 +13,16 @@ from urllib.parse import quote, urlsplit
 from ..engine.actions import Function, RunTool
 from ..engine.events import ToolReturned
 from ..engine.template import as_text, render, values
-from ..errors import Invalid
+from ..errors import InvalidFields
 from ..http_client import Reply, RequestFailed
 from ..strict_json import parse
 from .parameters import declared_arguments, preset_values, schema
 from .tool import RunnableTool, ToolContext, ToolError, called_at, contexts
 
 # The longest timeout, whatever timeout_ms says: the caller is waiting on the phone.
-LONGEST_SECONDS = 60.0
+MAX_TIMEOUT_SECONDS = 60.0
 # Bytes of a reply's body; it becomes part of the model's prompt.
-LARGEST_ANSWER = 64 * 1024
+MAX_REPLY_BYTES = 64 * 1024
 QUERY_METHODS = ("GET", "DELETE")
 URL_FAILED = "URL template rendering failed: "
 
@@ -81,20 +81,23 @@ def prepare(
     """
     now = called_at(request)
     context = {**request.initial_context, **request.gathered_context, **contexts(request)}
-    asked = declared_arguments(config["parameters"], request.arguments)
-    known = presets or {}
-    missing = [each for each in config["preset_parameters"] or () if each["name"] not in known]
-    given = {**known, **preset_values(missing, context, now)}
+    model_arguments = declared_arguments(config["parameters"], request.arguments)
+    presets = presets or {}
+    others = [each for each in config["preset_parameters"] or () if each["name"] not in presets]
+    presets = {**presets, **preset_values(others, context, now)}
     # Of a parameter that is both preset and asked of the model, the model's value wins.
-    arguments = {**given, **asked}
+    arguments = {**presets, **model_arguments}
     try:
-        url = url_of(config["url"], {**given, **context, **asked, **contexts(request)}, now)
+        url = url_of(config["url"], {**presets, **context, **model_arguments, **contexts(request)}, now)
     except ToolError as error:
         raise ToolError(f"{URL_FAILED}{error}") from None
     method = config["method"]
     params = body = None
     if method in QUERY_METHODS:
-        params = {name: _query_value(value) for name, value in arguments.items()}
+        params = {
+            name: value if isinstance(value, str) else json.dumps(value, ensure_ascii=False)
+            for name, value in arguments.items()
+        }
     elif config["body_template"] is None:
         body = arguments
     else:
@@ -105,7 +108,7 @@ def prepare(
 
 def timeout_seconds(config: Mapping[str, Any]) -> float:
     """How long to wait for the reply; 5 seconds unless the config sets another time, 60 at most."""
-    return min((config["timeout_ms"] or 5000) / 1000, LONGEST_SECONDS)
+    return min((config["timeout_ms"] or 5000) / 1000, MAX_TIMEOUT_SECONDS)
 
 
 def send_request(send: Callable[..., Reply], prepared: PreparedRequest) -> dict[str, Any]:
@@ -118,7 +121,7 @@ def send_request(send: Callable[..., Reply], prepared: PreparedRequest) -> dict[
             params=prepared.params,
             json=prepared.body,
             timeout=prepared.timeout,
-            max_bytes=LARGEST_ANSWER,
+            max_bytes=MAX_REPLY_BYTES,
         )
     except RequestFailed as error:
         timed_out = f"Request timed out after {prepared.timeout:g} seconds"
@@ -140,8 +143,8 @@ def json_of(reply: Reply) -> Any:
     :raises ValueError: when it isn't JSON, or holds a value that can't be stored, such as NaN.
     """
     try:
-        return parse(reply.body.decode("utf-8-sig"), ())
-    except Invalid:
+        return parse(reply.body.decode("utf-8-sig"))
+    except InvalidFields:
         raise ValueError("The body is not JSON.") from None
 
 
@@ -191,7 +194,3 @@ def merge_headers(headers: Mapping[str, str], overrides: Mapping[str, str]) -> d
     """Both sets of headers. `overrides` wins where two names differ in case only."""
     names = {name.lower() for name in overrides}
     return {**{name: value for name, value in headers.items() if name.lower() not in names}, **overrides}
-
-
-def _query_value(value: Any) -> str:
-    return value if isinstance(value, str) else json.dumps(value, ensure_ascii=False)

@@ -36,7 +36,7 @@ def functions_for(organization: int | None, graph: Graph) -> dict[str, tuple[Fun
     lookups = documents.lookups_for(organization, graph)
     attached = {id: attached_tools({"data": node.data}) for id, node in graph.nodes.items()}
     records = tools.with_uuids(organization, {uuid for uuids in attached.values() for uuid in uuids})
-    functions = {tool.uuid: tool.function() for record in records if (tool := _runnable(record)) is not None}
+    functions = {tool.uuid: tool.function() for record in records if (tool := _tool_of(record)) is not None}
     return {
         id: (*([lookups[id]] if id in lookups else []), *_distinct(graph, id, uuids, functions))
         for id, uuids in attached.items()
@@ -96,10 +96,10 @@ def _error(request: RunTool, error: str) -> ToolReturned:
 
 def _active(organization: int | None, uuid: str | None) -> RunnableTool | None:
     record = find(Tool, tool_uuid=uuid, organization=organization, status="active")
-    return None if record is None else _runnable(record)
+    return None if record is None else _tool_of(record)
 
 
-def _runnable(record: Tool) -> RunnableTool | None:
+def _tool_of(record: Tool) -> RunnableTool | None:
     """The tool of a record; None if it isn't active or its category can't be run in this release."""
     if record.status != "active" or record.category not in CATEGORIES:
         return None

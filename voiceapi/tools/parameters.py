@@ -8,7 +8,7 @@ from datetime import datetime
 from typing import Any
 
 from ..engine.template import render
-from ..errors import Invalid
+from ..errors import InvalidFields
 from ..strict_json import parse
 from .tool import ToolError
 
@@ -73,7 +73,7 @@ def preset_values(parameters: Parameters | None, context: Mapping[str, Any], now
 def _convert(name: str, type: str, text: str) -> Any:
     try:
         return READERS[type](text)
-    except (ValueError, OverflowError, KeyError, Invalid):
+    except (ValueError, OverflowError, KeyError, InvalidFields):
         raise ToolError(f"Preset parameter '{name}' is not a valid {type}: {text[:100]}") from None
 
 
@@ -90,7 +90,7 @@ def _boolean(text: str) -> bool:
 
 def _json(kind: type) -> Callable[[str], Any]:
     def read(text: str) -> Any:
-        value = parse(text, ())
+        value = parse(text)
         if not isinstance(value, kind):
             raise ValueError
         return value

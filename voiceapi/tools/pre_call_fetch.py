@@ -11,8 +11,8 @@ from ..http_client import RequestFailed
 from .http_api import json_of
 from .tool import ToolContext
 
-SECONDS = 10.0
-LARGEST_ANSWER = 256 * 1024
+TIMEOUT_SECONDS = 10.0
+MAX_REPLY_BYTES = 256 * 1024
 
 
 def fetch(request: Fetch, call: Mapping[str, Any], context: ToolContext) -> Fetched:
@@ -27,8 +27,8 @@ def fetch(request: Fetch, call: Mapping[str, Any], context: ToolContext) -> Fetc
             headers=context.header(request.credential_uuid) or {},
             # The event has this name for outbound calls, too.
             json={"event": "call_inbound", "call_inbound": dict(call)},
-            timeout=SECONDS,
-            max_bytes=LARGEST_ANSWER,
+            timeout=TIMEOUT_SECONDS,
+            max_bytes=MAX_REPLY_BYTES,
         )
     except RequestFailed as error:
         return _failed(request, str(error))

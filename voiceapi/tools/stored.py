@@ -6,7 +6,7 @@ from collections.abc import Mapping, Sequence
 from typing import Any
 from uuid import uuid4
 
-from ..errors import Invalid, NotPossible, RecordNotFound, value_error
+from ..errors import FieldError, InvalidFields, NotPossible, RecordNotFound
 from ..organizations import credentials
 from ..service import Service
 from ..store import tools
@@ -57,7 +57,7 @@ def update(organization: int, uuid: str, changes: Mapping[str, Any]) -> Tool:
 
     :raises RecordNotFound: when there is no such tool, or the definition names an unknown credential.
     :raises NotPossible: for an unknown status.
-    :raises Invalid: when the definition's type isn't the tool's category, which never changes.
+    :raises InvalidFields: when the definition's type isn't the tool's category, which never changes.
     """
     given = {name: value for name, value in changes.items() if value is not None}
     if "status" in given:
@@ -67,7 +67,7 @@ def update(organization: int, uuid: str, changes: Mapping[str, Any]) -> Tool:
         definition = given.get("definition")
         if definition is not None:
             if definition["type"] != record.category:
-                raise Invalid([value_error(["body"], mismatch(record.category, definition["type"]))])
+                raise InvalidFields([FieldError((), mismatch(record.category, definition["type"]))])
             _require_credentials(organization, definition)
         for name, value in given.items():
             setattr(record, name, value)

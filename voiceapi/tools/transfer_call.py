@@ -12,8 +12,8 @@ from .http_api import data_of, merge_headers
 from .parameters import declared_arguments, preset_values, schema
 from .tool import RunnableTool, ToolContext, ToolError, called_at, contexts, spoken
 
-LONGEST_DESTINATION = 255
-LARGEST_ANSWER = 64 * 1024
+MAX_DESTINATION_LENGTH = 255
+MAX_REPLY_BYTES = 64 * 1024
 # The message for the model by the reason of a failed transfer.
 FAILURES: Mapping[str, str] = {
     "no_destination": "There is no destination to transfer this call to.",
@@ -46,7 +46,7 @@ def failed(reason: str, details: str = "") -> dict[str, Any]:
     return {"status": "transfer_failed", "reason": reason, "message": f"{FAILURES[reason]} {details}".strip()}
 
 
-def settled(answered: bool, outcome: str) -> dict[str, Any]:
+def transfer_result(answered: bool, outcome: str) -> dict[str, Any]:
     """The result of a transfer, for the model, once the carrier has reported how it ended.
 
     :param outcome: when it wasn't answered: busy, no-answer, failed or canceled.
@@ -81,7 +81,7 @@ class TransferCall(RunnableTool):
                 raise TransferFailed(context.no_transfer)
             destination, message = self._destination(request, context)
             destination = destination.strip()
-            if not destination or len(destination) > LONGEST_DESTINATION:
+            if not destination or len(destination) > MAX_DESTINATION_LENGTH:
                 raise TransferFailed("no_destination")
         except TransferFailed as failure:
             return ToolReturned(request.at, request.number, failed(failure.reason, failure.details))
@@ -133,7 +133,7 @@ class TransferCall(RunnableTool):
                 headers=merge_headers(resolver["headers"] or {}, header),
                 json={**arguments, **presets},
                 timeout=resolver["timeout_ms"] / 1000,
-                max_bytes=LARGEST_ANSWER,
+                max_bytes=MAX_REPLY_BYTES,
             )
         except RequestFailed as error:
             reason = "resolver_timeout" if error.kind == "timeout" else "resolver_request_failed"

@@ -12,11 +12,11 @@ from typing import Any
 from uuid import uuid4
 
 from ..engine.graph import Graph, add_trigger_paths, strip_unknown_data, trigger_paths
-from ..engine.validation import graph_rules as rules
+from ..engine.validation import graph_rules
 from ..engine.validation.check import check
 from ..engine.validation.finding import Finding
 from ..engine.validation.lint import lint
-from ..errors import Conflict, Invalid, NotPossible, RecordNotFound
+from ..errors import Conflict, InvalidInput, NotPossible, RecordNotFound
 from ..llm import configuration
 from ..organizations import credentials
 from ..security import Vault
@@ -88,17 +88,17 @@ def published(workflow: Workflow) -> WorkflowVersion:
 def create(organization: int, name: str, definition: Mapping[str, Any]) -> tuple[Workflow, WorkflowVersion]:
     """Store a workflow; its version 1 is published at once. An unfinished definition is accepted.
 
-    :raises Invalid: for a malformed trigger path, too many nodes of a type, or two functions of one name at a node.
+    :raises InvalidInput: for a malformed trigger path, too many nodes of a type, or two functions of one name.
     :raises Conflict: when another workflow owns one of the trigger paths.
     """
     definition = add_trigger_paths(definition, new_path)
     for found in (
-        rules.trigger_path_findings(definition),
-        rules.instance_findings(definition, node_types.by_name()),
-        rules.transition_name_findings(definition),
-        rules.tool_name_findings(definition, offered.active_tools(organization, definition)),
+        graph_rules.trigger_path_findings(definition),
+        graph_rules.instance_findings(definition, node_types.by_name()),
+        graph_rules.transition_name_findings(definition),
+        graph_rules.tool_name_findings(definition, offered.active_tools(organization, definition)),
     ):
-        _raise_if_any(Invalid, found)
+        _raise_if_any(InvalidInput, found)
     return _store(organization, name, definition)
 
 
@@ -110,7 +110,7 @@ def _store(
     variables: Mapping[str, Any] | None = None,
 ) -> tuple[Workflow, WorkflowVersion]:
     with write():
-        _raise_if_any(Conflict, rules.taken_path_findings(definition, taken_paths(definition, None)))
+        _raise_if_any(Conflict, graph_rules.taken_path_findings(definition, taken_paths(definition, None)))
         workflow = Workflow.create(organization=organization, workflow_uuid=str(uuid4()), name=name)
         version = WorkflowVersion.create(
             workflow=workflow,
@@ -139,16 +139,18 @@ def save(
     A part that is None stays as it is.
 
     :raises RecordNotFound: when there is no such workflow.
-    :raises Invalid: for a malformed trigger path, or a masked model key that stands for no stored one.
+    :raises InvalidInput: for a malformed trigger path, or a masked model key that stands for no stored one.
     :raises Conflict: for too many nodes of a type, two functions of one name at a node, or a trigger path that another
         workflow owns.
     """
     if definition is not None:
         definition = add_trigger_paths(strip_unknown_data(definition, node_types.by_name()), new_path)
-        _raise_if_any(Invalid, rules.trigger_path_findings(definition))
-        _raise_if_any(Conflict, rules.instance_findings(definition, node_types.by_name()))
-        _raise_if_any(Conflict, rules.transition_name_findings(definition))
-        _raise_if_any(Conflict, rules.tool_name_findings(definition, offered.active_tools(organization, definition)))
+        _raise_if_any(InvalidInput, graph_rules.trigger_path_findings(definition))
+        _raise_if_any(Conflict, graph_rules.instance_findings(definition, node_types.by_name()))
+        _raise_if_any(Conflict, graph_rules.transition_name_findings(definition))
+        _raise_if_any(
+            Conflict, graph_rules.tool_name_findings(definition, offered.active_tools(organization, definition))
+        )
     with write():
         workflow = get(organization, workflow_id, "ID")
         if name is not None:
@@ -158,11 +160,11 @@ def save(
             return workflow, current(workflow)
         version = _get_or_create_draft(workflow)
         if definition is not None:
-            _raise_if_any(Conflict, rules.taken_path_findings(definition, taken_paths(definition, workflow)))
+            _raise_if_any(Conflict, graph_rules.taken_path_findings(definition, taken_paths(definition, workflow)))
             version.definition = restore_secrets(definition, version.definition)
             workflows.add_paths(workflow, [path for _, path, _ in trigger_paths(definition)])
         if configurations is not None:
-            version.configurations = configuration.to_be_stored(
+            version.configurations = configuration.encrypt_override(
                 vault, organization, configurations, version.configurations
             )
         if variables is not None:
@@ -209,7 +211,7 @@ def validate(organization: int, workflow_id: int) -> tuple[list[Finding], list[F
         documents.warnings(organization, definition),
         credentials.uuids(organization),
     )
-    warnings += rules.fixed_name_findings(definition, offered.active_tools(organization, definition))
+    warnings += graph_rules.fixed_name_findings(definition, offered.active_tools(organization, definition))
     return errors(workflow, definition), warnings
 
 
@@ -228,14 +230,14 @@ def publish(organization: int, workflow_id: int) -> WorkflowVersion:
 
     :raises NotPossible: when there is no draft.
     :raises RecordNotFound: when the organization has no such workflow.
-    :raises Invalid: with all errors of the draft.
+    :raises InvalidInput: with all errors of the draft.
     """
     with write():
         workflow = get(organization, workflow_id)
         draft = current(workflow)
         if draft.status != "draft":
             raise NotPossible("No draft to publish")
-        _raise_if_any(Invalid, errors(workflow, draft.definition))
+        _raise_if_any(InvalidInput, errors(workflow, draft.definition))
         workflows.archive_published(workflow)
         draft.status = "published"
         draft.published_at = now()
@@ -270,13 +272,13 @@ def set_status(organization: int, workflow_id: int, status: str) -> Workflow:
 def load_graph(workflow: Workflow, version: WorkflowVersion) -> Graph:
     """The graph of a version, for a conversation.
 
-    :raises Invalid: with a sentence on the first error, when the definition has any.
+    :raises InvalidInput: with a sentence on the first error, when the definition has any.
     """
     found = errors(workflow, version.definition, is_published=True)
     if found:
         first = found[0]
         place = " ".join(part for part in (first.kind, first.id, first.field) if part)
-        raise Invalid(f"The workflow can't be run: {first.message} ({place})")
+        raise InvalidInput(f"The workflow can't be run: {first.message} ({place})")
     return Graph.read(version.definition)
 
 
@@ -290,6 +292,6 @@ def taken_paths(definition: Mapping[str, Any], workflow: Workflow | None) -> set
     return workflows.paths_of_others([path for _, path, _ in trigger_paths(definition)], workflow)
 
 
-def _raise_if_any(error: type[Invalid] | type[Conflict], found: list[Finding]) -> None:
+def _raise_if_any(error: type[InvalidInput] | type[Conflict], found: list[Finding]) -> None:
     if found:
         raise error({"is_valid": False, "errors": [finding.as_dict() for finding in found]})

@@ -162,16 +162,10 @@ def _property(prop: Mapping[str, Any]) -> dict[str, Any]:
     if prop["required"]:
         schema |= _FILLED if prop["min_length"] else {}
     elif prop["type"] != "boolean":
-        schema |= _nullable(schema)
+        schema |= {"enum": [*schema["enum"], None]} if "enum" in schema else {"type": [schema["type"], "null"]}
     if prop["default"] is not None:
         schema["default"] = prop["default"]
     return schema
-
-
-def _nullable(schema: Mapping[str, Any]) -> dict[str, Any]:
-    if "enum" in schema:
-        return {"enum": [*schema["enum"], None]}
-    return {"type": [schema["type"], "null"]}
 
 
 if __name__ == "__main__":

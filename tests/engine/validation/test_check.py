@@ -430,10 +430,10 @@ def test_clashing_tool_names() -> None:
     assert tool_name_findings({**definition, "edges": None}, tools) == []
 
 
-# -- advice
+# -- warnings
 
 
-def test_advice(booking: Any, catalogue: Any) -> None:
+def test_warnings(booking: Any, catalogue: Any) -> None:
     assert lint(booking, catalogue, tools={}) == []
     nodes = deepcopy(booking["nodes"])
     nodes[1]["data"] |= {"delayed_start_duration": 60, "greeting_type": "song", "is_static": True}
@@ -454,7 +454,7 @@ def test_advice(booking: Any, catalogue: Any) -> None:
     ]
 
 
-def test_advice_on_what_is_only_stored_and_on_credentials(booking: Any, catalogue: Any) -> None:
+def test_warnings_about_what_is_only_stored_and_about_credentials(booking: Any, catalogue: Any) -> None:
     nodes, edges = deepcopy(booking["nodes"]), deepcopy(booking["edges"])
     start = next(node for node in nodes if node["type"] == "startCall")
     start["data"] |= {"greeting_type": "audio", "pre_call_fetch_credential_uuid": "gone"}

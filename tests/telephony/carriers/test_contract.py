@@ -19,7 +19,7 @@ from lines import Line, Verb
 from lines.line import samples
 
 from voiceapi.calls import ending, sweeper, webhooks
-from voiceapi.conversations import driver, effects
+from voiceapi.conversations import effects
 from voiceapi.engine.actions import AskModel, Function, RunTool
 from voiceapi.engine.events import ModelReplied, ToolCall, ToolReturned
 from voiceapi.http_client import RequestFailed
@@ -34,6 +34,7 @@ from voiceapi.telephony.carriers.base import OutboundCall
 from voiceapi.telephony.carriers.rest import CarrierRefused, CarrierSilent
 from voiceapi.telephony.carriers.webhook import CallbackURLs
 from voiceapi.telephony.providers import PROVIDERS
+from voiceapi.tools import offered
 
 API = "/api/v1"
 URLS = CallbackURLs("https://voice.example.org/api/v1/telephony/calls", "tok")
@@ -251,10 +252,10 @@ def receptionist(fresh: None, service: Service, monkeypatch: pytest.MonkeyPatch)
             return ToolReturned(request.at, request.number, {}, speech="One moment.", transfer_to="+12025550177")
         return real_answer(self, request)
 
-    real_answer, real_begin = effects.World.answer, driver.begin
+    real_answer = effects.EffectHandler.answer
     functions = {"1": (Function("put_through", "Puts the caller through.", tool_uuid="t1"),)}
-    monkeypatch.setattr(effects.World, "answer", answer)
-    monkeypatch.setattr(driver, "begin", lambda *args, **more: real_begin(*args, **more | {"functions": functions}))
+    monkeypatch.setattr(effects.EffectHandler, "answer", answer)
+    monkeypatch.setattr(offered, "functions_for", lambda *_: functions)
     object.__setattr__(service, "model", Receptionist())
 
 
@@ -597,9 +598,9 @@ def test_a_carrier_that_cannot_be_reached_is_as_good_as_a_no(line: Line, carrier
 
 def test_a_carrier_that_takes_too_long(line: Line, carrier: Any, monkeypatch: pytest.MonkeyPatch) -> None:
     with socket.create_server(("127.0.0.1", 0)) as mute:
-        monkeypatch.setattr(rest, "TIMEOUT_SECONDS", 0.05)
+        monkeypatch.setattr(rest, "TIMEOUT_SECONDS", 0.2)
         deaf = replace(carrier, account=replace(carrier.account, url=f"http://127.0.0.1:{mute.getsockname()[1]}"))
-        with pytest.raises(CarrierSilent, match=r"did not answer within 0\.05 seconds"):
+        with pytest.raises(CarrierSilent, match=r"did not answer within 0\.2 seconds"):
             deaf.hang_up(line.call_id)
 
 

@@ -5,7 +5,7 @@ from itertools import pairwise
 from hypothesis import given
 from hypothesis import strategies as st
 
-from voiceapi.tools.knowledge.splitting import LARGEST, OVERLAP, spans, split
+from voiceapi.tools.knowledge.splitting import MAX_LENGTH, OVERLAP, spans, split
 
 TEXTS = st.lists(
     st.sampled_from(["\n", "\n\n", "\n## Heading\n", " ", "word ", "Sentence. ", "x" * 400, "é" * 1300, "Ask? "]),
@@ -17,7 +17,7 @@ TEXTS = st.lists(
 def test_nothing_is_lost_and_sizes_are_bounded(text: str) -> None:
     found = list(spans(text))
     assert (found[0][0], found[-1][1]) == (0, len(text))
-    assert all(0 <= end - start <= LARGEST for start, end in found)
+    assert all(0 <= end - start <= MAX_LENGTH for start, end in found)
     assert all(start < after <= end and end - after <= OVERLAP for (start, end), (after, _) in pairwise(found))
 
 

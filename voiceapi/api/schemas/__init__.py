@@ -1,1 +1,1 @@
-"""The shapes of requests and answers, one module per resource."""
+"""Marshmallow schemas: they read requests and document answers, one module per resource."""

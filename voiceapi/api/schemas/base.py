@@ -1,4 +1,4 @@
-"""The base of all request and answer shapes, and those that more than one resource uses."""
+"""The base classes of all schemas, and the schemas that more than one resource uses."""
 
 from __future__ import annotations
 
@@ -9,16 +9,16 @@ from flask import g
 from marshmallow import EXCLUDE, Schema, pre_load
 from marshmallow.fields import Raw
 
-from ...errors import Message
+from ..errors import Message
 from .fields import MODEL, Integer, Items, Length, Pattern, Range, Text
 
 
-class Answer(Schema):
-    """A shape of ours on its way out."""
+class ResponseSchema(Schema):
+    """An answer. It only documents: the tests hold every answer to it, and refuse unknown members."""
 
 
-class Body(Schema):
-    """A shape on its way in. Fields that it doesn't know are passed over, and named in the answer's Warning header."""
+class BodySchema(Schema):
+    """A request body. Unknown fields are ignored, and named in the answer's Warning header."""
 
     error_messages = {"type": MODEL, "unknown": Message("Extra inputs are not permitted", "extra_forbidden")}
 
@@ -35,14 +35,14 @@ class Body(Schema):
         return data
 
 
-class Query(Schema):
-    """Parameters of a query string; unknown ones are passed over."""
+class QuerySchema(Schema):
+    """Parameters of a query string; unknown ones are ignored."""
 
     class Meta:
         unknown = EXCLUDE
 
 
-class Repeatable(Query):
+class RepeatableSchema(QuerySchema):
     """The headers of a request that may be sent again."""
 
     idempotency_key = Text(
@@ -53,21 +53,21 @@ class Repeatable(Query):
     )
 
 
-class Paging(Query):
+class PagingSchema(QuerySchema):
     page = Integer(load_default=1, validate=Range(min=1), metadata={"description": "page number, starting from 1"})
     limit = Integer(
         load_default=50, validate=Range(min=1, max=100), metadata={"description": "number of items per page"}
     )
 
 
-class ErrorItem(Answer):
+class ErrorItemSchema(ResponseSchema):
     loc = Items(Raw(metadata={"type": ["string", "integer"]}), required=True)
     msg = Text(required=True)
     type = Text(required=True)
 
 
-class ErrorBody(Answer):
-    """A sentence, or a list of items when the request itself is at fault, or an object where the contract has one."""
+class ErrorBodySchema(ResponseSchema):
+    """A sentence, or a list of items when the request breaks rules, or an object where a sentence isn't enough."""
 
     detail = Raw(
         required=True,
@@ -75,7 +75,7 @@ class ErrorBody(Answer):
     )
 
 
-class Done(Answer):
-    """A short word that it was done."""
+class DoneSchema(ResponseSchema):
+    """A sentence that it was done."""
 
     message = Text(required=True)

@@ -1,8 +1,8 @@
-"""Shapes of campaigns. Schedule and retry are read in two spellings, and answered in the first:
+"""Schemas of campaigns. Schedule and retry are read in two spellings (docs/campaigns.md), and answered in the first:
 
-* that of the API contract, G.2: `schedule_config.slots`, `retry_config.max_retries` and `retry_delay_seconds`;
-* that of the guides: `timezone` and `time_slots` beside the name, `retry_config.max_attempts` (the first call
-  included) and `retry_interval_minutes`.
+* `schedule_config.slots`, `retry_config.max_retries` and `retry_config.retry_delay_seconds`;
+* `timezone` and `time_slots` beside the name, `retry_config.max_attempts` (the first call included) and
+  `retry_config.retry_interval_minutes`.
 """
 
 from __future__ import annotations
@@ -15,8 +15,8 @@ from zoneinfo import ZoneInfo
 from marshmallow import ValidationError, post_load, validates_schema
 
 from ...campaigns.campaigns import CIRCUIT_BREAKER, RETRY
-from ...errors import Message
-from .base import Answer, Body
+from ..errors import Message
+from .base import BodySchema, ResponseSchema
 from .fields import Flag, Integer, Items, Length, Model, Number, Object, Pattern, Range, Text, Time
 
 DAYS = ("monday", "tuesday", "wednesday", "thursday", "friday", "saturday", "sunday")
@@ -34,7 +34,7 @@ TIME_OF_DAY = re.compile(r"([01][0-9]|2[0-3]):[0-5][0-9]")
 
 
 def refusal(text: str, field: str = "_schema") -> ValidationError:
-    """The fault of a rule of our own: at a field, or at the object as a whole."""
+    """The error of a rule of our own: at a field, or at the object as a whole."""
     return ValidationError(Message(f"Value error, {text}"), field)
 
 
@@ -61,7 +61,7 @@ def refuse_no_window(start: str, end: str) -> None:
         raise refusal("start_time and end_time must differ, or nobody is ever called")
 
 
-class SetRetry(Body):
+class SetRetrySchema(BodySchema):
     enabled = Flag(metadata={"default": RETRY["enabled"]})
     max_retries = Integer(validate=Range(min=0, max=10), metadata={"default": RETRY["max_retries"]})
     retry_delay_seconds = Integer(
@@ -87,7 +87,7 @@ class SetRetry(Body):
         return {**RETRY, **data}
 
 
-class SetSlot(Body):
+class SetSlotSchema(BodySchema):
     day_of_week = Integer(required=True, validate=Range(min=0, max=6), metadata={"description": "0 is Monday"})
     start_time = Text(required=True, validate=CLOCK)
     end_time = Text(required=True, validate=CLOCK)
@@ -97,13 +97,13 @@ class SetSlot(Body):
         refuse_no_window(data["start_time"], data["end_time"])
 
 
-class SetSchedule(Body):
+class SetScheduleSchema(BodySchema):
     enabled = Flag(load_default=True)
     timezone = Text(load_default="UTC", validate=known_zone)
-    slots = Items(Model(SetSlot), required=True, validate=SLOTS)
+    slots = Items(Model(SetSlotSchema), required=True, validate=SLOTS)
 
 
-class SetTimeSlot(Body):
+class SetTimeSlotSchema(BodySchema):
     day = Text(required=True, validate=known_day, metadata={"enum": DAYS})
     start = Text(required=True, validate=CLOCK)
     end = Text(required=True, validate=CLOCK)
@@ -118,14 +118,14 @@ class SetTimeSlot(Body):
         return {"day_of_week": day, "start_time": data["start"], "end_time": data["end"]}
 
 
-class SetCircuitBreaker(Body):
+class SetCircuitBreakerSchema(BodySchema):
     enabled = Flag(load_default=CIRCUIT_BREAKER["enabled"])
     failure_threshold = Number(load_default=CIRCUIT_BREAKER["failure_threshold"], validate=Range(min=0, max=1))
     window_seconds = Integer(load_default=CIRCUIT_BREAKER["window_seconds"], validate=Range(min=30, max=600))
     min_calls_in_window = Integer(load_default=CIRCUIT_BREAKER["min_calls_in_window"], validate=Range(min=1, max=100))
 
 
-class SetCallingHours(Body):
+class SetCallingHoursSchema(BodySchema):
     """A window of every day, on the clock of the one who is called; it may go past midnight."""
 
     start = Text(required=True, validate=CLOCK)
@@ -136,14 +136,14 @@ class SetCallingHours(Body):
         refuse_no_window(data["start"], data["end"])
 
 
-class Settings(Body):
+class SettingsSchema(BodySchema):
     """How and when a campaign calls, in either spelling; null is the same as left out."""
 
-    retry_config = Model(SetRetry, load_default=None, allow_none=True)
+    retry_config = Model(SetRetrySchema, load_default=None, allow_none=True)
     max_concurrency = Integer(load_default=None, allow_none=True, validate=CONCURRENCY)
-    schedule_config = Model(SetSchedule, load_default=None, allow_none=True)
-    circuit_breaker = Model(SetCircuitBreaker, load_default=None, allow_none=True)
-    calling_hours = Model(SetCallingHours, load_default=None, allow_none=True)
+    schedule_config = Model(SetScheduleSchema, load_default=None, allow_none=True)
+    circuit_breaker = Model(SetCircuitBreakerSchema, load_default=None, allow_none=True)
+    calling_hours = Model(SetCallingHoursSchema, load_default=None, allow_none=True)
     max_attempts_per_day = Integer(
         load_default=None,
         allow_none=True,
@@ -151,7 +151,7 @@ class Settings(Body):
         metadata={"description": "in any 24 hours"},
     )
     timezone = Text(load_default=None, allow_none=True, validate=known_zone)
-    time_slots = Items(Model(SetTimeSlot), load_default=None, allow_none=True, validate=SLOTS)
+    time_slots = Items(Model(SetTimeSlotSchema), load_default=None, allow_none=True, validate=SLOTS)
 
     @post_load
     def in_one_spelling(self, data: dict[str, Any], **kwargs: Any) -> dict[str, Any]:
@@ -166,7 +166,7 @@ class Settings(Body):
         return data
 
 
-class Source(Body):
+class SourceSchema(BodySchema):
     name = Text(required=True, validate=NAME)
     workflow_id = Integer(required=True)
     source_type = Text(required=True, validate=Pattern("^csv$"))
@@ -174,12 +174,12 @@ class Source(Body):
     telephony_configuration_id = Integer(load_default=None, allow_none=True)
 
 
-class Redial(Body):
+class RedialSchema(BodySchema):
     name = Text(load_default=None, allow_none=True, validate=NAME)
     retry_on_voicemail = Flag(load_default=True)
     retry_on_no_answer = Flag(load_default=True)
     retry_on_busy = Flag(load_default=True)
-    retry_config = Model(SetRetry, load_default=None, allow_none=True)
+    retry_config = Model(SetRetrySchema, load_default=None, allow_none=True)
 
     @validates_schema(skip_on_field_errors=True)
     def picks_somebody(self, data: dict[str, Any], **kwargs: Any) -> None:
@@ -188,19 +188,19 @@ class Redial(Body):
             raise refusal(f"At least one of {', '.join(flags)} must be true")
 
 
-class Name(Body):
+class NameSchema(BodySchema):
     name = Text(load_default=None, allow_none=True, validate=NAME)
 
 
-class Strict(Body):
+class StrictSchema(BodySchema):
     strict = Flag(load_default=False, metadata={"description": "refuse a list of which any row would be skipped"})
 
 
-class CreateCampaign(Settings, Strict, Source):
+class CreateCampaignSchema(SettingsSchema, StrictSchema, SourceSchema):
     """A campaign to store."""
 
 
-class CreateCampaignForm(Settings, Strict, Name):
+class CreateCampaignFormSchema(SettingsSchema, StrictSchema, NameSchema):
     """A campaign to store, as a form beside its list."""
 
     name = Text(required=True, validate=NAME)
@@ -208,11 +208,11 @@ class CreateCampaignForm(Settings, Strict, Name):
     telephony_configuration_id = Integer(load_default=None, allow_none=True)
 
 
-class UpdateCampaign(Settings, Name):
+class UpdateCampaignSchema(SettingsSchema, NameSchema):
     """What to change of a campaign."""
 
 
-class Retry(Answer):
+class RetrySchema(ResponseSchema):
     enabled = Flag(required=True)
     max_retries = Integer(required=True)
     retry_delay_seconds = Integer(required=True)
@@ -221,31 +221,31 @@ class Retry(Answer):
     retry_on_voicemail = Flag(required=True)
 
 
-class Slot(Answer):
+class SlotSchema(ResponseSchema):
     day_of_week = Integer(required=True)
     start_time = Text(required=True)
     end_time = Text(required=True)
 
 
-class Schedule(Answer):
+class ScheduleSchema(ResponseSchema):
     enabled = Flag(required=True)
     timezone = Text(required=True)
-    slots = Items(Model(Slot), required=True)
+    slots = Items(Model(SlotSchema), required=True)
 
 
-class CircuitBreaker(Answer):
+class CircuitBreakerSchema(ResponseSchema):
     enabled = Flag(required=True)
     failure_threshold = Number(required=True)
     window_seconds = Integer(required=True)
     min_calls_in_window = Integer(required=True)
 
 
-class CallingHours(Answer):
+class CallingHoursSchema(ResponseSchema):
     start = Text(required=True)
     end = Text(required=True)
 
 
-class LogEntry(Answer):
+class LogEntrySchema(ResponseSchema):
     ts = Text(required=True)
     level = Text(required=True)
     event = Text(required=True)
@@ -253,7 +253,7 @@ class LogEntry(Answer):
     details = Object(required=True, allow_none=True)
 
 
-class Campaign(Answer):
+class CampaignSchema(ResponseSchema):
     id = Integer(required=True)
     name = Text(required=True)
     workflow_id = Integer(required=True)
@@ -267,59 +267,59 @@ class Campaign(Answer):
     created_at = Time(required=True)
     started_at = Time(required=True, allow_none=True)
     completed_at = Time(required=True, allow_none=True)
-    retry_config = Model(Retry, required=True)
+    retry_config = Model(RetrySchema, required=True)
     max_concurrency = Integer(required=True, allow_none=True)
-    schedule_config = Model(Schedule, required=True, allow_none=True)
-    circuit_breaker = Model(CircuitBreaker, required=True)
+    schedule_config = Model(ScheduleSchema, required=True, allow_none=True)
+    circuit_breaker = Model(CircuitBreakerSchema, required=True)
     executed_count = Integer(required=True)
     total_queued_count = Integer(required=True)
     parent_campaign_id = Integer(required=True, allow_none=True)
     redialed_campaign_id = Integer(required=True, allow_none=True)
     telephony_configuration_id = Integer(required=True, allow_none=True)
     telephony_configuration_name = Text(required=True, allow_none=True)
-    logs = Items(Model(LogEntry), required=True)
-    calling_hours = Model(CallingHours, required=True, allow_none=True)
+    logs = Items(Model(LogEntrySchema), required=True)
+    calling_hours = Model(CallingHoursSchema, required=True, allow_none=True)
     max_attempts_per_day = Integer(required=True, allow_none=True)
 
 
-class Campaigns(Answer):
-    campaigns = Items(Model(Campaign), required=True)
+class CampaignsSchema(ResponseSchema):
+    campaigns = Items(Model(CampaignSchema), required=True)
 
 
-class LastSettings(Answer):
-    retry_config = Model(Retry, required=True)
+class LastSettingsSchema(ResponseSchema):
+    retry_config = Model(RetrySchema, required=True)
     max_concurrency = Integer(required=True, allow_none=True)
-    schedule_config = Model(Schedule, required=True, allow_none=True)
-    circuit_breaker = Model(CircuitBreaker, required=True)
+    schedule_config = Model(ScheduleSchema, required=True, allow_none=True)
+    circuit_breaker = Model(CircuitBreakerSchema, required=True)
 
 
-class Defaults(Answer):
+class DefaultsSchema(ResponseSchema):
     concurrent_call_limit = Integer(required=True)
     from_numbers_count = Integer(required=True)
-    default_retry_config = Model(Retry, required=True)
-    last_campaign_settings = Model(LastSettings, required=True, allow_none=True)
+    default_retry_config = Model(RetrySchema, required=True)
+    last_campaign_settings = Model(LastSettingsSchema, required=True, allow_none=True)
 
 
-class SourceSync(Answer):
+class SourceSyncSchema(ResponseSchema):
     status = Text(required=True, metadata={"enum": ["pending", "in_progress", "completed", "failed"]})
     last_synced_at = Time(required=True, allow_none=True)
     error = Text(required=True, allow_none=True)
 
 
-class Progress(Answer):
+class ProgressSchema(ResponseSchema):
     campaign_id = Integer(required=True)
     state = Text(required=True)
     total_rows = Integer(required=True)
     processed_rows = Integer(required=True)
     failed_calls = Integer(required=True)
     progress_percentage = Number(required=True)
-    source_sync = Model(SourceSync, required=True)
+    source_sync = Model(SourceSyncSchema, required=True)
     rate_limit = Integer(required=True)
     started_at = Time(required=True, allow_none=True)
     completed_at = Time(required=True, allow_none=True)
     contacts = Object(required=True, metadata={"description": "how many contacts are in each state"})
 
 
-class SourceDownload(Answer):
+class SourceDownloadSchema(ResponseSchema):
     download_url = Text(required=True)
     expires_in = Integer(required=True)

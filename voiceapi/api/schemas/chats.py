@@ -1,78 +1,78 @@
-"""Shapes of text chats: the session with its turns, and what is sent to it."""
+"""Schemas of text chats: the session with its turns, and what is sent to it."""
 
 from __future__ import annotations
 
-from .base import Answer, Body
+from .base import BodySchema, ResponseSchema
 from .fields import Choice, Flag, Integer, Items, Length, Model, Object, Text, Time
 
 
-class CreateChat(Body):
+class CreateChatSchema(BodySchema):
     name = Text(load_default=None, allow_none=True)
     initial_context = Object(load_default=None, allow_none=True)
     annotations = Object(load_default=None, allow_none=True)
 
 
-class ChatMessage(Body):
+class ChatMessageSchema(BodySchema):
     text = Text(required=True, validate=Length(min=1))
     expected_revision = Integer(load_default=None, allow_none=True)
 
 
-class EndChat(Body):
+class EndChatSchema(BodySchema):
     expected_revision = Integer(load_default=None, allow_none=True)
 
 
-class RewindChat(Body):
+class RewindChatSchema(BodySchema):
     cursor_turn_id = Text(load_default=None, allow_none=True)
     expected_revision = Integer(load_default=None, allow_none=True)
 
 
-class Utterance(Answer):
+class UtteranceSchema(ResponseSchema):
     text = Text(required=True)
     created_at = Time(required=True)
 
 
-class TurnEvent(Answer):
+class TurnEventSchema(ResponseSchema):
     type = Text(required=True)
     created_at = Text(required=True, metadata={"format": "date-time"})
     payload = Object(required=True)
 
 
-class Turn(Answer):
+class TurnSchema(ResponseSchema):
     """One message, null for the agent's opening, and its answer, null until there is one or when nothing was said."""
 
     id = Text(required=True)
     status = Text(required=True, validate=Choice(("pending", "completed", "failed")))
     created_at = Time(required=True)
-    user_message = Model(Utterance, required=True, allow_none=True)
-    assistant_message = Model(Utterance, required=True, allow_none=True)
-    events = Items(Model(TurnEvent), required=True)
+    user_message = Model(UtteranceSchema, required=True, allow_none=True)
+    assistant_message = Model(UtteranceSchema, required=True, allow_none=True)
+    events = Items(Model(TurnEventSchema), required=True)
     usage = Object(required=True)
     checkpoint_after_turn = Object(metadata={"description": "only on completed turns"})
 
 
-class Discarded(Answer):
+class DiscardedSchema(ResponseSchema):
     """Turns that a rewind cut off."""
 
     rewound_from_turn_id = Text(required=True)
     discarded_at = Time(required=True)
-    turns = Items(Model(Turn), required=True)
+    turns = Items(Model(TurnSchema), required=True)
 
 
-class Simulator(Answer):
+class SimulatorSchema(ResponseSchema):
     enabled = Flag(required=True)
     config = Object(required=True)
 
 
-class SessionData(Answer):
+class SessionDataSchema(ResponseSchema):
     version = Integer(required=True)
     status = Text(required=True, validate=Choice(("idle", "pending_assistant_turn", "completed", "rewound", "error")))
     cursor_turn_id = Text(required=True, allow_none=True)
-    turns = Items(Model(Turn), required=True)
-    discarded_future = Items(Model(Discarded), required=True)
-    simulator = Model(Simulator, required=True)
+    turns = Items(Model(TurnSchema), required=True)
+    discarded_future = Items(Model(DiscardedSchema), required=True)
+    simulator = Model(SimulatorSchema, required=True)
 
 
-class Checkpoint(Answer):
+class CheckpointSchema(ResponseSchema):
     """Where the conversation stands after its last completed turn."""
 
     version = Integer(required=True)
@@ -83,7 +83,7 @@ class Checkpoint(Answer):
     tool_state = Object(required=True)
 
 
-class Chat(Answer):
+class ChatSchema(ResponseSchema):
     workflow_run_id = Integer(required=True)
     workflow_id = Integer(required=True)
     name = Text(required=True)
@@ -94,7 +94,7 @@ class Chat(Answer):
     initial_context = Object(required=True, allow_none=True)
     gathered_context = Object(required=True, allow_none=True)
     annotations = Object(required=True, allow_none=True)
-    session_data = Model(SessionData, required=True)
-    checkpoint = Model(Checkpoint, required=True)
+    session_data = Model(SessionDataSchema, required=True)
+    checkpoint = Model(CheckpointSchema, required=True)
     created_at = Time(required=True)
     updated_at = Time(required=True, allow_none=True)

@@ -1,4 +1,4 @@
-"""Shapes of a campaign's contacts, of its dry run, and of the do-not-call list."""
+"""Schemas of a campaign's contacts, of its dry run and of the do-not-call list."""
 
 from __future__ import annotations
 
@@ -7,23 +7,23 @@ from typing import Any
 from marshmallow import ValidationError
 
 from ...campaigns.retry import OUTCOMES
-from ...errors import Message
 from ...store.campaigns import FINAL, OPEN
-from .base import Answer, Body, Paging
+from ..errors import Message
+from .base import BodySchema, PagingSchema, ResponseSchema
 from .campaigns import NAME
 from .fields import Choice, Integer, Items, Length, Model, Number, Object, Range, Text, Time
-from .runs import Page
+from .runs import PageSchema
 
 STATE = Choice((*OPEN, *FINAL))
 LONGEST_TALK = 4 * 3600
 LONGEST_RUN_DAYS = 366
 
 
-class ContactsQuery(Paging):
+class ContactsQuerySchema(PagingSchema):
     state = Text(load_default=None, validate=STATE)
 
 
-class Contact(Answer):
+class ContactSchema(ResponseSchema):
     row = Integer(required=True, metadata={"description": "data row of the list, counted from 1"})
     phone_number = Text(required=True)
     state = Text(required=True, validate=STATE)
@@ -33,20 +33,20 @@ class Contact(Answer):
     reasons = Items(Text(), required=True)
 
 
-class Contacts(Page):
-    contacts = Items(Model(Contact), required=True)
+class ContactsSchema(PageSchema):
+    contacts = Items(Model(ContactSchema), required=True)
 
 
-class Decision(Answer):
+class DecisionSchema(ResponseSchema):
     at = Time(required=True)
     code = Text(required=True)
     reason = Text(required=True)
     workflow_run_id = Integer(required=True, allow_none=True)
 
 
-class ContactDetail(Contact):
+class ContactDetailSchema(ContactSchema):
     variables = Object(required=True)
-    decisions = Items(Model(Decision), required=True)
+    decisions = Items(Model(DecisionSchema), required=True)
 
 
 def shares(value: dict[str, Any]) -> None:
@@ -61,24 +61,24 @@ def shares(value: dict[str, Any]) -> None:
         raise ValidationError(Message("Value error, at least one outcome must have a share"))
 
 
-class TalkSeconds(Body):
+class TalkSecondsSchema(BodySchema):
     shortest = Number(required=True, validate=Range(min=0, max=LONGEST_TALK))
     longest = Number(required=True, validate=Range(min=0, max=LONGEST_TALK))
 
 
-class Simulate(Body):
+class SimulateSchema(BodySchema):
     """A dry run: `outcomes` gives the share of each outcome of a call, such as {"answered": 3, "busy": 1}."""
 
     seed = Integer(load_default=1)
     outcomes = Object(load_default=None, allow_none=True, validate=shares)
-    talk_seconds = Model(TalkSeconds, load_default=None, allow_none=True)
+    talk_seconds = Model(TalkSecondsSchema, load_default=None, allow_none=True)
     starts_at = Time(
         load_default=None, allow_none=True, metadata={"description": "the campaign's created_at if left out"}
     )
     days = Integer(load_default=14, validate=Range(min=1, max=LONGEST_RUN_DAYS))
 
 
-class Hour(Answer):
+class HourSchema(ResponseSchema):
     hour = Text(required=True, metadata={"format": "date-time"})
     attempts = Integer(required=True)
     retries = Integer(required=True)
@@ -86,14 +86,14 @@ class Hour(Answer):
     minutes = Number(required=True)
 
 
-class SkippedContact(Answer):
+class SkippedContactSchema(ResponseSchema):
     row = Integer(required=True)
     phone_number = Text(required=True)
     code = Text(required=True)
     reason = Text(required=True)
 
 
-class Simulation(Answer):
+class SimulationSchema(ResponseSchema):
     seed = Integer(required=True)
     starts_at = Time(required=True)
     ends_at = Time(
@@ -110,35 +110,35 @@ class Simulation(Answer):
     peak_concurrency = Integer(required=True)
     minutes = Number(required=True)
     circuit_breaker_trips = Items(Text(), required=True)
-    timeline = Items(Model(Hour), required=True)
-    skipped_contacts = Items(Model(SkippedContact), required=True, metadata={"description": "at most 1000"})
+    timeline = Items(Model(HourSchema), required=True)
+    skipped_contacts = Items(Model(SkippedContactSchema), required=True, metadata={"description": "at most 1000"})
 
 
-class Forbid(Body):
+class ForbidSchema(BodySchema):
     phone_numbers = Items(Text(), required=True, validate=Length(min=1, max=1000))
     reason = Text(load_default=None, allow_none=True, validate=NAME)
 
 
-class Forbidden(Answer):
+class ForbiddenSchema(ResponseSchema):
     phone_number = Text(required=True)
     reason = Text(required=True, allow_none=True)
     created_at = Time(required=True)
 
 
-class ForbiddenPage(Page):
-    phone_numbers = Items(Model(Forbidden), required=True)
+class ForbiddenPageSchema(PageSchema):
+    phone_numbers = Items(Model(ForbiddenSchema), required=True)
 
 
-class Added(Answer):
+class AddedSchema(ResponseSchema):
     added = Integer(required=True)
     already_listed = Integer(required=True)
 
 
-class RefusedRow(Answer):
+class RefusedRowSchema(ResponseSchema):
     row = Integer(required=True)
     reason = Text(required=True)
 
 
-class AddedList(Added):
+class AddedListSchema(AddedSchema):
     refused_count = Integer(required=True)
-    refused = Items(Model(RefusedRow), required=True, metadata={"description": "at most 1000"})
+    refused = Items(Model(RefusedRowSchema), required=True, metadata={"description": "at most 1000"})

@@ -1,9 +1,9 @@
-"""Shapes of credentials (API contract, I.3)."""
+"""Schemas of credentials."""
 
 from __future__ import annotations
 
 from ...organizations.credentials import REQUIRED
-from .base import Answer, Body
+from .base import BodySchema, ResponseSchema
 from .fields import Choice, Object, Text, Time
 
 DATA = {
@@ -12,21 +12,21 @@ DATA = {
 }
 
 
-class NewCredential(Body):
+class NewCredentialSchema(BodySchema):
     name = Text(required=True)
     description = Text(load_default=None, allow_none=True)
     credential_type = Text(required=True, validate=Choice(list(REQUIRED)))
     credential_data = Object(required=True, metadata=DATA)
 
 
-class CredentialChange(Body):
+class CredentialChangeSchema(BodySchema):
     name = Text(load_default=None, allow_none=True)
     description = Text(load_default=None, allow_none=True)
     credential_type = Text(load_default=None, allow_none=True, validate=Choice(list(REQUIRED)))
     credential_data = Object(load_default=None, allow_none=True, metadata=DATA)
 
 
-class Credential(Answer):
+class CredentialSchema(ResponseSchema):
     uuid = Text(required=True)
     name = Text(required=True)
     description = Text(required=True, allow_none=True)
@@ -35,6 +35,6 @@ class Credential(Answer):
     updated_at = Time(required=True, allow_none=True)
 
 
-class Deleted(Answer):
+class DeletedSchema(ResponseSchema):
     status = Text(required=True)
     uuid = Text(required=True)

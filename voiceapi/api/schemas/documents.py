@@ -1,18 +1,18 @@
-"""Shapes of the knowledge base (API contract, I.4)."""
+"""Schemas of the knowledge base."""
 
 from __future__ import annotations
 
-from .base import Answer, Body, Query
+from .base import BodySchema, QuerySchema, ResponseSchema
 from .fields import Flag, Integer, Items, Length, Model, Number, Object, Range, Text, Time
 
 
-class DocumentQuery(Query):
+class DocumentQuerySchema(QuerySchema):
     status = Text(metadata={"description": "processing status: pending, processing, completed or failed"})
     limit = Integer(load_default=100, validate=Range(min=1, max=100))
     offset = Integer(load_default=0, validate=Range(min=0))
 
 
-class Document(Answer):
+class DocumentSchema(ResponseSchema):
     id = Integer(required=True)
     document_uuid = Text(required=True)
     filename = Text(required=True)
@@ -33,27 +33,27 @@ class Document(Answer):
     is_active = Flag(required=True)
 
 
-class DocumentList(Answer):
-    documents = Items(Model(Document), required=True)
+class DocumentListSchema(ResponseSchema):
+    documents = Items(Model(DocumentSchema), required=True)
     total = Integer(required=True)
     limit = Integer(required=True)
     offset = Integer(required=True)
 
 
-class SearchBody(Body):
+class SearchBodySchema(BodySchema):
     query = Text(required=True, validate=Length(min=1, max=1000))
     document_uuids = Items(Text(), load_default=None, allow_none=True, validate=Length(max=100))
     limit = Integer(load_default=3, validate=Range(min=1, max=20))
 
 
-class Chunk(Answer):
+class ChunkSchema(ResponseSchema):
     text = Text(required=True)
     filename = Text(required=True)
     similarity = Number(required=True)
     chunk_index = Integer(required=True)
 
 
-class Found(Answer):
-    chunks = Items(Model(Chunk), required=True)
+class FoundSchema(ResponseSchema):
+    chunks = Items(Model(ChunkSchema), required=True)
     query = Text(required=True)
     total_results = Integer(required=True)

@@ -1,7 +1,7 @@
-"""Fields and validators whose messages and types are those of the API contract, section J.
+"""Fields and validators with the messages and types of Pydantic, which clients of this API know.
 
-They read as leniently as the contract does: a whole number may come as text, as 1.0 or as true; a flag as "yes".
-Text is never made of anything else.
+They read as leniently: a whole number may come as text, as 1.0 or as true; a flag as "yes". Text is never made of
+anything else.
 """
 
 from __future__ import annotations
@@ -15,8 +15,8 @@ from typing import Any
 from marshmallow import Schema, fields, validate
 from marshmallow.exceptions import ValidationError
 
-from ...errors import Message
 from ...timestamps import read_time, write_time
+from ..errors import Message
 
 REQUIRED = Message("Field required", "missing")
 LARGEST = 2**63 - 1
@@ -227,7 +227,7 @@ class Pattern(validate.Regexp):
 
 
 class Choice(validate.OneOf):
-    """One of a few words; `kind` is the contract's type, `enum` or `literal_error`."""
+    """One of a few values; `kind` is the type of the error, `enum` or `literal_error`."""
 
     def __init__(self, choices: Sequence[str | int], kind: str = "enum") -> None:
         super().__init__(choices)

@@ -1,12 +1,12 @@
-"""The health object (specification 2)."""
+"""Schema of the health object."""
 
 from __future__ import annotations
 
-from .base import Answer
+from .base import ResponseSchema
 from .fields import Flag, Text
 
 
-class Health(Answer):
+class HealthSchema(ResponseSchema):
     status = Text(required=True)
     version = Text(required=True)
     backend_api_endpoint = Text(required=True)

@@ -1,4 +1,4 @@
-"""Shapes of an organization's preferences, disposition codes and model configuration (API contract, I.6)."""
+"""Schemas of an organization: preferences, disposition codes, model configuration and API keys."""
 
 from __future__ import annotations
 
@@ -7,29 +7,29 @@ from typing import Any
 from marshmallow import INCLUDE, ValidationError, validates_schema
 from marshmallow.fields import Raw
 
-from ...errors import Message
-from .base import Answer, Body
-from .campaigns import ATTEMPTS, CallingHours, SetCallingHours, known_zone
-from .fields import LIST, STRING, Choice, Flag, Integer, Items, Model, Number, Object, Range, Text
+from ..errors import Message
+from .base import BodySchema, QuerySchema, ResponseSchema
+from .campaigns import ATTEMPTS, CallingHoursSchema, SetCallingHoursSchema, known_zone
+from .fields import LIST, STRING, Choice, Flag, Integer, Items, Model, Number, Object, Range, Text, Time
 
 
-class NewPreferences(Body):
+class NewPreferencesSchema(BodySchema):
     test_phone_number = Text(load_default=None, allow_none=True)
     timezone = Text(load_default=None, allow_none=True, validate=known_zone)
     external_pbx_integrations_enabled = Flag(load_default=False)
-    calling_hours = Model(SetCallingHours, load_default=None, allow_none=True)
+    calling_hours = Model(SetCallingHoursSchema, load_default=None, allow_none=True)
     max_attempts_per_day = Integer(load_default=None, allow_none=True, validate=ATTEMPTS)
 
 
-class Preferences(Answer):
+class PreferencesSchema(ResponseSchema):
     test_phone_number = Text(required=True, allow_none=True)
     timezone = Text(required=True, allow_none=True, metadata={"description": "an IANA name"})
     external_pbx_integrations_enabled = Flag(required=True)
-    calling_hours = Model(CallingHours, required=True, allow_none=True)
+    calling_hours = Model(CallingHoursSchema, required=True, allow_none=True)
     max_attempts_per_day = Integer(required=True, allow_none=True)
 
 
-class KnownDispositions(Answer):
+class KnownDispositionsSchema(ResponseSchema):
     codes = Items(Text(), required=True)
     end_task_reason_codes = Items(Text(), required=True)
 
@@ -48,7 +48,7 @@ class ServiceKey(Raw):
         return value
 
 
-class ModelService(Body):
+class ModelServiceSchema(BodySchema):
     """A model service of any vendor: whatever else the vendor takes is kept."""
 
     class Meta:
@@ -59,23 +59,23 @@ class ModelService(Body):
     api_key = ServiceKey(allow_none=True, metadata={"type": ["string", "array"], "items": {"type": "string"}})
 
 
-class PipelineModels(Body):
-    llm = Model(ModelService, required=True)
-    tts = Model(ModelService, required=True)
-    stt = Model(ModelService, required=True)
-    embeddings = Model(ModelService, allow_none=True)
+class PipelineModelsSchema(BodySchema):
+    llm = Model(ModelServiceSchema, required=True)
+    tts = Model(ModelServiceSchema, required=True)
+    stt = Model(ModelServiceSchema, required=True)
+    embeddings = Model(ModelServiceSchema, allow_none=True)
 
 
-class RealtimeModels(Body):
-    realtime = Model(ModelService, required=True)
-    llm = Model(ModelService, required=True)
-    embeddings = Model(ModelService, allow_none=True)
+class RealtimeModelsSchema(BodySchema):
+    realtime = Model(ModelServiceSchema, required=True)
+    llm = Model(ModelServiceSchema, required=True)
+    embeddings = Model(ModelServiceSchema, allow_none=True)
 
 
-class OwnModels(Body):
+class OwnModelsSchema(BodySchema):
     mode = Text(required=True, validate=Choice(("pipeline", "realtime"), "literal_error"))
-    pipeline = Model(PipelineModels, allow_none=True)
-    realtime = Model(RealtimeModels, allow_none=True)
+    pipeline = Model(PipelineModelsSchema, allow_none=True)
+    realtime = Model(RealtimeModelsSchema, allow_none=True)
 
     @validates_schema(skip_on_field_errors=True)
     def complete(self, data: dict[str, Any], **kwargs: Any) -> None:
@@ -87,18 +87,18 @@ class OwnModels(Body):
                 raise ValidationError([Message(f"Value error, BYOK {name} cannot use Dograh provider")])
 
 
-class HostedModels(Body):
+class HostedModelsSchema(BodySchema):
     api_key = Text(required=True)
     voice = Text(load_default="default")
     speed = Number(load_default=1.0, validate=Range(0.5, 2.0))
     language = Text(load_default="multi")
 
 
-class NewModelConfiguration(Body):
+class NewModelConfigurationSchema(BodySchema):
     version = Integer(load_default=2, validate=Choice((2,), "literal_error"))
     mode = Text(required=True, validate=Choice(("dograh", "byok"), "literal_error"))
-    dograh = Model(HostedModels, allow_none=True)
-    byok = Model(OwnModels, allow_none=True)
+    dograh = Model(HostedModelsSchema, allow_none=True)
+    byok = Model(OwnModelsSchema, allow_none=True)
 
     @validates_schema(skip_on_field_errors=True)
     def complete(self, data: dict[str, Any], **kwargs: Any) -> None:
@@ -107,7 +107,7 @@ class NewModelConfiguration(Body):
             raise ValidationError([Message(f"Value error, {mode} configuration is required when mode is {mode}")])
 
 
-class EffectiveConfiguration(Answer):
+class EffectiveConfigurationSchema(ResponseSchema):
     """What a conversation may use: null for what isn't configured."""
 
     llm = Object(required=True, allow_none=True)
@@ -120,7 +120,45 @@ class EffectiveConfiguration(Answer):
     timezone = Text(required=True, allow_none=True)
 
 
-class ModelConfiguration(Answer):
+class ModelConfigurationSchema(ResponseSchema):
     configuration = Object(required=True, allow_none=True, metadata={"description": "as it was put, keys masked"})
-    effective_configuration = Model(EffectiveConfiguration, required=True)
+    effective_configuration = Model(EffectiveConfigurationSchema, required=True)
     source = Text(required=True, metadata={"enum": ["organization_v2", "legacy_user_v1", "empty"]})
+
+
+class KeyQuerySchema(QuerySchema):
+    include_archived = Flag(load_default=False, metadata={"description": "whether archived keys are listed as well"})
+
+
+class NewApiKeySchema(BodySchema):
+    name = Text(required=True)
+
+
+class ApiKeyRecordSchema(ResponseSchema):
+    id = Integer(required=True)
+    name = Text(required=True)
+    key_prefix = Text(required=True)
+    is_active = Flag(required=True)
+    created_at = Time(required=True)
+    last_used_at = Time(required=True, allow_none=True)
+    archived_at = Time(required=True, allow_none=True)
+
+
+class CreatedApiKeySchema(ResponseSchema):
+    id = Integer(required=True)
+    name = Text(required=True)
+    key_prefix = Text(required=True)
+    api_key = Text(required=True, metadata={"description": "the key itself, shown only here"})
+    created_at = Time(required=True)
+
+
+class OutcomeSchema(ResponseSchema):
+    success = Flag(required=True)
+    message = Text(required=True)
+
+
+class ReactivatedApiKeySchema(ApiKeyRecordSchema, OutcomeSchema):
+    """The API key, beside a sentence that it is active again."""
+
+    class Meta:
+        unknown = INCLUDE

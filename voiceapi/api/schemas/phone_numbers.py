@@ -1,4 +1,4 @@
-"""Shapes of phone numbers (API contract, E.4)."""
+"""Schemas of phone numbers."""
 
 from __future__ import annotations
 
@@ -6,13 +6,13 @@ from typing import Any
 
 from marshmallow import ValidationError, validates_schema
 
-from ...errors import Message
 from ...telephony.numbers import needs_country_code
-from .base import Answer, Body
+from ..errors import Message
+from .base import BodySchema, ResponseSchema
 from .fields import Flag, Integer, Items, Length, Model, Object, Text, Time
 
 
-class NewPhoneNumber(Body):
+class NewPhoneNumberSchema(BodySchema):
     address = Text(required=True, validate=Length(1, 255))
     country_code = Text(load_default=None, allow_none=True, validate=Length(2, 2))
     label = Text(load_default=None, allow_none=True, validate=Length(max=64))
@@ -35,7 +35,7 @@ class NewPhoneNumber(Body):
             )
 
 
-class PhoneNumberChange(Body):
+class PhoneNumberChangeSchema(BodySchema):
     """Null and absent both leave a value as it is."""
 
     label = Text(load_default=None, allow_none=True, validate=Length(max=64))
@@ -48,14 +48,14 @@ class PhoneNumberChange(Body):
     extra_metadata = Object(load_default=None, allow_none=True)
 
 
-class ProviderSync(Answer):
+class ProviderSyncSchema(ResponseSchema):
     """What the carrier said to the change."""
 
     ok = Flag(required=True)
     message = Text(required=True, allow_none=True)
 
 
-class PhoneNumber(Answer):
+class PhoneNumberSchema(ResponseSchema):
     id = Integer(required=True)
     telephony_configuration_id = Integer(required=True)
     address = Text(required=True)
@@ -71,13 +71,13 @@ class PhoneNumber(Answer):
     extra_metadata = Object(required=True)
     created_at = Time(required=True)
     updated_at = Time(required=True)
-    provider_sync = Model(ProviderSync, required=True, allow_none=True)
+    provider_sync = Model(ProviderSyncSchema, required=True, allow_none=True)
 
 
-class PhoneNumberList(Answer):
-    phone_numbers = Items(Model(PhoneNumber), required=True)
+class PhoneNumberListSchema(ResponseSchema):
+    phone_numbers = Items(Model(PhoneNumberSchema), required=True)
 
 
-class RemovedPhoneNumber(Answer):
+class RemovedPhoneNumberSchema(ResponseSchema):
     message = Text(required=True)
-    provider_sync = Model(ProviderSync, required=True)
+    provider_sync = Model(ProviderSyncSchema, required=True)

@@ -1,20 +1,20 @@
-"""Shapes of runs: in a workflow's listing, alone, and in the organization's history of use."""
+"""Schemas of runs: in a listing, alone, and in the organization's usage."""
 
 from __future__ import annotations
 
-from .base import Answer, Body, Paging, Query
+from .base import BodySchema, PagingSchema, QuerySchema, ResponseSchema
 from .fields import Choice, EndTime, Flag, Integer, Items, Length, Model, Number, Object, Text, Time
 
 DIRECTION = Choice(("inbound", "outbound"))
 FILTERS = "a JSON array of criteria, each an object with attribute and value; its type may be left out"
 
 
-class CreateRun(Body):
+class CreateRunSchema(BodySchema):
     mode = Text(required=True, validate=Length(max=64))
     name = Text(required=True)
 
 
-class CreatedRun(Answer):
+class CreatedRunSchema(ResponseSchema):
     id = Integer(required=True)
     workflow_id = Integer(required=True)
     name = Text(required=True)
@@ -24,23 +24,23 @@ class CreatedRun(Answer):
     initial_context = Object(required=True, allow_none=True)
 
 
-class RunsQuery(Paging):
+class RunsQuerySchema(PagingSchema):
     filters = Text(load_default=None, metadata={"description": FILTERS})
     sort_by = Text(load_default="created_at", validate=Choice(("created_at", "duration", "id", "name")))
     sort_order = Text(load_default="desc", validate=Choice(("asc", "desc")))
 
 
-class UsageQuery(RunsQuery):
+class UsageQuerySchema(RunsQuerySchema):
     start_date = Time(load_default=None)
     end_date = EndTime(load_default=None)
 
 
-class ReportQuery(Query):
+class ReportQuerySchema(QuerySchema):
     start_date = Time(load_default=None)
     end_date = EndTime(load_default=None)
 
 
-class Artifacts(Answer):
+class ArtifactsSchema(ResponseSchema):
     """Where the files of a run are: storage keys, and public addresses once there are any."""
 
     transcript_url = Text(required=True, allow_none=True)
@@ -54,7 +54,7 @@ class Artifacts(Answer):
     public_access_token = Text(required=True, allow_none=True)
 
 
-class Run(Artifacts):
+class RunSchema(ArtifactsSchema):
     id = Integer(required=True)
     workflow_id = Integer(required=True)
     name = Text(required=True)
@@ -71,22 +71,22 @@ class Run(Artifacts):
     annotations = Object(required=True, allow_none=True)
 
 
-class Page(Answer):
+class PageSchema(ResponseSchema):
     total_count = Integer(required=True)
     page = Integer(required=True)
     limit = Integer(required=True)
     total_pages = Integer(required=True)
 
 
-class CampaignRuns(Page):
-    runs = Items(Model(Run), required=True)
+class CampaignRunsSchema(PageSchema):
+    runs = Items(Model(RunSchema), required=True)
 
 
-class WorkflowRuns(CampaignRuns):
+class WorkflowRunsSchema(CampaignRunsSchema):
     applied_filters = Items(Object(), required=True, allow_none=True)
 
 
-class UsedRun(Artifacts):
+class UsedRunSchema(ArtifactsSchema):
     id = Integer(required=True)
     workflow_id = Integer(required=True)
     workflow_name = Text(required=True, allow_none=True)
@@ -105,7 +105,7 @@ class UsedRun(Artifacts):
     charge_usd = Number(required=True, allow_none=True)
 
 
-class Usage(Page):
-    runs = Items(Model(UsedRun), required=True)
+class UsageSchema(PageSchema):
+    runs = Items(Model(UsedRunSchema), required=True)
     total_dograh_tokens = Number(required=True)
     total_duration_seconds = Integer(required=True)

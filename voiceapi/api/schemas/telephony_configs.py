@@ -1,4 +1,4 @@
-"""Shapes of telephony configurations (API contract, E.1 and E.2). What a carrier takes comes from its table."""
+"""Schemas of telephony configurations. Those of a carrier's credentials are made from its entry in PROVIDERS."""
 
 from __future__ import annotations
 
@@ -9,7 +9,7 @@ from marshmallow import Schema
 from marshmallow.fields import Raw
 
 from ...telephony.providers import PROVIDERS, Field, FieldType, Provider
-from .base import Answer, Body
+from .base import BodySchema, ResponseSchema
 from .fields import Flag, Integer, Items, Length, Model, Number, Object, Range, Tagged, Text, Time
 
 # How each kind of form field is read, and its type in the document.
@@ -31,7 +31,7 @@ def _read(field: Field) -> Text | Flag:
 
 def _schema(provider: Provider) -> type[Schema]:
     pace = Number(allow_none=True, validate=Range(min=0, min_inclusive=False))
-    return Body.from_dict({field.name: _read(field) for field in provider.fields} | {"calls_per_second": pace})
+    return BodySchema.from_dict({field.name: _read(field) for field in provider.fields} | {"calls_per_second": pace})
 
 
 def _document(provider: Provider) -> dict[str, Any]:
@@ -56,18 +56,18 @@ def _config(**kwargs: Any) -> Tagged:
     return Tagged("provider", schemas, metadata={"oneOf": shapes}, **kwargs)
 
 
-class NewConfiguration(Body):
+class NewConfigurationSchema(BodySchema):
     name = Text(required=True, validate=Length(1, 64))
     is_default_outbound = Flag(load_default=False)
     config = _config(required=True)
 
 
-class ConfigurationChange(Body):
+class ConfigurationChangeSchema(BodySchema):
     name = Text(load_default=None, allow_none=True, validate=Length(1, 64))
     config = _config(load_default=None, allow_none=True)
 
 
-class Connection(Answer):
+class ConnectionSchema(ResponseSchema):
     """What the list and the detail of a configuration share."""
 
     id = Integer(required=True)
@@ -82,17 +82,17 @@ class Connection(Answer):
     updated_at = Time(required=True)
 
 
-class ConfigurationItem(Connection):
+class ConfigurationItemSchema(ConnectionSchema):
     phone_number_count = Integer(required=True, metadata={"description": "active numbers only"})
     is_ready_for_outbound = Flag(required=True)
     outbound_blocked_reason = Text(required=True, allow_none=True)
 
 
-class ConfigurationList(Answer):
-    configurations = Items(Model(ConfigurationItem), required=True)
+class ConfigurationListSchema(ResponseSchema):
+    configurations = Items(Model(ConfigurationItemSchema), required=True)
 
 
-class SetupStep(Answer):
+class SetupStepSchema(ResponseSchema):
     key = Text(required=True)
     title = Text(required=True)
     description = Text(required=True)
@@ -100,32 +100,32 @@ class SetupStep(Answer):
     blocks_outbound = Flag(required=True)
 
 
-class SetupChecklist(Answer):
+class SetupChecklistSchema(ResponseSchema):
     ready_for_outbound = Flag(required=True)
     outbound_blocked_reason = Text(required=True, allow_none=True)
-    steps = Items(Model(SetupStep), required=True)
+    steps = Items(Model(SetupStepSchema), required=True)
     docs_url = Text(required=True, allow_none=True)
 
 
-class SIPTransport(Answer):
+class SIPTransportSchema(ResponseSchema):
     transport = Text(required=True)
     hostname = Text(required=True)
     port = Integer(required=True)
     uri = Text(required=True)
 
 
-class SIPRegion(Answer):
+class SIPRegionSchema(ResponseSchema):
     region = Text(required=True)
-    inbound_transports = Items(Model(SIPTransport), required=True)
+    inbound_transports = Items(Model(SIPTransportSchema), required=True)
     outbound_origin_ip = Text(required=True)
 
 
-class SIPConnectivity(Answer):
+class SIPConnectivitySchema(ResponseSchema):
     provider_display_name = Text(required=True)
-    regions = Items(Model(SIPRegion), required=True)
+    regions = Items(Model(SIPRegionSchema), required=True)
 
 
-class Trunk(Answer):
+class TrunkSchema(ResponseSchema):
     id = Integer(required=True)
     name = Text(required=True)
     enabled = Flag(required=True)
@@ -135,26 +135,26 @@ class Trunk(Answer):
     updated_at = Time(required=True)
 
 
-class ConfigurationDetail(Connection):
+class ConfigurationDetailSchema(ConnectionSchema):
     credentials = Object(required=True, metadata={"description": "secrets are masked"})
     calls_per_second = Number(required=True, allow_none=True, metadata={"description": PACE})
-    sip_connectivity = Model(SIPConnectivity, required=True, allow_none=True)
-    setup_checklist = Model(SetupChecklist, required=True, allow_none=True)
+    sip_connectivity = Model(SIPConnectivitySchema, required=True, allow_none=True)
+    setup_checklist = Model(SetupChecklistSchema, required=True, allow_none=True)
     supports_trunks = Flag(required=True)
-    trunks = Items(Model(Trunk), required=True)
+    trunks = Items(Model(TrunkSchema), required=True)
 
 
-class FieldOption(Answer):
+class FieldOptionSchema(ResponseSchema):
     value = Text(required=True)
     label = Text(required=True)
 
 
-class FieldCondition(Answer):
+class FieldConditionSchema(ResponseSchema):
     field = Text(required=True)
     equals = Raw(required=True)
 
 
-class FormField(Answer):
+class FormFieldSchema(ResponseSchema):
     name = Text(required=True)
     label = Text(required=True)
     type = Text(required=True)
@@ -162,18 +162,18 @@ class FormField(Answer):
     sensitive = Flag(required=True)
     description = Text(required=True, allow_none=True)
     placeholder = Text(required=True, allow_none=True)
-    options = Items(Model(FieldOption), required=True, allow_none=True)
-    visible_when = Model(FieldCondition, required=True, allow_none=True)
+    options = Items(Model(FieldOptionSchema), required=True, allow_none=True)
+    visible_when = Model(FieldConditionSchema, required=True, allow_none=True)
     section = Text(required=True, allow_none=True)
 
 
-class Carrier(Answer):
+class CarrierSchema(ResponseSchema):
     provider = Text(required=True)
     display_name = Text(required=True)
     connectivity = Text(required=True, metadata={"enum": ["api", "sip"]})
-    form = Items(Model(FormField), required=True, data_key="fields", attribute="fields")
+    form = Items(Model(FormFieldSchema), required=True, data_key="fields", attribute="fields")
     docs_url = Text(required=True, allow_none=True)
 
 
-class CarrierList(Answer):
-    providers = Items(Model(Carrier), required=True)
+class CarrierListSchema(ResponseSchema):
+    providers = Items(Model(CarrierSchema), required=True)

@@ -1,4 +1,4 @@
-"""Shapes of tools and of their definitions, one for each type (API contract, I.2)."""
+"""Schemas of tools and of their definitions, one for each type."""
 
 from __future__ import annotations
 
@@ -8,9 +8,9 @@ from typing import Any
 from marshmallow import ValidationError, validates_schema
 from marshmallow.fields import Raw
 
-from ...errors import Message
 from ...tools.stored import CATEGORIES, mismatch
-from .base import Answer, Body, Query
+from ..errors import Message
+from .base import BodySchema, QuerySchema, ResponseSchema
 from .fields import STRING, Choice, Flag, Integer, Items, Length, Model, Object, Pattern, Range, Tagged, Text, Time
 
 TYPES = ("string", "number", "boolean", "object", "array")
@@ -43,27 +43,27 @@ def _maybe(kind: type[Text], **kwargs: Any) -> Text:
     return kind(load_default=None, allow_none=True, **kwargs)
 
 
-class ToolParameter(Body):
+class ToolParameterSchema(BodySchema):
     name = Text(required=True)
     type = Text(required=True, validate=Choice(TYPES, "literal_error"))
     description = Text(required=True)
     required = Flag(load_default=True)
 
 
-class PresetParameter(Body):
+class PresetParameterSchema(BodySchema):
     name = Text(required=True)
     type = Text(required=True, validate=Choice(TYPES, "literal_error"))
     value_template = Text(required=True)
     required = Flag(load_default=True)
 
 
-class HttpConfig(Body):
+class HttpConfigSchema(BodySchema):
     method = Method(required=True, validate=Choice(("GET", "POST", "PUT", "PATCH", "DELETE")))
     url = Text(required=True, validate=URL)
     headers = Texts(load_default=None, allow_none=True)
     credential_uuid = _maybe(Text)
-    parameters = Items(Model(ToolParameter), load_default=None, allow_none=True)
-    preset_parameters = Items(Model(PresetParameter), load_default=None, allow_none=True)
+    parameters = Items(Model(ToolParameterSchema), load_default=None, allow_none=True)
+    preset_parameters = Items(Model(PresetParameterSchema), load_default=None, allow_none=True)
     timeout_ms = Integer(load_default=5000, allow_none=True, validate=Range(min=1))
     customMessage = _maybe(Text)
     customMessageType = _maybe(Text, validate=Choice(("text", "audio"), "literal_error"))
@@ -71,7 +71,7 @@ class HttpConfig(Body):
     body_template = Object(load_default=None, allow_none=True)
 
 
-class EndCallConfig(Body):
+class EndCallConfigSchema(BodySchema):
     messageType = Text(load_default="none", validate=Choice(MESSAGES, "literal_error"))
     customMessage = _maybe(Text)
     audioRecordingId = _maybe(Text)
@@ -79,18 +79,18 @@ class EndCallConfig(Body):
     endCallReasonDescription = _maybe(Text)
 
 
-class Resolver(Body):
+class ResolverSchema(BodySchema):
     type = Text(load_default="http", validate=Choice(("http",), "literal_error"))
     url = Text(required=True, validate=URL)
     headers = Texts(load_default=None, allow_none=True)
     credential_uuid = _maybe(Text)
     timeout_ms = Integer(load_default=3000, validate=Range(min=500, max=5000))
     wait_message = _maybe(Text)
-    parameters = Items(Model(ToolParameter), load_default=None, allow_none=True)
-    preset_parameters = Items(Model(PresetParameter), load_default=None, allow_none=True)
+    parameters = Items(Model(ToolParameterSchema), load_default=None, allow_none=True)
+    preset_parameters = Items(Model(PresetParameterSchema), load_default=None, allow_none=True)
 
 
-class Route(Body):
+class RouteSchema(BodySchema):
     context_value = Text(required=True, validate=Length(1, 255))
     destination = Text(required=True, validate=Length(1, 255))
 
@@ -101,17 +101,17 @@ def _refuse_twins(routes: list[Mapping[str, str]]) -> None:
         raise ValidationError([Message("Value error, each context_value may be there once, in whatever case")])
 
 
-class Rule(Body):
+class RuleSchema(BodySchema):
     context_path = Text(required=True, validate=Length(1, 255))
-    routes = Items(Model(Route), required=True, validate=[Length(1, 100), _refuse_twins])
+    routes = Items(Model(RouteSchema), required=True, validate=[Length(1, 100), _refuse_twins])
 
 
-class ContextMapping(Body):
+class ContextMappingSchema(BodySchema):
     """Rules, or a single rule without the list around it."""
 
-    rules = Items(Model(Rule), load_default=None, allow_none=True, validate=Length(1, 20))
+    rules = Items(Model(RuleSchema), load_default=None, allow_none=True, validate=Length(1, 20))
     context_path = _maybe(Text, validate=Length(1, 255))
-    routes = Items(Model(Route), load_default=None, allow_none=True, validate=[Length(1, 100), _refuse_twins])
+    routes = Items(Model(RouteSchema), load_default=None, allow_none=True, validate=[Length(1, 100), _refuse_twins])
     fallback_destination = _maybe(Text, validate=Length(max=255))
 
     @validates_schema(skip_on_field_errors=True)
@@ -120,7 +120,7 @@ class ContextMapping(Body):
             raise ValidationError([Message("Value error, rules are required, or a context_path with its routes")])
 
 
-class TransferCallConfig(Body):
+class TransferCallConfigSchema(BodySchema):
     destination_source = Text(
         load_default="static", validate=Choice(("static", "dynamic", "context_mapping"), "literal_error")
     )
@@ -129,9 +129,9 @@ class TransferCallConfig(Body):
     customMessage = _maybe(Text)
     audioRecordingId = _maybe(Text)
     timeout = Integer(load_default=30, validate=Range(min=5, max=120))
-    parameters = Items(Model(ToolParameter), load_default=None, allow_none=True)
-    resolver = Model(Resolver, load_default=None, allow_none=True)
-    context_mapping = Model(ContextMapping, load_default=None, allow_none=True)
+    parameters = Items(Model(ToolParameterSchema), load_default=None, allow_none=True)
+    resolver = Model(ResolverSchema, load_default=None, allow_none=True)
+    context_mapping = Model(ContextMappingSchema, load_default=None, allow_none=True)
 
     @validates_schema(skip_on_field_errors=True)
     def complete(self, data: dict[str, Any], **kwargs: Any) -> None:
@@ -141,7 +141,7 @@ class TransferCallConfig(Body):
                 raise ValidationError([Message(text)])
 
 
-class McpConfig(Body):
+class McpConfigSchema(BodySchema):
     transport = Text(load_default="streamable_http", validate=Choice(("streamable_http",), "literal_error"))
     url = Text(required=True, validate=URL)
     credential_uuid = _maybe(Text)
@@ -151,44 +151,44 @@ class McpConfig(Body):
     discovered_tools = Items(Object(), load_default=list)
 
 
-class Definition(Body):
+class DefinitionSchema(BodySchema):
     schema_version = Integer(load_default=1)
 
 
-class HttpDefinition(Definition):
+class HttpDefinitionSchema(DefinitionSchema):
     type = Text(required=True, validate=Choice(("http_api",)))
-    config = Model(HttpConfig, required=True)
+    config = Model(HttpConfigSchema, required=True)
 
 
-class EndCallDefinition(Definition):
+class EndCallDefinitionSchema(DefinitionSchema):
     type = Text(required=True, validate=Choice(("end_call",)))
-    config = Model(EndCallConfig, required=True)
+    config = Model(EndCallConfigSchema, required=True)
 
 
-class TransferCallDefinition(Definition):
+class TransferCallDefinitionSchema(DefinitionSchema):
     type = Text(required=True, validate=Choice(("transfer_call",)))
-    config = Model(TransferCallConfig, required=True)
+    config = Model(TransferCallConfigSchema, required=True)
 
 
-class CalculatorDefinition(Definition):
+class CalculatorDefinitionSchema(DefinitionSchema):
     type = Text(required=True, validate=Choice(("calculator",)))
 
 
-class McpDefinition(Definition):
+class McpDefinitionSchema(DefinitionSchema):
     type = Text(required=True, validate=Choice(("mcp",)))
-    config = Model(McpConfig, required=True)
+    config = Model(McpConfigSchema, required=True)
 
 
 DEFINITIONS = {
-    "http_api": HttpDefinition,
-    "end_call": EndCallDefinition,
-    "transfer_call": TransferCallDefinition,
-    "calculator": CalculatorDefinition,
-    "mcp": McpDefinition,
+    "http_api": HttpDefinitionSchema,
+    "end_call": EndCallDefinitionSchema,
+    "transfer_call": TransferCallDefinitionSchema,
+    "calculator": CalculatorDefinitionSchema,
+    "mcp": McpDefinitionSchema,
 }
 
 
-class NewTool(Body):
+class NewToolSchema(BodySchema):
     name = Text(required=True, validate=Length(max=255))
     description = _maybe(Text)
     category = Text(
@@ -208,7 +208,7 @@ class NewTool(Body):
             raise ValidationError([Message(f"Value error, {mismatch(category, type)}")])
 
 
-class ToolChange(Body):
+class ToolChangeSchema(BodySchema):
     name = _maybe(Text, validate=Length(max=255))
     description = _maybe(Text)
     icon = _maybe(Text, validate=Length(max=50))
@@ -217,17 +217,17 @@ class ToolChange(Body):
     status = _maybe(Text, metadata={"description": "active, archived or draft"})
 
 
-class ToolQuery(Query):
+class ToolQuerySchema(QuerySchema):
     status = Text(load_default="", metadata={"description": "one or a comma list of active, archived, draft"})
     category = Text(load_default="", metadata={"description": "kind of tool, such as http_api"})
 
 
-class ToolAuthor(Answer):
+class ToolAuthorSchema(ResponseSchema):
     id = Integer(required=True)
     provider_id = Text(required=True)
 
 
-class Tool(Answer):
+class ToolSchema(ResponseSchema):
     id = Integer(required=True)
     tool_uuid = Text(required=True)
     name = Text(required=True)
@@ -239,20 +239,22 @@ class Tool(Answer):
     definition = Object(required=True)
     created_at = Time(required=True)
     updated_at = Time(required=True, allow_none=True)
-    created_by = Model(ToolAuthor, required=True, allow_none=True, metadata={"description": "null: keys have no users"})
+    created_by = Model(
+        ToolAuthorSchema, required=True, allow_none=True, metadata={"description": "null: keys have no users"}
+    )
 
 
-class ArchivedTool(Answer):
+class ArchivedToolSchema(ResponseSchema):
     status = Text(required=True)
     tool_uuid = Text(required=True)
 
 
-class Trial(Body):
+class TrialSchema(BodySchema):
     llm_params = Object(load_default=dict, metadata={"description": "what the model would give"})
     preset_params = Object(load_default=dict, metadata={"description": "in place of preset parameters' templates"})
 
 
-class TrialResult(Answer):
+class TrialResultSchema(ResponseSchema):
     status = Text(required=True, metadata={"enum": ["success", "error"]})
     status_code = Integer(required=True, allow_none=True)
     data = Raw(required=True, allow_none=True, metadata={"description": "the answer's JSON, whatever it is"})

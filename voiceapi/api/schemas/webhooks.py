@@ -1,20 +1,20 @@
-"""Shapes of webhooks on their way, and of the secrets that sign them."""
+"""Schemas of webhook deliveries, and of the secrets that sign them."""
 
 from __future__ import annotations
 
-from .base import Answer, Paging
+from .base import PagingSchema, ResponseSchema
 from .fields import Choice, Integer, Items, Model, Number, Text, Time
-from .runs import Page
+from .runs import PageSchema
 
 UNRENDERED = {"description": "null until the run's reviews are done"}
 STATES = Choice(("pending", "succeeded", "dead_letter"))
 
 
-class DeliveriesQuery(Paging):
+class DeliveriesQuerySchema(PagingSchema):
     state = Text(load_default="dead_letter", validate=STATES)
 
 
-class Attempt(Answer):
+class AttemptSchema(ResponseSchema):
     """Without status and error, it is under way or the service was stopped in its middle."""
 
     number = Integer(required=True, metadata={"description": "counts from 1"})
@@ -25,7 +25,7 @@ class Attempt(Answer):
     note = Text(required=True, allow_none=True)
 
 
-class Delivery(Answer):
+class DeliverySchema(ResponseSchema):
     delivery_uuid = Text(required=True)
     workflow_id = Integer(required=True)
     run_id = Integer(required=True)
@@ -38,24 +38,24 @@ class Delivery(Answer):
     next_attempt_at = Time(required=True, allow_none=True)
     created_at = Time(required=True)
     finished_at = Time(required=True, allow_none=True)
-    attempts = Items(Model(Attempt), required=True)
+    attempts = Items(Model(AttemptSchema), required=True)
 
 
-class Deliveries(Answer):
-    deliveries = Items(Model(Delivery), required=True)
+class DeliveriesSchema(ResponseSchema):
+    deliveries = Items(Model(DeliverySchema), required=True)
 
 
-class DeliveryPage(Page):
-    deliveries = Items(Model(Delivery), required=True)
+class DeliveryPageSchema(PageSchema):
+    deliveries = Items(Model(DeliverySchema), required=True)
 
 
-class Secret(Answer):
+class SecretSchema(ResponseSchema):
     id = Integer(required=True)
     secret = Text(required=True, metadata={"description": "in full in the answer that made it, masked ever after"})
     created_at = Time(required=True)
 
 
-class Secrets(Answer):
+class SecretsSchema(ResponseSchema):
     """The newest first; both sign."""
 
-    secrets = Items(Model(Secret), required=True)
+    secrets = Items(Model(SecretSchema), required=True)

@@ -1,29 +1,30 @@
-"""Shapes of workflows, their versions and what a check of one says."""
+"""Schemas of workflows, their versions, the findings of a check, and the types of node."""
 
 from __future__ import annotations
 
 from typing import Any
 
 from marshmallow import INCLUDE, post_load
+from marshmallow.fields import Dict, Raw
 
-from .base import Answer, Body, Query
+from .base import BodySchema, QuerySchema, ResponseSchema
 from .fields import Choice, Flag, Integer, Items, Length, Model, Number, Object, Pattern, Range, Text, Time
 
 FIELD_NAME = Pattern(r"^[A-Za-z][A-Za-z0-9_]{0,63}$")
 
 
-class CreateWorkflow(Body):
+class CreateWorkflowSchema(BodySchema):
     name = Text(required=True)
     workflow_definition = Object(required=True)
 
 
-class CreateFromTemplate(Body):
+class CreateFromTemplateSchema(BodySchema):
     call_type = Text(required=True, validate=Choice(("inbound", "outbound"), "literal_error"))
     use_case = Text(required=True)
     activity_description = Text(required=True)
 
 
-class AmbientNoise(Body):
+class AmbientNoiseSchema(BodySchema):
     enabled = Flag()
     volume = Number()
 
@@ -31,15 +32,15 @@ class AmbientNoise(Body):
         unknown = INCLUDE
 
 
-class FieldMapping(Body):
+class FieldMappingSchema(BodySchema):
     context_path = Text(required=True, validate=Length(1, 255))
     destination_field = Text(required=True, validate=FIELD_NAME)
 
 
-class Configurations(Body):
+class ConfigurationsSchema(BodySchema):
     """How the calls of a workflow behave. What isn't known here is kept; an explicit null counts as not sent."""
 
-    ambient_noise_configuration = Model(AmbientNoise, allow_none=True)
+    ambient_noise_configuration = Model(AmbientNoiseSchema, allow_none=True)
     max_call_duration = Integer(
         allow_none=True,
         validate=Range(min=0, min_inclusive=False, max=1200),
@@ -56,7 +57,7 @@ class Configurations(Body):
     dictionary = Text(allow_none=True)
     context_compaction_enabled = Flag(allow_none=True)
     text_chat_inactivity_timeout_seconds = Integer(allow_none=True, validate=Range(min=60, max=10500))
-    external_pbx_field_mappings = Items(Model(FieldMapping), allow_none=True, validate=Length(max=100))
+    external_pbx_field_mappings = Items(Model(FieldMappingSchema), allow_none=True, validate=Length(max=100))
     external_pbx_lead_headers = Items(Text(validate=FIELD_NAME), allow_none=True, validate=Length(max=50))
 
     class Meta:
@@ -67,31 +68,31 @@ class Configurations(Body):
         return {name: value for name, value in data.items() if value is not None}
 
 
-class UpdateWorkflow(Body):
+class UpdateWorkflowSchema(BodySchema):
     name = Text(load_default=None, allow_none=True)
     workflow_definition = Object(load_default=None, allow_none=True)
     template_context_variables = Object(load_default=None, allow_none=True)
-    workflow_configurations = Model(Configurations, load_default=None, allow_none=True)
+    workflow_configurations = Model(ConfigurationsSchema, load_default=None, allow_none=True)
 
 
-class UpdateStatus(Body):
+class UpdateStatusSchema(BodySchema):
     status = Text(required=True, validate=Choice(("active", "archived")))
 
 
-class StatusQuery(Query):
+class StatusQuerySchema(QuerySchema):
     status = Text(load_default=None, metadata={"description": "active, archived, or both with a comma between"})
 
 
-class VersionsQuery(Query):
+class VersionsQuerySchema(QuerySchema):
     limit = Integer(load_default=None, allow_none=True, validate=Range(min=1, max=100))
     offset = Integer(load_default=0, validate=Range(min=0))
 
 
-class CallDispositionCodes(Answer):
+class CallDispositionCodesSchema(ResponseSchema):
     disposition_codes = Items(Text(), required=True)
 
 
-class Workflow(Answer):
+class WorkflowSchema(ResponseSchema):
     id = Integer(required=True)
     name = Text(required=True)
     status = Text(required=True)
@@ -99,7 +100,7 @@ class Workflow(Answer):
     workflow_definition = Object(required=True)
     current_definition_id = Integer(required=True, allow_none=True)
     template_context_variables = Object(required=True, allow_none=True)
-    call_disposition_codes = Model(CallDispositionCodes, required=True, allow_none=True)
+    call_disposition_codes = Model(CallDispositionCodesSchema, required=True, allow_none=True)
     total_runs = Integer(required=True, allow_none=True)
     workflow_configurations = Object(required=True, allow_none=True)
     version_number = Integer(required=True, allow_none=True)
@@ -107,7 +108,7 @@ class Workflow(Answer):
     workflow_uuid = Text(required=True, allow_none=True)
 
 
-class ListedWorkflow(Answer):
+class ListedWorkflowSchema(ResponseSchema):
     id = Integer(required=True)
     name = Text(required=True)
     status = Text(required=True)
@@ -117,18 +118,18 @@ class ListedWorkflow(Answer):
     workflow_uuid = Text(required=True, allow_none=True)
 
 
-class Summary(Answer):
+class SummarySchema(ResponseSchema):
     id = Integer(required=True)
     name = Text(required=True)
 
 
-class Count(Answer):
+class CountSchema(ResponseSchema):
     total = Integer(required=True)
     active = Integer(required=True)
     archived = Integer(required=True)
 
 
-class Version(Answer):
+class VersionSchema(ResponseSchema):
     id = Integer(required=True)
     version_number = Integer(required=True)
     status = Text(required=True)
@@ -139,21 +140,86 @@ class Version(Answer):
     template_context_variables = Object(required=True, allow_none=True)
 
 
-class Published(Answer):
+class PublishedSchema(ResponseSchema):
     id = Integer(required=True, metadata={"description": "of the version, not of the workflow"})
     version_number = Integer(required=True)
     status = Text(required=True)
     published_at = Time(required=True)
 
 
-class Finding(Answer):
+class FindingSchema(ResponseSchema):
     kind = Text(required=True, validate=Choice(("node", "edge", "workflow")))
     id = Text(required=True, allow_none=True)
     field = Text(required=True, allow_none=True)
     message = Text(required=True)
 
 
-class Validation(Answer):
+class ValidationSchema(ResponseSchema):
     is_valid = Flag(required=True)
-    errors = Items(Model(Finding), required=True)
-    warnings = Items(Model(Finding), required=True)
+    errors = Items(Model(FindingSchema), required=True)
+    warnings = Items(Model(FindingSchema), required=True)
+
+
+# -- node types: clients refuse members that they don't know here, so there are exactly these
+
+
+class PropertyOptionSchema(ResponseSchema):
+    value = Raw(required=True, metadata={"type": ["string", "integer", "boolean", "number"]})
+    label = Text(required=True)
+    description = Text(required=True, allow_none=True)
+
+
+class DisplayOptionsSchema(ResponseSchema):
+    show = Dict(Text(), Items(Raw()), required=True, allow_none=True)
+    hide = Dict(Text(), Items(Raw()), required=True, allow_none=True)
+
+
+class PropertySpecSchema(ResponseSchema):
+    name = Text(required=True)
+    type = Text(required=True)
+    display_name = Text(required=True)
+    description = Text(required=True)
+    llm_hint = Text(required=True, allow_none=True)
+    default = Raw(required=True, allow_none=True)
+    required = Flag(required=True)
+    placeholder = Text(required=True, allow_none=True)
+    display_options = Model(DisplayOptionsSchema, required=True, allow_none=True)
+    options = Items(Model(PropertyOptionSchema), required=True, allow_none=True)
+    properties = Items(Model(lambda: PropertySpecSchema()), required=True, allow_none=True)
+    min_value = Number(required=True, allow_none=True)
+    max_value = Number(required=True, allow_none=True)
+    min_length = Integer(required=True, allow_none=True)
+    max_length = Integer(required=True, allow_none=True)
+    pattern = Text(required=True, allow_none=True)
+    editor = Text(required=True, allow_none=True)
+
+
+class NodeExampleSchema(ResponseSchema):
+    name = Text(required=True)
+    description = Text(required=True, allow_none=True)
+    data = Object(required=True)
+
+
+class GraphConstraintsSchema(ResponseSchema):
+    min_incoming = Integer(required=True, allow_none=True)
+    max_incoming = Integer(required=True, allow_none=True)
+    min_outgoing = Integer(required=True, allow_none=True)
+    max_outgoing = Integer(required=True, allow_none=True)
+
+
+class NodeSpecSchema(ResponseSchema):
+    name = Text(required=True)
+    display_name = Text(required=True)
+    description = Text(required=True)
+    llm_hint = Text(required=True, allow_none=True)
+    category = Text(required=True, metadata={"enum": ["call_node", "global_node", "trigger", "integration"]})
+    icon = Text(required=True)
+    version = Text(required=True)
+    properties = Items(Model(PropertySpecSchema), required=True)
+    examples = Items(Model(NodeExampleSchema), required=True)
+    graph_constraints = Model(GraphConstraintsSchema, required=True, allow_none=True)
+
+
+class NodeTypesSchema(ResponseSchema):
+    spec_version = Text(required=True)
+    node_types = Items(Model(NodeSpecSchema), required=True)

@@ -31,8 +31,9 @@ from ...store.fields import now
 from ...store.runs import Run
 from ...store.telephony import TelephonyConfiguration, next_call_at
 from ...store.workflows import Workflow
-from ...telephony import configurations
-from ...telephony.configurations import NotConfigured, calls_per_second
+from ...telephony import selection
+from ...telephony.configurations import calls_per_second
+from ...telephony.selection import NotConfigured
 from ...workflows import versions
 from .. import attempts
 from . import list_import
@@ -174,7 +175,7 @@ class Dialer:
 
         :raises ServiceError, NotConfigured: when one of them can't be used at the moment.
         """
-        configuration = configurations.resolve_outbound(campaign.organization_id, campaign.telephony_configuration_id)
+        configuration = selection.resolve_outbound(campaign.organization_id, campaign.telephony_configuration_id)
         workflow = require(Workflow, "Workflow not found", id=campaign.workflow_id)
         if workflow.status != "active":
             raise NotPossible("Workflow is not active")
@@ -182,7 +183,7 @@ class Dialer:
         if version.id not in self._checked:
             versions.load_graph(workflow, version)
             self._checked.add(version.id)
-        return Agent(workflow, version, configuration, configurations.caller_number(configuration, None))
+        return Agent(workflow, version, configuration, selection.caller_number(configuration, None))
 
     def _carry_out(self, claim: Claim) -> None:
         """Place the call of a claim, or give the claim back if that fails for a reason on our side."""

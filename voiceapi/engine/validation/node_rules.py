@@ -157,13 +157,13 @@ def _value(value: Any, field: Field, path: str) -> Iterator[Error]:
 
 
 def _described(field: Field) -> str:
-    words = f"one of {_listed(field.options)}" if field.options else _VALUES[field.kind][0]
+    description = f"one of {_listed(field.options)}" if field.options else _VALUES[field.kind][0]
     limits = [
         f"{word} {limit:g}"
         for word, limit in (("at least", field.minimum), ("at most", field.maximum))
         if limit is not None
     ]
-    return ", ".join((words, *limits))
+    return ", ".join((description, *limits))
 
 
 def _listed(names: Mapping[str, Any] | tuple[str, ...]) -> str:

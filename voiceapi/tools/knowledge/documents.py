@@ -15,7 +15,7 @@ from uuid import uuid4
 from ...engine.actions import Function, RunTool
 from ...engine.graph import Graph, objects
 from ...engine.validation.graph_rules import LOOKUP, attached_documents
-from ...errors import Invalid, NotPossible, RecordNotFound, TooLarge, value_error
+from ...errors import FieldError, InvalidFields, NotPossible, RecordNotFound, SizeExceeded
 from ...store import knowledge
 from ...store.base import require
 from ...store.database import write
@@ -26,10 +26,10 @@ from .text_extraction import FILE_TYPES, NotReadable, read
 log = logging.getLogger("voiceapi")
 
 # Bytes of a file; passages of a document; characters of a document in full-document mode, all of which a model reads.
-LARGEST, MOST_PASSAGES, LONGEST_WHOLE = 5 * 1024 * 1024, 10_000, 50_000
+MAX_BYTES, MAX_PASSAGES, MAX_WHOLE_LENGTH = 5 * 1024 * 1024, 10_000, 50_000
 CHUNKED, WHOLE = MODES = ("chunked", "full_document")
 # How many passages a lookup finds for an agent, and how many documents the description of the lookup names.
-TOP, MOST_NAMED = 3, 20
+DEFAULT_LIMIT, MAX_NAMES = 3, 20
 NOT_FOUND = "Document not found"
 NO_INDEX = "Documents need SQLite's full-text index; this service runs on another database."
 
@@ -42,16 +42,16 @@ def upload(organization: int, name: str, content: bytes, mode: str, metadata: Ma
 
     :param name: the file's name; its extension chooses the file type.
     :param mode: one of MODES: a lookup finds passages of the document, or all of its text.
-    :raises TooLarge: above 5 MiB.
-    :raises Invalid: for an unknown file type.
+    :raises SizeExceeded: above 5 MiB.
+    :raises InvalidFields: at `file`, for an unknown file type.
     :raises NotPossible: when the database is not SQLite.
     """
     _require_index()
-    if len(content) > LARGEST:
-        raise TooLarge(f"A document may have at most {LARGEST} bytes.")
+    if len(content) > MAX_BYTES:
+        raise SizeExceeded(f"A document may have at most {MAX_BYTES} bytes.")
     extension = name.rpartition(".")[2].lower()
     if extension not in FILE_TYPES:
-        raise Invalid([value_error(["body", "file"], f"the file's name must end in one of: .{', .'.join(FILE_TYPES)}")])
+        raise InvalidFields([FieldError(("file",), f"the file's name must end in one of: .{', .'.join(FILE_TYPES)}")])
     columns: dict[str, Any] = {
         "organization": organization,
         "document_uuid": str(uuid4()),
@@ -77,16 +77,16 @@ def upload(organization: int, name: str, content: bytes, mode: str, metadata: Ma
 
 
 def _passages(text: str, extension: str, mode: str) -> list[str]:
-    if mode == WHOLE and len(text) > LONGEST_WHOLE:
+    if mode == WHOLE and len(text) > MAX_WHOLE_LENGTH:
         raise NotReadable(
             f"The file holds {len(text)} characters of text. A document in the mode {WHOLE} is given to the model as "
-            f"a whole and may have at most {LONGEST_WHOLE}; upload it in the mode {CHUNKED}."
+            f"a whole and may have at most {MAX_WHOLE_LENGTH}; upload it in the mode {CHUNKED}."
         )
     # Each row of a table becomes a passage of its own.
     parts = text.split("\n\n") if extension == "csv" else [text]
     texts = [passage for part in parts for passage in split(part)]
-    if len(texts) > MOST_PASSAGES:
-        raise NotReadable(f"The file makes {len(texts)} passages; at most {MOST_PASSAGES} are possible. Split it.")
+    if len(texts) > MAX_PASSAGES:
+        raise NotReadable(f"The file makes {len(texts)} passages; at most {MAX_PASSAGES} are possible. Split it.")
     return texts
 
 
@@ -110,7 +110,9 @@ def delete(organization: int, document_uuid: str) -> None:
             raise RecordNotFound(NOT_FOUND)
 
 
-def search(organization: int, query: str, documents: Sequence[str] | None, limit: int = TOP) -> dict[str, Any]:
+def search(
+    organization: int, query: str, documents: Sequence[str] | None, limit: int = DEFAULT_LIMIT
+) -> dict[str, Any]:
     """The passages that match `query`, best first; a document in full-document mode comes once, with its whole text.
 
     :param documents: uuids of the documents to search; None searches all of the organization.
@@ -154,7 +156,7 @@ def lookups_for(organization: int | None, graph: Graph) -> dict[str, Function]:
 
 
 def _lookup(uuids: tuple[str, ...], names: Mapping[str, str]) -> Function:
-    known = ", ".join([names[uuid] for uuid in uuids if uuid in names][:MOST_NAMED])
+    known = ", ".join([names[uuid] for uuid in uuids if uuid in names][:MAX_NAMES])
     description = "Look something up in the documents of this agent" + (f": {known}." if known else ".")
     return Function(LOOKUP, description, PARAMETERS, document_uuids=uuids)
 

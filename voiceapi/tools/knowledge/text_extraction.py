@@ -19,12 +19,12 @@ from html.parser import HTMLParser
 from itertools import zip_longest
 
 # Limits of the subprocess: seconds and bytes of memory.
-SECONDS, MEMORY = 20, 1024**3
+MAX_SECONDS, MAX_MEMORY = 20, 1024**3
 # Characters of a document's text, and pages of a PDF.
-LONGEST, MOST_PAGES = 5 * 1024 * 1024, 2000
+MAX_LENGTH, MAX_PAGES = 5 * 1024 * 1024, 2000
 
 NO_TEXT = "The file holds no text."
-TOO_LONG = f"The file holds more than {LONGEST} characters of text; split it."
+TOO_LONG = f"The file holds more than {MAX_LENGTH} characters of text; split it."
 
 
 class NotReadable(Exception):
@@ -141,12 +141,12 @@ def read_pdf(content: bytes) -> str:
         reader = PdfReader(io.BytesIO(content))
         if reader.is_encrypted and not reader.decrypt(""):
             raise NotReadable("The PDF is encrypted; upload it without a password.")
-        if len(reader.pages) > MOST_PAGES:
-            raise NotReadable(f"The PDF has {len(reader.pages)} pages; at most {MOST_PAGES} are read. Split it.")
+        if len(reader.pages) > MAX_PAGES:
+            raise NotReadable(f"The PDF has {len(reader.pages)} pages; at most {MAX_PAGES} are read. Split it.")
         pages: list[str] = []
         for page in reader.pages:
             pages.append(page.extract_text())
-            if sum(map(len, pages)) > LONGEST:
+            if sum(map(len, pages)) > MAX_LENGTH:
                 raise NotReadable(TOO_LONG)
     except (PyPdfError, ArithmeticError, AttributeError, LookupError, RecursionError, TypeError, ValueError) as error:
         # pypdf raises any of these for a broken file.
@@ -182,7 +182,7 @@ FILE_TYPES: Mapping[str, FileType] = {
 
 
 def read(extension: str, content: bytes) -> str:
-    """The text of a file, at most LONGEST characters, without characters that can't be stored.
+    """The text of a file, at most MAX_LENGTH characters, without characters that can't be stored.
 
     :param extension: one of FILE_TYPES.
     :raises NotReadable: when there is no text or too much, or when the subprocess exceeds a limit.
@@ -192,7 +192,7 @@ def read(extension: str, content: bytes) -> str:
     text = text.replace("\0", "").encode("utf-8", "ignore").decode().strip()
     if not text:
         raise NotReadable(NO_TEXT)
-    if len(text) > LONGEST:
+    if len(text) > MAX_LENGTH:
         raise NotReadable(TOO_LONG)
     return text
 
@@ -202,11 +202,11 @@ def _read_in_subprocess(extension: str, content: bytes) -> str:
     environment = {**os.environ, "PYTHONPATH": os.pathsep.join(path for path in sys.path if path)}
     try:
         done = subprocess.run(
-            command, input=content, capture_output=True, timeout=SECONDS, env=environment, check=False
+            command, input=content, capture_output=True, timeout=MAX_SECONDS, env=environment, check=False
         )
         outcome: dict[str, str] = json.loads(done.stdout)
     except subprocess.TimeoutExpired:
-        raise NotReadable(f"Reading the file took longer than {SECONDS} seconds.") from None
+        raise NotReadable(f"Reading the file took longer than {MAX_SECONDS} seconds.") from None
     except (OSError, ValueError):
         raise NotReadable("The file can't be read: the process that reads it failed.") from None
     if "error" in outcome:
@@ -222,7 +222,7 @@ def main(extension: str) -> None:
     except NotReadable as error:
         outcome = {"error": str(error)}
     except MemoryError:
-        outcome = {"error": f"Reading the file needs more than {MEMORY // 1024**2} MB of memory."}
+        outcome = {"error": f"Reading the file needs more than {MAX_MEMORY // 1024**2} MB of memory."}
     sys.stdout.write(json.dumps(outcome))
 
 
@@ -232,9 +232,9 @@ def _set_limits() -> None:
     except ImportError:
         # Windows has no resource limits; the timeout of the parent process still holds.
         return
-    resource.setrlimit(resource.RLIMIT_AS, (MEMORY, MEMORY))
+    resource.setrlimit(resource.RLIMIT_AS, (MAX_MEMORY, MAX_MEMORY))
     # The parent has a timeout as well, but it may be killed.
-    resource.setrlimit(resource.RLIMIT_CPU, (SECONDS, SECONDS))
+    resource.setrlimit(resource.RLIMIT_CPU, (MAX_SECONDS, MAX_SECONDS))
 
 
 if __name__ == "__main__":

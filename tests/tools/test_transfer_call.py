@@ -1,4 +1,4 @@
-"""end_call and transfer_call: how a call ends, and whom the caller is put through to."""
+"""transfer_call: whom the caller is put through to, and why to nobody."""
 
 from __future__ import annotations
 
@@ -8,21 +8,10 @@ import pytest
 
 from voiceapi.http_client import RequestFailed
 from voiceapi.tools import transfer_call
-from voiceapi.tools.end_call import EndCall
 from voiceapi.tools.transfer_call import TransferCall
 
 NUMBER = "+12025550123"
 WHO = {"name": "who", "type": "string", "description": "Whom.", "required": True}
-
-
-def ending(**config: Any) -> EndCall:
-    defaults = {
-        "messageType": "none",
-        "customMessage": None,
-        "endCallReason": False,
-        "endCallReasonDescription": None,
-    }
-    return EndCall("u", "Hang up", None, {**defaults, **config})
 
 
 def transfer(source: str = "static", **config: Any) -> TransferCall:
@@ -65,37 +54,6 @@ def mapping(*rules: tuple[str, dict[str, str]], fallback: str | None = None, sin
         {"rules": None, **made[0]} if single else {"rules": made, "context_path": None, "routes": None}
     )
     return transfer("context_mapping", context_mapping={**found, "fallback_destination": fallback})
-
-
-@pytest.mark.parametrize(
-    ("config", "arguments", "reason", "speech"),
-    [
-        ({}, {"reason": "not asked for"}, "end_call_tool", ""),
-        ({"endCallReason": True}, {"reason": " wrong_number "}, "wrong_number", ""),
-        ({"endCallReason": True}, {}, "end_call_tool", ""),
-        ({"endCallReason": True}, {"reason": 5}, "end_call_tool", ""),
-        ({"endCallReason": True}, {"reason": "x" * 300}, "x" * 255, ""),
-        ({"messageType": "custom", "customMessage": "Goodbye, {{name}}."}, {}, "end_call_tool", "Goodbye, Ann."),
-        ({"messageType": "audio", "customMessage": "Goodbye."}, {}, "end_call_tool", ""),
-    ],
-)
-def test_a_call_is_ended(post: Any, request_of: Any, config: Any, arguments: Any, reason: str, speech: str) -> None:
-    answer = ending(**config).run(request_of(arguments, {"name": "Ann"}), post.context())
-    assert (answer.result, answer.end_reason, answer.speech) == (
-        {"status": "success", "action": "ending_call"},
-        reason,
-        speech,
-    )
-
-
-def test_a_reason_is_asked_for_where_it_is_wanted() -> None:
-    assert ending().function().parameters["properties"] == {}
-    wanted = ending(endCallReason=True, endCallReasonDescription="Why?").function()
-    assert wanted.parameters == {
-        "type": "object",
-        "properties": {"reason": {"type": "string", "description": "Why?"}},
-        "required": ["reason"],
-    }
 
 
 @pytest.mark.parametrize(

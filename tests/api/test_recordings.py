@@ -21,7 +21,7 @@ NOT_AN_INTEGER = "Input should be a valid integer, unable to parse string as an 
         (f"{DOCUMENTS}?status=completed&limit=5&offset=7", {"documents": [], "total": 0, "limit": 5, "offset": 7}),
     ],
 )
-def test_the_shelves_are_empty(client: FlaskClient, url: str, body: Any) -> None:
+def test_empty_listings(client: FlaskClient, url: str, body: Any) -> None:
     answer = client.get(url)
     assert (answer.status_code, answer.get_json()) == (200, body)
 

@@ -1,19 +1,19 @@
-"""Shapes of recordings (API contract, I.4)."""
+"""Schemas of recordings."""
 
 from __future__ import annotations
 
-from .base import Answer, Query
+from .base import QuerySchema, ResponseSchema
 from .fields import Flag, Integer, Items, Model, Object, Text, Time
 
 
-class RecordingQuery(Query):
+class RecordingQuerySchema(QuerySchema):
     workflow_id = Integer()
     tts_provider = Text()
     tts_model = Text()
     tts_voice_id = Text()
 
 
-class Recording(Answer):
+class RecordingSchema(ResponseSchema):
     id = Integer(required=True)
     recording_id = Text(required=True)
     workflow_id = Integer(required=True, allow_none=True)
@@ -30,6 +30,6 @@ class Recording(Answer):
     is_active = Flag(required=True)
 
 
-class RecordingList(Answer):
-    recordings = Items(Model(Recording), required=True)
+class RecordingListSchema(ResponseSchema):
+    recordings = Items(Model(RecordingSchema), required=True)
     total = Integer(required=True)

@@ -1,0 +1,81 @@
+"""What is stored of a conversation as it goes on: its steps and its state, its log, and what the run shows of it."""
+
+from __future__ import annotations
+
+from collections.abc import Mapping, Sequence
+from datetime import UTC, datetime
+from typing import Any
+
+from ..engine import actions as act
+from ..store import steps
+from ..store.base import insert, insert_all, update
+from ..store.database import ConcurrentUpdate
+from ..store.runs import Event, Run
+from ..store.steps import Snapshot, Step
+from .driver import Progress
+
+SPEECH = ("rtf-user-transcription", "rtf-bot-text")
+
+
+def store_steps(run: Run, progress: Progress, number: int, calling: int | None = None) -> None:
+    """Store what one event of a call led to, and bring `run` up to it; the caller saves the run, in one transaction.
+
+    :param number: how many steps the run had before.
+    :param calling: the number of the request whose tool is called next: from now on no one else calls it.
+    :raises ConcurrentUpdate: when another worker has stored this step, or calls this tool.
+    """
+    if not progress.steps:
+        if calling is not None and not steps.mark_calling(run.id, number, calling):
+            raise ConcurrentUpdate("Another worker calls this tool.")
+        return
+    insert_all(
+        Step,
+        (
+            {"run": run.id, "number": number + index, "event": event.to_json()}
+            for index, event in enumerate(progress.steps)
+        ),
+    )
+    latest = {"number": number + len(progress.steps), "calling": calling, "state": progress.state.to_json()}
+    if number == 0:
+        insert(Snapshot, run=run.id, **latest)
+    else:
+        update(Snapshot(run=run.id, **latest))
+    gathered = {**run.gathered_context, **progress.state.gathered_context}
+    store_outcome(run, progress, gathered, progress.state.usage)
+
+
+def store_outcome(
+    run: Run, progress: Progress, gathered_context: Mapping[str, Any], usage: Mapping[str, Mapping[str, int]]
+) -> None:
+    """Append to the log of a run what a progress records, and bring `run` up to it; the caller saves the run.
+
+    :param gathered_context: all that the run has gathered by now.
+    :param usage: all tokens that the run has used by now.
+    """
+    append_log(run, progress.records)
+    run.initial_context = progress.state.setup.initial_context
+    run.gathered_context = gathered_context
+    run.llm_usage = usage
+    run.disposition = gathered_context.get("mapped_call_disposition")
+    if progress.state.missing:
+        run.annotations = {**run.annotations, "missing_variables": list(progress.state.missing)}
+    run.has_transcript = run.has_transcript or any(record.type in SPEECH for record in progress.records)
+
+
+def append_log(run: Run, records: Sequence[act.Record]) -> None:
+    """Append to the log of a run, at the times that the records have."""
+    insert_all(
+        Event,
+        (
+            {
+                "run": run.id,
+                "turn": record.turn,
+                "type": record.type,
+                "payload": record.payload,
+                "node_id": record.node_id or None,
+                "node_name": record.node_name or None,
+                "at": datetime.fromtimestamp(record.at, UTC),
+            }
+            for record in records
+        ),
+    )

@@ -1,0 +1,47 @@
+"""The keys of requests that are carried out once."""
+
+from __future__ import annotations
+
+from datetime import datetime
+from typing import Any
+
+from peewee import CharField, ForeignKeyField, TextField
+
+from .base import Record
+from .fields import Instant, JSONText, now
+from .organizations import Organization
+from .runs import Run
+
+
+class IdempotencyKey(Record):
+    """An Idempotency-Key, stored in the transaction that stores what was made under it."""
+
+    run_id: int | None
+    organization = ForeignKeyField(Organization, on_delete="CASCADE", index=False)
+    operation = TextField()
+    key = CharField(255)
+    # Of the request, so that another one with the same key is noticed.
+    fingerprint = CharField(64)
+    # The call that is placed under it; null when a campaign was made.
+    run = ForeignKeyField(Run, null=True, on_delete="CASCADE")
+    # The answer as JSON. Null while the carrier is being asked, and when it refused, which the run says.
+    answer = JSONText(null=True)
+    created_at = Instant(default=now, index=True)
+
+    class Meta:
+        indexes = ((("organization", "operation", "key"), True),)
+
+
+def delete(id: int | None) -> None:
+    IdempotencyKey.delete().where(IdempotencyKey.id == id).execute()
+
+
+def are_older(than: datetime) -> bool:
+    """Whether any key was stored before then."""
+    return bool(IdempotencyKey.select().where(IdempotencyKey.created_at < than).exists())
+
+
+def delete_older(than: datetime, **columns: Any) -> None:
+    """Delete the keys that were stored before then, those with these column values if any are given."""
+    matches = [getattr(IdempotencyKey, name) == value for name, value in columns.items()]
+    IdempotencyKey.delete().where(IdempotencyKey.created_at < than, *matches).execute()

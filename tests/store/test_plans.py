@@ -12,7 +12,7 @@ import pytest
 from voiceapi.campaigns.retry import FAILURES, OUTCOMES
 from voiceapi.organizations import api_keys
 from voiceapi.service import Service
-from voiceapi.store import dialing, runs
+from voiceapi.store import dialing, postcall, runs
 from voiceapi.store.base import find, reload
 from voiceapi.store.campaigns import Contact
 from voiceapi.store.organizations import ApiKey
@@ -183,3 +183,13 @@ def test_the_dialer_asks_its_indexes(
     for plan, index in zip(found, indexes, strict=True):
         assert re.match(rf"(SEARCH|SCAN) t? ?.*USING INDEX {index}\b", plan), plan
         assert "contact_phone_number" in plan or "TEMP B-TREE" not in plan, plan
+
+
+def test_what_follows_ended_runs_is_found_among_few_rows(workflow: Workflow, plans: Callable[..., list[str]]) -> None:
+    moment = FIRST + timedelta(days=1)
+    # A scan of an index that stops at its first entry, the earliest.
+    assert plans(postcall.next_follow_up_at) == ["SCAN t1 USING INDEX follow_up_due_at"]
+    assert plans(postcall.next_delivery_at) == ["SEARCH t USING INDEX delivery_due (next_attempt_at>?)"]
+    by_time = "SEARCH t USING INDEX"
+    assert plans(lambda: postcall.first_follow_up(moment)) == [f"{by_time} follow_up_due_at (due_at<?)"]
+    assert plans(lambda: postcall.first_delivery(moment)) == [f"{by_time} delivery_due (next_attempt_at<?)"]

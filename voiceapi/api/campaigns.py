@@ -8,7 +8,7 @@ from typing import Any
 from flask import Response
 
 from ..campaigns import campaigns, lifecycle
-from ..campaigns.campaigns import Claim
+from ..campaigns.campaigns import Reserve
 from ..runs import files, filters
 from ..store import runs as store
 from ..store.campaigns import Campaign
@@ -44,8 +44,8 @@ SETTINGS = ("retry_config", "max_concurrency", "schedule_config", "circuit_break
 def create_campaign(headers: dict[str, Any], body: dict[str, Any]) -> Response:
     """Create a new campaign."""
 
-    def create(claim: Claim | None) -> Campaign:
-        return campaigns.create(service(), organization(), body, claim=claim)
+    def create(reserve: Reserve | None) -> Campaign:
+        return campaigns.create(service(), organization(), body, reserve=reserve)
 
     return answer_once(organization(), headers["idempotency_key"], create, campaign_answer)
 
@@ -111,7 +111,7 @@ def resume_campaign(campaign_id: int) -> dict[str, Any]:
 @blueprint.arguments(RedialSchema)
 @blueprint.response(200, CampaignSchema)
 def redial_campaign(body: dict[str, Any], campaign_id: int) -> dict[str, Any]:
-    """Make a campaign of those whom a completed one didn't reach."""
+    """Make a campaign of the contacts that a completed one did not reach."""
     return campaign_answer(lifecycle.redial(organization(), campaign_id, body))
 
 

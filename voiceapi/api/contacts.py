@@ -8,7 +8,7 @@ from typing import Any
 from flask import Response, request
 
 from ..campaigns import campaigns, contacts, do_not_call
-from ..campaigns.campaigns import Claim
+from ..campaigns.campaigns import Reserve
 from ..campaigns.dry_run import report
 from ..runs import files
 from ..store.campaigns import Campaign
@@ -49,10 +49,10 @@ def create_campaign_with_list(headers: dict[str, Any]) -> Response:
     """Create a campaign with its contact list: a form of the same fields, and the list as `file`."""
     body, file_name, content = read_form(request, CreateCampaignFormSchema())
 
-    def create(claim: Claim | None) -> Campaign:
+    def create(reserve: Reserve | None) -> Campaign:
         with files.stored(organization(), file_name, content) as key:
             wanted = {**body, "source_type": "csv", "source_id": key}
-            return campaigns.create(service(), organization(), wanted, "file", claim)
+            return campaigns.create(service(), organization(), wanted, "file", reserve)
 
     def form() -> Any:
         return [request.form.to_dict(flat=False), file_name, hashlib.sha256(content).hexdigest()]
@@ -81,7 +81,7 @@ def get_contact(campaign_id: int, row_id: int) -> dict[str, Any]:
 @blueprint.arguments(SimulateSchema)
 @blueprint.response(200, SimulationSchema)
 def simulate_campaign(body: dict[str, Any], campaign_id: int) -> dict[str, Any]:
-    """Live through a campaign on a virtual clock: nobody is called, nothing is stored."""
+    """Simulate a campaign on a virtual clock: nobody is called, nothing is stored."""
     return report.simulate(service(), organization(), campaign_id, body)
 
 

@@ -46,7 +46,7 @@ FORM = {
 def read_form(request: Request, schema: BodySchema) -> tuple[dict[str, Any], str, bytes]:
     """The fields, loaded by `schema`; the name of the file and its bytes.
 
-    :raises InvalidRequest: with all that is wrong.
+    :raises InvalidRequest: with an item for everything that is wrong.
     :raises SizeExceeded: for a file of more than 10 MiB, or for fields of more than 256 KiB.
     """
     request.max_content_length = LARGEST + FIELDS_SIZE
@@ -71,7 +71,7 @@ def read_form(request: Request, schema: BodySchema) -> tuple[dict[str, Any], str
 
 
 def _values(schema: Schema, fields: dict[str, str]) -> dict[str, Any]:
-    """The fields, those that are objects or lists parsed; an empty one of another kind but text is one left out."""
+    """The fields as JSON values: objects and lists parsed, null when empty; other empty fields but `name` left out."""
     values: dict[str, Any] = {}
     for name, text in fields.items():
         if isinstance(schema.load_fields.get(name), Items | Model):

@@ -73,7 +73,7 @@ def unarchive_tool(tool_uuid: str) -> dict[str, Any]:
 @blueprint.arguments(TrialSchema)
 @blueprint.response(200, TrialResultSchema)
 def test_tool(body: dict[str, Any], tool_uuid: str) -> dict[str, Any]:
-    """Send the request of an http_api tool once, as a call would, and show what came of it."""
+    """Send the request of an http_api tool once, as a call would, and show the result."""
     return stored.try_out(service(), organization(), tool_uuid, body["llm_params"], body["preset_params"])
 
 

@@ -29,7 +29,7 @@ blueprint = Blueprint("webhooks", __name__)
 @blueprint.arguments(DeliveriesQuerySchema, location="query")
 @blueprint.response(200, DeliveryPageSchema)
 def list_webhook_deliveries(query: dict[str, Any]) -> dict[str, Any]:
-    """List the organization's webhooks in one state, the newest first: those given up, unless told otherwise."""
+    """List the organization's webhooks in one state, the newest first; by default those that were given up."""
     found, total = deliveries.of_organization(organization(), query["state"], query["page"], query["limit"])
     return {**paging(total, query), "deliveries": [delivery_answer(delivery) for delivery in found]}
 
@@ -60,7 +60,7 @@ def list_webhook_secrets() -> dict[str, Any]:
 @blueprint.alt_response(409)
 @blueprint.response(200, SecretSchema)
 def rotate_webhook_secret() -> dict[str, Any]:
-    """Make a secret, shown this once; the one before it goes on signing as well."""
+    """Make a secret, shown only in this answer; the one before it goes on signing as well."""
     row, text = signing.rotate(service().vault, organization())
     return {"id": row.id, "secret": text, "created_at": row.created_at}
 

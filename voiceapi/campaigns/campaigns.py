@@ -41,7 +41,7 @@ CIRCUIT_BREAKER: Mapping[str, Any] = {
 }
 FINAL = ("completed", "failed")
 # Called with a campaign in the transaction that stores it: what it raises undoes that.
-Claim = Callable[[Campaign], None]
+Reserve = Callable[[Campaign], None]
 CHANGEABLE = (
     *("name", "retry_config", "max_concurrency", "schedule_config", "circuit_breaker"),
     *("calling_hours", "max_attempts_per_day"),
@@ -63,14 +63,14 @@ def create(
     organization: int,
     wanted: Mapping[str, Any],
     list_field: str = "source_id",
-    claim: Claim | None = None,
+    reserve: Reserve | None = None,
 ) -> Campaign:
     """Store a campaign in the state `created`, with its telephony configuration pinned.
 
     :param wanted: the members of the request body; settings that are None get their default. With `strict`, a list is
         refused when any of its rows would be skipped.
     :param list_field: the field of the input that names the list; errors of its rows begin with it.
-    :param claim: called with the campaign in the transaction that stores it; what it raises undoes that.
+    :param reserve: called with the campaign in the transaction that stores it; what it raises undoes that.
     :raises RecordNotFound: when there is no such workflow.
     :raises NotPossible: for a contact list that can't be read or lacks what the workflow needs, for no telephony
         configuration to call through, and for more concurrency than the organization has. In this order.
@@ -101,8 +101,8 @@ def create(
             calling_hours=wanted["calling_hours"],
             max_attempts_per_day=wanted["max_attempts_per_day"],
         )
-        if claim is not None:
-            claim(campaign)
+        if reserve is not None:
+            reserve(campaign)
     return campaign
 
 

@@ -8,7 +8,7 @@ from ..errors import NotAuthenticated
 from ..security import hash_key, key_prefix, new_api_key
 from ..service import Service
 from ..store import organizations
-from ..store.base import find, require
+from ..store.base import find, require, update
 from ..store.database import write
 from ..store.fields import now
 from ..store.organizations import ApiKey, Organization
@@ -63,7 +63,10 @@ def _create_organization(service: Service, name: str) -> Organization:
 
 
 def require_organization(name: str) -> Organization:
-    """:raises RecordNotFound: when there is no organization of that name."""
+    """The organization of that name.
+
+    :raises RecordNotFound: when there is no organization of that name.
+    """
     return require(Organization, f"There is no organization named {name!r}.", name=name)
 
 
@@ -79,7 +82,7 @@ def authenticate(key: str, refusal: str = "Invalid or expired API key") -> ApiKe
     if record.last_used_at is None or moment - record.last_used_at >= LAST_USED_PRECISION:
         with write():
             record.last_used_at = moment
-            record.save(only=[ApiKey.last_used_at])
+            update(record, ApiKey.last_used_at)
     return record
 
 
@@ -118,7 +121,7 @@ def _set_active(organization: int, key_id: int, *, active: bool) -> ApiKey:
         record = require(ApiKey, "API key not found", id=key_id, organization=organization)
         record.is_active = active
         record.archived_at = None if active else now()
-        record.save(only=[ApiKey.is_active, ApiKey.archived_at])
+        update(record, ApiKey.is_active, ApiKey.archived_at)
     return record
 
 

@@ -21,7 +21,7 @@ from ..llm import configuration
 from ..organizations import credentials
 from ..security import Vault
 from ..store import workflows
-from ..store.base import find, require
+from ..store.base import find, insert, require
 from ..store.database import write
 from ..store.fields import now
 from ..store.workflows import Workflow, WorkflowVersion
@@ -111,8 +111,9 @@ def _store(
 ) -> tuple[Workflow, WorkflowVersion]:
     with write():
         _raise_if_any(Conflict, graph_rules.taken_path_findings(definition, taken_paths(definition, None)))
-        workflow = Workflow.create(organization=organization, workflow_uuid=str(uuid4()), name=name)
-        version = WorkflowVersion.create(
+        workflow = insert(Workflow, organization=organization, workflow_uuid=str(uuid4()), name=name)
+        version = insert(
+            WorkflowVersion,
             workflow=workflow,
             version_number=1,
             status="published",

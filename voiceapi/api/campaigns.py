@@ -168,7 +168,6 @@ def campaign_answer(campaign: Campaign) -> dict[str, Any]:
 def campaign_answers(found: Sequence[Campaign]) -> list[dict[str, Any]]:
     """Campaigns as the API shows them."""
     workflows, configurations = campaigns.names(found)
-    gates = campaigns.gates(found)
     return [
         {
             "id": campaign.id,
@@ -195,7 +194,8 @@ def campaign_answers(found: Sequence[Campaign]) -> list[dict[str, Any]]:
             "telephony_configuration_id": campaign.telephony_configuration_id,
             "telephony_configuration_name": configurations.get(campaign.telephony_configuration_id),
             "logs": campaign.logs,
-            **gates[campaign.id],
+            "calling_hours": campaign.calling_hours,
+            "max_attempts_per_day": campaign.max_attempts_per_day,
         }
         for campaign in found
     ]

@@ -210,7 +210,8 @@ def finished(client: FlaskClient, wait_for: Callable[..., Any]) -> Callable[...,
 
 def check_answer(app: Flask, response: Response) -> None:
     """Fail unless the answer to the present request is what its schema says, when one of our endpoints gave it."""
-    documented = getattr(app.view_functions.get(request.endpoint or ""), "_apidoc", None)
+    ours = "voiceapi" in request.blueprints  # a host app may describe its endpoints by schemas as well
+    documented = getattr(app.view_functions.get(request.endpoint or ""), "_apidoc", None) if ours else None
     if documented is None or response.mimetype != "application/json":
         return
     answer = response.get_json()

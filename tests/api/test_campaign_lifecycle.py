@@ -75,7 +75,7 @@ def by_number(client: FlaskClient, campaign_id: int) -> dict[str, dict[str, Any]
 def make_due(db: None, client: FlaskClient, service: Service) -> None:
     """Let the time until the next attempts be over."""
     Contact.update(next_attempt_at=now()).where(Contact.state.in_(("queued", "retry"))).execute()
-    service.store.bell.set()
+    service.store.dialer_wakeup.set()
 
 
 def test_a_list_is_dialed_to_its_end(client: FlaskClient, create: Any, ended: Any) -> None:

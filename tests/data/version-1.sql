@@ -31,7 +31,7 @@ INSERT INTO "step" VALUES(1,2,'{"kind":"ModelReplied","at":1795253793.934378,"nu
 INSERT INTO "step" VALUES(1,3,'{"kind":"ModelReplied","at":1795253793.934527,"number":2,"model":"","usage":{},"seconds":0.0,"text":"Bye","calls":[]}');
 INSERT INTO "step" VALUES(1,4,'{"kind":"CallEnded","at":1795253793.936326,"reason":"user_hangup"}');
 CREATE TABLE "telephony_configuration" ("id" INTEGER NOT NULL PRIMARY KEY, "organization_id" INTEGER NOT NULL, "name" VARCHAR(64) NOT NULL, "provider" TEXT NOT NULL, "credentials" TEXT NOT NULL, "account_id" TEXT, "calls_per_second" REAL, "is_default_outbound" INTEGER NOT NULL, "inactive" INTEGER NOT NULL, "inactive_since" INTEGER, "inactive_reason" TEXT, "created_at" INTEGER NOT NULL, "updated_at" INTEGER NOT NULL, FOREIGN KEY ("organization_id") REFERENCES "organization" ("id") ON DELETE CASCADE);
-INSERT INTO "telephony_configuration" VALUES(1,1,'Simulator','simulator','gAAAAABrAWYhm2iMQw1eJeoFa3ziSSsbP3RlhO6Inu6lVRcMORV0A8NKBBoxBayxa6kxTYkQsyi5t0pi6RjfPGU2Pyc1i95fZWhWa3NFNpFlJgvh6tJHbD0=',NULL,NULL,1,0,NULL,NULL,1795253793808154,1795253793808156);
+INSERT INTO "telephony_configuration" VALUES(1,1,'Simulator','simulator','gAAAAABrAm5QDDSA0r7MV2-0Sv9Yth-s70nPwi2pkOItWZQiZ51z-tNSASKDlJ4TnnVkGBhMZ5TUPv4z_sRlQ4x4l66HvTNm5r8XMXA0BYQlIQfDd5osUQM=',NULL,NULL,1,0,NULL,NULL,1795253793808154,1795253793808156);
 CREATE TABLE "trigger_path" ("id" INTEGER NOT NULL PRIMARY KEY, "path" VARCHAR(36) NOT NULL, "workflow_id" INTEGER NOT NULL, FOREIGN KEY ("workflow_id") REFERENCES "workflow" ("id") ON DELETE CASCADE);
 INSERT INTO "trigger_path" VALUES(1,'p',1);
 CREATE TABLE "turn" ("run_id" INTEGER NOT NULL, "number" INTEGER NOT NULL, "actions" TEXT NOT NULL, "at" INTEGER NOT NULL, PRIMARY KEY ("run_id", "number"), FOREIGN KEY ("run_id") REFERENCES "run" ("id") ON DELETE CASCADE);
@@ -79,4 +79,6 @@ CREATE UNIQUE INDEX "trigger_path_path" ON "trigger_path" ("path");
 CREATE INDEX "trigger_path_workflow_id" ON "trigger_path" ("workflow_id");
 CREATE INDEX "upload_organization_id" ON "upload" ("organization_id");
 CREATE UNIQUE INDEX "upload_file_key" ON "upload" ("file_key");
+INSERT INTO "upload" VALUES(1,1,'campaigns/1/d70b2042-2196-49d1-acb9-d895b149d138_list.csv',X'70686F6E655F6E756D6265722C66697273745F6E616D650A2B31323032353535323034312C416E6E0A2B31323032353535323034322C426F620A',1795322008109330);
+INSERT INTO "campaign" VALUES(1,1,1,1,NULL,NULL,'Created','created','csv','campaigns/1/d70b2042-2196-49d1-acb9-d895b149d138_list.csv','{"enabled":true,"max_retries":2,"retry_delay_seconds":120,"retry_on_busy":true,"retry_on_no_answer":true,"retry_on_voicemail":true}',NULL,'{"enabled":true,"failure_threshold":0.5,"window_seconds":120,"min_calls_in_window":5}',NULL,NULL,0,0,0,0,'[]',1795322008129662,NULL,NULL);
 COMMIT;

@@ -1,46 +1,263 @@
-"""A database of an earlier release is brought up to this one's schema, with what is in it."""
+"""Databases of earlier releases are brought up to this one's schema, and what was under way in them goes on.
+
+tests/data/version-1.sql and version-2.sql were dumped from files that the releases with schema version 1 and 2 made,
+with the secret and the API key that stand below: requests to the API, the simulator's phones and the dialer one step at
+a time, then every table, index and trigger as SQL. The file of version 2 holds what a killed process left:
+
+* run 1, a call that has ended and owes its webhook; run 2, a call with two turns answered; run 3, one that rings;
+  run 4, a text chat;
+* campaign 1, running: contacts that were reached, are due for a retry, ring, were claimed but never called, are
+  queued, and can't be called; campaign 2, paused; campaign 3, whose list was read up to row 2 of 3; campaign 4, not
+  started;
+* a pace of the simulator's configuration and one of a carrier's, in the two places where version 2 kept it.
+"""
 
 from __future__ import annotations
 
+import json
+import re
 import sqlite3
+from collections.abc import Callable, Iterator
+from datetime import UTC, datetime
 from pathlib import Path
 from typing import Any
 
+import pytest
+from flask import Flask
+from flask.testing import FlaskClient
+
 from voiceapi import create_app
+from voiceapi.store.campaigns import Campaign, Contact
+from voiceapi.store.fields import Instant, now
+from voiceapi.store.postcall import Delivery
+from voiceapi.store.runs import Run, Turn
+from voiceapi.store.steps import Step
+from voiceapi.store.telephony import TelephonyConfiguration
 
-OLD = Path(__file__).parent.parent / "data" / "version-1.sql"
+DATA = Path(__file__).parent.parent / "data"
 KEY = "k" * 16
+API = "/api/v1"
 
 
-def opened(path: Path) -> Any:
-    app = create_app({"VOICEAPI_DATABASE": path, "VOICEAPI_API_KEY": KEY, "VOICEAPI_SECRET": "s" * 32})
+# When version-2.sql was made; its instants are stored as microseconds, and within JSON as seconds, since 1970.
+MADE = datetime(2026, 11, 22, 4, 23, 48, tzinfo=UTC)
+INSTANT = re.compile(r"\b1795\d{6}(?:\d{6}\b|\.\d+)")
+
+
+def restore(path: Path, version: int) -> Path:
+    """A file of this version, as if its process had been killed a minute ago."""
+    text = (DATA / f"version-{version}.sql").read_text()
+    passed = (now() - MADE).total_seconds() - 60
+
+    def shifted(found: re.Match[str]) -> str:
+        return str(float(found[0]) + passed if "." in found[0] else int(found[0]) + round(passed * 1e6))
+
+    connection = sqlite3.connect(path)
+    connection.executescript(INSTANT.sub(shifted, text) if version == 2 else text)
+    connection.execute(f"PRAGMA user_version = {version}")
+    connection.close()
+    return path
+
+
+def open_app(path: Path, *, worker: bool = False) -> Flask:
+    given = {"VOICEAPI_DATABASE": path, "VOICEAPI_API_KEY": KEY, "VOICEAPI_SECRET": "s" * 32}
+    return create_app({**given, "VOICEAPI_WORKER": worker, "VOICEAPI_CONCURRENT_CALLS": 20})
+
+
+def client_of(app: Flask) -> FlaskClient:
     client = app.test_client()
     client.environ_base["HTTP_X_API_KEY"] = KEY
     return client
 
 
-def schema(path: Path) -> set[Any]:
-    return set(sqlite3.connect(path).execute("SELECT type, name FROM sqlite_master WHERE name NOT LIKE 'sqlite_%'"))
-
-
-def columns(path: Path) -> dict[str, set[str]]:
-    tables = [name for kind, name in schema(path) if kind == "table"]
+def schema(path: Path) -> dict[str, Any]:
+    """Tables, indexes and triggers; of each table its columns, whatever their order, and its foreign keys."""
     connection = sqlite3.connect(path)
-    return {name: {row[1] for row in connection.execute(f'PRAGMA table_info("{name}")')} for name in tables}
-
-
-def test_a_database_of_version_1(tmp_path: Path) -> None:
-    old, new = tmp_path / "old.db", tmp_path / "new.db"
-    connection = sqlite3.connect(old)
-    connection.executescript(OLD.read_text())
-    connection.execute("PRAGMA user_version = 1")
+    found: dict[str, Any] = {}
+    named = "SELECT type, name, sql FROM sqlite_master WHERE name NOT LIKE 'sqlite_%'"
+    for kind, name, sql in connection.execute(named).fetchall():
+        found[f"{kind} {name}"] = sql
+        if kind == "table":
+            columns = {(row[1], row[2], row[3], row[5]) for row in connection.execute(f'PRAGMA table_info("{name}")')}
+            keys = {row[2:7] for row in connection.execute(f'PRAGMA foreign_key_list("{name}")')}
+            found[f"{kind} {name}"] = (columns, keys)
     connection.close()
-    client = opened(old)
-    run = client.get("/api/v1/workflow/1/runs/1").get_json()
-    assert (run["is_completed"], len(run["logs"]["realtime_feedback_events"]) > 0) == (True, True)
-    assert client.get("/api/v1/tools/").get_json() == []
-    opened(new)
+    return found
+
+
+@pytest.fixture(params=[1, 2])
+def version(request: pytest.FixtureRequest) -> int:
+    return int(request.param)
+
+
+@pytest.fixture
+def app(tmp_path: Path) -> Iterator[Flask]:
+    """The file of version 2, opened by this release without threads."""
+    app = open_app(restore(tmp_path / "old.db", 2))
+    with app.extensions["voiceapi"].store.session():
+        yield app
+    app.extensions["voiceapi"].close()
+
+
+@pytest.fixture
+def working(tmp_path: Path) -> Iterator[FlaskClient]:
+    """The file of version 2, opened by this release with its threads at work."""
+    app = open_app(restore(tmp_path / "old.db", 2), worker=True)
+    app.extensions["voiceapi"].workers.start()
+    with app.extensions["voiceapi"].store.session():
+        yield client_of(app)
+    app.extensions["voiceapi"].close()
+
+
+def test_the_schema_is_that_of_a_new_file(tmp_path: Path, version: int) -> None:
+    old, new = restore(tmp_path / "old.db", version), tmp_path / "new.db"
+    for path in (old, new):
+        open_app(path).extensions["voiceapi"].close()
     assert schema(old) == schema(new)
-    assert columns(old) == columns(new)
-    assert sqlite3.connect(old).execute("SELECT count(*) FROM turn WHERE answered_at IS NULL").fetchone() == (0,)
-    assert (tmp_path / "old.db.version-1").exists()
+    assert (tmp_path / f"old.db.version-{version}").exists()
+    connection = sqlite3.connect(old)
+    assert connection.execute("PRAGMA foreign_key_check").fetchall() == []
+    assert connection.execute("PRAGMA integrity_check").fetchall() == [("ok",)]
+    connection.close()
+
+
+def test_what_version_1_stored_is_read(tmp_path: Path) -> None:
+    app = open_app(restore(tmp_path / "old.db", 1))
+    client = client_of(app)
+    run = client.get(f"{API}/workflow/1/runs/1").get_json()
+    assert (run["is_completed"], len(run["logs"]["realtime_feedback_events"]) > 0) == (True, True)
+    assert client.get(f"{API}/tools/").get_json() == []
+    with app.extensions["voiceapi"].store.session():
+        assert Turn.select().where(Turn.answered_at.is_null()).count() == 0
+    app.extensions["voiceapi"].close()
+
+
+def test_a_campaign_that_version_1_created_is_dialed(tmp_path: Path, wait_for: Callable[..., Any]) -> None:
+    """That release could create campaigns, but not yet start them."""
+    app = open_app(restore(tmp_path / "old.db", 1), worker=True)
+    assert client_of(app).post(f"{API}/campaign/1/start").get_json()["state"] == "syncing"
+    with app.extensions["voiceapi"].store.session():
+        wait_for(lambda: Campaign.get_by_id(1).state == "completed")
+        assert reached(1) == dict.fromkeys(("+12025552041", "+12025552042"), 1)
+    app.extensions["voiceapi"].close()
+
+
+def test_a_campaign_keeps_its_settings_and_how_far_it_is(app: Flask) -> None:
+    found = client_of(app).get(f"{API}/campaign/").get_json()["campaigns"]
+    told = {each["name"]: (each["state"], each["calling_hours"], each["max_attempts_per_day"]) for each in found}
+    all_day = {"start": "00:00", "end": "24:00"}
+    assert told == {
+        "Running": ("running", all_day, 5),
+        "Paused": ("paused", None, None),
+        "Syncing": ("syncing", all_day, None),
+        "Created": ("created", None, 2),
+    }
+    stored = list(Campaign.select().order_by(Campaign.id))
+    assert [each.source_status for each in stored] == ["completed", "completed", "in_progress", "pending"]
+    assert [each.synced_at is not None for each in stored] == [True, True, False, False]
+    assert [each.source_lease_until is not None for each in stored] == [False, False, True, False]
+    assert all(each.breaker_reset_at >= each.created_at for each in stored)
+
+
+def test_a_campaign_of_a_file_that_was_made_as_version_1(tmp_path: Path) -> None:
+    """There, a campaign that was created and couldn't be started had no record of how far its list was read."""
+    path = restore(tmp_path / "old.db", 2)
+    connection = sqlite3.connect(path)
+    connection.execute("DELETE FROM dialing WHERE campaign_id = 4")
+    connection.commit()
+    connection.close()
+    app = open_app(path)
+    assert client_of(app).get(f"{API}/campaign/4/progress").get_json()["source_sync"]["status"] == "pending"
+    with app.extensions["voiceapi"].store.session():
+        campaign = Campaign.get_by_id(4)
+        assert campaign.breaker_reset_at == campaign.created_at
+    app.extensions["voiceapi"].close()
+
+
+def test_the_pace_of_an_account_holds_on(tmp_path: Path) -> None:
+    path = restore(tmp_path / "old.db", 2)
+    connection = sqlite3.connect(path)
+    last, own = connection.execute(
+        "SELECT last_call_at, paced_until FROM pace JOIN telephony_configuration AS c ON c.id = configuration_id "
+        "WHERE provider = 'twilio'"
+    ).fetchone()
+    # The dialer claimed a call, and its process was killed before it took the account's turn.
+    connection.execute("UPDATE telephony_configuration SET paced_until = ? WHERE provider = 'twilio'", [own - 10**7])
+    connection.commit()
+    connection.close()
+    app = open_app(path)
+    with app.extensions["voiceapi"].store.session():
+        carrier = TelephonyConfiguration.get(TelephonyConfiguration.provider == "twilio")
+        assert Instant().db_value(carrier.paced_until) == last + 2_000_000  # a call in two seconds
+    app.extensions["voiceapi"].close()
+
+
+def reached(campaign: int) -> dict[str, int]:
+    """How many calls of a campaign were answered, by their number."""
+    found: dict[str, int] = {}
+    for run in Run.select().where(Run.campaign == campaign, Run.answered_at.is_null(False)):
+        found[run.called_number] = found.get(run.called_number, 0) + 1
+    return found
+
+
+def test_a_running_campaign_calls_each_contact_once(working: FlaskClient, wait_for: Callable[..., Any]) -> None:
+    wait_for(lambda: Campaign.get_by_id(1).state == "completed")
+    assert reached(1) == dict.fromkeys(("+12025552001", "+12025552003", "+12025552004", "+12025552005"), 1)
+    states = [(contact.state, contact.attempts) for contact in Contact.select().where(Contact.campaign == 1)]
+    assert states == [
+        ("completed", 1),
+        ("failed", 2),
+        ("completed", 1),
+        ("completed", 1),
+        ("completed", 1),
+        ("skipped", 0),
+    ]
+    assert Campaign.get_by_id(1).processed_rows == 5
+
+
+def test_a_campaign_whose_list_was_being_read(working: FlaskClient, wait_for: Callable[..., Any]) -> None:
+    Campaign.update(source_lease_until=now()).where(Campaign.id == 3).execute()
+    wait_for(lambda: Campaign.get_by_id(3).state == "completed")
+    assert reached(3) == dict.fromkeys(("+12025552021", "+12025552022", "+12025552023"), 1)
+    assert Campaign.get_by_id(3).total_rows == 3
+
+
+def test_paused_and_created_campaigns_wait_until_they_are_started(
+    working: FlaskClient, wait_for: Callable[..., Any]
+) -> None:
+    assert working.post(f"{API}/campaign/2/resume").get_json()["state"] == "running"
+    assert working.post(f"{API}/campaign/4/start").get_json()["state"] == "syncing"
+    wait_for(lambda: {Campaign.get_by_id(id).state for id in (2, 4)} == {"completed"})
+    assert reached(2) == dict.fromkeys(("+12025552011", "+12025552012"), 1)
+    assert reached(4) == {"+12025552031": 1}
+
+
+def test_calls_go_on_from_their_next_turn(tmp_path: Path, working: FlaskClient, wait_for: Callable[..., Any]) -> None:
+    copy = sqlite3.connect(tmp_path / "old.db.version-2")
+    before = [json.loads(row[0]) for row in copy.execute("SELECT actions FROM turn WHERE run_id = 2 ORDER BY number")]
+    copy.close()
+    wait_for(lambda: all(Run.get_by_id(id).is_completed for id in (2, 3)))
+    turns = list(Turn.select().where(Turn.run == 2).order_by(Turn.number))
+    assert [turn.actions for turn in turns[:2]] == before
+    assert [(turn.number, turn.caller_text) for turn in turns] == [(0, ""), (1, ""), (2, "Yes, that is fine.")]
+    assert Run.get_by_id(2).disposition == Run.get_by_id(3).disposition == Run.get_by_id(1).disposition
+    steps = [step.number for step in Step.select().where(Step.run == 2).order_by(Step.number)]
+    assert steps == list(range(len(steps)))
+
+
+def test_a_text_chat_answers_its_next_message(app: Flask) -> None:
+    client, chat = client_of(app), f"{API}/workflow/2/text-chat/sessions/4"
+    before = client.get(chat).get_json()
+    message = {"text": "Yes, that is fine.", "expected_revision": before["revision"]}
+    after = client.post(f"{chat}/messages", json=message).get_json()
+    assert after["state"] == "completed"
+    turns = after["session_data"]["turns"]
+    assert turns[: len(before["session_data"]["turns"])] == before["session_data"]["turns"]
+    assert turns[-1]["assistant_message"]["text"] == "Great, goodbye."
+
+
+def test_an_owed_webhook_is_sent(working: FlaskClient, wait_for: Callable[..., Any]) -> None:
+    """As far as its receiver, whose address is a private one, allows."""
+    wait_for(lambda: Delivery.get().last_error is not None)
+    delivery = Delivery.get()
+    assert (delivery.run_id, delivery.url, delivery.attempts) == (1, "http://127.0.0.1:9/hook", 1)

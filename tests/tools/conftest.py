@@ -43,7 +43,7 @@ def post() -> Post:
 
 @pytest.fixture
 def request_of() -> Callable[..., RunTool]:
-    def make(arguments: Any = None, initial: Any = None, gathered: Any = None) -> RunTool:
-        return RunTool(7, 1000.0, "1", "call_1", "tool", "uuid", arguments or {}, initial or {}, gathered or {})
+    def make(arguments: Any = None, initial: Any = None, gathered: Any = None, uuid: str = "uuid") -> RunTool:
+        return RunTool(7, 1000.0, "1", "call_1", "tool", uuid, arguments or {}, initial or {}, gathered or {})
 
     return make

@@ -4,6 +4,7 @@ from __future__ import annotations
 
 from collections.abc import Callable, Mapping
 from dataclasses import dataclass
+from datetime import datetime
 from typing import Any
 
 from ..conversations import storage
@@ -62,11 +63,13 @@ def place(
     gathered: Mapping[str, Any],
     prepared: Run | None = None,
     reserve: Reserve | None = None,
+    turn_until: datetime | None = None,
 ) -> Placement:
     """Call `to` with `agent`, as a new run called `name` or as the `prepared` one.
 
     :param to: E.164, or a sip: address where the carrier takes them.
     :param reserve: stores something with the call, such as an Idempotency-Key, or refuses it.
+    :param turn_until: until when the account's turn is this call's, for one that has taken it; later it takes another.
     :raises LimitReached: when the organization has as many calls in progress as it may have, or too many wait for
         the account.
     :raises NotPossible: when the carrier said no; the run is then completed with the reason.
@@ -74,7 +77,7 @@ def place(
     """
     number = None if agent.number is None else agent.number.address_normalized
     carrier = connect.connect(service, agent.configuration)
-    run, wait = _store_call(service, agent, to, number, name, context, gathered, prepared, reserve)
+    run, wait = _store_call(service, agent, to, number, name, context, gathered, prepared, reserve, turn_until)
     if wait and service.workers.stopping.wait(wait):
         _fail(service, run, "The service stopped before the call was placed.")
         raise Stopped("The service stops.")
@@ -112,6 +115,7 @@ def _store_call(
     gathered: Mapping[str, Any],
     prepared: Run | None,
     reserve: Reserve | None,
+    turn_until: datetime | None,
 ) -> tuple[Run, float]:
     """The run, and how many seconds it has to wait for its account's turn."""
     model = selection.choose(service, agent.workflow.organization_id, agent.version.configurations)
@@ -131,7 +135,8 @@ def _store_call(
     with write():
         if runs.in_progress(agent.workflow.organization_id) >= service.settings.concurrent_calls:
             raise LimitReached("Concurrent call limit reached")
-        wait = next_turn(reload(agent.configuration))
+        has_turn = turn_until is not None and now() < turn_until
+        wait = 0.0 if has_turn else next_turn(reload(agent.configuration))
         if prepared is None:
             run = runs.create(agent.workflow, name=name, token=new_token(), state="placing", **columns)
         else:

@@ -1,6 +1,6 @@
-"""What becomes of a contact and of its campaign: claimed, passed over, released, called, done.
+"""The attempts to reach a contact: claim it, skip it, give the claim back, and follow the end of its call.
 
-Every function here is called inside a transaction, so that a contact follows its run, and a campaign its contacts.
+Every function here is called inside a transaction: contact, run and campaign change together.
 """
 
 from __future__ import annotations
@@ -11,14 +11,16 @@ from typing import Any
 from ..runs import lifecycle
 from ..security import new_token
 from ..service import Service
+from ..store import campaigns as records
 from ..store import dialing, runs
 from ..store.base import find, require, update
-from ..store.campaigns import Campaign, Contact, Dialing
-from ..store.database import ring
+from ..store.campaigns import Campaign, Contact
+from ..store.database import wake_dialer
 from ..store.fields import now
 from ..store.runs import Run, StatusCallback
 from ..store.telephony import TelephonyConfiguration
 from ..store.workflows import Workflow
+from ..telephony.configurations import next_turn
 from ..timestamps import write_time
 from .retry import FAILURES, OUTCOMES, Breaker, Retry, after_call
 
@@ -27,7 +29,7 @@ OPT_OUTS = {
     "do_not_call": "The callee asked not to be called.",
     "opt_out": "The callee opted out.",
 }
-# How a call that no conversation decided came out, by the run's disposition.
+# The outcome of a call without a conversation, by the run's disposition.
 NOT_CONNECTED = {
     "busy": "busy",
     "no-answer": "no_answer",
@@ -36,13 +38,13 @@ NOT_CONNECTED = {
     "error": "refused",
     "failed": "failed",
 }
-# For as long a claim is its worker's to carry out.
+# How long a process has to place the call of its claim.
 LEASE = timedelta(seconds=30)
 MOST_LOGS = 50
 
 
 def claim(contact: Contact, workflow: Workflow, configuration: TelephonyConfiguration, moment: datetime) -> Run:
-    """Take a contact for its next attempt: its run is stored before anybody is asked to call."""
+    """Take a contact for its next attempt, with the account's turn: the run is stored before the carrier is asked."""
     first = contact.attempts == 0
     contact.attempts += 1
     suffix = "" if first else f"-{contact.attempts}"
@@ -62,7 +64,7 @@ def claim(contact: Contact, workflow: Workflow, configuration: TelephonyConfigur
     text = "It is called for the first time." if first else f"It is called for the {_nth(contact.attempts)} time."
     dialing.decide(contact, "dialed", text, moment, run.id)
     dialing.add_to(contact.campaign_id, processed_rows=int(first), executed_count=1)
-    dialing.set_last_call(configuration.id, moment)
+    next_turn(configuration, moment)
     return run
 
 
@@ -71,7 +73,7 @@ ENDED = (Contact.state, Contact.next_attempt_at, Contact.retry_reason, Contact.l
 
 
 def release(contact: Contact, run: Run, reason: str, moment: datetime) -> None:
-    """Give a claim back whose carrier was never asked: the attempt doesn't count, and its run can't be dialed."""
+    """Give back a claim whose carrier was never asked: the attempt doesn't count, and its run is canceled."""
     lifecycle.cancel(run, reason, moment)
     contact.attempts -= 1
     first = contact.attempts == 0
@@ -80,7 +82,7 @@ def release(contact: Contact, run: Run, reason: str, moment: datetime) -> None:
     update(contact, *CLAIMED)
     dialing.decide(contact, "released", reason, moment, run.id)
     dialing.add_to(contact.campaign_id, processed_rows=-int(first), executed_count=-1)
-    ring()
+    wake_dialer()
 
 
 def skip(contact: Contact, code: str, reason: str, until: datetime | None, moment: datetime) -> None:
@@ -94,12 +96,12 @@ def skip(contact: Contact, code: str, reason: str, until: datetime | None, momen
 
 
 def on_run_completed(_service: Service, run: Run) -> None:
-    """Let the contact of a run follow its end, and the organization's do-not-call list."""
+    """Store what the end of a run means for its contact and campaign, and for the do-not-call list."""
     if run.disposition in OPT_OUTS:
         number = run.caller_number if run.call_type == "inbound" else run.called_number
         if number:
             dialing.add_to_do_not_call(run.organization_id, [number], OPT_OUTS[run.disposition])
-    ring()
+    wake_dialer()
     contact = None if run.campaign_id is None else find(Contact, run_id=run.id)
     if contact is None or contact.state != "dialing":
         return
@@ -111,8 +113,8 @@ def on_run_completed(_service: Service, run: Run) -> None:
     contact.retry_reason = outcome if verdict.state == "retry" else None
     update(contact, *ENDED)
     error = run.gathered_context.get("error")
-    told = f"{verdict.reason} ({error})" if error and outcome == "refused" else verdict.reason
-    dialing.decide(contact, outcome, told, moment, run.id)
+    reason = f"{verdict.reason} ({error})" if error and outcome == "refused" else verdict.reason
+    dialing.decide(contact, outcome, reason, moment, run.id)
     dialing.add_to(
         campaign.id,
         failed_rows=int(verdict.state in ("failed", "unknown")),
@@ -125,38 +127,33 @@ def on_run_completed(_service: Service, run: Run) -> None:
 
 
 def outcome_of(run: Run) -> str:
-    """How the call of an ended run came out, as a key of `outcomes.OUTCOMES`."""
+    """The outcome of an ended run's call, a key of `retry.OUTCOMES`."""
     if "voicemail_detected" in run.gathered_context.get("call_tags", ()):
         return "voicemail"
     if run.answered_at is not None:
         return "answered"
-    heard = StatusCallback.select().where(StatusCallback.run == run.id).exists()
-    if run.disposition == "failed" and not heard:
-        # Settled without a word: whether the carrier took the call at all is known from its id alone.
+    if run.disposition == "failed" and find(StatusCallback, run=run.id) is None:
+        # Ended without any status update: only its id shows whether the carrier took the call.
         return "lost" if "call_id" in run.gathered_context else "unknown"
     return NOT_CONNECTED.get(run.disposition or "", "failed")
 
 
 def finish(campaign: int, moment: datetime) -> None:
     """End a campaign once its list is read and nobody is left to be called."""
-    if find(Dialing, campaign=campaign, source_status="completed") is None or dialing.is_open(campaign):
+    if find(Campaign, id=campaign, source_status="completed") is None or dialing.is_open(campaign):
         return
-    Campaign.update(state="completed", completed_at=moment).where(
-        Campaign.id == campaign, Campaign.state.in_(("syncing", "running", "paused"))
-    ).execute()
+    records.complete(campaign, moment)
 
 
 def stop(campaign: Campaign, state: str, event: str, message: str, **details: Any) -> None:
     """Take a campaign out of `running` or `syncing`, and log why."""
-    Campaign.update(state=state, logs=_logged(campaign, "error", event, message, details)).where(
-        Campaign.id == campaign.id, Campaign.state.in_(("syncing", "running"))
-    ).execute()
+    records.stop(campaign.id, state, _logged(campaign, "error", event, message, details))
 
 
 def _watch(campaign: Campaign, moment: datetime) -> None:
-    """Pause a campaign of whose latest calls too many failed."""
+    """Pause a campaign when too many of its latest calls failed."""
     breaker = Breaker.read(campaign.circuit_breaker)
-    since = max(moment - breaker.window, dialing.of_campaign(campaign.id).watched_since)
+    since = max(moment - breaker.window, campaign.breaker_reset_at)
     ended, failed = dialing.ended_since(campaign.id, since, tuple(OUTCOMES), FAILURES)
     if breaker.trips(ended, failed):
         seconds = round(breaker.window.total_seconds())

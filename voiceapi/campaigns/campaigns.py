@@ -1,4 +1,4 @@
-"""Use cases of campaigns: check a contact list and store what is to be called, how and when; read and change it.
+"""Use cases of campaigns: create one from a contact list, read it, change its settings.
 
 Nothing is dialed before the start.
 """
@@ -12,9 +12,10 @@ from ..engine.graph import template_variables
 from ..errors import FieldError, InvalidFields, NotPossible, RecordNotFound
 from ..runs import files
 from ..service import Service
-from ..store.base import require
-from ..store.campaigns import Campaign, Dialing
-from ..store.database import ring, write
+from ..store import campaigns as records
+from ..store.base import names_by_id, require
+from ..store.campaigns import Campaign
+from ..store.database import wake_dialer, write
 from ..store.telephony import TelephonyConfiguration
 from ..store.workflows import Workflow
 from ..telephony.configurations import active_numbers
@@ -39,11 +40,12 @@ CIRCUIT_BREAKER: Mapping[str, Any] = {
     "min_calls_in_window": 5,
 }
 FINAL = ("completed", "failed")
-# What a campaign adds to the gate that every attempt passes.
-GATE = ("calling_hours", "max_attempts_per_day")
 # Called with a campaign in the transaction that stores it: what it raises undoes that.
 Reserve = Callable[[Campaign], None]
-CHANGEABLE = ("name", "retry_config", "max_concurrency", "schedule_config", "circuit_breaker")
+CHANGEABLE = (
+    *("name", "retry_config", "max_concurrency", "schedule_config", "circuit_breaker"),
+    *("calling_hours", "max_attempts_per_day"),
+)
 
 
 def get(organization: int, campaign_id: int, text: str = "Campaign not found") -> Campaign:
@@ -53,11 +55,7 @@ def get(organization: int, campaign_id: int, text: str = "Campaign not found") -
 
 def listed(organization: int) -> list[Campaign]:
     """All campaigns, the newest first."""
-    return list(
-        Campaign.select()
-        .where(Campaign.organization == organization)
-        .order_by(Campaign.created_at.desc(), Campaign.id.desc())
-    )
+    return records.of_organization(organization)
 
 
 def create(
@@ -69,8 +67,8 @@ def create(
 ) -> Campaign:
     """Store a campaign in the state `created`, with its telephony configuration pinned.
 
-    :param wanted: the members of the API contract, G.2; settings that are None get their default. With `strict`, a
-        list is refused of which any row would be skipped.
+    :param wanted: the members of the request body; settings that are None get their default. With `strict`, a list is
+        refused when any of its rows would be skipped.
     :param list_field: the field of the input that names the list; errors of its rows begin with it.
     :param reserve: called with the campaign in the transaction that stores it; what it raises undoes that.
     :raises RecordNotFound: when there is no such workflow.
@@ -100,8 +98,9 @@ def create(
             schedule_config=wanted["schedule_config"],
             circuit_breaker=wanted["circuit_breaker"] or CIRCUIT_BREAKER,
             max_concurrency=wanted["max_concurrency"],
+            calling_hours=wanted["calling_hours"],
+            max_attempts_per_day=wanted["max_attempts_per_day"],
         )
-        Dialing.create(campaign=campaign, **{name: wanted[name] for name in GATE})
         if reserve is not None:
             reserve(campaign)
     return campaign
@@ -122,29 +121,16 @@ def update(service: Service, organization: int, campaign_id: int, wanted: Mappin
             if wanted[name] is not None:
                 setattr(campaign, name, wanted[name])
         campaign.save(only=[getattr(Campaign, name) for name in CHANGEABLE])
-        changed = {name: wanted[name] for name in GATE if wanted[name] is not None}
-        if changed:
-            Dialing.update(changed).where(Dialing.campaign == campaign_id).execute()
-        ring()
+        wake_dialer()
     return campaign
 
 
 def names(campaigns: Sequence[Campaign]) -> tuple[dict[int | None, str], dict[int | None, str]]:
     """The names, by id, of the workflows and of the telephony configurations that these campaigns use."""
     return (
-        _names(Workflow, [campaign.workflow_id for campaign in campaigns]),
-        _names(TelephonyConfiguration, [campaign.telephony_configuration_id for campaign in campaigns]),
+        names_by_id(Workflow, [campaign.workflow_id for campaign in campaigns]),
+        names_by_id(TelephonyConfiguration, [campaign.telephony_configuration_id for campaign in campaigns]),
     )
-
-
-def gates(campaigns: Sequence[Campaign]) -> dict[int, dict[str, Any]]:
-    """What each campaign, by id, adds to the gate that every attempt passes."""
-    found = Dialing.select().where(Dialing.campaign.in_([campaign.id for campaign in campaigns]))
-    return {own.campaign_id: {name: getattr(own, name) for name in GATE} for own in found}
-
-
-def _names(model: type[Workflow] | type[TelephonyConfiguration], ids: Sequence[int | None]) -> dict[int | None, str]:
-    return {record.id: record.name for record in model.select(model.id, model.name).where(model.id.in_(set(ids)))}
 
 
 def numbers_to_call_from(organization: int) -> int:
@@ -164,7 +150,7 @@ def _contact_list(organization: int, key: str) -> ContactList:
 
 
 def _variables(workflow: Workflow) -> list[str]:
-    """What every contact must bring along; nothing as long as the released definition isn't valid."""
+    """The columns that every contact must have; none as long as the released definition isn't valid."""
     definition = versions.published(workflow).definition
     return [] if versions.errors(workflow, definition) else template_variables(definition)
 

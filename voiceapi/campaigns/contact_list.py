@@ -2,7 +2,7 @@
 
 UTF-8 with or without a byte order mark, else Windows-1252; commas, semicolons or tabs; quoted line breaks. Column
 names are trimmed and lower-cased, and of two columns with one name the last counts. Lines without any text are
-passed over. Data rows are numbered from 1.
+skipped. Data rows are numbered from 1.
 """
 
 from __future__ import annotations
@@ -25,11 +25,11 @@ MOST_COLUMNS = 2000
 
 @dataclass(frozen=True, slots=True)
 class Row:
-    """A data row: a text for every column, or the sentence that says why it can't be read."""
+    """A data row: a text for every column, or in `error` the sentence that says why it can't be read."""
 
     number: int
     values: Mapping[str, str]
-    fault: str | None = None
+    error: str | None = None
 
 
 @dataclass(frozen=True, slots=True)
@@ -69,12 +69,12 @@ class ContactList:
         """Every data row, readable or not; missing cells are empty, surplus ones are dropped."""
         records = self._records(self._delimiter)
         next(records, None)
-        for number, (cells, fault) in enumerate(records, start=1):
+        for number, (cells, error) in enumerate(records, start=1):
             values = {}
-            if fault is None:
+            if error is None:
                 values = dict(zip_longest(self.columns, cells[: len(self.columns)], fillvalue=""))
                 values.pop("", None)
-            yield Row(number, values, fault)
+            yield Row(number, values, error)
 
     def contacts(self, *, sip: bool) -> Iterator[Contact]:
         """A contact for every data row; one whose number can't be dialed, or came before, is skipped.
@@ -93,7 +93,7 @@ class ContactList:
         return tuple(cell.strip().lower() for cell in cells)
 
     def _records(self, delimiter: str) -> Iterator[tuple[list[str], str | None]]:
-        """The cells of every record with text in it, or the fault of one that can't be read."""
+        """The cells of every record with text in it, or why one can't be read."""
         lines = io.TextIOWrapper(io.BytesIO(self._content), self._encoding, newline="")
         reader = csv.reader(lines, delimiter=delimiter, strict=True)
         while True:
@@ -113,8 +113,8 @@ class ContactList:
 def number_of(row: Row, *, sip: bool) -> tuple[str, str | None]:
     """The number of a row as a carrier takes it and None, or as it is written and why it can't be dialed."""
     written = row.values.get(PHONE_NUMBER, "").strip()
-    if row.fault is not None:
-        return written, row.fault
+    if row.error is not None:
+        return written, row.error
     if not written:
         return written, "There is no phone number."
     if needs_country_code(written, None):

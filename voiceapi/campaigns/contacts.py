@@ -1,4 +1,4 @@
-"""The contacts of a campaign as people are told of them: where each stands, and why."""
+"""Views of a campaign's contacts: the state of each, and the reasons for it."""
 
 from __future__ import annotations
 
@@ -30,7 +30,7 @@ def listed(
     campaign = get(organization, campaign_id)
     contacts, total = dialing.page(campaign_id, state, page, limit)
     decisions = dialing.decisions([contact.id for contact in contacts])
-    return _shown(service, campaign, contacts, decisions), total
+    return _views(service, campaign, contacts, decisions), total
 
 
 def one_of(service: Service, organization: int, campaign_id: int, row: int) -> dict[str, Any]:
@@ -43,28 +43,28 @@ def one_of(service: Service, organization: int, campaign_id: int, row: int) -> d
     if contact is None:
         raise RecordNotFound(f"Campaign {campaign_id} has no contact of row {row}")
     decisions = dialing.decisions([contact.id])
-    told = [
+    history = [
         {"at": each.at, "code": each.code, "reason": each.reason, "workflow_run_id": each.run_id}
         for each in decisions.get(contact.id, ())
     ]
     return {
-        **_shown(service, campaign, [contact], decisions)[0],
+        **_views(service, campaign, [contact], decisions)[0],
         "variables": contact.variables,
-        "decisions": told,
+        "decisions": history,
     }
 
 
-def _shown(
+def _views(
     service: Service, campaign: Campaign, contacts: Sequence[Contact], decisions: Mapping[int, Sequence[Decision]]
 ) -> list[dict[str, Any]]:
-    present = _present_reason(service, campaign) if any(contact.state in WAITING for contact in contacts) else ""
+    hold_reason = _hold_reason(service, campaign) if any(contact.state in WAITING for contact in contacts) else ""
     moment = now()
     found = []
     for contact in contacts:
         made = decisions.get(contact.id, ())
         reasons = [decision.reason for decision in made]
         if contact.state in WAITING and contact.next_attempt_at <= moment:
-            reasons.append(present)
+            reasons.append(hold_reason)
         runs = dict.fromkeys(decision.run_id for decision in made if decision.run_id is not None)
         found.append(
             {
@@ -80,8 +80,8 @@ def _shown(
     return found
 
 
-def _present_reason(service: Service, campaign: Campaign) -> str:
-    """What keeps a contact that is due from being called now: the same that keeps the dialer."""
+def _hold_reason(service: Service, campaign: Campaign) -> str:
+    """Why a contact that is due isn't being called: the reason by which the dialer holds the campaign back."""
     configuration = find(TelephonyConfiguration, id=campaign.telephony_configuration_id)
     settings = settings_of(service, campaign, configuration)
     hold = held(now(), settings, load_of(campaign, configuration))

@@ -5,7 +5,7 @@ from __future__ import annotations
 from collections.abc import Sequence
 
 from ..errors import FieldError, InvalidFields, RecordNotFound
-from ..store import base, dialing
+from ..store import dialing
 from ..store.campaigns import DoNotCall
 from ..store.database import write
 from ..telephony.numbers import NotDialable, dialable
@@ -17,8 +17,7 @@ BATCH, MOST_REFUSED = 500, 1000
 
 def listed(organization: int, page: int, limit: int) -> tuple[list[DoNotCall], int]:
     """A page of the list, the newest first, and how many numbers are on it."""
-    entries = DoNotCall.select().where(DoNotCall.organization == organization)
-    return base.page(entries.order_by(DoNotCall.id.desc()), page, limit)
+    return dialing.page_of_do_not_call(organization, page, limit)
 
 
 def add(organization: int, numbers: Sequence[str], reason: str | None) -> int:
@@ -47,11 +46,11 @@ def add_list(organization: int, content: bytes) -> tuple[int, int, list[tuple[in
     good: dict[str | None, list[str]] = {}
     refused: list[tuple[int, str]] = []
     for row in ContactList(content).rows():
-        number, fault = number_of(row, sip=True)
-        if fault is None:
+        number, error = number_of(row, sip=True)
+        if error is None:
             good.setdefault(row.values.get("reason", "").strip() or None, []).append(number)
         else:
-            refused.append((row.number, fault))
+            refused.append((row.number, error))
     new = sum(_store(organization, numbers, reason) for reason, numbers in good.items())
     return new, sum(map(len, good.values())) - new, refused
 
@@ -66,8 +65,7 @@ def remove(organization: int, number: str) -> None:
     except NotDialable:
         raise RecordNotFound("The number is not on the do-not-call list") from None
     with write():
-        gone = DoNotCall.delete().where(DoNotCall.organization == organization, DoNotCall.phone_number == number)
-        if not gone.execute():
+        if not dialing.remove_from_do_not_call(organization, number):
             raise RecordNotFound("The number is not on the do-not-call list")
 
 

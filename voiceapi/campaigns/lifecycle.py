@@ -1,4 +1,4 @@
-"""The course of a campaign: start, pause, resume, dial again, and how far it is (API contract, G.4, G.7, G.8)."""
+"""The life of a campaign: start, pause, resume, dial again, and how far it is."""
 
 from __future__ import annotations
 
@@ -7,8 +7,9 @@ from typing import Any
 
 from ..errors import NotAuthenticated, NotPossible
 from ..store import dialing
-from ..store.campaigns import Campaign, Dialing
-from ..store.database import ring, write
+from ..store.base import find, reload
+from ..store.campaigns import Campaign
+from ..store.database import wake_dialer, write
 from ..store.fields import now
 from ..store.telephony import TelephonyConfiguration
 from . import attempts, campaigns
@@ -21,29 +22,27 @@ REDIALED: Mapping[str, str] = {
 }
 COPIED = (
     *("organization", "workflow", "source_type", "source_id", "retry_config", "schedule_config", "circuit_breaker"),
-    "max_concurrency",
+    *("max_concurrency", "calling_hours", "max_attempts_per_day"),
 )
-# Decisions that count as a failed call (API contract, G.7).
+# Decisions that `failed_calls` of the progress counts.
 FAILED_CALLS = ("failed", "lost", "unknown", "busy", "no_answer")
 
 
 def start(organization: int, campaign_id: int) -> Campaign:
-    """Have the list read and then dialed.
+    """Have the list imported, and then its contacts called.
 
     :raises NotAuthenticated: without any telephony configuration.
     :raises RecordNotFound: when there is no such campaign.
     :raises NotPossible: when it was started before.
     """
-    _need_telephony(organization)
+    _require_telephony(organization)
     with write():
         campaign = _in_state(organization, campaign_id, ("created",), "'created' state to start")
-        # A campaign that dials another one again has its contacts already.
-        read = dialing.of_campaign(campaign.id).source_status == "completed"
-        campaign.state, campaign.started_at = "running" if read else "syncing", now()
+        _activate(campaign)
+        campaign.started_at = now()
         campaign.total_rows = campaign.total_rows or 0
-        campaign.save(only=[Campaign.state, Campaign.started_at, Campaign.total_rows])
-        _watch_anew(campaign)
-    ring()
+        campaign.save(only=[Campaign.state, Campaign.started_at, Campaign.total_rows, Campaign.breaker_reset_at])
+    wake_dialer()
     return campaign
 
 
@@ -67,16 +66,14 @@ def resume(organization: int, campaign_id: int) -> Campaign:
     :raises RecordNotFound: when there is no such campaign.
     :raises NotPossible: when it isn't paused.
     """
-    _need_telephony(organization)
+    _require_telephony(organization)
     with write():
         campaign = _in_state(organization, campaign_id, ("paused",), "'paused' state to resume")
-        read = dialing.of_campaign(campaign.id).source_status == "completed"
-        campaign.state = "running" if read else "syncing"
-        campaign.save(only=[Campaign.state])
-        _watch_anew(campaign)
+        _activate(campaign)
+        campaign.save(only=[Campaign.state, Campaign.breaker_reset_at])
         attempts.finish(campaign.id, now())
-    ring()
-    return Campaign.get_by_id(campaign.id)
+    wake_dialer()
+    return reload(campaign)
 
 
 def redial(organization: int, campaign_id: int, wanted: Mapping[str, Any]) -> Campaign:
@@ -102,12 +99,6 @@ def redial(organization: int, campaign_id: int, wanted: Mapping[str, Any]) -> Ca
             parent_campaign=parent,
             total_rows=count,
             total_queued_count=count,
-        )
-        own = dialing.of_campaign(parent.id)
-        Dialing.create(
-            campaign=child,
-            calling_hours=own.calling_hours,
-            max_attempts_per_day=own.max_attempts_per_day,
             source_status="completed",
             synced_at=now(),
         )
@@ -118,14 +109,13 @@ def redial(organization: int, campaign_id: int, wanted: Mapping[str, Any]) -> Ca
 
 
 def progress(organization: int, campaign_id: int) -> dict[str, Any]:
-    """How far a campaign is: the members of the API contract, G.7.
+    """How far a campaign is, as `GET /campaign/{id}/progress` answers it.
 
     :raises RecordNotFound: when there is no such campaign.
     """
     campaign = campaigns.get(organization, campaign_id)
-    own = dialing.of_campaign(campaign.id)
     total = campaign.total_rows or 0
-    source = {"status": own.source_status, "last_synced_at": own.synced_at, "error": own.source_error}
+    source = {"status": campaign.source_status, "last_synced_at": campaign.synced_at, "error": campaign.source_error}
     return {
         "campaign_id": campaign.id,
         "state": campaign.state,
@@ -141,17 +131,20 @@ def progress(organization: int, campaign_id: int) -> dict[str, Any]:
     }
 
 
-def _need_telephony(organization: int) -> None:
-    if not TelephonyConfiguration.select().where(TelephonyConfiguration.organization == organization).exists():
+def _require_telephony(organization: int) -> None:
+    if find(TelephonyConfiguration, organization=organization) is None:
         raise NotAuthenticated("You must configure telephony first by going to APP_URL/configure-telephony")
 
 
-def _in_state(organization: int, campaign_id: int, states: tuple[str, ...], words: str) -> Campaign:
+def _in_state(organization: int, campaign_id: int, states: tuple[str, ...], expected: str) -> Campaign:
     campaign = campaigns.get(organization, campaign_id)
     if campaign.state not in states:
-        raise NotPossible(f"Campaign must be in {words}, current state: {campaign.state}")
+        raise NotPossible(f"Campaign must be in {expected}, current state: {campaign.state}")
     return campaign
 
 
-def _watch_anew(campaign: Campaign) -> None:
-    Dialing.update(watched_since=now()).where(Dialing.campaign == campaign.id).execute()
+def _activate(campaign: Campaign) -> None:
+    """Let a campaign be dialed, or its list be imported first, with the circuit breaker reset; the caller saves it."""
+    # A campaign that dials another one again has its contacts already.
+    campaign.state = "running" if campaign.source_status == "completed" else "syncing"
+    campaign.breaker_reset_at = now()

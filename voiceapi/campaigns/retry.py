@@ -1,4 +1,4 @@
-"""What the end of a call means for its contact: done, to be called again, or given up. Pure."""
+"""What follows from the end of a call for its contact: done, to be called again, or given up. Pure."""
 
 from __future__ import annotations
 
@@ -9,7 +9,7 @@ from typing import Any
 
 from ..timestamps import write_time
 
-# How an attempt came out, as a sentence begins that tells of it.
+# The outcomes of an attempt, each with the beginning of the sentence that states it.
 OUTCOMES: Mapping[str, str] = {
     "answered": "The call was answered",
     "busy": "The line was busy",
@@ -27,7 +27,7 @@ RETRY_FLAGS: Mapping[str, str] = {
     "no_answer": "retry_on_no_answer",
     "voicemail": "retry_on_voicemail",
 }
-# A fault on the carrier's side or on ours: too many of them stop a campaign.
+# Failures on the carrier's side or on ours: too many of them stop a campaign.
 FAILURES = ("failed", "refused", "lost", "unknown")
 
 
@@ -41,7 +41,7 @@ class Retry:
 
     @classmethod
     def read(cls, config: Mapping[str, Any]) -> Retry:
-        """The `retry_config` of a campaign (API contract, G.2)."""
+        """Read the `retry_config` of a campaign."""
         return cls(
             config["max_retries"] if config["enabled"] else 0,
             timedelta(seconds=config["retry_delay_seconds"]),
@@ -60,7 +60,7 @@ class Breaker:
 
     @classmethod
     def read(cls, config: Mapping[str, Any]) -> Breaker:
-        """The `circuit_breaker` of a campaign (API contract, G.2)."""
+        """Read the `circuit_breaker` of a campaign."""
         return cls(
             config["enabled"],
             config["failure_threshold"],
@@ -84,7 +84,7 @@ class Verdict:
 
 
 def after_call(outcome: str, attempts: int, ended_at: datetime, retry: Retry) -> Verdict:
-    """What becomes of a contact whose attempt number `attempts`, counted from 1, came out as `outcome`."""
+    """The state of a contact whose attempt number `attempts`, counted from 1, had this `outcome`."""
     text = OUTCOMES[outcome]
     if outcome == "answered":
         return Verdict("completed", None, outcome, f"{text}.")

@@ -66,8 +66,8 @@ class State:
     """A conversation between two events.
 
     `messages` is the model's history in OpenAI's shape; of other speech only the greeting is in it. `number` is that
-    of the latest request. `entered` is true until the node has spoken. `calls` are the functions of the model's last reply
-    that are still to run, the first of them running, offered at node `calls_from`. `rounds` counts the model's
+    of the latest request. `entered` is true until the node has spoken. `calls` are the functions of the model's last
+    reply that are still to run, the first of them running, offered at node `calls_from`. `rounds` counts the model's
     replies in this turn, `silences` the caller's silences in a row. `missing` names template variables that had no
     value, `usage` sums tokens by model.
     """

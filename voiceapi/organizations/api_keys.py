@@ -63,7 +63,10 @@ def _create_organization(service: Service, name: str) -> Organization:
 
 
 def require_organization(name: str) -> Organization:
-    """:raises RecordNotFound: when there is no organization of that name."""
+    """The organization of that name.
+
+    :raises RecordNotFound: when there is no organization of that name.
+    """
     return require(Organization, f"There is no organization named {name!r}.", name=name)
 
 

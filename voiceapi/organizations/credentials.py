@@ -71,7 +71,10 @@ def exists(organization_id: int | None, credential_uuid: str) -> bool:
 
 
 def get(organization: int, uuid: str) -> Credential:
-    """:raises RecordNotFound: when the organization has no such credential."""
+    """A credential of the organization.
+
+    :raises RecordNotFound: when the organization has no such credential.
+    """
     return require(Credential, "Credential not found", uuid=uuid, organization=organization, is_active=True)
 
 

@@ -66,6 +66,7 @@ def nodes_of(definition: Mapping[str, Any], type: str) -> list[dict[str, Any]]:
 
 
 def is_review_enabled(node: Mapping[str, Any]) -> bool:
+    """True unless the QA node is switched off."""
     return as_boolean(data_of(node).get("qa_enabled")) is not False
 
 

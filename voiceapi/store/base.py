@@ -128,6 +128,12 @@ def page(chosen: Any, number: int, limit: int) -> tuple[list[Any], int]:
     return (list(chosen.limit(limit).offset(offset)) if offset <= total else []), total
 
 
+def names_by_id(model: type[Record], ids: Iterable[int | None]) -> dict[int | None, str]:
+    """The names of these records of a table that has a column `name`, by their ids."""
+    table: Any = model
+    return dict(table.select(table.id, table.name).where(table.id.in_(set(ids))).tuples())
+
+
 def require(model: type[Found], text: str, **columns: Any) -> Found:
     """The record of `model` with these column values.
 

@@ -1,6 +1,9 @@
-"""The tables of the dialer: contacts, what was decided about them, numbers not to call, and how far a campaign is."""
+"""The tables of campaigns: contact files, campaigns, contacts, their histories, and the do-not-call list."""
 
 from __future__ import annotations
+
+from datetime import datetime
+from typing import Any
 
 from peewee import (
     SQL,
@@ -55,39 +58,34 @@ class Campaign(Record):
     total_queued_count = IntegerField(default=0)
     # What went wrong while it ran, oldest first; a few entries at most.
     logs = JSONText(default=list)
+    # What the campaign adds to the organization's calling hours and attempts a day.
+    calling_hours = JSONText(null=True)
+    max_attempts_per_day = IntegerField(null=True)
+    # How far the import of the list is: pending, in_progress, completed or failed.
+    source_status = TextField(default="pending")
+    source_error = TextField(null=True)
+    synced_at = Instant(null=True)
+    # Until then the import belongs to the process that took it on; later another one may.
+    source_lease_until = Instant(null=True)
+    # The circuit breaker counts the calls that ended since then.
+    breaker_reset_at = Instant(default=now)
     created_at = Instant(default=now)
     started_at = Instant(null=True)
     completed_at = Instant(null=True)
 
 
-# The states of a contact that is not done with yet. `dialing` holds a slot until its run ends.
+# The states of a contact that may still be called, or is being called: `dialing`, until its run ends.
 OPEN = ("queued", "dialing", "retry")
 FINAL = ("completed", "failed", "skipped", "unknown")
 
 
-class Dialing(Record):
-    """What the dialer keeps of a campaign: the gate that it sets, and how far its list has been read."""
-
-    campaign_id: int
-    campaign = ForeignKeyField(Campaign, primary_key=True, on_delete="CASCADE")
-    calling_hours = JSONText(null=True)
-    max_attempts_per_day = IntegerField(null=True)
-    # pending, in_progress, completed or failed; who reads the list has it until `lease_until`.
-    source_status = TextField(default="pending")
-    source_error = TextField(null=True)
-    synced_at = Instant(null=True)
-    lease_until = Instant(null=True)
-    # The circuit breaker counts what ended since then.
-    watched_since = Instant(default=now)
-
-
 class Contact(Record):
-    """A data row of a campaign's list, 1 the first. `variables` are the row's texts by column."""
+    """A data row of a campaign's list: `row` counts from 1, `variables` are the row's texts by column."""
 
     campaign_id: int
     campaign = ForeignKeyField(Campaign, on_delete="CASCADE", index=False)
     row = IntegerField()
-    # As it is dialed; as it was written in a row that can't be dialed.
+    # As it is dialed; as the list has it, when that can't be dialed.
     phone_number = TextField()
     variables = JSONText(default=dict)
     state = TextField(default="queued")
@@ -98,7 +96,7 @@ class Contact(Record):
     retry_reason = TextField(null=True)
     # The run of the latest attempt; no foreign key, so that removing a run never walks through all contacts.
     run_id = IntegerField(null=True)
-    # Until then the claim is its worker's to carry out; later anybody may look into what became of it.
+    # Until then the process that claimed the contact places its call; later any process may give the claim back.
     lease_until = Instant(null=True)
 
     class Meta:
@@ -116,7 +114,7 @@ Contact.add_index(SQL("CREATE INDEX contact_leased ON contact (lease_until) WHER
 
 
 class Decision(Record):
-    """Why a contact was called, or wasn't, or what came of it. Rows are only added."""
+    """An entry in a contact's history: why it was called or not, or how its call ended. Rows are only added."""
 
     contact_id: int
     contact = ForeignKeyField(Contact, on_delete="CASCADE")
@@ -141,6 +139,26 @@ class DoNotCall(Record):
 
     class Meta:
         indexes = ((("organization", "phone_number"), True),)
+
+
+def of_organization(organization: int) -> list[Campaign]:
+    """All campaigns of an organization, the newest first."""
+    found = Campaign.select().where(Campaign.organization == organization)
+    return list(found.order_by(Campaign.created_at.desc(), Campaign.id.desc()))
+
+
+def complete(campaign: int, moment: datetime) -> None:
+    """Mark a campaign as completed, unless it has ended already."""
+    Campaign.update(state="completed", completed_at=moment).where(
+        Campaign.id == campaign, Campaign.state.in_(("syncing", "running", "paused"))
+    ).execute()
+
+
+def stop(campaign: int, state: str, logs: list[Any]) -> None:
+    """Bring a campaign that is running or syncing to this state, with these logs."""
+    Campaign.update(state=state, logs=logs).where(
+        Campaign.id == campaign, Campaign.state.in_(("syncing", "running"))
+    ).execute()
 
 
 def is_campaign_source(file_key: str) -> bool:

@@ -49,8 +49,8 @@ class Store:
         self._writer = threading.RLock()
         # What is called once the transaction at hand is committed. Only who holds the writer lock adds to it.
         self._after_commit: list[Callable[[], None]] = []
-        # Rung whenever somebody may have become due to be called; the dialer of this process waits for it.
-        self.bell = threading.Event()
+        # Set whenever a contact may have become due; the dialer of this process waits for it.
+        self.dialer_wakeup = threading.Event()
         if "://" in location and not location.startswith("sqlite:"):
             self.path: Path | None = None
             self.database: Any = _connected(location)
@@ -170,6 +170,10 @@ def execute(statement: str, *values: Any) -> Any:
         raise _defect_or_concurrent(error) from error
 
 
-def ring() -> None:
-    """Tell the dialer of this process to look again, once the transaction at hand is over: it begins with one too."""
-    _bound.get().bell.set()
+def wake_dialer() -> None:
+    """Have the dialer of this process look for due contacts, after commit if a transaction is under way."""
+    store = _bound.get()
+    if store.database.in_transaction():
+        store.after_commit(store.dialer_wakeup.set)
+    else:
+        store.dialer_wakeup.set()

@@ -1,6 +1,6 @@
-"""What the dialer asks the database: who is due, who is being called, what was decided. Each is read from an index.
+"""The queries of the dialer: who is due, who is being called, what was decided. An index answers each of them.
 
-What is asked around every call is written as SQL: Peewee takes longer to write such a statement than SQLite to answer.
+Those that every call needs are written as SQL: writing a statement takes Peewee longer than answering it takes SQLite.
 """
 
 from __future__ import annotations
@@ -12,14 +12,13 @@ from typing import Any
 from peewee import Value, fn
 
 from . import base
-from .campaigns import FINAL, OPEN, Campaign, Contact, Decision, Dialing, DoNotCall
+from .campaigns import FINAL, OPEN, Campaign, Contact, Decision, DoNotCall
 from .database import execute
 from .fields import now
-from .telephony import Pace
 
 
 def due(campaign: int, moment: datetime, limit: int) -> list[Contact]:
-    """Those to be called by `moment`: retries first, by time, then the others by time and row."""
+    """The contacts that are due at `moment`: retries first, by time, then the others by time and row."""
     found: list[Contact] = []
     rest = "WHERE campaign_id = ? AND state = ? AND next_attempt_at <= ? ORDER BY next_attempt_at, row LIMIT ?"
     by = Contact.next_attempt_at.db_value(moment)
@@ -30,7 +29,7 @@ def due(campaign: int, moment: datetime, limit: int) -> list[Contact]:
 
 
 def due_after(campaign: int, moment: datetime) -> datetime | None:
-    """When the next contact is due that isn't yet."""
+    """When the next contact becomes due after `moment`; None when there is none."""
     statement = "SELECT min(next_attempt_at) FROM contact WHERE campaign_id = ? AND state = ? AND next_attempt_at > ?"
     after = Contact.next_attempt_at.db_value(moment)
     times = [_first(statement, campaign, state, after) for state in ("retry", "queued")]
@@ -62,7 +61,7 @@ def claimed(organization: int) -> int:
 
 
 def lapsed(moment: datetime) -> list[Contact]:
-    """The contacts whose claim nobody has carried out, and those called some time ago."""
+    """The contacts whose lease was over before `moment`, whether their calls were placed or not."""
     return list(Contact.select().where(Contact.lease_until < moment))
 
 
@@ -72,6 +71,18 @@ def not_to_call(organization: int, numbers: Iterable[str]) -> set[str]:
     marks = ", ".join("?" * len(asked))
     statement = f"SELECT phone_number FROM do_not_call WHERE organization_id = ? AND phone_number IN ({marks})"
     return {number for (number,) in execute(statement, organization, *asked).fetchall()} if asked else set()
+
+
+def page_of_do_not_call(organization: int, number: int, limit: int) -> tuple[list[DoNotCall], int]:
+    """A page of the do-not-call list, the newest first, and how many numbers are on it."""
+    entries = DoNotCall.select().where(DoNotCall.organization == organization)
+    return base.page(entries.order_by(DoNotCall.id.desc()), number, limit)
+
+
+def remove_from_do_not_call(organization: int, number: str) -> bool:
+    """Take a number off the do-not-call list; False when it wasn't on it."""
+    entry = (DoNotCall.organization == organization) & (DoNotCall.phone_number == number)
+    return bool(DoNotCall.delete().where(entry).execute())
 
 
 def all_not_to_call(organization: int) -> set[str]:
@@ -129,33 +140,10 @@ def _pairs(rows: Any) -> dict[str, int]:
     return dict(rows.tuples())
 
 
-def last_call_at(configuration: int) -> datetime | None:
-    pace = base.find(Pace, configuration=configuration)
-    return None if pace is None else pace.last_call_at
-
-
-def set_last_call(configuration: int, moment: datetime) -> None:
-    statement = """
-    INSERT INTO pace (configuration_id, last_call_at) VALUES (?, ?)
-    ON CONFLICT (configuration_id) DO UPDATE SET last_call_at = excluded.last_call_at
-    """
-    execute(statement, configuration, Pace.last_call_at.db_value(moment))
-
-
 def decide(contact: Contact, code: str, reason: str, moment: datetime, run: int | None = None) -> None:
-    """Write down what was decided about a contact."""
-    base.insert_all(
-        Decision,
-        [
-            {
-                "contact": contact.id,
-                "campaign": contact.campaign_id,
-                "at": moment,
-                "code": code,
-                "reason": reason,
-                "run_id": run,
-            }
-        ],
+    """Add an entry to a contact's history."""
+    base.insert(
+        Decision, contact=contact.id, campaign=contact.campaign_id, at=moment, code=code, reason=reason, run_id=run
     )
 
 
@@ -173,11 +161,6 @@ def _first(sql: str, *values: Any) -> Any:
     return None if row is None else row[0]
 
 
-def of_campaign(campaign: int) -> Dialing:
-    """What the dialer keeps of a campaign."""
-    return base.require(Dialing, "The campaign is gone.", campaign=campaign)
-
-
 def active() -> list[tuple[int, str]]:
     """The campaigns that the dialer has to do with: id and state, those with the fewest calls in progress first."""
     found = execute("SELECT id, state FROM campaign WHERE state IN ('syncing', 'running')").fetchall()
@@ -189,6 +172,11 @@ def rows_read(campaign: int) -> int:
     """The number of the last row of the campaign's list that is stored, 0 before the first."""
     last: int | None = Contact.select(fn.max(Contact.row)).where(Contact.campaign == campaign).scalar()
     return last or 0
+
+
+def all_contacts(campaign: int) -> list[Contact]:
+    """Every contact of a campaign."""
+    return list(Contact.select().where(Contact.campaign == campaign))
 
 
 def of_rows(campaign: int, rows: Sequence[int]) -> list[Contact]:

@@ -13,7 +13,7 @@ from typing import Any
 
 from . import knowledge
 from .base import Record
-from .campaigns import Campaign, Contact, Decision, Dialing, DoNotCall, Upload
+from .campaigns import Campaign, Contact, Decision, DoNotCall, Upload
 from .chats import ChatSession, ChatTurn
 from .database import Store, StoreError, write
 from .idempotency import IdempotencyKey
@@ -22,15 +22,15 @@ from .organizations import ApiKey, Credential, Organization
 from .postcall import Delivery, DeliveryAttempt, FollowUp, WebhookSecret
 from .runs import Event, Run, StatusCallback, Turn
 from .steps import Snapshot, Step
-from .telephony import Pace, PhoneNumber, TelephonyConfiguration
+from .telephony import PhoneNumber, TelephonyConfiguration
 from .tools import Tool
 from .workflows import TriggerPath, Workflow, WorkflowVersion
 
 VERSION = 3
 TABLES: tuple[type[Record], ...] = (
     *(Organization, ApiKey, Credential, Tool, Document, Passage, WebhookSecret),
-    *(Workflow, WorkflowVersion, TriggerPath, TelephonyConfiguration, PhoneNumber, Pace),
-    *(Upload, Campaign, Dialing, Contact, Decision, DoNotCall),
+    *(Workflow, WorkflowVersion, TriggerPath, TelephonyConfiguration, PhoneNumber),
+    *(Upload, Campaign, Contact, Decision, DoNotCall),
     *(Run, Event, Step, Snapshot, Turn, StatusCallback, IdempotencyKey, ChatSession, ChatTurn),
     *(FollowUp, Delivery, DeliveryAttempt),
 )
@@ -39,12 +39,12 @@ TRIES, WAIT_SECONDS = 50, 0.1
 
 # What tables of version 1 lack.
 COLUMNS_OF_2 = (
-    ("telephony_configuration", "paced_until BIGINT"),
+    ("telephony_configuration", "paced_until INTEGER"),
     ("snapshot", "calling INTEGER"),
     ("turn", "heard TEXT NOT NULL DEFAULT ''"),
-    ("turn", "answered_at BIGINT"),
+    ("turn", "answered_at INTEGER"),
     ("turn", "worker TEXT NOT NULL DEFAULT ''"),
-    ("turn", "touched_at BIGINT NOT NULL DEFAULT 0"),
+    ("turn", "touched_at INTEGER NOT NULL DEFAULT 0"),
     ("status_callback", "outcome TEXT"),
 )
 INDEXES_OF_2 = (
@@ -78,6 +78,42 @@ def _runs_to_3(database: Any) -> None:
     )
 
 
+# What a campaign had in a table of its own, named as there, where that table was called `dialing`.
+CAMPAIGN_COLUMNS_OF_3 = (
+    ("calling_hours", "TEXT", "calling_hours"),
+    ("max_attempts_per_day", "INTEGER", "max_attempts_per_day"),
+    ("source_status", "TEXT NOT NULL DEFAULT 'pending'", "source_status"),
+    ("source_error", "TEXT", "source_error"),
+    ("synced_at", "INTEGER", "synced_at"),
+    ("source_lease_until", "INTEGER", "lease_until"),
+    ("breaker_reset_at", "INTEGER NOT NULL DEFAULT 0", "watched_since"),
+)
+
+
+def _campaigns_to_3(database: Any) -> None:
+    """Campaigns take in what the table `dialing` held of each; a file that was made as version 1 may lack it."""
+    for name, type, _ in CAMPAIGN_COLUMNS_OF_3:
+        database.execute_sql(f'ALTER TABLE "campaign" ADD COLUMN {name} {type}')
+    database.execute_sql('UPDATE "campaign" SET breaker_reset_at = created_at')
+    if "dialing" in database.get_tables():
+        changes = ", ".join(f"{name} = dialing.{was}" for name, _, was in CAMPAIGN_COLUMNS_OF_3)
+        database.execute_sql(f'UPDATE "campaign" SET {changes} FROM dialing WHERE dialing.campaign_id = campaign.id')
+        database.execute_sql("DROP TABLE dialing")
+
+
+def _pace_to_3(database: Any) -> None:
+    """An account's next call waits for the dialer's last one too, which the table `pace` held by configuration."""
+    if "pace" in database.get_tables():
+        # One call a second, unless it is set: no carrier's own pace is slower.
+        database.execute_sql(
+            """UPDATE telephony_configuration
+            SET paced_until = max(coalesce(paced_until, 0),
+                last_call_at + CAST(1000000 / coalesce(nullif(calls_per_second, 0), 1) AS INTEGER))
+            FROM pace WHERE pace.configuration_id = telephony_configuration.id"""
+        )
+        database.execute_sql("DROP TABLE pace")
+
+
 def _chats_to_3(database: Any) -> None:
     """What a chat's model is offered is stored with the chat; of an older one it is computed by its next turn."""
     database.execute_sql('ALTER TABLE "chat_session" ADD COLUMN functions TEXT')
@@ -85,6 +121,8 @@ def _chats_to_3(database: Any) -> None:
 
 def _to_3(database: Any) -> None:
     _runs_to_3(database)
+    _campaigns_to_3(database)
+    _pace_to_3(database)
     _chats_to_3(database)
 
 

@@ -4,18 +4,13 @@ from __future__ import annotations
 
 from collections import Counter
 from collections.abc import Iterable, Mapping
+from datetime import datetime
 from typing import Any
 
-from peewee import (
-    SQL,
-    BooleanField,
-    CharField,
-    FloatField,
-    ForeignKeyField,
-    TextField,
-)
+from peewee import SQL, BooleanField, CharField, FloatField, ForeignKeyField, TextField
 
 from .base import Record
+from .database import execute
 from .fields import Instant, JSONText, now
 from .organizations import Organization
 from .workflows import Workflow
@@ -29,10 +24,10 @@ class TelephonyConfiguration(Record):
     provider = TextField()
     # Encrypted JSON of the carrier's fields.
     credentials = TextField()
-    # The carrier's own account, where a called number leads: two configurations of one account may not share a number.
+    # The carrier's name of the account. Configurations of one account share its pace, and may not share a number.
     account_id = TextField(null=True)
     calls_per_second = FloatField(null=True)
-    # When the account may place its next call.
+    # When the account may place its next call; null before the first. The same in all configurations of an account.
     paced_until = Instant(null=True)
     is_default_outbound = BooleanField(default=False)
     inactive = BooleanField(default=False)
@@ -81,17 +76,33 @@ PhoneNumber.add_index(
 )
 
 
-class Pace(Record):
-    """When the dialer last placed a call through a configuration."""
-
-    configuration = ForeignKeyField(TelephonyConfiguration, primary_key=True, on_delete="CASCADE")
-    last_call_at = Instant()
+# A configuration whose account isn't known, which is null, shares it with no other.
+SAME_ACCOUNT = "id = ? OR (provider = ? AND account_id = ?)"
 
 
 def real_configurations() -> list[TelephonyConfiguration]:
     """The configurations of real carriers, of all organizations."""
     real = TelephonyConfiguration.select().where(TelephonyConfiguration.provider != "simulator")
     return list(real.order_by(TelephonyConfiguration.id))
+
+
+def next_call_at(configuration: TelephonyConfiguration) -> datetime | None:
+    """When the account of a configuration may place its next call; None when it has placed none yet."""
+    statement = f"SELECT max(paced_until) FROM telephony_configuration WHERE {SAME_ACCOUNT}"
+    latest = execute(statement, *_account(configuration)).fetchone()[0]
+    return TelephonyConfiguration.paced_until.python_value(latest)
+
+
+def set_next_call_at(configuration: TelephonyConfiguration, moment: datetime) -> None:
+    """Let the account of a configuration place its next call at `moment`."""
+    until = TelephonyConfiguration.paced_until.db_value(moment)
+    statement = f"UPDATE telephony_configuration SET paced_until = ? WHERE {SAME_ACCOUNT}"
+    execute(statement, until, *_account(configuration))
+
+
+def _account(configuration: TelephonyConfiguration) -> tuple[Any, ...]:
+    """The values of SAME_ACCOUNT."""
+    return configuration.id, configuration.provider, configuration.account_id
 
 
 def active_numbers(configuration: TelephonyConfiguration) -> list[PhoneNumber]:

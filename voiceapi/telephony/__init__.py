@@ -1,1 +1,5 @@
-"""Telephone carriers: what each needs, the numbers they dial, and one module for each dialect."""
+"""Telephony: accounts at carriers, their phone numbers, and the carriers themselves.
+
+Other rooms use `connect` (the carrier of a configuration or a run), `configurations`, `selection` (what an outbound
+call goes through), `phone_numbers`, `numbers`, `providers`, and the types of `carriers`.
+"""

@@ -4,7 +4,7 @@ from __future__ import annotations
 
 from collections.abc import Callable, Mapping
 from contextlib import suppress
-from datetime import timedelta
+from datetime import datetime, timedelta
 from typing import Any
 
 from ..errors import Conflict, LimitReached, NotPossible
@@ -19,7 +19,9 @@ from ..store.telephony import (
     active_number_counts,
     clear_default_outbound,
     configurations_of,
+    next_call_at,
     registered_elsewhere,
+    set_next_call_at,
 )
 from .providers import PROVIDERS, Provider, cloudonix_domain
 
@@ -170,28 +172,27 @@ def readiness(configuration: TelephonyConfiguration, active_numbers: int) -> tup
     )
 
 
-def next_turn(configuration: TelephonyConfiguration) -> float:
+def calls_per_second(configuration: TelephonyConfiguration) -> float | None:
+    """How many calls a second the account may place; None is as fast as can be."""
+    return configuration.calls_per_second or provider(configuration).calls_per_second
+
+
+def next_turn(configuration: TelephonyConfiguration, moment: datetime | None = None) -> float:
     """Take the account's next turn to place a call; returns in how many seconds that is. Call it in a transaction.
 
     All configurations of one account at a carrier, in whatever process, take turns.
 
     :raises LimitReached: when so many calls wait that this one would take longer than LONGEST_WAIT.
     """
-    pace = configuration.calls_per_second or provider(configuration).calls_per_second
+    pace = calls_per_second(configuration)
     if pace is None:
         return 0.0
-    account = TelephonyConfiguration.id == configuration.id
-    if configuration.account_id is not None:
-        account = (TelephonyConfiguration.provider == configuration.provider) & (
-            TelephonyConfiguration.account_id == configuration.account_id
-        )
-    moment = now()
-    taken = [each.paced_until for each in TelephonyConfiguration.select().where(account) if each.paced_until]
-    turn = max([moment, *taken])
-    wait: float = (turn - moment).total_seconds()
+    moment = moment or now()
+    turn = max(moment, next_call_at(configuration) or moment)
+    wait = (turn - moment).total_seconds()
     if wait > LONGEST_WAIT:
         raise LimitReached(f"Too many calls are waiting to be placed; this account places {pace:g} a second.")
-    TelephonyConfiguration.update(paced_until=turn + timedelta(seconds=1 / pace)).where(account).execute()
+    set_next_call_at(configuration, turn + timedelta(seconds=1 / pace))
     return wait
 
 

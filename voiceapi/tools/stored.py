@@ -22,7 +22,10 @@ CATEGORIES = ("http_api", "end_call", "transfer_call", "calculator", "native", "
 
 
 def get(organization: int, uuid: str) -> Tool:
-    """:raises RecordNotFound: when the organization has no such tool."""
+    """A tool of the organization, of any status.
+
+    :raises RecordNotFound: when the organization has no such tool.
+    """
     return require(Tool, "Tool not found", tool_uuid=uuid, organization=organization)
 
 

@@ -97,7 +97,13 @@ def stored(app: Flask, talk: Any, people: int, **settings: Any) -> int:
     with app.extensions["voiceapi"].store.session():
         workflow, _ = versions.create(1, "Agent", talk())
         key = files.store(1, "l.csv", f"phone_number\n{rows}\n".encode())
-        names = ("telephony_configuration_id", "schedule_config", "max_concurrency", *campaigns.GATE)
+        names = (
+            "telephony_configuration_id",
+            "schedule_config",
+            "max_concurrency",
+            "calling_hours",
+            "max_attempts_per_day",
+        )
         retry = {**campaigns.RETRY, "max_retries": 1, "retry_delay_seconds": 0}
         wanted = {
             **dict.fromkeys(names),

@@ -8,7 +8,7 @@ from typing import Any
 import pytest
 
 from voiceapi.campaigns.dialer.calling_hours import Slot, Weekly, daily
-from voiceapi.campaigns.dialer.eligibility import Block, Contact, Gate, block, zones_of
+from voiceapi.campaigns.dialer.eligibility import Block, Contact, Eligibility, block, zones_of
 from voiceapi.campaigns.dialer.plan import Hold, Load, Plan, Settings, plan
 from voiceapi.campaigns.retry import Breaker, Retry, Verdict, after_call
 from voiceapi.telephony.numbers import zones_of_number
@@ -16,14 +16,16 @@ from voiceapi.telephony.numbers import zones_of_number
 NOON = datetime(2026, 6, 1, 12, tzinfo=UTC)  # a Monday
 SECOND = timedelta(seconds=1)
 ANN, BOB, CY = (Contact(id, f"+1202555010{id}") for id in (1, 2, 3))
-OPEN = Settings("running", None, Gate(), organization_limit=10)
+OPEN = Settings("running", None, Eligibility(), organization_limit=10)
 IDLE = Load(0, 0)
 PACE = Hold("pace", "The last call was placed a moment ago.", NOON + SECOND)
 WORKDAY, MORNING = {"start": "09:00", "end": "17:00"}, {"start": "08:00", "end": "12:00"}
 
 
 def settings(**change: Any) -> Settings:
-    return Settings(**{"state": "running", "schedule": None, "gate": Gate(), "organization_limit": 10, **change})
+    return Settings(
+        **{"state": "running", "schedule": None, "eligibility": Eligibility(), "organization_limit": 10, **change}
+    )
 
 
 @pytest.mark.parametrize(
@@ -34,7 +36,7 @@ def settings(**change: Any) -> Settings:
         (OPEN, Load(10, 0), (), Hold("organization_limit", "10 calls of the organization are in progress.")),
         (settings(campaign_limit=1), IDLE, (ANN,), Hold("campaign_limit", "1 calls of the campaign are in progress.")),
         (settings(interval=SECOND), IDLE, (ANN,), PACE),
-        (settings(interval=SECOND), Load(1, 1, NOON - SECOND), (ANN,), PACE),
+        (settings(interval=SECOND), Load(1, 1, NOON), (ANN,), PACE),
         (settings(state="paused"), IDLE, (), Hold("paused", "The campaign is paused.")),
         (
             settings(schedule=Weekly("UTC", (Slot.read(0, "13:00", "14:00"),))),
@@ -62,12 +64,12 @@ def test_no_contact_is_looked_at_that_there_is_no_room_for() -> None:
 def test_the_next_look_is_at_whoever_is_due_first() -> None:
     later = NOON + timedelta(hours=3)
     assert plan(NOON, OPEN, [], IDLE, later) == Plan(look_again=later)
-    gate = Gate(hours=(daily("13:00", "14:00"),))
-    blocked = plan(NOON, settings(gate=gate), [Contact(1, "+1", ("UTC",))], IDLE, later)
+    eligibility = Eligibility(hours=(daily("13:00", "14:00"),))
+    blocked = plan(NOON, settings(eligibility=eligibility), [Contact(1, "+1", ("UTC",))], IDLE, later)
     assert blocked.look_again == NOON + timedelta(hours=1)
 
 
-NINE_TO_FIVE = Gate(hours=(daily("09:00", "17:00"),))
+NINE_TO_FIVE = Eligibility(hours=(daily("09:00", "17:00"),))
 PARIS, TOKYO, HONOLULU = "Europe/Paris", "Asia/Tokyo", "Pacific/Honolulu"
 
 
@@ -78,11 +80,11 @@ def caller(*zones: str, recent: int = 0, listed: bool = False) -> Contact:
 
 
 @pytest.mark.parametrize(
-    ("contact", "gate", "expected"),
+    ("contact", "eligibility", "expected"),
     [
-        (caller(), Gate(), None),
+        (caller(), Eligibility(), None),
         (caller(PARIS), NINE_TO_FIVE, None),
-        (caller(listed=True), Gate(), Block(None, "do_not_call", "The number is on the do-not-call list.")),
+        (caller(listed=True), Eligibility(), Block(None, "do_not_call", "The number is on the do-not-call list.")),
         (
             caller(),
             NINE_TO_FIVE,
@@ -108,7 +110,7 @@ def caller(*zones: str, recent: int = 0, listed: bool = False) -> Contact:
         ),
         (
             caller(HONOLULU, TOKYO),
-            Gate(hours=(daily("12:00", "13:00"),)),
+            Eligibility(hours=(daily("12:00", "13:00"),)),
             Block(
                 None,
                 "hours_never_open",
@@ -116,10 +118,10 @@ def caller(*zones: str, recent: int = 0, listed: bool = False) -> Contact:
                 "schedule.",
             ),
         ),
-        (caller(recent=2), Gate(most_a_day=3), None),
+        (caller(recent=2), Eligibility(most_a_day=3), None),
         (
             caller(recent=3),
-            Gate(most_a_day=3),
+            Eligibility(most_a_day=3),
             Block(
                 NOON + timedelta(hours=21),
                 "attempts_a_day",
@@ -128,7 +130,7 @@ def caller(*zones: str, recent: int = 0, listed: bool = False) -> Contact:
         ),
         (
             caller(PARIS, recent=6),
-            Gate(hours=(daily("09:00", "10:00"),), most_a_day=1),
+            Eligibility(hours=(daily("09:00", "10:00"),), most_a_day=1),
             Block(
                 datetime(2026, 6, 3, 7, tzinfo=UTC),
                 "attempts_a_day",
@@ -137,8 +139,8 @@ def caller(*zones: str, recent: int = 0, listed: bool = False) -> Contact:
         ),
     ],
 )
-def test_the_gate(contact: Contact, gate: Gate, expected: Block | None) -> None:
-    assert block(NOON, contact, gate) == expected
+def test_who_is_eligible(contact: Contact, eligibility: Eligibility, expected: Block | None) -> None:
+    assert block(NOON, contact, eligibility) == expected
 
 
 def test_a_contact_waits_for_an_hour_that_the_campaign_is_open_in_as_well() -> None:
@@ -152,19 +154,19 @@ def test_a_contact_waits_for_an_hour_that_the_campaign_is_open_in_as_well() -> N
 
 
 @pytest.mark.parametrize(
-    ("given", "gate"),
+    ("given", "eligibility"),
     [
-        ([{}, {"calling_hours": None, "max_attempts_per_day": None}], Gate()),
-        ([{"max_attempts_per_day": 3}, {"max_attempts_per_day": 2}], Gate(most_a_day=2)),
+        ([{}, {"calling_hours": None, "max_attempts_per_day": None}], Eligibility()),
+        ([{"max_attempts_per_day": 3}, {"max_attempts_per_day": 2}], Eligibility(most_a_day=2)),
         ([{"calling_hours": WORKDAY}] * 2, NINE_TO_FIVE),
         (
             [{"calling_hours": WORKDAY}, {"calling_hours": MORNING}],
-            Gate(hours=(daily("09:00", "17:00"), daily("08:00", "12:00"))),
+            Eligibility(hours=(daily("09:00", "17:00"), daily("08:00", "12:00"))),
         ),
     ],
 )
-def test_all_that_organization_and_campaign_set_counts(given: Any, gate: Gate) -> None:
-    assert Gate.read(*given) == gate
+def test_all_that_organization_and_campaign_set_counts(given: Any, eligibility: Eligibility) -> None:
+    assert Eligibility.read(*given) == eligibility
 
 
 @pytest.mark.parametrize(

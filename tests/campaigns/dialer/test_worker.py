@@ -49,7 +49,7 @@ def start(service: Service, db: None, talk: Callable[..., Any]) -> Callable[...,
         rows = "\n".join(f"+1202555{2000 + number}" for number in range(people))
         names = ("telephony_configuration_id", "retry_config", "schedule_config", "circuit_breaker", "max_concurrency")
         wanted = {
-            **dict.fromkeys((*names, *campaigns.GATE)),
+            **dict.fromkeys((*names, "calling_hours", "max_attempts_per_day")),
             **{"name": "n", "workflow_id": workflow.id, "source_type": "csv", "strict": False, **settings},
             "source_id": files.store(1, "l.csv", f"phone_number\n{rows}\n".encode()),
         }
@@ -246,13 +246,13 @@ def test_the_dialer_sleeps_until_it_is_needed(service: Service, start: Any, app:
     dialer = Dialer(service)
     assert dialer.look() == 3.0
     campaign_id = start(1, schedule_config={"enabled": True, "timezone": "UTC", "slots": [_in_three_days()]})
-    service.store.bell.clear()
+    service.store.dialer_wakeup.clear()
     assert dialer.look() == 1.0
     assert states(campaign_id) == {"queued": 1}
-    assert not service.store.bell.is_set()
+    assert not service.store.dialer_wakeup.is_set()
     lifecycle.pause(1, campaign_id)
     lifecycle.resume(1, campaign_id)
-    assert service.store.bell.is_set()
+    assert service.store.dialer_wakeup.is_set()
 
 
 def _in_three_days() -> dict[str, Any]:

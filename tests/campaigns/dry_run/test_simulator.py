@@ -13,7 +13,7 @@ from hypothesis import given, settings
 from hypothesis import strategies as st
 
 from voiceapi.campaigns.dialer.calling_hours import DAY, Slot, Weekly, daily
-from voiceapi.campaigns.dialer.eligibility import Contact, Gate
+from voiceapi.campaigns.dialer.eligibility import Contact, Eligibility
 from voiceapi.campaigns.dialer.plan import Settings
 from voiceapi.campaigns.dry_run.simulator import Mix, Rehearsal, rehearse
 from voiceapi.campaigns.retry import OUTCOMES, Breaker, Retry
@@ -41,8 +41,8 @@ schedules = st.none() | st.builds(
     st.sampled_from(ZONES),
     st.lists(st.tuples(st.integers(0, 6), windows), min_size=1, max_size=4),
 )
-gates = st.builds(
-    lambda hours, most: Gate(tuple(daily(*window) for window in hours), most),
+eligibilities = st.builds(
+    lambda hours, most: Eligibility(tuple(daily(*window) for window in hours), most),
     st.lists(windows, max_size=2),
     st.none() | st.integers(1, 3),
 )
@@ -60,7 +60,7 @@ contacts = st.lists(
 @given(
     contacts=contacts,
     schedule=schedules,
-    gate=gates,
+    eligibility=eligibilities,
     limits=st.tuples(st.integers(1, 4), st.none() | st.integers(1, 4)),
     interval=st.sampled_from([0.0, 1.0, 90.0]).map(lambda seconds: timedelta(seconds=seconds)),
     retry=st.builds(
@@ -75,19 +75,19 @@ contacts = st.lists(
 def test_the_promises_of_a_campaign(
     contacts: list[Contact],
     schedule: Weekly | None,
-    gate: Gate,
+    eligibility: Eligibility,
     limits: tuple[int, int | None],
     interval: timedelta,
     retry: Retry,
     seed: int,
     starts_at: datetime,
 ) -> None:
-    rules = Settings("running", schedule, gate, limits[0], limits[1], interval)
+    rules = Settings("running", schedule, eligibility, limits[0], limits[1], interval)
     found = rehearse(rules, retry, NO_BREAKER, contacts, MIX, seed, starts_at, YEAR)
     every_contact_ends(found, contacts)
     nobody_is_called_twice_at_once(found, retry)
-    nobody_is_called_outside_hours(found, gate, schedule)
-    nobody_is_called_too_often(found, gate)
+    nobody_is_called_outside_hours(found, eligibility, schedule)
+    nobody_is_called_too_often(found, eligibility)
     no_limit_is_passed(found, rules)
 
 
@@ -112,27 +112,27 @@ def nobody_is_called_twice_at_once(found: Rehearsal, retry: Retry) -> None:
             assert before.outcome in retry.outcomes
 
 
-def nobody_is_called_outside_hours(found: Rehearsal, gate: Gate, schedule: Weekly | None) -> None:
+def nobody_is_called_outside_hours(found: Rehearsal, eligibility: Eligibility, schedule: Weekly | None) -> None:
     """By the wall clock of each zone that a contact may be in; a contact of no known zone isn't called at all."""
     for attempt in found.attempts:
         assert schedule is None or schedule.is_open(attempt.at)
-        assert attempt.contact.zones or not gate.hours
+        assert attempt.contact.zones or not eligibility.hours
         for zone in attempt.contact.zones:
             local = attempt.at.astimezone(ZoneInfo(zone))
             minute = local.hour * 60 + local.minute
-            for window in gate.hours:
+            for window in eligibility.hours:
                 begin, end = window[0].start, window[0].end
                 assert begin <= minute < end or begin <= minute + 1440 < end, (zone, local)
 
 
-def nobody_is_called_too_often(found: Rehearsal, gate: Gate) -> None:
+def nobody_is_called_too_often(found: Rehearsal, eligibility: Eligibility) -> None:
     dialed = defaultdict(list)
     for attempt in found.attempts:
         dialed[attempt.contact.number].append(attempt.at)
     for moments in dialed.values():
         for moment in moments:
             within = [at for at in moments if moment - DAY < at <= moment]
-            assert gate.most_a_day is None or len(within) <= gate.most_a_day
+            assert eligibility.most_a_day is None or len(within) <= eligibility.most_a_day
 
 
 def no_limit_is_passed(found: Rehearsal, rules: Settings) -> None:
@@ -147,9 +147,9 @@ def no_limit_is_passed(found: Rehearsal, rules: Settings) -> None:
 def fortnight(people: int, **change: Any) -> Rehearsal:
     contacts = [Contact(id, f"+1202{id:07}", ("America/New_York",)) for id in range(people)]
     days = Weekly("America/New_York", tuple(Slot.read(day, "09:00", "17:30") for day in range(5)))
-    gate = Gate((daily("10:00", "20:00"),), most_a_day=2)
+    eligibility = Eligibility((daily("10:00", "20:00"),), most_a_day=2)
     retry = Retry(3, timedelta(days=1), frozenset({"busy", "no_answer", "voicemail"}))
-    rules = Settings("running", days, gate, 5, None, timedelta(seconds=1))
+    rules = Settings("running", days, eligibility, 5, None, timedelta(seconds=1))
     start = datetime(2026, 3, 2, 14, tzinfo=UTC)
     arguments = {"seed": 7, "starts_at": start, "longest": timedelta(days=14), **change}
     return rehearse(rules, retry, NO_BREAKER, contacts, MIX, **arguments)
@@ -171,7 +171,7 @@ def test_a_seed_decides_everything() -> None:
 
 def test_too_many_failures_are_told() -> None:
     people = [Contact(id, f"+{id}") for id in range(40)]
-    rules = Settings("running", None, Gate(), 2)
+    rules = Settings("running", None, Eligibility(), 2)
     breaker = Breaker(True, 0.5, timedelta(seconds=120), 5)
     mix, retry = Mix({"failed": 1}), Retry(0, timedelta(), frozenset())
     found = rehearse(rules, retry, breaker, people, mix, 1, STARTS[0], YEAR)

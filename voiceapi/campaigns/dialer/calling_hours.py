@@ -62,7 +62,7 @@ class Weekly:
 
 
 def schedule(config: Mapping[str, Any] | None) -> Weekly | None:
-    """The `schedule_config` of a campaign (API contract, G.2); None when calls may go out at any time."""
+    """Read the `schedule_config` of a campaign; None when calls may be placed at any time."""
     if config is None or not config["enabled"]:
         return None
     slots = (Slot.read(slot["day_of_week"], slot["start_time"], slot["end_time"]) for slot in config["slots"])

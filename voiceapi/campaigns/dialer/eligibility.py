@@ -1,6 +1,6 @@
-"""The gate that every attempt passes: the do-not-call list, the contact's own hours, the attempts a day. Pure.
+"""Whether a contact may be called now: the do-not-call list, the contact's own hours, the attempts a day. Pure.
 
-It fails closed: when hours are set, a contact whose zone isn't known is not called.
+In doubt the answer is no: when hours are set, a contact whose time zone isn't known is not called.
 """
 
 from __future__ import annotations
@@ -17,8 +17,8 @@ from .calling_hours import DAY, HORIZON_DAYS, Slot, Weekly, daily, next_open
 
 
 @dataclass(frozen=True, slots=True)
-class Gate:
-    """What an attempt must pass.
+class Eligibility:
+    """The limits that decide whether a contact may be called at a given time.
 
     :param hours: windows of the day on the contact's own clock, all of which must be open; empty lets any time pass.
     :param most_a_day: how many attempts one number gets within any 24 hours, 1 or more; None is without limit.
@@ -28,8 +28,8 @@ class Gate:
     most_a_day: int | None = None
 
     @classmethod
-    def read(cls, *settings: Mapping[str, Any]) -> Gate:
-        """The gate of all the `calling_hours` and `max_attempts_per_day` that organization and campaign set."""
+    def read(cls, *settings: Mapping[str, Any]) -> Eligibility:
+        """The limits of all the `calling_hours` and `max_attempts_per_day` that organization and campaign set."""
         windows = dict.fromkeys(
             (hours["start"], hours["end"]) for each in settings if (hours := each.get("calling_hours")) is not None
         )
@@ -61,19 +61,19 @@ class Block:
     reason: str
 
 
-def block(moment: datetime, contact: Contact, gate: Gate, schedule: Weekly | None = None) -> Block | None:
+def block(moment: datetime, contact: Contact, eligibility: Eligibility, schedule: Weekly | None = None) -> Block | None:
     """What keeps the contact from being called at `moment`, None when nothing does.
 
     :param schedule: the campaign's own windows: the contact's next time must be in one of them.
     """
     if contact.do_not_call:
         return Block(None, "do_not_call", "The number is on the do-not-call list.")
-    if gate.hours and not contact.zones:
+    if eligibility.hours and not contact.zones:
         return Block(None, "zone_unknown", "The contact's time zone is not known, and calling hours are set.")
     earliest = moment
-    if gate.most_a_day is not None and len(contact.recent) >= gate.most_a_day:
-        earliest = max(moment, contact.recent[-gate.most_a_day] + DAY)
-    calendars = [Weekly(zone, slots) for zone in contact.zones for slots in gate.hours]
+    if eligibility.most_a_day is not None and len(contact.recent) >= eligibility.most_a_day:
+        earliest = max(moment, contact.recent[-eligibility.most_a_day] + DAY)
+    calendars = [Weekly(zone, slots) for zone in contact.zones for slots in eligibility.hours]
     if calendars and schedule is not None:
         calendars.append(schedule)
     opens = next_open(calendars, earliest)
@@ -84,7 +84,7 @@ def block(moment: datetime, contact: Contact, gate: Gate, schedule: Weekly | Non
         return None
     again = write_time(opens, "seconds")
     if earliest > moment:
-        most = f"{gate.most_a_day} attempt{'s' if gate.most_a_day != 1 else ''}"
+        most = f"{eligibility.most_a_day} attempt{'s' if eligibility.most_a_day != 1 else ''}"
         return Block(
             opens, "attempts_a_day", f"The number had {most} within 24 hours; it is looked at again at {again}."
         )

@@ -11,9 +11,9 @@ from ...runs import files
 from ...service import Service
 from ...store import campaigns as records
 from ...store import dialing
-from ...store.base import insert_all
+from ...store.base import find, insert_all, require, update
 from ...store.campaigns import Campaign
-from ...store.database import ConcurrentUpdate, ring, write
+from ...store.database import ConcurrentUpdate, wake_dialer, write
 from ...store.fields import now
 from ...store.telephony import TelephonyConfiguration
 from ...telephony.providers import PROVIDERS
@@ -22,27 +22,32 @@ from ..contact_list import Contact, ContactList
 
 BATCH = 500
 LEASE = timedelta(seconds=30)
+IMPORT = (Campaign.source_status, Campaign.synced_at, Campaign.source_lease_until)
 
 
-def take(campaign: int) -> bool:
-    """Take it on to read the campaign's list, unless somebody has; call it inside a transaction."""
+def take(campaign_id: int) -> bool:
+    """Take on the import of a campaign's list; False when another process is at it, or it is done.
+
+    Call it inside a transaction.
+    """
     moment = now()
-    own = dialing.of_campaign(campaign)
-    if own.source_status == "completed" or (own.lease_until is not None and own.lease_until > moment):
+    campaign = _campaign(campaign_id)
+    leased = campaign.source_lease_until is not None and campaign.source_lease_until > moment
+    if campaign.source_status == "completed" or leased:
         return False
-    own.source_status, own.lease_until = "in_progress", moment + LEASE
-    own.save()
+    campaign.source_status, campaign.source_lease_until = "in_progress", moment + LEASE
+    update(campaign, Campaign.source_status, Campaign.source_lease_until)
     return True
 
 
 def read_list(service: Service, campaign_id: int) -> None:
     """Store a contact for every row: queued, or skipped with the reason. Stops when the campaign is paused."""
     with service.store.session():
-        campaign = Campaign.get_by_id(campaign_id)
+        campaign = _campaign(campaign_id)
         try:
             listed = ContactList(files.read(campaign.organization_id, campaign.source_id))
-        except ServiceError as fault:
-            _fail(campaign_id, str(fault.detail))
+        except ServiceError as error:
+            _fail(campaign_id, str(error.detail))
             return
         rows = listed.contacts(sip=_dials_sip(campaign))
         done = dialing.rows_read(campaign_id)
@@ -53,22 +58,23 @@ def read_list(service: Service, campaign_id: int) -> None:
         except ConcurrentUpdate:  # another process has taken over what took this one so long
             return
         with write():
-            own = dialing.of_campaign(campaign_id)
-            own.source_status, own.synced_at, own.lease_until = "completed", now(), None
-            own.save()
-            Campaign.update(state="running").where(Campaign.id == campaign_id, Campaign.state == "syncing").execute()
+            campaign = _campaign(campaign_id)
+            campaign.source_status, campaign.synced_at, campaign.source_lease_until = "completed", now(), None
+            if campaign.state == "syncing":
+                campaign.state = "running"
+            update(campaign, *IMPORT, Campaign.state)
             attempts.finish(campaign_id, now())
-        ring()
+        wake_dialer()
 
 
 def _store(campaign_id: int, rows: Sequence[Contact]) -> bool:
     """Store a batch; False when the campaign isn't to be read any further."""
     moment = now()
     with write():
-        own = dialing.of_campaign(campaign_id)
-        wanted = Campaign.get_by_id(campaign_id).state == "syncing"
-        own.lease_until = moment + LEASE if wanted else None
-        own.save(only=[records.Dialing.lease_until])
+        campaign = _campaign(campaign_id)
+        wanted = campaign.state == "syncing"
+        campaign.source_lease_until = moment + LEASE if wanted else None
+        update(campaign, Campaign.source_lease_until)
         if not wanted:
             return False
         queued = [row for row in rows if row.skipped is None]
@@ -96,12 +102,16 @@ def _store(campaign_id: int, rows: Sequence[Contact]) -> bool:
 
 def _fail(campaign_id: int, error: str) -> None:
     with write():
-        own = dialing.of_campaign(campaign_id)
-        own.source_status, own.source_error, own.lease_until = "failed", error, None
-        own.save()
-        attempts.stop(Campaign.get_by_id(campaign_id), "failed", "source_sync_failed", error)
+        campaign = _campaign(campaign_id)
+        campaign.source_status, campaign.source_error, campaign.source_lease_until = "failed", error, None
+        update(campaign, *IMPORT, Campaign.source_error)
+        attempts.stop(campaign, "failed", "source_sync_failed", error)
+
+
+def _campaign(campaign_id: int) -> Campaign:
+    return require(Campaign, "The campaign is gone.", id=campaign_id)
 
 
 def _dials_sip(campaign: Campaign) -> bool:
-    configuration = TelephonyConfiguration.get_or_none(TelephonyConfiguration.id == campaign.telephony_configuration_id)
+    configuration = find(TelephonyConfiguration, id=campaign.telephony_configuration_id)
     return configuration is not None and PROVIDERS[configuration.provider].dials_sip

@@ -9,7 +9,7 @@ from datetime import datetime, timedelta
 
 from ...timestamps import write_time
 from .calling_hours import HORIZON_DAYS, Weekly
-from .eligibility import Block, Contact, Gate, block
+from .eligibility import Block, Contact, Eligibility, block
 
 # What a campaign that isn't running is doing instead.
 STATES = {
@@ -30,7 +30,7 @@ class Settings:
 
     state: str
     schedule: Weekly | None
-    gate: Gate
+    eligibility: Eligibility
     organization_limit: int
     campaign_limit: int | None = None
     interval: timedelta = timedelta()
@@ -38,11 +38,11 @@ class Settings:
 
 @dataclass(frozen=True, slots=True)
 class Load:
-    """The calls in progress, and when the last one was placed through the configuration."""
+    """The calls in progress, and when the carrier's account may place the next one; None is at any time."""
 
     organization: int
     campaign: int
-    last_call_at: datetime | None = None
+    next_call_at: datetime | None = None
 
 
 @dataclass(frozen=True, slots=True)
@@ -89,13 +89,13 @@ def plan(
             break
         # Two contacts may have one number: the call just decided about counts for the other as well.
         contact = replace(contact, recent=(*contact.recent, *(moment,) * dialed[contact.number]))
-        reason = block(moment, contact, settings.gate, settings.schedule)
+        reason = block(moment, contact, settings.eligibility, settings.schedule)
         if reason is not None:
             blocked.append((contact, reason))
             continue
         dial.append(contact)
         dialed[contact.number] += 1
-        load = Load(load.organization + 1, load.campaign + 1, moment)
+        load = Load(load.organization + 1, load.campaign + 1, moment + settings.interval)
         hold = held(moment, settings, load)
     again = [reason.until for _, reason in blocked if reason.until is not None]
     if hold is not None:
@@ -116,6 +116,6 @@ def held(moment: datetime, settings: Settings, load: Load) -> Hold | None:
         return Hold("organization_limit", f"{load.organization} calls of the organization are in progress.")
     if settings.campaign_limit is not None and load.campaign >= settings.campaign_limit:
         return Hold("campaign_limit", f"{load.campaign} calls of the campaign are in progress.")
-    if load.last_call_at is not None and moment < load.last_call_at + settings.interval:
-        return Hold("pace", "The last call was placed a moment ago.", load.last_call_at + settings.interval)
+    if load.next_call_at is not None and moment < load.next_call_at:
+        return Hold("pace", "The last call was placed a moment ago.", load.next_call_at)
     return None

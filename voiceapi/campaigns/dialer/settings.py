@@ -1,4 +1,4 @@
-"""Reads what the plan decides by from the records: a campaign's settings and the contacts that are due."""
+"""Reads from the database what the plan decides by: a campaign's settings and the contacts that are due."""
 
 from __future__ import annotations
 
@@ -12,10 +12,10 @@ from ...store.base import require
 from ...store.campaigns import Campaign
 from ...store.organizations import Organization
 from ...store.telephony import TelephonyConfiguration
+from ...telephony.configurations import calls_per_second
 from ...telephony.numbers import zones_of_number
-from ...telephony.providers import PROVIDERS
 from .calling_hours import DAY, schedule
-from .eligibility import Contact, Gate, zones_of
+from .eligibility import Contact, Eligibility, zones_of
 from .plan import Settings
 
 
@@ -24,33 +24,33 @@ def settings_of(service: Service, campaign: Campaign, configuration: TelephonyCo
     return Settings(
         campaign.state,
         schedule(campaign.schedule_config),
-        gate_of(campaign),
+        eligibility_of(campaign),
         service.settings.concurrent_calls,
         campaign.max_concurrency,
         timedelta() if configuration is None else _interval(configuration),
     )
 
 
-def gate_of(campaign: Campaign) -> Gate:
-    """What its organization and the campaign itself set."""
-    own = dialing.of_campaign(campaign.id)
+def eligibility_of(campaign: Campaign) -> Eligibility:
+    """The calling hours and attempts a day that its organization and the campaign itself set."""
     preferences = require(Organization, "Organization not found", id=campaign.organization_id).preferences
-    return Gate.read(
-        preferences, {"calling_hours": own.calling_hours, "max_attempts_per_day": own.max_attempts_per_day}
-    )
+    own = {"calling_hours": campaign.calling_hours, "max_attempts_per_day": campaign.max_attempts_per_day}
+    return Eligibility.read(preferences, own)
 
 
-def candidates(organization: int, due: Sequence[records.Contact], gate: Gate, moment: datetime) -> Iterator[Contact]:
-    """The contacts as the gate looks at them."""
+def candidates(
+    organization: int, due: Sequence[records.Contact], eligibility: Eligibility, moment: datetime
+) -> Iterator[Contact]:
+    """The contacts with what decides whether they may be called at `moment`."""
     numbers = [contact.phone_number for contact in due]
     listed = dialing.not_to_call(organization, numbers)
-    recent = {} if gate.most_a_day is None else dialing.dialed_since(organization, numbers, moment - DAY)
+    recent = {} if eligibility.most_a_day is None else dialing.dialed_since(organization, numbers, moment - DAY)
     for contact in due:
         number = contact.phone_number
-        zones = zones_of(contact.variables.get("timezone"), number, zones_of_number) if gate.hours else ()
+        zones = zones_of(contact.variables.get("timezone"), number, zones_of_number) if eligibility.hours else ()
         yield Contact(contact.id, number, zones, number in listed, recent.get(number, ()))
 
 
 def _interval(configuration: TelephonyConfiguration) -> timedelta:
-    pace = configuration.calls_per_second or PROVIDERS[configuration.provider].calls_per_second
+    pace = calls_per_second(configuration)
     return timedelta() if pace is None else timedelta(seconds=1 / pace)

@@ -1,9 +1,9 @@
-"""The dialer of a process: one thread that claims contacts, hands their calls out, and sleeps until it must look again.
+"""The dialer of a process: one thread that claims contacts, has them called, and sleeps until there is more to do.
 
-Several processes may dial from one database: a claim is one transaction that counts what is in progress, stores the
-attempt's run and takes the contact. The carrier is asked afterwards, once: a claim that its process didn't live to
-carry out is given back when its lease is over, which makes its run one that can't be dialed any more. Once the run is
-marked as being dialed, nobody calls for it again: the contact waits for the end of its run.
+Several processes may dial from one database: a claim is one transaction that counts the calls in progress, takes the
+account's turn, stores the attempt's run and takes the contact. The carrier is asked afterwards, once. A claim whose
+process stopped before that is given back when its lease is over, and its run is canceled. Once the run's state is
+`placing`, no other call is placed for it: the contact waits for the end of its run.
 """
 
 from __future__ import annotations
@@ -24,14 +24,15 @@ from ...runs.runs import without_reserved
 from ...service import Service
 from ...store import campaigns as records
 from ...store import dialing, runs
-from ...store.base import find, require
+from ...store.base import find, require, update
 from ...store.campaigns import Campaign
 from ...store.database import write
 from ...store.fields import now
 from ...store.runs import Run
-from ...store.telephony import TelephonyConfiguration
+from ...store.telephony import TelephonyConfiguration, next_call_at
 from ...store.workflows import Workflow
 from ...telephony import selection
+from ...telephony.configurations import calls_per_second
 from ...telephony.selection import NotConfigured
 from ...workflows import versions
 from .. import attempts
@@ -52,7 +53,7 @@ FOLDED = ("greeting_override_type", "greeting_override_text", "greeting_override
 
 @dataclass(frozen=True, slots=True)
 class Claim:
-    """A contact that is this process's to call, as `run`."""
+    """A contact that this process has to call, as `run`."""
 
     contact_id: int
     run: Run
@@ -60,6 +61,8 @@ class Claim:
     to: str
     context: Mapping[str, Any]
     gathered: Mapping[str, Any]
+    # Until then the account's turn belongs to this call: the claim has taken it.
+    turn_until: datetime
 
 
 class Dialer:
@@ -70,24 +73,24 @@ class Dialer:
 
     def __init__(self, service: Service) -> None:
         self._service = service
-        # Released versions that were found good: they never change.
+        # Ids of released versions that were found valid: they never change.
         self._checked: set[int] = set()
         self._recover_at = 0.0
 
     def run(self) -> None:
         """Dial until the service's threads are to stop."""
-        stopping, bell = self._service.workers.stopping, self._service.store.bell
+        stopping, dialer_wakeup = self._service.workers.stopping, self._service.store.dialer_wakeup
         while not stopping.is_set():
-            bell.clear()
+            dialer_wakeup.clear()
             try:
                 seconds = self.look()
             except Exception:
                 log.exception("The dialer failed, and tries again")
                 seconds = IDLE_SECONDS
-            _wait(bell, stopping, seconds)
+            _wait(dialer_wakeup, stopping, seconds)
 
     def look(self) -> float:
-        """Do all that there is to do now; returns for how many seconds there is nothing else."""
+        """Do what is due now; returns after how many seconds to look again, unless the dialer is woken."""
         seconds = IDLE_SECONDS
         with self._service.store.session():
             if time.monotonic() >= self._recover_at:
@@ -102,7 +105,7 @@ class Dialer:
         return seconds
 
     def recover(self, moment: datetime | None = None) -> int:
-        """Give back the claims that nobody carried out in time; returns how many there were."""
+        """Give back the claims that no process carried out in time; returns how many there were."""
         moment, given_back = moment or now(), 0
         if not dialing.lapsed(moment):
             return 0
@@ -114,7 +117,7 @@ class Dialer:
                     given_back += 1
                 else:
                     contact.lease_until = None
-                    contact.save(only=[records.Contact.lease_until])
+                    update(contact, records.Contact.lease_until)
         return given_back
 
     def _read_list(self, campaign_id: int) -> float:
@@ -125,7 +128,7 @@ class Dialer:
         return BUSY_SECONDS
 
     def _dial(self, campaign_id: int) -> float:
-        """Claim and hand out what the plan says; returns after how many seconds to look again."""
+        """Claim the contacts that the plan names and have them called; returns after how many seconds to look again."""
         with write():
             decided, claims = self._claim(campaign_id, now())
         for claim in claims:
@@ -140,8 +143,8 @@ class Dialer:
             return Plan(), []
         try:
             agent = self._agent(campaign)
-        except (ServiceError, NotConfigured) as fault:
-            reason = "its telephony configuration can't be used." if isinstance(fault, NotConfigured) else str(fault)
+        except (ServiceError, NotConfigured) as error:
+            reason = "its telephony configuration can't be used." if isinstance(error, NotConfigured) else str(error)
             attempts.stop(campaign, "paused", "batch_failed", f"Nobody can be called: {reason}")
             return Plan(), []
         settings = settings_of(self._service, campaign, agent.configuration)
@@ -149,21 +152,28 @@ class Dialer:
         hold = held(moment, settings, load)
         if hold is not None:
             return Plan(hold=hold, look_again=hold.until), []
-        limit = BATCH if settings.gate.hours or settings.gate.most_a_day else min(BATCH, _room(settings, load))
+        limit = (
+            BATCH
+            if settings.eligibility.hours or settings.eligibility.most_a_day
+            else min(BATCH, _room(settings, load))
+        )
         due = {contact.id: contact for contact in dialing.due(campaign_id, moment, limit)}
         later = moment if len(due) == limit else dialing.due_after(campaign_id, moment)
-        looked_at = candidates(campaign.organization_id, list(due.values()), settings.gate, moment)
+        looked_at = candidates(campaign.organization_id, list(due.values()), settings.eligibility, moment)
         decided = plan(moment, settings, looked_at, load, later)
         for candidate, why in decided.blocked:
             attempts.skip(due[candidate.id], why.code, why.reason, why.until, moment)
         if decided.blocked:
             attempts.finish(campaign_id, moment)
-        return decided, [_claimed(due[candidate.id], campaign, agent, moment) for candidate in decided.dial]
+        return decided, [
+            _claimed(due[candidate.id], campaign, agent, moment, moment + settings.interval)
+            for candidate in decided.dial
+        ]
 
     def _agent(self, campaign: Campaign) -> Agent:
-        """What carries the campaign's calls.
+        """The workflow, version, configuration and number of the campaign's calls.
 
-        :raises ServiceError, NotConfigured: when nothing can at the moment.
+        :raises ServiceError, NotConfigured: when one of them can't be used at the moment.
         """
         configuration = selection.resolve_outbound(campaign.organization_id, campaign.telephony_configuration_id)
         workflow = require(Workflow, "Workflow not found", id=campaign.workflow_id)
@@ -176,10 +186,19 @@ class Dialer:
         return Agent(workflow, version, configuration, selection.caller_number(configuration, None))
 
     def _carry_out(self, claim: Claim) -> None:
-        """Place the call of a claim. What can't be placed for a reason of ours is given back."""
+        """Place the call of a claim, or give the claim back if that fails for a reason on our side."""
         with self._service.store.session():
             try:
-                place(self._service, claim.agent, claim.to, claim.run.name, claim.context, claim.gathered, claim.run)
+                place(
+                    self._service,
+                    claim.agent,
+                    claim.to,
+                    claim.run.name,
+                    claim.context,
+                    claim.gathered,
+                    claim.run,
+                    turn_until=claim.turn_until,
+                )
             except Conflict:  # it took so long that the claim was given back
                 return
             except LimitReached as busy:
@@ -205,7 +224,7 @@ class Dialer:
 def employ(service: Service) -> None:
     """Have the service's threads dial, from their start on."""
     if service.settings.worker:
-        service.workers.at_stop(service.store.bell.set)
+        service.workers.at_stop(service.store.dialer_wakeup.set)
         service.workers.repeat(float("inf"), Dialer(service).run)
 
 
@@ -215,19 +234,23 @@ def load_of(campaign: Campaign, configuration: TelephonyConfiguration | None) ->
     return Load(
         runs.in_progress(organization) + dialing.claimed(organization),
         dialing.dialing(campaign.id),
-        None if configuration is None else dialing.last_call_at(configuration.id),
+        None if configuration is None or not calls_per_second(configuration) else next_call_at(configuration),
     )
 
 
-def _claimed(contact: records.Contact, campaign: Campaign, agent: Agent, moment: datetime) -> Claim:
+def _claimed(
+    contact: records.Contact, campaign: Campaign, agent: Agent, moment: datetime, turn_until: datetime
+) -> Claim:
     run = attempts.claim(contact, agent.workflow, agent.configuration, moment)
     tags = ["retry", f"retry_reason_{contact.retry_reason}"] if contact.attempts > 1 else []
     gathered = {"triggered_by": "campaign", **({"call_tags": tags} if tags else {})}
-    return Claim(contact.id, run, agent, contact.phone_number, context_of(contact, campaign, agent), gathered)
+    return Claim(
+        contact.id, run, agent, contact.phone_number, context_of(contact, campaign, agent), gathered, turn_until
+    )
 
 
 def context_of(contact: records.Contact, campaign: Campaign, agent: Agent) -> dict[str, Any]:
-    """What the agent is told of a contact: its row, then what belongs to the service (API contract, G.5)."""
+    """The initial context of a contact's run: the columns of its row, then the members that the service sets itself."""
     key_hash = hashlib.md5(campaign.source_id.encode(), usedforsecurity=False).hexdigest()[:8]
     retries = contact.attempts - 1
     source = f"csv_{key_hash}_row_{contact.row}" + (f"_retry_{retries}" if retries else "")
@@ -245,7 +268,7 @@ def context_of(contact: records.Contact, campaign: Campaign, agent: Agent) -> di
 
 
 def _folded(row: Mapping[str, Any]) -> dict[str, Any]:
-    """The row with its three columns about the greeting as one variable."""
+    """The row with its three `greeting_override_*` columns as one variable, `greeting_override`."""
     kind, text, recording = (str(row.get(name, "")).strip() for name in FOLDED)
     values = {name: value for name, value in row.items() if name not in FOLDED}
     if kind == "text" and text:
@@ -256,7 +279,7 @@ def _folded(row: Mapping[str, Any]) -> dict[str, Any]:
 
 
 def _room(settings: Settings, load: Load) -> int:
-    """How many calls may be placed at once."""
+    """How many calls may be placed now."""
     if settings.interval:
         return 1
     limits = [settings.organization_limit - load.organization]
@@ -265,7 +288,7 @@ def _room(settings: Settings, load: Load) -> int:
     return min(limits)
 
 
-def _wait(bell: threading.Event, stopping: threading.Event, seconds: float) -> None:
-    if not stopping.is_set() and bell.wait(seconds):
-        # Where one call ends, others do: they are planned for together.
+def _wait(dialer_wakeup: threading.Event, stopping: threading.Event, seconds: float) -> None:
+    if not stopping.is_set() and dialer_wakeup.wait(seconds):
+        # Calls often end together: the contacts that follow them are planned together too.
         stopping.wait(GATHER_SECONDS)

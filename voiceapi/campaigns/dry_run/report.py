@@ -1,4 +1,4 @@
-"""The dry run of a stored campaign: its list, its settings and its gate, told as one answer."""
+"""The dry run of a stored campaign, with its own list and settings, summed up in one answer."""
 
 from __future__ import annotations
 
@@ -20,12 +20,12 @@ from ...telephony.providers import PROVIDERS
 from ...timestamps import write_time
 from .. import campaigns
 from ..contact_list import ContactList
-from ..dialer.eligibility import Contact, Gate, zones_of
+from ..dialer.eligibility import Contact, Eligibility, zones_of
 from ..dialer.settings import settings_of
 from ..retry import Breaker, Retry
 from .simulator import Attempt, Mix, Rehearsal, rehearse
 
-# How the called behave unless told otherwise: the share of each outcome.
+# The share of each outcome, unless the request names others.
 SHARES: Mapping[str, float] = {"answered": 0.55, "no_answer": 0.2, "voicemail": 0.15, "busy": 0.07, "failed": 0.03}
 TALK_SECONDS = (30.0, 120.0)
 MOST_SKIPPED = 1000
@@ -43,7 +43,7 @@ def simulate(service: Service, organization: int, campaign_id: int, wanted: Mapp
     configuration = find(TelephonyConfiguration, id=campaign.telephony_configuration_id)
     settings = replace(settings_of(service, campaign, configuration), state="running")
     numbers, unread = _numbers(campaign, configuration)
-    people = list(_contacts(organization, numbers, settings.gate))
+    people = list(_contacts(organization, numbers, settings.eligibility))
     shares, talk = wanted["outcomes"] or SHARES, wanted["talk_seconds"]
     starts_at = wanted["starts_at"] or campaign.created_at
     found = rehearse(
@@ -85,7 +85,7 @@ def _numbers(
 ) -> tuple[dict[int, tuple[str, str | None]], list[tuple[int, str, str]]]:
     """Number and zone of every row that can be dialed, and the other rows with their reasons."""
     if campaign.parent_campaign_id is not None:
-        stored = records.Contact.select().where(records.Contact.campaign == campaign.id)
+        stored = dialing.all_contacts(campaign.id)
         return {each.row: (each.phone_number, each.variables.get("timezone")) for each in stored}, []
     content = files.read(campaign.organization_id, campaign.source_id)
     sip = configuration is not None and PROVIDERS[configuration.provider].dials_sip
@@ -98,15 +98,17 @@ def _numbers(
     return numbers, unread
 
 
-def _contacts(organization: int, numbers: Mapping[int, tuple[str, str | None]], gate: Gate) -> Iterator[Contact]:
+def _contacts(
+    organization: int, numbers: Mapping[int, tuple[str, str | None]], eligibility: Eligibility
+) -> Iterator[Contact]:
     listed = dialing.all_not_to_call(organization)
     for row, (number, zone) in numbers.items():
-        zones = zones_of(zone, number, zones_of_number) if gate.hours else ()
+        zones = zones_of(zone, number, zones_of_number) if eligibility.hours else ()
         yield Contact(row, number, zones, number in listed)
 
 
-def _counted(words: Iterator[str]) -> dict[str, int]:
-    return dict(sorted(Counter(words).items()))
+def _counted(codes: Iterator[str]) -> dict[str, int]:
+    return dict(sorted(Counter(codes).items()))
 
 
 def _timeline(found: Rehearsal) -> list[dict[str, Any]]:

@@ -125,7 +125,7 @@ def rehearse(
     heapq.heapify(line.queued)
     talking: list[tuple[datetime, int, Attempt]] = []
     fuse = _Fuse(breaker)
-    clock, last_call_at = starts_at, None
+    clock, next_call_at = starts_at, starts_at
 
     def due() -> Iterator[Contact]:
         for id in line.due(clock):
@@ -142,7 +142,7 @@ def rehearse(
                 heapq.heappush(line.retries, (verdict.due_at, attempt.contact.id))
             if fuse.blows(attempt):
                 found.tripped_at.append(attempt.ends_at)
-        decided = plan(clock, settings, due(), Load(len(talking), len(talking), last_call_at))
+        decided = plan(clock, settings, due(), Load(len(talking), len(talking), next_call_at))
         for contact, reason in decided.blocked:
             if reason.until is None:
                 found.states[contact.id], found.skipped[contact.id] = "skipped", reason
@@ -152,7 +152,7 @@ def rehearse(
         for contact in decided.dial:
             tried[contact.id] += 1
             recent[contact.number] = (*(at for at in recent[contact.number] if at > clock - DAY), clock)
-            last_call_at = clock
+            next_call_at = clock + settings.interval
             found.states[contact.id] = "dialing"
             outcome, rings, talks = mix.outcome(seed, contact.id, tried[contact.id])
             ends_at = clock + timedelta(seconds=round(rings + talks, 3))

@@ -96,7 +96,10 @@ def page(organization: int, status: str | None, limit: int, offset: int) -> list
 
 
 def get(organization: int, document_uuid: str) -> Document:
-    """:raises RecordNotFound: when the organization has no such document."""
+    """A document of the organization.
+
+    :raises RecordNotFound: when the organization has no such document.
+    """
     return require(Document, NOT_FOUND, document_uuid=document_uuid, organization=organization)
 
 

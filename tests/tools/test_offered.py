@@ -1,0 +1,35 @@
+"""What the model is answered when it calls a function, and the context that tools run in."""
+
+from __future__ import annotations
+
+from typing import Any
+
+from voiceapi.organizations import api_keys, credentials
+from voiceapi.service import Service
+from voiceapi.tools import offered, stored
+
+
+def calculator(organization: int) -> str:
+    fields = {"name": "Sums", "description": None, "icon": None, "icon_color": None}
+    return str(stored.create(organization, {**fields, "definition": {"type": "calculator"}}).tool_uuid)
+
+
+def test_a_tool_runs_as_it_is_stored_now(service: Service, db: None, request_of: Any) -> None:
+    organization = api_keys.require_organization(api_keys.DEFAULT_ORGANIZATION).id
+    context = offered.context_for(service, organization)
+    request = request_of({"expression": "2 + 3"}, uuid=calculator(organization))
+    assert offered.is_local(organization, request)
+    assert offered.run(organization, request, context).result == {"expression": "2 + 3", "result": 5}
+    gone = {"status": "error", "error": 'The tool "tool" is not there any more.'}
+    assert offered.run(organization + 1, request, context).result == gone
+    stored.update(organization, request.tool_uuid, {"status": "archived"})
+    assert offered.run(organization, request, context).result == gone
+    assert offered.is_local(organization, request)
+
+
+def test_a_context_knows_the_credentials_of_its_organization(service: Service, db: None) -> None:
+    organization = api_keys.require_organization(api_keys.DEFAULT_ORGANIZATION).id
+    made = credentials.create(service.vault, organization, "CRM", None, "bearer_token", {"token": "s3cret"})
+    header = offered.context_for(service, organization).header
+    assert (header(made.uuid), header(None), header("unknown")) == ({"Authorization": "Bearer s3cret"}, {}, None)
+    assert offered.context_for(service, organization + 1).header(made.uuid) is None

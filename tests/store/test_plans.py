@@ -12,7 +12,7 @@ import pytest
 from voiceapi.campaigns.retry import FAILURES, OUTCOMES
 from voiceapi.organizations import api_keys
 from voiceapi.service import Service
-from voiceapi.store import dialing, postcall, runs
+from voiceapi.store import dialing, postcall, run_lists, runs
 from voiceapi.store.base import find, reload
 from voiceapi.store.campaigns import Contact
 from voiceapi.store.organizations import ApiKey
@@ -101,20 +101,20 @@ def test_a_page_is_read_from_an_index_in_its_order(
     workflow: Workflow, plans: Callable[..., list[str]], asked: dict[str, Any], plan: str
 ) -> None:
     """Neither is anything counted nor sorted: no query but the one for the ids, and the one for their rows."""
-    assert plans(lambda: runs.of_workflow(workflow, [], **asked)) == [plan, ROWS]
+    assert plans(lambda: run_lists.of_workflow(workflow, [], **asked)) == [plan, ROWS]
 
 
 def test_a_date_range_is_a_range_of_the_index(workflow: Workflow, plans: Callable[..., list[str]]) -> None:
-    within = runs.created_through(FIRST + timedelta(days=2), FIRST + timedelta(days=4))
+    within = run_lists.created_through(FIRST + timedelta(days=2), FIRST + timedelta(days=4))
     ranged = BY_TIME.replace("(workflow_id=?)", "(workflow_id=? AND created_at>? AND created_at<?)")
-    assert plans(lambda: runs.of_workflow(workflow, within, **view())) == [ranged, ranged, ROWS]
+    assert plans(lambda: run_lists.of_workflow(workflow, within, **view())) == [ranged, ranged, ROWS]
 
 
 def test_the_history_of_an_organization_is_read_from_its_index(
     workflow: Workflow, plans: Callable[..., list[str]]
 ) -> None:
     by_time = "SEARCH t USING INDEX run_organization_id_created_at_id (organization_id=?)"
-    found = plans(lambda: runs.of_organization(workflow.organization_id, [], **view()))
+    found = plans(lambda: run_lists.of_organization(workflow.organization_id, [], **view()))
     assert found == ["SEARCH t USING INDEX workflow_organization_id (organization_id=?)", by_time, ROWS]
 
 

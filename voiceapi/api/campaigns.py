@@ -10,7 +10,7 @@ from flask import Response
 from ..campaigns import campaigns, lifecycle
 from ..campaigns.campaigns import Reserve
 from ..runs import files, filters
-from ..store import runs as store
+from ..store import run_lists
 from ..store.campaigns import Campaign
 from .auth import organization, service
 from .blueprint import Blueprint
@@ -79,7 +79,7 @@ def list_campaign_runs(query: dict[str, Any], campaign_id: int) -> dict[str, Any
     """Get the runs of a campaign, with optional filtering and sorting."""
     campaign = campaigns.get(organization(), campaign_id, f"Campaign {campaign_id} not found")
     conditions, _ = filters.read(query["filters"], filters.OF_WORKFLOW)
-    page = store.of_campaign(campaign, conditions, **page_query(query))
+    page = run_lists.of_campaign(campaign, conditions, **page_query(query))
     return {**paging(page.total, query), "runs": [run_answer(run) for run in page.runs]}
 
 
@@ -137,7 +137,7 @@ def get_source_download_url(campaign_id: int) -> dict[str, Any]:
 def download_campaign_report(query: dict[str, Any], campaign_id: int) -> Response:
     """Download the completed runs of a campaign as CSV."""
     campaigns.get(organization(), campaign_id)
-    return csv_response(f"campaign_{campaign_id}_report.csv", store.column_is("campaign", campaign_id), query)
+    return csv_response(f"campaign_{campaign_id}_report.csv", run_lists.column_is("campaign", campaign_id), query)
 
 
 @blueprint.get("/organizations/campaign-defaults")

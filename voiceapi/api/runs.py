@@ -8,6 +8,7 @@ from flask import Response
 
 from ..runs import filters, reports
 from ..runs.runs import prepare, transcript_address, usage, with_public_token
+from ..store import run_lists
 from ..store import runs as store
 from ..store.base import require
 from ..store.runs import Run
@@ -37,7 +38,7 @@ def list_runs(query: dict[str, Any], workflow_id: int) -> dict[str, Any]:
     """Get the runs of a workflow, with optional filtering and sorting."""
     workflow = versions.get(organization(), workflow_id)
     conditions, applied = filters.read(query["filters"], filters.OF_WORKFLOW)
-    page = store.of_workflow(workflow, conditions, **page_query(query))
+    page = run_lists.of_workflow(workflow, conditions, **page_query(query))
     return {**paging(page.total, query), "runs": [run_answer(run) for run in page.runs], "applied_filters": applied}
 
 
@@ -74,7 +75,7 @@ def create_run(body: dict[str, Any], workflow_id: int) -> dict[str, Any]:
 def download_report(query: dict[str, Any], workflow_id: int) -> Response:
     """Download the completed runs of a workflow as CSV."""
     workflow = versions.get(organization(), workflow_id)
-    return csv_response(f"workflow_{workflow_id}_report.csv", store.column_is("workflow", workflow.id), query)
+    return csv_response(f"workflow_{workflow_id}_report.csv", run_lists.column_is("workflow", workflow.id), query)
 
 
 @blueprint.get("/organizations/usage/runs")
@@ -83,9 +84,9 @@ def download_report(query: dict[str, Any], workflow_id: int) -> Response:
 def list_usage(query: dict[str, Any]) -> dict[str, Any]:
     """List all runs of the organization, calls and chats, newest first."""
     conditions, _ = filters.read(query["filters"], filters.OF_ORGANIZATION)
-    conditions += store.created_through(query["start_date"], query["end_date"])
-    page = store.of_organization(organization(), conditions, **page_query(query))
-    names = store.workflow_names(page.runs)
+    conditions += run_lists.created_through(query["start_date"], query["end_date"])
+    page = run_lists.of_organization(organization(), conditions, **page_query(query))
+    names = run_lists.workflow_names(page.runs)
     used = [used_answer(run, names) for run in page.runs]
     return {
         **paging(page.total, query),

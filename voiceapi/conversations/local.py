@@ -7,10 +7,9 @@ from typing import Any
 from ..engine.actions import Play, Say
 from ..engine.events import CallEnded, CallerSaid, CallerSilent, Event, Started
 from ..store.fields import now
+from ..store.runs import SPEAKERS
 from .conversation import Conversation
 from .driver import combine
-
-ROLES = {"rtf-user-transcription": "user", "rtf-bot-text": "assistant"}
 
 
 class LocalConversation:
@@ -48,8 +47,8 @@ class LocalConversation:
     def _advance(self, event: Event) -> list[str]:
         progress = combine(self._conversation.advance(event))
         self.transcript += [
-            {"role": ROLES[record.type], "text": str(record.payload["text"])}
+            {"role": SPEAKERS[record.type], "text": str(record.payload["text"])}
             for record in progress.records
-            if record.type in ROLES
+            if record.type in SPEAKERS
         ]
         return [action.text for action in progress.actions if isinstance(action, Say | Play)]

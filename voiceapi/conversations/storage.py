@@ -10,11 +10,9 @@ from ..engine import actions as act
 from ..store import steps
 from ..store.base import insert, insert_all, update
 from ..store.database import ConcurrentUpdate
-from ..store.runs import Event, Run
+from ..store.runs import SPEAKERS, Event, Run
 from ..store.steps import Snapshot, Step
 from .driver import Progress
-
-SPEECH = ("rtf-user-transcription", "rtf-bot-text")
 
 
 def store_steps(run: Run, progress: Progress, number: int, calling: int | None = None) -> None:
@@ -59,7 +57,7 @@ def store_outcome(
     run.disposition = gathered_context.get("mapped_call_disposition")
     if progress.state.missing:
         run.annotations = {**run.annotations, "missing_variables": list(progress.state.missing)}
-    run.has_transcript = run.has_transcript or any(record.type in SPEECH for record in progress.records)
+    run.has_transcript = run.has_transcript or any(record.type in SPEAKERS for record in progress.records)
 
 
 def append_log(run: Run, records: Sequence[act.Record]) -> None:

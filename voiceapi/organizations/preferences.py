@@ -5,7 +5,7 @@ from __future__ import annotations
 from collections.abc import Mapping
 from typing import Any
 
-from ..store import runs
+from ..store import run_lists
 from ..store.base import require
 from ..store.database import write
 from ..store.organizations import Organization
@@ -58,4 +58,4 @@ def replace(organization: int, values: Mapping[str, Any]) -> dict[str, Any]:
 def disposition_codes(organization: int) -> list[str]:
     """The built-in codes, then up to 200 others that the organization's runs ended with, in alphabetical order."""
     built_in = (*END_REASONS, *NOT_CONNECTED)
-    return [*built_in, *runs.other_dispositions(organization, built_in, MAX_OTHER_CODES)]
+    return [*built_in, *run_lists.other_dispositions(organization, built_in, MAX_OTHER_CODES)]

@@ -12,10 +12,9 @@ from typing import Any
 
 from ..engine.graph import data_of, objects
 from ..engine.values import as_number
-from ..store.runs import Event
+from ..store.runs import SPEAKERS, Event
 
 WHOLE = "whole_call"
-SPEAKERS = {"rtf-user-transcription": "user", "rtf-bot-text": "assistant"}
 
 
 @dataclass(frozen=True)

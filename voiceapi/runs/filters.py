@@ -12,7 +12,7 @@ from datetime import datetime, timedelta
 from typing import Any
 
 from ..errors import FieldError, InvalidFields
-from ..store import runs
+from ..store import run_lists
 from ..strict_json import Path, parse
 from ..timestamps import read_time
 
@@ -98,7 +98,7 @@ def _date_range(value: Mapping[str, Any], path: Path) -> list[Any]:
         # A bare date means the whole of that day; an instant is itself included.
         bare = len(value["to"].strip()) == 10
         until += timedelta(days=1, microseconds=-1) if bare else timedelta()
-    return runs.created_through(bounds["from"], until)
+    return run_lists.created_through(bounds["from"], until)
 
 
 def _number_range(build: Callable[[float | None, float | None], list[Any]]) -> Callable[..., list[Any]]:
@@ -148,7 +148,7 @@ def _whole(column: str) -> Callable[..., list[Any]]:
         whole = int(number) if isinstance(number, str) and re.fullmatch("[0-9]{1,18}", number) else number
         if isinstance(whole, bool) or not isinstance(whole, int) or abs(whole) >= 2**63:
             raise _invalid((*path, "value"), "Input should be a valid integer", "int_type")
-        return runs.column_is(column, whole)
+        return run_lists.column_is(column, whole)
 
     return read_whole
 
@@ -160,7 +160,7 @@ def _part(column: str) -> Callable[..., list[Any]]:
             raise _invalid((*path, "value"), "Input should be a valid string", "string_type")
         if len(text) > LONGEST_TEXT:
             raise _invalid((*path, "value"), f"String should have at most {LONGEST_TEXT} characters", "string_too_long")
-        return runs.column_holds(column, text.strip())
+        return run_lists.column_holds(column, text.strip())
 
     return read_part
 
@@ -168,13 +168,13 @@ def _part(column: str) -> Callable[..., list[Any]]:
 # Attribute: the types it may be called, and what makes conditions of its value.
 ATTRIBUTES: dict[str, tuple[tuple[str, ...], Callable[..., list[Any]]]] = {
     "dateRange": (("dateRange",), _date_range),
-    "dispositionCode": (("multiSelect",), _codes(runs.disposition_in)),
-    "duration": (("numberRange",), _number_range(runs.duration_between)),
+    "dispositionCode": (("multiSelect",), _codes(run_lists.disposition_in)),
+    "duration": (("numberRange",), _number_range(run_lists.duration_between)),
     "status": (
         ("radio",),
-        _word(lambda word: runs.completed(word == "completed"), ("completed", "in_progress")),
+        _word(lambda word: run_lists.completed(word == "completed"), ("completed", "in_progress")),
     ),
-    "tokenUsage": (("numberRange",), _number_range(runs.tokens_between)),
+    "tokenUsage": (("numberRange",), _number_range(run_lists.tokens_between)),
     "runId": (("number",), _whole("id")),
     "workflowId": (("number",), _whole("workflow")),
     "campaignId": (("number",), _whole("campaign")),
@@ -182,9 +182,9 @@ ATTRIBUTES: dict[str, tuple[tuple[str, ...], Callable[..., list[Any]]]] = {
     "calledNumber": (("text",), _part("called_number")),
     "callDirection": (
         ("radio",),
-        _word(lambda word: runs.column_is("call_type", word), ("inbound", "outbound")),
+        _word(lambda word: run_lists.column_is("call_type", word), ("inbound", "outbound")),
     ),
-    "callChannel": (("radio",), _word(runs.channel_is, tuple(runs.CHANNELS))),
-    "callTags": (("tags", "multiSelect"), _codes(runs.tagged)),
+    "callChannel": (("radio",), _word(run_lists.channel_is, tuple(run_lists.CHANNELS))),
+    "callTags": (("tags", "multiSelect"), _codes(run_lists.tagged)),
 }
 OF_ORGANIZATION = tuple(ATTRIBUTES)

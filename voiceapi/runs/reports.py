@@ -10,7 +10,7 @@ from datetime import datetime
 from typing import Any
 
 from ..service import Service
-from ..store import runs
+from ..store import run_lists
 from ..store.runs import Run
 from ..timestamps import write_time
 
@@ -30,9 +30,9 @@ def lines(service: Service, where: list[Any], since: datetime | None, until: dat
     Every variable that any of the runs extracted has a column of its own, in the order first seen.
     """
     with service.store.session():
-        names = list(dict.fromkeys(name for run in runs.finished(where, since, until) for name in _extracted(run)))
+        names = list(dict.fromkeys(name for run in run_lists.finished(where, since, until) for name in _extracted(run)))
         yield _line((*COLUMNS, *names, *TAIL))
-        for run in runs.finished(where, since, until):
+        for run in run_lists.finished(where, since, until):
             yield _line(_cells(run, names, service.base_url))
 
 

@@ -172,6 +172,7 @@ BY_CODE = "decision_campaign_id_code_at"
         (lambda: dialing.not_to_call(1, ["+1"]), ["do_not_call_organization_id_phone_number"]),
         (lambda: dialing.dialed_since(1, ["+1"], FIRST), ["contact_phone_number"]),
         (lambda: dialing.active(), ["campaign_active"]),
+        (lambda: dialing.all_contacts(1), ["contact_campaign_id_row"]),
     ],
 )
 def test_the_dialer_asks_its_indexes(

@@ -144,9 +144,11 @@ def test_a_campaign_that_version_1_created_is_dialed(tmp_path: Path, wait_for: C
 
 def test_a_campaign_keeps_its_settings_and_how_far_it_is(app: Flask) -> None:
     found = client_of(app).get(f"{API}/campaign/").get_json()["campaigns"]
-    told = {each["name"]: (each["state"], each["calling_hours"], each["max_attempts_per_day"]) for each in found}
+    found_settings = {
+        each["name"]: (each["state"], each["calling_hours"], each["max_attempts_per_day"]) for each in found
+    }
     all_day = {"start": "00:00", "end": "24:00"}
-    assert told == {
+    assert found_settings == {
         "Running": ("running", all_day, 5),
         "Paused": ("paused", None, None),
         "Syncing": ("syncing", all_day, None),

@@ -1,4 +1,4 @@
-"""Campaigns: contact lists and their course.
+"""Campaigns: contact lists, and calling everybody on them.
 
 Other rooms use `campaigns`, `lifecycle`, `contacts`, `do_not_call`, the `dialer` and the `dry_run`.
 """

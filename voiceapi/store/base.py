@@ -75,7 +75,7 @@ def _values(model: type[Record], names: Iterable[str], data: Mapping[str, Any]) 
 
 
 def find(model: type[Found], newest_by: str | None = None, **columns: Any) -> Found | None:
-    """The record of `model` with these column values, or None. A value of None matches no record.
+    """The record of `model` with these column values, or None; a column given as None matches no record.
 
     :param newest_by: of several records, the one with the largest value of this column.
     """
@@ -93,7 +93,7 @@ def select(model: type[Found], rest: str, *values: Any) -> list[Found]:
 
 
 def _record(model: type[Found], row: Sequence[Any]) -> Found:
-    """The record that a row is, as Peewee makes it, without asking each of its fields for leave."""
+    """The record of a row, set up as Peewee does it, with the readers of its columns looked up once a table."""
     record = model(__no_default__=True)
     record.__data__ = {
         name: cell if read is None else read(cell) for (name, read), cell in zip(_readers(model), row, strict=True)
@@ -109,21 +109,22 @@ def _readers(model: type[Record]) -> list[tuple[str, Callable[[Any], Any] | None
 
 
 def scalar(model: type[Record], of: str, **columns: Any) -> Any:
-    """The column `of` of the record of `model` with these column values, None without one: a row may be large."""
+    """The value of the column `of` in the record of `model` with these column values, None without a record.
+
+    For rows of which the rest is large.
+    """
     row = execute(_select_scalar(model, of, tuple(columns)), *_values(model, columns, columns)).fetchone()
     return None if row is None else model._meta.fields[of].python_value(row[0])
 
 
 def count(model: type[Record], of: str, **columns: Any) -> int:
-    """How many records of `model` with these column values have one in the column `of` as well."""
+    """How many records of `model` have these column values, and in the column `of` any but null."""
     return int(execute(_count(model, of, tuple(columns)), *_values(model, columns, columns)).fetchone()[0])
 
 
 def page(chosen: Any, number: int, limit: int) -> tuple[list[Any], int]:
-    """The rows of page `number` (from 1) of a query, `limit` to a page, and how many the query has on all pages.
-
-    A page far behind the last one isn't asked for: its offset may be more than SQLite can count.
-    """
+    """The rows of page `number` (from 1) of a query, `limit` to a page, and how many rows the query has in all."""
+    # A page behind the last one isn't asked for: its offset may be larger than SQLite's largest number.
     total, offset = chosen.count(), (number - 1) * limit
     return (list(chosen.limit(limit).offset(offset)) if offset <= total else []), total
 
@@ -146,7 +147,10 @@ def require(model: type[Found], text: str, **columns: Any) -> Found:
 
 
 def reload(record: Found) -> Found:
-    """The record as it is stored now; it may not have been deleted meanwhile."""
+    """The record as it is stored now.
+
+    :raises RecordNotFound: when it was deleted.
+    """
     return require(type(record), "The record is gone.", id=record.id)
 
 

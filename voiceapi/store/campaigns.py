@@ -21,7 +21,7 @@ from .workflows import Workflow
 
 
 class Upload(Record):
-    """A file that a client put at a signed address. Once it is the source of a campaign it stays as it is."""
+    """A file that a client uploaded to a signed address. Once it is the source of a campaign it can't be replaced."""
 
     organization = ForeignKeyField(Organization, on_delete="CASCADE")
     file_key = TextField(unique=True)

@@ -65,7 +65,7 @@ def _to_2(database: Any) -> None:
 
 
 def _runs_to_3(database: Any) -> None:
-    """Runs have named states; a call that may have been placed, without a word of its carrier, is unknown."""
+    """Runs have named states; a call that may have been placed, without any report of its carrier, is `unknown`."""
     database.execute_sql('ALTER TABLE "run" RENAME COLUMN overdue_at TO deadline_at')
     database.execute_sql('ALTER TABLE "turn" RENAME COLUMN heard TO caller_text')
     database.execute_sql(

@@ -129,7 +129,7 @@ class Turn(Record):
 
 
 class StatusCallback(Record):
-    """A carrier's word about a call, kept as it came."""
+    """A status update of a carrier about a call, stored as it was received."""
 
     run = ForeignKeyField(Run, on_delete="CASCADE")
     status = TextField()

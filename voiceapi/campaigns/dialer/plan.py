@@ -1,4 +1,4 @@
-"""Whom to call now, whom not and why, and when to look again: a function of the clock and what is known. Pure."""
+"""Decides whom to call now, whom not and why, and when to look again, from the clock and what is stored. Pure."""
 
 from __future__ import annotations
 
@@ -11,7 +11,7 @@ from ...timestamps import write_time
 from .calling_hours import HORIZON_DAYS, Weekly
 from .eligibility import Block, Contact, Eligibility, block
 
-# What a campaign that isn't running is doing instead.
+# The reason that holds back a campaign in each state but `running`.
 STATES = {
     "created": "The campaign has not been started.",
     "syncing": "The campaign's contacts are being read.",
@@ -61,7 +61,7 @@ class Plan:
     :param dial: to be called now, in this order.
     :param blocked: not to be called now, each with the reason and, if it is only for a while, until when.
     :param hold: why nobody else is called now; None when nobody else is due.
-    :param look_again: when to plan anew unless an event comes first: a call ends, or the campaign is changed.
+    :param look_again: when to plan again, unless a call ends or the campaign is changed before.
     """
 
     dial: tuple[Contact, ...] = ()
@@ -75,7 +75,7 @@ def plan(
 ) -> Plan:
     """Decide about the contacts that are `due`, first come first served.
 
-    :param due: taken from only as long as there is room for another call; each contact taken is decided about.
+    :param due: read only as long as another call may be placed; each contact read is decided about.
     :param later: when the next contact after them is due, if any.
     """
     dial: list[Contact] = []

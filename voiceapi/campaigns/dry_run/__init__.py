@@ -1,1 +1,1 @@
-"""Trying out what would happen, with nobody called and nothing stored."""
+"""The dry run of a campaign: what would happen, with nobody called and nothing stored."""

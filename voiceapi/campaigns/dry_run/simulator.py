@@ -19,19 +19,19 @@ from ..retry import FAILURES, Breaker, Retry, after_call
 
 RINGING = {"busy": 2.0, "failed": 2.0, "refused": 0.0, "canceled": 10.0, "no_answer": 60.0}
 ANSWERED_AFTER = 10.0
-# Some twenty seconds' work: a dry run that isn't over by then stops there.
+# About twenty seconds of computing: a longer dry run is cut off there.
 MOST_ATTEMPTS = 300_000
 
 
 @dataclass(frozen=True, slots=True)
 class Mix:
-    """What the called do: the share of each outcome, and how long those talk who answer, in seconds from and to."""
+    """How contacts behave: the share of each outcome, and how long those who answer talk, in seconds from and to."""
 
     shares: Mapping[str, float]
     talk: tuple[float, float] = (30.0, 120.0)
 
     def outcome(self, seed: int, contact: int, attempt: int) -> tuple[str, float, float]:
-        """How an attempt comes out, and the seconds that it rings and talks: always the same for the same seed."""
+        """The outcome of an attempt, and the seconds of ringing and of talk: always the same for the same seed."""
         random = Random(f"{seed}:{contact}:{attempt}")
         outcome = random.choices(tuple(self.shares), tuple(self.shares.values()))[0]
         if outcome not in ("answered", "voicemail"):
@@ -53,7 +53,7 @@ class Attempt:
 
 @dataclass
 class Rehearsal:
-    """What came of it, as it goes on.
+    """What has happened so far in a dry run.
 
     :param states: the state of each contact by its id; one that isn't final when the dry run was cut off stays so.
     :param skipped: who is never called, and why.
@@ -88,7 +88,7 @@ class _Line:
 
 @dataclass
 class _Fuse:
-    """The circuit breaker's sliding window. It begins anew once it has tripped, as after a resume."""
+    """The circuit breaker's sliding window. It is emptied when the breaker trips, as by a resume."""
 
     breaker: Breaker
     ended: deque[tuple[datetime, bool]] = field(default_factory=deque)

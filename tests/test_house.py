@@ -4,6 +4,7 @@ from __future__ import annotations
 
 import ast
 import configparser
+import re
 import subprocess
 import sys
 from collections.abc import Iterator
@@ -238,3 +239,63 @@ def test_the_wheel_holds_every_package_and_no_schemas_of_its_own() -> None:
     mapped = [line.split(" = ") for line in setup["options"]["package_dir"].strip().splitlines()]
     assert mapped == [["voiceapi", "voiceapi"], ["voiceapi.schemas", "schemas"]]
     assert list((ROOT / "schemas").rglob("*.py")) == []
+
+
+# Words of the early code that the field has better ones for, as whole names of what is defined in voiceapi/. English
+# words stay in prose and as names of local variables.
+FORMER_NAMES = {
+    *("hear", "hear_status", "heard", "settle_heard", "settle_overdue", "in_silence", "overdue", "overdue_at"),
+    *("Believed", "Unserved", "UNBELIEVED", "Wish", "wish", "receipt", "World", "world", "worlds", "is_near"),
+    *("again", "need", "one", "cell", "pass_over", "forbid", "note_ended", "faults", "remarks", "advice", "advise"),
+    *("runnable", "shown", "intake", "gate", "Told", "told", "_recovered", "Clash", "Overtaken", "Desk", "Manner"),
+    *("manner", "Links", "Heard", "Words", "bell", "chore", "duty", "every", "attend", "seal", "unseal"),
+    *("Fault", "Refused", "Missing", "Busy"),
+}
+# These have another sense elsewhere, so they are looked for where they had the private one.
+FORMER_NAMES_OF = {
+    "voiceapi/calls/idempotency.py": {"claim", "claimed", "keep", "kept"},
+    "voiceapi/api/idempotent.py": {"claim", "claimed", "keep", "kept"},
+    "voiceapi/telephony": {"Report", "links"},
+    "voiceapi/store": {"ring"},
+}
+FORMER_MODULES = {"plain", "item", "words", "rules", "shown", "intake", "gate", "keys", "sealed", "turn"}
+
+
+def defined(path: Path) -> Iterator[tuple[int, str]]:
+    """The names of classes, functions, parameters and attributes that a module defines, with their lines."""
+    tree = ast.parse(path.read_text(encoding="utf-8"))
+    for node in ast.walk(tree):
+        if isinstance(node, ast.ClassDef | ast.FunctionDef):
+            yield node.lineno, node.name
+        elif isinstance(node, ast.arg):
+            yield node.lineno, node.arg
+        elif isinstance(node, ast.Attribute) and isinstance(node.ctx, ast.Store):
+            yield node.lineno, node.attr
+        if isinstance(node, ast.ClassDef | ast.Module):
+            for each in node.body:
+                targets = each.targets if isinstance(each, ast.Assign) else [getattr(each, "target", None)]
+                yield from ((each.lineno, target.id) for target in targets if isinstance(target, ast.Name))
+
+
+@pytest.mark.parametrize("path", MODULES, ids=name)
+def test_names_are_those_of_the_field(path: Path) -> None:
+    former = FORMER_NAMES.union(*(more for place, more in FORMER_NAMES_OF.items() if name(path).startswith(place)))
+    assert path.stem not in FORMER_MODULES
+    assert [f"line {line}: {found}" for line, found in sorted(defined(path)) if found in former] == []
+
+
+# A document that a reader of this repository doesn't have.
+CITATION = re.compile(
+    r"API contract|\bcontract['’]?s? (section|[A-J]\.|0\.)|specification,? \d|design(\.md)?,? (section )?\d|\([A-J]\.\d"
+)
+
+
+def test_nothing_cites_a_document_that_is_not_here() -> None:
+    listed = subprocess.run(["git", "ls-files"], cwd=ROOT, capture_output=True, text=True, check=True).stdout.split()
+    texts = [Path(ROOT, path) for path in listed if Path(path).suffix in (".py", ".md", ".cfg", ".toml", ".json", "")]
+    found = []
+    for path in texts:
+        if path.is_file() and path != Path(__file__):
+            lines = path.read_text(encoding="utf-8").splitlines()
+            found += [f"{name(path)}:{number}" for number, line in enumerate(lines, 1) if CITATION.search(line)]
+    assert found == []

@@ -7,7 +7,7 @@ from typing import Any
 
 from ..errors import NotAuthenticated, NotPossible
 from ..store import dialing
-from ..store.base import find, reload
+from ..store.base import find, insert, reload, update
 from ..store.campaigns import Campaign
 from ..store.database import wake_dialer, write
 from ..store.fields import now
@@ -41,7 +41,7 @@ def start(organization: int, campaign_id: int) -> Campaign:
         _activate(campaign)
         campaign.started_at = now()
         campaign.total_rows = campaign.total_rows or 0
-        campaign.save(only=[Campaign.state, Campaign.started_at, Campaign.total_rows, Campaign.breaker_reset_at])
+        update(campaign, Campaign.state, Campaign.started_at, Campaign.total_rows, Campaign.breaker_reset_at)
     wake_dialer()
     return campaign
 
@@ -55,7 +55,7 @@ def pause(organization: int, campaign_id: int) -> Campaign:
     with write():
         campaign = _in_state(organization, campaign_id, ("running", "syncing"), "'running' or 'syncing' state to pause")
         campaign.state = "paused"
-        campaign.save(only=[Campaign.state])
+        update(campaign, Campaign.state)
     return campaign
 
 
@@ -70,7 +70,7 @@ def resume(organization: int, campaign_id: int) -> Campaign:
     with write():
         campaign = _in_state(organization, campaign_id, ("paused",), "'paused' state to resume")
         _activate(campaign)
-        campaign.save(only=[Campaign.state, Campaign.breaker_reset_at])
+        update(campaign, Campaign.state, Campaign.breaker_reset_at)
         attempts.finish(campaign.id, now())
     wake_dialer()
     return reload(campaign)
@@ -92,7 +92,8 @@ def redial(organization: int, campaign_id: int, wanted: Mapping[str, Any]) -> Ca
         count = dialing.unreached(parent.id, outcomes).count()
         if not count:
             raise NotPossible("No subscribers match the selected redial criteria")
-        child: Campaign = Campaign.create(
+        child = insert(
+            Campaign,
             **{name: getattr(parent, name) for name in COPIED}
             | {"retry_config": wanted["retry_config"] or parent.retry_config},
             name=wanted["name"] or f"{parent.name} (Redial)"[-255:],
@@ -104,7 +105,7 @@ def redial(organization: int, campaign_id: int, wanted: Mapping[str, Any]) -> Ca
         )
         dialing.copy(parent.id, outcomes, child.id, now())
         parent.redialed_campaign_id = child.id
-        parent.save(only=[Campaign.redialed_campaign_id])
+        update(parent, Campaign.redialed_campaign_id)
     return child
 
 

@@ -25,6 +25,7 @@ from ..runs.runs import without_reserved
 from ..security import new_token
 from ..service import Service
 from ..store import chats, runs
+from ..store.base import insert
 from ..store.chats import ChatSession, ChatTurn
 from ..store.database import ConcurrentUpdate, write
 from ..store.fields import now
@@ -74,7 +75,7 @@ def create(
             },
             annotations={**ANNOTATIONS, **annotations},
         )
-        session = ChatSession.create(run=run, checkpoint=chats.BEGINNING)
+        session = insert(ChatSession, run=run, checkpoint=chats.BEGINNING)
         conversation = Conversation.from_chat(service, session)
         turn = chats.append(session, None)
     # An app that only chats has no other occasion to start what closes the chats left alone.

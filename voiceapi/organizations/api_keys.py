@@ -8,7 +8,7 @@ from ..errors import NotAuthenticated
 from ..security import hash_key, key_prefix, new_api_key
 from ..service import Service
 from ..store import organizations
-from ..store.base import find, require, update
+from ..store.base import find, insert, require, update
 from ..store.database import write
 from ..store.fields import now
 from ..store.organizations import ApiKey, Organization
@@ -48,7 +48,7 @@ def get_or_create_organization(service: Service, name: str) -> Organization:
 
 
 def _create_organization(service: Service, name: str) -> Organization:
-    organization: Organization = Organization.create(name=name)
+    organization = insert(Organization, name=name)
     simulator = configurations.create(
         service.vault,
         organization.id,
@@ -94,10 +94,7 @@ def create(organization: int, name: str) -> tuple[ApiKey, str]:
 
 
 def _store(organization: int | Organization, name: str, raw: str) -> ApiKey:
-    record: ApiKey = ApiKey.create(
-        organization=organization, name=name, key_prefix=key_prefix(raw), key_hash=hash_key(raw)
-    )
-    return record
+    return insert(ApiKey, organization=organization, name=name, key_prefix=key_prefix(raw), key_hash=hash_key(raw))
 
 
 def archive(organization: int, key_id: int) -> ApiKey:

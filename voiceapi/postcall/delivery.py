@@ -18,7 +18,7 @@ from ..organizations import credentials
 from ..security import decrypt_json
 from ..service import Service
 from ..store import postcall
-from ..store.base import reload, require
+from ..store.base import insert, reload, require, update
 from ..store.database import write
 from ..store.fields import now
 from ..store.postcall import Delivery, DeliveryAttempt
@@ -73,7 +73,7 @@ def claim(moment: datetime) -> Delivery | None:
         with write():
             if postcall.lease_delivery(delivery, moment + LEASE):
                 claimed = reload(delivery)
-                DeliveryAttempt.create(delivery=claimed.id, number=claimed.attempts, at=moment)
+                insert(DeliveryAttempt, delivery=claimed.id, number=claimed.attempts, at=moment)
                 return claimed
     return None
 
@@ -209,6 +209,6 @@ def redeliver(service: Service, run: Run, delivery_uuid: str) -> Delivery:
         delivery.most_attempts = delivery.attempts + MAX_ATTEMPTS
         delivery.next_attempt_at = now()
         delivery.finished_at = None
-        delivery.save()
+        update(delivery)
     service.workers.wake()
     return delivery

@@ -14,7 +14,7 @@ from uuid import uuid4
 from ..engine.graph import data_of, objects
 from ..engine.values import as_boolean
 from ..service import Service
-from ..store.base import find
+from ..store.base import find, insert
 from ..store.database import after_commit
 from ..store.postcall import Delivery, FollowUp
 from ..store.runs import Run
@@ -40,9 +40,10 @@ def on_run_completed(service: Service, run: Run) -> None:
         return
     if version is not None and version.status == "draft":
         run.draft = definition  # a draft may be edited before the follow-up is made
-    FollowUp.create(run=run.id)
+    insert(FollowUp, run=run.id)
     for node in webhooks:
-        Delivery.create(
+        insert(
+            Delivery,
             organization=run.organization_id,
             run=run.id,
             node_id=node["id"],

@@ -12,7 +12,7 @@ from ..runs.runs import added, transcript_address, usage
 from ..security import encrypt_json
 from ..service import Service
 from ..store import postcall
-from ..store.base import find, reload
+from ..store.base import find, reload, update
 from ..store.database import write
 from ..store.fields import now
 from ..store.runs import Run
@@ -70,7 +70,7 @@ def process(service: Service, claimed: Claim, moment: datetime) -> None:
         run.annotations = {**run.annotations, **reviews.annotations}
         run.llm_usage = added(run.llm_usage, reviews.usage)
         _render(service, run, definition, moment)
-        run.save(only=[Run.annotations, Run.llm_usage])
+        update(run, Run.annotations, Run.llm_usage)
     service.workers.wake()
 
 
@@ -89,7 +89,7 @@ def _render(service: Service, run: Run, definition: Mapping[str, Any], moment: d
         delivery.credential_uuid = credential if isinstance(credential, str) and credential else None
         delivery.most_attempts = MAX_ATTEMPTS
         delivery.next_attempt_at = moment
-        delivery.save()
+        update(delivery)
         _annotate(run, "missing_variables", request.missing)
         _annotate(run, "dropped_headers", request.dropped)
 

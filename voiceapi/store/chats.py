@@ -21,7 +21,7 @@ from peewee import (
 
 from ..errors import RecordNotFound
 from ..timestamps import write_time
-from .base import Record
+from .base import Record, insert
 from .database import ConcurrentUpdate, write
 from .fields import Instant, JSONText, now
 from .runs import Event, Run
@@ -165,8 +165,7 @@ def append(session: ChatSession, text: str | None) -> ChatTurn:
     """
     cut(session)
     change(session, status=PENDING, cursor_turn_id=None)
-    turn: ChatTurn = ChatTurn.create(run=session.run_id, turn_id=f"turn_{token_hex(6)}", user_text=text)
-    return turn
+    return insert(ChatTurn, run=session.run_id, turn_id=f"turn_{token_hex(6)}", user_text=text)
 
 
 def cut(session: ChatSession) -> None:

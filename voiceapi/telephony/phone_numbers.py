@@ -9,6 +9,7 @@ from collections.abc import Mapping
 from typing import Any
 
 from ..errors import Conflict, RecordNotFound
+from ..store import base
 from ..store.base import find, require
 from ..store.database import write
 from ..store.fields import now
@@ -142,7 +143,7 @@ def set_default_caller(organization: int, config_id: int, phone_number_id: int) 
         clear_default_caller_id(number.telephony_configuration_id)
         number.is_default_caller_id = True
         number.updated_at = now()
-        number.save(only=[PhoneNumber.is_default_caller_id, PhoneNumber.updated_at])
+        base.update(number, PhoneNumber.is_default_caller_id, PhoneNumber.updated_at)
     return number
 
 

@@ -21,7 +21,7 @@ from ..llm import configuration
 from ..organizations import credentials
 from ..security import Vault
 from ..store import workflows
-from ..store.base import find, insert, require
+from ..store.base import find, insert, require, update
 from ..store.database import write
 from ..store.fields import now
 from ..store.workflows import Workflow, WorkflowVersion
@@ -156,7 +156,7 @@ def save(
         workflow = get(organization, workflow_id, "ID")
         if name is not None:
             workflow.name = name
-            workflow.save(only=[Workflow.name])
+            update(workflow, Workflow.name)
         if definition is None and configurations is None and variables is None:
             return workflow, current(workflow)
         version = _get_or_create_draft(workflow)
@@ -170,7 +170,7 @@ def save(
             )
         if variables is not None:
             version.template_context_variables = variables
-        version.save()
+        update(version)
     return workflow, version
 
 
@@ -187,7 +187,8 @@ def _get_or_create_draft(workflow: Workflow) -> WorkflowVersion:
     version = current(workflow)
     if version.status == "draft":
         return version
-    draft: WorkflowVersion = WorkflowVersion.create(
+    return insert(
+        WorkflowVersion,
         workflow=workflow,
         version_number=version.version_number + 1,
         status="draft",
@@ -195,7 +196,6 @@ def _get_or_create_draft(workflow: Workflow) -> WorkflowVersion:
         configurations=version.configurations,
         template_context_variables=version.template_context_variables,
     )
-    return draft
 
 
 def validate(organization: int, workflow_id: int) -> tuple[list[Finding], list[Finding]]:
@@ -242,7 +242,7 @@ def publish(organization: int, workflow_id: int) -> WorkflowVersion:
         workflows.archive_published(workflow)
         draft.status = "published"
         draft.published_at = now()
-        draft.save(only=[WorkflowVersion.status, WorkflowVersion.published_at])
+        update(draft, WorkflowVersion.status, WorkflowVersion.published_at)
     return draft
 
 
@@ -266,7 +266,7 @@ def set_status(organization: int, workflow_id: int, status: str) -> Workflow:
     with write():
         workflow = get(organization, workflow_id, "ID")
         workflow.status = status
-        workflow.save(only=[Workflow.status])
+        update(workflow, Workflow.status)
     return workflow
 
 

@@ -9,7 +9,7 @@ import sys
 import threading
 import time
 from collections.abc import Callable, Iterator
-from concurrent.futures import ThreadPoolExecutor
+from concurrent.futures import Future, ThreadPoolExecutor
 from pathlib import Path
 from typing import Any
 
@@ -113,6 +113,25 @@ def test_a_stop_drops_what_waits_in_line_and_a_job_starts_it_again(workers: Work
 
 
 @pytest.mark.filterwarnings("ignore:.*fork:DeprecationWarning")
+def test_a_job_that_submits_another_during_the_stop_starts_nothing(workers: Workers) -> None:
+    began = threading.Event()
+    late: list[Future[None]] = []
+    done: list[str] = []
+    starts: list[int] = []
+
+    def submits_late() -> None:
+        began.set()
+        workers.stopping.wait(5)
+        late.append(workers.submit(done.append, "late"))
+
+    workers.repeat(float("inf"), lambda: starts.append(1))
+    workers.submit(submits_late)
+    assert began.wait(5)
+    workers.stop()
+    assert [each.cancelled() for each in late] == [True]
+    assert (done, len(starts), workers.stopping.is_set()) == ([], 1, True)
+
+
 def test_the_threads_start_again_after_a_fork(workers: Workers) -> None:
     workers.submit(lambda: None).result(5)
     child = os.fork()

@@ -82,6 +82,7 @@ class Workers:
         self._own_threads: list[threading.Thread] = []
         self._signal = _Signal()
         self._stop_callbacks: list[Callable[[], Any]] = []
+        self._is_stopping = False
         self.stopping = threading.Event()
 
     def repeat(self, seconds: float, job: Callable[[], Any]) -> None:
@@ -111,8 +112,15 @@ class Workers:
             self._start()
 
     def submit(self, job: Callable[..., Any], *args: Any) -> Future[None]:
-        """Run `job(*args)` soon, on a thread of the pool. What it raises is logged, not raised by the future."""
+        """Run `job(*args)` soon, on a thread of the pool. What it raises is logged, not raised by the future.
+
+        While `stop` waits, the job is dropped as those in line are, and its future is cancelled.
+        """
         with self._lock:
+            if self._is_stopping:
+                dropped: Future[None] = Future()
+                dropped.cancel()
+                return dropped
             return self._start().submit(_run_logged, job, args)
 
     def stop(self, wait: bool = True) -> None:
@@ -122,15 +130,19 @@ class Workers:
         """
         with self._lock:
             pool, self._pool = self._pool, None
+            self._is_stopping = True
             self.stopping.set()
-        for callback in self._stop_callbacks:
-            callback()
-        if pool is None or self._pid != os.getpid():
-            return
-        self._signal.send()
-        pool.shutdown(wait=wait, cancel_futures=True)
-        for thread in self._own_threads if wait else ():
-            thread.join(STOP_WAIT_SECONDS)
+        try:
+            for callback in self._stop_callbacks:
+                callback()
+            if pool is None or self._pid != os.getpid():
+                return
+            self._signal.send()
+            pool.shutdown(wait=wait, cancel_futures=True)
+            for thread in self._own_threads if wait else ():
+                thread.join(STOP_WAIT_SECONDS)
+        finally:
+            self._is_stopping = False
 
     def _start(self) -> ThreadPoolExecutor:
         if self._pool is None or self._pid != os.getpid():

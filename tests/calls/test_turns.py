@@ -6,7 +6,7 @@ import threading
 from collections.abc import Callable, Iterator, Mapping, Sequence
 from concurrent.futures import ThreadPoolExecutor
 from dataclasses import dataclass, field, replace
-from datetime import timedelta
+from datetime import datetime, timedelta
 from pathlib import Path
 from typing import Any
 
@@ -26,6 +26,7 @@ from voiceapi.errors import NotPermitted
 from voiceapi.llm.scripted import Scripted
 from voiceapi.service import Service
 from voiceapi.store import runs
+from voiceapi.store.database import ConcurrentUpdate
 from voiceapi.store.fields import now
 from voiceapi.store.runs import Event, Run, StatusCallback, Turn
 from voiceapi.store.steps import Snapshot, Step
@@ -510,6 +511,25 @@ def test_a_call_whose_last_word_never_comes(call: Call) -> None:
     assert run.gathered_context["call_tags"] == ["telephony_failed"]
     call.status("completed", duration=9)
     assert (call.run.disposition, call.run.duration) == ("failed", run.duration)
+
+
+def test_a_call_that_fails_in_a_sweep_leaves_the_others_to_it(call: Call, monkeypatch: pytest.MonkeyPatch) -> None:
+    call.turn(0)
+    with call.service.store.session():
+        other = runs.create(call.run.workflow, name="other", mode="simulator", token="another", state="unknown")
+        other.deadline_at = now()
+        other.save()
+    expire = ending.expire
+
+    def failing(service: Service, run: Run, moment: datetime) -> bool:
+        if run.id == call.run.id:
+            raise ConcurrentUpdate("Another worker stored a step first.")
+        return expire(service, run, moment)
+
+    monkeypatch.setattr(ending, "expire", failing)
+    assert sweeper.sweep(call.service, now() + timedelta(hours=1)) == 1
+    with call.service.store.session():
+        assert Run.get_by_id(other.id).state == "completed"
 
 
 def test_the_sweeper_keeps_how_a_conversation_ended(call: Call) -> None:

@@ -1,8 +1,10 @@
-"""Settles calls whose final status never came, and picks up simulated calls that a restart dropped."""
+"""The sweeper: completes calls whose end was missed, and resumes simulated calls after a restart."""
 
 from __future__ import annotations
 
 import logging
+from collections.abc import Iterator
+from contextlib import contextmanager
 from datetime import datetime
 
 from ..errors import NotPossible
@@ -20,9 +22,10 @@ log = logging.getLogger("voiceapi")
 
 
 def sweep(service: Service, moment: datetime | None = None) -> int:
-    """Complete the calls whose final status was recorded and not acted upon, and those past their deadline.
+    """Complete the calls whose final status was recorded but not processed, and those past their deadline.
 
-    Idempotency-Keys that are no longer kept are removed, too. Returns how many calls were past their deadline.
+    A call that fails in this is logged and left to the next sweep. Expired Idempotency-Keys are deleted, too. Returns
+    how many calls past their deadline were dealt with.
 
     :param moment: now, unless given.
     """
@@ -30,15 +33,26 @@ def sweep(service: Service, moment: datetime | None = None) -> int:
     moment = moment or now()
     with service.store.session():
         for run in runs.ended_by_report():
-            ending.complete_from_status(service, run.id, moment)
+            with _logged(run):
+                ending.complete_from_status(service, run.id, moment)
         for run in runs.past_deadline(moment):
-            expired += _carrier_knows(service, run) or ending.expire(service, run, moment)
+            with _logged(run):
+                expired += _carrier_knows(service, run) or ending.expire(service, run, moment)
         idempotency.forget(moment)
     return expired
 
 
+@contextmanager
+def _logged(run: Run) -> Iterator[None]:
+    """Log what goes wrong with one call, so that the others are swept all the same."""
+    try:
+        yield
+    except Exception:
+        log.exception("The call of run %s could not be swept, and is tried again", run.id)
+
+
 def _carrier_knows(service: Service, run: Run) -> bool:
-    """Ask the carrier of a call past its deadline what became of it; whether it knew."""
+    """Record the status that the carrier answers for a call past its deadline; False when it gives none."""
     if run.carrier_call_id is None or run.mode == "simulator":
         return False
     try:
@@ -49,20 +63,19 @@ def _carrier_knows(service: Service, run: Run) -> bool:
         return False
     if report.status is None:
         return False
-    # A call that goes on gets a new deadline, until the carrier itself ends it.
+    # A call that is still in progress gets a new deadline by this.
     webhooks.record(service, run, carrier, report)
     return True
 
 
 def resume_simulated(service: Service) -> None:
-    """Pick up the simulated phones that went down with an earlier process of this database."""
+    """Resume the simulated calls that were in progress when an earlier process stopped."""
     with service.store.session():
         for run in runs.simulated_before(service.started_at):
             try:
                 carrier = connect.connect_run(service, run)
-            except (
-                NotPossible
-            ) as refusal:  # its configuration was encrypted with another secret: the sweeper settles it
+            except NotPossible as refusal:
+                # The configuration was encrypted with another secret; the run is expired past its deadline.
                 log.warning("The call of run %s can't be picked up: %s", run.id, refusal.detail)
                 continue
             if isinstance(carrier, Simulator):

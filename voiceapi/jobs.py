@@ -2,7 +2,6 @@
 
 from __future__ import annotations
 
-import logging
 from collections.abc import Callable
 from datetime import datetime
 from functools import partial
@@ -12,8 +11,6 @@ from .conversations import text_chats
 from .postcall import delivery, processing
 from .service import Service
 from .store.fields import now
-
-log = logging.getLogger("voiceapi")
 
 SWEEP_SECONDS = 15
 IDLE_CHATS_SECONDS = 60

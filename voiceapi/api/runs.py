@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+from collections.abc import Mapping
 from typing import Any
 
 from flask import Response
@@ -197,7 +198,7 @@ def details(run: Run) -> dict[str, Any]:
     }
 
 
-def used_answer(run: Run, workflow_names: dict[int, str]) -> dict[str, Any]:
+def used_answer(run: Run, workflow_names: Mapping[int | None, str]) -> dict[str, Any]:
     """A run as the organization's history of use shows it."""
     phone_number = run.initial_context.get("phone_number")
     workflow_id: int = run.workflow_id

@@ -89,7 +89,7 @@ def redial(organization: int, campaign_id: int, wanted: Mapping[str, Any]) -> Ca
             raise NotPossible(f"Only completed campaigns can be redialed (current state: {parent.state})")
         if parent.redialed_campaign_id is not None:
             raise NotPossible("This campaign has already been redialed")
-        count = dialing.unreached(parent.id, outcomes).count()
+        count = dialing.count_unreached(parent.id, outcomes)
         if not count:
             raise NotPossible("No subscribers match the selected redial criteria")
         child = insert(

@@ -13,6 +13,7 @@ from ..service import Service
 from ..store import run_lists
 from ..store.runs import Run
 from ..timestamps import write_time
+from .runs import transcript_address
 
 COLUMNS = (
     *("Run ID", "Campaign ID", "Agent ID", "Agent Definition ID", "Created At", "Phone Number"),
@@ -44,8 +45,6 @@ def _extracted(run: Run) -> dict[str, Any]:
 def _cells(run: Run, names: list[str], base_url: str) -> tuple[Any, ...]:
     extracted = _extracted(run)
     tags = run.gathered_context.get("call_tags")
-    token = run.public_access_token
-    public = f"{base_url}/api/v1/public/download/workflow/{token}/transcript"
     return (
         run.id,
         run.campaign_id,
@@ -57,7 +56,7 @@ def _cells(run: Run, names: list[str], base_url: str) -> tuple[Any, ...]:
         round(run.duration or 0),
         *(extracted.get(name) for name in names),
         ", ".join(str(tag) for tag in tags) if isinstance(tags, list) else "",
-        public if token and run.has_transcript else "",
+        transcript_address(run, base_url),
         "",
     )
 

@@ -9,7 +9,7 @@ from __future__ import annotations
 
 from collections.abc import Callable, Iterable, Mapping, Sequence
 from functools import cache
-from typing import Any, ClassVar, TypeVar
+from typing import Any, TypeVar
 
 from peewee import AutoField, BigIntegerField, CharField, FloatField, ForeignKeyField, IntegerField, Model, TextField
 
@@ -25,7 +25,6 @@ class Record(Model):
     """The base of all tables: bound to whichever database the current session opened."""
 
     id: Any
-    DoesNotExist: ClassVar[type[Exception]]
 
     class Meta:
         database = database

@@ -191,8 +191,13 @@ def states(campaign: int) -> dict[str, int]:
     return {state: found.get(state, 0) for state in (*OPEN, *FINAL)}
 
 
-def unreached(campaign: int, outcomes: Sequence[str]) -> Any:
-    """The contacts that were given up, and whose last call came out in one of these ways."""
+def count_unreached(campaign: int, outcomes: Sequence[str]) -> int:
+    """How many contacts of a campaign failed, with one of these outcomes of their last call."""
+    return int(_unreached(campaign, outcomes).count())
+
+
+def _unreached(campaign: int, outcomes: Sequence[str]) -> Any:
+    """The contacts that failed, with one of these outcomes of their last call."""
     latest = (Decision.contact == Contact.id) & (Decision.run_id == Contact.run_id) & Decision.code.in_(outcomes)
     failed = Contact.select(Contact.row, Contact.phone_number, Contact.variables).join(Decision, on=latest)
     return failed.where(Contact.campaign == campaign, Contact.state == "failed")
@@ -208,7 +213,7 @@ def copy(campaign: int, outcomes: Sequence[str], to: int, moment: datetime) -> N
         Contact.next_attempt_at: moment,
     }
     same = (Value(field.db_value(value)) for field, value in fixed.items())
-    chosen = unreached(campaign, outcomes).select(*columns, *same)
+    chosen = _unreached(campaign, outcomes).select(*columns, *same)
     Contact.insert_from(chosen, [*columns, *fixed]).execute()
 
 

@@ -2,13 +2,14 @@
 
 from __future__ import annotations
 
-from collections.abc import Iterator, Sequence
+from collections.abc import Iterator, Mapping, Sequence
 from dataclasses import dataclass
 from datetime import datetime
 from typing import Any
 
 from peewee import SQL, Expression, Select, fn
 
+from .base import names_by_id
 from .campaigns import Campaign
 from .runs import Run
 from .workflows import Workflow
@@ -89,11 +90,9 @@ def _in_order(ids: list[int]) -> list[Run]:
     return [found[id] for id in ids if id in found]
 
 
-def workflow_names(runs: list[Run]) -> dict[int, str]:
+def workflow_names(runs: list[Run]) -> Mapping[int | None, str]:
     """The names of the workflows that these runs belong to, by id."""
-    ids = {run.workflow_id for run in runs}
-    named = Workflow.select(Workflow.id, Workflow.name).where(Workflow.id.in_(ids))
-    return {workflow.id: workflow.name for workflow in named}
+    return names_by_id(Workflow, [run.workflow_id for run in runs])
 
 
 def other_dispositions(organization: int, known: Sequence[str], limit: int) -> list[str]:

@@ -9,7 +9,7 @@ from typing import Any
 
 from peewee import SQL, BooleanField, CharField, FloatField, ForeignKeyField, TextField
 
-from .base import Record
+from .base import Record, names_by_id
 from .database import execute
 from .fields import Instant, JSONText, now
 from .organizations import Organization
@@ -190,9 +190,6 @@ def _of_account(configuration: TelephonyConfiguration, condition: Any) -> PhoneN
     return number
 
 
-def inbound_workflow_names(numbers: Iterable[PhoneNumber]) -> Mapping[int, str]:
+def inbound_workflow_names(numbers: Iterable[PhoneNumber]) -> Mapping[int | None, str]:
     """The names of the workflows that answer the calls to these numbers, by workflow id."""
-    workflows = Workflow.select(Workflow.id, Workflow.name).where(
-        Workflow.id.in_({number.inbound_workflow_id for number in numbers})
-    )
-    return {workflow.id: workflow.name for workflow in workflows}
+    return names_by_id(Workflow, [number.inbound_workflow_id for number in numbers])

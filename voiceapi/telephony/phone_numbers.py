@@ -39,7 +39,7 @@ def listed(organization: int, config_id: int) -> list[tuple[PhoneNumber, str | N
     """
     numbers = numbers_of(get_configuration(organization, config_id))
     names = inbound_workflow_names(numbers)
-    return [(number, names.get(number.inbound_workflow_id or 0)) for number in numbers]
+    return [(number, names.get(number.inbound_workflow_id)) for number in numbers]
 
 
 def create(

@@ -1,4 +1,4 @@
-"""Threads for work in the background, and waiting a limited time for a job that may be slow."""
+"""Background threads, and jobs whose result is waited for only a limited time."""
 
 from __future__ import annotations
 
@@ -21,7 +21,7 @@ CONSUMER_THREAD = "voiceapi-consumer"
 
 
 class SlowJobs:
-    """Jobs that may outlast the request that asks for their result; each runs once, however often it is asked for.
+    """Jobs that may outlast the request that needs their result. While one runs, no second one runs under its key.
 
     :param wait_seconds: how long one call of `run_once` waits for the result.
     """
@@ -34,7 +34,7 @@ class SlowJobs:
     def run_once(self, key: Hashable, job: Callable[[], Any]) -> Any | None:
         """Run `job` on another thread, or join the one that runs under this key; raises what the job raises.
 
-        :returns: the job's result, or None when it takes longer than `wait_seconds`. Call again to wait on.
+        :returns: the job's result, or None when it takes longer than `wait_seconds`. Call again to wait longer.
         """
         with self._lock:
             future = self._running.get(key)
@@ -65,11 +65,11 @@ class SlowJobs:
 
 
 class Workers:
-    """A pool of threads for single jobs, and threads of their own for jobs that repeat.
+    """A pool of threads for single jobs, and a thread for each repeated job.
 
-    They start with the first job or `start`, in each process by itself: threads don't survive a fork.
+    The threads start with the first job or `start`, once in each process: threads don't survive a fork.
 
-    :param threads: how many single jobs run at once; more wait in line.
+    :param threads: how many single jobs run at once; more are queued.
     """
 
     def __init__(self, threads: int = 32) -> None:
@@ -86,24 +86,24 @@ class Workers:
         self.stopping = threading.Event()
 
     def repeat(self, seconds: float, job: Callable[[], Any]) -> None:
-        """Run `job` when the threads start, and again `seconds` after each end of it; `inf` means only once."""
+        """Run `job` when the threads start, and again `seconds` after it returned; `inf` means only once."""
         self._repeated.append((seconds, job))
 
     def consume(self, job: Callable[[], float], threads: int) -> None:
-        """Run `job` over and over on this many threads of its own, from the start of the threads on.
+        """Run `job` again and again on this many threads that run nothing else.
 
         :param job: does what is due and returns the seconds until more is due; `wake` cuts that pause short.
         """
         self._consumers.append((job, threads))
 
     def wake(self) -> None:
-        """End the pauses of all consumers; starts the threads if they never ran."""
+        """End the pauses of all consumers; start the threads if they don't run."""
         if not self.stopping.is_set():  # a job that ends while `stop` waits for it must not start the threads again
             self.start()
         self._signal.send()
 
     def at_stop(self, callback: Callable[[], Any]) -> None:
-        """Have `stop` call this first, e.g. to wake a repeated job that waits for an event of its own."""
+        """Register what `stop` calls first, such as setting an event that a repeated job waits for."""
         self._stop_callbacks.append(callback)
 
     def start(self) -> None:
@@ -112,9 +112,9 @@ class Workers:
             self._start()
 
     def submit(self, job: Callable[..., Any], *args: Any) -> Future[None]:
-        """Run `job(*args)` soon, on a thread of the pool. What it raises is logged, not raised by the future.
+        """Queue `job(*args)` for a thread of the pool. What it raises is logged, not raised by the future.
 
-        While `stop` waits, the job is dropped as those in line are, and its future is cancelled.
+        While `stop` waits, the job is dropped like those in the queue, and its future is cancelled.
         """
         with self._lock:
             if self._is_stopping:
@@ -124,9 +124,9 @@ class Workers:
             return self._start().submit(_run_logged, job, args)
 
     def stop(self, wait: bool = True) -> None:
-        """Stop the repeated jobs and drop the jobs that wait in line.
+        """Stop the repeated jobs and drop the queued ones.
 
-        :param wait: also wait for those that run: for the pool's as long as they take, for others 2 seconds each.
+        :param wait: also wait for running jobs: without limit for the pool's, 2 seconds for each other thread.
         """
         with self._lock:
             pool, self._pool = self._pool, None
@@ -167,7 +167,7 @@ class Workers:
 
 
 class _Signal:
-    """Wakes all who wait for it; `sent` counts how often, so that none is missed by one who doesn't wait yet."""
+    """Wakes all waiting threads; `sent` counts the signals, so that a thread which isn't waiting yet misses none."""
 
     def __init__(self) -> None:
         self._changed = threading.Condition()

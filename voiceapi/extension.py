@@ -95,7 +95,7 @@ def open_service(settings: Settings, prefix: str = "", authenticate: Callable[[]
         settings, store, vault, SimulatedWebhooks, prefix, authenticate, document, http=http, listeners=LISTENERS
     )
     jobs.register(service)
-    worker.employ(service)
+    worker.register(service)
     key = api_keys.bootstrap(service)
     if key is not None:
         service.announce(f"First API key, shown this once: {key}")

@@ -1,4 +1,4 @@
-"""The jobs that run in the background: sweeping calls, closing idle chats, processing and deliveries of ended runs."""
+"""The background jobs: sweep calls, close idle chats, process ended runs, deliver webhooks."""
 
 from __future__ import annotations
 
@@ -14,12 +14,12 @@ from .store.fields import now
 
 SWEEP_SECONDS = 15
 IDLE_CHATS_SECONDS = 60
-# Few threads, though each of them may wait long for a model or a slow receiver.
+# Few threads, because each waits most of its time for a model or a receiver.
 PROCESSING_THREADS, DELIVERY_THREADS = 4, 8
 
 
 def register(service: Service) -> None:
-    """Have the service's threads run these jobs from their start on, unless VOICEAPI_WORKER is off."""
+    """Register the jobs with the service's threads, unless VOICEAPI_WORKER is off."""
     if service.settings.worker:
         service.workers.repeat(float("inf"), partial(sweeper.resume_simulated, service))
         service.workers.repeat(SWEEP_SECONDS, partial(sweeper.sweep, service))
@@ -40,5 +40,5 @@ def run_due(service: Service, do_next: Callable[[Service], bool], due: Callable[
             return 0.0
     with service.store.session():
         moment = due()
-    # At most, because another process without these jobs may add work, and can't wake these threads.
+    # No longer, because another process may add work and can't wake these threads.
     return SWEEP_SECONDS if moment is None else min(max((moment - now()).total_seconds(), 0.0), SWEEP_SECONDS)

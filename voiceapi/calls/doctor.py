@@ -1,4 +1,4 @@
-"""Finds what keeps calls from being placed or answered, one line for each problem."""
+"""Checks the public URL and the telephony configurations, one line for each problem."""
 
 from __future__ import annotations
 
@@ -17,14 +17,14 @@ SECONDS = 10.0
 
 @dataclass(frozen=True, slots=True)
 class Finding:
-    """What was looked at, and what is wrong with it; None when nothing is."""
+    """What was checked, and what is wrong with it; None if nothing is."""
 
     subject: str
     wrong: str | None = None
 
 
 def examine(service: Service) -> Iterator[Finding]:
-    """Look at the public address, then at every configuration with a real carrier, its credentials and numbers."""
+    """Check the public URL, then every configuration of a real carrier with its credentials and numbers."""
     found = real_configurations()
     if found:
         yield from _report(f"public address {service.base_url}", _address(service))

@@ -1,4 +1,4 @@
-"""How a call ended: by its carrier's final status, by the last words of its conversation, or past its deadline."""
+"""Completes calls: by their carrier's final status, or past their deadline."""
 
 from __future__ import annotations
 
@@ -15,12 +15,12 @@ from ..store.fields import now
 from ..store.runs import Run
 from .turns import MAX_ATTEMPTS
 
-# How long after a call's end its carrier may still report how a transfer came out.
+# How long after the end of a call its carrier may still report the outcome of a transfer.
 TRANSFER_GRACE = timedelta(seconds=10)
 
 
 def complete_from_status(service: Service, run_id: int, moment: datetime | None = None) -> None:
-    """End a run whose call has ended, by the first final status of its carrier.
+    """Complete a run by its carrier's first final status.
 
     :param moment: now, unless given.
     """
@@ -35,7 +35,7 @@ def complete_from_status(service: Service, run_id: int, moment: datetime | None 
             waited = (moment or now()) - final.at
             transferring = conversation is not None and conversation.state.phase == "transferring"
             if transferring and waited < TRANSFER_GRACE:
-                return  # how the transfer came out may be reported after the call's end; the sweeper comes back
+                return  # its outcome may be reported after the end of the call; the sweeper tries again
             try:
                 reason = "voicemail_detected" if machine else "user_hangup"
                 last = None if conversation is None else _conclude(run, conversation, reason)
@@ -57,9 +57,9 @@ def complete_from_status(service: Service, run_id: int, moment: datetime | None 
 
 
 def _conclude(run: Run, conversation: Conversation, reason: str) -> Progress:
-    """The end of the conversation of a call that is over: for `reason`, unless it has ended by itself.
+    """Conclude the conversation of a call that is over, for `reason` unless it has ended before.
 
-    What comes before a last extraction is stored here, so that a restart finds it; the caller stores the rest.
+    The steps before a last extraction are stored here, so that a restart finds them; the caller stores the last ones.
     """
     for progress in conversation.conclude(reason):
         if progress.request is not None:
@@ -71,7 +71,7 @@ def _conclude(run: Run, conversation: Conversation, reason: str) -> Progress:
 
 
 def record_outcome(run: Run, status: str) -> None:
-    """Take a carrier's final status as the disposition of a call that no conversation decided; the caller saves it."""
+    """Set a carrier's final status as the disposition of a run whose conversation set none; the caller saves it."""
     not_connected = ["not_connected"] if run.answered_at is None else []
     tags = [*run.gathered_context.get("call_tags", []), *not_connected, f"telephony_{status}"]
     run.gathered_context = {
@@ -84,7 +84,7 @@ def record_outcome(run: Run, status: str) -> None:
 
 
 def expire(service: Service, run: Run, moment: datetime) -> bool:
-    """End a run whose deadline has passed without a final status, with the reason on it; whether it was so."""
+    """Complete a run as failed if its deadline is before `moment`; False if it isn't, or the run is completed."""
     conversation = Conversation.from_run(service, run, concluding=True) if run.state == "talking" else None
     closing = conversation is not None and conversation.state.phase == "closing"
     last = _conclude(run, conversation, "user_hangup") if conversation is not None and closing else None

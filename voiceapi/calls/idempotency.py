@@ -1,8 +1,8 @@
-"""Requests that are carried out once, however often they are sent: those with an `Idempotency-Key`.
+"""Requests with an `Idempotency-Key`, which are carried out once, however often they are sent.
 
 The header is that of draft-ietf-httpapi-idempotency-key-header. A key is stored in the transaction that stores the run
 or the campaign that the request makes, so neither is there without the other: until then a refused request leaves
-nothing, and after it no second one is made. How a call came out is read from its run.
+nothing, and after it no second one is made. The outcome of a call is read from its run.
 """
 
 from __future__ import annotations
@@ -92,7 +92,7 @@ class IdempotentRequest:
         self.reserved = record.id
 
     def release(self) -> None:
-        """Give the key back, because nobody was called: the request may be sent again."""
+        """Delete the key, because no call was placed: the request may be sent again."""
         with write():
             store.delete(self.reserved)
 
@@ -126,8 +126,8 @@ class IdempotentRequest:
 
 
 def forget(moment: datetime) -> None:
-    """Remove the keys that have expired at `moment`."""
+    """Delete the keys that have expired at `moment`."""
     before = moment - STORED_FOR
-    if store.are_older(before):  # whoever only looks keeps no writer waiting
+    if store.are_older(before):  # a read first, which blocks no writer
         with write():
             store.delete_older(before)

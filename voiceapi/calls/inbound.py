@@ -1,7 +1,7 @@
-"""Calls to our numbers: which workflow answers, and why none does.
+"""Inbound calls: which workflow answers, or why none does.
 
-A webhook that fails verification is refused with a code and changes nothing. A verified call that no workflow can take
-is a person on the line: they are told why, and the code goes beside the document.
+A webhook that fails verification is refused with a code and changes nothing. If no workflow can take a verified call,
+the caller hears why, and the code is returned with the document.
 """
 
 from __future__ import annotations
@@ -47,12 +47,12 @@ REJECTIONS = ("PROVIDER_MISMATCH", "ACCOUNT_VALIDATION_FAILED", "GENERAL_AUTH_FA
 
 
 class CallRejected(Exception):
-    """A verified call that isn't taken; its text is a code of SPOKEN."""
+    """No workflow takes a verified call; the text is a code of SPOKEN."""
 
 
 @dataclass(frozen=True, slots=True)
 class Answered:
-    """The answer to a call; `detail` is the code of why no workflow took it."""
+    """The answer to a call; `detail` is the code if no workflow took it."""
 
     document: Document
     detail: str | None = None
@@ -68,7 +68,7 @@ class VerifiedCall:
 
 
 def answer_number(service: Service, config_id: int, webhook: Webhook) -> Answered:
-    """Answer with the workflow that the called number is given.
+    """Answer with the workflow of the called number.
 
     :raises NotPermitted: with the code of why the webhook fails verification.
     """
@@ -77,7 +77,7 @@ def answer_number(service: Service, config_id: int, webhook: Webhook) -> Answere
 
 
 def answer_workflow(service: Service, workflow_uuid: str, webhook: Webhook) -> Answered:
-    """Answer with one workflow: the configuration is whichever of its organization's the webhook belongs to.
+    """Answer with one workflow: the first of its organization's configurations that verifies the webhook is used.
 
     :raises RecordNotFound: when there is no such workflow.
     :raises NotPermitted: with the code of why the webhook fails verification.
@@ -126,7 +126,7 @@ def _verify(service: Service, configuration: TelephonyConfiguration, webhook: We
 
 
 def _check_signature(carrier: Carrier, webhook: Webhook) -> None:
-    """Inbound webhooks carry no token of ours, so one without a key to check it with is refused as well."""
+    """Refuse a webhook without a valid signature. It has no token of ours, so it is refused without a key as well."""
     signed = carrier.verify(webhook)
     if not signed:
         raise NotPermitted("GENERAL_AUTH_FAILED" if signed is None else "SIGNATURE_VALIDATION_FAILED")
@@ -176,7 +176,7 @@ def _workflow_of_number(verified: VerifiedCall) -> Workflow:
 
 
 def _store_call(service: Service, verified: VerifiedCall, workflow: Workflow) -> Run:
-    """A new run of the workflow's released version; two webhooks of one call, sent at once, get the same run."""
+    """Store a run of the workflow's released version; simultaneous webhooks of one call get the same run."""
     if workflow.status != "active":
         raise CallRejected("WORKFLOW_NOT_FOUND")
     version = versions.published(workflow)

@@ -28,12 +28,12 @@ from ..telephony.carriers.rest import CarrierRefused, CarrierSilent
 from ..telephony.configurations import next_turn
 from . import webhooks
 
-# Called with the run in the transaction that stores its call; what it raises undoes that transaction.
+# Called with the run in the transaction that stores its call; an error rolls that back.
 Reserve = Callable[[Run], None]
 
 
 class Stopped(OutOfService):
-    """The service stops, and the carrier wasn't asked."""
+    """The service is stopping, and the carrier wasn't asked."""
 
 
 @dataclass(frozen=True, slots=True)
@@ -46,7 +46,7 @@ class Placement:
 
 @dataclass(frozen=True, slots=True)
 class Agent:
-    """What carries a call out: a workflow, in one of its versions, through a configuration and its number."""
+    """What a call is placed with: a workflow, one of its versions, a configuration and its caller ID."""
 
     workflow: Workflow
     version: Version
@@ -69,10 +69,11 @@ def place(
 
     :param to: E.164, or a sip: address where the carrier takes them.
     :param reserve: stores something with the call, such as an Idempotency-Key, or refuses it.
-    :param turn_until: until when the account's turn is this call's, for one that has taken it; later it takes another.
+    :param turn_until: when the turn that a claim took in the account's pace expires; after that, or if None, the call
+        takes one here.
     :raises LimitReached: when the organization has as many calls in progress as it may have, or too many wait for
         the account.
-    :raises NotPossible: when the carrier said no; the run is then completed with the reason.
+    :raises NotPossible: when the carrier refused; the run is then completed with the reason.
     :raises Stopped: when the service stops while the call waits for its account's turn.
     """
     number = None if agent.number is None else agent.number.address_normalized
@@ -117,7 +118,7 @@ def _store_call(
     reserve: Reserve | None,
     turn_until: datetime | None,
 ) -> tuple[Run, float]:
-    """The run, and how many seconds it has to wait for its account's turn."""
+    """The stored run, and the seconds until its turn in the account's pace."""
     model = selection.choose(service, agent.workflow.organization_id, agent.version.configurations)
     context = {**context, **selection.runtime_configuration(model)}
     columns: dict[str, Any] = {
@@ -140,7 +141,7 @@ def _store_call(
         if prepared is None:
             run = runs.create(agent.workflow, name=name, token=new_token(), state="placing", **columns)
         else:
-            # Two calls of one prepared run at once: the second one finds the first one's mark here.
+            # Of two simultaneous calls for one prepared run, the second finds it in another state here.
             run = reload(prepared)
             if not lifecycle.is_dialable(run):
                 raise Conflict("Workflow run already has an active call")
@@ -154,7 +155,7 @@ def _store_call(
 
 
 def refused(reason: str) -> NotPossible:
-    """What a client is told whose call the carrier didn't take."""
+    """The error of a call that the carrier refused."""
     return NotPossible(f"Failed to initiate call: {reason}")
 
 

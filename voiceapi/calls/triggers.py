@@ -1,4 +1,4 @@
-"""What starts a call: the trigger of an agent, and a call initiated by hand."""
+"""Use cases that place a call: the trigger of an agent, and `initiate` for one workflow."""
 
 from __future__ import annotations
 
@@ -83,8 +83,8 @@ def trigger(
         "called_number": request.phone_number,
     }
     gathered = {"triggered_by": "api", **({"trigger_uuid": identifier} if kind == "trigger_path" else {})}
-    word = "API" if mode == "production" else "TEST"
-    name = f"WR-{word}-{1000 + secrets.randbelow(9000)}"
+    label = "API" if mode == "production" else "TEST"
+    name = f"WR-{label}-{1000 + secrets.randbelow(9000)}"
     return place(service, agent, to, name, context, gathered, reserve=reserve)
 
 
@@ -141,7 +141,7 @@ def initiate(
 ) -> Placement:
     """Call somebody with a workflow's draft, or its released version without one.
 
-    :param run_id: a run prepared before, to be carried by this call.
+    :param run_id: a prepared run to place this call for.
     :param phone_number: without one, the test number of the organization's preferences is called.
     :param reserve: see `place`.
     :raises RecordNotFound, NotPossible, Conflict, InvalidInput, LimitReached: in the order of docs/api.md.

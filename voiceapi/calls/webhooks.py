@@ -1,6 +1,6 @@
-"""The webhooks of calls: each is admitted by its token and signature, then it asks for a turn or reports a status.
+"""The webhooks of calls: each is verified by token and signature, then answered with a turn or recorded as a status.
 
-What a turn says is decided once, in `turns`; how a call ended, in `ending`.
+Turns are decided in `turns`, the ends of calls in `ending`.
 """
 
 from __future__ import annotations
@@ -31,9 +31,9 @@ from .turns import answer
 
 log = logging.getLogger("voiceapi")
 
-# What a webhook that asks for a turn follows; the last two carry no input.
+# What happened before a webhook that asks for a turn; the last two carry no input.
 Step = Literal["turn", "transfer", "silence", "wait"]
-# Spoken when we fail.
+# Spoken after an error of this service.
 GOODBYE = "I'm sorry, something went wrong on our side. Please try again later. Goodbye."
 
 
@@ -53,14 +53,14 @@ class SimulatedWebhooks:
 
 
 def callback_urls(service: Service, run: Run, turn: int) -> CallbackURLs:
-    """Where the carrier of a run sends its webhooks; `turn` comes next."""
+    """The URLs for the webhooks of a run's carrier; `turn` is the next turn."""
     return CallbackURLs(f"{service.base_url}/api/v1/telephony/calls", run.token, turn)
 
 
 def take_turn(service: Service, token: str, number: int, step: Step, webhook: Webhook) -> Document:
     """Answer a webhook that asks what comes next: turn 0 is the answered call, turn n the caller's n-th input.
 
-    A failure of ours is spoken, too: without a document the carrier would speak a message of its own.
+    An error of this service is spoken, too: without a document the carrier would speak its own message.
 
     :raises NotPermitted: when no run has this token, or the carrier didn't sign the webhook.
     """

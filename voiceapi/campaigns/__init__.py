@@ -1,4 +1,4 @@
-"""Campaigns: contact lists, and calling everybody on them.
+"""Campaigns: contact lists, and the calls to their contacts.
 
 Other rooms use `campaigns`, `lifecycle`, `contacts`, `do_not_call`, the `dialer` and the `dry_run`.
 """

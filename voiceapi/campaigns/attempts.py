@@ -1,4 +1,4 @@
-"""The attempts to reach a contact: claim it, skip it, give the claim back, and follow the end of its call.
+"""The attempts to reach a contact: claim, skip or release it, and record how its call ended.
 
 Every function here is called inside a transaction: contact, run and campaign change together.
 """
@@ -38,13 +38,13 @@ NOT_CONNECTED = {
     "error": "refused",
     "failed": "failed",
 }
-# How long a process has to place the call of its claim.
+# How long a process has to place the call of a claimed contact.
 LEASE = timedelta(seconds=30)
 MOST_LOGS = 50
 
 
 def claim(contact: Contact, workflow: Workflow, configuration: TelephonyConfiguration, moment: datetime) -> Run:
-    """Take a contact for its next attempt, with the account's turn: the run is stored before the carrier is asked."""
+    """Claim a contact for its next attempt, with its run and its turn in the account's pace."""
     first = contact.attempts == 0
     contact.attempts += 1
     suffix = "" if first else f"-{contact.attempts}"
@@ -60,7 +60,7 @@ def claim(contact: Contact, workflow: Workflow, configuration: TelephonyConfigur
     )
     contact.state, contact.next_attempt_at = "dialing", None
     contact.run_id, contact.lease_until = run.id, moment + LEASE
-    update(contact, *CLAIMED)
+    update(contact, *CLAIM_FIELDS)
     text = "It is called for the first time." if first else f"It is called for the {_nth(contact.attempts)} time."
     dialing.decide(contact, "dialed", text, moment, run.id)
     dialing.add_to(contact.campaign_id, processed_rows=int(first), executed_count=1)
@@ -68,35 +68,35 @@ def claim(contact: Contact, workflow: Workflow, configuration: TelephonyConfigur
     return run
 
 
-CLAIMED = (Contact.state, Contact.attempts, Contact.next_attempt_at, Contact.run_id, Contact.lease_until)
-ENDED = (Contact.state, Contact.next_attempt_at, Contact.retry_reason, Contact.lease_until)
+CLAIM_FIELDS = (Contact.state, Contact.attempts, Contact.next_attempt_at, Contact.run_id, Contact.lease_until)
+OUTCOME_FIELDS = (Contact.state, Contact.next_attempt_at, Contact.retry_reason, Contact.lease_until)
 
 
 def release(contact: Contact, run: Run, reason: str, moment: datetime) -> None:
-    """Give back a claim whose carrier was never asked: the attempt doesn't count, and its run is canceled."""
+    """Release a claim whose carrier was never asked: the attempt doesn't count, and its run is canceled."""
     lifecycle.cancel(run, reason, moment)
     contact.attempts -= 1
     first = contact.attempts == 0
     contact.state, contact.next_attempt_at = "queued" if first else "retry", moment
     contact.lease_until = None
-    update(contact, *CLAIMED)
+    update(contact, *CLAIM_FIELDS)
     dialing.decide(contact, "released", reason, moment, run.id)
     dialing.add_to(contact.campaign_id, processed_rows=-int(first), executed_count=-1)
     wake_dialer()
 
 
 def skip(contact: Contact, code: str, reason: str, until: datetime | None, moment: datetime) -> None:
-    """Don't call a contact: not before `until`, or never."""
+    """Postpone a contact to `until`, or skip it for good if that is None."""
     dialing.decide(contact, code, reason, moment)
     contact.next_attempt_at = until
     if until is None:
         contact.state = "skipped"
         dialing.add_to(contact.campaign_id, processed_rows=int(contact.attempts == 0))
-    update(contact, *ENDED)
+    update(contact, *OUTCOME_FIELDS)
 
 
 def on_run_completed(_service: Service, run: Run) -> None:
-    """Store what the end of a run means for its contact and campaign, and for the do-not-call list."""
+    """Update the contact, the campaign and the do-not-call list after the end of a run."""
     if run.disposition in OPT_OUTS:
         number = run.caller_number if run.call_type == "inbound" else run.called_number
         if number:
@@ -111,7 +111,7 @@ def on_run_completed(_service: Service, run: Run) -> None:
     verdict = after_call(outcome, contact.attempts, moment, Retry.read(campaign.retry_config))
     contact.state, contact.next_attempt_at, contact.lease_until = verdict.state, verdict.due_at, None
     contact.retry_reason = outcome if verdict.state == "retry" else None
-    update(contact, *ENDED)
+    update(contact, *OUTCOME_FIELDS)
     error = run.gathered_context.get("error")
     reason = f"{verdict.reason} ({error})" if error and outcome == "refused" else verdict.reason
     dialing.decide(contact, outcome, reason, moment, run.id)
@@ -121,7 +121,7 @@ def on_run_completed(_service: Service, run: Run) -> None:
         total_queued_count=int(verdict.state == "retry"),
     )
     if outcome in FAILURES:
-        _watch(campaign, moment)
+        _check_breaker(campaign, moment)
     if verdict.state != "retry":
         finish(campaign.id, moment)
 
@@ -139,18 +139,18 @@ def outcome_of(run: Run) -> str:
 
 
 def finish(campaign: int, moment: datetime) -> None:
-    """End a campaign once its list is read and nobody is left to be called."""
+    """Complete a campaign once its list is imported and no contact is open."""
     if find(Campaign, id=campaign, source_status="completed") is None or dialing.is_open(campaign):
         return
     records.complete(campaign, moment)
 
 
 def stop(campaign: Campaign, state: str, event: str, message: str, **details: Any) -> None:
-    """Take a campaign out of `running` or `syncing`, and log why."""
-    records.stop(campaign.id, state, _logged(campaign, "error", event, message, details))
+    """Set the state of a campaign that is running or syncing, and log the reason in it."""
+    records.stop(campaign.id, state, _with_entry(campaign, "error", event, message, details))
 
 
-def _watch(campaign: Campaign, moment: datetime) -> None:
+def _check_breaker(campaign: Campaign, moment: datetime) -> None:
     """Pause a campaign when too many of its latest calls failed."""
     breaker = Breaker.read(campaign.circuit_breaker)
     since = max(moment - breaker.window, campaign.breaker_reset_at)
@@ -161,7 +161,7 @@ def _watch(campaign: Campaign, moment: datetime) -> None:
         stop(campaign, "paused", "circuit_breaker_tripped", message, ended=ended, failed=failed)
 
 
-def _logged(campaign: Campaign, level: str, event: str, message: str, details: dict[str, Any]) -> list[Any]:
+def _with_entry(campaign: Campaign, level: str, event: str, message: str, details: dict[str, Any]) -> list[Any]:
     entry = {"ts": write_time(now()), "level": level, "event": event, "message": message, "details": details or None}
     return [*campaign.logs, entry][-MOST_LOGS:]
 

@@ -24,7 +24,7 @@ from ..telephony.selection import NotConfigured, resolve_outbound
 from ..workflows import versions
 from .contact_list import ContactList, number_of
 
-# What runs when a campaign says nothing else; `retry_delay_seconds` and `window_seconds` are seconds.
+# The default settings of a campaign.
 RETRY: Mapping[str, Any] = {
     "enabled": True,
     "max_retries": 2,
@@ -39,8 +39,8 @@ CIRCUIT_BREAKER: Mapping[str, Any] = {
     "window_seconds": 120,
     "min_calls_in_window": 5,
 }
-FINAL = ("completed", "failed")
-# Called with a campaign in the transaction that stores it: what it raises undoes that.
+ENDED_STATES = ("completed", "failed")
+# Called with a new campaign in the transaction that stores it; an error rolls that back.
 Reserve = Callable[[Campaign], None]
 CHANGEABLE = (
     *("name", "retry_config", "max_concurrency", "schedule_config", "circuit_breaker"),
@@ -70,11 +70,11 @@ def create(
     :param wanted: the members of the request body; settings that are None get their default. With `strict`, a list is
         refused when any of its rows would be skipped.
     :param list_field: the field of the input that names the list; errors of its rows begin with it.
-    :param reserve: called with the campaign in the transaction that stores it; what it raises undoes that.
+    :param reserve: stores something in the campaign's transaction, such as an Idempotency-Key, or refuses it.
     :raises RecordNotFound: when there is no such workflow.
     :raises NotPossible: for a contact list that can't be read or lacks what the workflow needs, for no telephony
         configuration to call through, and for more concurrency than the organization has. In this order.
-    :raises InvalidFields: with an error for each row that would be skipped, when the list is to be perfect.
+    :raises InvalidFields: with `strict`, an error for each row that would be skipped.
     """
     workflow = require(Workflow, "Workflow not found", id=wanted["workflow_id"], organization=organization)
     contacts = _contact_list(organization, wanted["source_id"])
@@ -114,7 +114,7 @@ def update(service: Service, organization: int, campaign_id: int, wanted: Mappin
     """
     with write():
         campaign = get(organization, campaign_id)
-        if campaign.state in FINAL:
+        if campaign.state in ENDED_STATES:
             raise NotPossible(f"Cannot update a {campaign.state} campaign")
         _check_concurrency(service, wanted["max_concurrency"])
         for name in CHANGEABLE:
@@ -134,7 +134,7 @@ def names(campaigns: Sequence[Campaign]) -> tuple[dict[int | None, str], dict[in
 
 
 def numbers_to_call_from(organization: int) -> int:
-    """How many active numbers the configuration has that a campaign gets when it names none; 0 without one."""
+    """The number of active phone numbers of the default configuration for campaigns; 0 without one."""
     try:
         return active_numbers(resolve_outbound(organization, None))
     except (NotConfigured, NotPossible):
@@ -150,7 +150,7 @@ def _contact_list(organization: int, key: str) -> ContactList:
 
 
 def _variables(workflow: Workflow) -> list[str]:
-    """The columns that every contact must have; none as long as the released definition isn't valid."""
+    """The columns that every contact must have; none if the released definition isn't valid."""
     definition = versions.published(workflow).definition
     return [] if versions.errors(workflow, definition) else template_variables(definition)
 

@@ -1,4 +1,4 @@
-"""Reads a contact list: CSV as spreadsheets write it, one row after the other.
+"""Reads a contact list: CSV as spreadsheets write it, row by row.
 
 UTF-8 with or without a byte order mark, else Windows-1252; commas, semicolons or tabs; quoted line breaks. Column
 names are trimmed and lower-cased, and of two columns with one name the last counts. Lines without any text are
@@ -17,9 +17,9 @@ from ..errors import NotPossible
 from ..telephony.numbers import NotDialable, dialable, needs_country_code
 
 PHONE_NUMBER = "phone_number"
-# The first that makes phone_number a column is the one that the file is written with.
+# The first one with which `phone_number` is a column is the file's delimiter.
 DELIMITERS = (",", ";", "\t")
-# Short rows are filled up, so a huge heading over many short rows would need memory without end.
+# Short rows are padded, so a very long header with many short rows would exhaust the memory.
 MOST_COLUMNS = 2000
 
 
@@ -43,7 +43,7 @@ class Contact:
 
 
 class ContactList:
-    """A file of contacts. Its rows may be read as often as wanted; they are never held all at once.
+    """A contact list. Its rows can be read repeatedly and are never in memory all at once.
 
     :param content: the file.
     :raises NotPossible: when it isn't text, has no data row, no `phone_number` column, or more than 2,000 columns.

@@ -81,7 +81,7 @@ def _views(
 
 
 def _hold_reason(service: Service, campaign: Campaign) -> str:
-    """Why a contact that is due isn't being called: the reason by which the dialer holds the campaign back."""
+    """Why the dialer isn't calling contacts that are due at the moment."""
     configuration = find(TelephonyConfiguration, id=campaign.telephony_configuration_id)
     settings = settings_of(service, campaign, configuration)
     hold = held(now(), settings, load_of(campaign, configuration))

@@ -1,4 +1,4 @@
-"""The life of a campaign: start, pause, resume, dial again, and how far it is."""
+"""The life of a campaign: start, pause, resume, redial, and its progress."""
 
 from __future__ import annotations
 
@@ -14,7 +14,7 @@ from ..store.fields import now
 from ..store.telephony import TelephonyConfiguration
 from . import attempts, campaigns
 
-# The outcomes that a redial may pick, by the flag that picks them.
+# The outcomes that a redial can select, by their flag in the request.
 REDIALED: Mapping[str, str] = {
     "retry_on_voicemail": "voicemail",
     "retry_on_no_answer": "no_answer",
@@ -29,7 +29,7 @@ FAILED_CALLS = ("failed", "lost", "unknown", "busy", "no_answer")
 
 
 def start(organization: int, campaign_id: int) -> Campaign:
-    """Have the list imported, and then its contacts called.
+    """Start a campaign: its list is imported, then its contacts are called.
 
     :raises NotAuthenticated: without any telephony configuration.
     :raises RecordNotFound: when there is no such campaign.
@@ -47,7 +47,7 @@ def start(organization: int, campaign_id: int) -> Campaign:
 
 
 def pause(organization: int, campaign_id: int) -> Campaign:
-    """Call nobody else; the calls in progress go on to their end.
+    """Pause a campaign: no new calls are placed; calls in progress continue.
 
     :raises RecordNotFound: when there is no such campaign.
     :raises NotPossible: when it isn't running.
@@ -60,7 +60,7 @@ def pause(organization: int, campaign_id: int) -> Campaign:
 
 
 def resume(organization: int, campaign_id: int) -> Campaign:
-    """Go on where it was paused, with the circuit breaker reset.
+    """Resume a paused campaign, with its circuit breaker reset.
 
     :raises NotAuthenticated: without any telephony configuration.
     :raises RecordNotFound: when there is no such campaign.
@@ -77,10 +77,10 @@ def resume(organization: int, campaign_id: int) -> Campaign:
 
 
 def redial(organization: int, campaign_id: int, wanted: Mapping[str, Any]) -> Campaign:
-    """A new campaign of those who weren't reached in the end, for the outcomes that are picked.
+    """Create a campaign of the contacts that weren't reached, for the selected outcomes.
 
     :raises RecordNotFound: when there is no such campaign.
-    :raises NotPossible: when it isn't completed, was dialed again before, or has nobody of that kind.
+    :raises NotPossible: when it isn't completed, was redialed before, or has no such contact.
     """
     outcomes = [outcome for flag, outcome in REDIALED.items() if wanted[flag]]
     with write():
@@ -110,7 +110,7 @@ def redial(organization: int, campaign_id: int, wanted: Mapping[str, Any]) -> Ca
 
 
 def progress(organization: int, campaign_id: int) -> dict[str, Any]:
-    """How far a campaign is, as `GET /campaign/{id}/progress` answers it.
+    """The progress of a campaign, as `GET /campaign/{id}/progress` answers it.
 
     :raises RecordNotFound: when there is no such campaign.
     """
@@ -145,7 +145,7 @@ def _in_state(organization: int, campaign_id: int, states: tuple[str, ...], expe
 
 
 def _activate(campaign: Campaign) -> None:
-    """Let a campaign be dialed, or its list be imported first, with the circuit breaker reset; the caller saves it."""
-    # A campaign that dials another one again has its contacts already.
+    """Set the state of a campaign that is to be dialed and reset its circuit breaker; the caller saves it."""
+    # A redial has its contacts already.
     campaign.state = "running" if campaign.source_status == "completed" else "syncing"
     campaign.breaker_reset_at = now()

@@ -1,4 +1,4 @@
-"""What follows from the end of a call for its contact: done, to be called again, or given up. Pure."""
+"""Decides after a call if its contact is completed, retried or failed, and when the circuit breaker trips. Pure."""
 
 from __future__ import annotations
 
@@ -27,13 +27,13 @@ RETRY_FLAGS: Mapping[str, str] = {
     "no_answer": "retry_on_no_answer",
     "voicemail": "retry_on_voicemail",
 }
-# Failures on the carrier's side or on ours: too many of them stop a campaign.
+# Failures of the carrier or of this service: the circuit breaker counts them.
 FAILURES = ("failed", "refused", "lost", "unknown")
 
 
 @dataclass(frozen=True, slots=True)
 class Retry:
-    """How often, after what and how much later somebody is called again. `most` counts the attempts after the first."""
+    """How often, after which outcomes and how much later a contact is retried; `most` excludes the first attempt."""
 
     most: int
     delay: timedelta
@@ -51,7 +51,7 @@ class Retry:
 
 @dataclass(frozen=True, slots=True)
 class Breaker:
-    """When so many calls fail that a campaign stops: a share of those that ended within a sliding window."""
+    """When a campaign is paused: if this share of the calls that ended within a sliding window failed."""
 
     enabled: bool
     threshold: float
@@ -69,7 +69,7 @@ class Breaker:
         )
 
     def trips(self, ended: int, failed: int) -> bool:
-        """Whether to stop, after `ended` calls in the window of which `failed` failed. No failure, no stop."""
+        """True if `failed` of the `ended` calls in the window are too many; never without a failure."""
         return self.enabled and failed > 0 and ended >= self.least and failed >= self.threshold * ended
 
 

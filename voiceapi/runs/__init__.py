@@ -1,4 +1,4 @@
-"""Runs: the life of one, lists, filters, reports and files.
+"""Runs: their life cycle, filters of lists, reports and files.
 
 Other rooms use `runs`, `lifecycle`, `filters`, `reports` and `files`.
 """

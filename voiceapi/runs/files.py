@@ -1,6 +1,6 @@
-"""Files behind signed addresses: contact lists that are uploaded, and contact lists and transcripts to download.
+"""Signed URLs: contact lists to upload, contact lists and transcripts to download.
 
-A signed address works without an API key, for one file, one direction and a limited time. The key of a file is
+A signed URL works without an API key, for one file, one direction and a limited time. The key of a file is
 `campaigns/{organization}/{uuid}_{name}` or `transcripts/{run}.txt`.
 """
 
@@ -23,7 +23,7 @@ from ..store.runs import Run
 
 # Bytes of a contact list.
 LARGEST = 10 * 1024 * 1024
-# How long an upload address is valid.
+# How long an upload URL is valid.
 UPLOAD_SECONDS = 900
 
 CONTACT_LIST = re.compile(r"campaigns/([0-9]{1,18})/[A-Za-z0-9._-]+")
@@ -43,7 +43,7 @@ class File:
 
 
 def prepare(service: Service, organization: int, file_name: str) -> tuple[str, str]:
-    """A key for a contact list, and the address to PUT it at within 900 seconds.
+    """The key of a contact list, and the URL to PUT it to within 900 seconds.
 
     Of the name, the last 100 characters are kept; whatever isn't a letter, a digit, or one of `._-` becomes `_`.
     """
@@ -63,7 +63,7 @@ def store(organization: int, file_name: str, content: bytes) -> str:
 
 @contextmanager
 def stored(organization: int, file_name: str, content: bytes) -> Iterator[str]:
-    """The key of a contact list that is stored for the block, and removed again when the block refuses it."""
+    """Store a contact list for the block and yield its key; it is deleted again if the block raises a ServiceError."""
     key = store(organization, file_name, content)
     try:
         yield key
@@ -74,9 +74,9 @@ def stored(organization: int, file_name: str, content: bytes) -> Iterator[str]:
 
 
 def receive(service: Service, token: str, content: bytes) -> str:
-    """Store what was PUT at a signed address, repeatedly until a campaign uses it. Returns the file's key.
+    """Store a file that was PUT to a signed URL; it can be replaced until a campaign uses it. Returns its key.
 
-    :raises NotPermitted: for an address that isn't valid any more.
+    :raises NotPermitted: for a URL that is invalid or has expired.
     :raises Conflict: once the file is the source of a campaign.
     """
     payload = service.vault.verify(token, "put a file", now().timestamp())
@@ -93,7 +93,7 @@ def receive(service: Service, token: str, content: bytes) -> str:
 def read(organization: int, key: str) -> bytes:
     """The bytes of a contact list.
 
-    :raises RecordNotFound: when the organization has put no file of that key.
+    :raises RecordNotFound: when the organization has no file with that key.
     """
     content = scalar(Upload, "content", organization=organization, file_key=key)
     if content is None:
@@ -102,9 +102,9 @@ def read(organization: int, key: str) -> bytes:
 
 
 def address(service: Service, organization: int, key: str, expires_in: int, *, inline: bool) -> str:
-    """An address to download a file of the organization from, valid for `expires_in` seconds.
+    """A URL to download a file of the organization, valid for `expires_in` seconds.
 
-    :raises NotPossible: when the key is none of ours.
+    :raises NotPossible: when the key has another form.
     :raises NotPermitted: when the file is another organization's.
     """
     if match := CONTACT_LIST.fullmatch(key):
@@ -120,10 +120,10 @@ def address(service: Service, organization: int, key: str, expires_in: int, *, i
 
 
 def fetch(service: Service, token: str) -> File:
-    """The file that a signed address leads to.
+    """The file that a signed URL refers to.
 
-    :raises NotPermitted: for an address that isn't valid any more.
-    :raises RecordNotFound: when there is no such file, or not yet.
+    :raises NotPermitted: for a URL that is invalid or has expired.
+    :raises RecordNotFound: when there is no such file yet, or any more.
     """
     payload = service.vault.verify(token, "get a file", now().timestamp())
     if payload is None:

@@ -1,4 +1,4 @@
-"""The filters of a listing of runs: JSON text in, conditions out; an error for each criterion that breaks a rule.
+"""Reads the filters of a list of runs from JSON text, with an error for each invalid criterion.
 
 A criterion is `{"attribute": ..., "value": ..., "type": ...}`; the type follows from the attribute and may be left out.
 """
@@ -17,7 +17,7 @@ from ..strict_json import Path, parse
 from ..timestamps import read_time
 
 FIELD = ("filters",)
-# More than anybody asks for, and no more than the database takes in one question.
+# Few enough for the database's limit of expressions in one query.
 MOST_CRITERIA = 50
 MOST_CODES = 100
 LONGEST_TEXT = 255
@@ -25,10 +25,10 @@ OF_WORKFLOW = ("dateRange", "dispositionCode", "duration", "status", "tokenUsage
 
 
 def read(text: str | None, allowed: tuple[str, ...]) -> tuple[list[Any], Any]:
-    """The conditions that `text` asks for, all to be met, and the filters as they came, or None without any.
+    """The conditions of the filters in `text`, all to be met, and the parsed filters, or None if there are none.
 
-    :param allowed: the attributes that this listing knows.
-    :raises InvalidFields: for each criterion that breaks a rule, at `filters`, its index and what follows.
+    :param allowed: the attributes that this list can be filtered by.
+    :raises InvalidFields: for each invalid criterion, at `filters`, its index and the member.
     """
     if text is None or not text.strip():
         return [], None
@@ -74,8 +74,8 @@ def _too_many(found: list[Any], most: int) -> tuple[str, str]:
     return f"List should have at most {most} items after validation, not {len(found)}", "too_long"
 
 
-def _listed(words: tuple[str, ...]) -> str:
-    quoted = [repr(word) for word in words]
+def _listed(choices: tuple[str, ...]) -> str:
+    quoted = [repr(choice) for choice in choices]
     return f"{', '.join(quoted[:-1])} or {quoted[-1]}" if len(quoted) > 1 else quoted[0]
 
 
@@ -91,8 +91,8 @@ def _date_range(value: Mapping[str, Any], path: Path) -> list[Any]:
                 raise ValueError("input is not text")
             bounds[name] = read_time(text)
         except ValueError as error:
-            words = f"Input should be a valid datetime or date, {error}"
-            raise _invalid((*path, name), words, "datetime_from_date_parsing") from None
+            message = f"Input should be a valid datetime or date, {error}"
+            raise _invalid((*path, name), message, "datetime_from_date_parsing") from None
     until = bounds["to"]
     if until is not None:
         # A bare date means the whole of that day; an instant is itself included.
@@ -132,29 +132,29 @@ def _codes(build: Callable[[list[str]], list[Any]]) -> Callable[..., list[Any]]:
     return read_codes
 
 
-def _word(build: Callable[[str], list[Any]], words: tuple[str, ...]) -> Callable[..., list[Any]]:
-    def read_word(value: Mapping[str, Any], path: Path) -> list[Any]:
-        word = value.get("status")
-        if not isinstance(word, str) or word not in words:
-            raise _invalid((*path, "status"), f"Input should be {_listed(words)}", "enum")
-        return build(word)
+def _choice(build: Callable[[str], list[Any]], choices: tuple[str, ...]) -> Callable[..., list[Any]]:
+    def read_choice(value: Mapping[str, Any], path: Path) -> list[Any]:
+        choice = value.get("status")
+        if not isinstance(choice, str) or choice not in choices:
+            raise _invalid((*path, "status"), f"Input should be {_listed(choices)}", "enum")
+        return build(choice)
 
-    return read_word
+    return read_choice
 
 
-def _whole(column: str) -> Callable[..., list[Any]]:
-    def read_whole(value: Mapping[str, Any], path: Path) -> list[Any]:
+def _integer(column: str) -> Callable[..., list[Any]]:
+    def read_integer(value: Mapping[str, Any], path: Path) -> list[Any]:
         number = value.get("value")
         whole = int(number) if isinstance(number, str) and re.fullmatch("[0-9]{1,18}", number) else number
         if isinstance(whole, bool) or not isinstance(whole, int) or abs(whole) >= 2**63:
             raise _invalid((*path, "value"), "Input should be a valid integer", "int_type")
         return run_lists.column_is(column, whole)
 
-    return read_whole
+    return read_integer
 
 
-def _part(column: str) -> Callable[..., list[Any]]:
-    def read_part(value: Mapping[str, Any], path: Path) -> list[Any]:
+def _substring(column: str) -> Callable[..., list[Any]]:
+    def read_substring(value: Mapping[str, Any], path: Path) -> list[Any]:
         text = value.get("value")
         if not isinstance(text, str):
             raise _invalid((*path, "value"), "Input should be a valid string", "string_type")
@@ -162,29 +162,29 @@ def _part(column: str) -> Callable[..., list[Any]]:
             raise _invalid((*path, "value"), f"String should have at most {LONGEST_TEXT} characters", "string_too_long")
         return run_lists.column_holds(column, text.strip())
 
-    return read_part
+    return read_substring
 
 
-# Attribute: the types it may be called, and what makes conditions of its value.
+# For each attribute: its allowed types, and the function that turns its value into conditions.
 ATTRIBUTES: dict[str, tuple[tuple[str, ...], Callable[..., list[Any]]]] = {
     "dateRange": (("dateRange",), _date_range),
     "dispositionCode": (("multiSelect",), _codes(run_lists.disposition_in)),
     "duration": (("numberRange",), _number_range(run_lists.duration_between)),
     "status": (
         ("radio",),
-        _word(lambda word: run_lists.completed(word == "completed"), ("completed", "in_progress")),
+        _choice(lambda choice: run_lists.completed(choice == "completed"), ("completed", "in_progress")),
     ),
     "tokenUsage": (("numberRange",), _number_range(run_lists.tokens_between)),
-    "runId": (("number",), _whole("id")),
-    "workflowId": (("number",), _whole("workflow")),
-    "campaignId": (("number",), _whole("campaign")),
-    "callerNumber": (("text",), _part("caller_number")),
-    "calledNumber": (("text",), _part("called_number")),
+    "runId": (("number",), _integer("id")),
+    "workflowId": (("number",), _integer("workflow")),
+    "campaignId": (("number",), _integer("campaign")),
+    "callerNumber": (("text",), _substring("caller_number")),
+    "calledNumber": (("text",), _substring("called_number")),
     "callDirection": (
         ("radio",),
-        _word(lambda word: run_lists.column_is("call_type", word), ("inbound", "outbound")),
+        _choice(lambda choice: run_lists.column_is("call_type", choice), ("inbound", "outbound")),
     ),
-    "callChannel": (("radio",), _word(run_lists.channel_is, tuple(run_lists.CHANNELS))),
+    "callChannel": (("radio",), _choice(run_lists.channel_is, tuple(run_lists.CHANNELS))),
     "callTags": (("tags", "multiSelect"), _codes(run_lists.tagged)),
 }
 OF_ORGANIZATION = tuple(ATTRIBUTES)

@@ -1,6 +1,6 @@
-"""The life of a run: its states, what leads from one to the next, and its end.
+"""The life cycle of a run: its states, their transitions, and its end.
 
-Every function here changes a run that was read inside the caller's transaction.
+The functions that change a run expect one that was read inside the caller's transaction.
 """
 
 from __future__ import annotations
@@ -17,7 +17,7 @@ from ..store.runs import Run
 Step = Literal["place", "accept", "lose", "report", "talk", "complete", "cancel"]
 
 TRANSITIONS: Mapping[str, Mapping[Step, str]] = {
-    # The run is stored, and nobody was called with it yet.
+    # The run is stored; its call isn't placed yet.
     "prepared": {"place": "placing", "talk": "talking", "complete": "completed", "cancel": "completed"},
     # The carrier is being asked to call, which happens once.
     "placing": {
@@ -27,11 +27,11 @@ TRANSITIONS: Mapping[str, Mapping[Step, str]] = {
         "talk": "talking",
         "complete": "completed",
     },
-    # The carrier has the call, and nobody has answered it yet; a call to us begins here.
+    # The carrier accepted the call, and it isn't answered yet. An inbound call begins here.
     "ringing": {"accept": "ringing", "report": "ringing", "talk": "talking", "complete": "completed"},
-    # The conversation goes on. The carrier's webhooks may be quicker than its answer to the request.
+    # The call is answered. The carrier's webhooks may arrive before its answer to the request.
     "talking": {"accept": "talking", "report": "talking", "talk": "talking", "complete": "completed"},
-    # The carrier gave no answer, so the phone may ring or not. A webhook shows that it does.
+    # The carrier didn't answer the request, so the phone may ring or not; a webhook shows that it does.
     "unknown": {"report": "ringing", "talk": "talking", "complete": "completed"},
     # Final: what a carrier reports later is recorded and changes nothing.
     "completed": {"accept": "completed", "report": "completed"},
@@ -46,7 +46,7 @@ SHOWN: Mapping[str, str] = {
     "completed": "completed",
 }
 
-# A call without news from its carrier is expired after the time to ring, the longest call, and a minute's grace.
+# Seconds until a call without news from its carrier is expired: ringing, the longest call, and a minute of grace.
 RING_SECONDS = 60
 LONGEST_CALL_SECONDS = 1200
 GRACE_SECONDS = 60
@@ -62,7 +62,7 @@ class IllegalTransition(Exception):
 
 
 def deadline(seconds: float = NO_NEWS_SECONDS) -> datetime:
-    """When a call is expired that its carrier reports nothing of from now on."""
+    """When a call is expired if its carrier reports nothing from now on."""
     return now() + timedelta(seconds=seconds)
 
 
@@ -78,12 +78,12 @@ def move(run: Run, step: Step) -> None:
 
 
 def is_dialable(run: Run) -> bool:
-    """Whether a run was only prepared, so that somebody may still be called with it."""
+    """True if a call may still be placed for the run."""
     return bool(run.state == "prepared" and run.mode != "textchat")
 
 
 def accept(run: Run, call_id: str | None) -> None:
-    """Record that the carrier took the call as `call_id`; an id that a webhook has brought before is kept."""
+    """Record that the carrier accepted the call as `call_id`; an id that a webhook brought before stays."""
     move(run, "accept")
     run.carrier_call_id = run.carrier_call_id or call_id
     run.gathered_context = {**run.gathered_context, "call_id": run.carrier_call_id}
@@ -91,7 +91,7 @@ def accept(run: Run, call_id: str | None) -> None:
 
 
 def lose(run: Run) -> None:
-    """Record that the carrier gave no answer, unless a webhook has shown since that it took the call."""
+    """Record that the carrier gave no answer, unless a webhook has shown since that it accepted the call."""
     if run.state == "placing":
         move(run, "lose")
         run.deadline_at = deadline(UNKNOWN_SECONDS)
@@ -99,7 +99,7 @@ def lose(run: Run) -> None:
 
 
 def report(run: Run, call_id: str | None) -> None:
-    """Record that the carrier reported something about a call: it has until the next deadline again.
+    """Record that the carrier reported something about a call, which extends its deadline.
 
     :param call_id: the carrier's id of the call; None leaves the one that is known.
     """
@@ -111,13 +111,13 @@ def report(run: Run, call_id: str | None) -> None:
 
 
 def talk(run: Run, answered_at: datetime | None = None) -> None:
-    """Note that the conversation goes on, of a call since `answered_at`; the caller saves the run."""
+    """Record that the conversation goes on, and when the call was answered; the caller saves the run."""
     move(run, "talk")
     run.answered_at = run.answered_at or answered_at
 
 
 def complete(service: Service, run: Run, duration: float | None = None) -> None:
-    """End a run for good, and let everything that follows its end be noted in the same transaction.
+    """Complete a run and call the listeners, which store what follows in the same transaction.
 
     :param duration: seconds as the carrier counted them; None takes the time since the answer, of a chat since its
         creation.
@@ -133,7 +133,7 @@ def complete(service: Service, run: Run, duration: float | None = None) -> None:
 
 
 def cancel(run: Run, reason: str, at: datetime) -> None:
-    """End a run whose carrier was never asked. Nothing follows: no listener is called."""
+    """Complete a run whose call was never placed. No listener is called."""
     move(run, "cancel")
     outcome: dict[str, Any] = {"error": reason, "call_disposition": "system_cancelled"}
     run.gathered_context = {**run.gathered_context, **outcome}

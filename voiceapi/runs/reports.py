@@ -1,4 +1,4 @@
-"""A report of runs as CSV, written line by line and safe to open in a spreadsheet."""
+"""The report of runs as CSV, line by line and safe against formulas in spreadsheets."""
 
 from __future__ import annotations
 
@@ -28,7 +28,7 @@ NUMBER = re.compile(r"[+-]?[0-9]+([.,][0-9]+)?")
 def lines(service: Service, where: list[Any], since: datetime | None, until: datetime | None) -> Iterator[str]:
     """The report of completed runs with a duration, newest first, one line at a time.
 
-    Every variable that any of the runs extracted has a column of its own, in the order first seen.
+    There is a column for each variable that any run extracted, in the order of their first appearance.
     """
     with service.store.session():
         names = list(dict.fromkeys(name for run in run_lists.finished(where, since, until) for name in _extracted(run)))

@@ -1,4 +1,4 @@
-"""Runs, whatever carries them: preparing one, its public address, and what it used."""
+"""Preparing a run, its public URL, and its usage."""
 
 from __future__ import annotations
 
@@ -15,15 +15,15 @@ from ..store.runs import Run
 from ..store.workflows import Workflow
 from ..workflows.versions import current
 
-# Tokens by kind, by the model that they were used with.
+# The number of tokens by model and by kind.
 Usage = Mapping[str, Mapping[str, int]]
 
-# Keys of an initial context that belong to the service, whoever sends them.
+# Keys of an initial context that only the service sets; values from a client are dropped.
 RESERVED = ("provider", "runtime_configuration", "mps_correlation_id")
 
 
 def prepare(workflow: Workflow, name: str, mode: str) -> Run:
-    """A run of the draft (or the released version) that nobody has dialed yet.
+    """Store a run of the draft (or the released version) whose call isn't placed yet.
 
     Its initial context is the version's template variables. Only a `smallwebrtc` run is inbound, unless the variable
     `direction` says outbound.
@@ -40,7 +40,7 @@ def prepare(workflow: Workflow, name: str, mode: str) -> Run:
 
 
 def with_public_token(run: Run) -> Run:
-    """The run, with a public token once there is something to fetch with it."""
+    """The run, with a public token if it has a transcript."""
     if run.has_transcript and run.public_access_token is None:
         with write():
             runs.publish(run.id, str(uuid4()))
@@ -49,19 +49,19 @@ def with_public_token(run: Run) -> Run:
 
 
 def transcript_address(run: Run, base_url: str) -> str | None:
-    """Where anyone may fetch the run's transcript, once it has one and a token."""
+    """The public URL of the run's transcript; None if it has no transcript or no public token."""
     if run.public_access_token is None or not run.has_transcript:
         return None
     return f"{base_url}/api/v1/public/download/workflow/{run.public_access_token}/transcript"
 
 
 def usage(run: Run) -> dict[str, Any]:
-    """What a run used: tokens by model, and seconds."""
+    """The usage of a run: tokens by model, and seconds."""
     return {"llm": run.llm_usage, "tts": {}, "stt": {}, "call_duration_seconds": run.duration}
 
 
 def added(used: Usage, more: Usage) -> dict[str, dict[str, int]]:
-    """Tokens by model, summed."""
+    """The sum of two usages."""
     sums = {model: Counter(tokens) for model, tokens in used.items()}
     for model, tokens in more.items():
         sums.setdefault(model, Counter()).update(tokens)
@@ -69,4 +69,5 @@ def added(used: Usage, more: Usage) -> dict[str, dict[str, int]]:
 
 
 def without_reserved(context: Mapping[str, Any]) -> dict[str, Any]:
+    """A client's initial context without the reserved keys."""
     return {key: value for key, value in context.items() if key not in RESERVED}

@@ -1,1 +1,1 @@
-"""The records: one SQLite file, its models, queries and migrations. Only this room imports peewee."""
+"""The database: tables, queries and migrations. Only this package imports peewee."""

@@ -1,8 +1,8 @@
-"""The base of all tables, and one cached layer beside Peewee for the simple statements.
+"""The base class of all tables, and simple statements whose SQL is cached.
 
-Peewee takes ten times longer to write such a statement than SQLite to carry it out, and a turn of a call is made of
-little else. Here each is written once: the values take the places of the placeholders, in the order of the names.
-Peewee's own `get`, `save` and `create` keep their meaning, and serve wherever they are quick enough.
+Peewee takes ten times longer to build such a statement than SQLite to execute it, and a turn of a call consists mostly
+of them. Here the SQL of each is built once; values are bound to its placeholders in the order of the column names.
+Peewee's own `get`, `save` and `create` keep their meaning, and are used wherever they are quick enough.
 """
 
 from __future__ import annotations
@@ -17,12 +17,12 @@ from ..errors import RecordNotFound
 from .database import database, execute
 
 Found = TypeVar("Found", bound="Record")
-# The columns whose values are read as the database gives them.
-AS_GIVEN = (AutoField, BigIntegerField, CharField, FloatField, ForeignKeyField, IntegerField, TextField)
+# Field types whose values need no conversion when they are read.
+UNCONVERTED = (AutoField, BigIntegerField, CharField, FloatField, ForeignKeyField, IntegerField, TextField)
 
 
 class Record(Model):
-    """The base of all tables: bound to whichever database the current session opened."""
+    """The base class of all tables, bound to the database of the current session."""
 
     id: Any
 
@@ -31,14 +31,14 @@ class Record(Model):
         legacy_table_names = False
 
     def columns(self) -> dict[str, Any]:
-        """Every column by its name; a foreign key is the id of the other record."""
+        """The values of all columns by name; a foreign key is the id of the other record."""
         return {name: getattr(self, name) for name in self._meta.columns}
 
 
 def insert(model: type[Found], **columns: Any) -> Found:
-    """Store a new record with these columns and the defaults of the others.
+    """Store a new record with these values, and defaults in the other columns.
 
-    :raises ConcurrentUpdate: when a record with the same unique columns is there.
+    :raises ConcurrentUpdate: when a record with the same unique columns exists.
     """
     record = model(**columns)
     data = record.__data__
@@ -49,18 +49,18 @@ def insert(model: type[Found], **columns: Any) -> Found:
 
 
 def insert_all(model: type[Record], rows: Iterable[Mapping[str, Any]]) -> None:
-    """Store new records, all with the same columns; columns without a value need a default of the database's.
+    """Store new records. Defaults of the fields aren't filled in, so a row needs a value for every NOT NULL column.
 
-    :raises ConcurrentUpdate: when a record with the same unique columns is there.
+    :raises ConcurrentUpdate: when a record with the same unique columns exists.
     """
     for row in rows:
         names = tuple(row)
-        # Read, because an INSERT that returns something is carried out as its row is fetched.
+        # Fetched, because an INSERT ... RETURNING is executed only when its row is.
         execute(_insert(model, names), *_values(model, names, row)).fetchone()
 
 
 def update(record: Record, *fields: Any) -> None:
-    """Store these fields of a record, all of them when none is named."""
+    """Store these fields of a record; all of them if none is given."""
     model, data = type(record), record.__data__
     keys = _key_names(model)
     wanted = {field.name for field in fields} or data.keys() - set(keys)
@@ -84,46 +84,46 @@ def find(model: type[Found], newest_by: str | None = None, **columns: Any) -> Fo
 
 
 def select(model: type[Found], rest: str, *values: Any) -> list[Found]:
-    """The records of `model` that `rest` chooses: SQL from its WHERE on, with `?` for the values as they are stored.
+    """The records of `model` that match `rest`: SQL beginning with WHERE, with `?` for values in their stored form.
 
-    For what is asked around every call; elsewhere Peewee writes such a statement.
+    For the queries of every call; others are written with Peewee.
     """
     return [_record(model, row) for row in execute(f"{_select_all(model)} {rest}", *values).fetchall()]
 
 
 def _record(model: type[Found], row: Sequence[Any]) -> Found:
-    """The record of a row, set up as Peewee does it, with the readers of its columns looked up once a table."""
+    """The record of a row, built as Peewee does, but with cached converters of its columns."""
     record = model(__no_default__=True)
     record.__data__ = {
-        name: cell if read is None else read(cell) for (name, read), cell in zip(_readers(model), row, strict=True)
+        name: value if read is None else read(value) for (name, read), value in zip(_readers(model), row, strict=True)
     }
     return record
 
 
 @cache
 def _readers(model: type[Record]) -> list[tuple[str, Callable[[Any], Any] | None]]:
-    """The fields in the order of their columns, and how the values of each are read."""
+    """The fields in the order of their columns, each with its converter; None where values need none."""
     fields = model._meta.sorted_fields
-    return [(field.name, None if type(field) in AS_GIVEN else field.python_value) for field in fields]
+    return [(field.name, None if type(field) in UNCONVERTED else field.python_value) for field in fields]
 
 
 def scalar(model: type[Record], of: str, **columns: Any) -> Any:
-    """The value of the column `of` in the record of `model` with these column values, None without a record.
+    """The value of the column `of` in the record of `model` with these column values; None if there is no record.
 
-    For rows of which the rest is large.
+    For tables whose other columns are large.
     """
     row = execute(_select_scalar(model, of, tuple(columns)), *_values(model, columns, columns)).fetchone()
     return None if row is None else model._meta.fields[of].python_value(row[0])
 
 
 def count(model: type[Record], of: str, **columns: Any) -> int:
-    """How many records of `model` have these column values, and in the column `of` any but null."""
+    """How many records of `model` have these column values, and a value other than null in the column `of`."""
     return int(execute(_count(model, of, tuple(columns)), *_values(model, columns, columns)).fetchone()[0])
 
 
 def page(chosen: Any, number: int, limit: int) -> tuple[list[Any], int]:
-    """The rows of page `number` (from 1) of a query, `limit` to a page, and how many rows the query has in all."""
-    # A page behind the last one isn't asked for: its offset may be larger than SQLite's largest number.
+    """Page `number` (from 1) of a query, `limit` rows to a page, and the number of rows on all pages."""
+    # A page after the last one isn't queried: its offset may exceed SQLite's largest integer.
     total, offset = chosen.count(), (number - 1) * limit
     return (list(chosen.limit(limit).offset(offset)) if offset <= total else []), total
 
@@ -155,14 +155,14 @@ def reload(record: Found) -> Found:
 
 @cache
 def _select_all(model: type[Model]) -> str:
-    """All columns, in the order of the table's fields; whatever follows FROM is still to come."""
+    """SELECT of all columns, in the order of the table's fields, up to the table's name."""
     columns = ", ".join(_quoted(model, [field.name for field in model._meta.sorted_fields]))
     return f'SELECT {columns} FROM "{model._meta.table_name}"'
 
 
 @cache
 def _select_one(model: type[Model], names: tuple[str, ...], newest_by: str | None) -> str:
-    """All columns of a record whose `names` have these values."""
+    """SELECT of one record by its columns `names`."""
     fields = model._meta.fields
     matches = " AND ".join(f"{column} = ?" for column in _quoted(model, names))
     order = "" if newest_by is None else f' ORDER BY "{fields[newest_by].column_name}" DESC'
@@ -171,28 +171,28 @@ def _select_one(model: type[Model], names: tuple[str, ...], newest_by: str | Non
 
 @cache
 def _select_scalar(model: type[Model], of: str, names: tuple[str, ...]) -> str:
-    """The column `of` of a record whose `names` have these values."""
+    """SELECT of the column `of` of one record by its columns `names`."""
     matches = " AND ".join(f"{column} = ?" for column in _quoted(model, names))
     return f'SELECT {_quoted(model, [of])[0]} FROM "{model._meta.table_name}" WHERE {matches} LIMIT 1'
 
 
 @cache
 def _count(model: type[Model], of: str, names: tuple[str, ...]) -> str:
-    """How many records whose `names` have these values have any in `of`."""
+    """SELECT of the number of records by their columns `names`, those with null in `of` left out."""
     matches = " AND ".join(f"{column} = ?" for column in _quoted(model, names))
     return f'SELECT count({_quoted(model, [of])[0]}) FROM "{model._meta.table_name}" WHERE {matches}'
 
 
 @cache
 def _insert(model: type[Model], names: tuple[str, ...]) -> str:
-    """A new record with these columns; its only row begins with the record's key."""
+    """INSERT of these columns; it returns the record's key."""
     columns, marks = ", ".join(_quoted(model, names)), ", ".join(["?"] * len(names))
     return f'INSERT INTO "{model._meta.table_name}" ({columns}) VALUES ({marks}) RETURNING {", ".join(_key(model))}'
 
 
 @cache
 def _update(model: type[Model], names: tuple[str, ...]) -> str:
-    """These columns of the record whose key is the last value, or the last values."""
+    """UPDATE of these columns by the record's key, which is bound last."""
     changes = ", ".join(f"{column} = ?" for column in _quoted(model, names))
     matches = " AND ".join(f"{column} = ?" for column in _key(model))
     return f'UPDATE "{model._meta.table_name}" SET {changes} WHERE {matches}'

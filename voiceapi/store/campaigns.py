@@ -1,4 +1,4 @@
-"""The tables of campaigns: contact files, campaigns, contacts, their histories, and the do-not-call list."""
+"""The tables of uploads, campaigns, contacts, decisions and the do-not-call list, with queries of campaigns."""
 
 from __future__ import annotations
 
@@ -39,7 +39,7 @@ class Campaign(Record):
     organization = ForeignKeyField(Organization, on_delete="CASCADE")
     workflow = ForeignKeyField(Workflow, on_delete="CASCADE")
     telephony_configuration = ForeignKeyField(TelephonyConfiguration, null=True, on_delete="RESTRICT")
-    # The campaign that this one dials again, and the one that dials this one again.
+    # The campaign that this one redials, and the one that redials this one.
     parent_campaign = ForeignKeyField("self", null=True, on_delete="SET NULL")
     redialed_campaign_id = IntegerField(null=True)
     name = CharField(255)
@@ -53,7 +53,7 @@ class Campaign(Record):
     total_rows = IntegerField(null=True)
     processed_rows = IntegerField(default=0)
     failed_rows = IntegerField(default=0)
-    # Attempts, retries included: those that were dialed, and all that were ever due.
+    # Attempts, retries included: how many were dialed, and how many were queued.
     executed_count = IntegerField(default=0)
     total_queued_count = IntegerField(default=0)
     # What went wrong while it ran, oldest first; a few entries at most.
@@ -65,7 +65,7 @@ class Campaign(Record):
     source_status = TextField(default="pending")
     source_error = TextField(null=True)
     synced_at = Instant(null=True)
-    # Until then the import belongs to the process that took it on; later another one may.
+    # When the lease of the process that imports the list expires; then another may continue.
     source_lease_until = Instant(null=True)
     # The circuit breaker counts the calls that ended since then.
     breaker_reset_at = Instant(default=now)
@@ -74,7 +74,7 @@ class Campaign(Record):
     completed_at = Instant(null=True)
 
 
-# The states of a contact that may still be called, or is being called: `dialing`, until its run ends.
+# The states of a contact that is to be called or is being called, and those in which it no longer is.
 OPEN = ("queued", "dialing", "retry")
 FINAL = ("completed", "failed", "skipped", "unknown")
 
@@ -85,7 +85,7 @@ class Contact(Record):
     campaign_id: int
     campaign = ForeignKeyField(Campaign, on_delete="CASCADE", index=False)
     row = IntegerField()
-    # As it is dialed; as the list has it, when that can't be dialed.
+    # As it is dialed, or as it is in the list if it can't be dialed.
     phone_number = TextField()
     variables = JSONText(default=dict)
     state = TextField(default="queued")
@@ -94,15 +94,15 @@ class Contact(Record):
     next_attempt_at = Instant(null=True)
     # Why there is another attempt: the outcome of the last one.
     retry_reason = TextField(null=True)
-    # The run of the latest attempt; no foreign key, so that removing a run never walks through all contacts.
+    # The run of the latest attempt; no foreign key, so that deleting a run needn't scan all contacts.
     run_id = IntegerField(null=True)
-    # Until then the process that claimed the contact places its call; later any process may give the claim back.
+    # When the lease of the process that claimed the contact expires; then any process may release the claim.
     lease_until = Instant(null=True)
 
     class Meta:
         indexes = (
             (("campaign", "row"), True),
-            # Who is due next, and how many are in a state.
+            # For who is due next, and the number of contacts in a state.
             (("campaign", "state", "next_attempt_at", "row"), False),
             (("phone_number",), False),
         )
@@ -125,7 +125,7 @@ class Decision(Record):
     run_id = IntegerField(null=True)
 
     class Meta:
-        # How many calls ended in which way, and since when.
+        # For the number of decisions by code and time.
         indexes = ((("campaign", "code", "at"), False),)
 
 
@@ -155,7 +155,7 @@ def complete(campaign: int, moment: datetime) -> None:
 
 
 def stop(campaign: int, state: str, logs: list[Any]) -> None:
-    """Bring a campaign that is running or syncing to this state, with these logs."""
+    """Set the state and logs of a campaign that is running or syncing."""
     Campaign.update(state=state, logs=logs).where(
         Campaign.id == campaign, Campaign.state.in_(("syncing", "running"))
     ).execute()
@@ -167,7 +167,7 @@ def is_campaign_source(file_key: str) -> bool:
 
 
 def replace_upload(organization: int, file_key: str, content: bytes) -> None:
-    """Store a file under its key, in place of one that was there."""
+    """Store a file under its key, or replace the one that is there."""
     columns = {"organization": organization, "file_key": file_key, "content": content, "created_at": now()}
     Upload.insert(columns).on_conflict(
         conflict_target=[Upload.file_key], preserve=[Upload.content, Upload.created_at]

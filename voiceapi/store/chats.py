@@ -1,7 +1,7 @@
-"""Text chats: their turns, and changing a session under its revision.
+"""The tables of text chats and their queries.
 
-A change is stored only on top of the revision it was made for. A rewind moves a cursor; the next change that goes on
-with the conversation cuts the turns after it off.
+A change of a session is stored only if the session still has the revision that it was read with (optimistic locking).
+A rewind moves a cursor; the next turn discards the turns after it.
 """
 
 from __future__ import annotations
@@ -29,7 +29,7 @@ from .workflows import WorkflowVersion
 
 
 class ChatSession(Record):
-    """A conversation by text. `revision` rises with every change, so that two editors notice each other."""
+    """A conversation by text. `revision` rises with every change, so that concurrent changes are detected."""
 
     run_id: int
     run = ForeignKeyField(Run, primary_key=True, on_delete="CASCADE")
@@ -37,14 +37,14 @@ class ChatSession(Record):
     status = TextField(default="idle")
     # The turn that the next message follows, after a rewind.
     cursor_turn_id = TextField(null=True)
-    # That of the last completed turn.
+    # The checkpoint of the last completed turn.
     checkpoint = JSONText()
     # What tools and documents offer its model at each node, and a digest of what that was computed from.
     functions = JSONText(null=True)
     updated_at = Instant(null=True)
 
     class Meta:
-        # The open sessions that nobody has written to for long, among all that ever were.
+        # Finds the open sessions that are idle among all sessions.
         indexes = ((("status", "updated_at"), False),)
 
 
@@ -62,7 +62,7 @@ class ChatTurn(Record):
     checkpoint = JSONText(null=True)
     created_at = Instant(default=now)
     answered_at = Instant(null=True)
-    # Set when a rewind cut this turn off: when, and the turn that was rewound to.
+    # Set when the turn was discarded after a rewind: when, and the turn that was rewound to.
     discarded_at = Instant(null=True)
     rewound_from = TextField(null=True)
 
@@ -70,7 +70,7 @@ class ChatTurn(Record):
 PENDING = "pending_assistant_turn"
 OPEN = ("idle", PENDING, "rewound", "error")
 ABANDONED = "The service stopped before this turn was answered, or took too long over it."
-# A session without a completed turn goes on from here.
+# The checkpoint of a session without a completed turn.
 BEGINNING: Mapping[str, Any] = {
     "version": 1,
     "anchor_turn_id": None,
@@ -99,7 +99,7 @@ def _one(*conditions: Any) -> ChatSession:
 
 
 def quiet_since(moment: datetime) -> list[ChatSession]:
-    """The sessions that haven't ended and didn't change after `moment`, each with its run and version."""
+    """The open sessions that didn't change after `moment`, each with its run and version."""
     quiet = (
         ChatSession.select(ChatSession, Run, WorkflowVersion)
         .join(Run)
@@ -110,19 +110,19 @@ def quiet_since(moment: datetime) -> list[ChatSession]:
 
 
 def turns(session: ChatSession) -> list[ChatTurn]:
-    """The turns of a session, in order; those after the cursor are among them until they are cut off."""
+    """The turns of a session, in order, including those after the cursor until they are discarded."""
     kept = ChatTurn.select().where(ChatTurn.run == session.run_id, ChatTurn.discarded_at.is_null())
     return list(kept.order_by(ChatTurn.id))
 
 
 def discarded(session: ChatSession) -> list[ChatTurn]:
-    """The turns that were cut off, those of the earliest cut first."""
+    """The discarded turns, in the order in which they were discarded."""
     gone = ChatTurn.select().where(ChatTurn.run == session.run_id, ChatTurn.discarded_at.is_null(False))
     return list(gone.order_by(ChatTurn.discarded_at, ChatTurn.id))
 
 
 def base(session: ChatSession) -> Mapping[str, Any]:
-    """The checkpoint that the next turn goes on from: that of the last completed turn up to the cursor."""
+    """The checkpoint that the next turn continues from: that of the last completed turn up to the cursor."""
     before, _ = _at_cursor(session)
     return next((turn.checkpoint for turn in reversed(before) if turn.status == "completed"), BEGINNING)
 
@@ -138,9 +138,9 @@ def _at_cursor(session: ChatSession) -> tuple[list[ChatTurn], list[ChatTurn]]:
 
 
 def change(session: ChatSession, failure: str = ABANDONED, **columns: Any) -> None:
-    """Store the session's next revision. A turn that is still pending then has failed, for the reason `failure`.
+    """Store changed columns as the session's next revision. A pending turn becomes failed, for the reason `failure`.
 
-    :raises ConcurrentUpdate: when the session is no longer at the revision that is known here.
+    :raises ConcurrentUpdate: when the session has another revision by now.
     """
     columns = {**columns, "revision": session.revision + 1, "updated_at": now()}
     known = (ChatSession.run == session.run_id) & (ChatSession.revision == session.revision)
@@ -159,7 +159,7 @@ def change(session: ChatSession, failure: str = ABANDONED, **columns: Any) -> No
 
 
 def append(session: ChatSession, text: str | None) -> ChatTurn:
-    """Go on with a pending turn: the caller's `text`, or None for the agent's opening.
+    """Append a pending turn: the caller's `text`, or None for the agent's opening.
 
     :raises ConcurrentUpdate: as `change`.
     """
@@ -169,7 +169,7 @@ def append(session: ChatSession, text: str | None) -> ChatTurn:
 
 
 def cut(session: ChatSession) -> None:
-    """Discard the turns after the cursor, and what they left in the run's log; the turns keep a record of their own."""
+    """Mark the turns after the cursor as discarded, and delete their events from the run's log."""
     _, after = _at_cursor(session)
     if after:
         gone = ChatTurn.id.in_([turn.id for turn in after])
@@ -179,7 +179,7 @@ def cut(session: ChatSession) -> None:
 
 
 def store_functions(session: ChatSession, functions: Mapping[str, Any]) -> None:
-    """Store what the model is offered in a session; its revision stays, for no one else sees them."""
+    """Store the functions that the model is offered. The revision stays, because clients don't see them."""
     with write():
         ChatSession.update(functions=functions).where(ChatSession.run == session.run_id).execute()
     session.functions = functions

@@ -1,7 +1,7 @@
-"""Opens the database of one app and binds it to the work at hand.
+"""Opens the database of an app: sessions, transactions, and what is called after a commit.
 
-Models find their database through a context variable, so several apps live in one process and a new thread
-sees no database until it opens a session of its own.
+Models find their database through a context variable, so several apps can live in one process. A new thread has no
+database until it opens a session.
 """
 
 from __future__ import annotations
@@ -29,7 +29,7 @@ database = cast(peewee.SqliteDatabase, _proxy)
 
 
 class ConcurrentUpdate(Exception):
-    """Another worker stored the same first, and this transaction was undone: try again. It never leaves a use case."""
+    """Another worker changed the same rows first, so this transaction was rolled back. Use cases try again."""
 
 
 class StoreError(Exception):
@@ -45,9 +45,9 @@ class Store:
 
     def __init__(self, location: str) -> None:
         self.location = location
-        # SQLite has one writer: waiting here in line is fairer and quicker than its own sleeping and trying again.
+        # SQLite has one writer: queueing for this lock is fairer and quicker than SQLite's sleeping and retrying.
         self._writer = threading.RLock()
-        # What is called once the transaction at hand is committed. Only who holds the writer lock adds to it.
+        # Called once the current transaction is committed. Changed only under the writer lock.
         self._after_commit: list[Callable[[], None]] = []
         # Set whenever a contact may have become due; the dialer of this process waits for it.
         self.dialer_wakeup = threading.Event()
@@ -67,7 +67,7 @@ class Store:
 
     @contextmanager
     def session(self) -> Iterator[None]:
-        """Bind the models to this database; the connection is opened by the first query and given back at the end.
+        """Bind the models to this database; the first query opens a connection, which returns to the pool at the end.
 
         A session within a session of the same store is part of it.
         """
@@ -84,7 +84,7 @@ class Store:
 
     @contextmanager
     def writing(self) -> Iterator[None]:
-        """One transaction, or a part of the one at hand; see `write`."""
+        """A transaction, or a savepoint within the current one; see `write`."""
         committed: list[Callable[[], None]] = []
         try:
             with self._writer:
@@ -107,7 +107,7 @@ class Store:
             call()
 
     def after_commit(self, call: Callable[[], None]) -> None:
-        """Call this once the transaction at hand is committed; never, when it is undone."""
+        """Call this once the current transaction is committed; not at all if it is rolled back."""
         self._after_commit.append(call)
 
     def close(self) -> None:
@@ -117,14 +117,14 @@ class Store:
 
 
 def _defect_or_concurrent(error: peewee.IntegrityError) -> Exception:
-    """The error itself when it is a defect of ours: another worker never breaks a NOT NULL or CHECK constraint."""
+    """The error itself for a NOT NULL or CHECK constraint, which only a defect breaks; else ConcurrentUpdate."""
     text = str(error)
     ours = any(kind in text.upper() for kind in ("NOT NULL", "NOT-NULL", "CHECK"))
     return error if ours else ConcurrentUpdate(text)
 
 
 def _disk_is_full(error: BaseException | None) -> bool:
-    """Whether that was it, also where undoing the transaction failed after SQLite had undone it by itself."""
+    """True if a full disk is the cause, also when ROLLBACK failed because SQLite had rolled back already."""
     while error is not None and "disk is full" not in str(error):
         error = error.__context__
     return error is not None
@@ -156,10 +156,10 @@ def bound_path() -> Path | None:
 
 
 def execute(statement: str, *values: Any) -> Any:
-    """Carry out SQL in the bound database, with `?` for each of `values`, which are as they are stored.
+    """Execute SQL in the bound database, with `?` for each of `values`, which are in their stored form.
 
-    For what Peewee can't write, and for what is asked in every call: writing a statement takes Peewee longer than
-    answering it takes SQLite.
+    For what Peewee can't express, and for the statements of every call: Peewee takes longer to build one than SQLite to
+    execute it.
 
     :raises ConcurrentUpdate: when the statement breaks a constraint.
     """
@@ -171,7 +171,7 @@ def execute(statement: str, *values: Any) -> Any:
 
 
 def wake_dialer() -> None:
-    """Have the dialer of this process look for due contacts, after commit if a transaction is under way."""
+    """Wake the dialer of this process; after the commit if there is a transaction."""
     store = _bound.get()
     if store.database.in_transaction():
         store.after_commit(store.dialer_wakeup.set)

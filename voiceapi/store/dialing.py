@@ -1,6 +1,6 @@
-"""The queries of the dialer: who is due, who is being called, what was decided. An index answers each of them.
+"""The queries of the dialer: who is due, who is being called, what was decided. Each of them uses an index.
 
-Those that every call needs are written as SQL: writing a statement takes Peewee longer than answering it takes SQLite.
+Those of every call are written as SQL: Peewee takes longer to build a statement than SQLite to execute it.
 """
 
 from __future__ import annotations
@@ -48,7 +48,7 @@ def dialing(campaign: int) -> int:
     return int(_first("SELECT count(*) FROM contact WHERE campaign_id = ? AND state = 'dialing'", campaign))
 
 
-# A cross join, because SQLite keeps its order: the few leases first, each with its run.
+# CROSS JOIN, because SQLite keeps the order of its tables: the few leased contacts first, then the run of each.
 CLAIMED = """SELECT count(*) FROM contact CROSS JOIN run
 WHERE contact.lease_until IS NOT NULL AND run.id = contact.run_id
   AND run.organization_id = ? AND run.state = 'prepared'
@@ -56,12 +56,12 @@ WHERE contact.lease_until IS NOT NULL AND run.id = contact.run_id
 
 
 def claimed(organization: int) -> int:
-    """How many contacts of the organization are claimed whose run doesn't count as a call in progress yet."""
+    """The number of the organization's claimed contacts whose run isn't a call in progress yet."""
     return int(_first(CLAIMED, organization))
 
 
 def lapsed(moment: datetime) -> list[Contact]:
-    """The contacts whose lease was over before `moment`, whether their calls were placed or not."""
+    """The contacts whose lease expired before `moment`, whether their calls were placed or not."""
     return list(Contact.select().where(Contact.lease_until < moment))
 
 
@@ -86,7 +86,7 @@ def remove_from_do_not_call(organization: int, number: str) -> bool:
 
 
 def all_not_to_call(organization: int) -> set[str]:
-    """The do-not-call list."""
+    """All numbers of the do-not-call list."""
     return {entry.phone_number for entry in DoNotCall.select().where(DoNotCall.organization == organization)}
 
 
@@ -127,7 +127,7 @@ def ended_since(campaign: int, since: datetime, outcomes: Sequence[str], failure
 
 
 def counted(campaign: int, codes: Sequence[str], since: datetime | None = None) -> dict[str, int]:
-    """How often each of these codes was decided."""
+    """The number of decisions with each of these codes; a code without any is missing."""
     rows = Decision.select(Decision.code, fn.count(Decision.id)).where(
         Decision.campaign == campaign, Decision.code.in_(codes)
     )
@@ -148,7 +148,7 @@ def decide(contact: Contact, code: str, reason: str, moment: datetime, run: int 
 
 
 def add_to(campaign: int, **counts: int) -> None:
-    """Change the counters of a campaign, whoever else changes them as well."""
+    """Add to counters of a campaign, safe with concurrent changes."""
     changed = {name: count for name, count in counts.items() if count}
     if changed:
         changes = ", ".join(f"{name} = {name} + ?" for name in changed)
@@ -162,14 +162,14 @@ def _first(sql: str, *values: Any) -> Any:
 
 
 def active() -> list[tuple[int, str]]:
-    """The campaigns that the dialer has to do with: id and state, those with the fewest calls in progress first."""
+    """The campaigns to import or dial, as id and state, those with the fewest calls in progress first."""
     found = execute("SELECT id, state FROM campaign WHERE state IN ('syncing', 'running')").fetchall()
     calling = {id: dialing(id) for id, _ in found}
     return sorted(((id, state) for id, state in found), key=lambda each: (calling[each[0]], each[0]))
 
 
 def rows_read(campaign: int) -> int:
-    """The number of the last row of the campaign's list that is stored, 0 before the first."""
+    """The number of the last imported row of the campaign's list, 0 before the first."""
     last: int | None = Contact.select(fn.max(Contact.row)).where(Contact.campaign == campaign).scalar()
     return last or 0
 
@@ -204,7 +204,7 @@ def _unreached(campaign: int, outcomes: Sequence[str]) -> Any:
 
 
 def copy(campaign: int, outcomes: Sequence[str], to: int, moment: datetime) -> None:
-    """Queue the unreached contacts of a campaign in another one."""
+    """Queue the contacts that `count_unreached` counts in the campaign `to`, due at `moment`."""
     columns = (Contact.row, Contact.phone_number, Contact.variables)
     fixed: dict[Any, Any] = {
         Contact.campaign: to,
@@ -218,7 +218,7 @@ def copy(campaign: int, outcomes: Sequence[str], to: int, moment: datetime) -> N
 
 
 def page(campaign: int, state: str | None, number: int, limit: int) -> tuple[list[Contact], int]:
-    """A page of the contacts by their rows, those of a state by when they are due; and how many there are."""
+    """A page of contacts and their total number: all by row, or those of a state by when they are due."""
     wanted = [Contact.campaign == campaign]
     order: tuple[Any, ...] = (Contact.row,)
     if state is not None:
@@ -234,7 +234,7 @@ def page(campaign: int, state: str | None, number: int, limit: int) -> tuple[lis
 
 
 def decisions(contacts: Sequence[int]) -> dict[int, list[Decision]]:
-    """What was decided about each of these contacts, in order."""
+    """The decisions about each of these contacts, in order, by contact id."""
     found: dict[int, list[Decision]] = {}
     for decision in Decision.select().where(Decision.contact.in_(contacts)).order_by(Decision.id):
         found.setdefault(decision.contact_id, []).append(decision)

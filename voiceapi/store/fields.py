@@ -1,4 +1,4 @@
-"""Column types: an instant in time and a JSON value."""
+"""Column types: an instant in time, a JSON value, raw bytes."""
 
 from __future__ import annotations
 
@@ -10,7 +10,7 @@ import peewee
 
 EPOCH = datetime(1970, 1, 1, tzinfo=UTC)
 MICROSECOND = timedelta(microseconds=1)
-# Made once: a run has seven such columns, and is read and written many times in a call.
+# Created once: a run has six JSON columns and is read and written many times in a call.
 COMPACT = json.JSONEncoder(ensure_ascii=False, separators=(",", ":"))
 DECODER = json.JSONDecoder()
 

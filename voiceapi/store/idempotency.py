@@ -1,4 +1,4 @@
-"""The keys of requests that are carried out once."""
+"""The table of Idempotency-Keys and its queries."""
 
 from __future__ import annotations
 
@@ -14,15 +14,15 @@ from .runs import Run
 
 
 class IdempotencyKey(Record):
-    """An Idempotency-Key, stored in the transaction that stores what was made under it."""
+    """An Idempotency-Key, stored in one transaction with the run or campaign that its request creates."""
 
     run_id: int | None
     organization = ForeignKeyField(Organization, on_delete="CASCADE", index=False)
     operation = TextField()
     key = CharField(255)
-    # Of the request, so that another one with the same key is noticed.
+    # SHA-256 of the request, to detect another request with the same key.
     fingerprint = CharField(64)
-    # The call that is placed under it; null when a campaign was made.
+    # The run of the request's call; null when the request created a campaign.
     run = ForeignKeyField(Run, null=True, on_delete="CASCADE")
     # The answer as JSON. Null while the carrier is being asked, and when it refused, which the run says.
     answer = JSONText(null=True)

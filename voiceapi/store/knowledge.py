@@ -1,4 +1,4 @@
-"""The tables of the knowledge base: documents, and the passages that they are cut into."""
+"""The tables of the knowledge base, documents and their passages, with the full-text search."""
 
 from __future__ import annotations
 
@@ -17,7 +17,7 @@ from .organizations import Organization
 
 
 class Document(Record):
-    """A file that agents look things up in, as the plain text that was made of it; of a failed one, why it failed."""
+    """A file of the knowledge base as plain text, or the error if it could not be processed."""
 
     organization_id: int
     organization = ForeignKeyField(Organization, on_delete="CASCADE")
@@ -49,25 +49,25 @@ SCHEMA = (
     "CREATE TRIGGER IF NOT EXISTS passage_removed AFTER DELETE ON passage BEGIN "
     "INSERT INTO passage_words (passage_words, rowid, text) VALUES ('delete', old.id, old.text); END",
 )
-# The texts stay out of it: all that match are sorted, and few are read.
+# Without the texts: all matches are sorted, but few are returned.
 SEARCH = (
     "SELECT p.id, d.id, d.retrieval_mode = 'full_document', bm25(passage_words) AS score FROM passage_words "
     "JOIN passage p ON p.id = passage_words.rowid JOIN document d ON d.id = p.document_id "
     "WHERE passage_words MATCH ? AND d.organization_id = ?{among} ORDER BY score, p.id"
 )
-AMONG = " AND d.document_uuid IN (SELECT value FROM json_each(?))"
-HELD = (
+IN_DOCUMENTS = " AND d.document_uuid IN (SELECT value FROM json_each(?))"
+CONTAINED = (
     "SELECT count(*) FROM json_each(?) AS word "
     "WHERE EXISTS (SELECT 1 FROM passage_words WHERE passage_words MATCH word.value AND rowid = ?)"
 )
-# English words that are in most questions and say nothing of what is asked.
-COMMON = """
+# English words that most questions contain, whatever they are about.
+STOP_WORDS = """
     a about am an and any are as at be been but by can could did do does for from get had has have he her him his how i
     if in is it its just know like may me my need not of on or our please she should so tell than that the their them
     then there these they this those to us want was we were what when where which who whom whose why will with would
     you your
 """
-# Of a query, at most so many characters are read, and so many words looked for.
+# The most characters of a query that are read, and the most words that are searched for.
 LONGEST_QUERY, MOST_WORDS = 1000, 32
 
 
@@ -81,12 +81,12 @@ class Hit:
 
 
 def exists() -> bool:
-    """Whether the bound database has an index."""
+    """True if the bound database has a full-text index, which only SQLite has."""
     return bound_path() is not None
 
 
 def create(store: Store) -> None:
-    """Make the index beside the tables, where the database is SQLite."""
+    """Create the full-text index and its triggers, if the database is SQLite."""
     for statement in SCHEMA if store.path is not None else ():
         store.database.execute_sql(statement)
 
@@ -99,30 +99,30 @@ def add(document: Document, texts: Sequence[str]) -> None:
 
 
 def phrases(query: str) -> list[str]:
-    """The words of `query` to look for, each once and quoted, so that nothing a caller says is FTS5's syntax.
+    """The words of `query` to search for, each once and quoted, so that none is read as FTS5 syntax.
 
-    Common words count only when there are no others.
+    Stop words are searched for only if there are no others.
     """
     query = unicodedata.normalize("NFKC", query[:LONGEST_QUERY]).lower()
     spaced = "".join(char if char.isalnum() or unicodedata.category(char)[0] == "M" else " " for char in query)
     words = [word for word in dict.fromkeys(spaced.split()) if any(map(str.isalnum, word))]
-    common = COMMON.split()
-    telling = [word for word in words if word not in common] or words
-    return [f'"{word}"' for word in telling[:MOST_WORDS]]
+    stop_words = STOP_WORDS.split()
+    significant = [word for word in words if word not in stop_words] or words
+    return [f'"{word}"' for word in significant[:MOST_WORDS]]
 
 
 def search(organization: int, query: str, documents: Iterable[str] | None, limit: int) -> list[Hit]:
-    """The best passages that hold a word of `query`, best first; of a document that is given whole, only its best.
+    """The best passages that contain a word of `query`, best first; of a `full_document` document only the best one.
 
-    The first one's similarity is the share of the words that it holds; that of the others falls with their BM25. (BM25
-    itself says nothing to a reader: it is next to 0 when there are few passages.)
+    The first one's similarity is the share of the words that it contains; that of the others falls with their BM25.
+    (BM25 itself is no measure for a reader: it is next to 0 when there are few passages.)
 
-    :param documents: uuids to look in; None is all documents of the organization.
+    :param documents: the uuids of the documents to search; None for all of the organization.
     """
     words = phrases(query)
     if not words:
         return []
-    among, values = ("", []) if documents is None else (AMONG, [json.dumps(list(documents))])
+    among, values = ("", []) if documents is None else (IN_DOCUMENTS, [json.dumps(list(documents))])
     found = execute(SEARCH.format(among=among), " OR ".join(words), organization, *values).fetchall()
     best: dict[tuple[int, int | None], tuple[int, float]] = {}
     for passage, document, whole, score in found:
@@ -132,7 +132,7 @@ def search(organization: int, query: str, documents: Iterable[str] | None, limit
     if not best:
         return []
     first, highest = next(iter(best.values()))
-    share = execute(HELD, json.dumps(words), first).fetchone()[0] / len(words)
+    share = execute(CONTAINED, json.dumps(words), first).fetchone()[0] / len(words)
     chosen = Passage.select(Passage, Document).join(Document).where(Passage.id.in_([id for id, _ in best.values()]))
     passages = {passage.id: passage for passage in chosen}
     # A document may have been removed between the two queries.
@@ -141,7 +141,7 @@ def search(organization: int, query: str, documents: Iterable[str] | None, limit
 
 
 def of_organization(organization: int, status: str | None, limit: int, offset: int) -> list[Document]:
-    """The organization's documents, newest first; without a status of all."""
+    """The organization's documents, newest first; those of every status if none is given."""
     chosen = Document.select().where(Document.organization == organization)
     if status:
         chosen = chosen.where(Document.processing_status == status)
@@ -149,9 +149,9 @@ def of_organization(organization: int, status: str | None, limit: int, offset: i
 
 
 def with_uuids(organization: int | None, uuids: set[str]) -> list[Document]:
-    """Those of the organization's documents that have one of these uuids: their uuid, filename and processing error.
+    """The organization's documents with these uuids, with their uuid, filename and processing error only.
 
-    Other columns aren't read, since a text is large. Without an organization there are none.
+    Other columns aren't read, because texts are large. Empty if the organization is None.
     """
     if not uuids or organization is None:
         return []
@@ -168,6 +168,6 @@ def delete(organization: int, document_uuid: str) -> bool:
 
 
 def latest_change(organization: int) -> tuple[Any, ...]:
-    """Another value after any change of the organization's documents, which are added and removed only."""
+    """A value that differs after any change of the organization's documents, which are only added and deleted."""
     statement = "SELECT count(*), max(created_at) FROM document WHERE organization_id = ?"
     return tuple(execute(statement, organization).fetchone())

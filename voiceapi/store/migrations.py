@@ -1,7 +1,7 @@
-"""Brings a database to the schema of this release.
+"""Creates the tables, or migrates them to the schema of this release.
 
-`PRAGMA user_version` numbers the schema. A new file is made at the newest version at once; an older one is copied
-beside itself and then migrated, all steps in one transaction.
+`PRAGMA user_version` is the version of the schema. A new file gets the newest version at once; an older file is backed
+up beside itself and then migrated, all steps in one transaction.
 """
 
 from __future__ import annotations
@@ -34,10 +34,10 @@ TABLES: tuple[type[Record], ...] = (
     *(Run, Event, Step, Snapshot, Turn, StatusCallback, IdempotencyKey, ChatSession, ChatTurn),
     *(FollowUp, Delivery, DeliveryAttempt),
 )
-# How often, and after how many seconds, a file that another process is making ready is tried again.
+# How often, and after how many seconds, a file that another process has locked is tried again.
 TRIES, WAIT_SECONDS = 50, 0.1
 
-# What tables of version 1 lack.
+# The columns and indexes that version 2 adds.
 COLUMNS_OF_2 = (
     ("telephony_configuration", "paced_until INTEGER"),
     ("snapshot", "calling INTEGER"),
@@ -78,7 +78,7 @@ def _runs_to_3(database: Any) -> None:
     )
 
 
-# What a campaign had in a table of its own, named as there, where that table was called `dialing`.
+# The columns that move from the table `dialing` to `campaign`: name, type, name in `dialing`.
 CAMPAIGN_COLUMNS_OF_3 = (
     ("calling_hours", "TEXT", "calling_hours"),
     ("max_attempts_per_day", "INTEGER", "max_attempts_per_day"),
@@ -91,7 +91,7 @@ CAMPAIGN_COLUMNS_OF_3 = (
 
 
 def _campaigns_to_3(database: Any) -> None:
-    """Campaigns take in what the table `dialing` held of each; a file that was made as version 1 may lack it."""
+    """The table `dialing` is merged into `campaign`; a file that began as version 1 may lack that table."""
     for name, type, _ in CAMPAIGN_COLUMNS_OF_3:
         database.execute_sql(f'ALTER TABLE "campaign" ADD COLUMN {name} {type}')
     database.execute_sql('UPDATE "campaign" SET breaker_reset_at = created_at')
@@ -102,9 +102,9 @@ def _campaigns_to_3(database: Any) -> None:
 
 
 def _pace_to_3(database: Any) -> None:
-    """An account's next call waits for the dialer's last one too, which the table `pace` held by configuration."""
+    """The table `pace` is merged into `telephony_configuration`: the dialer and other calls have one pace."""
     if "pace" in database.get_tables():
-        # One call a second, unless it is set: no carrier's own pace is slower.
+        # One call a second unless it is configured: no carrier's default is slower.
         database.execute_sql(
             """UPDATE telephony_configuration
             SET paced_until = max(coalesce(paced_until, 0),
@@ -115,7 +115,7 @@ def _pace_to_3(database: Any) -> None:
 
 
 def _chats_to_3(database: Any) -> None:
-    """What a chat's model is offered is stored with the chat; of an older one it is computed by its next turn."""
+    """A chat stores the functions its model is offered; those of older chats are computed by their next turn."""
     database.execute_sql('ALTER TABLE "chat_session" ADD COLUMN functions TEXT')
 
 
@@ -126,8 +126,8 @@ def _to_3(database: Any) -> None:
     _chats_to_3(database)
 
 
-# From version N to N + 1. A step speaks SQL through the database it is given, never through the models, which are
-# those of the newest version; tables that are new are made after the last step.
+# From version N to N + 1. A step uses SQL only, because the models are those of the newest version; new tables are
+# created after the last step.
 STEPS: Mapping[int, Callable[[Any], None]] = {1: _to_2, 2: _to_3}
 
 
@@ -141,7 +141,7 @@ def migrate(store: Store, version: int = VERSION, steps: Mapping[int, Callable[[
             try:
                 return _migrate(store, version, steps)
             except Exception as error:
-                # Turning the write-ahead log on doesn't wait for another process that does the same.
+                # Switching to WAL doesn't wait while another process does the same.
                 if "locked" not in str(error):
                     raise
             time.sleep(WAIT_SECONDS)
@@ -166,7 +166,7 @@ def _migrate(store: Store, version: int, steps: Mapping[int, Callable[[Any], Non
             _copy(store, found)
         if found < version:
             with write():
-                # Read again: another process may have done it while this one waited for the lock.
+                # Read again: another process may have migrated while this one waited for the lock.
                 current = _version(store)
                 for step in range(current, version) if current else ():
                     steps[step](store.database)

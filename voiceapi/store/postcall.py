@@ -1,4 +1,4 @@
-"""The tables of what follows an ended run: its follow-up, its webhooks and their signing secrets, with queries."""
+"""The tables of follow-ups, webhook deliveries and signing secrets, with their queries."""
 
 from __future__ import annotations
 
@@ -14,7 +14,7 @@ from .runs import Run
 
 
 class WebhookSecret(Record):
-    """A secret that an organization's webhooks are signed with. Of two, the older one is about to be retired.
+    """A secret that signs an organization's webhooks. During a rotation there are two.
 
     Rows are added and deleted, never changed.
     """
@@ -31,7 +31,7 @@ class FollowUp(Record):
 
     run_id: int
     run = ForeignKeyField(Run, primary_key=True, on_delete="CASCADE")
-    # When it is to be made. While a worker has claimed it: when that worker is presumed dead.
+    # When it is to be processed. While a worker has claimed it: when that claim expires.
     due_at = Instant(default=now, index=True)
 
 
@@ -56,9 +56,9 @@ class Delivery(Record):
     body = Bytes(null=True)
     credential_uuid = TextField(null=True)
     attempts = IntegerField(default=0)
-    # After how many attempts it is given up; a redelivery raises this.
+    # How many attempts are made before it becomes a dead letter; a redelivery raises this.
     most_attempts = IntegerField(default=0)
-    # Null when it isn't to be sent. While a sender has claimed it: when that sender is presumed dead.
+    # Null when it isn't to be sent. While a sender has claimed it: when that claim expires.
     next_attempt_at = Instant(null=True)
     last_status = IntegerField(null=True)
     last_error = TextField(null=True)
@@ -69,7 +69,7 @@ class Delivery(Record):
         indexes = ((("run", "node_id"), True), (("organization", "state"), False))
 
 
-# The deliveries to be sent: few rows, whatever the number of those that were.
+# Only the deliveries still to be sent, which are few.
 Delivery.add_index(SQL("CREATE INDEX delivery_due ON delivery (next_attempt_at) WHERE next_attempt_at IS NOT NULL"))
 
 
@@ -106,13 +106,13 @@ def first_follow_up(moment: datetime) -> FollowUp | None:
 
 
 def lease_follow_up(follow_up: FollowUp, until: datetime) -> bool:
-    """Move the time of a follow-up ahead; False if somebody else has claimed it since it was read."""
+    """Claim a follow-up until then; False if another worker has claimed it since it was read."""
     unclaimed = (FollowUp.run == follow_up.run_id, FollowUp.due_at == follow_up.due_at)
     return bool(FollowUp.update(due_at=until).where(*unclaimed).execute())
 
 
 def renew_follow_up(run: int, until: datetime) -> None:
-    """Move the time of a run's follow-up ahead."""
+    """Extend the claim of a run's follow-up."""
     FollowUp.update(due_at=until).where(FollowUp.run == run).execute()
 
 
@@ -144,7 +144,7 @@ def first_delivery(moment: datetime) -> Delivery | None:
 
 
 def lease_delivery(delivery: Delivery, until: datetime) -> bool:
-    """Count an attempt and move the delivery's time ahead; False if somebody else has claimed it since it was read."""
+    """Claim a delivery until then and count the attempt; False if another worker has claimed it since it was read."""
     unclaimed = (Delivery.id == delivery.id, Delivery.next_attempt_at == delivery.next_attempt_at)
     changes = {"attempts": Delivery.attempts + 1, "next_attempt_at": until}
     return bool(Delivery.update(**changes).where(*unclaimed).execute())

@@ -1,4 +1,4 @@
-"""Lists of runs by page, filter and order, also when there are a million, and the conditions of their filters."""
+"""Pages of runs by filter and order, quick also for a million runs, and the conditions of the filters."""
 
 from __future__ import annotations
 
@@ -14,8 +14,8 @@ from .campaigns import Campaign
 from .runs import Run
 from .workflows import Workflow
 
-# Column expressions, least significant last; all of them turn round together. A run without a duration comes last both
-# ways, which takes the two expressions that the two indexes on duration are made of.
+# The columns of each order, for ascending and for descending. A run without a duration comes last both ways, which
+# takes two expressions, each with an index.
 ORDERS: dict[str, tuple[tuple[Any, ...], tuple[Any, ...]]] = {
     "created_at": ((Run.created_at, Run.id), (Run.created_at, Run.id)),
     "duration": (
@@ -73,7 +73,7 @@ def _page(where: list[Expression], total: int | None, *, page: int, limit: int, 
         return Page([], total)
     rising, falling = ORDERS[sort_by]
     columns = falling if descending else rising
-    # A page in the second half is read from the other end: the last page costs as little as the first.
+    # A page in the second half is read from the end, so that the last page is as quick as the first.
     from_end = offset > total // 2
     if from_end:
         offset = total - offset - size
@@ -102,7 +102,7 @@ def other_dispositions(organization: int, known: Sequence[str], limit: int) -> l
 
 
 def finished(where: Sequence[Expression], since: datetime | None, until: datetime | None) -> Iterator[Run]:
-    """Completed runs with a duration, newest first, read as they are asked for."""
+    """Completed runs with a duration, newest first, fetched one by one."""
     runs = Run.select().where(
         Run.state == "completed", Run.duration.is_null(False), *where, *created_through(since, until)
     )
@@ -121,7 +121,7 @@ def created_through(first: datetime | None, last: datetime | None) -> list[Expre
 
 
 def duration_between(low: float | None, high: float | None) -> list[Expression]:
-    """Of a known duration, bounds included."""
+    """With a duration in this range, bounds included."""
     conditions = [Run.duration.is_null(False)]
     if low is not None:
         conditions.append(Run.duration >= low)
@@ -131,33 +131,38 @@ def duration_between(low: float | None, high: float | None) -> list[Expression]:
 
 
 def tokens_between(low: float | None, high: float | None) -> list[Any]:
-    """Every run here costs zero tokens: all match, or none does."""
+    """With a token cost in this range. The cost of every run is zero: all match, or none does."""
     fits = (low is None or low <= 0) and (high is None or high >= 0)
     return [] if fits else [SQL("1 = 0")]
 
 
 def disposition_in(codes: list[str]) -> list[Expression]:
+    """With one of these dispositions; any if there are none."""
     return [Run.disposition.in_(codes)] if codes else []
 
 
 def completed(yes: bool) -> list[Expression]:
+    """Completed, or not."""
     return [Run.state == "completed" if yes else Run.state != "completed"]
 
 
 def column_is(name: str, value: Any) -> list[Expression]:
+    """With this value in a column."""
     return [getattr(Run, name) == value]
 
 
 def column_holds(name: str, text: str) -> list[Expression]:
+    """With this text in a column's, in either case."""
     return [getattr(Run, name).contains(text)]
 
 
 def channel_is(channel: str) -> list[Expression]:
+    """With a mode of this channel, a key of CHANNELS."""
     return [Run.mode.in_(CHANNELS[channel])]
 
 
 def tagged(tags: list[str]) -> list[Any]:
-    """Carrying all of these call tags."""
+    """With all of these call tags."""
     if not tags:
         return []
     carried = fn.json_each(Run.gathered_context, "$.call_tags")

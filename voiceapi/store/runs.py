@@ -1,4 +1,4 @@
-"""The tables of runs: what happened in one, its turns and status callbacks; and what is asked about one run."""
+"""The tables of runs, their events, turns and status callbacks, with the queries about one run."""
 
 from __future__ import annotations
 
@@ -26,7 +26,7 @@ from .fields import Instant, JSONText, now
 from .organizations import Organization
 from .workflows import Workflow, WorkflowVersion
 
-# The types of events in which somebody speaks, and who.
+# The event types of utterances, and who speaks.
 SPEAKERS = {"rtf-user-transcription": "user", "rtf-bot-text": "assistant"}
 
 
@@ -43,14 +43,14 @@ class Run(Record):
     # The definition that a call began with, when it was a draft: a draft may change while the call goes on.
     draft = JSONText(null=True)
     campaign = ForeignKeyField(Campaign, null=True, on_delete="SET NULL", index=False)
-    # Which configuration carried the call; no foreign key, so that removing one never walks through all runs.
+    # The configuration of the call; no foreign key, so that deleting one needn't scan all runs.
     telephony_configuration_id = IntegerField(null=True)
     name = TextField()
     mode = CharField(64)
     call_type = TextField(default="outbound")
     # See runs.lifecycle.
     state = TextField(default="prepared")
-    # Carriers' webhooks carry it in their path: whoever knows it speaks for this call.
+    # Part of the path of the carrier's webhooks, which identifies the call.
     token = CharField(64, unique=True)
     public_access_token = CharField(36, null=True, unique=True)
     carrier_call_id = TextField(null=True)
@@ -82,10 +82,10 @@ class Run(Record):
         return bool(self.state == "completed")
 
 
-# Null sorts last both ways: as the least when descending, as the most when ascending. One index reads both directions.
+# Runs without a duration sort last both ways: as -1 when descending, as 1e18 when ascending.
 Run.add_index(SQL("CREATE INDEX run_by_duration ON run (workflow_id, coalesce(duration, -1), id)"))
 Run.add_index(SQL("CREATE INDEX run_by_duration_rising ON run (workflow_id, coalesce(duration, 1e18), id)"))
-# The calls in progress of an organization: few rows, whatever the number of runs.
+# Only the calls in progress, which are few.
 Run.add_index(SQL("CREATE INDEX run_in_progress ON run (organization_id, deadline_at) WHERE deadline_at IS NOT NULL"))
 Run.add_index(
     SQL(
@@ -111,7 +111,7 @@ class Event(Record):
 
 
 class Turn(Record):
-    """Turn `number` of a call and the answer it got: the same webhook, twice or late, gets the same answer."""
+    """Turn `number` of a call with its answer, which a repeated webhook gets again."""
 
     run = ForeignKeyField(Run, on_delete="CASCADE", index=False)
     number = IntegerField()
@@ -119,8 +119,9 @@ class Turn(Record):
     caller_text = TextField(default="")
     actions = JSONText()
     at = Instant(default=now)
-    # Null while the answer is being decided: by whom, and since when nothing more of it was stored.
+    # Null while the answer is pending.
     answered_at = Instant(null=True)
+    # The process that decides a pending turn, and when it last stored a part of it.
     worker = TextField()
     touched_at = Instant(default=now)
 
@@ -133,7 +134,7 @@ class StatusCallback(Record):
 
     run = ForeignKeyField(Run, on_delete="CASCADE")
     status = TextField()
-    # Which of our final statuses it means; null for one that ends nothing.
+    # The final status that it maps to; null if it isn't final.
     outcome = TextField(null=True)
     fields = JSONText(default=dict)
     at = Instant(default=now)
@@ -148,18 +149,18 @@ def create(workflow: Workflow, **columns: Any) -> Run:
 
 
 def in_progress(organization: int) -> int:
-    """How many calls of an organization are in progress: placed or answered, and not past their deadline."""
+    """The number of an organization's calls in progress, those past their deadline left out."""
     statement = "SELECT count(*) FROM run WHERE organization_id = ? AND deadline_at > ?"
     return int(execute(statement, organization, Run.deadline_at.db_value(now())).fetchone()[0])
 
 
 def status_callbacks(run: int) -> list[StatusCallback]:
-    """What a run's carrier said of its call, in order."""
+    """The status callbacks of a run, oldest first."""
     return base.select(StatusCallback, "WHERE run_id = ? ORDER BY id", run)
 
 
 def events(run: Run) -> list[Event]:
-    """What happened, in order."""
+    """The events of a run, in order."""
     return list(Event.select().where(Event.run == run.id).order_by(Event.id))
 
 
@@ -173,10 +174,10 @@ def transcript(run: Run) -> str:
 
 
 def of_inbound_call(configuration_id: int, call_id: str | None) -> Run | None:
-    """The run of a call to us, by its carrier's id of it."""
+    """The run of an inbound call, by the carrier's call id."""
     run: Run | None = (
         Run.select()
-        # Written out, or the index on these would not be used.
+        # A literal, not a parameter: else SQLite doesn't use the partial index.
         .where(SQL("call_type = 'inbound'"))
         .where(Run.telephony_configuration_id == configuration_id, Run.carrier_call_id == call_id)
         .first()
@@ -185,7 +186,7 @@ def of_inbound_call(configuration_id: int, call_id: str | None) -> Run | None:
 
 
 def ended_by_report() -> list[Run]:
-    """The runs whose carrier has reported how the call ended, and that were not completed since."""
+    """The runs in progress that have a final status callback, with their ids only."""
     reported = StatusCallback.select().where(StatusCallback.run == Run.id, StatusCallback.outcome.is_null(False))
     return list(Run.select(Run.id).where(Run.deadline_at.is_null(False), fn.EXISTS(reported)))
 
@@ -206,5 +207,5 @@ def machine_reported(run: int) -> bool:
 
 
 def publish(run: int, token: str) -> None:
-    """Give a run a public token, unless it has one."""
+    """Set a run's public token, unless it has one."""
     Run.update(public_access_token=token).where(Run.id == run, Run.public_access_token.is_null()).execute()

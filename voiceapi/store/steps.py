@@ -1,4 +1,4 @@
-"""The tables of what a call's conversation is loaded from: the events that the engine was fed, and where they led."""
+"""The tables that a call's conversation is loaded from: the engine's events, and a snapshot of its state."""
 
 from __future__ import annotations
 
@@ -11,7 +11,7 @@ from .runs import Run
 
 
 class Step(Record):
-    """One event that the engine was fed, as stored JSON: the fold over a run's steps is its state."""
+    """An event that the engine was given, as JSON. Replaying a run's steps in order gives the engine's state."""
 
     run = ForeignKeyField(Run, on_delete="CASCADE", index=False)
     number = IntegerField()
@@ -22,16 +22,16 @@ class Step(Record):
 
 
 class Snapshot(Record):
-    """The engine's state after step `number`, so that a turn needn't fold from the beginning."""
+    """The engine's state after step `number`, so that a turn needn't replay all steps."""
 
     run = ForeignKeyField(Run, primary_key=True, on_delete="CASCADE")
     number = IntegerField()
-    # The number of the request whose tool is being called: it is called once, also when its result is lost.
+    # The number of the request whose tool is being called. A tool is called once, even if its result is lost.
     calling = IntegerField(null=True)
     state = JSONText()
 
 
 def mark_calling(run: int, number: int, request: int) -> bool:
-    """Note that a run's tool for `request` is being called, as of step `number`; False when that is noted already."""
+    """Store that the tool of `request` is being called after step `number`; False if that was stored already."""
     statement = "UPDATE snapshot SET calling = ? WHERE run_id = ? AND number = ? AND calling IS NULL"
     return bool(execute(statement, request, run, number).rowcount)

@@ -14,7 +14,7 @@ from .organizations import Organization
 
 
 class Tool(Record):
-    """Something an agent can do beside talking. `definition` is stored with every default filled in."""
+    """A function that an agent's model may call. `definition` is stored with every default filled in."""
 
     organization = ForeignKeyField(Organization, on_delete="CASCADE")
     tool_uuid = CharField(36, unique=True)
@@ -30,7 +30,11 @@ class Tool(Record):
 
 
 def of_organization(organization: int, statuses: Sequence[str] = (), category: str = "") -> list[Tool]:
-    """The organization's tools by name; without statuses all but the archived ones, without a category of all."""
+    """The organization's tools by name.
+
+    :param statuses: the statuses to include; all but `archived` if empty.
+    :param category: the category to include; all if empty.
+    """
     chosen = Tool.select().where(Tool.organization == organization)
     chosen = chosen.where(Tool.status.in_(statuses) if statuses else Tool.status != "archived")
     if category:
@@ -39,7 +43,7 @@ def of_organization(organization: int, statuses: Sequence[str] = (), category: s
 
 
 def with_uuids(organization: int | None, uuids: set[str]) -> list[Tool]:
-    """Those of the organization's tools, of any status, that have one of these uuids; without organization none."""
+    """The organization's tools with these uuids, of any status. Empty if the organization is None."""
     if not uuids or organization is None:
         return []
     # Not by IN: a definition may name more uuids than a query may have parameters.
@@ -47,6 +51,6 @@ def with_uuids(organization: int | None, uuids: set[str]) -> list[Tool]:
 
 
 def latest_change(organization: int) -> tuple[Any, ...]:
-    """Another value after any change of the organization's tools."""
+    """A value that differs after any change of the organization's tools."""
     statement = "SELECT count(*), max(created_at), max(updated_at) FROM tool WHERE organization_id = ?"
     return tuple(execute(statement, organization).fetchone())

@@ -16,14 +16,14 @@ from .organizations import Organization
 
 
 class Workflow(Record):
-    """An agent. Its name and status apply at once; everything else lives in numbered versions."""
+    """An agent. Its name and status take effect at once; everything else is in numbered versions."""
 
     organization_id: int
     organization = ForeignKeyField(Organization, on_delete="CASCADE")
     workflow_uuid = CharField(36, unique=True)
     name = TextField()
     status = TextField(default="active")
-    # Counted as runs are made, so that a listing never counts a million rows.
+    # Incremented with each new run, so that a listing needn't count a million rows.
     total_runs = IntegerField(default=0)
     created_at = Instant(default=now)
 
@@ -56,7 +56,7 @@ WorkflowVersion.add_index(
 class TriggerPath(Record):
     """The workflow that owns a trigger path, across all organizations.
 
-    It owns it for good, so that an old URL never reaches another agent.
+    The path stays with it forever, so that an old URL never reaches another agent.
     """
 
     path = CharField(36, unique=True)
@@ -72,7 +72,7 @@ def workflow_of_path(path: str) -> Workflow | None:
 
 
 def of_organization(organization: int, status: str | None = None) -> list[Workflow]:
-    """The organization's workflows, oldest first; without a status of any."""
+    """The organization's workflows, oldest first; those of every status if none is given."""
     owned = Workflow.select().where(Workflow.organization == organization)
     if status is not None:
         owned = owned.where(Workflow.status == status)
@@ -80,7 +80,7 @@ def of_organization(organization: int, status: str | None = None) -> list[Workfl
 
 
 def count(organization: int, status: str | None = None) -> int:
-    """How many workflows the organization has; without a status of any."""
+    """The number of the organization's workflows; of every status if none is given."""
     owned = Workflow.select().where(Workflow.organization == organization)
     return int((owned if status is None else owned.where(Workflow.status == status)).count())
 
@@ -98,7 +98,7 @@ def archive_published(workflow: Workflow) -> None:
 
 
 def paths_of_others(paths: list[str], workflow: Workflow | None) -> set[str]:
-    """Those of the trigger paths that a workflow other than this one owns; without a workflow, that any owns."""
+    """The trigger paths among these that another workflow owns; that any workflow owns if `workflow` is None."""
     if not paths:
         return set()
     owners = TriggerPath.select(TriggerPath.path).where(TriggerPath.path.in_(paths))

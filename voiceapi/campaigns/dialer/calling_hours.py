@@ -1,7 +1,7 @@
 """Weekly windows in a time zone: whether one is open, and when the next one opens. Pure.
 
-The wall clock of the zone decides. An hour that a change of the clock skips opens nothing; one that comes twice counts
-twice.
+Windows are in local time. When the clock changes, an hour that is skipped is never open, and one that is repeated is
+open twice.
 """
 
 from __future__ import annotations
@@ -15,7 +15,7 @@ from zoneinfo import ZoneInfo
 
 DAY_MINUTES = 24 * 60
 DAY = timedelta(days=1)
-# Windows repeat every week, but a change of the clock may swallow one: whatever opens at all does so within two.
+# Windows repeat every week, but a change of the clock may skip one: any window opens within two weeks.
 HORIZON_DAYS = 14
 
 

@@ -1,6 +1,6 @@
-"""Whether a contact may be called now: the do-not-call list, the contact's own hours, the attempts a day. Pure.
+"""Whether a contact may be called now: the do-not-call list, the contact's local hours, the attempts a day. Pure.
 
-In doubt the answer is no: when hours are set, a contact whose time zone isn't known is not called.
+In doubt it may not: when hours are set, a contact whose time zone isn't known is not called.
 """
 
 from __future__ import annotations
@@ -39,7 +39,7 @@ class Eligibility:
 
 @dataclass(frozen=True, slots=True)
 class Contact:
-    """Somebody who is due to be called.
+    """A contact that is due.
 
     :param zones: the zones that the contact may be in; none when that isn't known.
     :param recent: when this number was dialed within the last 24 hours by any campaign, oldest first.
@@ -62,7 +62,7 @@ class Block:
 
 
 def block(moment: datetime, contact: Contact, eligibility: Eligibility, schedule: Weekly | None = None) -> Block | None:
-    """What keeps the contact from being called at `moment`, None when nothing does.
+    """Why the contact may not be called at `moment`; None if it may.
 
     :param schedule: the campaign's own windows: the contact's next time must be in one of them.
     """

@@ -1,4 +1,4 @@
-"""Reads a campaign's list into contacts, a batch at a time, and goes on after a restart where it stopped."""
+"""Imports a campaign's list into contacts in batches; after a restart it continues after the last stored row."""
 
 from __future__ import annotations
 
@@ -22,11 +22,11 @@ from ..contact_list import Contact, ContactList
 
 BATCH = 500
 LEASE = timedelta(seconds=30)
-IMPORT = (Campaign.source_status, Campaign.synced_at, Campaign.source_lease_until)
+IMPORT_FIELDS = (Campaign.source_status, Campaign.synced_at, Campaign.source_lease_until)
 
 
 def take(campaign_id: int) -> bool:
-    """Take on the import of a campaign's list; False when another process is at it, or it is done.
+    """Lease the import of a campaign's list to this process; False if another has the lease, or it is completed.
 
     Call it inside a transaction.
     """
@@ -55,20 +55,20 @@ def read_list(service: Service, campaign_id: int) -> None:
             while batch := list(islice(rows, BATCH)):
                 if batch[-1].row > done and not _store(campaign_id, [row for row in batch if row.row > done]):
                     return
-        except ConcurrentUpdate:  # another process has taken over what took this one so long
+        except ConcurrentUpdate:  # the lease expired and another process has continued the import
             return
         with write():
             campaign = _campaign(campaign_id)
             campaign.source_status, campaign.synced_at, campaign.source_lease_until = "completed", now(), None
             if campaign.state == "syncing":
                 campaign.state = "running"
-            update(campaign, *IMPORT, Campaign.state)
+            update(campaign, *IMPORT_FIELDS, Campaign.state)
             attempts.finish(campaign_id, now())
         wake_dialer()
 
 
 def _store(campaign_id: int, rows: Sequence[Contact]) -> bool:
-    """Store a batch; False when the campaign isn't to be read any further."""
+    """Store a batch; False if the campaign isn't `syncing` any more, so that the import stops."""
     moment = now()
     with write():
         campaign = _campaign(campaign_id)
@@ -104,7 +104,7 @@ def _fail(campaign_id: int, error: str) -> None:
     with write():
         campaign = _campaign(campaign_id)
         campaign.source_status, campaign.source_error, campaign.source_lease_until = "failed", error, None
-        update(campaign, *IMPORT, Campaign.source_error)
+        update(campaign, *IMPORT_FIELDS, Campaign.source_error)
         attempts.stop(campaign, "failed", "source_sync_failed", error)
 
 

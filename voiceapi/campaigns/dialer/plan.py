@@ -1,4 +1,4 @@
-"""Decides whom to call now, whom not and why, and when to look again, from the clock and what is stored. Pure."""
+"""Decides which contacts to call now, which not and why, and when to plan again. Pure."""
 
 from __future__ import annotations
 
@@ -47,7 +47,7 @@ class Load:
 
 @dataclass(frozen=True, slots=True)
 class Hold:
-    """Why a campaign calls nobody now; `until` is when to look again, None when only an event changes it."""
+    """Why a campaign calls nobody now; `until` is when to plan again, None if only an event changes it."""
 
     code: str
     reason: str
@@ -73,7 +73,7 @@ class Plan:
 def plan(
     moment: datetime, settings: Settings, due: Iterable[Contact], load: Load, later: datetime | None = None
 ) -> Plan:
-    """Decide about the contacts that are `due`, first come first served.
+    """Decide about the contacts that are `due`, in their order.
 
     :param due: read only as long as another call may be placed; each contact read is decided about.
     :param later: when the next contact after them is due, if any.
@@ -106,7 +106,7 @@ def plan(
 
 
 def held(moment: datetime, settings: Settings, load: Load) -> Hold | None:
-    """What keeps the whole campaign from calling at `moment`, None when nothing does."""
+    """Why the whole campaign calls nobody at `moment`; None if it may call."""
     if settings.state != "running":
         return Hold(settings.state, STATES[settings.state])
     if settings.schedule is not None and not settings.schedule.is_open(moment):

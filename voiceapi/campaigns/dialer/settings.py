@@ -1,4 +1,4 @@
-"""Reads from the database what the plan decides by: a campaign's settings and the contacts that are due."""
+"""The input of the plan from the database: a campaign's settings and the contacts that are due."""
 
 from __future__ import annotations
 

@@ -1,8 +1,8 @@
-"""The dialer of a process: one thread that claims contacts, has them called, and sleeps until there is more to do.
+"""The dialer of a process: one thread that claims contacts, submits their calls, and sleeps until more is due.
 
-Several processes may dial from one database: a claim is one transaction that counts the calls in progress, takes the
-account's turn, stores the attempt's run and takes the contact. The carrier is asked afterwards, once. A claim whose
-process stopped before that is given back when its lease is over, and its run is canceled. Once the run's state is
+Several processes may dial from one database: a claim is one transaction that checks the limits, takes a turn in the
+account's pace, stores the attempt's run and marks the contact. The carrier is asked afterwards, once. If the process
+stops before that, the claim is released when its lease expires, and its run is canceled. Once the run's state is
 `placing`, no other call is placed for it: the contact waits for the end of its run.
 """
 
@@ -42,13 +42,13 @@ from .settings import candidates, settings_of
 
 log = logging.getLogger("voiceapi")
 
-# How long to sleep at most: only what another process did goes unnoticed for so long. While nothing runs, a campaign
-# that another process starts; while something does, a call that another process ended.
+# The longest sleep. Other processes can't wake this dialer: idle, it may miss for so long that they started a campaign;
+# busy, that one of their calls ended.
 IDLE_SECONDS, BUSY_SECONDS = 3.0, 1.0
 GATHER_SECONDS = 0.02
 # How many contacts are looked at in one transaction.
 BATCH = 100
-FOLDED = ("greeting_override_type", "greeting_override_text", "greeting_override_recording_id")
+GREETING_COLUMNS = ("greeting_override_type", "greeting_override_text", "greeting_override_recording_id")
 
 
 @dataclass(frozen=True, slots=True)
@@ -61,7 +61,7 @@ class Claim:
     to: str
     context: Mapping[str, Any]
     gathered: Mapping[str, Any]
-    # Until then the account's turn belongs to this call: the claim has taken it.
+    # When the turn in the account's pace that the claim took expires.
     turn_until: datetime
 
 
@@ -90,7 +90,7 @@ class Dialer:
             _wait(dialer_wakeup, stopping, seconds)
 
     def look(self) -> float:
-        """Do what is due now; returns after how many seconds to look again, unless the dialer is woken."""
+        """Release, import and dial what is due; returns the seconds until the next look, unless the dialer is woken."""
         seconds = IDLE_SECONDS
         with self._service.store.session():
             if time.monotonic() >= self._recover_at:
@@ -105,7 +105,7 @@ class Dialer:
         return seconds
 
     def recover(self, moment: datetime | None = None) -> int:
-        """Give back the claims that no process carried out in time; returns how many there were."""
+        """Release the claims whose lease expired before their call was placed; returns how many there were."""
         moment, given_back = moment or now(), 0
         if not dialing.lapsed(moment):
             return 0
@@ -128,7 +128,7 @@ class Dialer:
         return BUSY_SECONDS
 
     def _dial(self, campaign_id: int) -> float:
-        """Claim the contacts that the plan names and have them called; returns after how many seconds to look again."""
+        """Claim the contacts that the plan names and submit their calls; returns the seconds until the next look."""
         with write():
             decided, claims = self._claim(campaign_id, now())
         for claim in claims:
@@ -155,7 +155,7 @@ class Dialer:
         limit = (
             BATCH
             if settings.eligibility.hours or settings.eligibility.most_a_day
-            else min(BATCH, _room(settings, load))
+            else min(BATCH, _free_slots(settings, load))
         )
         due = {contact.id: contact for contact in dialing.due(campaign_id, moment, limit)}
         later = moment if len(due) == limit else dialing.due_after(campaign_id, moment)
@@ -186,7 +186,7 @@ class Dialer:
         return Agent(workflow, version, configuration, selection.caller_number(configuration, None))
 
     def _carry_out(self, claim: Claim) -> None:
-        """Place the call of a claim, or give the claim back if that fails for a reason on our side."""
+        """Place the call of a claim, or release the claim if that fails before the carrier is asked."""
         with self._service.store.session():
             try:
                 place(
@@ -221,15 +221,15 @@ class Dialer:
                 attempts.stop(campaign, "paused", "batch_failed", f"Nobody can be called: {reason}")
 
 
-def employ(service: Service) -> None:
-    """Have the service's threads dial, from their start on."""
+def register(service: Service) -> None:
+    """Register the dialer with the service's threads, unless VOICEAPI_WORKER is off."""
     if service.settings.worker:
         service.workers.at_stop(service.store.dialer_wakeup.set)
         service.workers.repeat(float("inf"), Dialer(service).run)
 
 
 def load_of(campaign: Campaign, configuration: TelephonyConfiguration | None) -> Load:
-    """The calls in progress, those claimed but not placed yet among them."""
+    """The calls in progress, including those that are claimed but not placed yet."""
     organization = campaign.organization_id
     return Load(
         runs.in_progress(organization) + dialing.claimed(organization),
@@ -256,7 +256,7 @@ def context_of(contact: records.Contact, campaign: Campaign, agent: Agent) -> di
     source = f"csv_{key_hash}_row_{contact.row}" + (f"_retry_{retries}" if retries else "")
     retry = {"is_retry": True, "retry_attempt": retries, "retry_reason": contact.retry_reason} if retries else {}
     return {
-        **_folded(without_reserved(contact.variables)),
+        **_with_greeting(without_reserved(contact.variables)),
         **retry,
         "campaign_id": campaign.id,
         "provider": agent.configuration.provider,
@@ -267,10 +267,10 @@ def context_of(contact: records.Contact, campaign: Campaign, agent: Agent) -> di
     }
 
 
-def _folded(row: Mapping[str, Any]) -> dict[str, Any]:
+def _with_greeting(row: Mapping[str, Any]) -> dict[str, Any]:
     """The row with its three `greeting_override_*` columns as one variable, `greeting_override`."""
-    kind, text, recording = (str(row.get(name, "")).strip() for name in FOLDED)
-    values = {name: value for name, value in row.items() if name not in FOLDED}
+    kind, text, recording = (str(row.get(name, "")).strip() for name in GREETING_COLUMNS)
+    values = {name: value for name, value in row.items() if name not in GREETING_COLUMNS}
     if kind == "text" and text:
         values["greeting_override"] = {"type": "text", "text": text}
     elif kind == "audio" and recording:
@@ -278,7 +278,7 @@ def _folded(row: Mapping[str, Any]) -> dict[str, Any]:
     return values
 
 
-def _room(settings: Settings, load: Load) -> int:
+def _free_slots(settings: Settings, load: Load) -> int:
     """How many calls may be placed now."""
     if settings.interval:
         return 1
@@ -290,5 +290,5 @@ def _room(settings: Settings, load: Load) -> int:
 
 def _wait(dialer_wakeup: threading.Event, stopping: threading.Event, seconds: float) -> None:
     if not stopping.is_set() and dialer_wakeup.wait(seconds):
-        # Calls often end together: the contacts that follow them are planned together too.
+        # Calls often end together, so the next contacts are planned together.
         stopping.wait(GATHER_SECONDS)

@@ -25,7 +25,7 @@ MOST_ATTEMPTS = 300_000
 
 @dataclass(frozen=True, slots=True)
 class Mix:
-    """How contacts behave: the share of each outcome, and how long those who answer talk, in seconds from and to."""
+    """How contacts behave: the share of each outcome, and the shortest and longest talk in seconds."""
 
     shares: Mapping[str, float]
     talk: tuple[float, float] = (30.0, 120.0)
@@ -71,8 +71,8 @@ class Rehearsal:
 
 
 @dataclass
-class _Line:
-    """The contacts that wait: retries before first attempts, each by the time they are due."""
+class _Queue:
+    """The waiting contacts: retries before first attempts, each by the time they are due."""
 
     retries: list[tuple[datetime, int]] = field(default_factory=list)
     queued: list[tuple[datetime, int]] = field(default_factory=list)
@@ -87,14 +87,14 @@ class _Line:
 
 
 @dataclass
-class _Fuse:
+class _BreakerWindow:
     """The circuit breaker's sliding window. It is emptied when the breaker trips, as by a resume."""
 
     breaker: Breaker
     ended: deque[tuple[datetime, bool]] = field(default_factory=deque)
     failed: int = 0
 
-    def blows(self, attempt: Attempt) -> bool:
+    def trips_on(self, attempt: Attempt) -> bool:
         self.ended.append((attempt.ends_at, attempt.outcome in FAILURES))
         self.failed += self.ended[-1][1]
         while self.ended[0][0] <= attempt.ends_at - self.breaker.window:
@@ -121,10 +121,10 @@ def rehearse(
     known = {contact.id: contact for contact in contacts}
     tried: Counter[int] = Counter()
     recent: defaultdict[str, tuple[datetime, ...]] = defaultdict(tuple)
-    line = _Line(queued=[(starts_at, contact.id) for contact in contacts])
+    line = _Queue(queued=[(starts_at, contact.id) for contact in contacts])
     heapq.heapify(line.queued)
     talking: list[tuple[datetime, int, Attempt]] = []
-    fuse = _Fuse(breaker)
+    window = _BreakerWindow(breaker)
     clock, next_call_at = starts_at, starts_at
 
     def due() -> Iterator[Contact]:
@@ -140,7 +140,7 @@ def rehearse(
             found.states[attempt.contact.id] = verdict.state
             if verdict.due_at is not None:
                 heapq.heappush(line.retries, (verdict.due_at, attempt.contact.id))
-            if fuse.blows(attempt):
+            if window.trips_on(attempt):
                 found.tripped_at.append(attempt.ends_at)
         decided = plan(clock, settings, due(), Load(len(talking), len(talking), next_call_at))
         for contact, reason in decided.blocked:

@@ -499,7 +499,7 @@ def test_a_call_that_is_over_before_the_silence_ends(silent: Callable[..., Call]
 # -- the sweeper
 
 
-def test_a_call_whose_last_word_never_comes(call: Call) -> None:
+def test_a_call_whose_final_status_never_comes(call: Call) -> None:
     call.turn(0)
     assert 1310 < left(call) <= 1320
     assert sweeper.sweep(call.service, now() + timedelta(seconds=1310)) == 0

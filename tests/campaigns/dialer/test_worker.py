@@ -89,7 +89,7 @@ def test_claims_take_up_the_room_there_is(service: Service, start: Any) -> None:
     assert states(one) == {"queued": 3, "dialing": 2}
 
 
-def test_a_claim_that_nobody_carries_out_is_given_back(service: Service, start: Any) -> None:
+def test_a_claim_whose_lease_expires_is_released(service: Service, start: Any) -> None:
     campaign_id = start(1)
     (claimed,) = claim(service, campaign_id)
     dialer = Dialer(service)
@@ -161,7 +161,7 @@ def test_a_carrier_that_says_nothing(service: Service, start: Any, monkeypatch: 
     assert Campaign.get_by_id(campaign_id).state == "completed"
 
 
-def test_a_call_whose_last_word_never_comes(service: Service, start: Any) -> None:
+def test_a_call_whose_final_status_never_comes(service: Service, start: Any) -> None:
     campaign_id = start(1)
     (claimed,) = claim(service, campaign_id)
     context = {"provider": "simulator", "call_id": "C1"}

@@ -96,9 +96,8 @@ def _dry_run(service: Service) -> str:
 def _campaign(service: Service, rows: int, **settings: Any) -> int:
     workflow, _ = versions.create(1, "Benchmark", _short_definition())
     people = "".join(f"+1202{2000000 + row},Name {row},Somewhere {row % 100}\n" for row in range(rows))
-    optional = ("telephony_configuration_id", "retry_config", "schedule_config", "circuit_breaker", "max_concurrency")
     wanted = {
-        **dict.fromkeys((*optional, *campaigns.GATE)),
+        **dict.fromkeys((*campaigns.CHANGEABLE, "telephony_configuration_id")),
         **{"name": "Benchmark", "workflow_id": workflow.id, "source_type": "csv", "strict": False, **settings},
         "source_id": files.store(1, "list.csv", f"phone_number,name,town\n{people}".encode()),
     }

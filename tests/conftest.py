@@ -1,4 +1,4 @@
-"""What every test starts from: an app of its own on a SQLite file of its own."""
+"""Fixtures of all tests: each test has its own app on its own SQLite file."""
 
 from __future__ import annotations
 
@@ -28,13 +28,13 @@ API = "/api/v1"
 
 
 def pytest_collection_finish() -> None:
-    """What thousands of collected tests consist of stays: the garbage collector needn't look through it again."""
+    """Exempt the thousands of collected tests from garbage collection: they stay until the end anyway."""
     gc.freeze()
 
 
 @pytest.fixture(scope="session", autouse=True)
 def every_answer_is_what_its_schema_says() -> Iterator[None]:
-    """Each answer of every app in this process is held to its schema, whoever asks for it."""
+    """Check every JSON answer of every app in this process against its documented schema."""
     process_response = Flask.process_response
 
     @wraps(process_response)
@@ -50,7 +50,7 @@ def every_answer_is_what_its_schema_says() -> Iterator[None]:
 
 @pytest.fixture(scope="session")
 def blank(tmp_path_factory: pytest.TempPathFactory) -> Path:
-    """The folder of a database as the first start leaves it: a copy is there sooner than a new one."""
+    """The folder of a new database: copying it is quicker than creating one."""
     folder = tmp_path_factory.mktemp("blank")
     app = create_app({"VOICEAPI_DATABASE": folder / "voice.db", "VOICEAPI_API_KEY": KEY})
     app.extensions["voiceapi"].close()
@@ -59,7 +59,7 @@ def blank(tmp_path_factory: pytest.TempPathFactory) -> Path:
 
 @pytest.fixture(scope="session")
 def mounted(blank: Path) -> Flask:
-    """An app with all routes: to mount them takes longer than most tests."""
+    """An app with all routes, shared by all tests: mounting them takes longer than most tests."""
     app = create_app({"TESTING": True, "VOICEAPI_DATABASE": blank / "voice.db", "VOICEAPI_API_KEY": KEY})
     app.extensions["voiceapi"].close()
     return app
@@ -67,13 +67,13 @@ def mounted(blank: Path) -> Flask:
 
 @pytest.fixture
 def settings() -> dict[str, Any]:
-    """What the app of a test is set to, beside its database and its key: for a module to override."""
+    """Settings of a test's app besides its database and its key; a module may override them."""
     return {}
 
 
 @pytest.fixture
 def app(tmp_path: Path, blank: Path, mounted: Flask, settings: dict[str, Any]) -> Iterator[Flask]:
-    """The app with a service of its own, as `create_app` opens it."""
+    """The app, with a service of this test only, opened as `create_app` does."""
     for file in blank.iterdir():
         shutil.copy2(file, tmp_path)
     given = {"VOICEAPI_DATABASE": tmp_path / "voice.db", "VOICEAPI_API_KEY": KEY, **settings}
@@ -123,7 +123,7 @@ def db(app: Flask) -> Iterator[None]:
 
 @pytest.fixture(scope="session")
 def samples() -> dict[str, Any]:
-    """Workflow definitions, valid and not, each with its verdict."""
+    """Workflow definitions, valid and not, each with the findings that are expected."""
     found: dict[str, Any] = json.loads(Path(__file__).with_name("data").joinpath("definitions.json").read_text())
     return found
 
@@ -181,7 +181,7 @@ def workflow(client: FlaskClient, talk: Callable[..., Any]) -> Callable[..., dic
 
 @pytest.fixture(scope="session")
 def wait_for() -> Callable[..., Any]:
-    """Asks again and again, for at most so many seconds, until the answer is true; returns that answer."""
+    """Calls a function until its result is true, for at most so many seconds; returns that result."""
 
     def wait(ask: Callable[[], Any], seconds: float = 10.0) -> Any:
         deadline = time.monotonic() + seconds
@@ -205,14 +205,14 @@ def finished(client: FlaskClient, wait_for: Callable[..., Any]) -> Callable[...,
     return read
 
 
-# -- every answer is held to its schema, which only describes it: nothing is converted while serving
+# -- checks of answers: a schema only documents an answer, nothing is converted while serving
 
 
 def check_answer(app: Flask, response: Response) -> None:
-    """Fail unless the answer to the present request is what its schema says, when one of our endpoints gave it."""
+    """Fail if one of our endpoints gave an answer that its schema doesn't describe."""
     view = app.view_functions.get(request.endpoint or "")
     documented = getattr(view, "_apidoc", None)
-    # A host app that uses flask-smorest has documented endpoints of its own.
+    # A host app may have other endpoints that flask-smorest documents.
     ours = documented is not None and str(view.__module__).startswith("voiceapi.")
     if not ours or response.mimetype != "application/json":
         return

@@ -286,7 +286,7 @@ def test_what_a_slow_job_raises_comes_through_and_it_may_be_run_again() -> None:
 
 
 class Slow:
-    """The scripted model, after a while; it isn't one that is known to be quick."""
+    """The scripted model with a delay; as it isn't `Scripted`, it counts as one on another server."""
 
     def __init__(self) -> None:
         self.asked = 0

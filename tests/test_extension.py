@@ -1,4 +1,4 @@
-"""voiceapi inside somebody else's Flask app: everything of theirs goes on as it was."""
+"""voiceapi inside a host's Flask app, which is not changed otherwise."""
 
 from __future__ import annotations
 
@@ -36,7 +36,7 @@ REFUSED = {"detail": "Authorization header required"}
 
 @pytest.fixture
 def embed(tmp_path: Path) -> Iterator[Callable[..., Flask]]:
-    """Mounts voiceapi under /voice of a host app, on a database of its own."""
+    """Mounts voiceapi under /voice of a host app, on its own database."""
     hosts: list[Flask] = []
 
     def mount(host: Flask, database: str = "voice.db", **options: Any) -> Flask:
@@ -345,7 +345,7 @@ def place(client: FlaskClient, api: str, path: str) -> int:
 
 @pytest.mark.skipif(not hasattr(os, "fork"), reason="this system has no fork")
 def test_a_call_completes_in_a_forked_process(tmp_path: Path, talk: Callable[..., dict[str, Any]]) -> None:
-    """A server such as gunicorn makes the app, answers perhaps, and forks; the child starts threads of its own."""
+    """A server such as gunicorn makes the app, answers perhaps, and forks; the child starts its own threads."""
     (tmp_path / "talk.json").write_text(json.dumps(talk("path")))
     script = dedent("""
         import json, os, sys, time, warnings

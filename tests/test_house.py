@@ -118,7 +118,7 @@ def test_a_module_imports_only_what_its_room_may(path: Path) -> None:
     assert wrong == []
 
 
-def test_the_arrows_point_one_way() -> None:
+def test_there_is_no_circle_in_the_table() -> None:
     arrows = {here: there - {"__init__"} for here, there in ARROWS.items()}
     assert list(TopologicalSorter(arrows).static_order())
 
@@ -167,7 +167,7 @@ def test_a_module_holds_one_concept(path: Path) -> None:
 
 @pytest.mark.parametrize("path", MODULES, ids=name)
 def test_a_module_only_defines(path: Path) -> None:
-    """No bare call, loop or `with` at the top; a table that peewee is told of an index by is a definition too."""
+    """No bare call, loop or `with` at the top; the `add_index` of a table is a definition, too."""
     acts = []
     for node in ast.parse(path.read_text(encoding="utf-8")).body:
         source = ast.unparse(node)

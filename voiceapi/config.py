@@ -40,7 +40,7 @@ def _text(value: Any) -> str:
 
 def _database(value: Any) -> str:
     location = _text(value)
-    # Each thread has a connection of its own, and each of them would find a database of its own in memory.
+    # Each thread opens its own connection, and each connection to :memory: is a separate, empty database.
     if ":memory:" in location or (location.startswith("sqlite:") and not location.startswith("sqlite:///")):
         raise ValueError
     return location
@@ -135,7 +135,7 @@ class Settings:
         return self.public_url or f"http://{host}:{self.port}"
 
     def carrier_url(self, provider: str) -> str | None:
-        """Where the operator has a carrier's REST API reached; None for the carrier's own address."""
+        """The base URL that is set for a carrier's REST API; None stands for the carrier's own."""
         url: str | None = getattr(self, f"{provider}_url", None)
         return url
 

@@ -10,7 +10,7 @@ from typing import Any
 class ServiceError(Exception):
     """A request that is refused, with the reason.
 
-    :param detail: a sentence for whoever asked, or an object where a sentence isn't enough.
+    :param detail: a sentence for the client, or an object where a sentence isn't enough.
     """
 
     def __init__(self, detail: Any) -> None:
@@ -19,15 +19,15 @@ class ServiceError(Exception):
 
 
 class NotPossible(ServiceError):
-    """What was asked can't be done as things stand."""
+    """The request can't be carried out in the present state."""
 
 
 class NotAuthenticated(ServiceError):
-    """Who asks isn't known, or lacks what must be set up first."""
+    """The caller isn't authenticated, or its organization has no telephony configuration yet."""
 
 
 class NotPermitted(ServiceError):
-    """Whoever asks may not do this, or doesn't prove to be who they say."""
+    """The caller may not do this, or its signature or signed address isn't valid."""
 
 
 class RecordNotFound(ServiceError):
@@ -35,7 +35,7 @@ class RecordNotFound(ServiceError):
 
 
 class Conflict(ServiceError):
-    """What was asked contradicts what is stored; asking again doesn't help."""
+    """The request contradicts what is stored; repeating it doesn't help."""
 
 
 class SizeExceeded(ServiceError):
@@ -73,4 +73,4 @@ class LimitReached(ServiceError):
 
 
 class OutOfService(ServiceError):
-    """The service can't do anything of the kind at the moment, for a reason of its own."""
+    """The service can't carry out such requests at the moment: it is stopping, or its disk is full."""

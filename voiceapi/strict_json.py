@@ -13,7 +13,7 @@ DEEPEST = 100
 MOST_ERRORS = 20
 TOO_DEEP = f"lists and objects may be nested at most {DEEPEST} deep"
 SURROGATE = re.compile("[\ud800-\udfff]")
-# Python reads these three constants, which aren't JSON. A whole string is matched first: it may hold such a word.
+# Python reads these three constants, which aren't JSON. A whole string is matched first: it may contain one of them.
 CONSTANT = re.compile(r'"(?:[^"\\]|\\.)*"|(NaN|-?Infinity)', re.DOTALL)
 
 

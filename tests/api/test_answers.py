@@ -1,4 +1,4 @@
-"""Answers are what the endpoints return; `tests/conftest.py` holds each of them to its schema."""
+"""Answers are what the endpoints return; `tests/conftest.py` checks each of them against its schema."""
 
 from __future__ import annotations
 
@@ -23,7 +23,7 @@ def test_nothing_is_dumped_while_serving(
         raise AssertionError("An answer is what the endpoint returns; its schema only documents it.")
 
     client.get(f"{API}/openapi.json")  # made once, by schemas that dump their defaults
-    # What holds the answers to their schemas dumps, too.
+    # The check of all answers dumps, too.
     monkeypatch.setattr(Flask, "process_response", Flask.process_response.__wrapped__)  # type: ignore[attr-defined]
     monkeypatch.setattr(Schema, "dump", fail)
     workflow(path="plain")
@@ -39,7 +39,7 @@ def test_nothing_is_dumped_while_serving(
 
 
 def test_an_unknown_member_is_found(client: FlaskClient, monkeypatch: pytest.MonkeyPatch) -> None:
-    """What holds the answers to their schemas notices a leak, so that it isn't there for show."""
+    """The check of all answers in tests/conftest.py finds a member that the schema doesn't have."""
     leak = {"id": 1, "name": "k", "key_hash": "secret"}
     monkeypatch.setattr("voiceapi.api.organizations.api_key_answer", lambda _record: leak)
     with pytest.raises(ValidationError, match=r"'key_hash': \['Unknown field.'\]"):

@@ -75,7 +75,7 @@ def test_listing_shows_active_keys_and_archived_ones_when_asked(client: FlaskCli
     }
 
 
-def test_use_is_noted(app: Flask, client: FlaskClient) -> None:
+def test_last_use_is_recorded(app: Flask, client: FlaskClient) -> None:
     key = made(client)
     status_of(app, key["api_key"])
     used = record(client, key["id"])["last_used_at"]

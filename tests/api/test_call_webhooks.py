@@ -1,4 +1,4 @@
-"""The routes that carriers ask, as requests: what is signed, what is let in, what is answered."""
+"""Requests of carriers: how they are signed, which are admitted, and what is answered."""
 
 from __future__ import annotations
 
@@ -63,7 +63,7 @@ def dial(client: FlaskClient, app: Flask, configuration: int, number: dict[str, 
     """Places a call; returns its run and where it has its webhooks."""
 
     def place() -> tuple[int, str]:
-        # As many as a test likes: pacing has tests of its own.
+        # No limit of calls a second: other tests check it.
         with app.extensions["voiceapi"].store.session(), write():
             TelephonyConfiguration.update(paced_until=None).execute()
         body = {"phone_number": THEIRS, "telephony_configuration_id": configuration}
@@ -179,7 +179,7 @@ PLACES = ("turns/0", "turns/0/transfer", "status", "machine")
 
 
 def test_no_body_breaks_it(bare: FlaskClient, base: str) -> None:
-    """A form is signed; what isn't one has nothing that vouches for it."""
+    """Twilio signs the fields of a form; a body that isn't one has no signature to check."""
     for place, kind, body in product(PLACES, KINDS, BODIES):
         form = parse_qs(body.decode("utf-8", "replace"), keep_blank_values=True) if "form" in kind else {}
         fields = {name: values[0] for name, values in form.items()}
@@ -240,7 +240,7 @@ def refusal(answer: Any) -> Any:
     return answer.status_code, (answer.get_json() or {}).get("detail")
 
 
-def test_why_a_call_is_not_believed(bare: FlaskClient, number: Any, inbound: str) -> None:
+def test_why_a_call_is_not_verified(bare: FlaskClient, number: Any, inbound: str) -> None:
     assert refusal(send(bare, inbound, {"CallUUID": "1"})) == (403, "PROVIDER_MISMATCH")
     other = {**COMING, "AccountSid": "AC9"}
     assert refusal(send(bare, inbound, other)) == (403, "ACCOUNT_VALIDATION_FAILED")
@@ -251,7 +251,7 @@ def test_why_a_call_is_not_believed(bare: FlaskClient, number: Any, inbound: str
     assert refusal(send(bare, nowhere, COMING)) == (404, "WORKFLOW_NOT_FOUND")
 
 
-def test_the_most_telling_reason_of_several_configurations(
+def test_the_most_specific_reason_of_several_configurations(
     bare: FlaskClient, client: FlaskClient, number: Any, workflow: Callable[..., Any]
 ) -> None:
     body = {"name": "Other", "config": {**TWILIO, "account_sid": "AC9"}}

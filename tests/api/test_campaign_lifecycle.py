@@ -111,7 +111,7 @@ def test_a_list_is_dialed_to_its_end(client: FlaskClient, create: Any, ended: An
     }
 
 
-def test_a_contact_says_all_about_itself(client: FlaskClient, create: Any, ended: Any) -> None:
+def test_a_contact_with_its_decisions(client: FlaskClient, create: Any, ended: Any) -> None:
     csv = f"Phone_Number,name,greeting_override_type,greeting_override_text,provider\n{ANN},Ann,text,Hi Ann,x\n"
     campaign_id = create(csv=csv)
     act(client, campaign_id, "start")
@@ -264,7 +264,7 @@ def test_too_many_failures_pause_a_campaign(
     assert ended(campaign_id)["contacts"]["completed"] == 1
 
 
-def test_what_cannot_be_run_pauses_a_campaign(client: FlaskClient, create: Any, ended: Any, db: None) -> None:
+def test_a_workflow_that_cannot_run_pauses_a_campaign(client: FlaskClient, create: Any, ended: Any, db: None) -> None:
     campaign_id = create(ANN)
     workflow_id = client.get(f"{API}/campaign/{campaign_id}").get_json()["workflow_id"]
     client.put(f"{API}/workflow/{workflow_id}/status", json={"status": "archived"})
@@ -309,7 +309,7 @@ def test_a_redial_of_nobody_is_refused(client: FlaskClient, create: Any, ended: 
     assert (answer.status_code, answer.get_json()) == (422, {"detail": [item]})
 
 
-def test_the_gate_of_the_organization_and_of_the_campaign(
+def test_calling_hours_and_attempts_of_the_organization_and_of_the_campaign(
     client: FlaskClient, create: Any, ended: Any, wait_for: Any, db: None
 ) -> None:
     hour = (now() + timedelta(hours=3)).strftime("%H:00"), (now() + timedelta(hours=4)).strftime("%H:00")
@@ -378,7 +378,7 @@ def test_the_do_not_call_list(client: FlaskClient, stranger: FlaskClient, create
 def test_who_opts_out_is_not_called_again(
     service: Service, client: FlaskClient, create: Any, ended: Any, db: None
 ) -> None:
-    """The disposition that the conversation gave is what counts, whoever placed the call."""
+    """The conversation's disposition counts, also that of a call which no campaign placed."""
     run = Run.create(
         organization=1, workflow=client.get(f"{API}/campaign/{create(BOB)}").get_json()["workflow_id"], name="x",
         mode="simulator", token="t", called_number=ANN, disposition="do_not_call", answered_at=now(),
@@ -482,7 +482,7 @@ def test_a_dry_run_calls_nobody(client: FlaskClient, create: Any, db: None) -> N
         {"days": 0},
     ],
 )
-def test_a_dry_run_that_cannot_be_meant(client: FlaskClient, create: Any, body: Any) -> None:
+def test_a_dry_run_that_is_refused(client: FlaskClient, create: Any, body: Any) -> None:
     answer = client.post(f"{API}/campaign/{create(ANN)}/simulate", json=body)
     assert answer.status_code == 422
     assert answer.get_json()["detail"][0]["loc"] == ["body", next(iter(body))]

@@ -271,7 +271,7 @@ FAULTS: list[tuple[dict[str, Any], dict[str, Any]]] = [
 
 
 @pytest.mark.parametrize(("sent", "fault"), FAULTS)
-def test_a_setting_that_cannot_be_meant_is_named(create: Callable[..., Any], sent: Any, fault: Any) -> None:
+def test_a_wrong_setting_is_named(create: Callable[..., Any], sent: Any, fault: Any) -> None:
     answer = create(workflow_id=1, source_id="x", **sent)
     assert (answer.status_code, answer.get_json()) == (422, {"detail": [fault]})
 
@@ -293,7 +293,7 @@ def test_what_a_campaign_needs(create: Callable[..., Any], sent: Any, fault: Any
     assert (answer.status_code, answer.get_json()) == (422, {"detail": [fault]})
 
 
-def test_all_faults_in_one_answer(client: FlaskClient) -> None:
+def test_all_errors_in_one_answer(client: FlaskClient) -> None:
     answer = client.post(CREATE, json={})
     names = ("name", "workflow_id", "source_type", "source_id")
     assert answer.get_json() == {"detail": [item([name], "Field required", "missing") for name in names]}
@@ -439,7 +439,7 @@ def test_concurrency_is_limited_by_the_organization(create: Callable[..., Any]) 
     assert (answer.status_code, answer.get_json()) == (400, TOO_MANY)
 
 
-def test_the_first_thing_that_is_wrong_is_told(client: FlaskClient, create: Callable[..., Any]) -> None:
+def test_the_first_error_is_answered(client: FlaskClient, create: Callable[..., Any]) -> None:
     wrong: dict[str, Any] = {"telephony_configuration_id": 99, "max_concurrency": 11}
     repaired: tuple[dict[str, Any], ...] = (
         {"workflow_id": 99, "source_id": "nowhere"},
@@ -488,7 +488,7 @@ def test_an_update_replaces_what_it_names(
     assert client.get(f"{API}/campaign/1").get_json() == {**campaign, **shown}
 
 
-def test_an_update_passes_over_nulls(client: FlaskClient, create: Callable[..., Any]) -> None:
+def test_an_update_ignores_nulls(client: FlaskClient, create: Callable[..., Any]) -> None:
     campaign = made(create, max_concurrency=3, schedule_config=BERLIN)
     nulls = ("name", "retry_config", "max_concurrency", "schedule_config", "circuit_breaker", "timezone", "time_slots")
     for body in ({}, dict.fromkeys(nulls)):
@@ -596,7 +596,7 @@ def test_concurrency_up_to_a_hundred_whatever_the_count_of_numbers(tmp_path: Pat
     app.extensions["voiceapi"].close()
 
 
-def test_unknown_members_are_named_and_passed_over(create: Callable[..., Any]) -> None:
+def test_unknown_members_are_named_and_ignored(create: Callable[..., Any]) -> None:
     answer = create(colour="red", retry_config={"max_tries": 3})
     assert answer.status_code == 200
     assert answer.get_json()["retry_config"] == RETRY

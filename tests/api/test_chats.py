@@ -83,7 +83,7 @@ def run_of(client: FlaskClient, chat: dict[str, Any]) -> dict[str, Any]:
 
 
 def log_of(client: FlaskClient, chat: dict[str, Any]) -> list[tuple[int, str, str]]:
-    """The turn, node and words of what was spoken, as the run's log has it."""
+    """Turn, node and text of everything that was said, from the run's log."""
     events = run_of(client, chat)["logs"]["realtime_feedback_events"]
     return [
         (event["turn"], event["node_id"], event["payload"]["text"]) for event in events if "text" in event["payload"]
@@ -361,7 +361,7 @@ def test_refusals_of_an_open_chat(
     ("route", "body"),
     [("messages", {"text": "hi", "expected_revision": 1}), ("rewind", {"cursor_turn_id": "x", "expected_revision": 1})],
 )
-def test_a_chat_that_ended_is_told_before_a_wrong_revision(
+def test_a_chat_that_ended_is_answered_before_a_wrong_revision(
     client: FlaskClient, workflow: int, route: str, body: dict[str, Any]
 ) -> None:
     url, _ = opened(client, workflow)

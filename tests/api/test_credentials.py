@@ -1,4 +1,4 @@
-"""Credentials: stored encrypted, never shown, and the header that each makes."""
+"""Credentials: stored encrypted, never shown, and the header of each type."""
 
 from __future__ import annotations
 

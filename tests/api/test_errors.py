@@ -47,7 +47,7 @@ def within(value: str) -> bytes:
 
 IN = ["body", "workflow_definition", "a", 0]
 
-# -- bodies that are no JSON, or hold what can't be kept
+# -- bodies that are no JSON, or hold what can't be stored
 
 
 @pytest.mark.parametrize(
@@ -98,7 +98,7 @@ IN = ["body", "workflow_definition", "a", 0]
         (within('"\\u0000",' * 5000 + "1"), items(*(([*IN[:3], index], NUL) for index in range(20)))),
     ],
 )
-def test_a_body_that_can_not_be_taken(shared: FlaskClient, body: bytes, detail: Any) -> None:
+def test_a_body_that_is_refused(shared: FlaskClient, body: bytes, detail: Any) -> None:
     answer = shared.post(CREATE, data=body, content_type=JSON)
     assert (answer.status_code, answer.content_type) == (422, JSON)
     if detail is not None:
@@ -123,7 +123,7 @@ def test_of_a_key_that_is_there_twice_the_last_counts(client: FlaskClient) -> No
     assert (answer.status_code, answer.get_json()["name"]) == (200, "last")
 
 
-def test_all_faults_of_a_body_come_together(shared: FlaskClient) -> None:
+def test_all_errors_of_a_body_come_together(shared: FlaskClient) -> None:
     answer = shared.post(CREATE, json={"name": 1, "workflow_definition": []})
     name = (["body", "name"], ("Input should be a valid string", "string_type"))
     definition = (["body", "workflow_definition"], ("Input should be a valid dictionary", "dict_type"))
@@ -204,7 +204,7 @@ def server(shared: FlaskClient) -> Iterator[tuple[str, int]]:
     thread = threading.Thread(target=server.run)
     thread.start()
     yield server.effective_host, server.effective_port
-    # From another thread the server can only be told to have nothing left to serve.
+    # From another thread, the server can only be stopped by emptying its map of sockets.
     server.close()
     server.asyncore.close_all(server._map)
     thread.join(10)
@@ -264,7 +264,7 @@ def test_a_body_without_length_over_a_server_that_does_not_buffer(shared: FlaskC
 )
 def test_an_unknown_path(shared: FlaskClient, path: str) -> None:
     answer = shared.get(f"{API}{path}", headers={"X-API-Key": "wrong"})
-    if answer.status_code != 308:  # a slash too few is led on to where it is
+    if answer.status_code != 308:  # redirected to the path with its slash
         assert (answer.status_code, answer.get_json()) == (404, {"detail": "Not Found"})
         assert answer.content_type == JSON
 
@@ -319,7 +319,7 @@ def test_only_our_own_paths_are_answered(tmp_path: Any) -> None:
     host.extensions["voiceapi"].close()
 
 
-def test_our_own_defect_is_told_without_details(
+def test_our_own_defect_is_answered_without_details(
     app: Flask, client: FlaskClient, caplog: Any, monkeypatch: pytest.MonkeyPatch
 ) -> None:
     def fail() -> None:
@@ -334,7 +334,7 @@ def test_our_own_defect_is_told_without_details(
     assert "ValueError: a secret" in caplog.text
 
 
-# -- who asks, and in which order faults are told
+# -- authentication, and the order of errors
 
 GARBLED = {"data": b'{"name":', "content_type": JSON}
 FAULTY = {"json": {"name": 1}}
@@ -363,7 +363,7 @@ def test_a_request_without_a_good_key(shared: FlaskClient, headers: dict[str, st
         assert (answer.status_code, answer.get_json()) == (401, {"detail": detail})
         assert "WWW-Authenticate" not in answer.headers
     assert bare.get(f"{API}/workflow/abc/runs?page=0", headers=headers).get_json() == {"detail": detail}
-    # Malformed JSON is told first.
+    # Malformed JSON is answered first.
     assert bare.post(CREATE, headers=headers, **GARBLED).get_json() == item(["body", 8], SYNTAX)
 
 

@@ -212,7 +212,7 @@ def test_a_faulty_value(
         ("time", 0.5, datetime(1970, 1, 1, 0, 0, 0, 500_000, tzinfo=UTC)),
     ],
 )
-def test_a_value_that_is_taken(load: Callable[..., Any], name: str, value: Any, loaded: Any) -> None:
+def test_a_value_that_is_accepted(load: Callable[..., Any], name: str, value: Any, loaded: Any) -> None:
     result = load(**{name: value})
     assert result == {"required": "x", "optional": "unset", name: loaded}
     assert type(result[name]) is type(loaded)
@@ -227,7 +227,7 @@ def test_a_missing_member(load: Callable[..., Any]) -> None:
     assert load(Two()) == [(["body", "first"], *missing), (["body", "second"], *missing)]
 
 
-def test_faults_come_in_the_order_of_the_fields(load: Callable[..., Any]) -> None:
+def test_errors_come_in_the_order_of_the_fields(load: Callable[..., Any]) -> None:
     faults = load(time=[], flag=[], text=1, required=None)
     assert [loc for loc, _, _ in faults] == [["body", "required"], ["body", "text"], ["body", "flag"], ["body", "time"]]
 

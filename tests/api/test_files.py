@@ -96,7 +96,7 @@ def test_the_key_keeps_what_is_safe_of_the_name(client: FlaskClient, file_name: 
         ),
     ],
 )
-def test_an_address_is_for_a_csv_of_some_size(client: FlaskClient, change: dict[str, Any], item: Any) -> None:
+def test_an_address_is_for_a_csv_within_the_limits(client: FlaskClient, change: dict[str, Any], item: Any) -> None:
     answer = client.post(PRESIGN, json={"file_name": "list.csv", "file_size": 30, **change})
     assert (answer.status_code, answer.get_json()) == (422, {"detail": [item]})
 

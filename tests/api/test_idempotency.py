@@ -1,4 +1,4 @@
-"""Requests with an Idempotency-Key: carried out once, and answered the same way ever after."""
+"""Requests with an Idempotency-Key: carried out once, and later ones get the same answer."""
 
 from __future__ import annotations
 
@@ -40,7 +40,7 @@ CONFIGS = f"{API}/organizations/telephony-configs"
 
 
 class Carrier:
-    """Twilio's place: it writes down every call that it is asked for, and answers as told."""
+    """A mock of Twilio: it records every call that it is asked to place, and answers as the test sets."""
 
     def __init__(self) -> None:
         self.asked = 0
@@ -96,7 +96,7 @@ def client_of(app: Flask) -> FlaskClient:
 
 @pytest.fixture
 def line(client: FlaskClient, workflow: Callable[..., Any]) -> dict[str, Any]:
-    """Workflow 1 with the trigger path `line`, called through Twilio's place."""
+    """Workflow 1 with the trigger path `line`, called through the mock of Twilio."""
     twilio = {"provider": "twilio", "account_sid": "AC1", "auth_token": "12345", "calls_per_second": 100}
     made = client.post(CONFIGS, json={"name": "Main", "config": twilio, "is_default_outbound": True})
     assert made.status_code == 200, made.text
@@ -120,7 +120,7 @@ def upload(client: FlaskClient) -> str:
 
 
 def request_of(endpoint: str, client: FlaskClient, line: dict[str, Any]) -> dict[str, Any]:
-    """What to send to an endpoint that takes the header; anew each time, because a file is read up."""
+    """The body of a request to an endpoint with the header; made for each request, because a file is read once."""
     uuid = line["workflow_uuid"]
     campaign = {"name": "Autumn", "workflow_id": "1"}
     match endpoint:
@@ -446,7 +446,7 @@ def test_killed_before_the_key_is_stored_the_request_is_still_the_first(
 def test_killed_while_the_carrier_is_asked_no_second_call_is_placed(
     moment: str, asked: int, killed: Callable[[str], FlaskClient], service: Service, carrier: Carrier
 ) -> None:
-    """Whatever the carrier did; and what is told first is told ever after."""
+    """The answer of a killed process's request doesn't depend on what the carrier did, and it stays the same."""
     client = killed(moment)
     early = send(client)
     assert (early.status_code, early.get_json()) == (409, {"detail": idempotency.IN_PROGRESS})

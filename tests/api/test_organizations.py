@@ -126,7 +126,7 @@ def test_disposition_codes(client: FlaskClient, stranger: FlaskClient) -> None:
 
 
 @pytest.mark.usefixtures("db")
-def test_at_most_two_hundred_codes_are_learned(client: FlaskClient) -> None:
+def test_at_most_two_hundred_other_codes_are_listed(client: FlaskClient) -> None:
     workflow = Workflow.create(organization=1, workflow_uuid="w", name="w")
     for number in range(201):
         runs.create(workflow, name="r", mode="chat", token=str(number), disposition=f"code-{number:03}")
@@ -184,7 +184,7 @@ def test_a_pipeline_of_models(app: Flask, client: FlaskClient, stranger: FlaskCl
     assert in_clear(app) == {"version": 2, **PIPELINE}
 
 
-def test_a_model_that_speaks_and_hears(client: FlaskClient) -> None:
+def test_a_realtime_model(client: FlaskClient) -> None:
     byok = {"mode": "realtime", "realtime": {"realtime": OPENAI, "llm": OPENAI, "embeddings": None}}
     answer = client.put(MODELS, json={"version": 2, "mode": "byok", "byok": byok, "dograh": None}).get_json()
     shown = {"realtime": MASKED["llm"], "llm": MASKED["llm"]}

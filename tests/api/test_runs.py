@@ -932,7 +932,9 @@ def test_a_bare_end_date_includes_that_day(client: FlaskClient, workflow: Any) -
         assert (answer.status_code, answer.json["total_count"]) == (200, count)
 
 
-def test_a_missing_variable_is_noted_on_the_run(client: FlaskClient, workflow: Any, talk: Any, finished: Any) -> None:
+def test_a_missing_variable_is_recorded_on_the_run(
+    client: FlaskClient, workflow: Any, talk: Any, finished: Any
+) -> None:
     made = workflow(talk("noted", greeting="Hello {{first_name}} of {{company.name}}."))
     sent = {"phone_number": "+12025550123", "initial_context": {"first_name": "Ada"}}
     placed = client.post("/api/v1/public/agent/noted", json=sent).json

@@ -505,7 +505,7 @@ class TestResolving:
         ).execute()
         assert resolve_outbound(empty.id, None) == first
 
-    def test_one_that_is_not_ready_is_passed_over_unless_asked_for(self, empty: Organization) -> None:
+    def test_one_that_is_not_ready_is_skipped_unless_asked_for(self, empty: Organization) -> None:
         bare = self.configuration(empty, "bare", numbers=0, is_default_outbound=True)
         ready = self.configuration(empty, "ready")
         assert resolve_outbound(empty.id, None) == ready

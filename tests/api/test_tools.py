@@ -1,4 +1,4 @@
-"""Tools' records: made, listed, changed, archived, and what each rule says to a wrong one."""
+"""Stored tools: created, listed, changed, archived, and the error for each rule."""
 
 from __future__ import annotations
 
@@ -300,7 +300,7 @@ def test_the_list_is_by_name_and_can_be_narrowed(client: FlaskClient) -> None:
         ),
     ],
 )
-def test_words_that_no_tool_has(client: FlaskClient, query: str, detail: str) -> None:
+def test_values_that_no_tool_has(client: FlaskClient, query: str, detail: str) -> None:
     assert said(client.get(f"{URL}?{query}")) == (400, {"detail": detail})
 
 
@@ -382,7 +382,7 @@ def test_names_may_not_clash_at_a_node(client: FlaskClient, talk: Any, workflow:
     assert said(client.put(f"/api/v1/workflow/{made['id']}", json=change)) == (409, {"detail": detail})
 
 
-def test_a_clash_that_came_later_keeps_it_from_being_released_and_not_from_running(
+def test_a_name_clash_that_came_later_prevents_publishing_but_not_running(
     client: FlaskClient, talk: Any, workflow: Any
 ) -> None:
     tool = create(client)
@@ -423,7 +423,7 @@ def test_validate_warns_of_tools_that_are_not_offered(client: FlaskClient, talk:
     ]
 
 
-def test_validate_tells_what_goes_without_the_name_of_the_lookup_or_the_calculator(
+def test_validate_warns_of_names_of_the_lookup_and_the_calculator(
     client: FlaskClient, talk: Any, workflow: Any
 ) -> None:
     sums = [create(client, {"type": "calculator"}, name)["tool_uuid"] for name in ("Sums", "More sums")]

@@ -179,7 +179,9 @@ def test_a_key_that_is_not_good(
             assert asked == (401, {"detail": "Invalid API key"})
 
 
-def test_the_keys_use_is_noted(app: Flask, workflow: Callable[..., Any], trigger: Callable[..., Any]) -> None:
+def test_the_last_use_of_the_key_is_recorded(
+    app: Flask, workflow: Callable[..., Any], trigger: Callable[..., Any]
+) -> None:
     workflow(path="line")
     with app.extensions["voiceapi"].store.session():
         ApiKey.update(last_used_at=None).execute()
@@ -529,7 +531,7 @@ def test_the_lines_of_a_callee(
     ("line", "disposition"),
     [("You have reached the voicemail of Ann.", "voicemail_detected"), ("Yes, it is.", "user_qualified")],
 )
-def test_a_mailbox_is_known_by_its_first_words(
+def test_an_answering_machine_is_detected_by_its_greeting(
     client: FlaskClient, workflow: Callable[..., Any], call: Callable[..., Any], line: str, disposition: str
 ) -> None:
     made = workflow(path="line")

@@ -137,7 +137,7 @@ def test_a_delivery_from_its_beginning_to_its_redelivery(
     assert (failed_again["body"], failed_again["state"], taken) == (body, "dead_letter", [])
 
 
-def test_a_redelivery_has_a_schedule_of_its_own(service: Service, client: FlaskClient, ended: Any) -> None:
+def test_a_redelivery_has_its_own_schedule(service: Service, client: FlaskClient, ended: Any) -> None:
     run = ended("http://127.0.0.1:1")
     with service.store.session():
         work(service)
@@ -198,7 +198,7 @@ def test_another_organization_sees_neither_deliveries_nor_secrets(
     assert other.get(f"{API}/organizations/webhook-deliveries?state=pending").get_json()["deliveries"] == []
 
 
-def test_an_unknown_delivery_is_told(client: FlaskClient, ended: Any) -> None:
+def test_an_unknown_delivery_is_not_found(client: FlaskClient, ended: Any) -> None:
     answer = client.post(f"{ended('http://127.0.0.1:1')}/deliveries/none/redeliver")
     assert (answer.status_code, answer.get_json()) == (404, {"detail": "Delivery not found"})
 

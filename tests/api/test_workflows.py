@@ -109,7 +109,7 @@ def test_an_unfinished_definition_is_stored_as_it_is(
     assert client.post(f"{API}/1/publish").status_code == 422
 
 
-def test_a_missing_trigger_path_is_minted(workflow: Callable[..., Any]) -> None:
+def test_a_missing_trigger_path_is_created(workflow: Callable[..., Any]) -> None:
     for data in ({}, {"trigger_path": ""}, {"trigger_path": None}):
         minted = workflow({"nodes": [trigger(**data)]})["workflow_definition"]["nodes"][0]["data"]["trigger_path"]
         assert UUID.fullmatch(minted)
@@ -484,7 +484,7 @@ def test_the_keys_of_a_model_override_are_masked(client: FlaskClient, workflow: 
     assert (answer.status_code, answer.get_json()) == (422, {"detail": detail})
 
 
-def test_models_that_were_sealed_with_another_secret_are_entered_again(
+def test_models_that_were_encrypted_with_another_secret_are_entered_again(
     client: FlaskClient, workflow: Callable[..., Any]
 ) -> None:
     from voiceapi.security import Vault
@@ -604,7 +604,7 @@ def test_create_from_a_template(client: FlaskClient, call_type: str) -> None:
     assert any("Ask { {who} } {0}" in prompt for prompt in prompts)
 
 
-def test_a_template_with_faults(shared: FlaskClient) -> None:
+def test_a_template_with_errors(shared: FlaskClient) -> None:
     answer = shared.post(f"{API}/create/template", json={"call_type": "both", "use_case": None})
     assert (answer.status_code, answer.get_json()) == (
         422,

@@ -171,7 +171,7 @@ def test_a_hosts_service_stays_open(shared: FlaskClient, monkeypatch: pytest.Mon
 
 @contextmanager
 def served(settings: dict[str, str], *arguments: str) -> Iterator[tuple[subprocess.Popen[str], str]]:
-    """A server in a process of its own, and the line that says where it listens."""
+    """A server process, and the line that says where it listens."""
     command = [sys.executable, "-m", "voiceapi", "serve", *arguments]
     with subprocess.Popen(
         command, cwd=ROOT, env={**os.environ, **settings}, stderr=subprocess.PIPE, text=True
@@ -190,7 +190,7 @@ def test_serve_answers_until_it_is_terminated(settings: dict[str, str]) -> None:
     with served(settings, "--port", str(port)) as (server, line):
         assert re.fullmatch(rf"voiceapi \S+ listens on http://127\.0\.0\.1:{port}", line)
         with urllib.request.urlopen(f"http://127.0.0.1:{port}/api/v1/health", timeout=10) as answer:
-            # What --port says is also where answers say that the service is.
+            # The port of --port is also the one in the addresses of answers.
             assert json.load(answer)["backend_api_endpoint"] == f"http://127.0.0.1:{port}"
         server.send_signal(signal.SIGTERM)
         assert server.wait(15) == 0
@@ -248,7 +248,7 @@ def test_serve_where_it_can_not_listen(settings: dict[str, str]) -> None:
 @pytest.mark.parametrize("command", [("serve",), ("keys", "list"), ("chat", "1")])
 def test_a_bad_setting_is_one_line(run: Callable[..., Result], env: Any, error: str, command: tuple[str, ...]) -> None:
     result = run(*command, **env)
-    # A setting that can't be read is a fault of usage; one that can, and leads to no database, is a finding.
+    # A setting that can't be read is an error of usage; one that can, and leads to no database, is a finding.
     code = 2 if error.startswith("VOICEAPI_") else 1
     assert (result.exit_code, result.stdout, result.stderr) == (code, "", f"Error: {error}\n")
 

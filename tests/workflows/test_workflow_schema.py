@@ -23,7 +23,7 @@ class CatalogueClient:
 
 
 def errors(document: Any) -> list[tuple[str, str]]:
-    """Where a document breaks the schema, and the schema's word for it, in the order of the document."""
+    """The places where a document breaks the schema and the keywords it breaks, in the order of the document."""
     validator = jsonschema.Draft202012Validator(node_types.read("workflow.schema.json"))
     return [
         (".".join(map(str, error.absolute_path)), str(error.validator)) for error in validator.iter_errors(document)

@@ -31,7 +31,7 @@ from . import (
 )
 from .blueprint import Blueprint
 
-# Behind a key. The trigger routes check theirs themselves, after the body, and the rest needs none.
+# These need an API key. The trigger endpoints in OPEN check theirs themselves, after the body; the others need none.
 GUARDED = (
     *(workflows.blueprint, workflows.node_type_blueprint, runs.blueprint, chats.blueprint),
     *(campaigns.blueprint, contacts.blueprint, triggers.manual),
@@ -43,7 +43,7 @@ OPEN = (health.blueprint, triggers.blueprint, files.public)
 
 
 def register(app: Flask | flask_smorest.Api, prefix: str) -> None:
-    """Mount the API under `prefix`/api/v1 on an app, or describe it as well with flask-smorest's Api of one."""
+    """Mount the API under `prefix`/api/v1 of an app; given flask-smorest's Api of one, document its endpoints, too."""
     root = Blueprint("voiceapi", __name__, public=True)
     root.before_request(auth.open_session)
     root.teardown_request(auth.close_session)
@@ -56,7 +56,7 @@ def register(app: Flask | flask_smorest.Api, prefix: str) -> None:
     root.register_blueprint(guarded)
     for blueprint in OPEN:
         root.register_blueprint(blueprint)
-    # Flask's own way, past flask-smorest: these routes stay out of the document.
+    # Registered with Flask only, not with flask-smorest: these routes stay out of the document.
     flask.Blueprint.register_blueprint(root, call_webhooks.blueprint)
     app.register_blueprint(root, url_prefix=f"{prefix}/api/v1")
 

@@ -2,7 +2,6 @@
 
 from __future__ import annotations
 
-from dataclasses import dataclass
 from typing import cast
 
 from flask import current_app, g, request
@@ -13,14 +12,6 @@ from ..service import Service
 from .blueprint import json_body
 
 
-@dataclass(frozen=True, slots=True)
-class Caller:
-    """The organization that a request acts for, and its key; no key when the host's own login let it in."""
-
-    organization: int
-    key: int | None
-
-
 def service() -> Service:
     """The parts of the app that this request reached."""
     return cast(Service, current_app.extensions["voiceapi"])
@@ -28,7 +19,7 @@ def service() -> Service:
 
 def organization() -> int:
     """The id of the organization that this request acts for."""
-    return cast(Caller, g.voiceapi_caller).organization
+    return cast(int, g.voiceapi_organization)
 
 
 def open_session() -> None:
@@ -52,10 +43,11 @@ def authenticate() -> None:
     view = current_app.view_functions.get(request.endpoint or "")
     if getattr(view, "takes_body", False):
         json_body()
-    g.voiceapi_caller = _caller()
+    g.voiceapi_organization = _authenticated_organization()
 
 
-def _caller() -> Caller:
+def _authenticated_organization() -> int:
+    """The id of the organization of the request's key, or of the host's own login when there is no key."""
     key = request.headers.get("X-API-Key") or ""
     if not key:
         authorization = request.headers.get("Authorization")
@@ -64,10 +56,10 @@ def _caller() -> Caller:
             name = host() if host is not None else None
             if name is None:
                 raise NotAuthenticated("Authorization header required")
-            return Caller(api_keys.get_or_create_organization(service(), name).id, None)
+            found: int = api_keys.get_or_create_organization(service(), name).id
+            return found
         scheme, _, rest = authorization.strip().partition(" ")
         key = rest.strip() if scheme.lower() == "bearer" else authorization.strip()
         if not key:
             raise NotAuthenticated("Invalid authorization token")
-    record = api_keys.authenticate(key)
-    return Caller(record.organization_id, record.id)
+    return api_keys.authenticate(key).organization_id

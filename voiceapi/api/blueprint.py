@@ -1,6 +1,6 @@
-"""The blueprint of every resource: flask-smorest's, with a way of its own to read requests and to answer.
+"""The blueprint class of all resources: flask-smorest's, but it reads requests and writes answers itself.
 
-All errors of a request are gathered, path first, then query, headers and body, and answered together. A path
+All errors of a request are collected, path first, then query, headers and body, and answered together. A path
 parameter whose name ends in `_id` is a whole number. The innermost decorator of an endpoint is `response`.
 """
 
@@ -37,7 +37,7 @@ CREDENTIALS = [
 
 
 class Parser(FlaskParser):
-    """Loads one location through one schema; errors are gathered instead of raised."""
+    """Loads one location through one schema; errors are collected instead of raised."""
 
     def parse(self, argmap: Any, req: Any = None, *, location: str | None = None, **kwargs: Any) -> Any:
         schema: Schema = self._get_schema(argmap, req)
@@ -70,12 +70,12 @@ def json_body() -> Any:
 
 
 def gather(found: Iterable[dict[str, Any]]) -> None:
-    """Keep the items of what is wrong with this request until all of it has been read."""
+    """Collect error items of this request; they are raised together once all of it has been read."""
     g.setdefault("voiceapi_errors", []).extend(found)
 
 
 def raise_gathered() -> None:
-    """Raise the errors gathered so far, if any: of the path first, then of query, headers and body."""
+    """Raise the errors collected so far, if any: of the path first, then of query, headers and body."""
     found = g.pop("voiceapi_errors", None)
     if found:
         raise InvalidRequest(sorted(found, key=lambda error: ORDER.index(error["loc"][0])))
@@ -85,8 +85,8 @@ class Blueprint(flask_smorest.Blueprint):  # type: ignore[misc]
     """The endpoints of one resource. Their functions' names are the operation ids of the document.
 
     :param public: its endpoints need no key.
-    :param headers: whether either credential header may be sent, which the document then says; X-API-Key alone if not.
-    :param tag: of its operations in the document; its name when left out.
+    :param headers: whether the key may come in X-API-Key or in Authorization; if not, in X-API-Key only.
+    :param tag: the tag of its operations in the document; by default its name.
     """
 
     ARGUMENTS_PARSER = Parser()
@@ -114,10 +114,10 @@ class Blueprint(flask_smorest.Blueprint):  # type: ignore[misc]
         def decorator(func: Any) -> Any:
             decorated = decorate(func)
             if location == "json":
-                # `auth.authenticate` looks at it: malformed JSON is answered before a missing key.
+                # Read by `auth.authenticate`, since malformed JSON is answered before a missing key.
                 decorated.takes_body = True
                 for status in (400, 413, 415):
-                    _document(decorated, status)
+                    _document_error(decorated, status)
             return decorated
 
         return decorator
@@ -140,7 +140,7 @@ class Blueprint(flask_smorest.Blueprint):  # type: ignore[misc]
 
             decorated = document(answered)
             for status in () if self.public else (401, 404, 422):
-                _document(decorated, status)
+                _document_error(decorated, status)
             return decorated
 
         return decorator
@@ -202,8 +202,8 @@ def _read_path(view_args: Mapping[str, str]) -> dict[str, Any]:
     return values
 
 
-def _document(func: Any, status: int) -> None:
-    """Name a status that many endpoints answer, in the document."""
+def _document_error(func: Any, status: int) -> None:
+    """Document an error status of an endpoint, unless it does so itself."""
     responses = func._apidoc.setdefault("response", {}).setdefault("responses", {})
     responses.setdefault(
         status, [{"schema": ErrorBodySchema, "description": DESCRIPTIONS[status], "content_type": None}]

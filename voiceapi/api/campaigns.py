@@ -31,8 +31,8 @@ from .schemas.runs import CampaignRunsSchema, ReportQuerySchema, RunsQuerySchema
 
 blueprint = Blueprint("campaigns", __name__)
 
-# Seconds for which the address of a contact list is valid.
-SOURCE_LASTS = 3600
+# How long the address of a contact list is valid.
+SOURCE_URL_SECONDS = 3600
 SETTINGS = ("retry_config", "max_concurrency", "schedule_config", "circuit_breaker")
 
 
@@ -88,7 +88,9 @@ def list_campaign_runs(query: dict[str, Any], campaign_id: int) -> dict[str, Any
 @blueprint.response(200, CampaignSchema)
 def start_campaign(campaign_id: int) -> dict[str, Any]:
     """Start a campaign: its list is read, then it is dialed."""
-    return campaign_answer(under_way(lifecycle.start(organization(), campaign_id)))
+    campaign = lifecycle.start(organization(), campaign_id)
+    start_workers()
+    return campaign_answer(campaign)
 
 
 @blueprint.post("/campaign/<campaign_id>/pause")
@@ -104,7 +106,9 @@ def pause_campaign(campaign_id: int) -> dict[str, Any]:
 @blueprint.response(200, CampaignSchema)
 def resume_campaign(campaign_id: int) -> dict[str, Any]:
     """Resume a paused campaign, with its circuit breaker reset."""
-    return campaign_answer(under_way(lifecycle.resume(organization(), campaign_id)))
+    campaign = lifecycle.resume(organization(), campaign_id)
+    start_workers()
+    return campaign_answer(campaign)
 
 
 @blueprint.post("/campaign/<campaign_id>/redial")
@@ -127,8 +131,8 @@ def get_campaign_progress(campaign_id: int) -> dict[str, Any]:
 def get_source_download_url(campaign_id: int) -> dict[str, Any]:
     """Get an address to fetch a campaign's contact list from, without a key."""
     campaign = campaigns.get(organization(), campaign_id)
-    url = files.address(service(), organization(), campaign.source_id, SOURCE_LASTS, inline=False)
-    return {"download_url": url, "expires_in": SOURCE_LASTS}
+    url = files.address(service(), organization(), campaign.source_id, SOURCE_URL_SECONDS, inline=False)
+    return {"download_url": url, "expires_in": SOURCE_URL_SECONDS}
 
 
 @blueprint.get("/campaign/<campaign_id>/report")
@@ -153,11 +157,10 @@ def get_campaign_defaults() -> dict[str, Any]:
     }
 
 
-def under_way(campaign: Campaign) -> Campaign:
-    """The campaign, with this process's threads at work on it if they are to be."""
+def start_workers() -> None:
+    """Start this process's threads, the dialer among them, unless VOICEAPI_WORKER is off."""
     if service().settings.worker:
         service().workers.start()
-    return campaign
 
 
 def campaign_answer(campaign: Campaign) -> dict[str, Any]:

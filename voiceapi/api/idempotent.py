@@ -1,4 +1,4 @@
-"""An endpoint whose request may be sent again, with an `Idempotency-Key`."""
+"""Answers a request with an `Idempotency-Key` once; the same request, sent again, gets the stored answer."""
 
 from __future__ import annotations
 
@@ -26,28 +26,29 @@ def answer_once(
     answer: Callable[[Made], dict[str, Any]],
     body: Callable[[], Any] = json_body,
 ) -> Response:
-    """Do what the request asks for, or answer it as the first request with its key was answered.
+    """Carry the request out, or repeat the answer to the first request with its key.
 
-    :param key: None when the client sent none; then every request is the first.
-    :param make: does it, and calls its argument in the transaction that stores what is made.
-    :param answer: the plain answer, from what was made.
-    :param body: the body as parsed JSON: what makes two requests the same, beside the path.
+    :param key: None when the client sent none; then every request is carried out.
+    :param make: carries it out. Its argument, unless None, reserves the key: it is called with the new run or campaign,
+        in the transaction that stores it.
+    :param answer: makes the plain answer from what `make` returned.
+    :param body: returns the body as JSON values; two requests with the same path and body are the same.
     """
     if key is None:
         return json_response(answer(make(None)))
     operation = (request.endpoint or "").rpartition(".")[2]
     sent = fingerprint([request.view_args, body()])
-    asked = IdempotentRequest(organization, operation, key, sent, lambda made: json_values(answer(made)))
-    stored = asked.stored_response()
+    repeatable = IdempotentRequest(organization, operation, key, sent, lambda made: json_values(answer(made)))
+    stored = repeatable.stored_response()
     if stored is None:
         try:
-            return json_response(asked.save_response(asked.answer(make(asked.reserve))))
+            return json_response(repeatable.save_response(repeatable.answer(make(repeatable.reserve))))
         except Stopped:
-            asked.release()
+            repeatable.release()
             raise
         except ServiceError:
-            # Another one of the same may have been quicker, and have taken the slot or the prepared run.
-            stored = None if asked.reserved else asked.stored_response()
+            # The same request, sent twice at once: the other one may have taken the last free call or the prepared run.
+            stored = None if repeatable.reserved else repeatable.stored_response()
             if stored is None:
                 raise
     after_this_request(_mark_replayed)

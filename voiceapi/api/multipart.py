@@ -19,7 +19,7 @@ FIELDS_SIZE = 256 * 1024
 BINARY = {"type": "string", "format": "binary"}
 OPTIONAL = {
     **{key: {"type": "integer"} for key in ("telephony_configuration_id", "max_concurrency", "max_attempts_per_day")},
-    **{key: {"type": "boolean"} for key in ("strict",)},
+    "strict": {"type": "boolean"},
     **{key: {"type": "object"} for key in ("retry_config", "schedule_config", "circuit_breaker", "calling_hours")},
     "timezone": {"type": "string"},
     "time_slots": {"type": "array", "items": {"type": "object"}},

@@ -42,11 +42,11 @@ class Api(flask_smorest.Api):  # type: ignore[misc]
         self.spec.components.schema("ErrorItem", schema=ErrorItemSchema)
 
     def _register_pagination_header(self) -> None:
-        """Leave out a component that nothing here refers to."""
+        """Do nothing: no answer here has flask-smorest's pagination header."""
 
 
 def exclusive_minimum(_converter: Any, field: Field[Any], ret: dict[str, Any], **_kwargs: Any) -> dict[str, Any]:
-    """An attribute function of apispec's: the bound that a number must lie above, not at."""
+    """apispec attribute function: `exclusiveMinimum` for a number that must be larger than its bound."""
     for rule in field.validators:
         if isinstance(rule, Range) and not rule.min_inclusive:
             return {"exclusiveMinimum": ret.pop("minimum")}
@@ -54,7 +54,7 @@ def exclusive_minimum(_converter: Any, field: Field[Any], ret: dict[str, Any], *
 
 
 def choice_of_schemas(converter: Any, field: Field[Any], ret: dict[str, Any], **_kwargs: Any) -> dict[str, Any]:
-    """An attribute function of apispec's: the schemas of an object whose tag says which of them it follows."""
+    """apispec attribute function: `oneOf` with a discriminator for a Tagged field."""
     if not isinstance(field, Tagged) or "oneOf" in field.metadata:
         return {}
     schemas = {tag: converter.resolve_nested_schema(schema) for tag, schema in field.schemas.items()}
@@ -72,8 +72,8 @@ def choice_of_schemas(converter: Any, field: Field[Any], ret: dict[str, Any], **
 def document(prefix: str = "") -> dict[str, Any]:
     """The whole document, in a steady order. Paths begin with /api/v1; the mount prefix is the server's address.
 
-    It is made on an app of its own: describing every endpoint takes three times as long as mounting them, so a start
-    doesn't wait for it, and a host app has nothing to do with flask-smorest.
+    It is made on a separate app, when it is asked for: documenting the endpoints takes three times as long as mounting
+    them, and a host app isn't touched by flask-smorest.
     """
     api = Api(Flask("voiceapi", static_folder=None))
     register(api, "")

@@ -16,7 +16,7 @@ ABSENT = object()
 
 
 def read_bytes(request: Request, largest: int, name: str = "The request body") -> bytes:
-    """The body of `request` as it came.
+    """The raw body of `request`.
 
     :raises SizeExceeded: above `largest` bytes, naming it as `name`.
     """

@@ -1,4 +1,4 @@
-"""Tools: what agents can do beside talking."""
+"""Tools: what agents can do besides talking."""
 
 from __future__ import annotations
 

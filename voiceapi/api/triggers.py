@@ -1,4 +1,4 @@
-"""Calls that a request starts: by a trigger of an agent, or by hand to try a workflow out.
+"""Calls that a request starts: by an agent's trigger, or by hand with a workflow's draft.
 
 Triggers check their key themselves, after the body has been read.
 """
@@ -30,7 +30,7 @@ manual = Blueprint("manual_calls", __name__, tag="calls", url_prefix="/telephony
 
 
 def trigger_endpoint(rule: str) -> Callable[[Any], Any]:
-    """Mount an endpoint that starts a call, with all that is the same for the four of them."""
+    """Decorator of the four trigger endpoints, which share headers, body, answers and documentation."""
 
     def decorate(func: Any) -> Any:
         for decorator in (

@@ -110,11 +110,11 @@ def chat(workflow: str, variables: tuple[str, ...], as_json: bool) -> None:
         say(f"agent: {line}")
     while not conversation.is_over:
         try:
-            words = input("you: " if sys.stdin.isatty() and not as_json else "")
+            text = input("you: " if sys.stdin.isatty() and not as_json else "")
         except (EOFError, KeyboardInterrupt):
             conversation.hang_up()
             break
-        for line in conversation.say(words):
+        for line in conversation.say(text):
             say(f"agent: {line}")
     outcome = conversation.outcome()
     if as_json:
@@ -169,10 +169,10 @@ def validate(file: str, as_json: bool) -> None:
         found = {"is_valid": not errors, "errors": errors, "warnings": warnings}
         click.echo(json.dumps(found, default=lambda item: item.as_dict(), ensure_ascii=False, indent=2))
     else:
-        for word, items in (("error", errors), ("warning", warnings)):
+        for kind, items in (("error", errors), ("warning", warnings)):
             for item in items:
                 place = " ".join(part for part in (item.kind, item.id, item.field) if part)
-                click.echo(f"{word}: {place}: {item.message}")
+                click.echo(f"{kind}: {place}: {item.message}")
         click.echo(f"{click.format_filename(file)} is {'not valid' if errors else 'valid'}.")
     sys.exit(1 if errors else 0)
 

@@ -37,7 +37,7 @@ def definition(call_type: str, use_case: str, activity_description: str) -> dict
 
 
 def _literal(text: str) -> str:
-    """The text with its braces apart, so that they don't make a template variable."""
+    """The text with a blank between double braces, so that it holds no template variable."""
     return text.replace("{{", "{ {").replace("}}", "} }")
 
 

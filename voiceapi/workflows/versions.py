@@ -34,7 +34,7 @@ from .masking import restore_secrets
 def get(organization: int, workflow_id: int, spelling: str = "id") -> Workflow:
     """A workflow of the organization.
 
-    :param spelling: of "id" in the error text, "id" or "ID"; the routes differ.
+    :param spelling: how the error text writes "id": the endpoints differ.
     :raises RecordNotFound: when the organization has no such workflow.
     """
     text = f"Workflow with {spelling} {workflow_id} not found"
@@ -42,7 +42,10 @@ def get(organization: int, workflow_id: int, spelling: str = "id") -> Workflow:
 
 
 def current(workflow: Workflow) -> WorkflowVersion:
-    """The draft of a workflow, or the published version if there is no draft; it has the highest number."""
+    """The draft of a workflow, or the published version if there is no draft: the one with the highest number.
+
+    :raises RecordNotFound: when the workflow has no version.
+    """
     found = find(WorkflowVersion, newest_by="version_number", workflow=workflow)
     if found is None:
         raise RecordNotFound("The workflow has no version.")
@@ -284,7 +287,7 @@ def load_graph(workflow: Workflow, version: WorkflowVersion) -> Graph:
 
 
 def new_path() -> str:
-    """A trigger path that nobody can guess."""
+    """A new random trigger path."""
     return str(uuid4())
 
 

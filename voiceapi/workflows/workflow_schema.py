@@ -153,7 +153,7 @@ def _record(props: Iterable[Mapping[str, Any]]) -> dict[str, Any]:
 
 def _property(prop: Mapping[str, Any]) -> dict[str, Any]:
     schema = {"title": prop["display_name"], "description": prop["description"], **_SHAPES[prop["type"]]}
-    schema |= {word: prop[limit] for limit, word in _LIMITS.items() if prop[limit] is not None}
+    schema |= {keyword: prop[limit] for limit, keyword in _LIMITS.items() if prop[limit] is not None}
     schema |= _EXTRA.get(prop["name"], {})
     if prop["options"]:
         schema["enum"] = [option["value"] for option in prop["options"]]

@@ -43,7 +43,7 @@ class QuerySchema(Schema):
 
 
 class RepeatableSchema(QuerySchema):
-    """The headers of a request that may be sent again."""
+    """The headers of a request that may be repeated with an Idempotency-Key."""
 
     idempotency_key = Text(
         load_default=None,
@@ -76,6 +76,6 @@ class ErrorBodySchema(ResponseSchema):
 
 
 class DoneSchema(ResponseSchema):
-    """A sentence that it was done."""
+    """A sentence that confirms what was done."""
 
     message = Text(required=True)

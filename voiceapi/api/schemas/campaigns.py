@@ -34,7 +34,7 @@ TIME_OF_DAY = re.compile(r"([01][0-9]|2[0-3]):[0-5][0-9]")
 
 
 def refusal(text: str, field: str = "_schema") -> ValidationError:
-    """The error of a rule of our own: at a field, or at the object as a whole."""
+    """The error of a rule that Pydantic doesn't have: at a field, or at the object as a whole."""
     return ValidationError(Message(f"Value error, {text}"), field)
 
 
@@ -52,8 +52,8 @@ def known_day(name: str) -> None:
         raise ValidationError(Message(f"Input should be {', '.join(map(repr, DAYS[:-1]))} or '{DAYS[-1]}'", "enum"))
 
 
-def refuse_no_window(start: str, end: str) -> None:
-    """A window may go past midnight, and may end at 24:00; it has some length."""
+def check_window(start: str, end: str) -> None:
+    """Check a daily window: it may go past midnight or end at 24:00, but not be empty."""
     for time in (start, end):
         if not TIME_OF_DAY.fullmatch(time) and (time != "24:00" or time == start):
             raise refusal(f"{time} is not a time of day")
@@ -94,7 +94,7 @@ class SetSlotSchema(BodySchema):
 
     @validates_schema
     def has_a_length(self, data: dict[str, Any], **kwargs: Any) -> None:
-        refuse_no_window(data["start_time"], data["end_time"])
+        check_window(data["start_time"], data["end_time"])
 
 
 class SetScheduleSchema(BodySchema):
@@ -110,7 +110,7 @@ class SetTimeSlotSchema(BodySchema):
 
     @validates_schema
     def has_a_length(self, data: dict[str, Any], **kwargs: Any) -> None:
-        refuse_no_window(data["start"], data["end"])
+        check_window(data["start"], data["end"])
 
     @post_load
     def in_one_spelling(self, data: dict[str, Any], **kwargs: Any) -> dict[str, Any]:
@@ -126,14 +126,14 @@ class SetCircuitBreakerSchema(BodySchema):
 
 
 class SetCallingHoursSchema(BodySchema):
-    """A window of every day, on the clock of the one who is called; it may go past midnight."""
+    """A daily window in the time zone of the callee; it may go past midnight."""
 
     start = Text(required=True, validate=CLOCK)
     end = Text(required=True, validate=CLOCK)
 
     @validates_schema
     def has_a_length(self, data: dict[str, Any], **kwargs: Any) -> None:
-        refuse_no_window(data["start"], data["end"])
+        check_window(data["start"], data["end"])
 
 
 class SettingsSchema(BodySchema):
@@ -201,7 +201,7 @@ class CreateCampaignSchema(SettingsSchema, StrictSchema, SourceSchema):
 
 
 class CreateCampaignFormSchema(SettingsSchema, StrictSchema, NameSchema):
-    """A campaign to store, as a form beside its list."""
+    """A campaign to store, as the fields of a form that also has its list."""
 
     name = Text(required=True, validate=NAME)
     workflow_id = Integer(required=True)

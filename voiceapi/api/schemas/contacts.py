@@ -49,8 +49,8 @@ class ContactDetailSchema(ContactSchema):
     decisions = Items(Model(DecisionSchema), required=True)
 
 
-def shares(value: dict[str, Any]) -> None:
-    """Refuse what isn't a share for each of some outcomes, or is no share at all."""
+def check_shares(value: dict[str, Any]) -> None:
+    """Check the shares of a dry run's outcomes: known outcomes, numbers from 0 to 1000000, not all of them 0."""
     for name, share in value.items():
         if name not in OUTCOMES:
             known = ", ".join(map(repr, OUTCOMES))
@@ -70,7 +70,7 @@ class SimulateSchema(BodySchema):
     """A dry run: `outcomes` gives the share of each outcome of a call, such as {"answered": 3, "busy": 1}."""
 
     seed = Integer(load_default=1)
-    outcomes = Object(load_default=None, allow_none=True, validate=shares)
+    outcomes = Object(load_default=None, allow_none=True, validate=check_shares)
     talk_seconds = Model(TalkSecondsSchema, load_default=None, allow_none=True)
     starts_at = Time(
         load_default=None, allow_none=True, metadata={"description": "the campaign's created_at if left out"}

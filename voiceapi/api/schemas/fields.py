@@ -1,7 +1,6 @@
 """Fields and validators with the messages and types of Pydantic, which clients of this API know.
 
-They read as leniently: a whole number may come as text, as 1.0 or as true; a flag as "yes". Text is never made of
-anything else.
+They are as lenient: a whole number may be sent as text, as 1.0 or as true; a flag as "yes". Text must be sent as text.
 """
 
 from __future__ import annotations
@@ -242,7 +241,7 @@ class Choice(validate.OneOf):
 class Tagged(fields.Field[Any]):
     """An object whose member `tag` says which schema it follows; the tag's value is part of an error's loc.
 
-    Schemas that have the tag as a field of theirs are the field's description in the API's document.
+    The API document describes it by these schemas, which then declare the tag as a field, or else by its `oneOf`.
     """
 
     default_error_messages = _messages(MODEL, invalid=MODEL)

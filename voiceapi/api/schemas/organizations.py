@@ -158,7 +158,7 @@ class OutcomeSchema(ResponseSchema):
 
 
 class ReactivatedApiKeySchema(ApiKeyRecordSchema, OutcomeSchema):
-    """The API key, beside a sentence that it is active again."""
+    """The API key, and a sentence that it is active again."""
 
     class Meta:
         unknown = INCLUDE

@@ -36,7 +36,7 @@ class NewPhoneNumberSchema(BodySchema):
 
 
 class PhoneNumberChangeSchema(BodySchema):
-    """Null and absent both leave a value as it is."""
+    """A change of a phone number; a value that is null or absent stays as it is."""
 
     label = Text(load_default=None, allow_none=True, validate=Length(max=64))
     inbound_workflow_id = Integer(load_default=None, allow_none=True)
@@ -49,7 +49,7 @@ class PhoneNumberChangeSchema(BodySchema):
 
 
 class ProviderSyncSchema(ResponseSchema):
-    """What the carrier said to the change."""
+    """Whether the carrier accepted the change."""
 
     ok = Flag(required=True)
     message = Text(required=True, allow_none=True)

@@ -19,7 +19,7 @@ URL = Pattern("^https?://.+$")
 
 
 class Method(Text):
-    """A method of HTTP, in any case."""
+    """An HTTP method; small letters are accepted."""
 
     def _deserialize(self, value: Any, attr: Any, data: Any, **kwargs: Any) -> str:
         return super()._deserialize(value, attr, data, **kwargs).upper()
@@ -39,7 +39,7 @@ class Texts(Object):
         return found
 
 
-def _maybe(kind: type[Text], **kwargs: Any) -> Text:
+def _nullable(kind: type[Text], **kwargs: Any) -> Text:
     return kind(load_default=None, allow_none=True, **kwargs)
 
 
@@ -61,31 +61,31 @@ class HttpConfigSchema(BodySchema):
     method = Method(required=True, validate=Choice(("GET", "POST", "PUT", "PATCH", "DELETE")))
     url = Text(required=True, validate=URL)
     headers = Texts(load_default=None, allow_none=True)
-    credential_uuid = _maybe(Text)
+    credential_uuid = _nullable(Text)
     parameters = Items(Model(ToolParameterSchema), load_default=None, allow_none=True)
     preset_parameters = Items(Model(PresetParameterSchema), load_default=None, allow_none=True)
     timeout_ms = Integer(load_default=5000, allow_none=True, validate=Range(min=1))
-    customMessage = _maybe(Text)
-    customMessageType = _maybe(Text, validate=Choice(("text", "audio"), "literal_error"))
-    customMessageRecordingId = _maybe(Text)
+    customMessage = _nullable(Text)
+    customMessageType = _nullable(Text, validate=Choice(("text", "audio"), "literal_error"))
+    customMessageRecordingId = _nullable(Text)
     body_template = Object(load_default=None, allow_none=True)
 
 
 class EndCallConfigSchema(BodySchema):
     messageType = Text(load_default="none", validate=Choice(MESSAGES, "literal_error"))
-    customMessage = _maybe(Text)
-    audioRecordingId = _maybe(Text)
+    customMessage = _nullable(Text)
+    audioRecordingId = _nullable(Text)
     endCallReason = Flag(load_default=False)
-    endCallReasonDescription = _maybe(Text)
+    endCallReasonDescription = _nullable(Text)
 
 
 class ResolverSchema(BodySchema):
     type = Text(load_default="http", validate=Choice(("http",), "literal_error"))
     url = Text(required=True, validate=URL)
     headers = Texts(load_default=None, allow_none=True)
-    credential_uuid = _maybe(Text)
+    credential_uuid = _nullable(Text)
     timeout_ms = Integer(load_default=3000, validate=Range(min=500, max=5000))
-    wait_message = _maybe(Text)
+    wait_message = _nullable(Text)
     parameters = Items(Model(ToolParameterSchema), load_default=None, allow_none=True)
     preset_parameters = Items(Model(PresetParameterSchema), load_default=None, allow_none=True)
 
@@ -95,7 +95,7 @@ class RouteSchema(BodySchema):
     destination = Text(required=True, validate=Length(1, 255))
 
 
-def _refuse_twins(routes: list[Mapping[str, str]]) -> None:
+def _refuse_duplicates(routes: list[Mapping[str, str]]) -> None:
     values = [route["context_value"].strip().casefold() for route in routes]
     if len(set(values)) < len(values):
         raise ValidationError([Message("Value error, each context_value may be there once, in whatever case")])
@@ -103,16 +103,18 @@ def _refuse_twins(routes: list[Mapping[str, str]]) -> None:
 
 class RuleSchema(BodySchema):
     context_path = Text(required=True, validate=Length(1, 255))
-    routes = Items(Model(RouteSchema), required=True, validate=[Length(1, 100), _refuse_twins])
+    routes = Items(Model(RouteSchema), required=True, validate=[Length(1, 100), _refuse_duplicates])
 
 
 class ContextMappingSchema(BodySchema):
     """Rules, or a single rule without the list around it."""
 
     rules = Items(Model(RuleSchema), load_default=None, allow_none=True, validate=Length(1, 20))
-    context_path = _maybe(Text, validate=Length(1, 255))
-    routes = Items(Model(RouteSchema), load_default=None, allow_none=True, validate=[Length(1, 100), _refuse_twins])
-    fallback_destination = _maybe(Text, validate=Length(max=255))
+    context_path = _nullable(Text, validate=Length(1, 255))
+    routes = Items(
+        Model(RouteSchema), load_default=None, allow_none=True, validate=[Length(1, 100), _refuse_duplicates]
+    )
+    fallback_destination = _nullable(Text, validate=Length(max=255))
 
     @validates_schema(skip_on_field_errors=True)
     def complete(self, data: dict[str, Any], **kwargs: Any) -> None:
@@ -126,8 +128,8 @@ class TransferCallConfigSchema(BodySchema):
     )
     destination = Text(load_default="")
     messageType = Text(load_default="none", validate=Choice(MESSAGES, "literal_error"))
-    customMessage = _maybe(Text)
-    audioRecordingId = _maybe(Text)
+    customMessage = _nullable(Text)
+    audioRecordingId = _nullable(Text)
     timeout = Integer(load_default=30, validate=Range(min=5, max=120))
     parameters = Items(Model(ToolParameterSchema), load_default=None, allow_none=True)
     resolver = Model(ResolverSchema, load_default=None, allow_none=True)
@@ -144,7 +146,7 @@ class TransferCallConfigSchema(BodySchema):
 class McpConfigSchema(BodySchema):
     transport = Text(load_default="streamable_http", validate=Choice(("streamable_http",), "literal_error"))
     url = Text(required=True, validate=URL)
-    credential_uuid = _maybe(Text)
+    credential_uuid = _nullable(Text)
     tools_filter = Items(Text(), load_default=list)
     timeout_secs = Integer(load_default=30, validate=Range(min=0))
     sse_read_timeout_secs = Integer(load_default=300, validate=Range(min=0))
@@ -190,7 +192,7 @@ DEFINITIONS = {
 
 class NewToolSchema(BodySchema):
     name = Text(required=True, validate=Length(max=255))
-    description = _maybe(Text)
+    description = _nullable(Text)
     category = Text(
         load_default=None,
         allow_none=True,
@@ -209,12 +211,12 @@ class NewToolSchema(BodySchema):
 
 
 class ToolChangeSchema(BodySchema):
-    name = _maybe(Text, validate=Length(max=255))
-    description = _maybe(Text)
-    icon = _maybe(Text, validate=Length(max=50))
-    icon_color = _maybe(Text, validate=Length(max=7))
+    name = _nullable(Text, validate=Length(max=255))
+    description = _nullable(Text)
+    icon = _nullable(Text, validate=Length(max=50))
+    icon_color = _nullable(Text, validate=Length(max=7))
     definition = Tagged("type", DEFINITIONS, load_default=None, allow_none=True)
-    status = _maybe(Text, metadata={"description": "active, archived or draft"})
+    status = _nullable(Text, metadata={"description": "active, archived or draft"})
 
 
 class ToolQuerySchema(QuerySchema):

@@ -15,7 +15,7 @@ class DeliveriesQuerySchema(PagingSchema):
 
 
 class AttemptSchema(ResponseSchema):
-    """Without status and error, it is under way or the service was stopped in its middle."""
+    """An attempt; without status and error it is in progress, or the service was stopped during it."""
 
     number = Integer(required=True, metadata={"description": "counts from 1"})
     at = Time(required=True)
@@ -56,6 +56,6 @@ class SecretSchema(ResponseSchema):
 
 
 class SecretsSchema(ResponseSchema):
-    """The newest first; both sign."""
+    """The signing secrets, the newest first; while there are two, both sign."""
 
     secrets = Items(Model(SecretSchema), required=True)

@@ -35,7 +35,7 @@ class Progress:
 
     @property
     def is_answered(self) -> bool:
-        """Whether the caller's side can have its actions: it needn't wait for what follows a goodbye."""
+        """True if the actions are complete; what follows a goodbye adds none that the caller waits for."""
         return self.request is None or self.state.phase == "closing"
 
     def then(self, graph: Graph, event: ev.Event) -> Progress:

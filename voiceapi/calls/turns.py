@@ -25,7 +25,7 @@ from ..store.database import ConcurrentUpdate, write
 from ..store.fields import now
 from ..store.runs import Run, Turn
 
-# Attempts to answer a turn while other workers change the same call.
+# Attempts at a change of a call that other workers are changing, too.
 MAX_ATTEMPTS = 5
 # What the caller hears while the model thinks.
 FILLER = "One moment, please."

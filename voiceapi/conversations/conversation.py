@@ -121,7 +121,7 @@ class Conversation:
         Yields what has come so far before each request that leaves the process, so that it can be stored first, and
         at the end; each time only what is new. A tool that was being called when the process died isn't called again.
 
-        :param event: None goes on with the request that the conversation waits for.
+        :param event: None continues with the request that the conversation waits for.
         :raises IllegalEvent: when the conversation can't take this event; nothing has changed then.
         """
         if isinstance(event, ev.TransferSettled):  # a carrier doesn't know the number of the request

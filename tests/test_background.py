@@ -270,6 +270,20 @@ def test_a_slow_job_that_is_asked_for_again_runs_once() -> None:
     assert asked == [1]
 
 
+def test_a_slow_job_that_ends_as_the_wait_does_gives_its_result(monkeypatch: pytest.MonkeyPatch) -> None:
+    class LateFuture(Future[Any]):
+        """A future whose result comes just after a limited wait for it has ended."""
+
+        def result(self, timeout: float | None = None) -> Any:
+            result = super().result()
+            if timeout is not None:
+                raise TimeoutError
+            return result
+
+    monkeypatch.setattr("voiceapi.background.Future", LateFuture)
+    assert SlowJobs().run_once("a", lambda: "done") == "done"
+
+
 def test_what_a_slow_job_raises_comes_through_and_it_may_be_run_again() -> None:
     jobs, errors = SlowJobs(), [KeyError("a"), TimeoutError("b")]
 

@@ -45,9 +45,8 @@ class SlowJobs:
         try:
             return future.result(self.wait_seconds)
         except TimeoutError:
-            if future.done():  # the job itself raised the TimeoutError
-                raise
-            return None
+            # Done: the job itself raised a TimeoutError, or it ended just after the wait did.
+            return future.result() if future.done() else None
 
     def _run(self, key: Hashable, job: Callable[[], Any], future: Future[Any]) -> None:
         try:

@@ -118,7 +118,7 @@ def test_an_address_that_carriers_do_not_know(app: Flask) -> None:
     ]
 
 
-def test_an_address_in_the_open(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> None:
+def test_a_public_url_without_https(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> None:
     monkeypatch.setitem(globals(), "PUBLIC", "http://voice.example.org")
     app = create_app({"VOICEAPI_DATABASE": tmp_path / "voice.db", "VOICEAPI_PUBLIC_URL": "http://voice.example.org"})
     health = (200, HEALTH.replace(b"https", b"http"))
@@ -153,7 +153,7 @@ UNCHECKED = "Without {} calls to its numbers are refused: nothing else proves wh
         ),
     ],
 )
-def test_all_that_is_missing_is_told(public: Flask, config: dict[str, Any], wrong: list[str | None]) -> None:
+def test_all_that_is_missing_is_reported(public: Flask, config: dict[str, Any], wrong: list[str | None]) -> None:
     service: Service = public.extensions["voiceapi"]
     wire = {
         PUBLIC: (200, HEALTH),

@@ -44,15 +44,15 @@ HANG_UP = [{"kind": "HangUp"}]
 
 @dataclass
 class Fake:
-    """A carrier that dials nothing: it keeps what it was asked and answers as it is told."""
+    """A carrier that dials nothing: it records requests and gives the test's answers."""
 
     fault: Exception | None = None
-    meanwhile: Callable[[OutboundCall], Any] = lambda call: None
+    while_placing: Callable[[OutboundCall], Any] = lambda call: None
     asked: list[OutboundCall] = field(default_factory=list)
 
     def place_call(self, call: OutboundCall) -> str:
         self.asked.append(call)
-        self.meanwhile(call)
+        self.while_placing(call)
         if self.fault is not None:
             raise self.fault
         return "CA1"
@@ -131,7 +131,7 @@ class Call:
             ]
 
     def everything(self) -> Any:
-        """All that is stored of the call, but for what the carrier said of it."""
+        """All that is stored of the call except its status callbacks."""
         return [self.run.columns(), *(self.rows(each) for each in (Turn, Event, Step))]
 
 
@@ -153,7 +153,7 @@ def found(service: Service, run_id: int) -> Call:
 
 @pytest.fixture
 def call(carrier: Fake, workflow: Callable[..., Any], dial: Callable[..., Call]) -> Call:
-    """A call that was placed and rings: Hello, then yes or no."""
+    """A call that rings, to an agent that greets and asks for a yes or a no."""
     workflow(path="line")
     return dial()
 
@@ -212,7 +212,7 @@ def test_a_turn_that_the_call_has_not_come_to(call: Call, number: int) -> None:
     assert call.run.state == "talking"
 
 
-def test_a_token_that_nobody_has(service: Service, carrier: Fake) -> None:
+def test_an_unknown_token(service: Service, carrier: Fake) -> None:
     with service.store.session():
         for ask in (
             lambda: webhooks.take_turn(service, "none", 0, "turn", carrier.signed("", {})),
@@ -266,7 +266,7 @@ def test_a_call_goes_on_with_the_definition_it_began_with(
 
 
 class Slow(Scripted):
-    """A model that thinks until it is let go."""
+    """A model that waits for an event before it answers."""
 
     def __init__(self) -> None:
         self.thinking, self.go = threading.Event(), threading.Event()
@@ -307,8 +307,8 @@ def test_a_hang_up_while_a_turn_is_decided(call: Call, number: int, end: str) ->
     assert call.said() == [HELLO][:number]
 
 
-def test_a_final_word_that_crosses_the_first_turn(call: Call, monkeypatch: pytest.MonkeyPatch) -> None:
-    """The turn is stored just after the final status has found the call unanswered."""
+def test_a_final_status_while_the_first_turn_is_stored(call: Call, monkeypatch: pytest.MonkeyPatch) -> None:
+    """The first turn is stored just after the final status was read as that of an unanswered call."""
     real, crossed = ending.require, []
 
     def require(*args: Any, **columns: Any) -> Any:
@@ -356,7 +356,7 @@ def test_statuses_that_come_twice_and_in_any_order(call: Call, answered: bool) -
     assert run.gathered_context["call_tags"] == tags
 
 
-def test_final_words_that_come_at_once_end_the_call_once(call: Call) -> None:
+def test_concurrent_final_statuses_end_the_call_once(call: Call) -> None:
     call.turn(0)
     ready = threading.Barrier(8)
 
@@ -421,13 +421,13 @@ def test_a_carrier_that_refuses(
 
 @pytest.fixture
 def silent(client: FlaskClient, carrier: Fake, workflow: Callable[..., Any]) -> Callable[..., Call]:
-    """Places a call whose carrier gives no answer; `meanwhile` is what happens on the line before it gives up."""
+    """Places a call whose carrier gives no answer; `while_placing` is called before it gives up."""
     workflow(path="line")
 
-    def place(meanwhile: Callable[[Call], Any] = lambda call: None) -> Call:
+    def place(while_placing: Callable[[Call], Any] = lambda call: None) -> Call:
         service = client.application.extensions["voiceapi"]
         carrier.fault = CarrierSilent("The carrier did not answer within 10 seconds.")
-        carrier.meanwhile = lambda call: meanwhile(Call(service, call.urls.token, 0))
+        carrier.while_placing = lambda call: while_placing(Call(service, call.urls.token, 0))
         answer = client.post(f"{API}/public/agent/line", json={"phone_number": NUMBER})
         run_id = answer.get_json()["workflow_run_id"]
         name = client.get(f"{API}/workflow/1/runs/{run_id}").get_json()["name"]
@@ -473,7 +473,7 @@ def test_a_silent_carriers_call_holds_capacity_for_a_minute_also_without_a_sweep
 
 @pytest.mark.parametrize("word", ["ringing", "in-progress", "turn"])
 def test_a_call_of_a_silent_carrier_that_goes_through(silent: Callable[..., Call], word: str) -> None:
-    """A later webhook settles it: from then on it is a call like any other."""
+    """A later webhook shows that the call was placed; from then on it is a call like any other."""
     call = silent()
     if word == "turn":
         call.turn(0)
@@ -615,8 +615,8 @@ def test_the_steps_lead_to_the_snapshot_and_nothing_stored_is_changed(
     assert call.said()[-1] == "4 seats, goodbye."
 
 
-def test_a_clash_of_answers_is_never_stored(call: Call) -> None:
-    """Two workers decide the same turn differently: the second one gives out what the first one stored."""
+def test_of_two_answers_to_one_turn_one_is_stored(call: Call) -> None:
+    """Two workers decide the same turn differently: the second one answers with what the first one stored."""
     call.turn(0)
 
     class Meddling(Scripted):
@@ -638,7 +638,7 @@ def test_a_clash_of_answers_is_never_stored(call: Call) -> None:
 
 
 class Dropped:
-    """Workers whose jobs are lost, as in a process that is killed."""
+    """Workers that drop their jobs, as in a process that is killed."""
 
     stopping = threading.Event()
 
@@ -667,7 +667,7 @@ def restarted(app: Flask, service: Service, tmp_path: Path) -> Iterator[Callable
 
 
 @pytest.mark.parametrize("turns", range(5))
-def test_a_restart_picks_simulated_calls_up(
+def test_a_restart_resumes_simulated_calls(
     app: Flask,
     service: Service,
     workflow: Callable[..., Any],
@@ -696,7 +696,7 @@ def test_a_restart_picks_simulated_calls_up(
     assert in_progress(service) == 0
 
 
-def test_a_restart_leaves_calls_of_its_own_alone(
+def test_a_restart_does_not_resume_completed_calls(
     workflow: Callable[..., Any], dial: Callable[..., Call], restarted: Callable[[], Service], wait_for: Any
 ) -> None:
     workflow(path="line")
@@ -707,7 +707,7 @@ def test_a_restart_leaves_calls_of_its_own_alone(
     assert call.everything() == stored
 
 
-def test_a_simulated_call_in_real_time_is_put_down_by_a_stop(
+def test_a_stop_interrupts_a_simulated_call_in_real_time(
     client: FlaskClient, service: Service, workflow: Callable[..., Any], dial: Callable[..., Call], wait_for: Any
 ) -> None:
     workflow(path="line")

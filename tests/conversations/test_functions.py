@@ -76,7 +76,7 @@ def draft(client: FlaskClient, talk: Callable[..., Any]) -> Callable[..., None]:
 
 @pytest.fixture
 def chat(client: FlaskClient, workflow: Callable[..., Any], draft: Callable[..., None]) -> Callable[..., Any]:
-    """Opens a chat with the draft of an agent that has these tools; returns what says a line and gives the answer."""
+    """Opens a chat with the draft of an agent that has these tools; returns a function that says a line in it."""
 
     def opened(*uuids: str) -> Callable[..., Any]:
         made = workflow(tool_uuids=list(uuids))
@@ -109,7 +109,7 @@ def test_once_a_call(
 def test_never_for_a_call_that_only_ends(
     client: FlaskClient, service: Service, workflow: Any, make: Any, computed: list[Graph], db: None
 ) -> None:
-    """A mailbox took it before its first turn."""
+    """An answering machine took the call before its first turn."""
     workflow(path="line", tool_uuids=[make("Stop")])
     run = Run.get_by_id(client.post(f"{API}/workflow/1/runs", json={"mode": "simulator", "name": "R"}).get_json()["id"])
     run.state, run.deadline_at = "ringing", run.created_at

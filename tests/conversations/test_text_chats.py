@@ -1,4 +1,4 @@
-"""Text chats when things happen at once, break down or are left alone."""
+"""Text chats with concurrent requests, failures, and idle ones."""
 
 from __future__ import annotations
 
@@ -43,7 +43,7 @@ NODES = [
 
 
 class Parrot(Scripted):
-    """Repeats what it hears; before that it does what the test wants."""
+    """A model that repeats the caller's text, after it has called the test's function."""
 
     def __init__(self, first: Callable[[str], None] = lambda said: None) -> None:
         self._first = first
@@ -78,7 +78,7 @@ def story(session: ChatSession) -> list[tuple[str | None, str | None, str]]:
 
 
 def in_threads(service: Service, *jobs: Callable[[], ChatSession]) -> list[ChatSession | ServiceError]:
-    """What each job came to, all of them started at once."""
+    """The result or the exception of each job; all are started at once."""
     together = threading.Barrier(len(jobs))
 
     def run(job: Callable[[], ChatSession]) -> ChatSession | ServiceError:
@@ -104,7 +104,7 @@ def test_messages_sent_at_once_are_answered_one_after_the_other(service: Service
     assert [message["role"] for message in messages] == ["assistant", *["user", "assistant"] * 6]
 
 
-def test_of_messages_for_one_revision_one_is_taken(service: Service, session: ChatSession) -> None:
+def test_of_several_messages_for_one_revision_one_is_accepted(service: Service, session: ChatSession) -> None:
     results = in_threads(service, *[lambda: text_chats.say(service, session, "hi", expected_revision=2)] * 4)
     assert [result.revision for result in results if isinstance(result, ChatSession)] == [4]
     refused = [result for result in results if isinstance(result, Conflict)]
@@ -112,14 +112,14 @@ def test_of_messages_for_one_revision_one_is_taken(service: Service, session: Ch
     assert story(session) == [(None, GREETING, "completed"), ("hi", "hi", "completed")]
 
 
-def test_ends_at_once_end_it_once(service: Service, session: ChatSession) -> None:
+def test_concurrent_requests_end_a_chat_once(service: Service, session: ChatSession) -> None:
     results = in_threads(service, *[lambda: text_chats.end(service, session)] * 4)
     assert [result.revision for result in results if isinstance(result, ChatSession)] == [3, 3, 3, 3]
 
 
 @pytest.fixture
 def held(service: Service) -> Iterator[tuple[Service, threading.Event, threading.Event]]:
-    """A service whose model answers when the test lets it go on: that, and when it has been asked."""
+    """A service whose model waits for an event, the event of its being asked, and the one it waits for."""
     asked, go_on = threading.Event(), threading.Event()
 
     def hold(said: str) -> None:
@@ -131,7 +131,7 @@ def held(service: Service) -> Iterator[tuple[Service, threading.Event, threading
     go_on.set()
 
 
-def test_a_turn_that_took_too_long_gives_way(
+def test_a_turn_that_took_too_long_fails_at_the_next_message(
     held: tuple[Service, threading.Event, threading.Event], session: ChatSession
 ) -> None:
     service, asked, go_on = held
@@ -157,7 +157,7 @@ def test_a_turn_that_took_too_long_gives_way(
 
 
 class Killed(BaseException):
-    """What no handler of errors sees, as when the process is killed."""
+    """Passes every `except Exception`, as if the process were killed."""
 
 
 def raising(error: BaseException) -> Callable[[str], None]:
@@ -248,7 +248,7 @@ def test_idle_sessions_are_closed_after_their_time(service: Service, configured:
 
 
 class Choosy(Scripted):
-    """Fails to extract from what it was told to choke on."""
+    """A model whose extraction fails for a given text."""
 
     def extract(self, request: act.Extract) -> ev.VariablesExtracted:
         if request.messages[-2]["content"] == "poison":
@@ -256,7 +256,9 @@ class Choosy(Scripted):
         return super().extract(request)
 
 
-def test_a_session_that_cannot_be_closed_holds_up_no_other(service: Service, caplog: pytest.LogCaptureFixture) -> None:
+def test_a_session_that_cannot_be_closed_does_not_block_others(
+    service: Service, caplog: pytest.LogCaptureFixture
+) -> None:
     service = replace(service, model=Choosy())
     stuck, other = opened(service), opened(service)
     text_chats.say(service, stuck, "poison")

@@ -1,4 +1,4 @@
-"""Tools and fetches in whole conversations: a stand-in model calls them, a stand-in server answers them."""
+"""Tools and fetches in whole conversations, with a test server for the model and for the author's server."""
 
 from __future__ import annotations
 
@@ -29,7 +29,7 @@ API = "/api/v1"
 
 @dataclass
 class Stand:
-    """A server that is both: under /v1 a model that says what is next in `script`, elsewhere the author's own."""
+    """A test server: under /v1 a model that answers from `script`, elsewhere the author's server."""
 
     url: str
     script: list[Any] = field(default_factory=list)
@@ -75,7 +75,7 @@ def stand() -> Iterator[Stand]:
 
 
 def message(step: Any) -> dict[str, Any]:
-    """What the model answers: words, or functions with their arguments."""
+    """An answer of the model: text, or function calls with their arguments."""
     if isinstance(step, str):
         return {"role": "assistant", "content": step}
     calls = [
@@ -204,7 +204,7 @@ def test_a_phone_call_uses_tools_and_is_ended_by_one(call: Any, make: Any, stand
 HUMAN = {"destination": "+12025550150", "messageType": "custom", "customMessage": "Hold on."}
 
 
-def test_a_chat_can_not_be_put_through_and_goes_on(chat: Any, make: Any, stand: Stand) -> None:
+def test_a_chat_can_not_be_transferred_and_goes_on(chat: Any, make: Any, stand: Stand) -> None:
     stand.script += [{"human": {}}, "Sorry, nobody is there.", {"yes": {}}, "Bye."]
     run = chat(make("Human", "transfer_call", **HUMAN), lines=("A human!", "Yes."))[1]
     assert "Hold on." not in spoken(run)
@@ -213,7 +213,9 @@ def test_a_chat_can_not_be_put_through_and_goes_on(chat: Any, make: Any, stand: 
 
 
 @pytest.mark.parametrize(("outcome", "reason"), [("busy", "provider_error"), ("no-answer", "timeout")])
-def test_a_caller_whom_nobody_takes_talks_on(call: Any, make: Any, stand: Stand, outcome: str, reason: str) -> None:
+def test_after_a_failed_transfer_the_conversation_goes_on(
+    call: Any, make: Any, stand: Stand, outcome: str, reason: str
+) -> None:
     stand.script += [{"human": {}}, "Sorry, nobody is there.", {"yes": {}}, "Bye."]
     tool = make("Human", "transfer_call", **HUMAN)
     run = call(tool, lines=("A human!", "Yes."), context={"simulated_transfer": outcome})
@@ -222,7 +224,7 @@ def test_a_caller_whom_nobody_takes_talks_on(call: Any, make: Any, stand: Stand,
     assert run["gathered_context"]["call_disposition"] == "user_qualified"
 
 
-def test_a_caller_is_put_through(call: Any, make: Any, stand: Stand) -> None:
+def test_a_caller_is_transferred(call: Any, make: Any, stand: Stand) -> None:
     stand.script += [{"human": {}}]
     run = call(make("Human", "transfer_call", **HUMAN), lines=("A human!", "Yes."))
     assert spoken(run)[1:] == ["Hold on."]
@@ -294,7 +296,7 @@ def test_a_tool_is_tried_out(client: FlaskClient, stand: Stand, look_up: str) ->
     assert len(stand.asked) == 2
 
 
-def test_presets_are_given_in_a_trial(client: FlaskClient, make: Any, stand: Stand) -> None:
+def test_presets_are_given_in_a_test_call(client: FlaskClient, make: Any, stand: Stand) -> None:
     presets = [
         {"name": name, "type": "string", "value_template": template}
         for name, template in (("tenant", "{{tenant}}"), ("source", "voice"))
@@ -353,7 +355,7 @@ def test_something_is_looked_up_in_the_documents_of_the_node(
         ({"query": "open"}, "The documents could not be searched: OSError."),
     ],
 )
-def test_a_lookup_that_fails_is_told_to_the_model(
+def test_a_lookup_that_fails_gives_the_model_an_error(
     chat: Any, put: Any, stand: Stand, monkeypatch: pytest.MonkeyPatch, arguments: Any, error: str
 ) -> None:
     def fail(*_: Any) -> Any:
@@ -429,7 +431,7 @@ def test_context_is_fetched_before_a_call(call: Any, stand: Stand, credential: s
         (500, {"initial_context": {"name": "Zoe"}}, "Ann", "the status was 500."),
     ],
 )
-def test_what_comes_of_a_fetch(chat: Any, stand: Stand, status: int, answer: Any, name: str, error: str | None) -> None:
+def test_results_of_a_fetch(chat: Any, stand: Stand, status: int, answer: Any, name: str, error: str | None) -> None:
     stand.answers["/who"] = (status, answer)
     _, run = chat(
         lines=(),

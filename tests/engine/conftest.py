@@ -28,7 +28,7 @@ def definitions() -> dict[str, Any]:
 
 @dataclass
 class Call:
-    """A conversation that a test holds: the clock stands at 1000 s unless an event is sent at another time."""
+    """A conversation; its events are at 1000 s unless they are sent with another time."""
 
     graph: Graph
     state: State
@@ -36,7 +36,7 @@ class Call:
     records: list[Record] = field(default_factory=list)
 
     def send(self, kind: type[Event], *args: Any, at: float = 1000.0, **members: Any) -> list[Action]:
-        """Send an event; return what is to be done, but for the records, which are kept in `records`."""
+        """Send an event; return the actions without the records, which are added to `records`."""
         if "number" in kind.__dataclass_fields__:
             args = (self.state.number, *args)
         event = kind(at, *args, **members)

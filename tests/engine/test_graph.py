@@ -68,7 +68,7 @@ def test_the_sample_definitions_are_read(definitions: Any) -> None:
         ),
     ],
 )
-def test_what_cannot_be_walked_is_refused(definition: Any, message: str) -> None:
+def test_a_definition_that_cannot_be_run_is_refused(definition: Any, message: str) -> None:
     with pytest.raises(GraphError) as caught:
         Graph.read(definition)
     assert str(caught.value) == message
@@ -101,7 +101,7 @@ def trigger(path: Any = None, **data: Any) -> dict[str, Any]:
     return {"id": f"t{path}", "type": "trigger", "data": {"trigger_path": path, **data}}
 
 
-def test_missing_trigger_paths_are_minted() -> None:
+def test_missing_trigger_paths_are_generated() -> None:
     definition = {
         "nodes": [trigger("kept"), trigger(""), trigger(None), {"type": "trigger", "data": None}, "odd"],
         "x": 1,

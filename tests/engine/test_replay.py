@@ -1,4 +1,4 @@
-"""A run is its events: whatever happened, folding the stored events gives the live state."""
+"""Replaying the stored events of a run gives its live state."""
 
 import json
 import sqlite3

@@ -695,7 +695,7 @@ def test_speech_after_the_end(call: Any) -> None:
         call.send(CallerSaid, "hello?")
 
 
-def test_what_is_handed_in_is_copied(make_call: Any, booking: Any) -> None:
+def test_the_arguments_of_begin_are_copied(make_call: Any, booking: Any) -> None:
     context: dict[str, Any] = {"deep": {"name": "Ann"}}
     call = make_call(context=context)
     context["deep"]["name"] = "Eve"

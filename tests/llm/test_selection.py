@@ -70,7 +70,7 @@ def start(tmp_path: Path) -> Iterator[Callable[..., FlaskClient]]:
 
 
 def chat(client: FlaskClient, talk: Callable[..., Any], override: Any = None) -> tuple[str, dict[str, Any]]:
-    """What the agent says to a yes, and the run."""
+    """The agent's answer to a yes, and the run."""
     body = {"name": "Agent", "workflow_definition": talk()}
     workflow = client.post(f"{API}/workflow/create/definition", json=body).get_json()["id"]
     if override is not None:

@@ -1,4 +1,4 @@
-"""What follows an ended run: its webhooks, whatever happens to receiver and sender on the way."""
+"""The webhooks of ended runs, with failures of the receiver and of the sender."""
 
 from __future__ import annotations
 
@@ -36,7 +36,7 @@ ROOT = Path(__file__).parents[2]
 
 @dataclass
 class Receiver:
-    """A server that keeps what it is sent, and answers with the statuses it was given, the last one for good."""
+    """A server that records requests, and answers with given statuses, the last of them from then on."""
 
     url: str = ""
     answers: list[Any] = field(default_factory=lambda: [200])
@@ -89,7 +89,7 @@ def make_app(database: Path, **settings: Any) -> Flask:
 
 @pytest.fixture
 def settings() -> dict[str, Any]:
-    """Its own threads send nothing: the tests do it, at the times they choose."""
+    """A service without threads: the tests send, at the times they choose."""
     return {"VOICEAPI_WORKER": False, "VOICEAPI_ALLOW_PRIVATE_URLS": True}
 
 
@@ -112,7 +112,7 @@ def agent(client: FlaskClient, definition: Any) -> int:
 
 
 def chat(client: FlaskClient, workflow: int, context: Any = None, text: str = "Yes.") -> int:
-    """A chat that ends with the caller's first words; the id of its run."""
+    """Holds a chat that ends with the caller's first message; returns the id of its run."""
     sessions = f"{API}/workflow/{workflow}/text-chat/sessions"
     run = client.post(sessions, json={"initial_context": context or {}}).get_json()["workflow_run_id"]
     answer = client.post(f"{sessions}/{run}/messages", json={"text": text})
@@ -160,7 +160,7 @@ def work(service: Service, rounds: int = 5) -> None:
 # -- what is sent
 
 
-def test_a_webhook_tells_of_the_run(
+def test_a_webhook_reports_the_run(
     service: Service, db: None, ended: Any, receiver: Receiver, shown: Any, client: FlaskClient
 ) -> None:
     template = {
@@ -234,13 +234,15 @@ def test_the_method_decides_whether_there_is_a_body(
 
 
 @pytest.mark.parametrize("data", [{"enabled": False}, {"endpoint_url": ""}, {"endpoint_url": " "}])
-def test_a_webhook_that_is_off_or_leads_nowhere_is_not_owed(db: None, ended: Any, data: Any) -> None:
+def test_a_webhook_that_is_disabled_or_has_no_url_is_not_stored(db: None, ended: Any, data: Any) -> None:
     ended(hook("http://127.0.0.1:1", **data))
     assert (Delivery.select().count(), FollowUp.select().count()) == (0, 0)
 
 
 @pytest.mark.parametrize(("type", "minted"), [("webhook", True), ("qa", True), ("noveum", True), (None, False)])
-def test_who_is_told_of_a_run_may_fetch_its_transcript(db: None, ended: Any, type: str | None, minted: bool) -> None:
+def test_a_run_that_is_sent_anywhere_gets_a_transcript_token(
+    db: None, ended: Any, type: str | None, minted: bool
+) -> None:
     _, run = ended(*([{**hook("", enabled=False, noveum_enabled=False), "type": type}] if type else []))
     assert (Run.get_by_id(run).public_access_token is not None) == minted
 
@@ -271,7 +273,7 @@ def test_a_draft_that_is_edited_after_the_end_changes_nothing(
 
 
 @pytest.mark.parametrize(("number", "disposition"), [("+12025550123", "user_qualified"), ("+12025550101", "busy")])
-def test_calls_tell_too_also_when_nobody_answered(
+def test_calls_send_webhooks_also_when_unanswered(
     tmp_path: Path, talk: Any, receiver: Receiver, wait_for: Any, number: str, disposition: str
 ) -> None:
     app = make_app(tmp_path / "own.db")
@@ -305,7 +307,7 @@ NOON = datetime(2030, 1, 1, 12, tzinfo=UTC)
 
 
 def attempts(service: Service, start: datetime, most: int = 20) -> list[float]:
-    """Sends at the very times when it is due, until nothing is; the seconds between."""
+    """Sends each attempt at the moment when it is due; returns the seconds between the attempts."""
     waits: list[float] = []
     moment = start
     for _ in range(most):
@@ -383,16 +385,14 @@ def test_a_receiver_that_is_not_there_is_tried_again(service: Service, db: None,
     assert columns(only_delivery(), "state", "last_status", "last_error") == ("dead_letter", None, error)
 
 
-def test_an_address_that_can_not_be_one_is_given_up_at_once(service: Service, db: None, ended: Any) -> None:
+def test_an_invalid_url_is_a_dead_letter_at_once(service: Service, db: None, ended: Any) -> None:
     ended(hook("{{initial_context.callback}}"))
     processing.process_next(service, NOON)
     assert attempts(service, NOON) == []
     assert only_delivery().last_error == "The URL must be one of http or https, with a host."
 
 
-def test_a_receiver_that_answers_at_length_has_answered(
-    service: Service, db: None, ended: Any, receiver: Receiver
-) -> None:
+def test_a_long_answer_of_a_receiver_counts(service: Service, db: None, ended: Any, receiver: Receiver) -> None:
     receiver.words = b"x" * 2 * deliveries.MAX_REPLY_BYTES
     ended(hook(receiver.url))
     work(service)
@@ -424,7 +424,7 @@ def test_a_credential_that_does_not_exist_is_noted(service: Service, db: None, e
 
 
 class Killed(BaseException):
-    """Stands for a process that ends here: nothing after this point runs."""
+    """Raised where a process is killed: nothing after this point runs."""
 
 
 def killed(*args: Any, **kwargs: Any) -> Any:
@@ -457,7 +457,7 @@ FAILPOINTS: list[tuple[str, str, str, bool, int]] = [
 @pytest.mark.parametrize(
     ("module", "name", "before", "heard"), [row[1:] for row in FAILPOINTS], ids=[row[0] for row in FAILPOINTS]
 )
-def test_a_killed_sender_loses_nothing_and_changes_no_byte(
+def test_after_a_killed_sender_the_same_bytes_are_sent(
     service: Service,
     ended: Any,
     receiver: Receiver,
@@ -486,7 +486,7 @@ def test_a_killed_sender_loses_nothing_and_changes_no_byte(
 
 
 @pytest.mark.parametrize("table", [FollowUp, Delivery])
-def test_what_follows_is_stored_with_the_end_or_neither_is(
+def test_end_and_follow_up_are_stored_in_one_transaction(
     db: None,
     client: FlaskClient,
     talk: Any,
@@ -509,7 +509,7 @@ def test_what_follows_is_stored_with_the_end_or_neither_is(
     assert (shown(workflow, run)["is_completed"], Delivery.select().count(), FollowUp.select().count()) == (True, 1, 1)
 
 
-def test_a_late_sender_has_no_say_but_for_good_news(service: Service, db: None, ended: Any, receiver: Receiver) -> None:
+def test_of_a_late_sender_only_success_counts(service: Service, db: None, ended: Any, receiver: Receiver) -> None:
     ended(hook(receiver.url))
     processing.process_next(service, NOON)
     first = deliveries.claim(NOON)

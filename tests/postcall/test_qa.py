@@ -1,4 +1,4 @@
-"""QA nodes: who is reviewed, what the model is asked, and what is stored of its answers."""
+"""QA nodes: which runs are reviewed, what the model is asked, and what is stored of its answers."""
 
 from __future__ import annotations
 
@@ -31,7 +31,7 @@ GOOD = {"tags": ["DEAD_AIR"], "summary": "It went well.", "call_quality_score": 
 
 @dataclass
 class Judge:
-    """A model that follows the script of a conversation and is told its other answers, the last for good."""
+    """The scripted model, with given answers to reviews, the last of them from then on."""
 
     answers: list[str | Failure] = field(default_factory=lambda: [json.dumps(GOOD)])
     asked: list[tuple[str, str]] = field(default_factory=list)
@@ -156,7 +156,7 @@ def test_why_there_is_no_review_is_stored(judge: Judge, reviewed: Any, data: Any
     assert (run["annotations"]["qa_q"], run["annotations"]["tags"], judge.asked) == (annotation, [], [])
 
 
-def test_without_a_language_model_there_is_none(reviewed: Any) -> None:
+def test_without_a_language_model_there_is_no_review(reviewed: Any) -> None:
     assert reviewed(qa())["annotations"]["qa_q"] == {"skipped": True, "reason": "no_language_model"}
 
 
@@ -236,7 +236,7 @@ def test_the_waits_are_two_and_four_seconds() -> None:
     assert (waited, len(model.asked)) == ([2.0, 4.0], 3)
 
 
-def test_a_model_that_breaks_costs_the_run_no_webhook(
+def test_webhooks_are_sent_although_the_model_raises(
     service: Service, judge: Judge, reviewed: Any, monkeypatch: pytest.MonkeyPatch
 ) -> None:
     def broken(system: str, user: str) -> Completion:
@@ -311,7 +311,7 @@ OWN = [
 
 
 @pytest.mark.parametrize(("data", "url", "model"), OWN)
-def test_a_reviewer_of_its_own(service: Service, data: Any, url: str, model: str) -> None:
+def test_a_node_with_its_own_model(service: Service, data: Any, url: str, model: str) -> None:
     data = {"qa_use_workflow_llm": False, "qa_api_key": "k", **data}
     found: Any = reviews._reviewer(service, Run(organization_id=1), data, {})
     assert (found.url, found.model, found.key, found.trusted) == (url, model, "k", False)

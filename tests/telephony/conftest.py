@@ -1,4 +1,4 @@
-"""A carrier's two sides for the contract test: its REST API as a stand-in server, and its phone calls over HTTP."""
+"""A carrier for the contract test: its REST API as a test server, and its phone calls over HTTP."""
 
 from __future__ import annotations
 
@@ -28,7 +28,7 @@ from voiceapi.store.workflows import Workflow
 
 API = "/api/v1"
 KEY = "test-key-0123456789"
-# What carriers are told: nobody is there, the test client stands in its place.
+# The public URL that carriers are given; nothing listens there, requests go through the test client.
 PUBLIC = "https://voice.example.org"
 OURS, THEIRS = "+12025550199", "+12025550123"
 
@@ -37,8 +37,8 @@ OURS, THEIRS = "+12025550199", "+12025550123"
 class Office:
     """A carrier's REST API.
 
-    :param answers: what the next requests are answered with: status and body, or None to hang up on them. After the
-        last one it goes on with `usual`.
+    :param answers: the answers to the next requests: status and body, or None to close the connection. After the last
+        one every answer is `usual`.
     """
 
     usual: tuple[int, Any]
@@ -92,7 +92,7 @@ def office(line: Line) -> Iterator[Office]:
 
 
 class Dropped:
-    """Workers whose jobs are lost: no simulated phone talks by itself."""
+    """Workers that drop their jobs, so that no simulated phone runs."""
 
     stopping = threading.Event()
 
@@ -141,7 +141,7 @@ def client(app: Flask) -> FlaskClient:
 
 @pytest.fixture
 def fresh(service: Service, office: Office) -> None:
-    """Nothing of an earlier test is left but the configuration."""
+    """Remove everything of an earlier test but the configuration."""
     object.__setattr__(service, "model", None)
     office.asked.clear()
     office.headers.clear()
@@ -172,7 +172,7 @@ def configuration(client: FlaskClient, line: Line) -> int:
 
 @dataclass
 class Call:
-    """A call, from its carrier's side: it sends webhooks and goes where our documents send it."""
+    """A call, from its carrier's side: it sends webhooks and follows our documents."""
 
     client: FlaskClient
     line: Line
@@ -189,7 +189,7 @@ class Call:
         )
 
     def hear(self, response: TestResponse) -> list[Verb]:
-        """What our answer has the carrier do."""
+        """The verbs of our answer; sets the URLs that the carrier requests next."""
         assert response.status_code == 200, response.text
         verbs = self.line.read(response.data)
         self.next = self.silence = self.transfer = ""
@@ -215,7 +215,7 @@ class Call:
         return self.hear(self.send(self.line.words(self.next, text)))
 
     def is_silent(self) -> list[Verb]:
-        """Nobody speaks: the carrier says so where it listens, or goes on where its document leads it."""
+        """The caller is silent: the carrier reports it to the listening's URL, or follows the redirect after it."""
         name = "silence" if self.silence == self.next else "answered"
         return self.hear(self.send(self.line.webhook("turns", name, self.silence)))
 
@@ -238,13 +238,13 @@ class Call:
 
 @pytest.fixture
 def call(fresh: None, bare: FlaskClient, line: Line, service: Service) -> Call:
-    """A line on which nothing has happened yet."""
+    """A call that hasn't begun."""
     return Call(bare, line, service)
 
 
 @pytest.fixture
 def dial(client: FlaskClient, call: Call, configuration: int, workflow: Callable[..., Any]) -> Callable[..., Call]:
-    """Has the agent call somebody; the carrier has taken the call and reports nothing of it yet."""
+    """Places a call; the carrier has accepted it and has sent no webhook yet."""
 
     def place(definition: Any = None, **context: Any) -> Call:
         workflow(definition, path="line") if definition is None else workflow(definition)
@@ -259,7 +259,7 @@ def dial(client: FlaskClient, call: Call, configuration: int, workflow: Callable
 
 
 def follow(call: Call, run_id: int) -> None:
-    """Put the call on the line of a run."""
+    """Set the call's run and its webhook URLs."""
     with call.service.store.session():
         token = Run.get_by_id(run_id).token
     call.base, call.run_id = f"{PUBLIC}{API}/telephony/calls/{token}", run_id

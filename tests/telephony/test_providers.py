@@ -56,7 +56,7 @@ def test_the_sensitive_names_are_those_to_mask() -> None:
     assert PROVIDERS["simulator"].sensitive == set()
 
 
-def test_every_carrier_has_a_dialect() -> None:
+def test_every_carrier_has_a_class() -> None:
     assert {*DIALECTS, "simulator"} == {*PROVIDERS}
 
 

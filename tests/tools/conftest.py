@@ -18,7 +18,7 @@ CREDENTIALS = {"known": {"Authorization": "Bearer s3cret"}}
 
 @dataclass
 class Post:
-    """Answers with `body`, or raises what is in `fails`; `sent` is what it was given."""
+    """Answers with `body`, or raises `fails`; `sent` are the requests."""
 
     status: int = 200
     body: Any = field(default_factory=dict)

@@ -1,4 +1,4 @@
-"""The calculator: what it makes of an expression, and what it refuses."""
+"""The calculator: values of expressions, and expressions that it refuses."""
 
 from __future__ import annotations
 
@@ -31,7 +31,7 @@ TOO_LARGE = "The result is too large."
         ("--5", 5),
     ],
 )
-def test_what_it_makes_of_an_expression(expression: str, result: float) -> None:
+def test_values_of_expressions(expression: str, result: float) -> None:
     found = calculate(expression)
     assert (found, type(found)) == (result, type(result))
 
@@ -64,7 +64,7 @@ def test_what_it_makes_of_an_expression(expression: str, result: float) -> None:
         ("1" * 201, "The expression may have at most 200 characters."),
     ],
 )
-def test_what_it_refuses(expression: str, error: str) -> None:
+def test_expressions_that_are_refused(expression: str, error: str) -> None:
     with pytest.raises(ToolError) as refused:
         calculate(expression)
     assert str(refused.value) == error

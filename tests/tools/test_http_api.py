@@ -1,4 +1,4 @@
-"""http_api: the request that is made of the model's and the author's values, and what the model is told."""
+"""http_api: the request built from the model's and the author's values, and its result for the model."""
 
 from __future__ import annotations
 
@@ -121,7 +121,7 @@ def test_the_request(post: Any, request_of: Any, config: Any, request_part: Any)
         ({"url": "{{site}}/a"}, "URL template rendering failed: it must begin with http:// or https://."),
     ],
 )
-def test_what_can_not_be_sent_is_told_and_not_sent(post: Any, request_of: Any, config: Any, error: str) -> None:
+def test_what_can_not_be_sent_is_an_error_for_the_model(post: Any, request_of: Any, config: Any, error: str) -> None:
     initial = {"empty": "", "up": "..", "site": "https://example.com"}
     answer = tool(**config).run(request_of({"city": "Rome", "list": []}, initial), post.context())
     assert answer.result == {"status": "error", "error": error}
@@ -143,7 +143,7 @@ def test_what_can_not_be_sent_is_told_and_not_sent(post: Any, request_of: Any, c
         (200, b"\xef\xbb\xbf7", {"status": "success", "status_code": 200, "data": 7}),
     ],
 )
-def test_what_the_model_is_told_of_an_answer(post: Any, request_of: Any, status: int, body: Any, result: Any) -> None:
+def test_the_result_of_a_reply(post: Any, request_of: Any, status: int, body: Any, result: Any) -> None:
     post.status, post.body = status, body
     assert tool().run(request_of({"city": "Rome"}), post.context()).result == result
 
@@ -158,7 +158,7 @@ def test_what_the_model_is_told_of_an_answer(post: Any, request_of: Any, status:
         ),
     ],
 )
-def test_what_the_model_is_told_without_one(post: Any, request_of: Any, failure: Any, error: str) -> None:
+def test_the_result_without_a_reply(post: Any, request_of: Any, failure: Any, error: str) -> None:
     post.fails = failure
     assert tool().run(request_of({"city": "Rome"}), post.context()).result == {"status": "error", "error": error}
     assert len(post.sent) == 1

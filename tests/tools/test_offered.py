@@ -1,4 +1,4 @@
-"""What the model is answered when it calls a function, and the context that tools run in."""
+"""The results of functions that the model calls, and the context that tools run in."""
 
 from __future__ import annotations
 

@@ -1,4 +1,4 @@
-"""Parameters: as a JSON schema, those of the model, and those that the author has set."""
+"""Parameters of tools: their JSON schema, the model's arguments, and preset values."""
 
 from __future__ import annotations
 
@@ -34,7 +34,7 @@ def test_the_schema_of_what_a_model_is_asked_for() -> None:
     assert schema(None) == {"type": "object", "properties": {}, "required": []}
 
 
-def test_only_what_was_asked_for_is_taken_from_the_model() -> None:
+def test_undeclared_arguments_of_the_model_are_dropped() -> None:
     asked = [parameter("city"), parameter("day", required=False)]
     assert declared_arguments(asked, {"city": "Rome", "day": None, "account": "7"}) == {"city": "Rome"}
     assert declared_arguments(None, {"city": "Rome"}) == {}

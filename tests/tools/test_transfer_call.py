@@ -1,4 +1,4 @@
-"""transfer_call: whom the caller is put through to, and why to nobody."""
+"""transfer_call: destinations, and the reasons of failed transfers."""
 
 from __future__ import annotations
 
@@ -73,7 +73,7 @@ def mapping(*rules: tuple[str, dict[str, str]], fallback: str | None = None, sin
         (mapping(("gone", {"a": "1"}), fallback="9"), "9", ""),
     ],
 )
-def test_whom_a_caller_is_put_through_to(
+def test_the_destination_of_a_transfer(
     post: Any, request_of: Any, tool: TransferCall, destination: str, speech: str
 ) -> None:
     initial = {"name": "Ann", "tier": "old", "desk": "+12025550199", "product": {"id": 7}}
@@ -135,7 +135,7 @@ def test_a_server_is_asked_for_the_destination(post: Any, request_of: Any) -> No
         ),
     ],
 )
-def test_why_a_caller_is_put_through_to_nobody(
+def test_reasons_of_a_failed_transfer(
     post: Any, request_of: Any, tool: TransferCall, post_members: Any, no_transfer: str, reason: str
 ) -> None:
     for name, value in post_members.items():

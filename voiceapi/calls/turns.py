@@ -1,7 +1,7 @@
-"""The turns of a call: each is answered once, however often it is asked for, through slow models and restarts.
+"""The turns of a call: each is answered once, however often its webhook comes, despite slow models and restarts.
 
-A turn that needs nothing but this process is decided and stored in one go. One that has to ask another server, for the
-model's reply or a tool's result, is stored as pending first; a thread of its own carries it on and stores every answer
+A turn that needs nothing but this process is decided and stored at once. One that has to ask another server, for the
+model's reply or a tool's result, is stored as pending first; another thread carries it on and stores every answer
 before it asks for the next. A webhook that asks for the turn in the meantime waits for a while, then gets a filler and
 a redirect to ask again. After a restart the turn goes on from what was stored; a tool that was being called then is
 not called a second time.
@@ -25,18 +25,18 @@ from ..store.database import ConcurrentUpdate, write
 from ..store.fields import now
 from ..store.runs import Run, Turn
 
-# How often a change that meets another worker's is tried.
+# Attempts at a change of a call that other workers are changing, too.
 MAX_ATTEMPTS = 5
 # What the caller hears while the model thinks.
 FILLER = "One moment, please."
-# How long a pending turn is left to the process that began it, from the last time that it stored something.
+# A pending turn is left to the process that began it until that has stored nothing for this long.
 WORKER_TIMEOUT = timedelta(seconds=60)
 
 
 def answer(service: Service, run: Run, number: int, event: ev.Event) -> list[Action]:
-    """What is to be done in turn `number`, which began with `event`: the first answer is stored and given ever after.
+    """The actions of turn `number`, which began with `event`; they are decided once, and stored.
 
-    Of a turn that takes long to decide: a filler, and a redirect to ask again.
+    For a turn that takes long to decide: a filler, and a redirect that asks again.
     """
     for _ in range(MAX_ATTEMPTS):
         conversation = None
@@ -61,7 +61,7 @@ def answer(service: Service, run: Run, number: int, event: ev.Event) -> list[Act
         except (ConcurrentUpdate, IllegalEvent):
             # Most likely another worker took the turn, and its answer is there by now.
             continue
-    # Over, or a turn that this call has not come to: there is nothing to say.
+    # The call is over, or has not come to this turn.
     return [HangUp()]
 
 
@@ -102,10 +102,10 @@ def _carry_on(service: Service, run_id: int, number: int, conversation: Conversa
 
 
 def _store(conversation: Conversation, run: Run, turn: Turn, progress: Progress, *, begins: bool = False) -> None:
-    """Store what came of a turn.
+    """Store the progress of a turn, and with it that of its conversation and run.
 
-    :param begins: nothing is stored of the turn yet, and what it requests isn't asked for by this thread: otherwise it
-        is, right after this, and a tool is marked as being called.
+    :param begins: the turn isn't stored yet, and its request is left to another thread. Otherwise this thread answers
+        the request next, and a tool is marked as being called.
     :raises ConcurrentUpdate: when the call has ended, or another worker has carried it on.
     """
     calling = progress.request.number if isinstance(progress.request, RunTool) and not begins else None
@@ -131,7 +131,7 @@ def _store(conversation: Conversation, run: Run, turn: Turn, progress: Progress,
 
 
 def _latency(turn: Turn, conversation: Conversation) -> list[Record]:
-    """How long the caller waited for the answer to their words."""
+    """The log record of how long the caller waited for the answer; none when the caller had said nothing."""
     if not turn.caller_text:
         return []
     seconds = round((turn.answered_at - turn.at).total_seconds(), 3)
@@ -142,6 +142,6 @@ def _latency(turn: Turn, conversation: Conversation) -> list[Record]:
 
 
 def _has_other_worker(service: Service, turn: Turn) -> bool:
-    """Whether another process that still runs is at work on a turn."""
+    """True if another process is presumed to be at work on a turn."""
     since = max(service.started_at, now() - WORKER_TIMEOUT)
     return bool(turn.worker != service.worker and turn.touched_at >= since)

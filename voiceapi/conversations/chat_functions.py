@@ -28,9 +28,9 @@ class StoredFunctions:
 def functions_of(
     session: ChatSession, definition: Mapping[str, Any], graph: Graph
 ) -> Mapping[str, tuple[Function, ...]]:
-    """The functions that the model is offered at each node of a chat's workflow beside its edges, by node id.
+    """The functions that the model is offered at each node of a chat's workflow besides its edges, by node id.
 
-    They are computed when the chat begins. Since it goes on in the workflow as it is now, they are computed again when
+    They are computed when the chat begins. Since it follows the current workflow, they are computed again when
     the definition, or any tool or document of the organization, has changed.
     """
     nodes = [{"data": node.data} for node in graph.nodes.values()]

@@ -1,4 +1,4 @@
-"""What is stored of a turn of a text chat, and of its end; call these inside a transaction."""
+"""Stores the turns of a text chat and its end; call these functions inside a transaction."""
 
 from __future__ import annotations
 
@@ -18,7 +18,7 @@ from ..store.runs import Run
 from .driver import Progress
 from .storage import store_outcome
 
-# What of a run's log a turn shows as well, and under which name.
+# The types of log events that a turn shows too, and their names there.
 EVENTS = {
     "rtf-node-transition": "node_transition",
     "rtf-function-call-start": "tool_call_started",
@@ -30,7 +30,7 @@ EVENTS = {
 def store_answer(service: Service, session: ChatSession, turn: ChatTurn, progress: Progress) -> None:
     """Complete a pending turn.
 
-    :raises ConcurrentUpdate: when the session was changed since its words were stored.
+    :raises ConcurrentUpdate: when the session was changed since the pending turn was stored.
     """
     spoken = [action.text for action in progress.actions if isinstance(action, Say | Play) and action.text]
     turn.status = "completed"
@@ -46,7 +46,7 @@ def store_answer(service: Service, session: ChatSession, turn: ChatTurn, progres
 
 
 def store_end(service: Service, session: ChatSession, progress: Progress) -> None:
-    """Complete a session; turns after a rewind's cursor are cut off.
+    """Complete a session; turns after a rewind's cursor are discarded.
 
     :raises ConcurrentUpdate: when the session was changed.
     """
@@ -72,7 +72,7 @@ def _payload(record: Record) -> Mapping[str, Any]:
 
 
 def _store_outcome(service: Service, session: ChatSession, progress: Progress) -> None:
-    """Bring the run up to what the conversation came to, and complete it once that is over."""
+    """Set the run's columns from the conversation, and complete the run when the conversation has ended."""
     run = Run.get_by_id(session.run_id)
     store_outcome(run, progress, progress.state.gathered_context, added(run.llm_usage, progress.state.usage))
     lifecycle.talk(run)

@@ -1,4 +1,4 @@
-"""A conversation, whoever speaks: begun or loaded, carried on, stored."""
+"""One conversation of a call, a text chat or the terminal: begun or loaded, carried on, stored."""
 
 from __future__ import annotations
 
@@ -26,13 +26,13 @@ from .chat_functions import functions_of
 from .driver import Progress
 from .effects import EffectHandler
 
-# What the model is told of a tool that was being called when its process died.
+# The result, for the model, of a tool that was running when its process died.
 INTERRUPTED = {"status": "error", "error": "The tool was interrupted, and it isn't known whether it took effect."}
 
 
 @dataclass
 class Conversation:
-    """One conversation where it stands.
+    """One conversation and its current state.
 
     :param handler: answers what the engine requests.
     :param steps: how many events led to the state that is stored.
@@ -57,7 +57,7 @@ class Conversation:
     ) -> Conversation:
         """A new conversation by text that belongs to no run.
 
-        :param definition: one that a check found nothing wrong with.
+        :param definition: one without errors (see engine.validation.check).
         :param organization: whose tools and credentials it uses, if any.
         :param workflow: the id of the workflow, when it is a stored one.
         """
@@ -70,7 +70,7 @@ class Conversation:
     def from_run(cls, service: Service, run: Run, *, concluding: bool = False) -> Conversation:
         """The conversation of a call: a new one, unless steps of it are stored.
 
-        :param concluding: nothing but its end is to come, so that a new one is offered no tools.
+        :param concluding: it is only going to be ended, so a new one is offered no tools.
         :raises ValueError: when the version of the workflow is gone.
         """
         version = find(WorkflowVersion, id=run.version_id)
@@ -97,9 +97,9 @@ class Conversation:
     def from_chat(cls, service: Service, session: ChatSession, *, concluding: bool = False) -> Conversation:
         """The conversation of a text chat, in the workflow as it is now: a draft may have been edited since.
 
-        Its state counts only the tokens that are used from here on: those of a turn stay spent when it is discarded.
+        Its state counts only the tokens used from here on; the run's total keeps those of discarded turns.
 
-        :param concluding: nothing but its end is to come, so that it is offered no tools.
+        :param concluding: it is only going to be ended, so it is offered no tools.
         :raises InvalidInput: with a sentence, when the definition can't be carried out, or not from here.
         """
         run = session.run
@@ -121,7 +121,7 @@ class Conversation:
         Yields what has come so far before each request that leaves the process, so that it can be stored first, and
         at the end; each time only what is new. A tool that was being called when the process died isn't called again.
 
-        :param event: None goes on with the request that the conversation waits for.
+        :param event: None continues with the request that the conversation waits for.
         :raises IllegalEvent: when the conversation can't take this event; nothing has changed then.
         """
         if isinstance(event, ev.TransferSettled):  # a carrier doesn't know the number of the request
@@ -133,14 +133,13 @@ class Conversation:
             yield progress
 
     def conclude(self, reason: str) -> Iterator[Progress]:
-        """End the conversation for `reason`, or finish what is left of it after a goodbye; yields as `advance`."""
+        """End the conversation for `reason`, or finish one that is closing already; yields as `advance`."""
         return self.advance(None if self.state.phase == "closing" else ev.CallEnded(now().timestamp(), reason))
 
     def store(self, run: Run, progress: Progress, calling: int | None = None) -> None:
-        """Store what a call's conversation came to, and bring `run` up to it; the caller saves the run, in one
-        transaction.
+        """Store a call's progress, and set the columns of `run`; the caller saves `run` in the same transaction.
 
-        :param calling: the number of the request whose tool is called next: from now on no one else calls it.
+        :param calling: the number of the request whose tool is called next; no other worker calls it then.
         :raises ConcurrentUpdate: when another worker has carried the conversation on.
         """
         storage.store_steps(run, progress, self.steps, calling)

@@ -35,7 +35,7 @@ class Progress:
 
     @property
     def is_answered(self) -> bool:
-        """Whether the caller's side can have its actions: it needn't wait for what follows a goodbye."""
+        """True if the actions are complete; what follows a goodbye adds none that the caller waits for."""
         return self.request is None or self.state.phase == "closing"
 
     def then(self, graph: Graph, event: ev.Event) -> Progress:
@@ -57,7 +57,7 @@ def advance(handler: EffectHandler, graph: Graph, state: State, event: ev.Event 
     Yields what has come so far before each request that leaves the process, so that it can be stored first, and at
     the end; each time only what is new.
 
-    :param event: None goes on with the request that `state` waits for.
+    :param event: None continues with the request that `state` waits for.
     :raises IllegalEvent: when the conversation can't take this event; nothing has changed then.
     """
     progress = Progress(state, request=_awaited(graph, state)) if event is None else Progress(state).then(graph, event)

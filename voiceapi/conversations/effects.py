@@ -1,4 +1,4 @@
-"""Answers what a conversation requests: by a language model, by tools, by a fetch."""
+"""Answers the engine's requests: by a language model, a tool, a document lookup or a fetch."""
 
 from __future__ import annotations
 
@@ -25,9 +25,9 @@ class EffectHandler:
     """Answers the requests of one conversation. It never raises: a failure is an answer, too.
 
     :param organization: whose tools and credentials are used; None for a conversation outside any.
-    :param workflow: the id of the workflow, which a fetch gives to the workflow's own server.
-    :param caller: the number that calls, empty for a chat; `called` the one that is called.
-    :param no_transfer: why nobody can be put through to anybody; empty where the carrier sees to it.
+    :param workflow: the id of the workflow, which a pre-call fetch sends.
+    :param caller: the number of the calling side, empty for a chat; `called` is that of the called side.
+    :param no_transfer: why a transfer isn't possible, one of transfer_call.FAILURES; empty if the carrier can make it.
     """
 
     model: LanguageModel
@@ -72,7 +72,7 @@ class EffectHandler:
     def answer(self, request: act.Request) -> ev.Answer | None:
         """The answer to `request`, at the time at which it came.
 
-        None for a transfer by the carrier, whose next webhook says how it went.
+        None for a transfer by the carrier, whose next webhook has the outcome.
         """
         answer = self._answer(request)
         return None if answer is None else replace(answer, at=now().timestamp())

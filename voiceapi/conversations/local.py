@@ -1,4 +1,4 @@
-"""A conversation without a call and without a run: somebody types in a terminal, and nothing is stored."""
+"""A conversation typed in a terminal: no call, no run, nothing stored."""
 
 from __future__ import annotations
 
@@ -24,11 +24,11 @@ class LocalConversation:
         return self._conversation.state.phase == "ended"
 
     def start(self) -> list[str]:
-        """Let the agent open; what it says."""
+        """Have the agent open the conversation; returns what it says."""
         return self._advance(Started(now().timestamp()))
 
     def say(self, text: str) -> list[str]:
-        """Say `text` to the agent, or stay silent with an empty one; what it answers."""
+        """Say `text` to the agent, or stay silent if it is blank; returns the answer."""
         at = now().timestamp()
         return self._advance(CallerSaid(at, text) if text.strip() else CallerSilent(at))
 

@@ -1,4 +1,4 @@
-"""What is stored of a conversation as it goes on: its steps and its state, its log, and what the run shows of it."""
+"""Stores a conversation as it goes on: its steps, its state, its log, and the columns of its run."""
 
 from __future__ import annotations
 
@@ -16,10 +16,12 @@ from .driver import Progress
 
 
 def store_steps(run: Run, progress: Progress, number: int, calling: int | None = None) -> None:
-    """Store what one event of a call led to, and bring `run` up to it; the caller saves the run, in one transaction.
+    """Store the steps of a call's progress, its state and its log, and set the columns of `run`.
+
+    The caller saves `run` in the same transaction.
 
     :param number: how many steps the run had before.
-    :param calling: the number of the request whose tool is called next: from now on no one else calls it.
+    :param calling: the number of the request whose tool is called next; no other worker calls it then.
     :raises ConcurrentUpdate: when another worker has stored this step, or calls this tool.
     """
     if not progress.steps:
@@ -45,7 +47,7 @@ def store_steps(run: Run, progress: Progress, number: int, calling: int | None =
 def store_outcome(
     run: Run, progress: Progress, gathered_context: Mapping[str, Any], usage: Mapping[str, Mapping[str, int]]
 ) -> None:
-    """Append to the log of a run what a progress records, and bring `run` up to it; the caller saves the run.
+    """Append the records of a progress to the run's log, and set the columns of `run`; the caller saves it.
 
     :param gathered_context: all that the run has gathered by now.
     :param usage: all tokens that the run has used by now.

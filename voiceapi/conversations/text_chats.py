@@ -1,7 +1,7 @@
-"""Use cases of text chats: open one, say something, rewind, end, close those left alone.
+"""Use cases of text chats: open one, say something, rewind, end, close idle ones.
 
-A chat is a run without a carrier. A message is two changes of the session: its words are stored as a pending turn, and,
-after the model was asked outside any transaction, the answer.
+A chat is a run without a carrier. A message is two changes of the session: its text is stored as a pending turn; then
+the model is asked, outside any transaction, and its answer is stored.
 """
 
 from __future__ import annotations
@@ -78,13 +78,13 @@ def create(
         session = insert(ChatSession, run=run, checkpoint=chats.BEGINNING)
         conversation = Conversation.from_chat(service, session)
         turn = chats.append(session, None)
-    # An app that only chats has no other occasion to start what closes the chats left alone.
+    # In an app that only chats nothing else starts the threads, which also close idle chats.
     service.workers.start()
     return _answer(service, session, turn, conversation)
 
 
 def say(service: Service, session: ChatSession, text: str, expected_revision: int | None = None) -> ChatSession:
-    """Say `text` to the agent and have it answer; a turn that is under way is answered first.
+    """Say `text` to the agent and have it answer; a pending turn is answered first.
 
     :raises NotPossible: when the chat has ended.
     :raises Conflict: when the session isn't at `expected_revision`, or was changed while the agent answered.
@@ -104,7 +104,7 @@ def say(service: Service, session: ChatSession, text: str, expected_revision: in
 def rewind(
     service: Service, session: ChatSession, cursor_turn_id: str | None, expected_revision: int | None = None
 ) -> ChatSession:
-    """Let the next message follow the turn `cursor_turn_id`; None takes an earlier rewind back.
+    """Let the next message follow the turn `cursor_turn_id`; None undoes an earlier rewind.
 
     :raises NotPossible, Conflict: as `say`.
     :raises RecordNotFound: when the session has no such turn.
@@ -167,9 +167,9 @@ def _idle_time(version: WorkflowVersion | None) -> timedelta:
 
 
 def _without_pending_turn(service: Service, session: ChatSession) -> ChatSession:
-    """Wait until no turn is being answered; the session as it is then.
+    """Wait until no turn is pending, and return the session as it is then.
 
-    Not for a turn of an earlier process, which will never be answered, nor for one that took too long.
+    It doesn't wait for a turn of an earlier process, which will never be answered, or one older than PENDING_TIMEOUT.
     """
     while True:
         session = chats.latest(session)
@@ -216,7 +216,7 @@ def _answer(service: Service, session: ChatSession, turn: ChatTurn, conversation
 
 
 def _exchange(conversation: Conversation, text: str | None) -> Iterator[Progress]:
-    """Have the agent open, unless it has, and answer `text`, unless there is none."""
+    """Have the agent open a conversation that is new, then answer `text` if there is one."""
     if conversation.state.phase == "new":
         yield from conversation.advance(ev.Started(now().timestamp()))
     if text is not None and conversation.state.phase != "ended":

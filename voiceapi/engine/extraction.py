@@ -41,7 +41,7 @@ class Variable:
     hint: str = ""
 
 
-# Voicemail detection: the question about the first words of whoever answered an outbound call.
+# Voicemail detection: the variable and the prompt that judge the first words after an outbound call is answered.
 VOICEMAIL = "VOICEMAIL"
 ANSWERED_BY = Variable("answered_by", "string", f"CONVERSATION or {VOICEMAIL}")
 SCREENING = (

@@ -66,7 +66,7 @@ class Node:
 
 @dataclass(frozen=True)
 class Edge:
-    """An edge that the language model may follow; `condition` tells it when."""
+    """An edge that the language model may follow; `condition` says when."""
 
     id: str
     source: str

@@ -1,4 +1,4 @@
-"""Frozen dataclasses as JSON data, and back. Events, actions and states are stored so."""
+"""Converts frozen dataclasses to JSON data and back; events, actions and states are stored in this form."""
 
 from collections.abc import Mapping
 from dataclasses import MISSING, Field, fields, is_dataclass

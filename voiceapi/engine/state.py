@@ -21,7 +21,7 @@ IDLE_SECONDS = 10.0
 
 @dataclass(frozen=True)
 class Setup:
-    """What a conversation is set up with at its start.
+    """The settings and the context that a conversation starts with.
 
     `functions` are the tools offered at each node, by node id; `recordings` the transcripts of the recordings that
     can be played, by id; `direction` is "inbound", "outbound" or, for a chat, None. `voice` is false for chats, which
@@ -47,7 +47,7 @@ class Setup:
 
     @property
     def screening(self) -> Mapping[str, Any] | None:
-        """The settings of voicemail detection, which judges the first words of whoever answers an outbound call.
+        """The settings of voicemail detection, which judges the first words after an outbound call is answered.
 
         None when voicemail_detection isn't enabled, and for inbound calls and chats.
         """

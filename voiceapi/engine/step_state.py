@@ -1,4 +1,4 @@
-"""The state and the actions while `step` works on one event, with the moves that handlers of events share."""
+"""The state and the actions while `step` works on one event, with the operations that its handlers share."""
 
 import json
 from collections.abc import Iterator, Mapping

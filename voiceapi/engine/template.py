@@ -101,13 +101,14 @@ def render_value(value: Any, context: Mapping[str, Any], *, now: datetime, missi
 
 
 def _look_up(path: str, context: Mapping[str, Any]) -> Any:
-    value = _walk(path, context)
+    value = value_at(path, context)
     if value is None and path.startswith("initial_context."):
-        value = _walk(path.removeprefix("initial_context."), context)
+        value = value_at(path.removeprefix("initial_context."), context)
     return value
 
 
-def _walk(path: str, value: Any) -> Any:
+def value_at(path: str, value: Any) -> Any:
+    """Return the value at a dotted path through nested objects, or None."""
     for key in path.split("."):
         value = value.get(key) if isinstance(value, Mapping) else None
     return value

@@ -58,10 +58,8 @@ def choose(service: Service, organization: int | None, configurations: Mapping[s
             check_override(wanted)
         elif organization is not None:
             wanted = configuration.load(service.vault, organization)
-    except (
-        NotPossible,
-        InvalidInput,
-    ) as error:  # encrypted with another secret, or stored before overrides were checked
+    except (NotPossible, InvalidInput) as error:
+        # Encrypted with another secret, or stored before overrides were checked.
         return Misconfigured(str(error.detail))
     chosen = configuration.effective_services(wanted)["llm"]
     settings = service.settings

@@ -82,7 +82,7 @@ def request_messages(system: str, messages: Sequence[Message]) -> list[dict[str,
 
 
 def text_messages(system: str, messages: Sequence[Message], tools: Sequence[Mapping[str, Any]]) -> list[dict[str, Any]]:
-    """The same for a model without tools: the prompt describes them, and the model calls one by answering with JSON."""
+    """The messages for a model without tools: the prompt describes them, and an answer of JSON calls one."""
     listed = "\n".join(f"- {json.dumps(tool['function'], ensure_ascii=False)}" for tool in tools)
     instruction = (
         'Either talk to the caller, or take one of the steps below by answering with nothing but {"name": NAME, '

@@ -150,7 +150,7 @@ def record_outcome(delivery: Delivery, outcome: Outcome, moment: datetime) -> No
     else:
         changes["next_attempt_at"] = moment + _wait(delivery, outcome.retry_after)
     with write():
-        # A sender that was presumed dead may be late: a failure of its doesn't count after a later attempt has begun.
+        # A sender that was presumed dead may still finish: its failure doesn't count once a later attempt has begun.
         postcall.update_pending(delivery, changes, same_attempt=not outcome.succeeded)
         postcall.update_attempt(
             delivery, status=outcome.status, error=outcome.error, seconds=outcome.seconds, note=outcome.note

@@ -29,7 +29,7 @@ from .providers import PROVIDERS, Provider, cloudonix_domain
 CANONICAL: Mapping[tuple[str, str], Callable[[str], str]] = {("cloudonix", "domain_id"): cloudonix_domain}
 
 
-# How many seconds a call may wait for its turn.
+# Seconds that a call may wait until its account may place it.
 LONGEST_WAIT = 10.0
 
 
@@ -173,7 +173,7 @@ def readiness(configuration: TelephonyConfiguration, active_numbers: int) -> tup
 
 
 def calls_per_second(configuration: TelephonyConfiguration) -> float | None:
-    """How many calls a second the account may place; None is as fast as can be."""
+    """How many calls a second the account may place; None: no limit."""
     return configuration.calls_per_second or provider(configuration).calls_per_second
 
 

@@ -149,7 +149,7 @@ def _e164(number: str) -> str:
 def zones_of_number(number: str) -> tuple[str, ...]:
     """The time zones of a number, by their IANA names; several when its place isn't known more precisely.
 
-    None for a SIP address, or for a number that belongs to no place.
+    Empty for a SIP address, and for a number that belongs to no place.
 
     :param number: E.164 with its `+`.
     """

@@ -26,8 +26,9 @@ MESSAGE_TYPES = ("messageType", "customMessageType")
 
 
 def functions_for(organization: int | None, graph: Graph) -> dict[str, tuple[Function, ...]]:
-    """The functions that the model is offered at each node beside its edges, by node id; nodes without documents and
-    tools are absent.
+    """The functions that the model is offered at each node besides its edges, by node id.
+
+    Nodes without documents and tools are absent.
 
     The lookup in documents comes first, then the node's tools. A tool that doesn't exist, isn't active or can't be run
     in this release is skipped, and so is one whose function name is taken by an edge, the lookup or an earlier tool of

@@ -7,6 +7,7 @@ from typing import Any
 
 from ..engine.actions import Function, RunTool
 from ..engine.events import ToolReturned
+from ..engine.template import value_at
 from ..http_client import RequestFailed
 from .http_api import data_of, merge_headers
 from .parameters import declared_arguments, preset_values, schema
@@ -168,14 +169,8 @@ def _context_value(path: str, request: RunTool) -> Any:
     """
     gathered, initial = request.gathered_context, request.initial_context
     places = ({**contexts(request)}, gathered, gathered.get("extracted_variables"), initial)
-    found = (_at_path(path, place) for place in places)
+    found = (value_at(path, place) for place in places)
     return next((value for value in found if value is not None), None)
-
-
-def _at_path(path: str, value: Any) -> Any:
-    for key in path.split("."):
-        value = value.get(key) if isinstance(value, Mapping) else None
-    return value
 
 
 def _normalized(value: Any) -> str:

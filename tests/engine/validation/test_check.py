@@ -48,7 +48,7 @@ def test_the_valid_samples_are_valid(definitions: Any, catalogue: Any) -> None:
         assert check(sample["definition"], catalogue, tools_of(definitions)) == [], sample["name"]
 
 
-def test_the_invalid_samples_get_their_verdict(definitions: Any, catalogue: Any) -> None:
+def test_the_invalid_samples_get_their_errors(definitions: Any, catalogue: Any) -> None:
     for sample in definitions["invalid"]:
         assert triples(check(sample["definition"], catalogue, tools_of(definitions))) == sample["errors"], sample[
             "name"

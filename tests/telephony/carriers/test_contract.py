@@ -48,7 +48,7 @@ def spoken(verbs: list[Verb]) -> list[str]:
 
 
 def names(verbs: list[Verb]) -> list[str]:
-    """What a document does but speak: listening, and where it goes on, is one thing."""
+    """The verbs of a document except say; listen stands for itself and the redirect after it."""
     found = [verb.name for verb in verbs if verb.name != "say"]
     return ["listen"] if found[:1] == ["listen"] else found
 
@@ -109,7 +109,7 @@ def test_silence_twice_ends_the_call(dial: Callable[..., Any]) -> None:
     assert disposition(call) == ("completed", "user_idle_max_duration_exceeded")
 
 
-def test_words_after_silence(dial: Callable[..., Any]) -> None:
+def test_speech_after_silence(dial: Callable[..., Any]) -> None:
     call = dial()
     call.answered()
     call.is_silent()
@@ -160,10 +160,10 @@ def test_a_machine_answers(line: Line, dial: Callable[..., Any]) -> None:
 
 
 @pytest.mark.parametrize("place", ["machine", "status"])
-def test_a_machine_is_found_out_later(
+def test_a_machine_is_detected_after_the_answer(
     line: Line, office: Any, dial: Callable[..., Any], wait_for: Callable[..., Any], place: str
 ) -> None:
-    """It is hung up on once, however often it is told."""
+    """The call is hung up once, however often the detection is reported."""
     call = dial()
     call.answered()
     for _ in range(2):
@@ -178,7 +178,7 @@ def test_a_machine_is_found_out_later(
     assert len(office.asked) == (0 if line.name == "simulator" else 2)
 
 
-def test_nobody_is_hung_up_on_who_is_no_machine(line: Line, office: Any, dial: Callable[..., Any]) -> None:
+def test_a_person_is_not_hung_up_on(line: Line, office: Any, dial: Callable[..., Any]) -> None:
     call = dial()
     call.answered()
     for place in ("machine", "status"):
@@ -198,7 +198,7 @@ NO_CONVERSATION = {
 
 
 @pytest.mark.parametrize("word", NO_CONVERSATION)
-def test_a_call_that_nobody_takes(dial: Callable[..., Any], line: Line, word: str) -> None:
+def test_a_call_that_is_not_answered(dial: Callable[..., Any], line: Line, word: str) -> None:
     if word not in samples(line.name, "statuses"):
         pytest.skip(f"{line.name} has no word for {word}")
     call = dial()
@@ -213,7 +213,7 @@ def test_a_call_that_nobody_takes(dial: Callable[..., Any], line: Line, word: st
 def test_statuses_in_any_order_and_twice(
     line: Line, office: Any, dial: Callable[..., Any], wait_for: Callable[..., Any], seed: int
 ) -> None:
-    """Whatever comes first of the final words decides; the rest changes nothing."""
+    """The first final status decides; later ones change nothing."""
     words = [*samples(line.name, "statuses")] * 2
     random.Random(f"{line.name} {seed}").shuffle(words)
     reads = [samples(line.name, "statuses")[word]["reads"] for word in words]
@@ -233,7 +233,7 @@ def test_statuses_in_any_order_and_twice(
 
 @pytest.fixture
 def receptionist(fresh: None, service: Service, monkeypatch: pytest.MonkeyPatch) -> None:
-    """An agent that has somebody put through when it is asked for a human."""
+    """An agent that transfers the caller when it is asked for a human."""
     scripted = Scripted()
 
     class Receptionist:
@@ -289,7 +289,7 @@ def test_a_transfer_that_is_not_answered_goes_back_to_the_agent(line: Line, dial
 
 @pytest.mark.usefixtures("receptionist")
 @pytest.mark.parametrize("told", [True, False])
-def test_a_call_that_ends_before_its_transfer_is_told(line: Line, dial: Callable[..., Any], told: bool) -> None:
+def test_a_call_that_ends_before_its_transfer_is_reported(line: Line, dial: Callable[..., Any], told: bool) -> None:
     call = dial()
     call.answered()
     call.says("A human, please.")
@@ -323,7 +323,7 @@ def test_a_forged_signature_changes_nothing(line: Line, dial: Callable[..., Any]
     assert call.stored == stored
 
 
-def test_a_signature_of_other_words_is_forged(line: Line, dial: Callable[..., Any]) -> None:
+def test_a_signature_over_other_speech_is_refused(line: Line, dial: Callable[..., Any]) -> None:
     if not line.signs_words:
         pytest.skip(f"{line.title} signs no words; what it sends along says only who asks, or where.")
     call = dial()
@@ -334,8 +334,8 @@ def test_a_signature_of_other_words_is_forged(line: Line, dial: Callable[..., An
     assert call.stored == stored
 
 
-def test_words_in_a_query_beside_a_body_are_not_heard(line: Line, dial: Callable[..., Any]) -> None:
-    """Some sign the body alone, so that anybody who saw the address could add to it."""
+def test_speech_in_a_query_beside_a_body_is_ignored(line: Line, dial: Callable[..., Any]) -> None:
+    """Some carriers sign the body alone, so that anybody who knows the URL could add a query."""
     call = dial()
     call.answered()
     nothing = samples(line.name, "turns")["answered"]
@@ -368,7 +368,7 @@ def test_a_turn_that_is_delivered_again_gets_the_same_bytes(line: Line, dial: Ca
     assert call.stored == stored
 
 
-def test_a_failure_of_ours_is_spoken(
+def test_an_internal_error_is_answered_with_a_goodbye(
     line: Line, dial: Callable[..., Any], monkeypatch: pytest.MonkeyPatch, caplog: pytest.LogCaptureFixture
 ) -> None:
     call = dial()
@@ -383,7 +383,7 @@ def test_a_failure_of_ours_is_spoken(
 
 @pytest.fixture
 def inbound(client: FlaskClient, call: Any, configuration: int, workflow: Callable[..., Any]) -> str:
-    """Gives our number a workflow; returns where its carrier asks."""
+    """Gives our number a workflow; returns the URL of the webhook of inbound calls."""
     made = workflow()
     numbers = f"{API}/organizations/telephony-configs/{configuration}/phone-numbers"
     number = client.get(numbers).get_json()["phone_numbers"][0]["id"]
@@ -415,7 +415,7 @@ def test_a_call_to_our_number(client: FlaskClient, line: Line, call: Any, inboun
     assert disposition(call) == ("completed", "user_qualified")
 
 
-def test_a_call_to_a_number_without_a_workflow_is_told_so(line: Line, call: Any, configuration: int) -> None:
+def test_a_call_to_a_number_without_a_workflow_gets_an_announcement(line: Line, call: Any, configuration: int) -> None:
     url = f"https://voice.example.org{API}/telephony/inbound/{configuration}"
     response = call.send(line.webhook("inbound", "call", url))
     verbs = line.read(response.data)
@@ -442,7 +442,7 @@ def test_a_forged_call_to_our_number(line: Line, call: Any, inbound: str) -> Non
 
 
 @pytest.mark.parametrize("kind", ["turns", "statuses", "inbound"])
-def test_every_sample_reads_as_it_says(line: Line, service: Service, configuration: int, kind: str) -> None:
+def test_every_sample_is_read_as_expected(line: Line, service: Service, configuration: int, kind: str) -> None:
     with service.store.session():
         stored = TelephonyConfiguration.get_by_id(configuration)
         carrier = connect.connect(service, stored)
@@ -471,7 +471,7 @@ def test_every_sample_reads_as_it_says(line: Line, service: Service, configurati
         (("jambonz",), jambonz.STATUSES),
     ],
 )
-def test_every_word_for_a_status_has_a_sample(carriers: tuple[str, ...], words: dict[str, str]) -> None:
+def test_every_status_of_the_carrier_has_a_sample(carriers: tuple[str, ...], words: dict[str, str]) -> None:
     heard = {sample["reads"]["raw"] for name in carriers for sample in samples(name, "statuses").values()}
     assert {*words} <= heard
 
@@ -502,7 +502,7 @@ def test_a_call_is_ended_and_looked_up(line: Line, office: Any, carrier: Any) ->
     assert line.call_id in path.replace("%3A", ":")
 
 
-def test_every_request_proves_who_asks(line: Line, office: Any, carrier: Any) -> None:
+def test_every_request_is_authenticated(line: Line, office: Any, carrier: Any) -> None:
     office.answers += [(200, line.looked_up or {})] * 6
     carrier.place_call(CALL)
     carrier.hang_up(line.call_id)
@@ -514,7 +514,7 @@ def test_every_request_proves_who_asks(line: Line, office: Any, carrier: Any) ->
         assert {name: headers.get(name) for name in line.proof} == line.proof
 
 
-def test_machines_are_looked_for_only_where_that_is_wished(line: Line, office: Any, carrier: Any) -> None:
+def test_machine_detection_is_requested_only_where_it_is_enabled(line: Line, office: Any, carrier: Any) -> None:
     credentials = {**carrier.account.credentials, "amd_enabled": False}
     replace(carrier, account=replace(carrier.account, credentials=credentials)).place_call(CALL)
     assert [body for _, _, body in office.asked] == [line.fields_of_placing(f"{URLS.base}/{URLS.token}")]
@@ -527,7 +527,7 @@ def place(client: FlaskClient, configuration: int) -> Any:
     return client.post(f"{API}/public/agent/line", json=body)
 
 
-def test_a_carrier_that_says_no(
+def test_a_carrier_that_refuses(
     line: Line, office: Any, carrier: Any, client: FlaskClient, configuration: int, workflow: Callable[..., Any]
 ) -> None:
     workflow(path="line")
@@ -546,7 +546,7 @@ def test_a_carrier_that_says_no(
         (None, "could not be reached, or its answer broke off."),
     ],
 )
-def test_a_carrier_that_may_have_heard_is_not_asked_again(
+def test_a_request_that_may_have_arrived_is_not_sent_again(
     line: Line,
     office: Any,
     carrier: Any,
@@ -578,7 +578,7 @@ def test_a_carrier_that_may_have_heard_is_not_asked_again(
         ({"error": {"text": "x"}}, "answered 400."),
     ],
 )
-def test_whatever_a_carrier_complains_of_is_one_sentence(
+def test_any_error_of_a_carrier_becomes_one_sentence(
     line: Line, office: Any, carrier: Any, body: Any, sentence: str
 ) -> None:
     office.answers.append((400, body))
@@ -587,7 +587,7 @@ def test_whatever_a_carrier_complains_of_is_one_sentence(
     assert str(refusal.value) == f"{line.title} {sentence}"
 
 
-def test_a_carrier_that_cannot_be_reached_is_as_good_as_a_no(line: Line, carrier: Any) -> None:
+def test_a_carrier_that_cannot_be_reached_counts_as_refusing(line: Line, carrier: Any) -> None:
     with socket.socket() as closed:
         closed.bind(("127.0.0.1", 0))
         unreachable = f"http://127.0.0.1:{closed.getsockname()[1]}"
@@ -605,7 +605,7 @@ def test_a_carrier_that_takes_too_long(line: Line, carrier: Any, monkeypatch: py
 
 
 def test_the_carriers_own_address_may_not_be_a_private_one(line: Line, carrier: Any, service: Service) -> None:
-    """Only the operator may lead requests into the private network."""
+    """Only the operator may set an address in the private network."""
     asked = []
 
     def send(method: str, url: str, **options: Any) -> Any:
@@ -635,7 +635,7 @@ ODD = (None, "", "nan\x00", -1, [None], {"a": []})
 @pytest.mark.long
 @pytest.mark.parametrize("kind", ["turns", "statuses", "inbound"])
 def test_odd_fields_break_no_reader(line: Line, service: Service, configuration: int, kind: str) -> None:
-    """Whatever a field holds, at any depth, or whether it is there at all."""
+    """Fields with any value, at any depth, or absent."""
     with service.store.session():
         stored = TelephonyConfiguration.get_by_id(configuration)
         carrier = connect.connect(service, stored)
@@ -654,7 +654,7 @@ def test_odd_fields_break_no_reader(line: Line, service: Service, configuration:
 
 
 def bent(value: Any) -> Iterator[Any]:
-    """A value with each of its parts made odd or left out, one at a time."""
+    """Variants of a value, each with one part replaced by an odd value or left out."""
     if isinstance(value, dict):
         for key, part in value.items():
             yield {name: other for name, other in value.items() if name != key}

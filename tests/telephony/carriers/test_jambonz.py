@@ -78,7 +78,7 @@ CALL = OutboundCall(URLS, "sip:desk@example.org", None, 60, 1200, {})
 SPEECH = {"speech_synthesis_vendor": "google", "speech_synthesis_voice": "en-US-Wavenet-C"}
 
 
-def test_a_new_call_speaks_as_the_application_does() -> None:
+def test_a_new_call_has_the_applications_speech_settings() -> None:
     asked = []
 
     def send(method: str, url: str, **options: Any) -> Reply:
@@ -101,7 +101,7 @@ def test_a_new_call_speaks_as_the_application_does() -> None:
     }
 
 
-def test_an_application_that_is_not_told_places_no_call() -> None:
+def test_an_application_that_cannot_be_read_places_no_call() -> None:
     asked = []
 
     def send(method: str, url: str, **options: Any) -> Reply:
@@ -222,7 +222,7 @@ console.log(JSON.stringify(documents.map((each) => validateApp(each).valid)));
 
 @pytest.fixture(scope="module")
 def schema() -> Path:
-    """The folder of npm's package. NODE_PATH may name where packages are."""
+    """The folder of npm's package; NODE_PATH may name the folder of packages."""
     node = shutil.which("node")
     if node is None:
         pytest.skip("Node is not installed")
@@ -234,7 +234,7 @@ def schema() -> Path:
 
 
 @pytest.mark.usefixtures("schema")
-def test_documents_are_what_jambonz_takes() -> None:
+def test_documents_match_the_schema() -> None:
     wrong = [[{"verb": "gather", "input": ["voice"]}], [{"verb": "sayy", "text": "Hello."}]]
     documents = [verbs for _, _, verbs in DOCUMENTS if verbs] + wrong
     done = subprocess.run(["node", "-e", VALIDATE], input=json.dumps(documents), capture_output=True, text=True)
@@ -248,7 +248,7 @@ def registry(schema: Path) -> Registry[Any]:
     return Registry().with_resources((text["$id"], Resource.from_contents(text)) for text in texts)
 
 
-def test_a_new_call_is_what_jambonz_takes(registry: Registry[Any]) -> None:
+def test_a_new_call_matches_the_schema(registry: Registry[Any]) -> None:
     asked: list[dict[str, Any]] = []
 
     def send(method: str, url: str, **options: Any) -> Reply:
@@ -262,7 +262,7 @@ def test_a_new_call_is_what_jambonz_takes(registry: Registry[Any]) -> None:
     assert list(validator.iter_errors({**asked[0], "amd": {"url": NEXT}}))
 
 
-def test_samples_are_what_jambonz_sends(registry: Registry[Any]) -> None:
+def test_samples_match_the_schema(registry: Registry[Any]) -> None:
     sent: dict[str, dict[str, Any]] = {
         "session-new": {**samples("jambonz", "inbound"), "answered": samples("jambonz", "turns")["answered"]},
         "call-status": {n: s for n, s in samples("jambonz", "statuses").items() if n != "unknown"},

@@ -80,7 +80,7 @@ def test_plivos_vectors(method: str, url: str, fields: Any, signature: str) -> N
     assert v3(method, url, fields, "ünicode") is False
 
 
-def test_a_main_account_signs_for_its_others() -> None:
+def test_a_main_account_signs_for_its_subaccounts() -> None:
     method, url, fields, signature = VECTORS[0]
     other = f"{'A' * 43}="
     headers = {"x_plivo_signature_v3": other, "x_plivo_signature_ma_v3": signature}
@@ -91,7 +91,7 @@ def test_a_main_account_signs_for_its_others() -> None:
 V2 = "ehV3IKhLysWBxC1sy8INm0qGoQYdYsHwuoKjsX7FsXc="
 
 
-def test_the_second_version_stands_in_only_where_there_is_no_third() -> None:
+def test_version_2_counts_only_without_version_3() -> None:
     assert validate_signature("https://answer.url", "12345", V2, "my_auth_token")
     second = {"x_plivo_signature_v2": V2, "x_plivo_signature_v2_nonce": "12345"}
     third = {"x_plivo_signature_v3": VECTORS[0][3], "x_plivo_signature_v3_nonce": "12345"}
@@ -115,14 +115,14 @@ def test_plivos_own_library_signs_as_we_check(fields: dict[str, str], query: dic
 
 
 @pytest.mark.parametrize("kind", ["application/json", "text/plain", "multipart/form-data; boundary=x"])
-def test_a_body_that_is_no_form_is_vouched_for_by_no_signature(kind: str) -> None:
+def test_a_body_that_is_not_a_form_is_refused(kind: str) -> None:
     signature = get_signature_v3(b"my_auth_token", PAGE, "12345").decode()
     headers = {"content-type": kind, "x-plivo-signature-v3": signature, "x-plivo-signature-v3-nonce": "12345"}
     assert carrier().verify(Webhook("POST", PAGE, headers, b"")) is True
     assert carrier().verify(Webhook("POST", PAGE, headers, b'{"Speech": "yes"}')) is False
 
 
-def test_vobiz_signs_the_address_alone() -> None:
+def test_vobiz_may_sign_the_url_alone() -> None:
     third = get_signature_v3(b"my_auth_token", PAGE, "12345").decode()
     second = get_signature_v3(b"my_auth_token", "https://answer", "url12345").decode()  # the dot is part of the address
     vobiz = carrier(Vobiz)
@@ -175,7 +175,7 @@ def test_say_and_listen() -> None:
 
 
 @pytest.mark.parametrize(("asked", "told"), [(0.5, 5), (7.5, 8), (200.0, 60)])
-def test_what_nobody_may_talk_over_is_said_before_listening(asked: float, told: int) -> None:
+def test_speech_that_may_not_be_interrupted_comes_before_listening(asked: float, told: int) -> None:
     response = plivoxml.ResponseElement()
     response.add_speak("Listen well.", language="en-US")
     response.add(listening(timeout=told).add(plivoxml.SpeakElement("Ready?", language="en-US")))
@@ -214,7 +214,7 @@ def test_a_transfer(destination: str, dialed: str | None) -> None:
     assert ours([Transfer(3, 0.0, destination, 30.0)], CHOSEN) == theirs(response)
 
 
-def test_a_filler_and_the_way_to_ask_again() -> None:
+def test_a_filler_and_a_redirect() -> None:
     response = plivoxml.ResponseElement()
     response.add_speak("One moment, please.", language="en-US")
     response.add_redirect(f"{BASE}/tok/turns/3/wait", method="POST")

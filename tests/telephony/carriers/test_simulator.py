@@ -1,4 +1,4 @@
-"""The simulator's phones, against documents as they come: what they ask, and that it is signed."""
+"""The simulator's phones: the signed webhooks that they send for given documents."""
 
 from __future__ import annotations
 
@@ -20,7 +20,7 @@ LISTEN = Listen(10.0, True)
 
 @dataclass
 class Agent:
-    """Answers with one list of actions after another, and keeps what it was asked and told."""
+    """Answers with one list of actions after another, and records the webhooks."""
 
     scripts: list[Sequence[Action]]
     asked: list[tuple[str, dict[str, Any]]] = field(default_factory=list)
@@ -84,7 +84,7 @@ def test_a_transfer(context: dict[str, Any], outcome: str) -> None:
 
 
 @pytest.mark.parametrize("callee", ["Yes.", [1], {"a": "b"}, 7])
-def test_a_callee_that_is_none_is_refused(callee: Any) -> None:
+def test_a_malformed_callee_is_refused(callee: Any) -> None:
     with pytest.raises(CarrierRefused, match="must be a list of texts"):
         dial(Agent([]), simulated_callee=callee)
 

@@ -59,7 +59,7 @@ def test_say_and_listen() -> None:
     assert ours([Say('Yes & <no>, "all right"?', True), Listen(10.0, True)]) == theirs(response)
 
 
-def test_what_nobody_may_talk_over_is_said_before_listening() -> None:
+def test_speech_that_may_not_be_interrupted_comes_before_gather() -> None:
     response = VoiceResponse()
     response.say("Listen well.", language="en-US")
     listening = gather(timeout=8)
@@ -69,7 +69,7 @@ def test_what_nobody_may_talk_over_is_said_before_listening() -> None:
     assert ours([Say("Listen well.", False), Say("Ready?", True), Listen(7.5, True)]) == theirs(response)
 
 
-def test_order_is_kept_when_the_last_words_may_not_be_talked_over() -> None:
+def test_order_is_kept_when_the_last_speech_may_not_be_interrupted() -> None:
     response = VoiceResponse()
     response.say("Ready?", language="en-US")
     response.say("Listen well.", language="en-US")
@@ -114,7 +114,7 @@ def test_a_transfer(destination: str, dialed: str) -> None:
     assert ours([Say("One moment.", False), Transfer(3, 0.0, destination, 30.0)], CHOSEN) == theirs(response)
 
 
-def test_a_filler_and_the_way_to_ask_again() -> None:
+def test_a_filler_and_a_redirect() -> None:
     response = VoiceResponse()
     response.say("One moment, please.", language="en-US")
     response.redirect(f"{BASE}/tok/turns/3/wait", method="POST")
@@ -128,7 +128,7 @@ def test_a_recording_is_spoken_and_nothing_ends_the_call() -> None:
     assert ours([]) == ours([Play("r1", "", False)]) == theirs(VoiceResponse())
 
 
-def test_what_the_others_write_otherwise() -> None:
+def test_what_the_other_carriers_write_differently() -> None:
     def attributes(carrier: type[TwilioCompatible], voice: VoiceSettings) -> tuple[dict[str, str], dict[str, str]]:
         listening = ET.fromstring(ours([Say("Hello.", True), Listen(10.0, True)], voice, carrier))[0]
         common = {"input", "action", "method", "language", "timeout"}
@@ -165,7 +165,7 @@ def test_no_text_makes_markup_or_breaks_the_document(text: str, voice: str, numb
 
 
 @given(st.text(max_size=4000), st.integers(1, 60))
-def test_pieces_lose_no_word(text: str, longest: int) -> None:
+def test_pieces_hold_the_whole_text(text: str, longest: int) -> None:
     found = list(pieces(text, longest))
     assert all(0 < len(piece) <= longest for piece in found)
     whole = "".join(next(iter(pieces(text, 10**6)), ""))

@@ -1,4 +1,4 @@
-"""Vonage: tokens against its own library, both ways; documents and requests against its own models."""
+"""Vonage: tokens, ours and theirs, against its own library; documents and requests against its own models."""
 
 from __future__ import annotations
 
@@ -134,7 +134,7 @@ UNSIGNED = b'{"alg":"none"}'
         f"Bearer {encoded(b'[' * 100000)}.{CLAIMS}.{SIGNATURE}",
     ],
 )
-def test_what_is_no_token_of_vonages(token: str) -> None:
+def test_tokens_that_are_refused(token: str) -> None:
     assert vonage().verify(asked(token)) is False
 
 
@@ -169,7 +169,7 @@ def test_our_token_is_one_as_vonages_library_makes_it(pem: str) -> None:
     assert (str(UUID(ids[0])), ids[1]) == (ids[0], "j")
 
 
-def test_each_request_has_a_token_of_its_own() -> None:
+def test_each_request_has_a_new_token() -> None:
     tokens = []
 
     def send(method: str, url: str, **options: Any) -> Reply:
@@ -188,7 +188,7 @@ ELLIPTIC = ec.generate_private_key(ec.SECP256R1()).private_bytes(Encoding.PEM, P
 
 
 @pytest.mark.parametrize("pem", ["", "no key", PEM[:200], PEM.replace("A", "é"), ELLIPTIC.decode(), "\ud800"])
-def test_a_key_that_is_none_places_no_call(pem: str) -> None:
+def test_an_invalid_key_places_no_call(pem: str) -> None:
     with pytest.raises(
         CarrierRefused, match=r"^The private key of this configuration is not an RSA key in PEM form\.$"
     ):
@@ -314,7 +314,7 @@ def test_a_transfer(destination: str, endpoint: dict[str, str], number: str | No
     ]
 
 
-def test_a_long_reply_is_several_pieces_and_the_last_may_be_talked_over() -> None:
+def test_a_long_reply_is_several_pieces_and_the_last_may_be_interrupted() -> None:
     sentence = "This is a sentence of which there are many. "
     *before, last, listen = ours([Say(sentence * 100, True), Listen(10.0, True)])
     assert ["bargeIn" in part for part in (*before, last)] == [False, False, False, True]
@@ -334,7 +334,7 @@ def test_the_library_of_tokens_is_loaded_by_the_first_token() -> None:
     assert done.stdout == "\n"
 
 
-def test_nothing_is_answered_to_a_word_in_between() -> None:
+def test_an_interim_status_of_a_transfer_gets_an_empty_body() -> None:
     carrier = vonage()
     assert carrier.acknowledge().body == b""
     for word in ("started", "ringing", "answered", "disconnected", ""):

@@ -1,4 +1,4 @@
-"""Every carrier from its own side: what it sends, how it signs, what it makes of our documents. A carrier is a row."""
+"""Every carrier from its own side: what it sends, how it signs, how it reads our documents. A carrier is a row."""
 
 from __future__ import annotations
 

@@ -1,4 +1,4 @@
-"""The side of the line that jambonz has."""
+"""jambonz, from its own side."""
 
 from __future__ import annotations
 
@@ -17,7 +17,7 @@ PATH = f"/Accounts/{ACCOUNT}/Calls"
 
 
 def read(document: bytes) -> list[Verb]:
-    """A reader of its own: whatever is spoken within listening comes before it."""
+    """Parse a document independently of the code under test; speech within gather comes before its listen."""
     verbs: list[Verb] = []
     for verb in json.loads(document):
         match verb["verb"]:

@@ -1,4 +1,4 @@
-"""What the contract test asks of every carrier. Webhooks are the samples under schemas/carriers."""
+"""What the contract test needs of every carrier. Webhooks are the samples under schemas/carriers."""
 
 from __future__ import annotations
 
@@ -16,7 +16,7 @@ TYPES = {"form": "application/x-www-form-urlencoded", "json": "application/json"
 
 @dataclass(frozen=True)
 class Verb:
-    """A part of a document, whatever its dialect: say, listen, redirect, transfer, pause or hangup."""
+    """A part of a document, in the same terms for every carrier: say, listen, redirect, transfer, pause or hangup."""
 
     name: str
     text: str = ""
@@ -46,23 +46,23 @@ class Line:
 
     :param credentials: those of its configuration, as the API takes them.
     :param sign: makes the headers that sign a request of a method, URL, content type and body.
-    :param read: takes a document apart.
-    :param speech: the fields of a turn that carry these words.
+    :param read: parses a document into verbs.
+    :param speech: the fields of a turn with this text.
     :param placed: how its REST API answers a new call: status and body.
-    :param placing_path: where a new call is asked for.
-    :param fields_of_placing: with what, as the parsed body; made from the address of the call's webhooks.
-    :param detecting: what is asked for beside that when answering machines are to be told; nothing where none can be.
-    :param proof: the headers that prove who asks. Vonage's is another one each time, and has tests of its own.
+    :param placing_path: the path that a new call is posted to.
+    :param fields_of_placing: the parsed body of that request, by the base URL of the call's webhooks.
+    :param detecting: the further fields that ask for machine detection; empty where the carrier has none.
+    :param proof: the headers of authentication. Vonage's differ each time, and have tests of their own.
     :param ended: the request that hangs up, as method, path and parsed body.
-    :param looked_up: how it answers when it is asked for a call that is over, None when it can't be.
-    :param found: the status and duration that this is.
-    :param paid: the price and its currency, where it tells them.
-    :param numbers: how it lists our number, None when it has no list.
-    :param home: its own address.
+    :param looked_up: its answer about a call that is over, None when it can't be asked.
+    :param found: the status and duration in that answer.
+    :param paid: the price and its currency, where that answer has them.
+    :param numbers: its list of numbers with ours, None when it has no list.
+    :param home: the URL of its REST API.
     :param title: its name in sentences.
-    :param refused: how it says no: status, body, and the sentence that they become.
+    :param refused: a refusal: status, body, and the sentence that they become.
     :param signs_words: whether its signature covers what the caller said.
-    :param forged: headers that sign nothing, to be laid over those of `sign`.
+    :param forged: headers with an invalid signature, to replace those of `sign`.
     """
 
     name: str
@@ -93,12 +93,12 @@ class Line:
         return found
 
     def webhook(self, kind: str, name: str, url: str, **fields: Any) -> Request:
-        """The sample of that name, sent to `url` and signed; `fields` are laid over its own."""
+        """The sample of that name, sent to `url` and signed; `fields` replace its own."""
         sample = samples(self.name, kind)[name]
         return self.request(url, {**sample["fields"], **fields}, sample["encoding"])
 
     def another_call(self, request: Request) -> Request:
-        """The same webhook, of another call."""
+        """The same webhook with the id of another call."""
         body = request.body.replace(quote(self.call_id, safe="").encode(), b"another")
         body = body.replace(self.call_id.encode(), b"another")
         kind = request.headers["Content-Type"]

@@ -1,4 +1,4 @@
-"""Plivo's side of the line, and that of Vobiz."""
+"""Plivo and Vobiz, from their own side."""
 
 from __future__ import annotations
 
@@ -22,7 +22,7 @@ NAMES = {"Speak": "say", "Wait": "pause", "Hangup": "hangup"}
 
 
 def read(document: bytes) -> list[Verb]:
-    """A reader of its own: whatever is spoken within listening comes before it."""
+    """Parse a document independently of the code under test; speech within listening comes before its listen."""
     verbs: list[Verb] = []
     for element in ET.fromstring(document):
         if element.tag in LISTENING:

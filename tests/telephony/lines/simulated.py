@@ -1,4 +1,4 @@
-"""The simulator, spoken to over HTTP as if it were elsewhere."""
+"""The simulator, with its webhooks over HTTP as a real carrier's."""
 
 from __future__ import annotations
 

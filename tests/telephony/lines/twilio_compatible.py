@@ -1,4 +1,4 @@
-"""Twilio's side of the line, and that of its relatives."""
+"""Twilio and the carriers compatible with it, from their own side."""
 
 from __future__ import annotations
 
@@ -27,7 +27,7 @@ US, THEM = "+12025550199", "+12025550123"
 
 
 def read(document: bytes) -> list[Verb]:
-    """A reader of its own: whatever is spoken within listening comes before it."""
+    """Parse a document independently of the code under test; speech within Gather comes before its listen."""
     verbs: list[Verb] = []
     for element in ET.fromstring(document):
         prompt = element if element.tag == "Gather" else ()

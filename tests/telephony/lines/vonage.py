@@ -1,4 +1,4 @@
-"""Vonage's side of the line."""
+"""Vonage, from its own side."""
 
 from __future__ import annotations
 
@@ -23,7 +23,7 @@ CALL = samples("vonage", "inbound")["call"]["reads"]["call_id"]
 
 
 def read(document: bytes) -> list[Verb]:
-    """A reader of its own: when its last action neither listens nor asks, the call ends."""
+    """Parse a document independently of the code under test; a last action that waits for nothing ends the call."""
     verbs: list[Verb] = []
     for action in json.loads(document):
         url = action.get("eventUrl", [""])[0]

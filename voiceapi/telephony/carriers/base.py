@@ -88,7 +88,7 @@ class Account:
 class Carrier(ABC):
     """One telephony configuration at its carrier. No method holds a database transaction.
 
-    Methods that send a request raise rest.CarrierRefused when the carrier said no or could not be asked, and
+    Methods that send a request raise rest.CarrierRefused when the carrier refused or could not be asked, and
     rest.CarrierSilent when it may have received the request but gave no answer.
     """
 

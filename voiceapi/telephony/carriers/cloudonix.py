@@ -59,6 +59,6 @@ class Cloudonix(TwilioCompatible):
         return []
 
     def verify(self, webhook: Webhook) -> bool | None:
-        """By the domain's key in a header, where it is sent; Cloudonix signs nothing."""
+        """Compare the domain's key in a header, where it is sent; Cloudonix signs nothing."""
         given = webhook.headers.get("x-cx-apikey")
         return None if given is None else same(given, self.account.text("bearer_token"))

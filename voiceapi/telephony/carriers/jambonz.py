@@ -1,4 +1,4 @@
-"""jambonz: JSON in both directions, with a system that the operator runs. A document is a list of verbs."""
+"""jambonz, a system that the operator runs: JSON in both directions. A document is a list of verbs."""
 
 from __future__ import annotations
 
@@ -113,7 +113,10 @@ class Jambonz(Carrier):
         return self.account.rest(self.name, base, bearer(self.account.text("api_key"))).ask(method, path, json=body)
 
     def verify(self, webhook: Webhook) -> bool:
-        """By HMAC-SHA256 over the time and the raw body; while the secret is being changed, jambonz signs with both."""
+        """Check the HMAC-SHA256 over the time and the raw body.
+
+        While the secret is being changed, jambonz signs with both.
+        """
         pairs = [part.strip().partition("=") for part in webhook.headers.get("jambonz-signature", "").split(",")]
         timestamp = next((value for name, _, value in pairs if name == "t"), "")
         key = self.account.text("webhook_secret")

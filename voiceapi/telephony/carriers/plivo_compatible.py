@@ -1,4 +1,4 @@
-"""What Plivo and the carriers compatible with it share: requests, webhooks, signatures and documents."""
+"""The base class of Plivo and the carriers compatible with it: requests, webhooks, signatures and documents."""
 
 from __future__ import annotations
 
@@ -35,7 +35,10 @@ STATUSES: Mapping[str, str] = {
 
 @dataclass(frozen=True)
 class PlivoCompatible(Carrier):
-    """One account at such a carrier. A subclass gives its addresses and headers, and overrides what differs."""
+    """One account at a carrier compatible with Plivo.
+
+    A subclass gives its addresses and headers, and overrides what differs.
+    """
 
     account: Account
 
@@ -81,7 +84,7 @@ class PlivoCompatible(Carrier):
         return name if isinstance(name, str) else None
 
     def _machine_detection(self, call: OutboundCall) -> dict[str, str]:
-        """Detection in the background, because it has a callback URL of its own."""
+        """The fields that ask for machine detection; with its own callback URL it runs in the background."""
         if not self.account.detects_machines:
             return {}
         return {
@@ -113,7 +116,7 @@ class PlivoCompatible(Carrier):
     # -- webhooks
 
     def verify(self, webhook: Webhook) -> bool:
-        """By version 3 of the signature, or by version 2 where it is the only one: that one doesn't cover the body.
+        """Check version 3 of the signature, or version 2 where it is the only one; that one doesn't cover the body.
 
         Headers with `ma` are signed by the main account, the others by the account that was called.
         """
@@ -133,7 +136,7 @@ class PlivoCompatible(Carrier):
         return False
 
     def _signed(self, webhook: Webhook, url: str) -> list[str]:
-        """What version 3 of the signature may be made of, before the nonce.
+        """The texts that version 3 of the signature may be made over, each without the nonce.
 
         That is the URL, and the fields of query and form, each sorted; a form follows a `?` even without a query.
         """

@@ -22,9 +22,9 @@ OWN_LANGUAGE = "Polly."
 
 @dataclass(frozen=True, slots=True)
 class Style:
-    """What one carrier writes in its own way.
+    """How one carrier's documents differ.
 
-    :param listening: its name of the verb that listens.
+    :param listening: the name of its verb for listening.
     :param keeps_plus: whether it writes numbers with their `+`.
     """
 

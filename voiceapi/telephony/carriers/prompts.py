@@ -1,4 +1,4 @@
-"""Prompts for the carriers whose listening takes one text: what of the text before a Listen goes into it."""
+"""Prompts for carriers whose verb for listening takes one text, which the caller may interrupt."""
 
 from __future__ import annotations
 
@@ -19,21 +19,21 @@ def prompted(actions: Sequence[Action]) -> Iterator[tuple[Action, str]]:
         if isinstance(action, Say | Play):
             prompt.append(action.text)
             if not action.interruptible:
-                yield from _said(prompt)
+                yield from _say(prompt)
                 prompt = []
         elif isinstance(action, Listen):
             *before, last = [*_pieces(prompt)] or [""]
             prompt = []
-            yield from _said(before)
+            yield from _say(before)
             yield action, last
         else:
-            yield from _said(prompt)
+            yield from _say(prompt)
             prompt = []
             yield action, ""
-    yield from _said(prompt)
+    yield from _say(prompt)
 
 
-def _said(texts: Sequence[str]) -> Iterator[tuple[Action, str]]:
+def _say(texts: Sequence[str]) -> Iterator[tuple[Action, str]]:
     for piece in _pieces(texts):
         yield Say(piece, False), ""
 

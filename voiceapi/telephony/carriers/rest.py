@@ -1,4 +1,4 @@
-"""A carrier's REST API: sends a request once, and distinguishes "no" from "no answer"."""
+"""A carrier's REST API: sends a request once, and distinguishes a refusal from a missing answer."""
 
 from __future__ import annotations
 
@@ -18,7 +18,7 @@ LONGEST_ERROR = 300
 
 
 class CarrierRefused(Exception):
-    """The carrier said no; the text is one sentence for the API's caller. No phone rings."""
+    """The carrier refused; the text is one sentence for the API's caller. No phone rings."""
 
 
 class CarrierSilent(Exception):
@@ -69,7 +69,7 @@ class Rest:
 
         An answer without a JSON object is {}; a list comes as {"items": [...]}.
 
-        :raises CarrierRefused: when the carrier said no (300 to 499), or nothing was sent.
+        :raises CarrierRefused: when the carrier refused (300 to 499), or nothing was sent.
         :raises CarrierSilent: when the request may have arrived, but was not answered, or with 500 or more.
         """
         headers = dict(self.headers)

@@ -32,7 +32,10 @@ class SignalWire(TwilioCompatible):
         return f"/api/laml/2010-04-01/Accounts/{path_part(self.account.text('project_id'))}/{resource}"
 
     def verify(self, webhook: Webhook) -> bool:
-        """By HMAC-SHA1: over URL and form as at Twilio; for JSON over the body's digest in the query, else the body."""
+        """Check the HMAC-SHA1, over URL and form as Twilio's.
+
+        For JSON it is over the URL with the body's digest in its query; without such a digest, over URL and body.
+        """
         given = webhook.headers.get("x-signalwire-signature") or webhook.headers.get("x-twilio-signature", "")
         key = self.account.text("signing_key")
         if not webhook.body or webhook.form or "bodySHA256" in dict(webhook.query):

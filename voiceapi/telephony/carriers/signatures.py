@@ -1,4 +1,4 @@
-"""Parts of the carriers' signatures that more than one carrier has.
+"""Checks of signatures that more than one carrier uses.
 
 The URL of a webhook is our public one, raw, as the carrier was given it.
 """
@@ -19,7 +19,7 @@ TOLERANCE = 300.0
 
 
 def same(given: str, expected: str) -> bool:
-    """Compare in constant time, so that nobody can find the signature byte by byte."""
+    """Compare two signatures in constant time, so that the time doesn't disclose the expected one."""
     return hmac.compare_digest(given.encode(), expected.encode())
 
 

@@ -1,4 +1,4 @@
-"""Telnyx, through TeXML, its API and documents close to Twilio's."""
+"""Telnyx, through TeXML: an API and documents that resemble Twilio's."""
 
 from __future__ import annotations
 
@@ -63,7 +63,7 @@ class Telnyx(TwilioCompatible):
         raise CarrierRefused(f"{self.name} can't be asked how a call came out.")
 
     def verify(self, webhook: Webhook) -> bool | None:
-        """By Ed25519, over the timestamp and the raw body; key and signature are in base64."""
+        """Check the Ed25519 signature over the timestamp and the raw body; key and signature are in base64."""
         from cryptography.exceptions import InvalidSignature
         from cryptography.hazmat.primitives.asymmetric.ed25519 import Ed25519PublicKey
 

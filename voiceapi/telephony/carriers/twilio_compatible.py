@@ -1,4 +1,4 @@
-"""What Twilio and the carriers compatible with it share: requests, webhooks and documents."""
+"""The base class of Twilio and the carriers compatible with it: requests, webhooks and documents."""
 
 from __future__ import annotations
 
@@ -43,7 +43,7 @@ Fields = Sequence[tuple[str, Any]]
 
 @dataclass(frozen=True)
 class TwilioCompatible(Carrier):
-    """One account at such a carrier.
+    """One account at a carrier compatible with Twilio.
 
     A subclass gives its address, headers and paths, and overrides what differs from Twilio.
     """
@@ -112,7 +112,7 @@ class TwilioCompatible(Carrier):
         ]
 
     def _machine_detection(self, call: OutboundCall) -> Fields:
-        """Detection in the background: the callee would hear nothing for the seconds that it takes otherwise."""
+        """The fields that ask for machine detection in the background; otherwise the callee waits in silence for it."""
         if not self.account.detects_machines:
             return []
         return [

@@ -20,7 +20,7 @@ LISTENING = {"speechTimeout": "auto", "actionOnEmptyResult": "true"}
 
 @dataclass(frozen=True, slots=True)
 class Style:
-    """What one carrier writes in its own way.
+    """How one carrier's documents differ from Twilio's.
 
     :param gather: attributes of `<Gather>` beside those that all carriers have.
     :param voice: the voice when none is chosen; None for the carrier's default.

@@ -56,5 +56,8 @@ class Vobiz(PlivoCompatible):
         )
 
     def _signed(self, webhook: Webhook, url: str) -> list[str]:
-        """By Plivo's rule, as documented, or the URL alone, which is what others who verify the signatures found."""
+        """The URL alone, or what Plivo signs.
+
+        Vobiz documents Plivo's rule, but others who verify its signatures found that only the URL is signed.
+        """
         return [without_query(url), *super()._signed(webhook, url)]

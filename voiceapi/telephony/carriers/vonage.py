@@ -153,7 +153,7 @@ class Vonage(Carrier):
         return jwt.encode(claims, key, "RS256")
 
     def verify(self, webhook: Webhook) -> bool | None:
-        """By the token in the Authorization header: its signature, its times, and the body's hash if it has one."""
+        """Check the token in the Authorization header: its signature, its times, and the body's hash if it has one."""
         secret = self.account.text("signature_secret")
         if not secret:
             return None

@@ -17,10 +17,11 @@ from collections import Counter
 from collections.abc import Callable
 from typing import Any
 
-from voiceapi import create_app
+from voiceapi import create_app, extension
 from voiceapi.calls.webhooks import SimulatedWebhooks
 from voiceapi.campaigns import attempts
 from voiceapi.campaigns.dialer.worker import Dialer
+from voiceapi.postcall import outbox
 from voiceapi.service import Service
 from voiceapi.store.campaigns import Campaign
 from voiceapi.telephony import connect
@@ -99,6 +100,7 @@ def main() -> int:
     around(attempts, "claim", None, "claiming")
     around(Dialer, "_carry_out", "claimed", "dialed")
     around(attempts, "on_run_completed", "ending", "ended in the transaction")
+    extension.LISTENERS = (outbox.on_run_completed, attempts.on_run_completed)
     app = create_app({"VOICEAPI_DATABASE": sys.argv[1], "VOICEAPI_CONCURRENT_CALLS": 12})
     service: Service = app.extensions["voiceapi"]
     done = threading.Event()

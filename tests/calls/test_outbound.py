@@ -16,6 +16,7 @@ from flask.testing import FlaskClient
 from voiceapi.calls import sweeper
 from voiceapi.errors import LimitReached
 from voiceapi.http_client import HTTPClient, Reply, RequestFailed
+from voiceapi.runs import lifecycle
 from voiceapi.service import Service
 from voiceapi.store.base import reload
 from voiceapi.store.database import write
@@ -199,3 +200,24 @@ def test_a_webhook_that_overtakes_the_answer_names_the_call(
         run = Run.get_by_id(run_id)
         assert (run.carrier_call_id, run.gathered_context["call_id"]) == ("CA-from-webhook", "CA-from-webhook")
         assert connect.connect_run(app.extensions["voiceapi"], run).account.credentials["account_sid"] == "AC1"
+
+
+def test_a_refusal_after_a_webhook_has_ended_the_call_leaves_the_end_as_it_is(
+    app: Flask, client: FlaskClient, configure: Callable[..., Any], workflow: Callable[..., Any]
+) -> None:
+    service: Service = app.extensions["voiceapi"]
+
+    class Racing(Wire):
+        def send(self, method: str, url: str, **options: Any) -> Reply:
+            with write():
+                run = Run.get()
+                run.disposition = "busy"
+                lifecycle.complete(service, run, 0)
+            return super().send(method, url, **options)
+
+    configuration = configure(wire=Racing((400, b'{"message": "No."}')))
+    workflow(path="line")
+    body = {"phone_number": "+12025550123", "telephony_configuration_id": configuration.id}
+    assert client.post(f"{API}/public/agent/line", json=body).status_code == 400
+    with service.store.session():
+        assert (Run.get().state, Run.get().disposition) == ("completed", "busy")

@@ -160,10 +160,12 @@ def refused(reason: str) -> NotPossible:
 
 
 def _fail(service: Service, run: Run, error: str) -> None:
-    """Complete a run whose call was never placed, with the reason on it."""
+    """Complete a run whose call was never placed, with the reason on it; a final status may have done so already."""
     with write():
         run = reload(run)
         storage.append_log(run, [_error(error, fatal=True)])
+        if run.is_completed:
+            return
         run.gathered_context = {
             **run.gathered_context,
             "error": error,

@@ -17,8 +17,14 @@ from ..store.runs import Run
 Step = Literal["place", "accept", "lose", "report", "talk", "complete", "cancel"]
 
 TRANSITIONS: Mapping[str, Mapping[Step, str]] = {
-    # The run is stored; its call isn't placed yet.
-    "prepared": {"place": "placing", "talk": "talking", "complete": "completed", "cancel": "completed"},
+    # The run is stored; its call isn't placed yet, so a report is recorded and changes nothing.
+    "prepared": {
+        "place": "placing",
+        "report": "prepared",
+        "talk": "talking",
+        "complete": "completed",
+        "cancel": "completed",
+    },
     # The carrier is being asked to call, which happens once.
     "placing": {
         "accept": "ringing",

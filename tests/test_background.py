@@ -18,9 +18,9 @@ from flask import Flask
 from flask.testing import FlaskClient
 
 from voiceapi.background import SlowJobs, Workers
-from voiceapi.calls.turns import FILLER
 from voiceapi.engine.actions import AskModel
 from voiceapi.engine.events import ModelReplied
+from voiceapi.engine.phrases import phrases
 from voiceapi.llm.scripted import Scripted
 from voiceapi.telephony.carriers.simulator import Simulator
 
@@ -327,7 +327,7 @@ def test_a_call_with_a_slow_model_goes_on(
     done = finished(made["id"], run)
     assert done["gathered_context"]["call_disposition"] == "user_qualified"
     assert model.asked == 2
-    assert documents.count([FILLER]) > 0
+    assert documents.count([phrases({})["wait"]]) > 0
 
 
 def watched(render: Any, documents: list[Any]) -> Any:

@@ -12,10 +12,11 @@ from flask.testing import FlaskClient
 
 from voiceapi.engine import actions as act
 from voiceapi.engine import events as ev
-from voiceapi.engine.step_state import APOLOGY
-from voiceapi.llm.scripted import NOT_UNDERSTOOD, Scripted
+from voiceapi.engine.phrases import phrases
+from voiceapi.llm.scripted import Scripted
 
 API = "/api/v1"
+APOLOGY, NOT_UNDERSTOOD = (phrases({})[name] for name in ("apology", "not_understood"))
 
 
 def node(id: str, type: str, **data: Any) -> dict[str, Any]:

@@ -35,10 +35,12 @@ from voiceapi.engine.events import (
     VariablesExtracted,
 )
 from voiceapi.engine.extraction import Variable
+from voiceapi.engine.phrases import phrases
 from voiceapi.engine.state import begin
 from voiceapi.engine.step import IllegalEvent, step
-from voiceapi.engine.step_state import APOLOGY, GOODBYE, ROUNDS
+from voiceapi.engine.step_state import ROUNDS
 
+APOLOGY, GOODBYE = (phrases({})[name] for name in ("apology", "failure_goodbye"))
 BOOK, LEAVE = ToolCall("c1", "book"), ToolCall("c2", "leave")
 COUNTED = ToolCall("c3", "counted")
 LISTEN = Listen(10.0, interruptible=True)

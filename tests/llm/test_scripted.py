@@ -20,11 +20,15 @@ from voiceapi.engine.events import (
 )
 from voiceapi.engine.extraction import Variable
 from voiceapi.engine.graph import Graph
+from voiceapi.engine.phrases import phrases
 from voiceapi.engine.state import State, begin
 from voiceapi.engine.step import step
 from voiceapi.llm.matching import attitude, clauses, content, digits, numbers, stem
-from voiceapi.llm.scripted import FAREWELL, NOT_UNDERSTOOD, STILL_THERE, Scripted, best_edge
+from voiceapi.llm.scripted import Scripted, best_edge
 
+NOT_UNDERSTOOD, STILL_THERE, FAREWELL = (
+    phrases({})[name] for name in ("not_understood", "still_there", "silence_goodbye")
+)
 DEFINITIONS = {
     sample["name"]: sample["definition"]
     for sample in json.loads((Path(__file__).parent.parent / "data" / "definitions.json").read_text())["valid"]

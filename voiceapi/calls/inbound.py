@@ -13,6 +13,7 @@ from dataclasses import dataclass
 
 from ..engine import events as ev
 from ..engine.actions import HangUp, Say
+from ..engine.phrases import phrases
 from ..errors import NotPermitted, NotPossible, RecordNotFound
 from ..llm import selection
 from ..runs import lifecycle
@@ -35,11 +36,11 @@ from . import webhooks
 
 log = logging.getLogger("voiceapi")
 
-# What is spoken to the caller of a verified call that isn't taken, by the code of the reason.
+# The phrase that is spoken to the caller of a verified call that isn't taken, by the code of the reason.
 SPOKEN: Mapping[str, str] = {
-    "PHONE_NUMBER_NOT_CONFIGURED": "I'm sorry, this number is not in service. Goodbye.",
-    "WORKFLOW_NOT_FOUND": "I'm sorry, nobody can answer this number at the moment. Goodbye.",
-    "QUOTA_EXCEEDED": "I'm sorry, all lines are busy. Please call again later. Goodbye.",
+    "PHONE_NUMBER_NOT_CONFIGURED": "number_not_in_service",
+    "WORKFLOW_NOT_FOUND": "nobody_available",
+    "QUOTA_EXCEEDED": "lines_busy",
 }
 # Why a webhook fails verification, from the least to the most specific: of several configurations' reasons the most
 # specific one is given.
@@ -158,7 +159,9 @@ def _answer(service: Service, verified: VerifiedCall, choose: Callable[[], Workf
         code = str(reason)
         log.warning("A call to %s is not served: %s", verified.call.to, code)
         nowhere = CallbackURLs(service.base_url, "")
-        return Answered(verified.carrier.render([Say(SPOKEN[code], False), HangUp()], nowhere, VoiceSettings()), code)
+        return Answered(
+            verified.carrier.render([Say(phrases({})[SPOKEN[code]], False), HangUp()], nowhere, VoiceSettings()), code
+        )
     return Answered(webhooks.reply(service, run, verified.carrier, 0, ev.Started(now().timestamp())))
 
 

@@ -9,6 +9,7 @@ not called a second time.
 
 from __future__ import annotations
 
+from collections.abc import Mapping
 from dataclasses import replace
 from datetime import datetime, timedelta
 from functools import partial
@@ -17,18 +18,18 @@ from ..conversations.conversation import Conversation
 from ..conversations.driver import Progress
 from ..engine import events as ev
 from ..engine.actions import Action, HangUp, Record, Redirect, RunTool, Say
+from ..engine.phrases import phrases
 from ..engine.step import IllegalEvent
 from ..runs import lifecycle
 from ..service import Service
-from ..store.base import count, find, insert, reload, require, update
+from ..store.base import count, find, insert, reload, require, scalar, update
 from ..store.database import ConcurrentUpdate, write
 from ..store.fields import now
 from ..store.runs import Run, Turn
+from ..store.workflows import WorkflowVersion
 
 # Attempts at a change of a call that other workers are changing, too.
 MAX_ATTEMPTS = 5
-# What the caller hears while the model thinks.
-FILLER = "One moment, please."
 # A pending turn is left to the process that began it until that has stored nothing for this long.
 WORKER_TIMEOUT = timedelta(seconds=60)
 
@@ -57,12 +58,17 @@ def answer(service: Service, run: Run, number: int, event: ev.Event) -> list[Act
             if not _has_other_worker(service, turn):
                 carry_on = partial(_carry_on, service, run.id, number, conversation)
                 decided = service.slow_jobs.run_once((run.id, number), carry_on)
-            return [Say(FILLER, False), Redirect(number)] if decided is None else decided
+            return [Say(phrases_of(run)["wait"], False), Redirect(number)] if decided is None else decided
         except (ConcurrentUpdate, IllegalEvent):
             # Most likely another worker took the turn, and its answer is there by now.
             continue
     # The call is over, or has not come to this turn.
     return [HangUp()]
+
+
+def phrases_of(run: Run) -> Mapping[str, str]:
+    """The sentences that the service speaks by itself in a run's call, by name (see engine.phrases)."""
+    return phrases(scalar(WorkflowVersion, "configurations", id=run.version_id) or {})
 
 
 def turns_taken(run: Run) -> int:

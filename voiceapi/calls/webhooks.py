@@ -27,14 +27,12 @@ from ..telephony.carriers.rest import CarrierRefused, CarrierSilent
 from ..telephony.carriers.webhook import CallbackURLs, Webhook
 from ..tools import transfer_call
 from . import ending
-from .turns import answer
+from .turns import answer, phrases_of
 
 log = logging.getLogger("voiceapi")
 
 # What happened before a webhook that asks for a turn; the last two carry no input.
 Step = Literal["turn", "transfer", "silence", "wait"]
-# Spoken after an error of this service.
-GOODBYE = "I'm sorry, something went wrong on our side. Please try again later. Goodbye."
 
 
 @dataclass(frozen=True)
@@ -77,7 +75,7 @@ def reply(service: Service, run: Run, carrier: Carrier, number: int, event: ev.E
         actions = answer(service, run, number, event)
     except Exception:
         log.exception("Turn %s of run %s could not be answered", number, run.id)
-        actions = [Say(GOODBYE, False), HangUp()]
+        actions = [Say(phrases_of(run)["service_error"], False), HangUp()]
     return carrier.render(actions, callback_urls(service, run, number + 1), voice_settings(run))
 
 

@@ -11,6 +11,7 @@ from datetime import UTC, datetime
 from typing import Any, Literal
 
 from .extraction import Variable
+from .phrases import phrases
 from .serialization import Tagged
 
 Message = Mapping[str, Any]
@@ -126,6 +127,7 @@ class AskModel(Request):
     `system` is the whole system prompt, `prompt` the node's own part of it; `messages` is the history in OpenAI's
     shape. `greeting` is that of a start node, or empty. `occasion`: "opening" when the node was just entered, "reply"
     to the caller or to function results, "idle" after one silence, "goodbye" after the second, which ends the call.
+    `phrases` are the service's own sentences in the workflow's language, by name.
     """
 
     node_id: str
@@ -136,6 +138,7 @@ class AskModel(Request):
     greeting: str
     messages: tuple[Message, ...]
     functions: tuple[Function, ...]
+    phrases: Mapping[str, str] = field(default_factory=lambda: phrases({}))
 
     @property
     def opening(self) -> bool:

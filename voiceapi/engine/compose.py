@@ -10,6 +10,7 @@ from .actions import Action, AskModel, Extract, Fetch, Function, Listen, Occasio
 from .events import ToolCall
 from .extraction import ANSWERED_BY, SCREENING, variables_of
 from .graph import Edge, Graph, Node
+from .phrases import phrases
 from .state import Phase, State
 from .template import render
 
@@ -40,6 +41,11 @@ class Composer:
     def node(self) -> Node:
         """The current node."""
         return self.graph.node(self.state.node_id)
+
+    @property
+    def phrases(self) -> Mapping[str, str]:
+        """The sentences that the service speaks by itself, by name (see phrases.PHRASES)."""
+        return phrases(self.state.setup.configurations)
 
     def render(self, text: str) -> str:
         """Render a template from the initial context, with the gathered context as its member gathered_context."""
@@ -116,6 +122,7 @@ class Composer:
             greeting=self._greeting(),
             messages=(*state.messages, *([{"role": "user", "content": instruction}] if instruction else [])),
             functions=() if state.occasion == "goodbye" else self.functions(),
+            phrases=self.phrases,
         )
 
     def _extract(self) -> Extract:

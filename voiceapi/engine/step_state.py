@@ -13,9 +13,6 @@ from .extraction import variables_of
 from .graph import Edge, Graph, Node
 from .state import Phase, State
 
-APOLOGY = "I'm sorry, something went wrong on my side. Could you say that again, please?"
-GOODBYE = "I have to end the call here. Goodbye."
-
 # How often the model is asked within one turn; each round of function calls leads to another request.
 ROUNDS = 8
 
@@ -119,7 +116,7 @@ class StepState:
         """Record a failure of the model, say so and end the turn, and the call where it was about to end."""
         self.record_error(error, "llm")
         last = self.node.ends_call or self.state.occasion == "goodbye"
-        self.say(Speech(GOODBYE if last else APOLOGY))
+        self.say(Speech(self.composer.phrases["failure_goodbye" if last else "apology"]))
         self.end_turn()
 
     def end_turn(self) -> None:

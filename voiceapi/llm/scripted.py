@@ -8,10 +8,6 @@ from ..engine.events import ModelReplied, ToolCall, VariablesExtracted
 from ..engine.extraction import Variable
 from .matching import attitude, clauses, content, digits, numbers
 
-NOT_UNDERSTOOD = "Sorry, I didn't get that."
-STILL_THERE = "Are you still there?"
-FAREWELL = "I can't hear you, so I'll end the call here. Goodbye."
-
 # A yes for an edge whose label says yes counts as this many shared words.
 _ATTITUDE_WEIGHT = 2
 
@@ -28,13 +24,13 @@ class Scripted:
         if ask.opening:
             return _reply(ask, line)
         if ask.occasion == "goodbye":
-            return _reply(ask, FAREWELL)
+            return _reply(ask, ask.phrases["silence_goodbye"])
         if ask.idle:
-            return _reply(ask, f"{STILL_THERE} {line}")
+            return _reply(ask, f"{ask.phrases['still_there']} {line}")
         said = _caller_texts(ask.messages)
         edge = best_edge(said[-1], ask.functions) if said else None
         if edge is None:
-            return _reply(ask, f"{NOT_UNDERSTOOD} {line}")
+            return _reply(ask, f"{ask.phrases['not_understood']} {line}")
         return ModelReplied(ask.at, ask.number, "", (ToolCall(f"call_{ask.number}", edge.name),))
 
     def extract(self, request: Extract) -> VariablesExtracted:

@@ -69,6 +69,8 @@ class Campaign(Record):
     source_lease_until = Instant(null=True)
     # The circuit breaker counts the calls that ended since then.
     breaker_reset_at = Instant(default=now)
+    # When a contact of it was last claimed: of several campaigns the one that waited longest is next.
+    dialed_at = Instant(null=True)
     created_at = Instant(default=now)
     started_at = Instant(null=True)
     completed_at = Instant(null=True)

@@ -26,7 +26,7 @@ from .telephony import PhoneNumber, TelephonyConfiguration
 from .tools import Tool
 from .workflows import TriggerPath, Workflow, WorkflowVersion
 
-VERSION = 3
+VERSION = 4
 TABLES: tuple[type[Record], ...] = (
     *(Organization, ApiKey, Credential, Tool, Document, Passage, WebhookSecret),
     *(Workflow, WorkflowVersion, TriggerPath, TelephonyConfiguration, PhoneNumber),
@@ -126,9 +126,30 @@ def _to_3(database: Any) -> None:
     _chats_to_3(database)
 
 
+# The columns that version 4 adds.
+COLUMNS_OF_4 = (
+    ("run", "slot_until INTEGER"),
+    ("run", "check_at INTEGER"),
+    ("run", "call_id_confirmed INTEGER NOT NULL DEFAULT 0"),
+    ("run", "hang_up_reason TEXT"),
+    ("run", "phone_worker TEXT"),
+    ("run", "phone_lease_until INTEGER"),
+    ("campaign", "dialed_at INTEGER"),
+)
+
+
+def _to_4(database: Any) -> None:
+    """A call in progress holds its slot until its deadline, and its carrier is asked about it at once."""
+    for table, column in COLUMNS_OF_4:
+        database.execute_sql(f'ALTER TABLE "{table}" ADD COLUMN {column}')
+    database.execute_sql(
+        'UPDATE "run" SET slot_until = deadline_at, check_at = created_at WHERE deadline_at IS NOT NULL'
+    )
+
+
 # From version N to N + 1. A step uses SQL only, because the models are those of the newest version; new tables are
 # created after the last step.
-STEPS: Mapping[int, Callable[[Any], None]] = {1: _to_2, 2: _to_3}
+STEPS: Mapping[int, Callable[[Any], None]] = {1: _to_2, 2: _to_3, 3: _to_4}
 
 
 def migrate(store: Store, version: int = VERSION, steps: Mapping[int, Callable[[Any], None]] = STEPS) -> int:

@@ -69,6 +69,16 @@ class Run(Record):
     ended_at = Instant(null=True)
     # Set while a call is in progress: when it is expired unless its carrier reports something.
     deadline_at = Instant(null=True)
+    # Until when the call in progress counts towards the organization's limit, and when its carrier is asked about it.
+    slot_until = Instant(null=True)
+    check_at = Instant(null=True)
+    # True once a webhook of the carrier has brought carrier_call_id; before, it is from the answer to our request.
+    call_id_confirmed = BooleanField(default=False)
+    # Why this service is to end the call: at its next webhook, and through the carrier's API until that succeeds.
+    hang_up_reason = TextField(null=True)
+    # The process whose simulated phone carries out the call, and when another process may take it over.
+    phone_worker = TextField(null=True)
+    phone_lease_until = Instant(null=True)
 
     class Meta:
         indexes = (

@@ -22,6 +22,7 @@ from voiceapi.calls import ending, sweeper, webhooks
 from voiceapi.conversations import effects
 from voiceapi.engine.actions import AskModel, Function, RunTool
 from voiceapi.engine.events import ModelReplied, ToolCall, ToolReturned
+from voiceapi.engine.phrases import phrases
 from voiceapi.http_client import RequestFailed
 from voiceapi.llm.scripted import Scripted
 from voiceapi.service import Service
@@ -375,7 +376,7 @@ def test_an_internal_error_is_answered_with_a_goodbye(
     monkeypatch.setattr(webhooks, "answer", lambda *_: 1 / 0)
     with caplog.at_level(logging.CRITICAL, "voiceapi"):
         verbs = call.answered()
-    assert (spoken(verbs), names(verbs)) == ([webhooks.GOODBYE], ["hangup"])
+    assert (spoken(verbs), names(verbs)) == ([phrases({})["service_error"]], ["hangup"])
 
 
 # -- calls to our number

@@ -30,7 +30,7 @@ from ..telephony import configurations, connect
 from ..telephony.carriers.base import Carrier, Document, VoiceSettings
 from ..telephony.carriers.events import Inbound
 from ..telephony.carriers.webhook import CallbackURLs, Webhook
-from ..telephony.numbers import normalize
+from ..telephony.numbers import masked, normalize
 from ..workflows import versions
 from . import webhooks
 
@@ -157,7 +157,7 @@ def _answer(service: Service, verified: VerifiedCall, choose: Callable[[], Workf
         run = run or _store_call(service, verified, choose())
     except CallRejected as reason:
         code = str(reason)
-        log.warning("A call to %s is not served: %s", verified.call.to, code)
+        log.warning("A call to %s is not served: %s", masked(verified.call.to), code)
         nowhere = CallbackURLs(service.base_url, "")
         return Answered(
             verified.carrier.render([Say(phrases({})[SPOKEN[code]], False), HangUp()], nowhere, VoiceSettings()), code
@@ -204,7 +204,7 @@ def _store_call(service: Service, verified: VerifiedCall, workflow: Workflow) ->
             return known
         if runs.in_progress(workflow.organization_id) >= service.settings.concurrent_calls:
             raise CallRejected("QUOTA_EXCEEDED")
-        return runs.create(
+        run = runs.create(
             workflow,
             name=f"WR-TEL-IN-{secrets.randbelow(10**8):08}",
             token=new_token(),
@@ -216,7 +216,9 @@ def _store_call(service: Service, verified: VerifiedCall, workflow: Workflow) ->
             called_number=called,
             carrier_call_id=call.call_id,
             initial_context=context,
-            gathered_context={"provider": configuration.provider, "call_id": call.call_id},
+            gathered_context={**webhooks.route(configuration), "call_id": call.call_id},
             state="ringing",
             deadline_at=lifecycle.deadline(),
         )
+    log.info("Run %s: inbound call from %s through %s", run.id, masked(caller), configurations.title(configuration))
+    return run

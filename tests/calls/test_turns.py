@@ -70,9 +70,10 @@ class Fake:
         return Speech(words) if words else Silence()
 
     def read_status(self, webhook: Webhook) -> StatusUpdate:
-        word = webhook.fields["status"]
+        word = webhook.fields.get("status", "")
         known = word if word in (*FINAL, "initiated", "ringing", "in-progress") else None
-        return StatusUpdate(known, word, "CA1", webhook.fields.get("duration"))
+        machine = bool(webhook.fields.get("machine"))
+        return StatusUpdate(known, word, "CA1", webhook.fields.get("duration"), machine=machine)
 
     def render(self, actions: Sequence[Action], urls: CallbackURLs, voice: VoiceSettings) -> Document:
         written = json.dumps([urls.turn, [action.to_json() for action in actions]])

@@ -108,7 +108,7 @@ def record_status(service: Service, config_id: int, webhook: Webhook) -> Documen
     update = carrier.read_status(webhook)
     run = runs.of_inbound_call(configuration.id, update.call_id)
     if run is not None:
-        webhooks.record(service, run, carrier, update)
+        webhooks.record(service, run, update)
     return carrier.acknowledge()
 
 

@@ -24,6 +24,8 @@ log = logging.getLogger("voiceapi")
 def sweep(service: Service, moment: datetime | None = None) -> int:
     """Complete the calls whose final status was recorded but not processed, and those past their deadline.
 
+    Carriers that haven't ended a call as requested are asked again.
+
     A call that fails in this is logged and left to the next sweep. Expired Idempotency-Keys are deleted, too. Returns
     how many calls past their deadline were dealt with.
 
@@ -35,6 +37,8 @@ def sweep(service: Service, moment: datetime | None = None) -> int:
         for run in runs.ended_by_report():
             with _logged(run):
                 ending.complete_from_status(service, run.id, moment)
+        for run in runs.to_hang_up():
+            ending.try_hang_up(service, run.id)
         for run in runs.past_deadline(moment):
             with _logged(run):
                 expired += _carrier_knows(service, run) or ending.expire(service, run, moment)
@@ -64,7 +68,7 @@ def _carrier_knows(service: Service, run: Run) -> bool:
     if report.status is None:
         return False
     # A call that is still in progress gets a new deadline by this.
-    webhooks.record(service, run, carrier, report)
+    webhooks.record(service, run, report)
     return True
 
 

@@ -14,7 +14,6 @@ from ..engine.actions import HangUp, Say
 from ..errors import NotPermitted, NotPossible
 from ..runs import lifecycle
 from ..service import Service
-from ..store import runs
 from ..store.base import find, insert, reload, scalar, update
 from ..store.database import write
 from ..store.fields import now
@@ -23,7 +22,6 @@ from ..store.workflows import WorkflowVersion as Version
 from ..telephony import connect
 from ..telephony.carriers.base import Carrier, Document, VoiceSettings
 from ..telephony.carriers.events import FINAL, CallerInput, Machine, Silence, Speech, StatusUpdate, Transferred
-from ..telephony.carriers.rest import CarrierRefused, CarrierSilent
 from ..telephony.carriers.webhook import CallbackURLs, Webhook
 from ..tools import transfer_call
 from . import ending
@@ -63,6 +61,10 @@ def take_turn(service: Service, token: str, number: int, step: Step, webhook: We
     :raises NotPermitted: when no run has this token, or the carrier didn't sign the webhook.
     """
     run, carrier = admit(service, token, webhook)
+    # What the carrier reports after a transfer is about its other leg.
+    if step != "transfer" and carrier.read_status(webhook).machine:
+        with write():
+            ending.request_hang_up(run, ending.VOICEMAIL)
     given = Silence() if step == "silence" or step == "wait" else carrier.read_turn(webhook, step)
     if given is None:
         return carrier.acknowledge()
@@ -95,22 +97,13 @@ def record_machine(service: Service, token: str, webhook: Webhook) -> Document:
     run, carrier = admit(service, token, webhook)
     if isinstance(carrier.read_turn(webhook, "machine"), Machine):
         call_id = carrier.read_status(webhook).call_id
-        record(service, run, carrier, StatusUpdate(None, "machine", call_id, machine=True))
+        record(service, run, StatusUpdate(None, "machine", call_id, machine=True))
     return carrier.acknowledge()
-
-
-def _hang_up(carrier: Carrier, call_id: str) -> None:
-    try:
-        carrier.hang_up(call_id)
-    except (CarrierRefused, CarrierSilent) as error:
-        log.warning("The call %s to an answering machine goes on: %s", call_id, error)
 
 
 def _event(given: CallerInput, number: int) -> ev.Event:
     at = now().timestamp()
     match given:
-        case Machine():
-            return ev.CallEnded(at, "voicemail_detected")
         case Transferred():
             # The conversation knows the number of the request.
             return ev.TransferSettled(
@@ -145,11 +138,11 @@ def record_status(service: Service, token: str, webhook: Webhook) -> Document:
     :raises NotPermitted: when no run has this token, or the carrier didn't sign the webhook.
     """
     run, carrier = admit(service, token, webhook)
-    record(service, run, carrier, carrier.read_status(webhook))
+    record(service, run, carrier.read_status(webhook))
     return carrier.acknowledge()
 
 
-def record(service: Service, run: Run, carrier: Carrier, status: StatusUpdate) -> None:
+def record(service: Service, run: Run, status: StatusUpdate) -> None:
     """Record what a carrier reports of a run's call.
 
     The first final status ends the run; the first report of an answering machine hangs up on it.
@@ -159,7 +152,7 @@ def record(service: Service, run: Run, carrier: Carrier, status: StatusUpdate) -
     call_id = status.call_id if run.call_type == "outbound" else None
     with write():
         run = reload(run)
-        hangs_up = status.machine and final is None and not run.is_completed and not runs.machine_reported(run.id)
+        hangs_up = status.machine and final is None and ending.request_hang_up(run, ending.VOICEMAIL)
         insert(StatusCallback, run=run, status=status.raw, outcome=final, fields=_extra_fields(status))
         lifecycle.report(run, call_id)
         if status.price is not None:
@@ -167,8 +160,8 @@ def record(service: Service, run: Run, carrier: Carrier, status: StatusUpdate) -
     if final is not None:
         # A last extraction may have to ask a model: the carrier waits for it no longer than for a turn.
         service.slow_jobs.run_once((run.id, "end"), lambda: ending.complete_from_status(service, run.id))
-    elif hangs_up and run.carrier_call_id:
-        service.workers.submit(_hang_up, carrier, run.carrier_call_id)
+    elif hangs_up:
+        service.workers.submit(ending.try_hang_up, service, run.id)
 
 
 def _extra_fields(status: StatusUpdate) -> dict[str, Any]:

@@ -10,6 +10,7 @@ import socket
 import threading
 from collections.abc import Callable, Iterator
 from dataclasses import replace
+from datetime import timedelta
 from typing import Any
 from urllib.parse import urlencode
 
@@ -177,6 +178,122 @@ def test_a_machine_is_detected_after_the_answer(
     assert call.send(line.webhook("turns", "machine", f"{call.base}/{place}")).status_code == 200
     assert disposition(call) == ("completed", "voicemail_detected")
     assert len(office.asked) == (0 if line.name == "simulator" else 2)
+
+
+@pytest.mark.parametrize("webhook", ["turn", "silence", "wait", "the same turn", "transfer"])
+def test_a_machine_once_known_is_hung_up_on_at_the_next_webhook(
+    line: Line, office: Any, dial: Callable[..., Any], request: pytest.FixtureRequest, webhook: str
+) -> None:
+    """Also while the carrier's API doesn't end the call."""
+    if webhook == "transfer":
+        request.getfixturevalue("receptionist")
+    call = dial()
+    office.answers += [(500, None)] * 5
+    call.answered()
+    turn, said = call.next, line.words(call.next, "Perhaps the weather.")
+    if webhook == "transfer":
+        call.says("A human, please.")
+        said = line.webhook("turns", "transfer_busy", call.transfer)
+    elif webhook == "silence":
+        said = line.webhook("turns", "silence", f"{turn}/silence")
+    elif webhook != "turn":
+        call.says("Perhaps the weather.")
+        said = line.webhook("turns", "answered", f"{turn}/wait") if webhook == "wait" else said
+    spoken_before = call.transcript
+    call.send(line.webhook("turns", "machine", f"{call.base}/machine"))
+    verbs = call.hear(call.send(said))
+    assert (spoken(verbs), names(verbs)) == ([], ["hangup"])
+    call.status("completed")
+    assert disposition(call) == ("completed", "voicemail_detected")
+    assert call.transcript == spoken_before
+
+
+def test_a_machine_that_is_known_while_a_reply_is_decided(
+    line: Line,
+    dial: Callable[..., Any],
+    service: Service,
+    monkeypatch: pytest.MonkeyPatch,
+    wait_for: Callable[..., Any],
+) -> None:
+    """Nobody hears that reply: it isn't recorded."""
+    scripted, decided = Scripted(), threading.Event()
+
+    class Slow:
+        extract = scripted.extract
+
+        def reply(self, ask: AskModel) -> ModelReplied:
+            decided.wait(10)
+            return scripted.reply(ask)
+
+    call = dial()
+    call.answered()
+    object.__setattr__(service, "model", Slow())
+    monkeypatch.setattr(service.slow_jobs, "wait_seconds", 0.02)
+    assert names(call.says("yes")) == ["redirect"]
+    call.send(line.webhook("turns", "machine", f"{call.base}/machine"))
+    verbs = call.hear(call.send(line.webhook("turns", "answered", call.next)))
+    assert (spoken(verbs), names(verbs)) == ([], ["hangup"])
+    decided.set()
+    wait_for(lambda: not service.slow_jobs._running)
+    service.slow_jobs.wait_seconds = 10
+    call.status("completed")
+    assert disposition(call) == ("completed", "voicemail_detected")
+    assert call.transcript == [HELLO, "yes"]
+
+
+@pytest.mark.parametrize("place", ["machine", "status", "turns/0", "turns/0/silence"])
+def test_a_machine_that_is_known_before_the_answer_hears_no_greeting(
+    line: Line, dial: Callable[..., Any], place: str
+) -> None:
+    call = dial()
+    call.status("ringing")
+    call.send(line.webhook("turns", "machine", f"{call.base}/{place}"))
+    verbs = call.answered()
+    assert (spoken(verbs), names(verbs), call.transcript) == ([], ["hangup"], [])
+    call.status("completed")
+    assert disposition(call) == ("completed", "voicemail_detected")
+    assert call.run.gathered_context["call_tags"] == ["voicemail_detected"]
+
+
+@pytest.mark.parametrize("answered", [True, False])
+def test_a_hang_up_on_a_machine_is_repeated_until_the_carrier_accepts_it(
+    line: Line, office: Any, dial: Callable[..., Any], wait_for: Callable[..., Any], answered: bool
+) -> None:
+    if line.name == "simulator":
+        pytest.skip("The simulator is asked without a wire.")
+    call = dial()
+    if answered:
+        call.answered()
+    office.answers += [(500, None), (403, {"message": "Not now."}), None]
+    call.send(line.webhook("turns", "machine", f"{call.base}/machine"))
+    wait_for(lambda: len(office.asked) == 2 and not call.service.slow_jobs._running)
+    for _ in range(4):
+        sweeper.sweep(call.service)
+    assert office.asked[1:] == [line.ended] * 4
+    call.status("completed")
+    sweeper.sweep(call.service)
+    assert disposition(call) == ("completed", "voicemail_detected")
+    assert len(office.asked) == 5
+
+
+def test_a_hang_up_that_the_carrier_never_accepts_is_requested_until_the_deadline(
+    line: Line, office: Any, dial: Callable[..., Any], wait_for: Callable[..., Any]
+) -> None:
+    if line.name == "simulator":
+        pytest.skip("The simulator is asked without a wire.")
+    call = dial()
+    call.answered()
+    office.answers += [(403, None)] * 20
+    call.send(line.webhook("turns", "machine", f"{call.base}/machine"))
+    wait_for(lambda: len(office.asked) == 2 and not call.service.slow_jobs._running)
+    deadline = call.run.deadline_at
+    sweeper.sweep(call.service, deadline)
+    assert (call.run.state, call.run.deadline_at) == ("talking", deadline)
+    sweeper.sweep(call.service, deadline + timedelta(seconds=1))
+    assert disposition(call) == ("completed", "voicemail_detected")
+    asked = len(office.asked)
+    sweeper.sweep(call.service)
+    assert len(office.asked) == asked
 
 
 def test_a_person_is_not_hung_up_on(line: Line, office: Any, dial: Callable[..., Any]) -> None:

@@ -218,5 +218,5 @@ def _store_call(service: Service, verified: VerifiedCall, workflow: Workflow) ->
             initial_context=context,
             gathered_context={"provider": configuration.provider, "call_id": call.call_id},
             state="ringing",
-            deadline_at=lifecycle.deadline(),
+            **lifecycle.in_progress(),
         )

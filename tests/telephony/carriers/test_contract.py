@@ -28,6 +28,7 @@ from voiceapi.http_client import RequestFailed
 from voiceapi.llm.scripted import Scripted
 from voiceapi.runs import lifecycle
 from voiceapi.service import Service
+from voiceapi.store import runs
 from voiceapi.store.fields import now
 from voiceapi.store.runs import Run, Turn
 from voiceapi.store.telephony import TelephonyConfiguration
@@ -550,6 +551,32 @@ def test_a_call_to_our_number(client: FlaskClient, line: Line, call: Any, inboun
     done = call.send(line.webhook("statuses", "completed", f"{inbound}/status"))
     assert done.status_code == 200
     assert disposition(call) == ("completed", "user_qualified")
+
+
+def test_a_caller_who_hangs_up_without_a_status_callback(
+    client: FlaskClient, line: Line, office: Any, call: Any, inbound: str
+) -> None:
+    """The carrier is asked after a minute; where it can't be, the slot lapses after the longest turn."""
+    assert call.send(line.webhook("inbound", "call", inbound)).status_code == 200
+    (run,) = client.get(f"{API}/organizations/usage/runs").get_json()["runs"]
+    call.run_id = run["id"]
+    office.usual = (200, line.looked_up) if line.looked_up is not None else (404, {})
+
+    def held(seconds: float) -> int:
+        with call.service.store.session():
+            return runs.in_progress(call.run.organization_id, now() + timedelta(seconds=seconds))
+
+    try:
+        assert sweeper.sweep(call.service, now() + timedelta(seconds=55)) == 0
+        assert (office.asked, held(55)) == ([], 1)
+        sweeper.sweep(call.service, now() + timedelta(seconds=61))
+    finally:
+        office.usual = line.placed
+    if line.looked_up is not None:
+        assert [method for method, _, _ in office.asked] == ["GET"]
+        assert (call.run.state, held(61)) == ("completed", 0)
+    else:
+        assert (call.run.state, held(61), held(lifecycle.TURN_SLOT_SECONDS + 1)) == ("talking", 1, 0)
 
 
 def test_a_call_to_a_number_without_a_workflow_gets_an_announcement(line: Line, call: Any, configuration: int) -> None:

@@ -89,7 +89,7 @@ def voice_settings(configurations: Mapping[str, Any], caller_id: str | None = No
     """How a carrier speaks, listens and dials: `language` and `voice` are in the workflow's configurations."""
     chosen = (configurations.get(name) for name in ("language", "voice"))
     language, voice = (value.strip() if isinstance(value, str) else "" for value in chosen)
-    return VoiceSettings(language or "en-US", voice or None, caller_id)
+    return VoiceSettings(language or "en-US", voice or None, caller_id, lifecycle.LONGEST_CALL_SECONDS)
 
 
 def record_machine(service: Service, token: str, webhook: Webhook) -> Document:

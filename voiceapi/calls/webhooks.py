@@ -6,6 +6,7 @@ Turns are decided in `turns`, the ends of calls in `ending`.
 from __future__ import annotations
 
 import logging
+from collections.abc import Mapping
 from dataclasses import dataclass
 from typing import Any, Literal
 
@@ -78,15 +79,19 @@ def reply(service: Service, run: Run, carrier: Carrier, number: int, event: ev.E
     except Exception:
         log.exception("Turn %s of run %s could not be answered", number, run.id)
         actions = [Say(phrases_of(run)["service_error"], False), HangUp()]
-    return carrier.render(actions, callback_urls(service, run, number + 1), voice_settings(run))
+    return carrier.render(actions, callback_urls(service, run, number + 1), _voice_of(run))
 
 
-def voice_settings(run: Run) -> VoiceSettings:
-    """How a run's carrier speaks, listens and dials: `language` and `voice` are in the workflow's configurations."""
-    chosen = scalar(Version, "configurations", id=run.version_id) or {}
-    language, voice = (value if isinstance(value := chosen.get(name), str) else "" for name in ("language", "voice"))
+def _voice_of(run: Run) -> VoiceSettings:
     ours = run.called_number if run.call_type == "inbound" else run.caller_number
-    return VoiceSettings(language.strip() or "en-US", voice.strip() or None, ours, lifecycle.LONGEST_CALL_SECONDS)
+    return voice_settings(scalar(Version, "configurations", id=run.version_id) or {}, ours)
+
+
+def voice_settings(configurations: Mapping[str, Any], caller_id: str | None = None) -> VoiceSettings:
+    """How a carrier speaks, listens and dials: `language` and `voice` are in the workflow's configurations."""
+    chosen = (configurations.get(name) for name in ("language", "voice"))
+    language, voice = (value.strip() if isinstance(value, str) else "" for value in chosen)
+    return VoiceSettings(language or "en-US", voice or None, caller_id, lifecycle.LONGEST_CALL_SECONDS)
 
 
 def record_machine(service: Service, token: str, webhook: Webhook) -> Document:

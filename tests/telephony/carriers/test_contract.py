@@ -23,7 +23,7 @@ from voiceapi.calls import ending, sweeper, webhooks
 from voiceapi.conversations import effects
 from voiceapi.engine.actions import AskModel, Function, RunTool
 from voiceapi.engine.events import ModelReplied, ToolCall, ToolReturned
-from voiceapi.engine.phrases import phrases
+from voiceapi.engine.phrases import PHRASES, phrases
 from voiceapi.http_client import RequestFailed
 from voiceapi.llm.scripted import Scripted
 from voiceapi.runs import lifecycle
@@ -32,6 +32,7 @@ from voiceapi.store import runs
 from voiceapi.store.fields import now
 from voiceapi.store.runs import Run, Turn
 from voiceapi.store.telephony import TelephonyConfiguration
+from voiceapi.store.workflows import WorkflowVersion
 from voiceapi.telephony import connect
 from voiceapi.telephony.carriers import jambonz, plivo_compatible, rest, twilio_compatible, vonage
 from voiceapi.telephony.carriers.base import OutboundCall
@@ -516,6 +517,38 @@ def test_an_internal_error_is_answered_with_a_goodbye(
     assert (spoken(verbs), names(verbs)) == ([phrases({})["service_error"]], ["hangup"])
 
 
+def test_the_services_own_words_are_in_the_workflows_language(
+    line: Line,
+    dial: Callable[..., Any],
+    service: Service,
+    monkeypatch: pytest.MonkeyPatch,
+    caplog: pytest.LogCaptureFixture,
+) -> None:
+    call = dial()
+    own = {"language": "de-DE", "phrases": {"wait": "Augenblick, ich sehe nach."}}
+    with service.store.session():
+        WorkflowVersion.update(configurations=own).where(WorkflowVersion.id == call.run.version_id).execute()
+    call.answered()
+    assert spoken(call.says("hm"))[0].startswith(PHRASES["de"]["not_understood"])
+    scripted, decided = Scripted(), threading.Event()
+
+    class Slow:
+        extract = scripted.extract
+
+        def reply(self, ask: AskModel) -> ModelReplied:
+            decided.wait(10)
+            return scripted.reply(ask)
+
+    object.__setattr__(service, "model", Slow())
+    monkeypatch.setattr(service.slow_jobs, "wait_seconds", 0.02)
+    assert spoken(call.says("hm")) == ["Augenblick, ich sehe nach."]
+    decided.set()
+    monkeypatch.setattr(webhooks, "answer", lambda *_: 1 / 0)
+    with caplog.at_level(logging.CRITICAL, "voiceapi"):
+        verbs = call.hear(call.send(line.webhook("turns", "answered", call.next)))
+    assert (spoken(verbs), names(verbs)) == ([PHRASES["de"]["service_error"]], ["hangup"])
+
+
 # -- calls to our number
 
 
@@ -585,6 +618,22 @@ def test_a_call_to_a_number_without_a_workflow_gets_an_announcement(line: Line, 
     verbs = line.read(response.data)
     assert (spoken(verbs), names(verbs)) == (["I'm sorry, this number is not in service. Goodbye."], ["hangup"])
     assert response.headers["X-Voiceapi-Detail"] == "PHONE_NUMBER_NOT_CONFIGURED"
+
+
+def test_a_caller_who_is_refused_is_told_why_in_the_workflows_language(
+    client: FlaskClient, line: Line, call: Any, inbound: str
+) -> None:
+    workflow = client.get(f"{API}/workflow/summary").get_json()[0]["id"]
+    url = f"{API}/workflow/{workflow}"
+    assert client.put(url, json={"workflow_configurations": {"language": "de-DE"}}).status_code == 200
+    assert client.post(f"{url}/publish").status_code == 200
+    assert client.put(f"{url}/status", json={"status": "archived"}).status_code == 200
+    response = call.send(line.webhook("inbound", "call", inbound))
+    verbs = line.read(response.data)
+    assert (spoken(verbs), names(verbs)) == ([PHRASES["de"]["nobody_available"]], ["hangup"])
+    if line.name != "simulator":  # whose documents name no language
+        assert b"de-DE" in response.data
+    assert response.headers["X-Voiceapi-Detail"] == "WORKFLOW_NOT_FOUND"
 
 
 def test_a_call_to_a_workflow(line: Line, call: Any, configuration: int, workflow: Callable[..., Any]) -> None:

@@ -405,6 +405,8 @@ def test_a_carrier_that_refuses(
     gathered = run["gathered_context"]
     assert gathered == {
         "provider": "simulator",
+        "telephony_configuration_id": 1,
+        "telephony_configuration_name": "Simulator",
         "triggered_by": "api",
         "trigger_uuid": "line",
         "error": "The number is barred.",

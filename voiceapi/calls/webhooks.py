@@ -19,6 +19,7 @@ from ..store.base import find, insert, reload, scalar, update
 from ..store.database import write
 from ..store.fields import now
 from ..store.runs import Run, StatusCallback
+from ..store.telephony import TelephonyConfiguration
 from ..store.workflows import WorkflowVersion as Version
 from ..telephony import connect
 from ..telephony.carriers.base import Carrier, Document, VoiceSettings
@@ -52,6 +53,15 @@ class SimulatedWebhooks:
 def callback_urls(service: Service, run: Run, turn: int) -> CallbackURLs:
     """The URLs for the webhooks of a run's carrier; `turn` is the next turn."""
     return CallbackURLs(f"{service.base_url}/api/v1/telephony/calls", run.token, turn)
+
+
+def route(configuration: TelephonyConfiguration) -> dict[str, Any]:
+    """The members of a run's gathered context that say which configuration its call goes through."""
+    return {
+        "provider": configuration.provider,
+        "telephony_configuration_id": configuration.id,
+        "telephony_configuration_name": configuration.name,
+    }
 
 
 def take_turn(service: Service, token: str, number: int, step: Step, webhook: Webhook) -> Document:

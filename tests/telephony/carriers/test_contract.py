@@ -76,6 +76,95 @@ def test_a_call_is_asked_for_once(line: Line, office: Any, dial: Callable[..., A
     assert call.run.gathered_context["call_id"] == line.call_id
 
 
+def test_the_log_and_the_run_say_through_which_configuration_a_call_goes(
+    client: FlaskClient,
+    line: Line,
+    call: Any,
+    configuration: int,
+    inbound: str,
+    workflow: Callable[..., Any],
+    caplog: pytest.LogCaptureFixture,
+) -> None:
+    workflow(path="line")
+    # A member of the caller's own doesn't hide it.
+    context = {"telephony_configuration_id": "mine"}
+    body = {"phone_number": NUMBER, "initial_context": context, "telephony_configuration_id": configuration}
+    with caplog.at_level(logging.INFO, "voiceapi"):
+        placed = client.post(f"{API}/public/agent/line", json=body).get_json()["workflow_run_id"]
+        call.send(line.another_call(line.webhook("inbound", "call", inbound)))
+    runs = {run["id"]: run for run in client.get(f"{API}/organizations/usage/runs").get_json()["runs"]}
+    (taken,) = set(runs) - {placed}
+    [name] = {run["gathered_context"]["telephony_configuration_name"] for run in runs.values()}
+    assert {run["gathered_context"]["telephony_configuration_id"] for run in runs.values()} == {configuration}
+    through = f"through configuration {configuration} '{name}' ({line.name})"
+    assert caplog.messages == [
+        f"Run {placed}: outbound call to ...0123 {through}",
+        f"Run {taken}: inbound call from ...0123 {through}",
+    ]
+
+
+@pytest.fixture
+def unreachable(service: Service) -> Iterator[Callable[..., None]]:
+    """Sets the public URL, and the carrier's address."""
+    settings = service.settings
+
+    def change(public_url: str | None, carrier_url: str | None) -> None:
+        urls = {f"{name}_url": carrier_url for name in PROVIDERS if name != "simulator"}
+        object.__setattr__(service, "settings", replace(settings, public_url=public_url, **urls))
+
+    yield change
+    object.__setattr__(service, "settings", settings)
+
+
+LOOPBACK = ("http://127.0.0.1:8000", "https://localhost", "http://[::1]:8000", "http://0.0.0.0:8000")
+
+
+@pytest.mark.parametrize("public_url", [None, *LOOPBACK])
+def test_a_call_is_refused_whose_carrier_could_not_reach_the_service(
+    client: FlaskClient,
+    line: Line,
+    office: Any,
+    service: Service,
+    configuration: int,
+    workflow: Callable[..., Any],
+    unreachable: Callable[..., None],
+    fresh: None,
+    public_url: str | None,
+) -> None:
+    """Nothing is dialed and nothing is stored, so the same request succeeds once there is a public URL."""
+    made = workflow(path="line")
+    prepared = client.post(f"{API}/workflow/{made['id']}/runs", json={"name": "Later", "mode": line.name}).get_json()
+    body = {"phone_number": NUMBER, "telephony_configuration_id": configuration}
+    requests = [
+        (f"{API}/public/agent/line", body),
+        (f"{API}/telephony/initiate-call", {**body, "workflow_id": made["id"], "workflow_run_id": prepared["id"]}),
+    ]
+    before = client.get(f"{API}/workflow/{made['id']}/runs/{prepared['id']}").get_json()
+
+    def ask() -> list[Any]:
+        keyed = {"Idempotency-Key": f"call-{public_url}"}
+        return [client.post(path, json=sent, headers=keyed) for path, sent in requests]
+
+    unreachable(public_url, None)
+    if line.name == "simulator":
+        assert [answer.status_code for answer in ask()] == [200, 200]
+        return
+    title = PROVIDERS[line.name].display_name
+    state = f"is {public_url}, an address of this machine only" if public_url else "isn't set"
+    reason = (
+        f"VOICEAPI_PUBLIC_URL {state}, so {title} couldn't ask this service what to say in the call. Set it to the "
+        f"https address at which {title} reaches the service, and start the service again."
+    )
+    assert [(answer.status_code, answer.get_json()) for answer in ask()] == [(400, {"detail": reason})] * 2
+    assert office.asked == []
+    assert client.get(f"{API}/workflow/{made['id']}/runs").get_json()["total_count"] == 1
+    assert client.get(f"{API}/workflow/{made['id']}/runs/{prepared['id']}").get_json() == before
+    # The carrier is on this machine, too.
+    unreachable(public_url, office.url)
+    assert [answer.status_code for answer in ask()] == [200, 200]
+    assert len(office.asked) == 2
+
+
 def test_a_call_from_ringing_to_goodbye(line: Line, dial: Callable[..., Any]) -> None:
     call = dial()
     for word in ("initiated", "ringing", "in-progress"):

@@ -11,7 +11,7 @@ from typing import Any, Literal
 
 from ..engine import events as ev
 from ..engine.actions import HangUp, Say
-from ..errors import NotPermitted, NotPossible
+from ..errors import NotPossible
 from ..runs import lifecycle
 from ..service import Service
 from ..store import runs
@@ -19,6 +19,7 @@ from ..store.base import find, insert, reload, scalar, update
 from ..store.database import write
 from ..store.fields import now
 from ..store.runs import Run, StatusCallback
+from ..store.telephony import TelephonyConfiguration
 from ..store.workflows import WorkflowVersion as Version
 from ..telephony import connect
 from ..telephony.carriers.base import Carrier, Document, VoiceSettings
@@ -27,6 +28,7 @@ from ..telephony.carriers.rest import CarrierRefused, CarrierSilent
 from ..telephony.carriers.webhook import CallbackURLs, Webhook
 from ..tools import transfer_call
 from . import ending
+from .refusals import WebhookRefused
 from .turns import answer, phrases_of
 
 log = logging.getLogger("voiceapi")
@@ -60,7 +62,7 @@ def take_turn(service: Service, token: str, number: int, step: Step, webhook: We
 
     An error of this service is spoken, too: without a document the carrier would speak its own message.
 
-    :raises NotPermitted: when no run has this token, or the carrier didn't sign the webhook.
+    :raises WebhookRefused: when no run has this token, or the carrier didn't sign the webhook.
     """
     run, carrier = admit(service, token, webhook)
     given = Silence() if step == "silence" or step == "wait" else carrier.read_turn(webhook, step)
@@ -90,7 +92,7 @@ def voice_settings(run: Run) -> VoiceSettings:
 def record_machine(service: Service, token: str, webhook: Webhook) -> Document:
     """Record that an answering machine took the call, found out while the conversation went on.
 
-    :raises NotPermitted: when no run has this token, or the carrier didn't sign the webhook.
+    :raises WebhookRefused: when no run has this token, or the carrier didn't sign the webhook.
     """
     run, carrier = admit(service, token, webhook)
     if isinstance(carrier.read_turn(webhook, "machine"), Machine):
@@ -125,24 +127,26 @@ def _event(given: CallerInput, number: int) -> ev.Event:
 def admit(service: Service, token: str, webhook: Webhook) -> tuple[Run, Carrier]:
     """The run that a webhook is about, once its signature is checked.
 
-    :raises NotPermitted: when no run has this token, or the carrier didn't sign the webhook.
+    :raises WebhookRefused: when no run has this token, or the carrier didn't sign the webhook.
     """
     run = find(Run, token=token)
     if run is None:
-        raise NotPermitted("There is no such call.")
+        raise WebhookRefused("There is no such call.")
+    configuration = find(TelephonyConfiguration, id=run.telephony_configuration_id)
     try:
         carrier = connect.connect_run(service, run)
     except NotPossible as refusal:
-        raise NotPermitted(refusal.detail) from None
+        raise WebhookRefused(refusal.detail, configuration=configuration, run=run.id) from None
     if carrier.verify(webhook) is False:
-        raise NotPermitted("The signature of this webhook is wrong.")
+        detail = "The signature of this webhook is wrong."
+        raise WebhookRefused(detail, configuration=configuration, run=run.id, checked_by=carrier)
     return run, carrier
 
 
 def record_status(service: Service, token: str, webhook: Webhook) -> Document:
     """Record a status callback; the first final status ends the run.
 
-    :raises NotPermitted: when no run has this token, or the carrier didn't sign the webhook.
+    :raises WebhookRefused: when no run has this token, or the carrier didn't sign the webhook.
     """
     run, carrier = admit(service, token, webhook)
     record(service, run, carrier, carrier.read_status(webhook))

@@ -86,7 +86,7 @@ def voice_settings(run: Run) -> VoiceSettings:
     chosen = scalar(Version, "configurations", id=run.version_id) or {}
     language, voice = (value if isinstance(value := chosen.get(name), str) else "" for name in ("language", "voice"))
     ours = run.called_number if run.call_type == "inbound" else run.caller_number
-    return VoiceSettings(language.strip() or "en-US", voice.strip() or None, ours)
+    return VoiceSettings(language.strip() or "en-US", voice.strip() or None, ours, lifecycle.LONGEST_CALL_SECONDS)
 
 
 def record_machine(service: Service, token: str, webhook: Webhook) -> Document:

@@ -25,6 +25,7 @@ from voiceapi.engine.events import ModelReplied, ToolCall, ToolReturned
 from voiceapi.engine.phrases import phrases
 from voiceapi.http_client import RequestFailed
 from voiceapi.llm.scripted import Scripted
+from voiceapi.runs import lifecycle
 from voiceapi.service import Service
 from voiceapi.store.fields import now
 from voiceapi.store.runs import Run, Turn
@@ -305,6 +306,24 @@ def test_a_call_that_ends_before_its_transfer_is_reported(line: Line, dial: Call
     assert disposition(call) == ("completed", "transfer_call" if told else "user_hangup")
     duration = samples(line.name, "statuses")["completed"]["reads"]["duration"]
     assert call.run.duration == duration or duration is None
+
+
+@pytest.mark.usefixtures("receptionist")
+def test_a_transfer_lasts_no_longer_than_a_call_of_ours(line: Line, dial: Callable[..., Any]) -> None:
+    call = dial()
+    call.answered()
+    assert call.says("A human, please.")[-1].limit == lifecycle.LONGEST_CALL_SECONDS
+
+
+@pytest.mark.usefixtures("receptionist")
+def test_a_transfer_of_a_call_to_our_number_has_the_same_limit(line: Line, call: Any, inbound: str) -> None:
+    """The carrier gave the call no limit: it wasn't placed by us."""
+    first = call.send(line.webhook("inbound", "call", inbound))
+    with call.service.store.session():
+        run = Run.get()
+    call.base, call.run_id = f"https://voice.example.org{API}/telephony/calls/{run.token}", run.id
+    call.hear(first)
+    assert call.says("A human, please.")[-1].limit == lifecycle.LONGEST_CALL_SECONDS
 
 
 # -- webhooks that aren't what they seem

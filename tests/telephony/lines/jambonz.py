@@ -28,7 +28,8 @@ def read(document: bytes) -> list[Verb]:
                 verbs.append(Verb("redirect", url=verb["actionHook"]))
             case "dial":
                 (target,) = verb["target"]
-                verbs.append(Verb("transfer", target.get("number") or target["sipUri"], verb["actionHook"]))
+                to = target.get("number") or target["sipUri"]
+                verbs.append(Verb("transfer", to, verb["actionHook"], verb["timeLimit"]))
             case name:
                 verbs.append(Verb(name, verb.get("text", "")))
     return verbs

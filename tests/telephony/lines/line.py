@@ -18,11 +18,15 @@ TYPES = {"form": "application/x-www-form-urlencoded", "json": "application/json"
 
 @dataclass(frozen=True)
 class Verb:
-    """A part of a document, in the same terms for every carrier: say, listen, redirect, transfer, pause or hangup."""
+    """A part of a document, in the same terms for every carrier: say, listen, redirect, transfer, pause or hangup.
+
+    :param limit: seconds after which the carrier ends an answered transfer.
+    """
 
     name: str
     text: str = ""
     url: str = ""
+    limit: int | None = None
 
 
 @dataclass(frozen=True)

@@ -31,7 +31,8 @@ def read(document: bytes) -> list[Verb]:
         elif element.tag == "Redirect":
             verbs.append(Verb("redirect", url=element.text or ""))
         elif element.tag == "Dial":
-            verbs.append(Verb("transfer", element[0].text or "", element.attrib["action"]))
+            limit = int(element.attrib["timeLimit"])
+            verbs.append(Verb("transfer", element[0].text or "", element.attrib["action"], limit))
         else:
             verbs.append(Verb(NAMES[element.tag], element.text or ""))
     return verbs

@@ -38,7 +38,8 @@ def read(document: bytes) -> list[Verb]:
             case "Redirect":
                 verbs.append(Verb("redirect", url=element.text or ""))
             case "Dial":
-                verbs.append(Verb("transfer", element[0].text or "", element.attrib["action"]))
+                limit = int(element.attrib["timeLimit"])
+                verbs.append(Verb("transfer", element[0].text or "", element.attrib["action"], limit))
             case _:
                 verbs.append(Verb(element.tag.lower(), element.text or ""))
     return verbs

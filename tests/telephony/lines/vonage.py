@@ -38,7 +38,7 @@ def read(document: bytes) -> list[Verb]:
                 verbs.append(Verb("redirect", url=url))
             case "connect":
                 (endpoint,) = action["endpoint"]
-                verbs.append(Verb("transfer", endpoint.get("number") or endpoint["uri"], url))
+                verbs.append(Verb("transfer", endpoint.get("number") or endpoint["uri"], url, action["limit"]))
     goes_on = verbs and verbs[-1].name in ("listen", "redirect", "transfer")
     return verbs if goes_on else [*verbs, Verb("hangup")]
 

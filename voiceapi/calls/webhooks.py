@@ -12,7 +12,7 @@ from typing import Any, Literal
 
 from ..engine import events as ev
 from ..engine.actions import HangUp, Say
-from ..errors import NotPermitted, NotPossible
+from ..errors import NotPossible
 from ..runs import lifecycle
 from ..service import Service
 from ..store.base import find, insert, reload, scalar, update
@@ -27,6 +27,7 @@ from ..telephony.carriers.events import FINAL, CallerInput, Machine, Silence, Sp
 from ..telephony.carriers.webhook import CallbackURLs, Webhook
 from ..tools import transfer_call
 from . import ending
+from .refusals import WebhookRefused
 from .turns import answer, phrases_of
 
 log = logging.getLogger("voiceapi")
@@ -69,7 +70,7 @@ def take_turn(service: Service, token: str, number: int, step: Step, webhook: We
 
     An error of this service is spoken, too: without a document the carrier would speak its own message.
 
-    :raises NotPermitted: when no run has this token, or the carrier didn't sign the webhook.
+    :raises WebhookRefused: when no run has this token, or the carrier didn't sign the webhook.
     """
     run, carrier = admit(service, token, webhook)
     # What the carrier reports after a transfer is about its other leg.
@@ -107,7 +108,7 @@ def voice_settings(configurations: Mapping[str, Any], caller_id: str | None = No
 def record_machine(service: Service, token: str, webhook: Webhook) -> Document:
     """Record that an answering machine took the call, found out while the conversation went on.
 
-    :raises NotPermitted: when no run has this token, or the carrier didn't sign the webhook.
+    :raises WebhookRefused: when no run has this token, or the carrier didn't sign the webhook.
     """
     run, carrier = admit(service, token, webhook)
     if isinstance(carrier.read_turn(webhook, "machine"), Machine):
@@ -133,24 +134,26 @@ def _event(given: CallerInput, number: int) -> ev.Event:
 def admit(service: Service, token: str, webhook: Webhook) -> tuple[Run, Carrier]:
     """The run that a webhook is about, once its signature is checked.
 
-    :raises NotPermitted: when no run has this token, or the carrier didn't sign the webhook.
+    :raises WebhookRefused: when no run has this token, or the carrier didn't sign the webhook.
     """
     run = find(Run, token=token)
     if run is None:
-        raise NotPermitted("There is no such call.")
+        raise WebhookRefused("There is no such call.")
+    configuration = find(TelephonyConfiguration, id=run.telephony_configuration_id)
     try:
         carrier = connect.connect_run(service, run)
     except NotPossible as refusal:
-        raise NotPermitted(refusal.detail) from None
+        raise WebhookRefused(refusal.detail, configuration=configuration, run=run.id) from None
     if carrier.verify(webhook) is False:
-        raise NotPermitted("The signature of this webhook is wrong.")
+        detail = "The signature of this webhook is wrong."
+        raise WebhookRefused(detail, configuration=configuration, run=run.id, checked_by=carrier)
     return run, carrier
 
 
 def record_status(service: Service, token: str, webhook: Webhook) -> Document:
     """Record a status callback; the first final status ends the run.
 
-    :raises NotPermitted: when no run has this token, or the carrier didn't sign the webhook.
+    :raises WebhookRefused: when no run has this token, or the carrier didn't sign the webhook.
     """
     run, carrier = admit(service, token, webhook)
     record(service, run, carrier.read_status(webhook))

@@ -138,13 +138,13 @@ def _store_call(
         "called_number": to,
         "initial_context": {**context, "caller_number": number} if number else dict(context),
         "gathered_context": {**webhooks.route(agent.configuration), **gathered},
-        "deadline_at": lifecycle.deadline(),
     }
     with write():
         if runs.in_progress(agent.workflow.organization_id) >= service.settings.concurrent_calls:
             raise LimitReached("Concurrent call limit reached")
         has_turn = turn_until is not None and now() < turn_until
         wait = 0.0 if has_turn else next_turn(reload(agent.configuration))
+        columns |= lifecycle.in_progress(wait + lifecycle.RINGING_SLOT_SECONDS)
         if prepared is None:
             run = runs.create(agent.workflow, name=name, token=new_token(), state="placing", **columns)
         else:

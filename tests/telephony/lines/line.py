@@ -53,6 +53,7 @@ class Line:
     :param read: parses a document into verbs.
     :param speech: the fields of a turn with this text.
     :param placed: how its REST API answers a new call: status and body.
+    :param placed_id: how that answer names the call: another id than its webhooks have, or None; "" for the same.
     :param placing_path: the path that a new call is posted to.
     :param fields_of_placing: the parsed body of that request, by the base URL of the call's webhooks.
     :param detecting: the further fields that ask for machine detection; empty where the carrier has none.
@@ -75,6 +76,7 @@ class Line:
     read: Callable[[bytes], list[Verb]]
     speech: Callable[[str], Mapping[str, Any]]
     placed: tuple[int, Any] = (201, {})
+    placed_id: str | None = ""
     placing_path: str = ""
     fields_of_placing: Callable[[str], Mapping[str, Any]] = lambda base: {}
     detecting: Callable[[str], Mapping[str, Any]] = lambda base: {}

@@ -61,11 +61,15 @@ class Answered:
 
 @dataclass(frozen=True, slots=True)
 class VerifiedCall:
-    """An inbound call whose webhook was verified to be its carrier's."""
+    """An inbound call whose webhook was verified to be its carrier's.
+
+    :param conversation: the carrier's id of all legs of the call, None where it has none.
+    """
 
     configuration: TelephonyConfiguration
     carrier: Carrier
     call: Inbound
+    conversation: str | None
 
 
 def answer_number(service: Service, config_id: int, webhook: Webhook) -> Answered:
@@ -104,11 +108,14 @@ def record_status(service: Service, config_id: int, webhook: Webhook) -> Documen
     """
     configuration = _configuration(config_id)
     carrier = _carrier(service, configuration)
-    _check_signature(carrier, webhook)
-    update = carrier.read_status(webhook)
-    run = runs.of_inbound_call(configuration.id, update.call_id)
-    if run is not None:
-        webhooks.record(service, run, carrier, update)
+    _check_sender(carrier, webhook)
+    leg = carrier.read_leg(webhook)
+    found = (runs.of_inbound_call(configuration.id, call_id) for call_id in (*leg.ids, *leg.parents))
+    run = next((each for each in found if each is not None), None)
+    if run is not None and run.carrier_call_id in leg.ids:
+        webhooks.record(service, run, carrier, carrier.read_status(webhook))
+    elif run is not None:
+        webhooks.record_other_leg(run, carrier, webhook)
     return carrier.acknowledge()
 
 
@@ -120,14 +127,17 @@ def _verify(service: Service, configuration: TelephonyConfiguration, webhook: We
     call = carrier.read_inbound(webhook)
     if call is None:
         raise NotPermitted("PROVIDER_MISMATCH")
-    if call.account and configuration.account_id and call.account != configuration.account_id:
+    _check_sender(carrier, webhook)
+    return VerifiedCall(configuration, carrier, call, carrier.read_leg(webhook).conversation)
+
+
+def _check_sender(carrier: Carrier, webhook: Webhook) -> None:
+    """Refuse a webhook of another account, or without a valid signature.
+
+    It has no token of ours, so it is refused without a key as well.
+    """
+    if carrier.is_of_other_account(webhook):
         raise NotPermitted("ACCOUNT_VALIDATION_FAILED")
-    _check_signature(carrier, webhook)
-    return VerifiedCall(configuration, carrier, call)
-
-
-def _check_signature(carrier: Carrier, webhook: Webhook) -> None:
-    """Refuse a webhook without a valid signature. It has no token of ours, so it is refused without a key as well."""
     signed = carrier.verify(webhook)
     if not signed:
         raise NotPermitted("GENERAL_AUTH_FAILED" if signed is None else "SIGNATURE_VALIDATION_FAILED")
@@ -215,8 +225,12 @@ def _store_call(service: Service, verified: VerifiedCall, workflow: Workflow) ->
             caller_number=caller,
             called_number=called,
             carrier_call_id=call.call_id,
+            call_id_confirmed=True,
             initial_context=context,
-            gathered_context={"provider": configuration.provider, "call_id": call.call_id},
+            gathered_context={
+                "provider": configuration.provider,
+                **lifecycle.call_ids(call.call_id, verified.conversation),
+            },
             state="ringing",
             deadline_at=lifecycle.deadline(),
         )

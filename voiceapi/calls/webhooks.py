@@ -27,6 +27,7 @@ from ..telephony.carriers.rest import CarrierRefused, CarrierSilent
 from ..telephony.carriers.webhook import CallbackURLs, Webhook
 from ..tools import transfer_call
 from . import ending
+from .legs import identify
 from .turns import answer, phrases_of
 
 log = logging.getLogger("voiceapi")
@@ -62,7 +63,9 @@ def take_turn(service: Service, token: str, number: int, step: Step, webhook: We
 
     :raises NotPermitted: when no run has this token, or the carrier didn't sign the webhook.
     """
-    run, carrier = admit(service, token, webhook)
+    run, carrier, is_own = admit(service, token, webhook)
+    if not is_own and step != "transfer":  # the other side of a transfer may report its outcome
+        return record_other_leg(run, carrier, webhook)
     given = Silence() if step == "silence" or step == "wait" else carrier.read_turn(webhook, step)
     if given is None:
         return carrier.acknowledge()
@@ -92,18 +95,20 @@ def record_machine(service: Service, token: str, webhook: Webhook) -> Document:
 
     :raises NotPermitted: when no run has this token, or the carrier didn't sign the webhook.
     """
-    run, carrier = admit(service, token, webhook)
+    run, carrier, is_own = admit(service, token, webhook)
+    if not is_own:
+        return record_other_leg(run, carrier, webhook)
     if isinstance(carrier.read_turn(webhook, "machine"), Machine):
         call_id = carrier.read_status(webhook).call_id
         record(service, run, carrier, StatusUpdate(None, "machine", call_id, machine=True))
     return carrier.acknowledge()
 
 
-def _hang_up(carrier: Carrier, call_id: str) -> None:
+def _hang_up(carrier: Carrier, run: Run) -> None:
     try:
-        carrier.hang_up(call_id)
+        connect.hang_up(carrier, run)
     except (CarrierRefused, CarrierSilent) as error:
-        log.warning("The call %s to an answering machine goes on: %s", call_id, error)
+        log.warning("The call of run %s to an answering machine goes on: %s", run.id, error)
 
 
 def _event(given: CallerInput, number: int) -> ev.Event:
@@ -122,10 +127,11 @@ def _event(given: CallerInput, number: int) -> ev.Event:
             return ev.Started(at) if number == 0 else ev.CallerSilent(at)
 
 
-def admit(service: Service, token: str, webhook: Webhook) -> tuple[Run, Carrier]:
-    """The run that a webhook is about, once its signature is checked.
+def admit(service: Service, token: str, webhook: Webhook) -> tuple[Run, Carrier, bool]:
+    """The run that a webhook is about, once its signature is checked, and whether it is about the run's own leg.
 
-    :raises NotPermitted: when no run has this token, or the carrier didn't sign the webhook.
+    :raises NotPermitted: when no run has this token, the carrier didn't sign the webhook, or it names another account
+        or call.
     """
     run = find(Run, token=token)
     if run is None:
@@ -136,7 +142,8 @@ def admit(service: Service, token: str, webhook: Webhook) -> tuple[Run, Carrier]
         raise NotPermitted(refusal.detail) from None
     if carrier.verify(webhook) is False:
         raise NotPermitted("The signature of this webhook is wrong.")
-    return run, carrier
+    run, is_own = identify(run, carrier, webhook)
+    return run, carrier, is_own
 
 
 def record_status(service: Service, token: str, webhook: Webhook) -> Document:
@@ -144,8 +151,19 @@ def record_status(service: Service, token: str, webhook: Webhook) -> Document:
 
     :raises NotPermitted: when no run has this token, or the carrier didn't sign the webhook.
     """
-    run, carrier = admit(service, token, webhook)
+    run, carrier, is_own = admit(service, token, webhook)
+    if not is_own:
+        return record_other_leg(run, carrier, webhook)
     record(service, run, carrier, carrier.read_status(webhook))
+    return carrier.acknowledge()
+
+
+def record_other_leg(run: Run, carrier: Carrier, webhook: Webhook) -> Document:
+    """Record what the carrier reports of another leg of a run's call; it changes nothing."""
+    (call_id, *_) = carrier.read_leg(webhook).ids
+    fields = {"call_id": call_id, "other_leg": True}
+    with write():
+        insert(StatusCallback, run=run, status=carrier.read_status(webhook).raw, fields=fields)
     return carrier.acknowledge()
 
 
@@ -155,20 +173,18 @@ def record(service: Service, run: Run, carrier: Carrier, status: StatusUpdate) -
     The first final status ends the run; the first report of an answering machine hangs up on it.
     """
     final = status.status if status.status in FINAL else None
-    # Some carriers name a new call otherwise in their answer than in its webhooks.
-    call_id = status.call_id if run.call_type == "outbound" else None
     with write():
         run = reload(run)
         hangs_up = status.machine and final is None and not run.is_completed and not runs.machine_reported(run.id)
         insert(StatusCallback, run=run, status=status.raw, outcome=final, fields=_extra_fields(status))
-        lifecycle.report(run, call_id)
+        lifecycle.report(run)
         if status.price is not None:
             _record_price(run, status)
     if final is not None:
         # A last extraction may have to ask a model: the carrier waits for it no longer than for a turn.
         service.slow_jobs.run_once((run.id, "end"), lambda: ending.complete_from_status(service, run.id))
-    elif hangs_up and run.carrier_call_id:
-        service.workers.submit(_hang_up, carrier, run.carrier_call_id)
+    elif hangs_up:
+        service.workers.submit(_hang_up, carrier, run)
 
 
 def _extra_fields(status: StatusUpdate) -> dict[str, Any]:

@@ -62,6 +62,9 @@ CLOSING_SECONDS = 120
 # How long a call whose carrier gave no answer counts as one in progress.
 UNKNOWN_SECONDS = 60
 
+# The member of the gathered context that names a call's conversation, where its carrier has one.
+CONVERSATION = "conversation_id"
+
 
 class IllegalTransition(Exception):
     """A step that the run's state doesn't allow: a defect of the caller."""
@@ -96,6 +99,22 @@ def accept(run: Run, call_id: str | None) -> None:
     update(run, Run.state, Run.carrier_call_id, Run.gathered_context)
 
 
+def fix_call_id(run: Run, call_id: str, conversation: str | None) -> None:
+    """Record the id by which a webhook named the call; it stays.
+
+    :param conversation: the id that all legs of the call share, None where the carrier has none.
+    """
+    run.carrier_call_id = call_id
+    run.call_id_confirmed = True
+    run.gathered_context = {**run.gathered_context, **call_ids(call_id, conversation)}
+    update(run, Run.carrier_call_id, Run.call_id_confirmed, Run.gathered_context)
+
+
+def call_ids(call_id: str, conversation: str | None) -> dict[str, Any]:
+    """The carrier's ids of a call, as the gathered context has them."""
+    return {"call_id": call_id, **({CONVERSATION: conversation} if conversation else {})}
+
+
 def lose(run: Run) -> None:
     """Record that the carrier gave no answer, unless a webhook has shown since that it accepted the call."""
     if run.state == "placing":
@@ -104,16 +123,12 @@ def lose(run: Run) -> None:
         update(run, Run.state, Run.deadline_at)
 
 
-def report(run: Run, call_id: str | None) -> None:
-    """Record that the carrier reported something about a call, which extends its deadline.
-
-    :param call_id: the carrier's id of the call; None leaves the one that is known.
-    """
+def report(run: Run) -> None:
+    """Record that the carrier reported something about a call, which extends its deadline."""
     move(run, "report")
     if run.deadline_at is not None:
         run.deadline_at = deadline()
-    run.carrier_call_id = call_id or run.carrier_call_id
-    update(run, Run.state, Run.deadline_at, Run.carrier_call_id)
+    update(run, Run.state, Run.deadline_at)
 
 
 def talk(run: Run, answered_at: datetime | None = None) -> None:

@@ -98,6 +98,7 @@ TWILIO = Line(
     sign=sign_as_twilio(TOKEN),
     read=read,
     speech=lambda text: {"SpeechResult": text},
+    others={"AccountSid": "AC0123456789abcdef0123456789abcde0"},
     placed=(201, {"sid": TWILIO_CALL, "status": "queued"}),
     fields_of_placing=placing,
     detecting=detecting,
@@ -133,6 +134,7 @@ SIGNALWIRE = Line(
     sign=sign_as_twilio(SIGNING_KEY),
     read=read,
     speech=lambda text: {"SpeechResult": text},
+    others={"AccountSid": "0a1b2c3d-4e5f-4a6b-8c7d-9e0f1a2b3c40"},
     placed=(200, {"sid": SIGNALWIRE_CALL, "status": "queued"}),
     fields_of_placing=placing,
     placing_path=LAML,
@@ -176,6 +178,7 @@ TELNYX = Line(
     # As the models of its SDK have it, the answer doesn't name the call.
     placed=(200, {"from": US, "to": THEM, "status": "queued"}),
     placed_id=None,
+    others={"ConnectionId": "2898148924659336870", "AccountSid": "61bf923e-5e4d-4595-a110-56190ea18a10"},
     fields_of_placing=lambda base: {
         "ApplicationSid": APPLICATION,
         "To": THEM,

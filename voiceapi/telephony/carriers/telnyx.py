@@ -34,7 +34,8 @@ class Telnyx(TwilioCompatible):
     sends_json = True
     number_filter = "filter[phone_number]"
     number_list = "data"
-    account_field = "ConnectionId"
+    account_fields = {"ConnectionId": "connection_id", "AccountSid": "account_sid"}
+    call_id_fields = ("CallSid", "CallSidLegacy")
 
     def _rest(self) -> Rest:
         return self.account.rest(self.name, "https://api.telnyx.com/v2", bearer(self.account.text("api_key")))

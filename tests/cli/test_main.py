@@ -377,9 +377,7 @@ def test_chat_with_a_model_that_fails(
     """The chat goes on, and the reason of each failure is there at once."""
     with socket.create_server(("127.0.0.1", 0)) as closed:
         address = f"127.0.0.1:{closed.getsockname()[1]}"
-    result = run(
-        "chat", save(talk()), *(["--json"] * as_json), input="yes\n", VOICEAPI_LLM_URL=f"http://{address}/v1"
-    )
+    result = run("chat", save(talk()), *(["--json"] * as_json), input="yes\n", VOICEAPI_LLM_URL=f"http://{address}/v1")
     reason = f"The model server can't be asked: http://{address} could not be reached"
     (line,) = result.stderr.splitlines()
     assert (result.exit_code, line.startswith(f"error: llm: {reason}")) == (0, True)

@@ -9,7 +9,7 @@ not called a second time.
 
 from __future__ import annotations
 
-from collections.abc import Mapping
+from collections.abc import Mapping, Sequence
 from dataclasses import replace
 from datetime import datetime, timedelta
 from functools import partial
@@ -17,7 +17,7 @@ from functools import partial
 from ..conversations.conversation import Conversation
 from ..conversations.driver import Progress
 from ..engine import events as ev
-from ..engine.actions import Action, HangUp, Record, Redirect, RunTool, Say
+from ..engine.actions import Action, HangUp, Listen, Pause, Play, Record, Redirect, RunTool, Say, Transfer
 from ..engine.phrases import phrases
 from ..engine.step import IllegalEvent
 from ..runs import lifecycle
@@ -30,6 +30,9 @@ from ..store.workflows import WorkflowVersion
 
 # Attempts at a change of a call that other workers are changing, too.
 MAX_ATTEMPTS = 5
+# How long the slowest voice takes for a character, and how long a caller may speak without a pause.
+SECONDS_A_CHARACTER = 0.1
+LONGEST_SPEECH_SECONDS = 60.0
 # A pending turn is left to the process that began it until that has stored nothing for this long.
 WORKER_TIMEOUT = timedelta(seconds=60)
 
@@ -137,9 +140,31 @@ def _store(conversation: Conversation, run: Run, turn: Turn, progress: Progress,
             update(turn)
         if turn.number == 0 and run.answered_at is None:
             lifecycle.talk(run, turn.at)
-        hangs_up = any(isinstance(action, HangUp) for action in progress.actions)
-        run.deadline_at = lifecycle.deadline(lifecycle.CLOSING_SECONDS if hangs_up else lifecycle.NO_NEWS_SECONDS)
+        _extend(run, [Action.from_json(action) for action in turn.actions])
         update(run)
+
+
+def _extend(run: Run, actions: Sequence[Action]) -> None:
+    """Extend a call by what its carrier may take to carry out `actions` before its next webhook."""
+    if any(isinstance(action, HangUp) for action in actions):
+        lifecycle.extend(run, lifecycle.CLOSING_SECONDS, lifecycle.CLOSING_SECONDS)
+    else:
+        lifecycle.extend(run, max(lifecycle.TURN_SLOT_SECONDS, sum(map(_longest, actions)) + lifecycle.GRACE_SECONDS))
+
+
+def _longest(action: Action) -> float:
+    """The seconds that an action may take."""
+    match action:
+        case Say() | Play():
+            return SECONDS_A_CHARACTER * len(action.text)
+        case Pause():
+            return action.seconds
+        case Listen():
+            return action.timeout_seconds + LONGEST_SPEECH_SECONDS
+        case Transfer():
+            return action.timeout_seconds + lifecycle.LONGEST_CALL_SECONDS
+        case _:
+            return 0.0
 
 
 def _latency(turn: Turn, conversation: Conversation) -> list[Record]:

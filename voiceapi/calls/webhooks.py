@@ -6,6 +6,7 @@ Turns are decided in `turns`, the ends of calls in `ending`.
 from __future__ import annotations
 
 import logging
+from collections.abc import Mapping
 from dataclasses import dataclass
 from typing import Any, Literal
 
@@ -18,6 +19,7 @@ from ..store.base import find, insert, reload, scalar, update
 from ..store.database import write
 from ..store.fields import now
 from ..store.runs import Run, StatusCallback
+from ..store.telephony import TelephonyConfiguration
 from ..store.workflows import WorkflowVersion as Version
 from ..telephony import connect
 from ..telephony.carriers.base import Carrier, Document, VoiceSettings
@@ -53,6 +55,15 @@ def callback_urls(service: Service, run: Run, turn: int) -> CallbackURLs:
     return CallbackURLs(f"{service.base_url}/api/v1/telephony/calls", run.token, turn)
 
 
+def route(configuration: TelephonyConfiguration) -> dict[str, Any]:
+    """The members of a run's gathered context that say which configuration its call goes through."""
+    return {
+        "provider": configuration.provider,
+        "telephony_configuration_id": configuration.id,
+        "telephony_configuration_name": configuration.name,
+    }
+
+
 def take_turn(service: Service, token: str, number: int, step: Step, webhook: Webhook) -> Document:
     """Answer a webhook that asks what comes next: turn 0 is the answered call, turn n the caller's n-th input.
 
@@ -78,15 +89,19 @@ def reply(service: Service, run: Run, carrier: Carrier, number: int, event: ev.E
     except Exception:
         log.exception("Turn %s of run %s could not be answered", number, run.id)
         actions = [Say(phrases_of(run)["service_error"], False), HangUp()]
-    return carrier.render(actions, callback_urls(service, run, number + 1), voice_settings(run))
+    return carrier.render(actions, callback_urls(service, run, number + 1), _voice_of(run))
 
 
-def voice_settings(run: Run) -> VoiceSettings:
-    """How a run's carrier speaks, listens and dials: `language` and `voice` are in the workflow's configurations."""
-    chosen = scalar(Version, "configurations", id=run.version_id) or {}
-    language, voice = (value if isinstance(value := chosen.get(name), str) else "" for name in ("language", "voice"))
+def _voice_of(run: Run) -> VoiceSettings:
     ours = run.called_number if run.call_type == "inbound" else run.caller_number
-    return VoiceSettings(language.strip() or "en-US", voice.strip() or None, ours, lifecycle.LONGEST_CALL_SECONDS)
+    return voice_settings(scalar(Version, "configurations", id=run.version_id) or {}, ours)
+
+
+def voice_settings(configurations: Mapping[str, Any], caller_id: str | None = None) -> VoiceSettings:
+    """How a carrier speaks, listens and dials: `language` and `voice` are in the workflow's configurations."""
+    chosen = (configurations.get(name) for name in ("language", "voice"))
+    language, voice = (value.strip() if isinstance(value, str) else "" for value in chosen)
+    return VoiceSettings(language or "en-US", voice or None, caller_id, lifecycle.LONGEST_CALL_SECONDS)
 
 
 def record_machine(service: Service, token: str, webhook: Webhook) -> Document:

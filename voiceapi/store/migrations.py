@@ -146,6 +146,10 @@ def _to_4(database: Any) -> None:
     database.execute_sql(
         'UPDATE "run" SET slot_until = deadline_at, check_at = created_at WHERE deadline_at IS NOT NULL'
     )
+    database.execute_sql("DROP INDEX run_in_progress")
+    database.execute_sql(
+        "CREATE INDEX run_in_progress ON run (organization_id, slot_until) WHERE deadline_at IS NOT NULL"
+    )
 
 
 # From version N to N + 1. A step uses SQL only, because the models are those of the newest version; new tables are

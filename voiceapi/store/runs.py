@@ -98,7 +98,7 @@ class Run(Record):
 Run.add_index(SQL("CREATE INDEX run_by_duration ON run (workflow_id, coalesce(duration, -1), id)"))
 Run.add_index(SQL("CREATE INDEX run_by_duration_rising ON run (workflow_id, coalesce(duration, 1e18), id)"))
 # Only the calls in progress, which are few.
-Run.add_index(SQL("CREATE INDEX run_in_progress ON run (organization_id, deadline_at) WHERE deadline_at IS NOT NULL"))
+Run.add_index(SQL("CREATE INDEX run_in_progress ON run (organization_id, slot_until) WHERE deadline_at IS NOT NULL"))
 Run.add_index(
     SQL(
         "CREATE UNIQUE INDEX run_one_inbound_call ON run (telephony_configuration_id, carrier_call_id) "
@@ -160,10 +160,10 @@ def create(workflow: Workflow, **columns: Any) -> Run:
     return run
 
 
-def in_progress(organization: int) -> int:
-    """The number of an organization's calls in progress, those past their deadline left out."""
-    statement = "SELECT count(*) FROM run WHERE organization_id = ? AND deadline_at > ?"
-    return int(execute(statement, organization, Run.deadline_at.db_value(now())).fetchone()[0])
+def in_progress(organization: int, moment: datetime | None = None) -> int:
+    """The number of an organization's calls that count towards its limit at `moment`, or now."""
+    statement = "SELECT count(*) FROM run WHERE organization_id = ? AND slot_until > ? AND deadline_at IS NOT NULL"
+    return int(execute(statement, organization, Run.slot_until.db_value(moment or now())).fetchone()[0])
 
 
 def status_callbacks(run: int) -> list[StatusCallback]:
@@ -201,6 +201,18 @@ def ended_by_report() -> list[Run]:
     """The runs in progress that have a final status callback, with their ids only."""
     reported = StatusCallback.select().where(StatusCallback.run == Run.id, StatusCallback.outcome.is_null(False))
     return list(Run.select(Run.id).where(Run.deadline_at.is_null(False), fn.EXISTS(reported)))
+
+
+def to_check(moment: datetime) -> list[Run]:
+    """The calls in progress whose carriers are to be asked about them by `moment`."""
+    known = Run.carrier_call_id.is_null(False) & (Run.mode != "simulator")
+    return list(Run.select().where(Run.deadline_at.is_null(False), Run.check_at <= moment, known))
+
+
+def claim_check(run: Run, again_at: datetime) -> bool:
+    """Set when the carrier is asked about a call again; False if another process is asking it now."""
+    claimed = Run.update(check_at=again_at).where(Run.id == run.id, Run.check_at == run.check_at)
+    return bool(claimed.execute())
 
 
 def past_deadline(moment: datetime) -> list[Run]:

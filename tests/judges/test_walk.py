@@ -7,6 +7,7 @@ from __future__ import annotations
 
 import os
 import re
+import secrets
 import shutil
 import signal
 import socket
@@ -138,8 +139,7 @@ class World:
                 f'PYTHONPATH="{self.internet.site}:{self.checkout}" exec "{sys.executable}" {arguments} "$@"',
             )
         _program(programs / "cloudflared", f"echo 'INF |  https://{TUNNEL}  |' >&2; exec sleep 300")
-        with socket.create_server(("127.0.0.1", 0)) as free:
-            self.port = free.getsockname()[1]
+        self.port = _free_port()
         self.environment = {
             **self.internet.environment,
             "HOME": str(home),
@@ -191,6 +191,14 @@ class World:
         terminal.wait_for(lambda: terminal.text.count(" listens on ") > started)
 
 
+def _free_port() -> int:
+    """A free port that no system gives away by itself before the service has started."""
+    while True:
+        port = 20_000 + secrets.randbelow(12_000)
+        with suppress(OSError), socket.create_server(("127.0.0.1", port)):
+            return port
+
+
 def _made(folder: Path) -> Path:
     folder.mkdir()
     return folder
@@ -238,7 +246,9 @@ def test_the_walk(world: World) -> None:
     second, third = served(world)
     first, more = BLOCKS[SET_UP]
     assert third.paste(first) == "ok"
-    all_good(third.paste(more))
+    ids, _, doctor = third.paste(more).partition("\n")
+    assert ids == "CONFIG=2 NUMBER=2 WORKFLOW=1"
+    all_good(doctor)
 
     call, show = BLOCKS[OUTBOUND]
     assert third.paste(call) == ""
@@ -274,9 +284,12 @@ def test_the_walk(world: World) -> None:
     world.internet.tunnels[ANOTHER] = world.port
     world.twilio.public = f"https://{ANOTHER}"
     second.interrupt()
-    for terminal in (second, third):
-        terminal.paste(f"export VOICEAPI_PUBLIC_URL=https://{ANOTHER}\n")
+    second.paste(f"export VOICEAPI_PUBLIC_URL=https://{ANOTHER}\n")
     world.start(second)
+    third = world.terminal()
+    third.paste(world.values())
+    third.paste(first)
+    third.paste(f"{ids}\n")
     third.paste(enter)
     assert said(world.twilio.call_in(MINE, OURS)) == SPOKEN
     third.paste(call)

@@ -22,7 +22,7 @@ from ..store.runs import Run
 from ..store.telephony import PhoneNumber, TelephonyConfiguration
 from ..store.workflows import Workflow
 from ..store.workflows import WorkflowVersion as Version
-from ..telephony import connect
+from ..telephony import connect, phones
 from ..telephony.carriers.base import OutboundCall
 from ..telephony.carriers.rest import CarrierRefused, CarrierSilent
 from ..telephony.configurations import next_turn
@@ -138,6 +138,8 @@ def _store_call(
         has_turn = turn_until is not None and now() < turn_until
         wait = 0.0 if has_turn else next_turn(reload(agent.configuration))
         columns |= lifecycle.in_progress(wait + lifecycle.RINGING_SLOT_SECONDS)
+        if agent.configuration.provider == "simulator":
+            columns |= phones.lease(service, wait)
         if prepared is None:
             run = runs.create(agent.workflow, name=name, token=new_token(), state="placing", **columns)
         else:

@@ -16,7 +16,7 @@ from ..store.base import reload
 from ..store.database import write
 from ..store.fields import now
 from ..store.runs import Run
-from ..telephony import connect
+from ..telephony import connect, phones
 from ..telephony.carriers.events import FINAL
 from ..telephony.carriers.rest import TIMEOUT_SECONDS, CarrierRefused, CarrierSilent
 from ..telephony.carriers.simulator import Simulator
@@ -107,14 +107,15 @@ def _record_look_up(service: Service, run: Run) -> bool:
 
 
 def resume_simulated(service: Service) -> None:
-    """Resume the simulated calls that were in progress when an earlier process stopped."""
+    """Resume the simulated calls in progress whose process has stopped."""
     with service.store.session():
-        for run in runs.simulated_before(service.started_at):
+        for run in phones.take_over(service):
             try:
                 carrier = connect.connect_run(service, run)
             except NotPossible as refusal:
-                # The configuration was encrypted with another secret; the run is expired past its deadline.
+                # The configuration was encrypted with another secret.
                 log.warning("The call of run %s can't be picked up: %s", run.id, refusal.detail)
+                phones.give_up(run)
                 continue
             if isinstance(carrier, Simulator):
                 urls = webhooks.callback_urls(service, run, turns_taken(run))

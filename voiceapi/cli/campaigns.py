@@ -157,3 +157,5 @@ def dial() -> None:
             pass
     except KeyboardInterrupt:
         click.echo("voiceapi stops", err=True)
+    finally:
+        service.close()

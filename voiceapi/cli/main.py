@@ -73,6 +73,7 @@ def serve(host: str | None, port: int | None) -> None:
         pass  # it came before run(), which ends on one by itself
     finally:
         server.close()
+        service.close()
 
 
 def _addresses(server: Any) -> list[str]:

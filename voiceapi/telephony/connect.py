@@ -14,6 +14,7 @@ from . import configurations
 from .carriers.base import Account, Carrier
 from .carriers.registry import CARRIERS
 from .carriers.simulator import Simulator
+from .phones import LeasedPhones
 
 
 def connect(service: Service, configuration: TelephonyConfiguration) -> Carrier:
@@ -44,8 +45,7 @@ def carrier_for(service: Service, provider: str, credentials: Mapping[str, Any])
         return Simulator(
             service.simulated_webhooks(service),
             service.vault.key("simulator"),
-            service.workers.submit,
-            lambda seconds: service.workers.stopping.wait(seconds),
+            LeasedPhones(service),
             bool(credentials.get("realtime")),
         )
     return CARRIERS[provider](Account(credentials, service.http.send, service.settings.carrier_url(provider)))

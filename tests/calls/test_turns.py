@@ -71,9 +71,10 @@ class Fake:
         return Speech(words) if words else Silence()
 
     def read_status(self, webhook: Webhook) -> StatusUpdate:
-        word = webhook.fields["status"]
+        word = webhook.fields.get("status", "")
         known = word if word in (*FINAL, "initiated", "ringing", "in-progress") else None
-        return StatusUpdate(known, word, "CA1", webhook.fields.get("duration"))
+        machine = bool(webhook.fields.get("machine"))
+        return StatusUpdate(known, word, "CA1", webhook.fields.get("duration"), machine=machine)
 
     def render(self, actions: Sequence[Action], urls: CallbackURLs, voice: VoiceSettings) -> Document:
         written = json.dumps([urls.turn, [action.to_json() for action in actions]])
@@ -405,6 +406,8 @@ def test_a_carrier_that_refuses(
     gathered = run["gathered_context"]
     assert gathered == {
         "provider": "simulator",
+        "telephony_configuration_id": 1,
+        "telephony_configuration_name": "Simulator",
         "triggered_by": "api",
         "trigger_uuid": "line",
         "error": "The number is barred.",

@@ -33,8 +33,9 @@ def sweep(service: Service, moment: datetime | None = None) -> int:
     """Complete the calls whose final status was recorded but not processed, ask carriers, expire calls.
 
     A call without news for a minute is asked about once a minute; one past its deadline is completed as failed, unless
-    its carrier still answers for it. A call that fails in this is logged and left to the next sweep. Expired
-    Idempotency-Keys are deleted, too. Returns how many calls past their deadline were dealt with.
+    its carrier still answers for it. Carriers that haven't ended a call as requested are asked again. A call that fails
+    in this is logged and left to the next sweep. Expired Idempotency-Keys are deleted, too. Returns how many calls past
+    their deadline were dealt with.
 
     :param moment: now, unless given.
     """
@@ -44,6 +45,8 @@ def sweep(service: Service, moment: datetime | None = None) -> int:
         for run in runs.ended_by_report():
             with _logged(run):
                 ending.complete_from_status(service, run.id, moment)
+        asked = [service.workers.submit(ending.try_hang_up, service, run.id) for run in runs.to_hang_up()]
+        wait(asked, LOOK_UP_SECONDS)
         overdue = {run.id for run in runs.past_deadline(moment)}
         known = _ask_carriers(service, moment)
         for run in runs.past_deadline(moment):
@@ -98,7 +101,7 @@ def _record_look_up(service: Service, run: Run) -> bool:
     if report.status is None:
         return False
     if report.status in FINAL or report.machine:
-        webhooks.record(service, run, carrier, report)
+        webhooks.record(service, run, report)
     else:
         # Not stored as a status callback: in a long call there would be one a minute.
         with write():

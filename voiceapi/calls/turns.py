@@ -40,7 +40,8 @@ WORKER_TIMEOUT = timedelta(seconds=60)
 def answer(service: Service, run: Run, number: int, event: ev.Event) -> list[Action]:
     """The actions of turn `number`, which began with `event`; they are decided once, and stored.
 
-    For a turn that takes long to decide: a filler, and a redirect that asks again.
+    For a turn that takes long to decide: a filler, and a redirect that asks again. A hang-up for every turn, also one
+    that is answered or pending, of a call that this service is to end.
     """
     for _ in range(MAX_ATTEMPTS):
         conversation = None
@@ -48,7 +49,8 @@ def answer(service: Service, run: Run, number: int, event: ev.Event) -> list[Act
         taken = turns_taken(run)
         turn = find(Turn, run=run, number=number)
         run = reload(run)
-        if run.is_completed and (turn is None or turn.answered_at is None):
+        is_answered = turn is not None and turn.answered_at is not None
+        if run.hang_up_reason is not None or (run.is_completed and not is_answered):
             break
         try:
             if turn is None:
@@ -61,11 +63,15 @@ def answer(service: Service, run: Run, number: int, event: ev.Event) -> list[Act
             if not _has_other_worker(service, turn):
                 carry_on = partial(_carry_on, service, run.id, number, conversation)
                 decided = service.slow_jobs.run_once((run.id, number), carry_on)
-            return [Say(phrases_of(run)["wait"], False), Redirect(number)] if decided is None else decided
+            if decided is not None:
+                return decided
+            if reload(run).hang_up_reason is None:
+                return [Say(phrases_of(run)["wait"], False), Redirect(number)]
+            break
         except (ConcurrentUpdate, IllegalEvent):
             # Most likely another worker took the turn, and its answer is there by now.
             continue
-    # The call is over, or has not come to this turn.
+    # The call is over or to end, or has not come to this turn.
     return [HangUp()]
 
 
@@ -125,7 +131,7 @@ def _store(conversation: Conversation, run: Run, turn: Turn, progress: Progress,
         progress = replace(progress, records=(*progress.records, *_latency(turn, conversation)))
     with write():
         run = reload(run)
-        if run.is_completed:
+        if run.is_completed or run.hang_up_reason is not None:
             raise ConcurrentUpdate("The call has ended.")
         conversation.store(run, progress, calling)
         if begins:

@@ -132,6 +132,7 @@ COLUMNS_OF_4 = (
     ("run", "check_at INTEGER"),
     ("run", "call_id_confirmed INTEGER NOT NULL DEFAULT 0"),
     ("run", "hang_up_reason TEXT"),
+    ("run", "hung_up_at INTEGER"),
     ("run", "phone_worker TEXT"),
     ("run", "phone_lease_until INTEGER"),
     ("campaign", "dialed_at INTEGER"),

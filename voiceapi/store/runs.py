@@ -77,6 +77,8 @@ class Run(Record):
     call_id_confirmed = BooleanField(default=False)
     # Why this service is to end the call: at its next webhook, and through the carrier's API until that succeeds.
     hang_up_reason = TextField(null=True)
+    # When the carrier accepted the request to end the call; null while it is still to be asked.
+    hung_up_at = Instant(null=True)
     # The process whose simulated phone carries out the call, and when another process may take it over.
     phone_worker = TextField(null=True)
     phone_lease_until = Instant(null=True)
@@ -256,9 +258,16 @@ def release_phones(worker: str) -> None:
     Run.update(phone_lease_until=now()).where(Run.phone_worker == worker, Run.deadline_at.is_null(False)).execute()
 
 
-def machine_reported(run: int) -> bool:
-    """Whether the carrier has reported that an answering machine took the call."""
-    return any(each.fields.get("machine") for each in status_callbacks(run))
+def to_hang_up() -> list[Run]:
+    """The calls in progress that this service is to end, and whose carrier hasn't accepted that yet."""
+    return list(
+        Run.select().where(
+            Run.deadline_at.is_null(False),
+            Run.hang_up_reason.is_null(False),
+            Run.hung_up_at.is_null(),
+            Run.carrier_call_id.is_null(False),
+        )
+    )
 
 
 def publish(run: int, token: str) -> None:

@@ -28,7 +28,7 @@ from ..telephony.carriers.base import OutboundCall
 from ..telephony.carriers.rest import CarrierRefused, CarrierSilent
 from ..telephony.configurations import next_turn
 from ..telephony.numbers import masked
-from . import webhooks
+from . import ending, webhooks
 
 log = logging.getLogger("voiceapi")
 
@@ -110,6 +110,8 @@ def place(
     with write():
         run = reload(run)
         lifecycle.accept(run, call_id)
+    if run.hang_up_reason is not None:  # somebody ended it while the carrier was asked
+        service.workers.submit(ending.try_hang_up, service, run.id)
     return Placement(run, "initiated")
 
 

@@ -90,7 +90,9 @@ class Jambonz(Carrier):
         return {name: answer[name] for name in SPEECH if answer.get(name)}
 
     def hang_up(self, call_id: str) -> None:
-        self._ask("POST", f"{self._account}/Calls/{path_part(call_id)}", {"call_status": "completed"})
+        # Before the answer only `no-answer` ends a call, after it only `completed`; the other one changes nothing.
+        for status in ("no-answer", "completed"):
+            self._ask("POST", f"{self._account}/Calls/{path_part(call_id)}", {"call_status": status})
 
     def look_up(self, call_id: str) -> StatusUpdate:
         answer = self._ask("GET", f"{self._account}/Calls/{path_part(call_id)}")

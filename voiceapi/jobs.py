@@ -11,17 +11,21 @@ from .conversations import text_chats
 from .postcall import delivery, processing
 from .service import Service
 from .store.fields import now
+from .telephony import phones
 
 SWEEP_SECONDS = 15
+RESUME_SECONDS = 3
 IDLE_CHATS_SECONDS = 60
 # Few threads, because each waits most of its time for a model or a receiver.
 PROCESSING_THREADS, DELIVERY_THREADS = 4, 8
 
 
 def register(service: Service) -> None:
-    """Register the jobs with the service's threads, unless VOICEAPI_WORKER is off."""
+    """Register the jobs with the service's threads; if VOICEAPI_WORKER is off, only those of its simulated phones."""
+    service.workers.at_stop(service.phones.drop_all)
+    service.workers.repeat(phones.RENEW_SECONDS, partial(phones.renew, service))
     if service.settings.worker:
-        service.workers.repeat(float("inf"), partial(sweeper.resume_simulated, service))
+        service.workers.repeat(RESUME_SECONDS, partial(sweeper.resume_simulated, service))
         service.workers.repeat(SWEEP_SECONDS, partial(sweeper.sweep, service))
         service.workers.repeat(IDLE_CHATS_SECONDS, partial(text_chats.close_idle, service))
         service.workers.consume(partial(run_due, service, processing.process_next, processing.due), PROCESSING_THREADS)

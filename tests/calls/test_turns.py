@@ -15,6 +15,7 @@ from flask import Flask
 from flask.testing import FlaskClient
 
 from voiceapi import create_app
+from voiceapi.background import PausingJobs
 from voiceapi.calls import ending, sweeper, webhooks
 from voiceapi.engine.actions import Action, AskModel, Extract
 from voiceapi.engine.events import Answer
@@ -692,7 +693,7 @@ def test_a_restart_resumes_simulated_calls(
     lines = LINES[1:]
     whole = dial(name="Ann", simulated_callee=lines)
     wait_for(lambda: whole.run.is_completed)
-    app.extensions["voiceapi"] = replace(service, workers=Dropped())
+    app.extensions["voiceapi"] = replace(service, workers=Dropped(), phones=PausingJobs())
     call = dial(name="Ann", simulated_callee=lines)
     if turns:
         call.status("ringing")
@@ -700,6 +701,8 @@ def test_a_restart_resumes_simulated_calls(
     for number in range(turns):
         call.turn(number, lines[number - 1] if number else None)
     assert not call.run.is_completed
+    with service.store.session():
+        runs.release_phones(service.worker)
     later = found(restarted(), call.run_id)
     wait_for(lambda: later.run.is_completed)
     assert later.said() == whole.said()

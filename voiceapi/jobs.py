@@ -2,15 +2,19 @@
 
 from __future__ import annotations
 
+import logging
 from collections.abc import Callable
 from datetime import datetime
 from functools import partial
 
 from .calls import sweeper
+from .campaigns import clock
 from .conversations import text_chats
 from .postcall import delivery, processing
 from .service import Service
 from .store.fields import now
+
+log = logging.getLogger("voiceapi")
 
 SWEEP_SECONDS = 15
 IDLE_CHATS_SECONDS = 60
@@ -23,9 +27,23 @@ def register(service: Service) -> None:
     if service.settings.worker:
         service.workers.repeat(float("inf"), partial(sweeper.resume_simulated, service))
         service.workers.repeat(SWEEP_SECONDS, partial(sweeper.sweep, service))
+        service.workers.repeat(SWEEP_SECONDS, partial(correct_clock, service))
         service.workers.repeat(IDLE_CHATS_SECONDS, partial(text_chats.close_idle, service))
         service.workers.consume(partial(run_due, service, processing.process_next, processing.due), PROCESSING_THREADS)
         service.workers.consume(partial(run_due, service, delivery.deliver_next, delivery.due), DELIVERY_THREADS)
+
+
+def correct_clock(service: Service, moment: datetime | None = None) -> None:
+    """Bring back what was stored for later while the clock was ahead: a clock that is set back stops nothing.
+
+    :param moment: now, unless given.
+    """
+    moment = moment or now()
+    with service.store.session():
+        corrected = [correct(moment) for correct in (clock.correct, processing.correct, delivery.correct)]
+    if any(corrected):
+        log.warning("The clock was set back. What was planned by the earlier clock was brought forward.")
+        service.workers.wake()
 
 
 def run_due(service: Service, do_next: Callable[[Service], bool], due: Callable[[], datetime | None]) -> float:

@@ -118,25 +118,37 @@ def dialed_since(organization: int, numbers: Iterable[str], since: datetime) -> 
 
     An attempt that was released doesn't count, because nobody was called.
     """
-    found: dict[str, tuple[datetime, ...]] = {}
+    return _by_number(_dialed(organization).where(Contact.phone_number.in_(list(numbers)), Decision.at > since))
+
+
+def all_dialed(organization: int, since: datetime, until: datetime) -> dict[str, tuple[datetime, ...]]:
+    """When the organization's campaigns dialed which numbers, after `since` and up to `until`, as `dialed_since`."""
+    return _by_number(_dialed(organization).where(Decision.at > since, Decision.at <= until))
+
+
+def last_dialed_at(organization: int) -> datetime | None:
+    """When the organization's campaigns last dialed; None if they never did."""
+    last: Decision | None = _dialed(organization).order_by(Decision.at.desc()).first()
+    return None if last is None else last.at
+
+
+def _dialed(organization: int) -> Any:
+    """The decisions to dial of the organization's campaigns, each with its contact's number, but those released."""
     release = Decision.alias()
     released = release.select().where(
         release.contact == Decision.contact, release.run_id == Decision.run_id, release.code == "released"
     )
-    rows = (
+    return (
         Decision.select(Decision.at, Contact.phone_number)
         .join(Contact)
         .join(Campaign, on=(Contact.campaign == Campaign.id))
-        .where(
-            Contact.phone_number.in_(list(numbers)),
-            Campaign.organization == organization,
-            Decision.code == "dialed",
-            Decision.at > since,
-            ~fn.EXISTS(released),
-        )
-        .order_by(Decision.at)
+        .where(Campaign.organization == organization, Decision.code == "dialed", ~fn.EXISTS(released))
     )
-    for decision in rows:
+
+
+def _by_number(dialed: Any) -> dict[str, tuple[datetime, ...]]:
+    found: dict[str, tuple[datetime, ...]] = {}
+    for decision in dialed.order_by(Decision.at):
         number = decision.contact.phone_number
         found[number] = (*found.get(number, ()), decision.at)
     return found

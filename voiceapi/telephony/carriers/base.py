@@ -96,6 +96,9 @@ class Carrier(ABC):
 
     # What sentences for users call the carrier.
     name: ClassVar[str]
+    # The credential that verifies its webhooks, empty if it is none; and whether their signature covers their URL.
+    signature_key: ClassVar[str]
+    signs_url: ClassVar[bool] = False
 
     @abstractmethod
     def place_call(self, call: OutboundCall) -> str | None:

@@ -56,6 +56,7 @@ class Jambonz(Carrier):
     account: Account
 
     name = "jambonz"
+    signature_key = "webhook_secret"
 
     def place_call(self, call: OutboundCall) -> str | None:
         answer = self._ask(

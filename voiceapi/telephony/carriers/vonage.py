@@ -76,6 +76,7 @@ class Vonage(Carrier):
     account: Account
 
     name = "Vonage"
+    signature_key = "signature_secret"
 
     def place_call(self, call: OutboundCall) -> str | None:
         answer = self._ask(

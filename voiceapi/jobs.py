@@ -8,9 +8,10 @@ from datetime import datetime
 from functools import partial
 
 from .calls import sweeper
-from .campaigns import clock
+from .campaigns import clock as campaigns_clock
 from .conversations import text_chats
 from .postcall import delivery, processing
+from .runs import clock as runs_clock
 from .service import Service
 from .store.fields import now
 
@@ -20,6 +21,13 @@ SWEEP_SECONDS = 15
 IDLE_CHATS_SECONDS = 60
 # Few threads, because each waits most of its time for a model or a receiver.
 PROCESSING_THREADS, DELIVERY_THREADS = 4, 8
+# Each brings forward what its subject planned while the clock was ahead; True when there was anything.
+CLOCK_CORRECTIONS: tuple[Callable[[datetime], bool], ...] = (
+    runs_clock.correct,
+    campaigns_clock.correct,
+    processing.correct,
+    delivery.correct,
+)
 
 
 def register(service: Service) -> None:
@@ -40,7 +48,7 @@ def correct_clock(service: Service, moment: datetime | None = None) -> None:
     """
     moment = moment or now()
     with service.store.session():
-        corrected = [correct(moment) for correct in (clock.correct, processing.correct, delivery.correct)]
+        corrected = [correct(moment) for correct in CLOCK_CORRECTIONS]
     if any(corrected):
         log.warning("The clock was set back. What was planned by the earlier clock was brought forward.")
         service.workers.wake()

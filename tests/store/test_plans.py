@@ -11,6 +11,7 @@ import pytest
 
 from voiceapi.campaigns.retry import FAILURES, OUTCOMES
 from voiceapi.organizations import api_keys
+from voiceapi.runs import clock
 from voiceapi.service import Service
 from voiceapi.store import dialing, postcall, run_lists, runs
 from voiceapi.store.base import find, reload
@@ -153,6 +154,14 @@ def test_the_sweeper_looks_at_the_calls_in_progress_only(workflow: Workflow, pla
     few = ["SCAN t1 USING INDEX run_in_progress"]
     assert plans(lambda: runs.to_check(FIRST)) == few
     assert plans(lambda: runs.past_deadline(FIRST)) == few
+
+
+def test_a_clock_that_was_set_back_is_noticed_without_walking_through_all_runs(
+    workflow: Workflow, plans: Callable[..., list[str]]
+) -> None:
+    found = plans(lambda: clock.correct(FIRST))
+    assert len(found) == len(clock.FURTHEST)
+    assert all("INDEX run_in_progress" in plan for plan in found), found
 
 
 BY_ROW = "contact_campaign_id_row"

@@ -33,7 +33,7 @@ class Hanging:
     faults: list[Exception | None] = field(default_factory=list)
     asked: list[str] = field(default_factory=list)
 
-    def hang_up(self, call_id: str) -> None:
+    def stop_ringing(self, call_id: str) -> None:
         self.asked.append(call_id)
         fault = self.faults.pop(0) if self.faults else None
         if fault is not None:
@@ -59,7 +59,8 @@ def call(db: None, workflow: Callable[..., Any]) -> Callable[..., int]:
 
     def stored(state: str, **columns: Any) -> int:
         clocks = {} if state in ("prepared", "completed") else lifecycle.in_progress()
-        fixed = {"name": "x", "mode": "twilio", "token": "token", "carrier_call_id": "CA1", **clocks}
+        named = {"carrier_call_id": "CA1", "call_id_confirmed": True}
+        fixed = {"name": "x", "mode": "twilio", "token": "token", **named, **clocks}
         row = Workflow.get_by_id(workflow_id)
         with write():
             return int(runs.create(row, **{**fixed, "state": state, "version": 1, **columns}).id)
@@ -132,6 +133,8 @@ def test_a_call_that_its_carrier_has_not_named_yet(
     run_id = call(state, carrier_call_id=None)
     assert shown(end(run_id)) == (False, None)
     assert carrier.asked == []
+    with write():
+        lifecycle.fix_call_id(Run.get_by_id(run_id), "CA2", None)
     webhooks.record(service, Run.get_by_id(run_id), StatusUpdate("ringing", "ringing", "CA2"))
     sweeper.sweep(service)
     assert carrier.asked == ["CA2"]

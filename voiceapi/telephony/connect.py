@@ -72,8 +72,14 @@ def hang_up(carrier: Carrier, run: Run) -> None:
     """
     if run.carrier_call_id is None:
         raise CarrierRefused(f"{carrier.name} has not named this call yet.")
-    end = carrier.hang_up if run.call_id_confirmed else carrier.cancel
-    end(run.carrier_call_id)
+    # A machine that was detected has answered.
+    is_answered = run.state == "talking" or run.hang_up_reason == "voicemail_detected"
+    if not run.call_id_confirmed:
+        carrier.cancel(run.carrier_call_id)
+    elif is_answered:
+        carrier.hang_up(run.carrier_call_id)
+    else:
+        carrier.stop_ringing(run.carrier_call_id)
 
 
 def carrier_for(service: Service, provider: str, credentials: Mapping[str, Any]) -> Carrier:

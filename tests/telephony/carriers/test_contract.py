@@ -1009,7 +1009,7 @@ def test_a_call_that_somebody_ends(
     url = f"{API}/workflow/{call.run.workflow_id}/runs/{call.run_id}/end"
     assert client.post(url).get_json()["is_completed"] is False
     if line.name != "simulator":  # its phone doesn't run here
-        assert office.asked[-1] == line.ended
+        assert office.asked == [(line.unanswered if rings else None) or line.ended]
     call.status(status)
     assert disposition_of(client, url) == (True, disposition)
 
@@ -1028,7 +1028,7 @@ def test_a_carrier_that_refuses_to_end_a_call(
     call = dial()
     call.status("ringing")
     status, body, sentence = line.refused
-    office.answers += [(status, body)] * 2
+    office.answers.append((status, body))
     answer = client.post(f"{API}/workflow/{call.run.workflow_id}/runs/{call.run_id}/end")
     assert (answer.status_code, answer.get_json()) == (400, {"detail": f"Failed to end the call: {sentence}"})
     assert (call.run.state, call.run.hang_up_reason) == ("ringing", None)

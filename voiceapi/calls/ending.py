@@ -151,26 +151,25 @@ def _conclude(run: Run, conversation: Conversation, reason: str) -> Progress:
 def _record_no_conversation(service: Service, run: Run, status: str) -> None:
     """Set the disposition of a call that ended before its first turn, from its carrier's final status.
 
-    A call that was answered without that turn didn't work, unless this service itself ended it.
+    A call that was answered without that turn didn't work, unless this service itself ended it. One that somebody hung
+    up on is canceled, however its carrier names that.
     """
     if status == "completed" and run.hang_up_reason is None:
         error = NEVER_ASKED.format(service.base_url)
         log.warning("Run %s failed: %s", run.id, error)
         run.gathered_context = {**run.gathered_context, "error": error}
         record_outcome(run, "failed", status)
+    elif run.hang_up_reason == HUNG_UP:
+        record_outcome(run, "busy" if status == "busy" else "canceled", status)
     else:
-        record_outcome(run, VOICEMAIL if run.hang_up_reason == VOICEMAIL else status, status)
+        record_outcome(run, run.hang_up_reason or status, status)
 
 
 def record_outcome(run: Run, disposition: str, status: str | None = None) -> None:
     """Set the disposition of a run whose conversation set none; the caller saves it.
 
-    A call that somebody ended before it was answered is canceled, however its carrier names that.
-
     :param status: the carrier's final status, if it isn't the same.
     """
-    if run.hang_up_reason == HUNG_UP and disposition != "busy":
-        disposition = "canceled"
     not_connected = ["not_connected"] if run.answered_at is None else []
     tags = [*run.gathered_context.get("call_tags", []), *not_connected, f"telephony_{status or disposition}"]
     run.gathered_context = {
@@ -198,6 +197,6 @@ def expire(service: Service, run: Run, moment: datetime) -> bool:
         error = "The carrier's last word about this call never came."
         run.gathered_context = {**run.gathered_context, "error": error}
         if not run.disposition:
-            record_outcome(run, "failed")
+            record_outcome(run, "canceled" if run.hang_up_reason == HUNG_UP else "failed", "failed")
         lifecycle.complete(service, run)
     return True

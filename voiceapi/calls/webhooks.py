@@ -28,6 +28,7 @@ from ..telephony.carriers.webhook import CallbackURLs, Webhook
 from ..tools import transfer_call
 from . import ending
 from .legs import identify
+from .refusals import WebhookRefused
 from .turns import answer, phrases_of
 
 log = logging.getLogger("voiceapi")
@@ -70,7 +71,7 @@ def take_turn(service: Service, token: str, number: int, step: Step, webhook: We
 
     An error of this service is spoken, too: without a document the carrier would speak its own message.
 
-    :raises NotPermitted: when no run has this token, or the carrier didn't sign the webhook.
+    :raises WebhookRefused: when no run has this token, or the carrier didn't sign the webhook.
     """
     run, carrier, is_own = admit(service, token, webhook)
     if not is_own and step != "transfer":  # the other side of a transfer may report its outcome
@@ -110,7 +111,7 @@ def voice_settings(configurations: Mapping[str, Any], caller_id: str | None = No
 def record_machine(service: Service, token: str, webhook: Webhook) -> Document:
     """Record that an answering machine took the call, found out while the conversation went on.
 
-    :raises NotPermitted: when no run has this token, or the carrier didn't sign the webhook.
+    :raises WebhookRefused: when no run has this token, or the carrier didn't sign the webhook.
     """
     run, carrier, is_own = admit(service, token, webhook)
     if not is_own:
@@ -138,26 +139,31 @@ def _event(given: CallerInput, number: int) -> ev.Event:
 def admit(service: Service, token: str, webhook: Webhook) -> tuple[Run, Carrier, bool]:
     """The run that a webhook is about, once its signature is checked, and whether it is about the run's own leg.
 
-    :raises NotPermitted: when no run has this token, the carrier didn't sign the webhook, or it names another account
+    :raises WebhookRefused: when no run has this token, the carrier didn't sign the webhook, or it names another account
         or call.
     """
     run = find(Run, token=token)
     if run is None:
-        raise NotPermitted("There is no such call.")
+        raise WebhookRefused("There is no such call.")
+    configuration = find(TelephonyConfiguration, id=run.telephony_configuration_id)
     try:
         carrier = connect.connect_run(service, run)
     except NotPossible as refusal:
-        raise NotPermitted(refusal.detail) from None
+        raise WebhookRefused(refusal.detail, configuration=configuration, run=run.id) from None
     if carrier.verify(webhook) is False:
-        raise NotPermitted("The signature of this webhook is wrong.")
-    run, is_own = identify(run, carrier, webhook)
+        detail = "The signature of this webhook is wrong."
+        raise WebhookRefused(detail, configuration=configuration, run=run.id, checked_by=carrier)
+    try:
+        run, is_own = identify(run, carrier, webhook)
+    except NotPermitted as refusal:
+        raise WebhookRefused(refusal.detail, configuration=configuration, run=run.id) from None
     return run, carrier, is_own
 
 
 def record_status(service: Service, token: str, webhook: Webhook) -> Document:
     """Record a status callback; the first final status ends the run.
 
-    :raises NotPermitted: when no run has this token, or the carrier didn't sign the webhook.
+    :raises WebhookRefused: when no run has this token, or the carrier didn't sign the webhook.
     """
     run, carrier, is_own = admit(service, token, webhook)
     if not is_own:
@@ -168,8 +174,7 @@ def record_status(service: Service, token: str, webhook: Webhook) -> Document:
 
 def record_other_leg(run: Run, carrier: Carrier, webhook: Webhook) -> Document:
     """Record what the carrier reports of another leg of a run's call; it changes nothing."""
-    (call_id, *_) = carrier.read_leg(webhook).ids
-    fields = {"call_id": call_id, "other_leg": True}
+    fields = {"call_id": next(iter(carrier.read_leg(webhook).ids), None), "other_leg": True}
     with write():
         insert(StatusCallback, run=run, status=carrier.read_status(webhook).raw, fields=fields)
     return carrier.acknowledge()

@@ -571,6 +571,58 @@ def test_speech_in_a_query_beside_a_body_is_ignored(line: Line, dial: Callable[.
     assert names(call.hear(call.send(line.request(url, nothing["fields"], nothing["encoding"])))) == ["listen"]
 
 
+PLACES = ("turns/0", "turns/0/silence", "turns/1/wait", "status", "machine")
+
+
+def refused(line: Line, configuration: int, request: Any, over: str) -> str:
+    """The line of the log about a webhook whose signature is wrong, after its beginning and before any hint."""
+    over += "".join(f"{'&' if place else '?'}{name}=…" for place, name in enumerate(line.query_of(request)))
+    named = f"configuration {configuration} '{'Simulator' if line.name == 'simulator' else line.name}' ({line.name})"
+    if not line.signs_address:
+        checked = f"It was checked with its {line.signed_with}, and the URL isn't part of that."
+        asked = f"{checked} The request was {request.method} {over}"
+        return rf"It is for {re.escape(named)}(, run \d+)?\. {re.escape(asked)}"
+    key = f" with its {line.signed_with}" if line.signed_with else ""
+    return rf"It is for {re.escape(named)}(, run \d+)?\. The signature was computed{key} over {re.escape(over)}"
+
+
+@pytest.mark.parametrize("place", PLACES)
+def test_a_forged_signature_leaves_one_line_in_the_log(
+    line: Line, dial: Callable[..., Any], configuration: int, place: str, caplog: pytest.LogCaptureFixture
+) -> None:
+    call = dial()
+    caplog.clear()
+    kind, name = ("statuses", "completed") if place == "status" else ("turns", "answered")
+    request = line.webhook(kind, name, f"{call.base}/{place}")
+    token = call.base.rpartition("/")[2]
+    over = f"{call.base.replace(token, f'{token[:4]}…')}/{place}"
+    forged = replace(request, headers={**request.headers, **line.forged, "Host": "other.example.org"})
+    assert call.send(forged).status_code == 403
+    (record,) = caplog.records
+    said = record.getMessage()
+    assert record.levelname == "WARNING"
+    assert said.startswith("A webhook was refused: The signature of this webhook is wrong. ")
+    assert re.search(refused(line, configuration, request, over), said)
+    assert ("came to https://other.example.org. If the carrier" in said) is line.signs_address
+    assert not any(secret in said for secret in (token, token[4:], *line.secrets, NUMBER[1:], NUMBER[-5:]))
+
+
+@pytest.mark.parametrize("place", PLACES)
+def test_a_wrong_token_leaves_one_line_in_the_log(
+    line: Line, dial: Callable[..., Any], place: str, caplog: pytest.LogCaptureFixture
+) -> None:
+    call = dial()
+    caplog.clear()
+    kind, name = ("statuses", "completed") if place == "status" else ("turns", "answered")
+    url = f"{call.base[:-1]}{'-' if call.base[-1] != '-' else '_'}/{place}"
+    assert call.send(line.webhook(kind, name, url)).status_code == 403
+    (said,) = caplog.messages
+    assert said.startswith("A webhook was refused: There is no such call. The request was ")
+    token = call.base.rpartition("/")[2]
+    assert f"/calls/{token[:4]}…/{place}" in said
+    assert token[4:-1] not in said
+
+
 @pytest.mark.parametrize("place", ["turns/0", "turns/0/silence", "status", "machine"])
 def test_a_wrong_token_changes_nothing(line: Line, dial: Callable[..., Any], place: str) -> None:
     call = dial()
@@ -867,12 +919,33 @@ def test_a_call_to_a_workflow(line: Line, call: Any, configuration: int, workflo
     assert spoken(line.read(response.data)) == [HELLO]
 
 
-def test_a_forged_call_to_our_number(line: Line, call: Any, inbound: str) -> None:
-    request = line.webhook("inbound", "call", inbound)
-    response = call.send(replace(request, headers={**request.headers, **line.forged}))
+@pytest.mark.parametrize("place", ["", "/status", "workflow"])
+def test_a_forged_call_to_our_number(
+    client: FlaskClient,
+    line: Line,
+    call: Any,
+    inbound: str,
+    configuration: int,
+    place: str,
+    caplog: pytest.LogCaptureFixture,
+) -> None:
+    url = over = f"{inbound}{place}"
+    if place == "workflow":
+        (workflow,) = client.get(f"{API}/workflow/fetch").get_json()
+        url = f"{inbound.rpartition('/')[0]}/workflow/{workflow['workflow_uuid']}"
+        over = f"{inbound.rpartition('/')[0]}/workflow/{workflow['workflow_uuid'][:4]}…"
+    caplog.clear()
+    request = line.webhook(*(("statuses", "completed") if place == "/status" else ("inbound", "call")), url)
+    forged = {**request.headers, **line.forged, "Host": "voice.example.org:443"}
+    response = call.send(replace(request, headers=forged))
     assert (response.status_code, response.get_json()) == (403, {"detail": "SIGNATURE_VALIDATION_FAILED"})
     with call.service.store.session():
         assert Run.select().count() == 0
+    (said,) = caplog.messages
+    assert said.startswith("A webhook was refused: Its signature is wrong. ")
+    assert re.search(refused(line, configuration, request, over), said)
+    assert "came to" not in said
+    assert NUMBER[-5:] not in said
 
 
 # -- what the samples say

@@ -56,6 +56,7 @@ JAMBONZ = Line(
     detecting=lambda base: {"amd": {"actionHook": f"{base}/machine"}},
     proof={"Authorization": "Bearer key"},
     sign=sign,
+    signed_with="webhook_secret",
     read=read,
     speech=lambda text: {"speech": {"alternatives": [{"transcript": text, "confidence": 0.9}]}},
     others={"account_sid": "0d1e2f3a-4b5c-4d6e-8f70-8192a3b4c5d6"},

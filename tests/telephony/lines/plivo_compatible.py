@@ -84,6 +84,8 @@ def line(name: str, title: str, path: str, **more: Any) -> Line:
         placed=(201, {"api_id": "97ceeb52", "message": "call fired", "request_uuid": request_id}),
         placed_id=request_id,
         placing_path=f"{account}/Call/",
+        signs_address=True,
+        signed_with="auth_token",
         refused=(400, {"api_id": "97ceeb52", "error": "from is invalid"}, f"{title} answered 400: from is invalid."),
         **more,
     )

@@ -62,7 +62,7 @@ VONAGE = Line(
     home="https://api.nexmo.com/v1/calls/",
     credentials={
         "api_key": "abcd1234",
-        "api_secret": "secret",
+        "api_secret": "b7Kq0aXz",
         "application_id": APPLICATION,
         "private_key": PEM,
         "signature_secret": SECRET,
@@ -72,6 +72,7 @@ VONAGE = Line(
     sign=sign,
     sign_for_others=partial(sign, api_key="efgh5678"),
     conversation=samples("vonage", "legs")["own"]["reads"]["conversation"],
+    signed_with="signature_secret",
     read=read,
     speech=lambda text: {"speech": {"timeout_reason": "end_on_silence_timeout", "results": [{"text": text}]}},
     placed=(201, {"uuid": CALL, "status": "started", "direction": "outbound", "conversation_uuid": "CON-1"}),

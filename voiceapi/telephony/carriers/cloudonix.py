@@ -17,6 +17,7 @@ class Cloudonix(TwilioCompatible):
     """One domain at Cloudonix."""
 
     name = "Cloudonix"
+    signature_key = "bearer_token"
     sends_json = True
     # The domain may be named by an alias, and its key in the header proves it.
     account_fields = {}

@@ -57,6 +57,7 @@ class Jambonz(Carrier):
 
     name = "jambonz"
     names_new_calls = True
+    signature_key = "webhook_secret"
 
     def place_call(self, call: OutboundCall) -> str | None:
         answer = self._ask(

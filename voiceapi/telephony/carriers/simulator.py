@@ -74,6 +74,8 @@ class Simulator(Carrier):
     realtime: bool = False
 
     name = "Simulator"
+    signature_key = ""
+    signs_url = True
 
     def place_call(self, call: OutboundCall) -> str:
         callee = Callee.of(call.context)

@@ -29,6 +29,7 @@ class Telnyx(TwilioCompatible):
     """
 
     name = "Telnyx"
+    signature_key = "webhook_public_key"
     # It knows neither `auto` nor actionOnEmptyResult: the redirect after `<Gather>` reports the silence.
     style = twiml.Style({"speechTimeout": "2"}, voice="alice", language_with_voice=False)
     sends_json = True

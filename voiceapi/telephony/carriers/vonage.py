@@ -77,6 +77,7 @@ class Vonage(Carrier):
 
     name = "Vonage"
     names_new_calls = True
+    signature_key = "signature_secret"
 
     def place_call(self, call: OutboundCall) -> str | None:
         answer = self._ask(

@@ -23,7 +23,7 @@ from ..store.telephony import TelephonyConfiguration
 from ..store.workflows import WorkflowVersion as Version
 from ..telephony import connect
 from ..telephony.carriers.base import Carrier, Document, VoiceSettings
-from ..telephony.carriers.events import FINAL, CallerInput, Machine, Silence, Speech, StatusUpdate, Transferred
+from ..telephony.carriers.events import FINAL, CallerInput, Keys, Machine, Silence, Speech, StatusUpdate, Transferred
 from ..telephony.carriers.webhook import CallbackURLs, Webhook
 from ..tools import transfer_call
 from . import ending
@@ -132,6 +132,8 @@ def _event(given: CallerInput, number: int) -> ev.Event:
             )
         case Speech() if number > 0:
             return ev.CallerSaid(at, given.text)
+        case Keys() if number > 0:
+            return ev.CallerSaid(at, given.digits, keyed=True)
         case _:
             return ev.Started(at) if number == 0 else ev.CallerSilent(at)
 

@@ -312,7 +312,7 @@ def test_a_hang_up_while_a_turn_is_decided(call: Call, number: int, end: str) ->
     assert call.everything() == stored
     run = call.run
     assert (run.state, run.deadline_at) == ("completed", None)
-    expected = {("status", 0): "completed", ("status", 1): "user_hangup"}.get((end, number), "failed")
+    expected = {("status", 0): "failed", ("status", 1): "user_hangup"}.get((end, number), "failed")
     assert run.disposition == expected
     assert call.said() == [HELLO][:number]
 
@@ -359,7 +359,7 @@ def test_statuses_that_come_twice_and_in_any_order(call: Call, answered: bool) -
             assert [row["event"] for row in call.everything()[3]] == [row["event"] for row in before[3]]
             assert not call.run.is_completed
     run = call.run
-    disposition = "user_hangup" if answered else final
+    disposition = "user_hangup" if answered else "failed" if final == "completed" else final
     assert (run.state, run.disposition, run.duration, run.deadline_at) == ("completed", disposition, 4.5, None)
     assert [row["status"] for row in call.rows(StatusCallback)] == words
     tags = ["user_hangup"] if answered else ["not_connected", f"telephony_{final}"]

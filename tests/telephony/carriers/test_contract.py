@@ -22,7 +22,7 @@ from lines.line import samples
 from voiceapi.calls import ending, sweeper, webhooks
 from voiceapi.conversations import effects
 from voiceapi.engine.actions import AskModel, Function, RunTool
-from voiceapi.engine.events import ModelReplied, ToolCall, ToolReturned
+from voiceapi.engine.events import ModelFailed, ModelReplied, ToolCall, ToolReturned
 from voiceapi.engine.phrases import PHRASES, phrases
 from voiceapi.http_client import RequestFailed
 from voiceapi.llm.scripted import Scripted
@@ -236,6 +236,46 @@ def test_a_reply_that_takes_long_is_asked_for_again(
     assert (spoken(verbs), names(verbs)) == (["Great, goodbye."], ["hangup"])
 
 
+class Dead(Scripted):
+    """A model whose server refuses the key."""
+
+    def reply(self, ask: AskModel) -> Any:
+        return ModelFailed(ask.at, ask.number, "The model server refused the key (401).")
+
+
+def test_a_model_that_fails_twice_in_a_row_ends_the_call(
+    dial: Callable[..., Any], service: Service, caplog: pytest.LogCaptureFixture
+) -> None:
+    call = dial()
+    call.answered()
+    object.__setattr__(service, "model", Dead())
+    verbs = call.says("yes")
+    assert (spoken(verbs), names(verbs)) == ([phrases({})["apology"]], ["listen"])
+    verbs = call.says("yes")
+    assert (spoken(verbs), names(verbs)) == ([phrases({})["failure_goodbye"]], ["hangup"])
+    call.status("completed")
+    assert disposition(call) == ("completed", "pipeline_error")
+    reason = "The model server refused the key (401)."
+    assert call.run.gathered_context["error"] == reason
+    failures = [record.getMessage() for record in caplog.records if "language model" in record.getMessage()]
+    assert failures == [
+        f"The language model failed in run {call.run_id}: {reason}",
+        f"The language model failed in run {call.run_id}, which ends the call: {reason}",
+    ]
+
+
+def test_a_call_survives_one_failure_of_the_model(dial: Callable[..., Any], service: Service) -> None:
+    call = dial()
+    call.answered()
+    for model in (Dead(), None, Dead()):
+        object.__setattr__(service, "model", model)
+        assert names(call.says("hm")) == ["listen"]
+    object.__setattr__(service, "model", None)
+    assert names(call.says("yes")) == ["hangup"]
+    call.status("completed")
+    assert disposition(call) == ("completed", "user_qualified")
+
+
 def test_the_callee_hangs_up(dial: Callable[..., Any]) -> None:
     call = dial()
     call.answered()
@@ -419,6 +459,26 @@ def test_a_call_that_is_not_answered(dial: Callable[..., Any], line: Line, word:
     assert call.run.gathered_context["call_tags"] == tags
 
 
+@pytest.mark.parametrize("words", [("completed",), ("ringing", "in-progress", "completed")])
+def test_an_answered_call_whose_first_turn_was_never_asked_for_has_failed(
+    dial: Callable[..., Any], words: tuple[str, ...], caplog: pytest.LogCaptureFixture
+) -> None:
+    call = dial()
+    for word in words:
+        call.status(word)
+    assert disposition(call) == ("completed", "failed")
+    gathered = call.run.gathered_context
+    assert gathered["error"] == (
+        "The carrier reported the call as answered, but never asked for its first document. Check VOICEAPI_PUBLIC_URL: "
+        "the carrier was given an address that begins with https://voice.example.org. If it asked and was refused, the "
+        "log says why."
+    )
+    assert gathered["call_tags"] == ["not_connected", "telephony_completed"]
+    assert [record.getMessage() for record in caplog.records] == [f"Run {call.run_id} failed: {gathered['error']}"]
+    assert names(call.answered()) == ["hangup"]
+    assert disposition(call) == ("completed", "failed")
+
+
 @pytest.mark.parametrize("seed", range(3))
 def test_statuses_in_any_order_and_twice(
     line: Line, office: Any, dial: Callable[..., Any], wait_for: Callable[..., Any], seed: int
@@ -429,7 +489,9 @@ def test_statuses_in_any_order_and_twice(
     reads = [samples(line.name, "statuses")[word]["reads"] for word in words]
     end = next(place for place, each in enumerate(reads) if each["status"] in webhooks.FINAL)
     machine = any(each.get("machine") for each in reads[:end])
-    outcome = "voicemail_detected" if machine else reads[end]["status"]
+    # An answered call that was asked for no turn has failed.
+    ends = "failed" if reads[end]["status"] == "completed" else reads[end]["status"]
+    outcome = "voicemail_detected" if machine else ends
     call = dial()
     for place, word in enumerate(words):
         assert call.status(word).status_code == 200

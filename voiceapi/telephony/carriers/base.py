@@ -105,11 +105,11 @@ class Carrier(ABC):
 
     # What sentences for users call the carrier.
     name: ClassVar[str]
-    # True if the answer to a new call names it as its webhooks do. Otherwise the first webhook has the call's id.
-    names_new_calls: ClassVar[bool] = False
     # The credential that verifies its webhooks, empty if it is none; and whether their signature covers their URL.
     signature_key: ClassVar[str]
     signs_url: ClassVar[bool] = False
+    # True if the answer to a new call names it as its webhooks do. Otherwise the first webhook has the call's id.
+    names_new_calls: ClassVar[bool] = False
 
     @abstractmethod
     def place_call(self, call: OutboundCall) -> str | None:

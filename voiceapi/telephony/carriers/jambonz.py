@@ -58,8 +58,8 @@ class Jambonz(Carrier):
     account: Account
 
     name = "jambonz"
-    names_new_calls = True
     signature_key = "webhook_secret"
+    names_new_calls = True
 
     def place_call(self, call: OutboundCall) -> str | None:
         answer = self._ask(

@@ -78,8 +78,8 @@ class Vonage(Carrier):
     account: Account
 
     name = "Vonage"
-    names_new_calls = True
     signature_key = "signature_secret"
+    names_new_calls = True
 
     def place_call(self, call: OutboundCall) -> str | None:
         answer = self._ask(

@@ -747,6 +747,26 @@ def test_validate_warns_of_a_language_and_a_voice_that_no_carrier_knows(client: 
             "String should have at most 1000 characters",
             "string_too_long",
         ),
+        (
+            {"speech_hints": "Acme"},
+            ["speech_hints"],
+            "Input should be a valid list",
+            "list_type",
+        ),
+        ({"speech_hints": ["Acme", 7]}, ["speech_hints", 1], "Input should be a valid string", "string_type"),
+        ({"speech_hints": [""]}, ["speech_hints", 0], "String should have at least 1 character", "string_too_short"),
+        (
+            {"speech_hints": ["x" * 101]},
+            ["speech_hints", 0],
+            "String should have at most 100 characters",
+            "string_too_long",
+        ),
+        (
+            {"speech_hints": ["x"] * 101},
+            ["speech_hints"],
+            "List should have at most 100 items after validation, not 101",
+            "too_long",
+        ),
         ({"phrases": {"wait": 1}}, ["phrases", "wait"], "Input should be a valid string", "string_type"),
         (
             {"phrases": ["wait"]},

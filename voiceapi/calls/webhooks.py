@@ -23,7 +23,7 @@ from ..store.telephony import TelephonyConfiguration
 from ..store.workflows import WorkflowVersion as Version
 from ..telephony import connect
 from ..telephony.carriers.base import Carrier, Document, VoiceSettings
-from ..telephony.carriers.events import FINAL, CallerInput, Machine, Silence, Speech, StatusUpdate, Transferred
+from ..telephony.carriers.events import FINAL, CallerInput, Keys, Machine, Silence, Speech, StatusUpdate, Transferred
 from ..telephony.carriers.webhook import CallbackURLs, Webhook
 from ..tools import transfer_call
 from . import ending
@@ -132,6 +132,8 @@ def _event(given: CallerInput, number: int) -> ev.Event:
             )
         case Speech() if number > 0:
             return ev.CallerSaid(at, given.text)
+        case Keys() if number > 0:
+            return ev.CallerSaid(at, given.digits, keyed=True)
         case _:
             return ev.Started(at) if number == 0 else ev.CallerSilent(at)
 
@@ -174,8 +176,7 @@ def record_status(service: Service, token: str, webhook: Webhook) -> Document:
 
 def record_other_leg(run: Run, carrier: Carrier, webhook: Webhook) -> Document:
     """Record what the carrier reports of another leg of a run's call; it changes nothing."""
-    (call_id, *_) = carrier.read_leg(webhook).ids
-    fields = {"call_id": call_id, "other_leg": True}
+    fields = {"call_id": next(iter(carrier.read_leg(webhook).ids), None), "other_leg": True}
     with write():
         insert(StatusCallback, run=run, status=carrier.read_status(webhook).raw, fields=fields)
     return carrier.acknowledge()

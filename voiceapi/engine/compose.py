@@ -8,6 +8,7 @@ from typing import Any
 
 from .actions import Action, AskModel, Extract, Fetch, Function, Listen, Occasion, RunTool, Transfer
 from .events import ToolCall
+from .expected_input import keys_expected, speech_hints
 from .extraction import ANSWERED_BY, SCREENING, variables_of
 from .graph import Edge, Graph, Node, is_supplied
 from .phrases import phrases
@@ -169,7 +170,13 @@ class Composer:
         return Transfer(self.state.number, self.at, self.state.transfer_to, self.state.transfer_timeout)
 
     def _listen(self) -> Listen:
-        return Listen(self.state.setup.idle_seconds, self.node.allow_interrupt)
+        edges = self.graph.edges_from(self.node.id)
+        return Listen(
+            self.state.setup.idle_seconds,
+            self.node.allow_interrupt,
+            speech_hints(self.node, edges, self.state.setup.configurations),
+            keys_expected(self.node, edges),
+        )
 
 
 _PENDING: Mapping[Phase, Callable[[Composer], Action]] = {

@@ -33,9 +33,10 @@ class Started(Event):
 
 @dataclass(frozen=True)
 class CallerSaid(Event):
-    """What the caller said in one turn; blank text counts as silence."""
+    """What the caller said in one turn, or the keys that they pressed if it was `keyed`; blank text is silence."""
 
     text: str
+    keyed: bool = False
 
 
 @dataclass(frozen=True)

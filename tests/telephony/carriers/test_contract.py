@@ -30,7 +30,7 @@ from voiceapi.runs import lifecycle
 from voiceapi.service import Service
 from voiceapi.store import runs
 from voiceapi.store.fields import now
-from voiceapi.store.runs import Run, Turn
+from voiceapi.store.runs import Event, Run, Turn
 from voiceapi.store.telephony import TelephonyConfiguration
 from voiceapi.store.workflows import WorkflowVersion
 from voiceapi.telephony import connect
@@ -498,6 +498,79 @@ def test_statuses_in_any_order_and_twice(
         assert disposition(call) == (("ringing", None) if place < end else ("completed", outcome)), (seed, words)
     wait_for(lambda: len(office.asked) == (line.name != "simulator") + machine)
     assert len(call.stored[-1]) == len(words)
+
+
+# -- keys
+
+
+def menu(talk: Callable[..., Any]) -> Any:
+    """The definition of `talk`, as a menu of keys."""
+    definition = talk(path="line")
+    for edge, label in zip(definition["edges"], ("Press 1 for new orders", "Press 2 for returns"), strict=True):
+        edge["data"] |= {"label": label, "condition": f'The callee chose: {label}, or "press it, please".'}
+    definition["nodes"][0]["data"]["speech_hints"] = ["Acme"]
+    return definition
+
+
+@pytest.mark.parametrize(("digits", "answer"), [("1", "Great, goodbye."), ("2#", "Sorry, goodbye.")])
+def test_keys_reach_the_conversation_as_words(
+    line: Line, dial: Callable[..., Any], talk: Callable[..., Any], client: FlaskClient, digits: str, answer: str
+) -> None:
+    call = dial(menu(talk))
+    call.answered()
+    verbs = call.hear(call.send(line.keys(call.next, digits)))
+    assert (spoken(verbs), names(verbs)) == ([answer], ["hangup"])
+    with call.service.store.session():
+        events = [each.payload for each in Event.select() if each.type == "rtf-user-transcription"]
+        texts = [turn.caller_text for turn in Turn.select().order_by(Turn.number)]
+    assert [(event["text"], event["keyed"]) for event in events] == [(digits.rstrip("#"), True)]
+    assert texts == ["", digits.rstrip("#")]
+
+
+def test_words_are_not_marked_as_keyed(line: Line, dial: Callable[..., Any]) -> None:
+    call = dial()
+    call.answered()
+    call.says("yes")
+    with call.service.store.session():
+        (event,) = [each.payload for each in Event.select() if each.type == "rtf-user-transcription"]
+    assert "keyed" not in event
+
+
+@pytest.mark.parametrize("digits", ["", "#"])
+def test_no_keys_are_silence(line: Line, dial: Callable[..., Any], digits: str) -> None:
+    call = dial()
+    call.answered()
+    for _ in range(2):
+        verbs = call.hear(call.send(line.keys(call.next, digits)))
+    assert names(verbs) == ["hangup"]
+    call.status("completed")
+    assert disposition(call) == ("completed", "user_idle_max_duration_exceeded")
+
+
+def test_a_document_listens_for_speech_and_keys(line: Line, dial: Callable[..., Any], talk: Callable[..., Any]) -> None:
+    call = dial(menu(talk))
+    (listen,) = [verb for verb in call.answered() if verb.name == "listen"]
+    assert listen.inputs == ("dtmf", "speech")
+    assert listen.keys == (1 if line.takes_keys else None)
+    hints = (
+        "Acme",
+        "Press 1 for new orders",
+        "Press 2 for returns",
+        "press it please",
+        "chose",
+        "Press",
+        "orders",
+        "returns",
+    )
+    found = tuple(hint.replace(",", "") for hint in listen.hints)
+    assert found == (hints if line.takes_hints else ())
+
+
+def test_keys_of_any_number_are_awaited_where_no_menu_is(line: Line, dial: Callable[..., Any]) -> None:
+    call = dial()
+    (listen,) = [verb for verb in call.answered() if verb.name == "listen"]
+    assert (listen.inputs, listen.keys) == (("dtmf", "speech"), None)
+    assert listen.hints[:2] == (("Yes", "No") if line.takes_hints else ())
 
 
 # -- put through

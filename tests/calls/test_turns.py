@@ -33,7 +33,7 @@ from voiceapi.store.steps import Snapshot, Step
 from voiceapi.store.workflows import WorkflowVersion
 from voiceapi.telephony import connect
 from voiceapi.telephony.carriers.base import Document, OutboundCall, VoiceSettings
-from voiceapi.telephony.carriers.events import FINAL, After, CallerInput, Machine, Silence, Speech, StatusUpdate
+from voiceapi.telephony.carriers.events import FINAL, After, CallerInput, Leg, Machine, Silence, Speech, StatusUpdate
 from voiceapi.telephony.carriers.rest import CarrierRefused, CarrierSilent
 from voiceapi.telephony.carriers.webhook import CallbackURLs, Webhook
 
@@ -45,6 +45,8 @@ HANG_UP = [{"kind": "HangUp"}]
 @dataclass
 class Fake:
     """A carrier that dials nothing: it records requests and gives the test's answers."""
+
+    names_new_calls = True
 
     fault: Exception | None = None
     while_placing: Callable[[OutboundCall], Any] = lambda call: None
@@ -62,6 +64,12 @@ class Fake:
 
     def verify(self, webhook: Webhook) -> bool:
         return True
+
+    def is_of_other_account(self, webhook: Webhook) -> bool:
+        return False
+
+    def read_leg(self, webhook: Webhook) -> Leg:
+        return Leg(("CA1",))
 
     def read_turn(self, webhook: Webhook, after: After) -> CallerInput:
         if webhook.fields.get("machine"):
@@ -205,6 +213,7 @@ def test_a_late_turn_after_the_end(call: Call) -> None:
 
 @pytest.mark.parametrize("number", [-1, 1, 2, 2**40])
 def test_a_turn_that_the_call_has_not_come_to(call: Call, number: int) -> None:
+    call.status("ringing")
     stored = call.everything()
     assert call.verbs(call.turn(number, "yes")) == ["HangUp"]
     assert call.everything() == stored

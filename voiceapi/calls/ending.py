@@ -63,7 +63,7 @@ def hang_up(service: Service, run_id: int) -> None:
         run = require(Run, "The call is gone.", id=run_id)
         if run.is_completed or run.hung_up_at is not None or run.carrier_call_id is None:
             return
-        connect.connect_run(service, run).hang_up(run.carrier_call_id)
+        connect.hang_up(connect.connect_run(service, run), run)
         with write():
             run.hung_up_at = now()
             update(run, Run.hung_up_at)

@@ -106,7 +106,7 @@ def _record_look_up(service: Service, run: Run) -> bool:
     else:
         # Not stored as a status callback: in a long call there would be one a minute.
         with write():
-            lifecycle.report(reload(run), None)
+            lifecycle.report(reload(run))
     return True
 
 

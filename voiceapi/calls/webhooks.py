@@ -28,6 +28,8 @@ from ..telephony.carriers.events import FINAL, CallerInput, Machine, Silence, Sp
 from ..telephony.carriers.webhook import CallbackURLs, Webhook
 from ..tools import transfer_call
 from . import ending
+from .legs import identify
+from .refusals import WebhookRefused
 from .turns import answer, phrases_of
 
 log = logging.getLogger("voiceapi")
@@ -70,9 +72,11 @@ def take_turn(service: Service, token: str, number: int, step: Step, webhook: We
 
     An error of this service is spoken, too: without a document the carrier would speak its own message.
 
-    :raises NotPermitted: when no run has this token, or the carrier didn't sign the webhook.
+    :raises WebhookRefused: when no run has this token, or the carrier didn't sign the webhook.
     """
-    run, carrier = admit(service, token, webhook)
+    run, carrier, is_own = admit(service, token, webhook)
+    if not is_own and step != "transfer":  # the other side of a transfer may report its outcome
+        return record_other_leg(run, carrier, webhook)
     # What the carrier reports after a transfer is about its other leg.
     if step != "transfer" and carrier.read_status(webhook).machine:
         with write():
@@ -113,9 +117,11 @@ def voice_settings(configurations: Mapping[str, Any], caller_id: str | None = No
 def record_machine(service: Service, token: str, webhook: Webhook) -> Document:
     """Record that an answering machine took the call, found out while the conversation went on.
 
-    :raises NotPermitted: when no run has this token, or the carrier didn't sign the webhook.
+    :raises WebhookRefused: when no run has this token, or the carrier didn't sign the webhook.
     """
-    run, carrier = admit(service, token, webhook)
+    run, carrier, is_own = admit(service, token, webhook)
+    if not is_own:
+        return record_other_leg(run, carrier, webhook)
     if isinstance(carrier.read_turn(webhook, "machine"), Machine):
         call_id = carrier.read_status(webhook).call_id
         record(service, run, StatusUpdate(None, "machine", call_id, machine=True))
@@ -146,30 +152,48 @@ def _event(given: CallerInput, number: int, is_over: bool) -> ev.Event:
             return ev.Started(at) if number == 0 else ev.CallerSilent(at)
 
 
-def admit(service: Service, token: str, webhook: Webhook) -> tuple[Run, Carrier]:
-    """The run that a webhook is about, once its signature is checked.
+def admit(service: Service, token: str, webhook: Webhook) -> tuple[Run, Carrier, bool]:
+    """The run that a webhook is about, once its signature is checked, and whether it is about the run's own leg.
 
-    :raises NotPermitted: when no run has this token, or the carrier didn't sign the webhook.
+    :raises WebhookRefused: when no run has this token, the carrier didn't sign the webhook, or it names another account
+        or call.
     """
     run = find(Run, token=token)
     if run is None:
-        raise NotPermitted("There is no such call.")
+        raise WebhookRefused("There is no such call.")
+    configuration = find(TelephonyConfiguration, id=run.telephony_configuration_id)
     try:
         carrier = connect.connect_run(service, run)
     except NotPossible as refusal:
-        raise NotPermitted(refusal.detail) from None
+        raise WebhookRefused(refusal.detail, configuration=configuration, run=run.id) from None
     if carrier.verify(webhook) is False:
-        raise NotPermitted("The signature of this webhook is wrong.")
-    return run, carrier
+        detail = "The signature of this webhook is wrong."
+        raise WebhookRefused(detail, configuration=configuration, run=run.id, checked_by=carrier)
+    try:
+        run, is_own = identify(run, carrier, webhook)
+    except NotPermitted as refusal:
+        raise WebhookRefused(refusal.detail, configuration=configuration, run=run.id) from None
+    return run, carrier, is_own
 
 
 def record_status(service: Service, token: str, webhook: Webhook) -> Document:
     """Record a status callback; the first final status ends the run.
 
-    :raises NotPermitted: when no run has this token, or the carrier didn't sign the webhook.
+    :raises WebhookRefused: when no run has this token, or the carrier didn't sign the webhook.
     """
-    run, carrier = admit(service, token, webhook)
+    run, carrier, is_own = admit(service, token, webhook)
+    if not is_own:
+        return record_other_leg(run, carrier, webhook)
     record(service, run, carrier.read_status(webhook))
+    return carrier.acknowledge()
+
+
+def record_other_leg(run: Run, carrier: Carrier, webhook: Webhook) -> Document:
+    """Record what the carrier reports of another leg of a run's call; it changes nothing."""
+    (call_id, *_) = carrier.read_leg(webhook).ids
+    fields = {"call_id": call_id, "other_leg": True}
+    with write():
+        insert(StatusCallback, run=run, status=carrier.read_status(webhook).raw, fields=fields)
     return carrier.acknowledge()
 
 
@@ -179,13 +203,11 @@ def record(service: Service, run: Run, status: StatusUpdate) -> None:
     The first final status ends the run; the first report of an answering machine hangs up on it.
     """
     final = status.status if status.status in FINAL else None
-    # Some carriers name a new call otherwise in their answer than in its webhooks.
-    call_id = status.call_id if run.call_type == "outbound" else None
     with write():
         run = reload(run)
         hangs_up = status.machine and final is None and ending.request_hang_up(run, ending.VOICEMAIL)
         insert(StatusCallback, run=run, status=status.raw, outcome=final, fields=_extra_fields(status))
-        lifecycle.report(run, call_id)
+        lifecycle.report(run)
         if status.price is not None:
             _record_price(run, status)
     if final is not None:

@@ -72,8 +72,8 @@ def test_a_call_is_asked_for_once(line: Line, office: Any, dial: Callable[..., A
     call = dial()
     fields = {**line.fields_of_placing(call.base), **line.detecting(call.base)}
     assert office.asked == [("POST", line.placing_path, fields)]
-    assert call.run.carrier_call_id == line.call_id
-    assert call.run.gathered_context["call_id"] == line.call_id
+    placed = line.call_id if line.placed_id == "" else line.placed_id
+    assert (call.run.carrier_call_id, call.run.gathered_context["call_id"]) == (placed, placed)
 
 
 def test_the_log_and_the_run_say_through_which_configuration_a_call_goes(
@@ -712,6 +712,58 @@ def test_speech_in_a_query_beside_a_body_is_ignored(line: Line, dial: Callable[.
     assert names(call.hear(call.send(line.request(url, nothing["fields"], nothing["encoding"])))) == ["listen"]
 
 
+PLACES = ("turns/0", "turns/0/silence", "turns/1/wait", "status", "machine")
+
+
+def refused(line: Line, configuration: int, request: Any, over: str) -> str:
+    """The line of the log about a webhook whose signature is wrong, after its beginning and before any hint."""
+    over += "".join(f"{'&' if place else '?'}{name}=…" for place, name in enumerate(line.query_of(request)))
+    named = f"configuration {configuration} '{'Simulator' if line.name == 'simulator' else line.name}' ({line.name})"
+    if not line.signs_address:
+        checked = f"It was checked with its {line.signed_with}, and the URL isn't part of that."
+        asked = f"{checked} The request was {request.method} {over}"
+        return rf"It is for {re.escape(named)}(, run \d+)?\. {re.escape(asked)}"
+    key = f" with its {line.signed_with}" if line.signed_with else ""
+    return rf"It is for {re.escape(named)}(, run \d+)?\. The signature was computed{key} over {re.escape(over)}"
+
+
+@pytest.mark.parametrize("place", PLACES)
+def test_a_forged_signature_leaves_one_line_in_the_log(
+    line: Line, dial: Callable[..., Any], configuration: int, place: str, caplog: pytest.LogCaptureFixture
+) -> None:
+    call = dial()
+    caplog.clear()
+    kind, name = ("statuses", "completed") if place == "status" else ("turns", "answered")
+    request = line.webhook(kind, name, f"{call.base}/{place}")
+    token = call.base.rpartition("/")[2]
+    over = f"{call.base.replace(token, f'{token[:4]}…')}/{place}"
+    forged = replace(request, headers={**request.headers, **line.forged, "Host": "other.example.org"})
+    assert call.send(forged).status_code == 403
+    (record,) = caplog.records
+    said = record.getMessage()
+    assert record.levelname == "WARNING"
+    assert said.startswith("A webhook was refused: The signature of this webhook is wrong. ")
+    assert re.search(refused(line, configuration, request, over), said)
+    assert ("came to https://other.example.org. If the carrier" in said) is line.signs_address
+    assert not any(secret in said for secret in (token, token[4:], *line.secrets, NUMBER[1:], NUMBER[-5:]))
+
+
+@pytest.mark.parametrize("place", PLACES)
+def test_a_wrong_token_leaves_one_line_in_the_log(
+    line: Line, dial: Callable[..., Any], place: str, caplog: pytest.LogCaptureFixture
+) -> None:
+    call = dial()
+    caplog.clear()
+    kind, name = ("statuses", "completed") if place == "status" else ("turns", "answered")
+    url = f"{call.base[:-1]}{'-' if call.base[-1] != '-' else '_'}/{place}"
+    assert call.send(line.webhook(kind, name, url)).status_code == 403
+    (said,) = caplog.messages
+    assert said.startswith("A webhook was refused: There is no such call. The request was ")
+    token = call.base.rpartition("/")[2]
+    assert f"/calls/{token[:4]}…/{place}" in said
+    assert token[4:-1] not in said
+
+
 @pytest.mark.parametrize("place", ["turns/0", "turns/0/silence", "status", "machine"])
 def test_a_wrong_token_changes_nothing(line: Line, dial: Callable[..., Any], place: str) -> None:
     call = dial()
@@ -721,6 +773,141 @@ def test_a_wrong_token_changes_nothing(line: Line, dial: Callable[..., Any], pla
     response = call.send(line.webhook(kind, name, url))
     assert (response.status_code, response.get_json()) == (403, {"detail": "There is no such call."})
     assert call.stored == stored
+
+
+PLACES = ["turns/0", "turns/1", "turns/1/silence", "turns/1/transfer", "turns/1/wait", "status", "machine"]
+
+
+def sent_to(line: Line, call: Any, place: str) -> Any:
+    """A webhook that the carrier sends to a place of a call."""
+    kind, name = ("statuses", "completed") if place == "status" else ("turns", "answered")
+    if place.endswith("transfer"):
+        name = "transfer_busy"
+    if place == "machine":
+        name = "machine"
+    return line.webhook(kind, name, f"{call.base}/{place}")
+
+
+@pytest.mark.parametrize("place", PLACES)
+def test_a_webhook_of_another_call_is_refused(line: Line, dial: Callable[..., Any], place: str) -> None:
+    call = dial()
+    call.answered()
+    stored = call.stored
+    response = call.send(line.another_call(sent_to(line, call, place)))
+    sentence = "This webhook is about another call than the one that its URL belongs to."
+    assert (response.status_code, response.get_json()) == (403, {"detail": sentence})
+    assert call.stored == stored
+
+
+@pytest.mark.parametrize("place", PLACES)
+@pytest.mark.parametrize("begun", [True, False])
+def test_a_webhook_of_another_account_is_refused(line: Line, dial: Callable[..., Any], place: str, begun: bool) -> None:
+    if not line.others and line.sign_for_others is None:
+        pytest.skip(f"The webhooks of {line.title or line.name} name no account.")
+    call = dial()
+    if begun:
+        call.answered()
+    stored = call.stored
+    response = call.send(line.another_account(sent_to(line, call, place)))
+    sentence = f"This webhook is of another {line.title} account than the call."
+    assert (response.status_code, response.get_json()) == (403, {"detail": sentence})
+    assert call.stored == stored
+
+
+@pytest.mark.parametrize("place", ["turns/0", "status"])
+def test_the_first_webhook_fixes_the_calls_id(line: Line, dial: Callable[..., Any], place: str) -> None:
+    """The answer to a new call may name it otherwise, as Plivo's, or not at all, as Telnyx'."""
+    call = dial()
+    name = "answered" if place == "turns/0" else "ringing"
+    assert call.send(line.webhook("turns" if place == "turns/0" else "statuses", name, f"{call.base}/{place}"))
+    run = call.run
+    assert (run.carrier_call_id, run.gathered_context["call_id"]) == (line.call_id, line.call_id)
+    assert run.call_id_confirmed
+    assert run.gathered_context.get("conversation_id") == line.conversation
+    for other in PLACES:
+        assert call.send(line.another_call(sent_to(line, call, other))).status_code == 403
+
+
+def test_a_call_that_its_answer_names_is_no_other_call(line: Line, dial: Callable[..., Any]) -> None:
+    call = dial()
+    named = line.placed_id == "" and line.name not in ("simulator", "cloudonix")
+    response = call.send(line.another_call(sent_to(line, call, "status")))
+    assert response.status_code == (403 if named else 200)
+    assert call.run.is_completed is not named
+
+
+def test_a_webhook_before_the_answer_to_a_new_call(
+    line: Line, office: Any, call: Any, client: FlaskClient, configuration: int, workflow: Callable[..., Any]
+) -> None:
+    """The webhook's id stays, and the answer's doesn't replace it."""
+    if line.name == "simulator":
+        pytest.skip("The simulator is asked without a wire.")
+    workflow(path="line")
+
+    def ring() -> None:
+        with call.service.store.session():
+            run = Run.get()
+        call.base, call.run_id = f"https://voice.example.org{API}/telephony/calls/{run.token}", run.id
+        assert call.status("ringing").status_code == 200
+
+    office.before_answering.append(ring)
+    assert place(client, configuration).get_json()["status"] == "initiated"
+    run = call.run
+    assert (run.carrier_call_id, run.gathered_context["call_id"]) == (line.call_id, line.call_id)
+    assert (run.call_id_confirmed, run.state) == (True, "ringing")
+    assert spoken(call.answered()) == [HELLO]
+
+
+@pytest.mark.parametrize("place", ["status", "machine", "turns/1", "turns/1/silence"])
+def test_another_leg_of_the_call_changes_nothing(line: Line, office: Any, dial: Callable[..., Any], place: str) -> None:
+    """Such as the other side of a transfer, whose end isn't that of the call."""
+    if "other_leg" not in samples(line.name, "legs"):
+        pytest.skip("The simulator has no other legs.")
+    call = dial()
+    call.answered()
+    run, *rest, statuses = call.stored
+    response = call.send(line.webhook("legs", "other_leg", f"{call.base}/{place}"))
+    assert response.status_code == 200
+    assert call.stored[:-1] == [run, *rest]
+    (row,) = call.stored[-1][len(statuses) :]
+    assert (row["outcome"], row["fields"]["other_leg"]) == (None, True)
+    assert row["fields"]["call_id"] == samples(line.name, "legs")["other_leg"]["reads"]["ids"][0]
+    assert len(office.asked) == 1
+    assert names(call.says("yes")) == ["hangup"]
+    call.status("completed")
+    assert disposition(call) == ("completed", "user_qualified")
+
+
+def test_another_leg_of_a_call_to_our_number_changes_nothing(line: Line, call: Any, inbound: str) -> None:
+    if "other_leg" not in samples(line.name, "legs"):
+        pytest.skip("The simulator has no other legs.")
+    call.send(line.webhook("inbound", "call", inbound))
+    with call.service.store.session():
+        run = Run.get()
+    call.base, call.run_id = f"https://voice.example.org{API}/telephony/calls/{run.token}", run.id
+    for url in (f"{inbound}/status", f"{call.base}/status"):
+        assert call.send(line.webhook("legs", "other_leg", url)).status_code == 200
+    assert (call.run.state, call.run.carrier_call_id) == ("talking", line.call_id)
+    assert call.run.gathered_context.get("conversation_id") == line.conversation
+
+
+def test_a_call_that_no_webhook_has_named_is_canceled_by_the_id_of_its_answer(
+    line: Line, office: Any, dial: Callable[..., Any]
+) -> None:
+    if line.name == "simulator":
+        pytest.skip("Nobody but itself ends a simulated call.")
+    call = dial()
+    with call.service.store.session():
+        carrier = connect.connect_run(call.service, call.run)
+    if line.placed_id is None:
+        with pytest.raises(CarrierRefused, match="has not named this call yet"):
+            connect.hang_up(carrier, call.run)
+    else:
+        connect.hang_up(carrier, call.run)
+        assert office.asked[1] == (line.canceled or line.ended)
+    call.answered()
+    connect.hang_up(carrier, call.run)
+    assert office.asked[-1] == line.ended
 
 
 def test_a_turn_that_is_delivered_again_gets_the_same_bytes(line: Line, dial: Callable[..., Any]) -> None:
@@ -802,7 +989,7 @@ def test_a_call_to_our_number(client: FlaskClient, line: Line, call: Any, inboun
     assert spoken(line.read(other.data)) == [HELLO]
     # Of the other call, at this one's address: nothing is mixed up.
     astray = call.send(line.another_call(line.webhook("statuses", "ringing", f"{call.base}/status")))
-    assert (astray.status_code, call.run.carrier_call_id) == (200, line.call_id)
+    assert (astray.status_code, call.run.carrier_call_id) == (403, line.call_id)
     done = call.send(line.webhook("statuses", "completed", f"{inbound}/status"))
     assert done.status_code == 200
     assert disposition(call) == ("completed", "user_qualified")
@@ -865,18 +1052,39 @@ def test_a_call_to_a_workflow(line: Line, call: Any, configuration: int, workflo
     assert spoken(line.read(response.data)) == [HELLO]
 
 
-def test_a_forged_call_to_our_number(line: Line, call: Any, inbound: str) -> None:
-    request = line.webhook("inbound", "call", inbound)
-    response = call.send(replace(request, headers={**request.headers, **line.forged}))
+@pytest.mark.parametrize("place", ["", "/status", "workflow"])
+def test_a_forged_call_to_our_number(
+    client: FlaskClient,
+    line: Line,
+    call: Any,
+    inbound: str,
+    configuration: int,
+    place: str,
+    caplog: pytest.LogCaptureFixture,
+) -> None:
+    url = over = f"{inbound}{place}"
+    if place == "workflow":
+        (workflow,) = client.get(f"{API}/workflow/fetch").get_json()
+        url = f"{inbound.rpartition('/')[0]}/workflow/{workflow['workflow_uuid']}"
+        over = f"{inbound.rpartition('/')[0]}/workflow/{workflow['workflow_uuid'][:4]}…"
+    caplog.clear()
+    request = line.webhook(*(("statuses", "completed") if place == "/status" else ("inbound", "call")), url)
+    forged = {**request.headers, **line.forged, "Host": "voice.example.org:443"}
+    response = call.send(replace(request, headers=forged))
     assert (response.status_code, response.get_json()) == (403, {"detail": "SIGNATURE_VALIDATION_FAILED"})
     with call.service.store.session():
         assert Run.select().count() == 0
+    (said,) = caplog.messages
+    assert said.startswith("A webhook was refused: Its signature is wrong. ")
+    assert re.search(refused(line, configuration, request, over), said)
+    assert "came to" not in said
+    assert NUMBER[-5:] not in said
 
 
 # -- what the samples say
 
 
-@pytest.mark.parametrize("kind", ["turns", "statuses", "inbound"])
+@pytest.mark.parametrize("kind", ["turns", "statuses", "inbound", "legs"])
 def test_every_sample_is_read_as_expected(line: Line, service: Service, configuration: int, kind: str) -> None:
     with service.store.session():
         stored = TelephonyConfiguration.get_by_id(configuration)
@@ -892,6 +1100,9 @@ def test_every_sample_is_read_as_expected(line: Line, service: Service, configur
             after = "transfer" if name.startswith("transfer") else "turn"
             heard: Any = carrier.read_turn(asked, after)
             assert type(heard).__name__ == reads.pop("kind"), name
+        elif kind == "legs":
+            heard = carrier.read_leg(asked)
+            reads = {key: tuple(value) if isinstance(value, list) else value for key, value in reads.items()}
         else:
             heard = carrier.read_status(asked) if kind == "statuses" else carrier.read_inbound(asked)
         assert {key: getattr(heard, key) for key in reads} == reads, name
@@ -1068,7 +1279,7 @@ ODD = (None, "", "nan\x00", -1, [None], {"a": []})
 
 
 @pytest.mark.long
-@pytest.mark.parametrize("kind", ["turns", "statuses", "inbound"])
+@pytest.mark.parametrize("kind", ["turns", "statuses", "inbound", "legs"])
 def test_odd_fields_break_no_reader(line: Line, service: Service, configuration: int, kind: str) -> None:
     """Fields with any value, at any depth, or absent."""
     with service.store.session():
@@ -1086,6 +1297,8 @@ def test_odd_fields_break_no_reader(line: Line, service: Service, configuration:
             assert report.status in (None, *webhooks.FINAL, "initiated", "ringing", "in-progress"), name
             json.dumps([report.raw, report.call_id, report.duration, report.price], allow_nan=False)
             carrier.read_inbound(asked)
+            carrier.read_leg(asked)
+            carrier.is_of_other_account(asked)
 
 
 def bent(value: Any) -> Iterator[Any]:

@@ -34,6 +34,7 @@ SIMULATOR = Line(
     name="simulator",
     credentials={},
     sign=sign,
+    signs_address=True,
     read=read,
     speech=lambda text: {"speech": text},
     forged={"X-Simulator-Signature": "0" * 64},

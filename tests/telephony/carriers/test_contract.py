@@ -473,6 +473,22 @@ def test_an_answered_call_whose_first_turn_was_never_asked_for_has_failed(
     assert disposition(call) == ("completed", "failed")
 
 
+def test_a_call_that_its_carrier_accepted_and_never_reported_has_failed(
+    line: Line, office: Any, dial: Callable[..., Any]
+) -> None:
+    """As when nothing reaches the public URL, and the carrier can't be asked either; the reason says where to look."""
+    if line.name == "simulator":
+        pytest.skip("The simulator is asked without a wire.")
+    call = dial()
+    office.answers += [(404, None)] * 5
+    sweeper.sweep(call.service, call.run.deadline_at + timedelta(seconds=1))
+    assert disposition(call) == ("completed", "failed")
+    assert call.run.gathered_context["error"] == (
+        "The carrier's last word about this call never came. Check VOICEAPI_PUBLIC_URL: the carrier was given an "
+        "address that begins with https://voice.example.org. If it asked and was refused, the log says why."
+    )
+
+
 @pytest.mark.parametrize("seed", range(3))
 def test_statuses_in_any_order_and_twice(
     line: Line, office: Any, dial: Callable[..., Any], wait_for: Callable[..., Any], seed: int

@@ -334,6 +334,7 @@ def test_a_final_status_while_the_first_turn_is_stored(call: Call, monkeypatch: 
     run = call.run
     assert (run.state, run.disposition, run.duration) == ("completed", "user_hangup", 3.0)
     assert run.gathered_context["call_tags"] == ["user_hangup"]
+    assert call.said() == []  # the callee was gone
 
 
 # -- statuses

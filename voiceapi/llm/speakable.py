@@ -55,8 +55,10 @@ _TAG = re.compile(
     r"<(/?)([a-zA-Z][\w:.-]*+)((?:\s++[\w:.-]++\s*+=\s*+(?:\"[^\"<>]*+\"|'[^'<>]*+'|[^\s\"'<>=]++))*+)"
     r"([^<>]*+)>"
 )
-_BREAKS = {"article", "blockquote", "br", "div", "hr", "li", "ol", "p", "pre", "section", "table", "tr", "ul"}
-_BREAKS |= {f"h{level}" for level in range(1, 7)}
+_BREAKS = {
+    *("article", "blockquote", "br", "div", "hr", "li", "ol", "p", "pre", "section", "table", "tr", "ul"),
+    *("h1", "h2", "h3", "h4", "h5", "h6"),
+}
 # Tags of HTML, of SSML and of models' prompts. Of another without attributes, such as `<your name>`, the words stay.
 _TAG_NAMES = """
     a abbr b big body button caption center cite code col dd del dfn dl dt em font footer form head header html i img

@@ -8,19 +8,25 @@ from dataclasses import dataclass, field, replace
 from functools import cache
 from pathlib import Path
 from typing import Any
-from urllib.parse import quote, urlencode
+from urllib.parse import parse_qsl, quote, urlencode, urlsplit
 
 SAMPLES = Path(__file__).parents[3] / "schemas" / "carriers"
+# Credentials that are secret in every carrier that has one of this name.
+SECRETS = {"auth_token", "api_token", "api_key", "api_secret", "signing_key", "bearer_token", "webhook_secret"}
 TYPES = {"form": "application/x-www-form-urlencoded", "json": "application/json"}
 
 
 @dataclass(frozen=True)
 class Verb:
-    """A part of a document, in the same terms for every carrier: say, listen, redirect, transfer, pause or hangup."""
+    """A part of a document, in the same terms for every carrier: say, listen, redirect, transfer, pause or hangup.
+
+    :param limit: seconds after which the carrier ends an answered transfer.
+    """
 
     name: str
     text: str = ""
     url: str = ""
+    limit: int | None = None
 
 
 @dataclass(frozen=True)
@@ -62,6 +68,8 @@ class Line:
     :param title: its name in sentences.
     :param refused: a refusal: status, body, and the sentence that they become.
     :param signs_words: whether its signature covers what the caller said.
+    :param signs_address: whether its signature covers the URL.
+    :param signed_with: the field of the configuration that verifies its webhooks.
     :param forged: headers with an invalid signature, to replace those of `sign`.
     """
 
@@ -84,7 +92,19 @@ class Line:
     title: str = ""
     refused: tuple[int, Any, str] = (400, {}, "")
     signs_words: bool = True
+    signs_address: bool = False
+    signed_with: str = ""
     forged: Mapping[str, str] = field(default_factory=dict)
+
+    @property
+    def secrets(self) -> tuple[str, ...]:
+        """The values of the configuration that no log may show."""
+        return tuple(value for name, value in self.credentials.items() if name in SECRETS)
+
+    @staticmethod
+    def query_of(request: Request) -> tuple[str, ...]:
+        """The names of the fields in a request's query."""
+        return tuple(name for name, _ in parse_qsl(urlsplit(request.url).query, keep_blank_values=True))
 
     @property
     def call_id(self) -> str:

@@ -31,7 +31,8 @@ def read(document: bytes) -> list[Verb]:
         elif element.tag == "Redirect":
             verbs.append(Verb("redirect", url=element.text or ""))
         elif element.tag == "Dial":
-            verbs.append(Verb("transfer", element[0].text or "", element.attrib["action"]))
+            limit = int(element.attrib["timeLimit"])
+            verbs.append(Verb("transfer", element[0].text or "", element.attrib["action"], limit))
         else:
             verbs.append(Verb(NAMES[element.tag], element.text or ""))
     return verbs
@@ -82,6 +83,8 @@ def line(name: str, title: str, path: str, **more: Any) -> Line:
         speech=lambda text: {"Speech": text},
         placed=(201, {"api_id": "97ceeb52", "message": "call fired", "request_uuid": call_id}),
         placing_path=f"{account}/Call/",
+        signs_address=True,
+        signed_with="auth_token",
         refused=(400, {"api_id": "97ceeb52", "error": "from is invalid"}, f"{title} answered 400: from is invalid."),
         **more,
     )

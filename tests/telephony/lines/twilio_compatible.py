@@ -38,7 +38,8 @@ def read(document: bytes) -> list[Verb]:
             case "Redirect":
                 verbs.append(Verb("redirect", url=element.text or ""))
             case "Dial":
-                verbs.append(Verb("transfer", element[0].text or "", element.attrib["action"]))
+                limit = int(element.attrib["timeLimit"])
+                verbs.append(Verb("transfer", element[0].text or "", element.attrib["action"], limit))
             case _:
                 verbs.append(Verb(element.tag.lower(), element.text or ""))
     return verbs
@@ -95,6 +96,8 @@ TWILIO = Line(
     numbers={"incoming_phone_numbers": [{"phone_number": US}]},
     credentials={"account_sid": ACCOUNT, "auth_token": TOKEN, "amd_enabled": True},
     sign=sign_as_twilio(TOKEN),
+    signs_address=True,
+    signed_with="auth_token",
     read=read,
     speech=lambda text: {"SpeechResult": text},
     placed=(201, {"sid": TWILIO_CALL, "status": "queued"}),
@@ -130,6 +133,8 @@ SIGNALWIRE = Line(
     detecting=detecting,
     proof=basic(PROJECT, "PTtoken"),
     sign=sign_as_twilio(SIGNING_KEY),
+    signs_address=True,
+    signed_with="signing_key",
     read=read,
     speech=lambda text: {"SpeechResult": text},
     placed=(200, {"sid": SIGNALWIRE_CALL, "status": "queued"}),
@@ -168,6 +173,7 @@ TELNYX = Line(
     },
     proof={"Authorization": "Bearer KEY01"},
     sign=sign_as_telnyx,
+    signed_with="webhook_public_key",
     read=read,
     speech=lambda text: {"SpeechResult": text},
     placed=(200, {"data": {"call_sid": TELNYX_CALL, "from": US, "to": THEM, "status": "queued"}}),
@@ -202,6 +208,7 @@ CLOUDONIX = Line(
     proof={"Authorization": f"Bearer {DOMAIN_KEY}"},
     sign=lambda method, url, kind, body: {"X-CX-APIKey": DOMAIN_KEY},
     signs_words=False,
+    signed_with="bearer_token",
     read=read,
     speech=lambda text: {"SpeechResult": text},
     placed=(200, {"token": SESSION, "direction": "outbound-api"}),

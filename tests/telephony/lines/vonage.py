@@ -38,7 +38,7 @@ def read(document: bytes) -> list[Verb]:
                 verbs.append(Verb("redirect", url=url))
             case "connect":
                 (endpoint,) = action["endpoint"]
-                verbs.append(Verb("transfer", endpoint.get("number") or endpoint["uri"], url))
+                verbs.append(Verb("transfer", endpoint.get("number") or endpoint["uri"], url, action["limit"]))
     goes_on = verbs and verbs[-1].name in ("listen", "redirect", "transfer")
     return verbs if goes_on else [*verbs, Verb("hangup")]
 
@@ -61,7 +61,7 @@ VONAGE = Line(
     home="https://api.nexmo.com/v1/calls/",
     credentials={
         "api_key": "abcd1234",
-        "api_secret": "secret",
+        "api_secret": "b7Kq0aXz",
         "application_id": APPLICATION,
         "private_key": PEM,
         "signature_secret": SECRET,
@@ -69,6 +69,7 @@ VONAGE = Line(
     },
     detecting=lambda base: {"machine_detection": "continue"},
     sign=sign,
+    signed_with="signature_secret",
     read=read,
     speech=lambda text: {"speech": {"timeout_reason": "end_on_silence_timeout", "results": [{"text": text}]}},
     placed=(201, {"uuid": CALL, "status": "started", "direction": "outbound", "conversation_uuid": "CON-1"}),

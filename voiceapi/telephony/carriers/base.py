@@ -41,11 +41,13 @@ class VoiceSettings:
     :param language: of speech and recognition, as BCP 47 has it.
     :param name: the carrier's name of a voice, None for its default.
     :param caller_id: our own number in this call, which a transfer shows to the person called.
+    :param transfer_limit: seconds after which the carrier ends a transfer that was answered; None for its own limit.
     """
 
     language: str = "en-US"
     name: str | None = None
     caller_id: str | None = None
+    transfer_limit: int | None = None
 
 
 @dataclass(frozen=True, slots=True)
@@ -94,6 +96,9 @@ class Carrier(ABC):
 
     # What sentences for users call the carrier.
     name: ClassVar[str]
+    # The credential that verifies its webhooks, empty if it is none; and whether their signature covers their URL.
+    signature_key: ClassVar[str]
+    signs_url: ClassVar[bool] = False
 
     @abstractmethod
     def place_call(self, call: OutboundCall) -> str | None:

@@ -17,6 +17,7 @@ class Cloudonix(TwilioCompatible):
     """One domain at Cloudonix."""
 
     name = "Cloudonix"
+    signature_key = "bearer_token"
     sends_json = True
     account_field = ""
     call_id_fields = ("Session", "token", "CallSid")

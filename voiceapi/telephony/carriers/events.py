@@ -33,10 +33,23 @@ class Machine:
 
 @dataclass(frozen=True, slots=True)
 class Transferred:
-    """A transfer is over. When it wasn't answered, `reason` is busy, no-answer, failed or canceled."""
+    """A transfer is over. When it wasn't answered, `reason` is busy, no-answer, failed or canceled.
+
+    :param caller_hung_up: the call itself has ended while the transfer was ringing.
+    """
 
     answered: bool
     reason: str
+    caller_hung_up: bool = False
+
+    @classmethod
+    def reported(cls, answered: bool, reason: str, call_status: str | None) -> Transferred:
+        """The outcome in a webhook that also holds the status of the call itself.
+
+        Nobody but the caller cancels a transfer; where the call's own status is missing, that says it.
+        """
+        over = call_status in FINAL or (call_status is None and reason == "canceled")
+        return cls(answered, reason, over and not answered)
 
 
 CallerInput = Speech | Silence | Machine | Transferred

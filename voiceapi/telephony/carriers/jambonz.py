@@ -56,6 +56,7 @@ class Jambonz(Carrier):
     account: Account
 
     name = "jambonz"
+    signature_key = "webhook_secret"
 
     def place_call(self, call: OutboundCall) -> str | None:
         answer = self._ask(
@@ -128,7 +129,8 @@ class Jambonz(Carrier):
     def read_turn(self, webhook: Webhook, after: After) -> CallerInput:
         if after == "transfer":
             reason = STATUSES.get(webhook.text("dial_call_status"), "failed")
-            return Transferred(reason in ("completed", "in-progress"), reason)
+            own = STATUSES.get(webhook.text("call_status"))
+            return Transferred.reported(reason in ("completed", "in-progress"), reason, own)
         if text := webhook.at("speech", "alternatives", 0, "transcript"):
             return Speech(text)
         return Machine() if webhook.text("type") == MACHINE else Silence()
@@ -202,10 +204,12 @@ def _gather(action: Listen, prompt: str, urls: CallbackURLs, voice: VoiceSetting
 
 def _dial(action: Transfer, urls: CallbackURLs, voice: VoiceSettings) -> dict[str, Any]:
     caller = {"callerId": voice.caller_id} if voice.caller_id else {}
+    limit = {"timeLimit": voice.transfer_limit} if voice.transfer_limit else {}
     return {
         "verb": "dial",
         "target": [_target(action.destination)],
         "timeout": max(1, math.ceil(action.timeout_seconds)),
         "actionHook": urls.transferred,
+        **limit,
         **caller,
     }

@@ -26,6 +26,8 @@ class Plivo(PlivoCompatible):
     """One account at Plivo."""
 
     name = "Plivo"
+    signature_key = "auth_token"
+    signs_url = True
     style = plivo_xml.Style("GetInput", keeps_plus=False)
     header_prefix = "x-plivo"
     numbers_path = "Number/"

@@ -153,7 +153,7 @@ class PlivoCompatible(Carrier):
     def read_turn(self, webhook: Webhook, after: After) -> CallerInput:
         if after == "transfer":
             reason = STATUSES.get(webhook.text("DialStatus"), "failed")
-            return Transferred(reason == "completed", reason)
+            return Transferred.reported(reason == "completed", reason, STATUSES.get(webhook.text("CallStatus")))
         if text := webhook.text("Speech"):
             return Speech(text)
         return Machine() if _is_machine(webhook) else Silence()

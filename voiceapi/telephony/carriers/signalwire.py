@@ -19,6 +19,8 @@ class SignalWire(TwilioCompatible):
     """One project in a space of SignalWire."""
 
     name = "SignalWire"
+    signature_key = "signing_key"
+    signs_url = True
 
     def _rest(self) -> Rest:
         space = self.account.text("space").strip().lower().removeprefix("https://").rstrip("/")

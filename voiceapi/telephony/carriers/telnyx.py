@@ -20,6 +20,7 @@ class Telnyx(TwilioCompatible):
     """One account at Telnyx; a TeXML application of it, the `connection_id`, places the calls."""
 
     name = "Telnyx"
+    signature_key = "webhook_public_key"
     # It knows neither `auto` nor actionOnEmptyResult: the redirect after `<Gather>` reports the silence.
     style = twiml.Style({"speechTimeout": "2"}, voice="alice", language_with_voice=False)
     sends_json = True

@@ -15,6 +15,8 @@ class Twilio(TwilioCompatible):
     """One account at Twilio."""
 
     name = "Twilio"
+    signature_key = "auth_token"
+    signs_url = True
 
     def _rest(self) -> Rest:
         headers = basic(self.account.text("account_sid"), self.account.text("auth_token"))

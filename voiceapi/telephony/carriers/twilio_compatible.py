@@ -168,7 +168,8 @@ class TwilioCompatible(Carrier):
     def read_turn(self, webhook: Webhook, after: After) -> CallerInput:
         if after == "transfer":
             status = webhook.text("DialCallStatus")
-            return Transferred(status in ANSWERED, STATUSES.get(status, "failed"))
+            own = STATUSES.get(webhook.text("CallStatus"))
+            return Transferred.reported(status in ANSWERED, STATUSES.get(status, "failed"), own)
         if text := webhook.text("SpeechResult"):
             return Speech(text)
         return Machine() if _is_machine(webhook.fields.get("AnsweredBy")) else Silence()

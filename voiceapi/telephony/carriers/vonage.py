@@ -53,7 +53,7 @@ STATUSES: Mapping[str, str] = {
     "timeout": "no-answer",
     "unanswered": "no-answer",
     "failed": "failed",
-    "cancelled": "canceled",
+    "cancelled": "canceled",  # by the one who called, before it was answered
 }
 # The claims that PyJWT would check against its own clock, or require to be of a type.
 UNCHECKED: Options = {
@@ -76,6 +76,7 @@ class Vonage(Carrier):
     account: Account
 
     name = "Vonage"
+    signature_key = "signature_secret"
 
     def place_call(self, call: OutboundCall) -> str | None:
         answer = self._ask(
@@ -174,7 +175,7 @@ class Vonage(Carrier):
         if after == "transfer":
             # Every status of the other leg comes here. A document before the final one would end the transfer.
             status = STATUSES.get(webhook.text("status"))
-            return Transferred(status == "completed", status) if status in FINAL else None
+            return Transferred(status == "completed", status, status == "canceled") if status in FINAL else None
         if text := webhook.at("speech", "results", 0, "text"):
             return Speech(text)
         return Machine() if webhook.text("status") == "machine" else Silence()
@@ -278,12 +279,14 @@ def _connect(action: Transfer, urls: CallbackURLs, voice: VoiceSettings) -> dict
     to = normalize(clean(action.destination))
     is_sip = to.address_type == "sip_uri"
     caller = {"from": voice.caller_id.removeprefix("+")} if voice.caller_id else {"randomFromNumber": True}
+    limit = {"limit": voice.transfer_limit} if voice.transfer_limit else {}
     return _sent_to(
         "connect",
         urls.transferred,
         endpoint=[{"type": "sip", "uri": to.address_normalized} if is_sip else _phone(to.address_normalized)],
         timeout=max(1, math.ceil(action.timeout_seconds)),
         eventType="synchronous",
+        **limit,
         **caller,
     )
 

@@ -84,10 +84,11 @@ class Fetched(Answer):
 
 @dataclass(frozen=True)
 class ModelReplied(ModelAnswer):
-    """The model spoke, called functions, or both."""
+    """The model spoke, called functions, or both; `notes` says, for the run's log, what was left out of its words."""
 
     text: str
     calls: tuple[ToolCall, ...] = ()
+    notes: tuple[str, ...] = ()
 
 
 @dataclass(frozen=True)

@@ -124,8 +124,8 @@ def _open(current: StepState) -> None:
     if greeting is None:
         current.ask_model()
         return
-    if greeting.text:
-        current.add_message("assistant", greeting.text)
+    if greeting:
+        current.add_message("assistant", greeting)
     current.end_turn()
 
 
@@ -164,7 +164,9 @@ def _silent(current: StepState, _: Event) -> None:
 
 
 def _replied(current: StepState, event: ModelReplied) -> None:
-    text = event.text.strip()
+    for note in event.notes:
+        current.record_error(note, "llm")
+    text = current.fitting(event.text.strip())
     calls = () if current.state.occasion == "goodbye" else event.calls
     if not text and not calls:
         current.apologise("The model answered without words and without a function.")

@@ -83,10 +83,15 @@ class Fetched(Answer):
 
 @dataclass(frozen=True)
 class ModelReplied(ModelAnswer):
-    """The model spoke, called functions, or both."""
+    """The model spoke, called functions, or both.
+
+    With an `end_reason`, a disposition code, the call ends after the text; `end_tag` is added to its call_tags.
+    """
 
     text: str
     calls: tuple[ToolCall, ...] = ()
+    end_reason: str = ""
+    end_tag: str = ""
 
 
 @dataclass(frozen=True)

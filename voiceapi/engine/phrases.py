@@ -20,6 +20,14 @@ PHRASES: Mapping[str, Mapping[str, str]] = {
         "lines_busy": "I'm sorry, all lines are busy. Please call again later. Goodbye.",
         # Of the scripted model.
         "not_understood": "Sorry, I didn't get that.",
+        "yes_or_no": "Please say yes or no.",
+        # Before a list of what the caller can say, "Sales, Support or Returns"; "or" is before the last of them.
+        "you_can_say": "You can say:",
+        "or": "or",
+        "not_understood_goodbye": "I'm sorry, I couldn't understand you, so I'll end the call here. Goodbye.",
+        # The caller asked for a person: a transfer has failed, or there is none.
+        "person_unavailable": "I'm sorry, nobody can take your call at the moment.",
+        "person_goodbye": "I'm sorry, I can't put you through to anybody from here, so I'll end the call. Goodbye.",
         "still_there": "Are you still there?",
         "silence_goodbye": "I can't hear you, so I'll end the call here. Goodbye.",
     },

@@ -13,7 +13,7 @@ from flask import Flask
 from flask.testing import FlaskClient
 from twilio.request_validator import RequestValidator
 
-from voiceapi import VoiceAPI
+from voiceapi import VoiceAPI, create_app
 from voiceapi.http_client import HTTPClient, Reply
 from voiceapi.service import Service
 from voiceapi.store.database import write
@@ -203,9 +203,11 @@ def test_odd_values_of_a_status(bare: FlaskClient, client: FlaskClient, dial: Ca
         run, base = dial()
         send(bare, f"{base}/turns/0", {"CallSid": "CA1"})
         status = {"CallSid": "CA1", "CallStatus": "completed", **fields}
-        assert send(bare, f"{base}/status", status).status_code == 200
+        # The status of another call is refused.
+        assert send(bare, f"{base}/status", status).status_code == (403 if "CallSid" in fields else 200)
         detail = client.get(f"{API}/workflow/1/runs/{run}")
-        assert (detail.status_code, detail.get_json()["is_completed"]) == (200, "CallStatus" not in fields)
+        completes = "CallStatus" not in fields and "CallSid" not in fields
+        assert (detail.status_code, detail.get_json()["is_completed"]) == (200, completes)
 
 
 def test_a_key_is_neither_needed_nor_enough(client: FlaskClient, bare: FlaskClient, base: str) -> None:
@@ -339,3 +341,141 @@ def test_language_and_voice_are_the_workflows(
     answer = send(bare, inbound, COMING).text
     assert answer.count('language="de-DE"') == 2
     assert answer.count('voice="Polly.Vicki"') == 1
+
+
+# -- what the log says of a webhook that is refused
+
+
+LOCAL = "127.0.0.1:8000"
+
+
+def line_of(client: FlaskClient, caplog: pytest.LogCaptureFixture, path: str, **headers: str) -> str:
+    """The one line of the log about a call to our number that is refused."""
+    caplog.clear()
+    assert client.post(path, data=COMING, headers=headers).status_code in (403, 404)
+    (record,) = caplog.records
+    assert (record.name, record.levelname) == ("voiceapi", "WARNING")
+    return str(record.getMessage())
+
+
+@pytest.mark.parametrize(
+    ("headers", "came_to"),
+    [
+        ({"Host": "voice.example.org"}, None),
+        ({"Host": "VOICE.example.org:443"}, None),
+        ({"Host": LOCAL, "X-Forwarded-Host": "voice.example.org"}, None),
+        ({"Host": "voice.example.org", "X-Forwarded-Host": "inner.example.org"}, None),
+        ({"Host": "old.example.org"}, "https://old.example.org"),
+        ({"Host": LOCAL, "X-Forwarded-Host": "new.example.org, proxy"}, "https://new.example.org"),
+        ({"Host": "voice.example.org", "X-Forwarded-Proto": "http"}, "http://voice.example.org"),
+        ({"Host": LOCAL, "X-Forwarded-Host": "a\x1b[2J\x85b"}, "https://a\\x1b[2J\\x85b"),
+        ({"Host": LOCAL, "X-Forwarded-Host": "a" * 5000}, f"https://{'a' * 292}"),
+    ],
+)
+def test_the_log_says_where_a_webhook_with_another_host_came_to(
+    bare: FlaskClient,
+    configuration: int,
+    headers: dict[str, str],
+    came_to: str | None,
+    caplog: pytest.LogCaptureFixture,
+) -> None:
+    said = line_of(bare, caplog, f"{API}/telephony/inbound/{configuration}", **headers)
+    hint = f", but the request came to {came_to}. If the carrier was given that address, set VOICEAPI_PUBLIC_URL to it"
+    assert said == (
+        "A webhook was refused: Its signature is wrong. It is for configuration 2 'Main' (twilio). The signature was "
+        f"computed with its auth_token over {PUBLIC}{API}/telephony/inbound/2"
+        f"{f'{hint} (now {PUBLIC}).' if came_to else ''}"
+    )
+
+
+def test_the_log_says_that_there_is_no_public_url(tmp_path: Path, caplog: pytest.LogCaptureFixture) -> None:
+    app = create_app({"VOICEAPI_DATABASE": tmp_path / "voice.db", "VOICEAPI_API_KEY": "test-key-0123456789"})
+    client = app.test_client()
+    client.environ_base["HTTP_X_API_KEY"] = "test-key-0123456789"
+    client.post(f"{API}/organizations/telephony-configs", json={"name": "Ma\nin\x1b", "config": TWILIO})
+    said = line_of(client, caplog, f"{API}/telephony/inbound/2", Host="tunnel.example.org")
+    app.extensions["voiceapi"].close()
+    assert "configuration 2 'Ma\\nin\\x1b' (twilio)" in said
+    assert said.endswith("set VOICEAPI_PUBLIC_URL to it (not set now).")
+    assert f"over http://{LOCAL}{API}/telephony/inbound/2, but the request came to http://tunnel.example.org." in said
+
+
+@pytest.mark.parametrize(
+    ("path", "fields", "reason"),
+    [
+        ("/telephony/inbound/77", {}, "There is no telephony configuration 77. The request was POST {}"),
+        (
+            "/telephony/inbound/77/status",
+            {},
+            "There is no telephony configuration 77. The request was POST {}",
+        ),
+        (
+            "/telephony/inbound/2",
+            {"CallSid": ""},
+            "It isn't in Twilio's format: the id of the call or the called number is missing. "
+            "It is for configuration 2 'Main' (twilio). The request was POST {}",
+        ),
+        (
+            "/telephony/inbound/2",
+            {"AccountSid": "AC9"},
+            "It is for another account of the carrier. It is for configuration 2 'Main' (twilio). "
+            "The request was POST {}",
+        ),
+        ("/telephony/inbound/workflow/x", {}, "WORKFLOW_NOT_FOUND. The request was POST {}"),
+    ],
+)
+def test_the_log_says_why_a_call_was_refused(
+    bare: FlaskClient,
+    configuration: int,
+    path: str,
+    fields: dict[str, str],
+    reason: str,
+    caplog: pytest.LogCaptureFixture,
+) -> None:
+    bare.post(f"{API}{path}", data={**COMING, **fields})
+    shown = f"{PUBLIC}{API}{path}{'…' if path.endswith('/x') else ''}"
+    assert caplog.messages == [f"A webhook was refused: {reason.format(shown)}"]
+
+
+def test_the_log_says_which_key_is_missing(
+    client: FlaskClient, bare: FlaskClient, caplog: pytest.LogCaptureFixture
+) -> None:
+    config = {"provider": "telnyx", "api_key": "KEY", "connection_id": "1"}
+    made = client.post(f"{API}/organizations/telephony-configs", json={"name": "T", "config": config}).get_json()
+    said = line_of(bare, caplog, f"{API}/telephony/inbound/{made['id']}")
+    assert "The configuration has no webhook_public_key, and nothing else proves who sent it." in said
+    config = {"provider": "cloudonix", "bearer_token": "KEY", "domain_id": "example"}
+    made = client.post(f"{API}/organizations/telephony-configs", json={"name": "C", "config": config}).get_json()
+    said = line_of(bare, caplog, f"{API}/telephony/inbound/{made['id']}")
+    assert "It has no key of the carrier's account, and nothing else proves who sent it." in said
+
+
+def test_the_log_shows_no_number(
+    bare: FlaskClient, configuration: int, base: str, caplog: pytest.LogCaptureFixture
+) -> None:
+    """Not even from a query, from a token or from the number of a call that no workflow takes."""
+    caplog.clear()
+    bare.get(f"{base}/turns/0?{urlencode({**COMING, THEIRS: THEIRS})}")
+    bare.post(f"{API}/telephony/calls/{THEIRS}/status", data=COMING)
+    bare.post(f"{API}/telephony/inbound/workflow/{THEIRS}", data=COMING)
+    other = {**COMING, "To": "+12025550177"}
+    path = f"{API}/telephony/inbound/{configuration}"
+    signature = RequestValidator(TOKEN).compute_signature(f"{PUBLIC}{path}", other)
+    bare.post(path, data=other, headers={"X-Twilio-Signature": signature})
+    first, second, third, last = caplog.messages
+    assert first.partition(", but")[0].endswith("/turns/0?CallSid=…&AccountSid=…&From=…&To=…&CallStatus=…&…=…")
+    assert f"{API}/telephony/calls/+120…/status" in second
+    assert f"{API}/telephony/inbound/workflow/+120…" in third
+    assert last == "A call to ...0177 is not served: PHONE_NUMBER_NOT_CONFIGURED"
+    assert not any(number[1:] in caplog.text for number in (OURS, THEIRS, "+12025550177"))
+
+
+def test_a_secret_that_was_replaced_is_said_in_one_line(
+    bare: FlaskClient, app: Flask, configuration: int, base: str, caplog: pytest.LogCaptureFixture
+) -> None:
+    with app.extensions["voiceapi"].store.session(), write():
+        TelephonyConfiguration.update(credentials="gAAA").execute()
+    for path in (f"{API}/telephony/inbound/{configuration}", f"{base}/status"):
+        said = line_of(bare, caplog, path)
+        assert "another secret" in said
+        assert "configuration 2 'Main' (twilio)" in said

@@ -5,6 +5,7 @@ from __future__ import annotations
 import io
 import json
 from collections.abc import Callable
+from dataclasses import replace
 from datetime import timedelta
 from typing import Any
 from urllib.parse import urlsplit
@@ -12,12 +13,18 @@ from urllib.parse import urlsplit
 import pytest
 from flask.testing import FlaskClient
 
+from voiceapi.engine.actions import AskModel
+from voiceapi.engine.events import ModelFailed
+from voiceapi.http_client import HTTPClient, Reply
+from voiceapi.llm.scripted import Scripted
+from voiceapi.llm.selection import Misconfigured
 from voiceapi.runs import lifecycle as run_lifecycle
 from voiceapi.service import Service
 from voiceapi.store.campaigns import Contact, Decision, Upload
 from voiceapi.store.database import write
 from voiceapi.store.fields import now
 from voiceapi.store.runs import Run
+from voiceapi.telephony.carriers import simulator
 
 API = "/api/v1"
 BUSY, SILENT, FAILING, MACHINE = (f"+120255501{n}" for n in ("01", "02", "03", "04"))
@@ -264,6 +271,65 @@ def test_too_many_failures_pause_a_campaign(
     assert ended(campaign_id)["contacts"]["completed"] == 1
 
 
+PEOPLE = [f"+120255502{number:02}" for number in range(8)]
+
+
+class DeadModel(Scripted):
+    """A model whose server refuses the key."""
+
+    def reply(self, ask: AskModel) -> Any:
+        return ModelFailed(ask.at, ask.number, "The model server refused the key (401).")
+
+
+def test_calls_that_end_because_the_model_fails_have_failed(
+    client: FlaskClient, create: Any, ended: Any, service: Service
+) -> None:
+    """Eight people answer an agent that only apologises: after five the campaign is paused."""
+    object.__setattr__(service, "model", DeadModel())
+    campaign_id = create(*PEOPLE, max_concurrency=1, retry_config=SOON)
+    act(client, campaign_id, "start")
+    progress = ended(campaign_id)
+    assert (progress["state"], progress["contacts"]["failed"], progress["contacts"]["queued"]) == ("paused", 5, 3)
+    log = client.get(f"{API}/campaign/{campaign_id}").get_json()["logs"][0]
+    assert (log["event"], log["details"]) == ("circuit_breaker_tripped", {"ended": 5, "failed": 5})
+    act(client, campaign_id, "resume")
+    progress = ended(campaign_id)
+    assert (progress["state"], progress["contacts"]["failed"], progress["failed_calls"]) == ("completed", 8, 8)
+    contact = by_number(client, campaign_id)[PEOPLE[0]]
+    assert (contact["state"], contact["reasons"][-1]) == (
+        "failed",
+        "The call failed; that is not followed by another attempt. (The model server refused the key (401).)",
+    )
+    where = json.dumps([{"attribute": "dispositionCode", "value": {"codes": ["pipeline_error"]}}])
+    runs = client.get(f"{API}/campaign/{campaign_id}/runs", query_string={"filters": where}).get_json()
+    assert runs["total_count"] == 8
+    report = client.get(f"{API}/campaign/{campaign_id}/report").text.splitlines()
+    assert [line.split(",")[6] for line in report[1:]] == ["pipeline_error"] * 8
+
+
+def test_a_model_whose_configuration_can_not_be_used_fails_the_calls(
+    client: FlaskClient, create: Any, ended: Any, service: Service
+) -> None:
+    object.__setattr__(service, "model", Misconfigured("The key can't be decrypted."))
+    campaign_id = create(ANN, retry_config=ONCE)
+    act(client, campaign_id, "start")
+    assert ended(campaign_id)["contacts"]["failed"] == 1
+    assert by_number(client, campaign_id)[ANN]["reasons"][-1].endswith("(The key can't be decrypted.)")
+
+
+def test_answered_calls_that_ask_for_no_turn_have_failed(
+    client: FlaskClient, create: Any, ended: Any, service: Service, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    """As where the carrier can't reach the public URL; retries and the circuit breaker take them for failures."""
+    monkeypatch.setattr(simulator.Phone, "_talk", lambda phone, *_: phone._report("completed", duration=3))
+    campaign_id = create(*PEOPLE, max_concurrency=1, retry_config=SOON)
+    act(client, campaign_id, "start")
+    progress = ended(campaign_id)
+    assert (progress["state"], progress["contacts"]["failed"], progress["contacts"]["queued"]) == ("paused", 5, 3)
+    reason = by_number(client, campaign_id)[PEOPLE[0]]["reasons"][-1]
+    assert reason.startswith("The call failed; that is not followed by another attempt. (The carrier reported the call")
+
+
 def test_a_workflow_that_cannot_run_pauses_a_campaign(client: FlaskClient, create: Any, ended: Any, db: None) -> None:
     campaign_id = create(ANN)
     workflow_id = client.get(f"{API}/campaign/{campaign_id}").get_json()["workflow_id"]
@@ -288,7 +354,7 @@ def test_a_redial_is_of_those_who_were_not_reached(client: FlaskClient, create: 
         "total_rows": 2,
         "parent_campaign_id": campaign_id,
     }
-    assert (child["telephony_configuration_id"], child["max_attempts_per_day"]) == (None, 5)
+    assert (child["telephony_configuration_id"], child["max_attempts_per_day"]) == (1, 5)
     assert set(by_number(client, child["id"])) == {SILENT, MACHINE}
     again = client.post(f"{API}/campaign/{campaign_id}/redial", json={})
     assert (again.status_code, again.get_json()) == (400, {"detail": "This campaign has already been redialed"})
@@ -486,3 +552,59 @@ def test_a_dry_run_that_is_refused(client: FlaskClient, create: Any, body: Any) 
     answer = client.post(f"{API}/campaign/{create(ANN)}/simulate", json=body)
     assert answer.status_code == 422
     assert answer.get_json()["detail"][0]["loc"] == ["body", next(iter(body))]
+
+
+# -- the configuration that a campaign calls through
+
+CONFIGS = f"{API}/organizations/telephony-configs"
+
+
+def add_twilio(client: FlaskClient) -> int:
+    """Adds a Twilio configuration with a number; it becomes the default."""
+    config = {"provider": "twilio", "account_sid": "AC1", "auth_token": "12345"}
+    made = client.post(CONFIGS, json={"name": "Twilio", "config": config}).get_json()
+    assert made["is_default_outbound"] is True
+    client.post(f"{CONFIGS}/{made['id']}/phone-numbers", json={"address": "+12025550188"})
+    return int(made["id"])
+
+
+def test_a_campaign_keeps_the_configuration_that_it_was_created_with(
+    client: FlaskClient, create: Any, ended: Any
+) -> None:
+    campaign_id = create(ANN, SILENT, retry_config=ONCE)
+    add_twilio(client)
+    act(client, campaign_id, "start")
+    assert ended(campaign_id)["state"] == "completed"
+    again = act(client, campaign_id, "redial")
+    assert again["telephony_configuration_name"] == "Simulator"
+    act(client, again["id"], "start")
+    assert ended(again["id"])["state"] == "completed"
+    runs = client.get(f"{API}/organizations/usage/runs").get_json()["runs"]
+    assert [run["gathered_context"]["telephony_configuration_name"] for run in runs] == ["Simulator"] * 3
+
+
+def test_a_campaign_whose_carrier_could_not_reach_the_service_is_paused(
+    client: FlaskClient, service: Service, create: Any, ended: Any, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    """Nobody is dialed, no contact is lost: with a public URL it is resumed."""
+    asked: list[Any] = []
+
+    def send(_client: HTTPClient, *request: Any, **options: Any) -> Reply:
+        asked.append((request, options))
+        return Reply(400, {}, b'{"message": "No."}', 0.0)
+
+    monkeypatch.setattr(HTTPClient, "send", send)
+    add_twilio(client)
+    campaign_id = create(ANN, BOB, retry_config=ONCE)
+    act(client, campaign_id, "start")
+    assert ended(campaign_id)["state"] == "paused"
+    entry = client.get(f"{API}/campaign/{campaign_id}").get_json()["logs"][-1]
+    assert entry["event"] == "batch_failed"
+    assert entry["message"].startswith("Nobody can be called: VOICEAPI_PUBLIC_URL isn't set, so Twilio couldn't ask")
+    told = {number: (each["state"], each["attempts"]) for number, each in by_number(client, campaign_id).items()}
+    assert told == {ANN: ("queued", 0), BOB: ("queued", 0)}
+    assert (asked, client.get(f"{API}/organizations/usage/runs").get_json()["runs"]) == ([], [])
+    object.__setattr__(service, "settings", replace(service.settings, public_url="https://voice.example.org"))
+    act(client, campaign_id, "resume")
+    assert ended(campaign_id)["state"] == "completed"
+    assert len(asked) == 2

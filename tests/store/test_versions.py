@@ -1,15 +1,15 @@
 """Databases of earlier releases are brought up to this one's schema, and what was under way in them goes on.
 
-tests/data/version-1.sql and version-2.sql were dumped from files that the releases with schema version 1 and 2 made,
-with the secret and the API key that stand below: requests to the API, the simulator's phones and the dialer one step at
-a time, then every table, index and trigger as SQL. The file of version 2 holds what a killed process left:
+tests/data/version-1.sql to version-3.sql were dumped from files that the releases with these schema versions made, with
+the secret and the API key that stand below: requests to the API, the simulator's phones and the dialer one step at a
+time, then every table, index and trigger as SQL. The files of version 2 and 3 hold what a killed process left:
 
 * run 1, a call that has ended and owes its webhook; run 2, a call with two turns answered; run 3, one that rings;
   run 4, a text chat;
 * campaign 1, running: contacts that were reached, are due for a retry, ring, were claimed but never called, are
   queued, and can't be called; campaign 2, paused; campaign 3, whose list was read up to row 2 of 3; campaign 4, not
   started;
-* a pace of the simulator's configuration and one of a carrier's, in the two places where version 2 kept it.
+* a pace of the simulator's configuration and one of a carrier's, which version 2 kept in two places.
 """
 
 from __future__ import annotations
@@ -18,7 +18,7 @@ import json
 import re
 import sqlite3
 from collections.abc import Callable, Iterator
-from datetime import UTC, datetime
+from datetime import UTC, datetime, timedelta
 from pathlib import Path
 from typing import Any
 
@@ -39,21 +39,24 @@ KEY = "k" * 16
 API = "/api/v1"
 
 
-# When version-2.sql was made; its instants are stored as microseconds, and within JSON as seconds, since 1970.
-MADE = datetime(2026, 11, 22, 4, 23, 48, tzinfo=UTC)
+# When the files were made; their instants are stored as microseconds, and within JSON as seconds, since 1970.
+MADE = {
+    2: datetime(2026, 11, 22, 4, 23, 48, tzinfo=UTC),
+    3: datetime(2026, 11, 22, 6, 17, 59, tzinfo=UTC),
+}
 INSTANT = re.compile(r"\b1795\d{6}(?:\d{6}\b|\.\d+)")
 
 
 def restore(path: Path, version: int) -> Path:
     """A file of this version, as if its process had been killed a minute ago."""
     text = (DATA / f"version-{version}.sql").read_text()
-    passed = (now() - MADE).total_seconds() - 60
+    passed = (now() - MADE.get(version, now())).total_seconds() - 60
 
     def shifted(found: re.Match[str]) -> str:
         return str(float(found[0]) + passed if "." in found[0] else int(found[0]) + round(passed * 1e6))
 
     connection = sqlite3.connect(path)
-    connection.executescript(INSTANT.sub(shifted, text) if version == 2 else text)
+    connection.executescript(INSTANT.sub(shifted, text) if version in MADE else text)
     connection.execute(f"PRAGMA user_version = {version}")
     connection.close()
     return path
@@ -85,24 +88,29 @@ def schema(path: Path) -> dict[str, Any]:
     return found
 
 
-@pytest.fixture(params=[1, 2])
+@pytest.fixture(params=[1, 2, 3])
 def version(request: pytest.FixtureRequest) -> int:
     return int(request.param)
 
 
+@pytest.fixture(params=MADE)
+def recent(request: pytest.FixtureRequest) -> int:
+    return int(request.param)
+
+
 @pytest.fixture
-def app(tmp_path: Path) -> Iterator[Flask]:
-    """The file of version 2, opened by this release without threads."""
-    app = open_app(restore(tmp_path / "old.db", 2))
+def app(tmp_path: Path, recent: int) -> Iterator[Flask]:
+    """The file of a recent version, opened by this release without threads."""
+    app = open_app(restore(tmp_path / "old.db", recent))
     with app.extensions["voiceapi"].store.session():
         yield app
     app.extensions["voiceapi"].close()
 
 
 @pytest.fixture
-def working(tmp_path: Path) -> Iterator[FlaskClient]:
-    """The file of version 2, opened by this release with its threads at work."""
-    app = open_app(restore(tmp_path / "old.db", 2), worker=True)
+def working(tmp_path: Path, recent: int) -> Iterator[FlaskClient]:
+    """The file of a recent version, opened by this release with its threads at work."""
+    app = open_app(restore(tmp_path / "old.db", recent), worker=True)
     app.extensions["voiceapi"].workers.start()
     with app.extensions["voiceapi"].store.session():
         yield client_of(app)
@@ -158,7 +166,7 @@ def test_a_campaign_keeps_its_settings_and_how_far_it_is(app: Flask) -> None:
     assert [each.source_status for each in stored] == ["completed", "completed", "in_progress", "pending"]
     assert [each.synced_at is not None for each in stored] == [True, True, False, False]
     assert [each.source_lease_until is not None for each in stored] == [False, False, True, False]
-    assert all(each.breaker_reset_at >= each.created_at for each in stored)
+    assert all(each.breaker_reset_at >= each.created_at - timedelta(milliseconds=1) for each in stored)
 
 
 def test_a_campaign_of_a_file_that_was_made_as_version_1(tmp_path: Path) -> None:
@@ -234,8 +242,10 @@ def test_paused_and_created_campaigns_wait_until_they_are_started(
     assert reached(4) == {"+12025552031": 1}
 
 
-def test_calls_go_on_from_their_next_turn(tmp_path: Path, working: FlaskClient, wait_for: Callable[..., Any]) -> None:
-    copy = sqlite3.connect(tmp_path / "old.db.version-2")
+def test_calls_go_on_from_their_next_turn(
+    tmp_path: Path, recent: int, working: FlaskClient, wait_for: Callable[..., Any]
+) -> None:
+    copy = sqlite3.connect(tmp_path / f"old.db.version-{recent}")
     before = [json.loads(row[0]) for row in copy.execute("SELECT actions FROM turn WHERE run_id = 2 ORDER BY number")]
     copy.close()
     wait_for(lambda: all(Run.get_by_id(id).is_completed for id in (2, 3)))

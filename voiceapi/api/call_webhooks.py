@@ -5,16 +5,21 @@ The answers are documents in the carriers' own formats, so these routes are no p
 
 from __future__ import annotations
 
+import logging
 from urllib.parse import urlsplit
 
 import flask
 from flask import Response, request
 
-from ..calls import inbound, webhooks
+from ..calls import inbound, refusals, webhooks
+from ..errors import NotPermitted, RecordNotFound, ServiceError
 from ..telephony.carriers.base import Document
 from ..telephony.carriers.webhook import Webhook
 from .auth import service
+from .errors import answer_service_error
 from .request_body import read_bytes
+
+log = logging.getLogger("voiceapi")
 
 blueprint = flask.Blueprint("call_webhooks", __name__, url_prefix="/telephony")
 
@@ -76,6 +81,30 @@ def webhook() -> Webhook:
         url=service().settings.origin + raw,
         headers={name.lower(): value for name, value in request.headers.items()},
         body=read_bytes(request, service().settings.max_body),
+    )
+
+
+@blueprint.errorhandler(NotPermitted)
+@blueprint.errorhandler(RecordNotFound)
+def refuse(refusal: ServiceError) -> Response:
+    """Answer a webhook that is refused. Its sender is a machine, so the reason stands in the log as well."""
+    log.warning("%s", refusals.describe(service().settings, refusal, _refused_request()))
+    return answer_service_error(refusal)
+
+
+def _refused_request() -> refusals.RefusedRequest:
+    path = request.script_root + request.path
+    for name in ("token", "workflow_uuid"):
+        if given := (request.view_args or {}).get(name):
+            path = path.replace(f"/{given}", f"/{refusals.shortened(given)}")
+    hosts = (request.headers.get("X-Forwarded-Host", "").partition(",")[0].strip(), request.headers.get("Host", ""))
+    scheme = request.headers.get("X-Forwarded-Proto", "").partition(",")[0].strip().lower()
+    return refusals.RefusedRequest(
+        method=request.method,
+        path=path,
+        fields=tuple(name if name.isidentifier() else "…" for name in request.args),
+        hosts=tuple(filter(None, hosts)),
+        scheme=scheme if scheme in ("http", "https") else "",
     )
 
 

@@ -14,7 +14,7 @@ from dataclasses import dataclass
 from ..engine import events as ev
 from ..engine.actions import HangUp, Say
 from ..engine.phrases import phrases
-from ..errors import NotPermitted, NotPossible, RecordNotFound
+from ..errors import NotPossible, RecordNotFound
 from ..llm import selection
 from ..runs import lifecycle
 from ..security import new_token
@@ -27,12 +27,13 @@ from ..store.runs import Run
 from ..store.telephony import PhoneNumber, TelephonyConfiguration
 from ..store.workflows import Workflow
 from ..telephony import configurations, connect
-from ..telephony.carriers.base import Carrier, Document, VoiceSettings
+from ..telephony.carriers.base import Carrier, Document
 from ..telephony.carriers.events import Inbound
 from ..telephony.carriers.webhook import CallbackURLs, Webhook
-from ..telephony.numbers import normalize
+from ..telephony.numbers import masked, normalize
 from ..workflows import versions
 from . import webhooks
+from .refusals import WebhookRefused
 
 log = logging.getLogger("voiceapi")
 
@@ -61,17 +62,21 @@ class Answered:
 
 @dataclass(frozen=True, slots=True)
 class VerifiedCall:
-    """An inbound call whose webhook was verified to be its carrier's."""
+    """An inbound call whose webhook was verified to be its carrier's.
+
+    :param conversation: the carrier's id of all legs of the call, None where it has none.
+    """
 
     configuration: TelephonyConfiguration
     carrier: Carrier
     call: Inbound
+    conversation: str | None
 
 
 def answer_number(service: Service, config_id: int, webhook: Webhook) -> Answered:
     """Answer with the workflow of the called number.
 
-    :raises NotPermitted: with the code of why the webhook fails verification.
+    :raises WebhookRefused: with the code of why the webhook fails verification.
     """
     verified = _verify(service, _configuration(config_id), webhook)
     return _answer(service, verified, lambda: _workflow_of_number(verified))
@@ -81,34 +86,44 @@ def answer_workflow(service: Service, workflow_uuid: str, webhook: Webhook) -> A
     """Answer with one workflow: the first of its organization's configurations that verifies the webhook is used.
 
     :raises RecordNotFound: when there is no such workflow.
-    :raises NotPermitted: with the code of why the webhook fails verification.
+    :raises WebhookRefused: with the code of why the webhook fails verification.
     """
     workflow = find(Workflow, workflow_uuid=workflow_uuid)
     if workflow is None:
         raise RecordNotFound("WORKFLOW_NOT_FOUND")
-    refusals = ["PROVIDER_MISMATCH"]
+    refusals = [WebhookRefused("PROVIDER_MISMATCH", "The organization has no telephony configuration.")]
     for configuration, _ in configurations.listed(workflow.organization_id):
         try:
             verified = _verify(service, configuration, webhook)
-        except NotPermitted as refusal:
-            refusals.append(refusal.detail)
+        except WebhookRefused as refusal:
+            refusals.append(refusal)
         else:
             return _answer(service, verified, lambda: workflow)
-    raise NotPermitted(max(refusals, key=REJECTIONS.index))
+    raise max(refusals, key=_specificity)
+
+
+def _specificity(refusal: WebhookRefused) -> tuple[int, bool, bool]:
+    """Orders the reasons of several configurations; of equal ones that of a real carrier counts more."""
+    configuration = refusal.configuration
+    real = configuration is not None and configuration.provider != "simulator"
+    return REJECTIONS.index(refusal.detail), real, configuration is not None
 
 
 def record_status(service: Service, config_id: int, webhook: Webhook) -> Document:
     """Record a status callback about a call to one of a configuration's numbers; that of an unknown call is ignored.
 
-    :raises NotPermitted: with the code of why the webhook fails verification.
+    :raises WebhookRefused: with the code of why the webhook fails verification.
     """
     configuration = _configuration(config_id)
     carrier = _carrier(service, configuration)
-    _check_signature(carrier, webhook)
-    update = carrier.read_status(webhook)
-    run = runs.of_inbound_call(configuration.id, update.call_id)
-    if run is not None:
-        webhooks.record(service, run, carrier, update)
+    _check_sender(configuration, carrier, webhook)
+    leg = carrier.read_leg(webhook)
+    found = (runs.of_inbound_call(configuration.id, call_id) for call_id in (*leg.ids, *leg.parents))
+    run = next((each for each in found if each is not None), None)
+    if run is not None and run.carrier_call_id in leg.ids:
+        webhooks.record(service, run, carrier.read_status(webhook))
+    elif run is not None:
+        webhooks.record_other_leg(run, carrier, webhook)
     return carrier.acknowledge()
 
 
@@ -119,24 +134,34 @@ def _verify(service: Service, configuration: TelephonyConfiguration, webhook: We
     carrier = _carrier(service, configuration)
     call = carrier.read_inbound(webhook)
     if call is None:
-        raise NotPermitted("PROVIDER_MISMATCH")
-    if call.account and configuration.account_id and call.account != configuration.account_id:
-        raise NotPermitted("ACCOUNT_VALIDATION_FAILED")
-    _check_signature(carrier, webhook)
-    return VerifiedCall(configuration, carrier, call)
+        reason = f"It isn't in {carrier.name}'s format: the id of the call or the called number is missing."
+        raise WebhookRefused("PROVIDER_MISMATCH", reason, configuration)
+    _check_sender(configuration, carrier, webhook)
+    return VerifiedCall(configuration, carrier, call, carrier.read_leg(webhook).conversation)
 
 
-def _check_signature(carrier: Carrier, webhook: Webhook) -> None:
-    """Refuse a webhook without a valid signature. It has no token of ours, so it is refused without a key as well."""
+def _check_sender(configuration: TelephonyConfiguration, carrier: Carrier, webhook: Webhook) -> None:
+    """Refuse a webhook of another account, or without a valid signature.
+
+    It has no token of ours, so it is refused without a key as well.
+    """
+    if carrier.is_of_other_account(webhook):
+        raise WebhookRefused("ACCOUNT_VALIDATION_FAILED", "It is for another account of the carrier.", configuration)
     signed = carrier.verify(webhook)
+    if signed is None:
+        missing = configurations.provider(configuration).optional_signature_key
+        reason = f"The configuration has no {missing}" if missing else "It has no key of the carrier's account"
+        reason += ", and nothing else proves who sent it."
+        raise WebhookRefused("GENERAL_AUTH_FAILED", reason, configuration)
     if not signed:
-        raise NotPermitted("GENERAL_AUTH_FAILED" if signed is None else "SIGNATURE_VALIDATION_FAILED")
+        code = "SIGNATURE_VALIDATION_FAILED"
+        raise WebhookRefused(code, "Its signature is wrong.", configuration, checked_by=carrier)
 
 
 def _configuration(config_id: int) -> TelephonyConfiguration:
     configuration = find(TelephonyConfiguration, id=config_id)
     if configuration is None:
-        raise NotPermitted("GENERAL_AUTH_FAILED")
+        raise WebhookRefused("GENERAL_AUTH_FAILED", f"There is no telephony configuration {config_id}.")
     return configuration
 
 
@@ -144,8 +169,7 @@ def _carrier(service: Service, configuration: TelephonyConfiguration) -> Carrier
     try:
         return connect.connect(service, configuration)
     except NotPossible as refusal:
-        log.warning("A call to configuration %s can't be answered: %s", configuration.id, refusal.detail)
-        raise NotPermitted("GENERAL_AUTH_FAILED") from None
+        raise WebhookRefused("GENERAL_AUTH_FAILED", refusal.detail, configuration) from None
 
 
 # -- the workflow that answers
@@ -153,16 +177,23 @@ def _carrier(service: Service, configuration: TelephonyConfiguration) -> Carrier
 
 def _answer(service: Service, verified: VerifiedCall, choose: Callable[[], Workflow]) -> Answered:
     run = runs.of_inbound_call(verified.configuration.id, verified.call.call_id)
+    workflow = None
     try:
-        run = run or _store_call(service, verified, choose())
+        if run is None:
+            workflow = choose()
+            run = _store_call(service, verified, workflow)
     except CallRejected as reason:
-        code = str(reason)
-        log.warning("A call to %s is not served: %s", verified.call.to, code)
-        nowhere = CallbackURLs(service.base_url, "")
-        return Answered(
-            verified.carrier.render([Say(phrases({})[SPOKEN[code]], False), HangUp()], nowhere, VoiceSettings()), code
-        )
+        return _reject(service, verified, str(reason), workflow)
     return Answered(webhooks.reply(service, run, verified.carrier, 0, ev.Started(now().timestamp())))
+
+
+def _reject(service: Service, verified: VerifiedCall, code: str, workflow: Workflow | None) -> Answered:
+    """Say why the call isn't taken, in the language of the called workflow, in English when no workflow is known."""
+    log.warning("A call to %s is not served: %s", masked(verified.call.to), code)
+    chosen = {} if workflow is None else versions.published(workflow).configurations
+    announcement = [Say(phrases(chosen)[SPOKEN[code]], False), HangUp()]
+    nowhere = CallbackURLs(service.base_url, "")
+    return Answered(verified.carrier.render(announcement, nowhere, webhooks.voice_settings(chosen)), code)
 
 
 def _workflow_of_number(verified: VerifiedCall) -> Workflow:
@@ -204,7 +235,7 @@ def _store_call(service: Service, verified: VerifiedCall, workflow: Workflow) ->
             return known
         if runs.in_progress(workflow.organization_id) >= service.settings.concurrent_calls:
             raise CallRejected("QUOTA_EXCEEDED")
-        return runs.create(
+        run = runs.create(
             workflow,
             name=f"WR-TEL-IN-{secrets.randbelow(10**8):08}",
             token=new_token(),
@@ -215,8 +246,14 @@ def _store_call(service: Service, verified: VerifiedCall, workflow: Workflow) ->
             caller_number=caller,
             called_number=called,
             carrier_call_id=call.call_id,
+            call_id_confirmed=True,
             initial_context=context,
-            gathered_context={"provider": configuration.provider, "call_id": call.call_id},
+            gathered_context={
+                **webhooks.route(configuration),
+                **lifecycle.call_ids(call.call_id, verified.conversation),
+            },
             state="ringing",
-            deadline_at=lifecycle.deadline(),
+            **lifecycle.in_progress(),
         )
+    log.info("Run %s: inbound call from %s through %s", run.id, masked(caller), configurations.title(configuration))
+    return run

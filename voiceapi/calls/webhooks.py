@@ -6,6 +6,7 @@ Turns are decided in `turns`, the ends of calls in `ending`.
 from __future__ import annotations
 
 import logging
+from collections.abc import Mapping
 from dataclasses import dataclass
 from typing import Any, Literal
 
@@ -14,19 +15,20 @@ from ..engine.actions import HangUp, Say
 from ..errors import NotPermitted, NotPossible
 from ..runs import lifecycle
 from ..service import Service
-from ..store import runs
 from ..store.base import find, insert, reload, scalar, update
 from ..store.database import write
 from ..store.fields import now
 from ..store.runs import Run, StatusCallback
+from ..store.telephony import TelephonyConfiguration
 from ..store.workflows import WorkflowVersion as Version
 from ..telephony import connect
 from ..telephony.carriers.base import Carrier, Document, VoiceSettings
 from ..telephony.carriers.events import FINAL, CallerInput, Machine, Silence, Speech, StatusUpdate, Transferred
-from ..telephony.carriers.rest import CarrierRefused, CarrierSilent
 from ..telephony.carriers.webhook import CallbackURLs, Webhook
 from ..tools import transfer_call
 from . import ending
+from .legs import identify
+from .refusals import WebhookRefused
 from .turns import answer, phrases_of
 
 log = logging.getLogger("voiceapi")
@@ -55,14 +57,29 @@ def callback_urls(service: Service, run: Run, turn: int) -> CallbackURLs:
     return CallbackURLs(f"{service.base_url}/api/v1/telephony/calls", run.token, turn)
 
 
+def route(configuration: TelephonyConfiguration) -> dict[str, Any]:
+    """The members of a run's gathered context that say which configuration its call goes through."""
+    return {
+        "provider": configuration.provider,
+        "telephony_configuration_id": configuration.id,
+        "telephony_configuration_name": configuration.name,
+    }
+
+
 def take_turn(service: Service, token: str, number: int, step: Step, webhook: Webhook) -> Document:
     """Answer a webhook that asks what comes next: turn 0 is the answered call, turn n the caller's n-th input.
 
     An error of this service is spoken, too: without a document the carrier would speak its own message.
 
-    :raises NotPermitted: when no run has this token, or the carrier didn't sign the webhook.
+    :raises WebhookRefused: when no run has this token, or the carrier didn't sign the webhook.
     """
-    run, carrier = admit(service, token, webhook)
+    run, carrier, is_own = admit(service, token, webhook)
+    if not is_own and step != "transfer":  # the other side of a transfer may report its outcome
+        return record_other_leg(run, carrier, webhook)
+    # What the carrier reports after a transfer is about its other leg.
+    if step != "transfer" and carrier.read_status(webhook).machine:
+        with write():
+            ending.request_hang_up(run, ending.VOICEMAIL)
     given = Silence() if step == "silence" or step == "wait" else carrier.read_turn(webhook, step)
     if given is None:
         return carrier.acknowledge()
@@ -76,41 +93,38 @@ def reply(service: Service, run: Run, carrier: Carrier, number: int, event: ev.E
     except Exception:
         log.exception("Turn %s of run %s could not be answered", number, run.id)
         actions = [Say(phrases_of(run)["service_error"], False), HangUp()]
-    return carrier.render(actions, callback_urls(service, run, number + 1), voice_settings(run))
+    return carrier.render(actions, callback_urls(service, run, number + 1), _voice_of(run))
 
 
-def voice_settings(run: Run) -> VoiceSettings:
-    """How a run's carrier speaks, listens and dials: `language` and `voice` are in the workflow's configurations."""
-    chosen = scalar(Version, "configurations", id=run.version_id) or {}
-    language, voice = (value if isinstance(value := chosen.get(name), str) else "" for name in ("language", "voice"))
+def _voice_of(run: Run) -> VoiceSettings:
     ours = run.called_number if run.call_type == "inbound" else run.caller_number
-    return VoiceSettings(language.strip() or "en-US", voice.strip() or None, ours)
+    return voice_settings(scalar(Version, "configurations", id=run.version_id) or {}, ours)
+
+
+def voice_settings(configurations: Mapping[str, Any], caller_id: str | None = None) -> VoiceSettings:
+    """How a carrier speaks, listens and dials: `language` and `voice` are in the workflow's configurations."""
+    chosen = (configurations.get(name) for name in ("language", "voice"))
+    language, voice = (value.strip() if isinstance(value, str) else "" for value in chosen)
+    return VoiceSettings(language or "en-US", voice or None, caller_id, lifecycle.LONGEST_CALL_SECONDS)
 
 
 def record_machine(service: Service, token: str, webhook: Webhook) -> Document:
     """Record that an answering machine took the call, found out while the conversation went on.
 
-    :raises NotPermitted: when no run has this token, or the carrier didn't sign the webhook.
+    :raises WebhookRefused: when no run has this token, or the carrier didn't sign the webhook.
     """
-    run, carrier = admit(service, token, webhook)
+    run, carrier, is_own = admit(service, token, webhook)
+    if not is_own:
+        return record_other_leg(run, carrier, webhook)
     if isinstance(carrier.read_turn(webhook, "machine"), Machine):
         call_id = carrier.read_status(webhook).call_id
-        record(service, run, carrier, StatusUpdate(None, "machine", call_id, machine=True))
+        record(service, run, StatusUpdate(None, "machine", call_id, machine=True))
     return carrier.acknowledge()
-
-
-def _hang_up(carrier: Carrier, call_id: str) -> None:
-    try:
-        carrier.hang_up(call_id)
-    except (CarrierRefused, CarrierSilent) as error:
-        log.warning("The call %s to an answering machine goes on: %s", call_id, error)
 
 
 def _event(given: CallerInput, number: int) -> ev.Event:
     at = now().timestamp()
     match given:
-        case Machine():
-            return ev.CallEnded(at, "voicemail_detected")
         case Transferred():
             # The conversation knows the number of the request.
             return ev.TransferSettled(
@@ -122,53 +136,69 @@ def _event(given: CallerInput, number: int) -> ev.Event:
             return ev.Started(at) if number == 0 else ev.CallerSilent(at)
 
 
-def admit(service: Service, token: str, webhook: Webhook) -> tuple[Run, Carrier]:
-    """The run that a webhook is about, once its signature is checked.
+def admit(service: Service, token: str, webhook: Webhook) -> tuple[Run, Carrier, bool]:
+    """The run that a webhook is about, once its signature is checked, and whether it is about the run's own leg.
 
-    :raises NotPermitted: when no run has this token, or the carrier didn't sign the webhook.
+    :raises WebhookRefused: when no run has this token, the carrier didn't sign the webhook, or it names another account
+        or call.
     """
     run = find(Run, token=token)
     if run is None:
-        raise NotPermitted("There is no such call.")
+        raise WebhookRefused("There is no such call.")
+    configuration = find(TelephonyConfiguration, id=run.telephony_configuration_id)
     try:
         carrier = connect.connect_run(service, run)
     except NotPossible as refusal:
-        raise NotPermitted(refusal.detail) from None
+        raise WebhookRefused(refusal.detail, configuration=configuration, run=run.id) from None
     if carrier.verify(webhook) is False:
-        raise NotPermitted("The signature of this webhook is wrong.")
-    return run, carrier
+        detail = "The signature of this webhook is wrong."
+        raise WebhookRefused(detail, configuration=configuration, run=run.id, checked_by=carrier)
+    try:
+        run, is_own = identify(run, carrier, webhook)
+    except NotPermitted as refusal:
+        raise WebhookRefused(refusal.detail, configuration=configuration, run=run.id) from None
+    return run, carrier, is_own
 
 
 def record_status(service: Service, token: str, webhook: Webhook) -> Document:
     """Record a status callback; the first final status ends the run.
 
-    :raises NotPermitted: when no run has this token, or the carrier didn't sign the webhook.
+    :raises WebhookRefused: when no run has this token, or the carrier didn't sign the webhook.
     """
-    run, carrier = admit(service, token, webhook)
-    record(service, run, carrier, carrier.read_status(webhook))
+    run, carrier, is_own = admit(service, token, webhook)
+    if not is_own:
+        return record_other_leg(run, carrier, webhook)
+    record(service, run, carrier.read_status(webhook))
     return carrier.acknowledge()
 
 
-def record(service: Service, run: Run, carrier: Carrier, status: StatusUpdate) -> None:
+def record_other_leg(run: Run, carrier: Carrier, webhook: Webhook) -> Document:
+    """Record what the carrier reports of another leg of a run's call; it changes nothing."""
+    (call_id, *_) = carrier.read_leg(webhook).ids
+    fields = {"call_id": call_id, "other_leg": True}
+    with write():
+        insert(StatusCallback, run=run, status=carrier.read_status(webhook).raw, fields=fields)
+    return carrier.acknowledge()
+
+
+def record(service: Service, run: Run, status: StatusUpdate) -> None:
     """Record what a carrier reports of a run's call.
 
     The first final status ends the run; the first report of an answering machine hangs up on it.
     """
     final = status.status if status.status in FINAL else None
-    # Some carriers name a new call otherwise in their answer than in its webhooks.
-    call_id = status.call_id if run.call_type == "outbound" else None
     with write():
         run = reload(run)
-        hangs_up = status.machine and final is None and not run.is_completed and not runs.machine_reported(run.id)
+        hangs_up = status.machine and final is None and ending.request_hang_up(run, ending.VOICEMAIL)
         insert(StatusCallback, run=run, status=status.raw, outcome=final, fields=_extra_fields(status))
-        lifecycle.report(run, call_id)
+        lifecycle.report(run)
         if status.price is not None:
             _record_price(run, status)
     if final is not None:
         # A last extraction may have to ask a model: the carrier waits for it no longer than for a turn.
         service.slow_jobs.run_once((run.id, "end"), lambda: ending.complete_from_status(service, run.id))
-    elif hangs_up and run.carrier_call_id:
-        service.workers.submit(_hang_up, carrier, run.carrier_call_id)
+    elif hangs_up:
+        service.workers.submit(ending.try_hang_up, service, run.id)
 
 
 def _extra_fields(status: StatusUpdate) -> dict[str, Any]:

@@ -10,6 +10,7 @@ import socket
 import threading
 from collections.abc import Callable, Iterator
 from dataclasses import replace
+from datetime import timedelta
 from typing import Any
 from urllib.parse import urlencode
 
@@ -21,14 +22,17 @@ from lines.line import samples
 from voiceapi.calls import ending, sweeper, webhooks
 from voiceapi.conversations import effects
 from voiceapi.engine.actions import AskModel, Function, RunTool
-from voiceapi.engine.events import ModelReplied, ToolCall, ToolReturned
-from voiceapi.engine.phrases import phrases
+from voiceapi.engine.events import ModelFailed, ModelReplied, ToolCall, ToolReturned
+from voiceapi.engine.phrases import PHRASES, phrases
 from voiceapi.http_client import RequestFailed
 from voiceapi.llm.scripted import Scripted
+from voiceapi.runs import lifecycle
 from voiceapi.service import Service
+from voiceapi.store import runs
 from voiceapi.store.fields import now
 from voiceapi.store.runs import Run, Turn
 from voiceapi.store.telephony import TelephonyConfiguration
+from voiceapi.store.workflows import WorkflowVersion
 from voiceapi.telephony import connect
 from voiceapi.telephony.carriers import jambonz, plivo_compatible, rest, twilio_compatible, vonage
 from voiceapi.telephony.carriers.base import OutboundCall
@@ -68,8 +72,97 @@ def test_a_call_is_asked_for_once(line: Line, office: Any, dial: Callable[..., A
     call = dial()
     fields = {**line.fields_of_placing(call.base), **line.detecting(call.base)}
     assert office.asked == [("POST", line.placing_path, fields)]
-    assert call.run.carrier_call_id == line.call_id
-    assert call.run.gathered_context["call_id"] == line.call_id
+    placed = line.call_id if line.placed_id == "" else line.placed_id
+    assert (call.run.carrier_call_id, call.run.gathered_context["call_id"]) == (placed, placed)
+
+
+def test_the_log_and_the_run_say_through_which_configuration_a_call_goes(
+    client: FlaskClient,
+    line: Line,
+    call: Any,
+    configuration: int,
+    inbound: str,
+    workflow: Callable[..., Any],
+    caplog: pytest.LogCaptureFixture,
+) -> None:
+    workflow(path="line")
+    # A member of the caller's own doesn't hide it.
+    context = {"telephony_configuration_id": "mine"}
+    body = {"phone_number": NUMBER, "initial_context": context, "telephony_configuration_id": configuration}
+    with caplog.at_level(logging.INFO, "voiceapi"):
+        placed = client.post(f"{API}/public/agent/line", json=body).get_json()["workflow_run_id"]
+        call.send(line.another_call(line.webhook("inbound", "call", inbound)))
+    runs = {run["id"]: run for run in client.get(f"{API}/organizations/usage/runs").get_json()["runs"]}
+    (taken,) = set(runs) - {placed}
+    [name] = {run["gathered_context"]["telephony_configuration_name"] for run in runs.values()}
+    assert {run["gathered_context"]["telephony_configuration_id"] for run in runs.values()} == {configuration}
+    through = f"through configuration {configuration} '{name}' ({line.name})"
+    assert caplog.messages == [
+        f"Run {placed}: outbound call to ...0123 {through}",
+        f"Run {taken}: inbound call from ...0123 {through}",
+    ]
+
+
+@pytest.fixture
+def unreachable(service: Service) -> Iterator[Callable[..., None]]:
+    """Sets the public URL, and the carrier's address."""
+    settings = service.settings
+
+    def change(public_url: str | None, carrier_url: str | None) -> None:
+        urls = {f"{name}_url": carrier_url for name in PROVIDERS if name != "simulator"}
+        object.__setattr__(service, "settings", replace(settings, public_url=public_url, **urls))
+
+    yield change
+    object.__setattr__(service, "settings", settings)
+
+
+LOOPBACK = ("http://127.0.0.1:8000", "https://localhost", "http://[::1]:8000", "http://0.0.0.0:8000")
+
+
+@pytest.mark.parametrize("public_url", [None, *LOOPBACK])
+def test_a_call_is_refused_whose_carrier_could_not_reach_the_service(
+    client: FlaskClient,
+    line: Line,
+    office: Any,
+    service: Service,
+    configuration: int,
+    workflow: Callable[..., Any],
+    unreachable: Callable[..., None],
+    fresh: None,
+    public_url: str | None,
+) -> None:
+    """Nothing is dialed and nothing is stored, so the same request succeeds once there is a public URL."""
+    made = workflow(path="line")
+    prepared = client.post(f"{API}/workflow/{made['id']}/runs", json={"name": "Later", "mode": line.name}).get_json()
+    body = {"phone_number": NUMBER, "telephony_configuration_id": configuration}
+    requests = [
+        (f"{API}/public/agent/line", body),
+        (f"{API}/telephony/initiate-call", {**body, "workflow_id": made["id"], "workflow_run_id": prepared["id"]}),
+    ]
+    before = client.get(f"{API}/workflow/{made['id']}/runs/{prepared['id']}").get_json()
+
+    def ask() -> list[Any]:
+        keyed = {"Idempotency-Key": f"call-{public_url}"}
+        return [client.post(path, json=sent, headers=keyed) for path, sent in requests]
+
+    unreachable(public_url, None)
+    if line.name == "simulator":
+        assert [answer.status_code for answer in ask()] == [200, 200]
+        return
+    title = PROVIDERS[line.name].display_name
+    state = f"is {public_url}, an address of this machine only" if public_url else "isn't set"
+    reason = (
+        f"VOICEAPI_PUBLIC_URL {state}, so {title} couldn't ask this service what to say in the call. Set it to the "
+        f"https address at which {title} reaches the service, and start the service again."
+    )
+    assert [(answer.status_code, answer.get_json()) for answer in ask()] == [(400, {"detail": reason})] * 2
+    assert office.asked == []
+    assert client.get(f"{API}/workflow/{made['id']}/runs").get_json()["total_count"] == 1
+    assert client.get(f"{API}/workflow/{made['id']}/runs/{prepared['id']}").get_json() == before
+    # The carrier is on this machine, too.
+    unreachable(public_url, office.url)
+    assert [answer.status_code for answer in ask()] == [200, 200]
+    assert len(office.asked) == 2
 
 
 def test_a_call_from_ringing_to_goodbye(line: Line, dial: Callable[..., Any]) -> None:
@@ -143,6 +236,46 @@ def test_a_reply_that_takes_long_is_asked_for_again(
     assert (spoken(verbs), names(verbs)) == (["Great, goodbye."], ["hangup"])
 
 
+class Dead(Scripted):
+    """A model whose server refuses the key."""
+
+    def reply(self, ask: AskModel) -> Any:
+        return ModelFailed(ask.at, ask.number, "The model server refused the key (401).")
+
+
+def test_a_model_that_fails_twice_in_a_row_ends_the_call(
+    dial: Callable[..., Any], service: Service, caplog: pytest.LogCaptureFixture
+) -> None:
+    call = dial()
+    call.answered()
+    object.__setattr__(service, "model", Dead())
+    verbs = call.says("yes")
+    assert (spoken(verbs), names(verbs)) == ([phrases({})["apology"]], ["listen"])
+    verbs = call.says("yes")
+    assert (spoken(verbs), names(verbs)) == ([phrases({})["failure_goodbye"]], ["hangup"])
+    call.status("completed")
+    assert disposition(call) == ("completed", "pipeline_error")
+    reason = "The model server refused the key (401)."
+    assert call.run.gathered_context["error"] == reason
+    failures = [record.getMessage() for record in caplog.records if "language model" in record.getMessage()]
+    assert failures == [
+        f"The language model failed in run {call.run_id}: {reason}",
+        f"The language model failed in run {call.run_id}, which ends the call: {reason}",
+    ]
+
+
+def test_a_call_survives_one_failure_of_the_model(dial: Callable[..., Any], service: Service) -> None:
+    call = dial()
+    call.answered()
+    for model in (Dead(), None, Dead()):
+        object.__setattr__(service, "model", model)
+        assert names(call.says("hm")) == ["listen"]
+    object.__setattr__(service, "model", None)
+    assert names(call.says("yes")) == ["hangup"]
+    call.status("completed")
+    assert disposition(call) == ("completed", "user_qualified")
+
+
 def test_the_callee_hangs_up(dial: Callable[..., Any]) -> None:
     call = dial()
     call.answered()
@@ -179,6 +312,122 @@ def test_a_machine_is_detected_after_the_answer(
     assert len(office.asked) == (0 if line.name == "simulator" else 2)
 
 
+@pytest.mark.parametrize("webhook", ["turn", "silence", "wait", "the same turn", "transfer"])
+def test_a_machine_once_known_is_hung_up_on_at_the_next_webhook(
+    line: Line, office: Any, dial: Callable[..., Any], request: pytest.FixtureRequest, webhook: str
+) -> None:
+    """Also while the carrier's API doesn't end the call."""
+    if webhook == "transfer":
+        request.getfixturevalue("receptionist")
+    call = dial()
+    office.answers += [(500, None)] * 5
+    call.answered()
+    turn, said = call.next, line.words(call.next, "Perhaps the weather.")
+    if webhook == "transfer":
+        call.says("A human, please.")
+        said = line.webhook("turns", "transfer_busy", call.transfer)
+    elif webhook == "silence":
+        said = line.webhook("turns", "silence", f"{turn}/silence")
+    elif webhook != "turn":
+        call.says("Perhaps the weather.")
+        said = line.webhook("turns", "answered", f"{turn}/wait") if webhook == "wait" else said
+    spoken_before = call.transcript
+    call.send(line.webhook("turns", "machine", f"{call.base}/machine"))
+    verbs = call.hear(call.send(said))
+    assert (spoken(verbs), names(verbs)) == ([], ["hangup"])
+    call.status("completed")
+    assert disposition(call) == ("completed", "voicemail_detected")
+    assert call.transcript == spoken_before
+
+
+def test_a_machine_that_is_known_while_a_reply_is_decided(
+    line: Line,
+    dial: Callable[..., Any],
+    service: Service,
+    monkeypatch: pytest.MonkeyPatch,
+    wait_for: Callable[..., Any],
+) -> None:
+    """Nobody hears that reply: it isn't recorded."""
+    scripted, decided = Scripted(), threading.Event()
+
+    class Slow:
+        extract = scripted.extract
+
+        def reply(self, ask: AskModel) -> ModelReplied:
+            decided.wait(10)
+            return scripted.reply(ask)
+
+    call = dial()
+    call.answered()
+    object.__setattr__(service, "model", Slow())
+    monkeypatch.setattr(service.slow_jobs, "wait_seconds", 0.02)
+    assert names(call.says("yes")) == ["redirect"]
+    call.send(line.webhook("turns", "machine", f"{call.base}/machine"))
+    verbs = call.hear(call.send(line.webhook("turns", "answered", call.next)))
+    assert (spoken(verbs), names(verbs)) == ([], ["hangup"])
+    decided.set()
+    wait_for(lambda: not service.slow_jobs._running)
+    service.slow_jobs.wait_seconds = 10
+    call.status("completed")
+    assert disposition(call) == ("completed", "voicemail_detected")
+    assert call.transcript == [HELLO, "yes"]
+
+
+@pytest.mark.parametrize("place", ["machine", "status", "turns/0", "turns/0/silence"])
+def test_a_machine_that_is_known_before_the_answer_hears_no_greeting(
+    line: Line, dial: Callable[..., Any], place: str
+) -> None:
+    call = dial()
+    call.status("ringing")
+    call.send(line.webhook("turns", "machine", f"{call.base}/{place}"))
+    verbs = call.answered()
+    assert (spoken(verbs), names(verbs), call.transcript) == ([], ["hangup"], [])
+    call.status("completed")
+    assert disposition(call) == ("completed", "voicemail_detected")
+    assert call.run.gathered_context["call_tags"] == ["voicemail_detected"]
+
+
+@pytest.mark.parametrize("answered", [True, False])
+def test_a_hang_up_on_a_machine_is_repeated_until_the_carrier_accepts_it(
+    line: Line, office: Any, dial: Callable[..., Any], wait_for: Callable[..., Any], answered: bool
+) -> None:
+    if line.name == "simulator":
+        pytest.skip("The simulator is asked without a wire.")
+    call = dial()
+    if answered:
+        call.answered()
+    office.answers += [(500, None), (403, {"message": "Not now."}), None]
+    call.send(line.webhook("turns", "machine", f"{call.base}/machine"))
+    wait_for(lambda: len(office.asked) == 2 and not call.service.slow_jobs._running)
+    for _ in range(4):
+        sweeper.sweep(call.service)
+    assert office.asked[1:] == [line.ended] * 4
+    call.status("completed")
+    sweeper.sweep(call.service)
+    assert disposition(call) == ("completed", "voicemail_detected")
+    assert len(office.asked) == 5
+
+
+def test_a_hang_up_that_the_carrier_never_accepts_is_requested_until_the_deadline(
+    line: Line, office: Any, dial: Callable[..., Any], wait_for: Callable[..., Any]
+) -> None:
+    if line.name == "simulator":
+        pytest.skip("The simulator is asked without a wire.")
+    call = dial()
+    call.answered()
+    office.answers += [(403, None)] * 20
+    call.send(line.webhook("turns", "machine", f"{call.base}/machine"))
+    wait_for(lambda: len(office.asked) == 2 and not call.service.slow_jobs._running)
+    deadline = call.run.deadline_at
+    sweeper.sweep(call.service, deadline)
+    assert (call.run.state, call.run.deadline_at) == ("talking", deadline)
+    sweeper.sweep(call.service, deadline + timedelta(seconds=1))
+    assert disposition(call) == ("completed", "voicemail_detected")
+    asked = len(office.asked)
+    sweeper.sweep(call.service)
+    assert len(office.asked) == asked
+
+
 def test_a_person_is_not_hung_up_on(line: Line, office: Any, dial: Callable[..., Any]) -> None:
     call = dial()
     call.answered()
@@ -210,6 +459,26 @@ def test_a_call_that_is_not_answered(dial: Callable[..., Any], line: Line, word:
     assert call.run.gathered_context["call_tags"] == tags
 
 
+@pytest.mark.parametrize("words", [("completed",), ("ringing", "in-progress", "completed")])
+def test_an_answered_call_whose_first_turn_was_never_asked_for_has_failed(
+    dial: Callable[..., Any], words: tuple[str, ...], caplog: pytest.LogCaptureFixture
+) -> None:
+    call = dial()
+    for word in words:
+        call.status(word)
+    assert disposition(call) == ("completed", "failed")
+    gathered = call.run.gathered_context
+    assert gathered["error"] == (
+        "The carrier reported the call as answered, but never asked for its first document. Check VOICEAPI_PUBLIC_URL: "
+        "the carrier was given an address that begins with https://voice.example.org. If it asked and was refused, the "
+        "log says why."
+    )
+    assert gathered["call_tags"] == ["not_connected", "telephony_completed"]
+    assert [record.getMessage() for record in caplog.records] == [f"Run {call.run_id} failed: {gathered['error']}"]
+    assert names(call.answered()) == ["hangup"]
+    assert disposition(call) == ("completed", "failed")
+
+
 @pytest.mark.parametrize("seed", range(3))
 def test_statuses_in_any_order_and_twice(
     line: Line, office: Any, dial: Callable[..., Any], wait_for: Callable[..., Any], seed: int
@@ -220,7 +489,9 @@ def test_statuses_in_any_order_and_twice(
     reads = [samples(line.name, "statuses")[word]["reads"] for word in words]
     end = next(place for place, each in enumerate(reads) if each["status"] in webhooks.FINAL)
     machine = any(each.get("machine") for each in reads[:end])
-    outcome = "voicemail_detected" if machine else reads[end]["status"]
+    # An answered call that was asked for no turn has failed.
+    ends = "failed" if reads[end]["status"] == "completed" else reads[end]["status"]
+    outcome = "voicemail_detected" if machine else ends
     call = dial()
     for place, word in enumerate(words):
         assert call.status(word).status_code == 200
@@ -307,6 +578,24 @@ def test_a_call_that_ends_before_its_transfer_is_reported(line: Line, dial: Call
     assert call.run.duration == duration or duration is None
 
 
+@pytest.mark.usefixtures("receptionist")
+def test_a_transfer_lasts_no_longer_than_a_call_of_ours(line: Line, dial: Callable[..., Any]) -> None:
+    call = dial()
+    call.answered()
+    assert call.says("A human, please.")[-1].limit == lifecycle.LONGEST_CALL_SECONDS
+
+
+@pytest.mark.usefixtures("receptionist")
+def test_a_transfer_of_a_call_to_our_number_has_the_same_limit(line: Line, call: Any, inbound: str) -> None:
+    """The carrier gave the call no limit: it wasn't placed by us."""
+    first = call.send(line.webhook("inbound", "call", inbound))
+    with call.service.store.session():
+        run = Run.get()
+    call.base, call.run_id = f"https://voice.example.org{API}/telephony/calls/{run.token}", run.id
+    call.hear(first)
+    assert call.says("A human, please.")[-1].limit == lifecycle.LONGEST_CALL_SECONDS
+
+
 # -- webhooks that aren't what they seem
 
 
@@ -344,6 +633,58 @@ def test_speech_in_a_query_beside_a_body_is_ignored(line: Line, dial: Callable[.
     assert names(call.hear(call.send(line.request(url, nothing["fields"], nothing["encoding"])))) == ["listen"]
 
 
+PLACES = ("turns/0", "turns/0/silence", "turns/1/wait", "status", "machine")
+
+
+def refused(line: Line, configuration: int, request: Any, over: str) -> str:
+    """The line of the log about a webhook whose signature is wrong, after its beginning and before any hint."""
+    over += "".join(f"{'&' if place else '?'}{name}=…" for place, name in enumerate(line.query_of(request)))
+    named = f"configuration {configuration} '{'Simulator' if line.name == 'simulator' else line.name}' ({line.name})"
+    if not line.signs_address:
+        checked = f"It was checked with its {line.signed_with}, and the URL isn't part of that."
+        asked = f"{checked} The request was {request.method} {over}"
+        return rf"It is for {re.escape(named)}(, run \d+)?\. {re.escape(asked)}"
+    key = f" with its {line.signed_with}" if line.signed_with else ""
+    return rf"It is for {re.escape(named)}(, run \d+)?\. The signature was computed{key} over {re.escape(over)}"
+
+
+@pytest.mark.parametrize("place", PLACES)
+def test_a_forged_signature_leaves_one_line_in_the_log(
+    line: Line, dial: Callable[..., Any], configuration: int, place: str, caplog: pytest.LogCaptureFixture
+) -> None:
+    call = dial()
+    caplog.clear()
+    kind, name = ("statuses", "completed") if place == "status" else ("turns", "answered")
+    request = line.webhook(kind, name, f"{call.base}/{place}")
+    token = call.base.rpartition("/")[2]
+    over = f"{call.base.replace(token, f'{token[:4]}…')}/{place}"
+    forged = replace(request, headers={**request.headers, **line.forged, "Host": "other.example.org"})
+    assert call.send(forged).status_code == 403
+    (record,) = caplog.records
+    said = record.getMessage()
+    assert record.levelname == "WARNING"
+    assert said.startswith("A webhook was refused: The signature of this webhook is wrong. ")
+    assert re.search(refused(line, configuration, request, over), said)
+    assert ("came to https://other.example.org. If the carrier" in said) is line.signs_address
+    assert not any(secret in said for secret in (token, token[4:], *line.secrets, NUMBER[1:], NUMBER[-5:]))
+
+
+@pytest.mark.parametrize("place", PLACES)
+def test_a_wrong_token_leaves_one_line_in_the_log(
+    line: Line, dial: Callable[..., Any], place: str, caplog: pytest.LogCaptureFixture
+) -> None:
+    call = dial()
+    caplog.clear()
+    kind, name = ("statuses", "completed") if place == "status" else ("turns", "answered")
+    url = f"{call.base[:-1]}{'-' if call.base[-1] != '-' else '_'}/{place}"
+    assert call.send(line.webhook(kind, name, url)).status_code == 403
+    (said,) = caplog.messages
+    assert said.startswith("A webhook was refused: There is no such call. The request was ")
+    token = call.base.rpartition("/")[2]
+    assert f"/calls/{token[:4]}…/{place}" in said
+    assert token[4:-1] not in said
+
+
 @pytest.mark.parametrize("place", ["turns/0", "turns/0/silence", "status", "machine"])
 def test_a_wrong_token_changes_nothing(line: Line, dial: Callable[..., Any], place: str) -> None:
     call = dial()
@@ -353,6 +694,141 @@ def test_a_wrong_token_changes_nothing(line: Line, dial: Callable[..., Any], pla
     response = call.send(line.webhook(kind, name, url))
     assert (response.status_code, response.get_json()) == (403, {"detail": "There is no such call."})
     assert call.stored == stored
+
+
+PLACES = ["turns/0", "turns/1", "turns/1/silence", "turns/1/transfer", "turns/1/wait", "status", "machine"]
+
+
+def sent_to(line: Line, call: Any, place: str) -> Any:
+    """A webhook that the carrier sends to a place of a call."""
+    kind, name = ("statuses", "completed") if place == "status" else ("turns", "answered")
+    if place.endswith("transfer"):
+        name = "transfer_busy"
+    if place == "machine":
+        name = "machine"
+    return line.webhook(kind, name, f"{call.base}/{place}")
+
+
+@pytest.mark.parametrize("place", PLACES)
+def test_a_webhook_of_another_call_is_refused(line: Line, dial: Callable[..., Any], place: str) -> None:
+    call = dial()
+    call.answered()
+    stored = call.stored
+    response = call.send(line.another_call(sent_to(line, call, place)))
+    sentence = "This webhook is about another call than the one that its URL belongs to."
+    assert (response.status_code, response.get_json()) == (403, {"detail": sentence})
+    assert call.stored == stored
+
+
+@pytest.mark.parametrize("place", PLACES)
+@pytest.mark.parametrize("begun", [True, False])
+def test_a_webhook_of_another_account_is_refused(line: Line, dial: Callable[..., Any], place: str, begun: bool) -> None:
+    if not line.others and line.sign_for_others is None:
+        pytest.skip(f"The webhooks of {line.title or line.name} name no account.")
+    call = dial()
+    if begun:
+        call.answered()
+    stored = call.stored
+    response = call.send(line.another_account(sent_to(line, call, place)))
+    sentence = f"This webhook is of another {line.title} account than the call."
+    assert (response.status_code, response.get_json()) == (403, {"detail": sentence})
+    assert call.stored == stored
+
+
+@pytest.mark.parametrize("place", ["turns/0", "status"])
+def test_the_first_webhook_fixes_the_calls_id(line: Line, dial: Callable[..., Any], place: str) -> None:
+    """The answer to a new call may name it otherwise, as Plivo's, or not at all, as Telnyx'."""
+    call = dial()
+    name = "answered" if place == "turns/0" else "ringing"
+    assert call.send(line.webhook("turns" if place == "turns/0" else "statuses", name, f"{call.base}/{place}"))
+    run = call.run
+    assert (run.carrier_call_id, run.gathered_context["call_id"]) == (line.call_id, line.call_id)
+    assert run.call_id_confirmed
+    assert run.gathered_context.get("conversation_id") == line.conversation
+    for other in PLACES:
+        assert call.send(line.another_call(sent_to(line, call, other))).status_code == 403
+
+
+def test_a_call_that_its_answer_names_is_no_other_call(line: Line, dial: Callable[..., Any]) -> None:
+    call = dial()
+    named = line.placed_id == "" and line.name not in ("simulator", "cloudonix")
+    response = call.send(line.another_call(sent_to(line, call, "status")))
+    assert response.status_code == (403 if named else 200)
+    assert call.run.is_completed is not named
+
+
+def test_a_webhook_before_the_answer_to_a_new_call(
+    line: Line, office: Any, call: Any, client: FlaskClient, configuration: int, workflow: Callable[..., Any]
+) -> None:
+    """The webhook's id stays, and the answer's doesn't replace it."""
+    if line.name == "simulator":
+        pytest.skip("The simulator is asked without a wire.")
+    workflow(path="line")
+
+    def ring() -> None:
+        with call.service.store.session():
+            run = Run.get()
+        call.base, call.run_id = f"https://voice.example.org{API}/telephony/calls/{run.token}", run.id
+        assert call.status("ringing").status_code == 200
+
+    office.before_answering.append(ring)
+    assert place(client, configuration).get_json()["status"] == "initiated"
+    run = call.run
+    assert (run.carrier_call_id, run.gathered_context["call_id"]) == (line.call_id, line.call_id)
+    assert (run.call_id_confirmed, run.state) == (True, "ringing")
+    assert spoken(call.answered()) == [HELLO]
+
+
+@pytest.mark.parametrize("place", ["status", "machine", "turns/1", "turns/1/silence"])
+def test_another_leg_of_the_call_changes_nothing(line: Line, office: Any, dial: Callable[..., Any], place: str) -> None:
+    """Such as the other side of a transfer, whose end isn't that of the call."""
+    if "other_leg" not in samples(line.name, "legs"):
+        pytest.skip("The simulator has no other legs.")
+    call = dial()
+    call.answered()
+    run, *rest, statuses = call.stored
+    response = call.send(line.webhook("legs", "other_leg", f"{call.base}/{place}"))
+    assert response.status_code == 200
+    assert call.stored[:-1] == [run, *rest]
+    (row,) = call.stored[-1][len(statuses) :]
+    assert (row["outcome"], row["fields"]["other_leg"]) == (None, True)
+    assert row["fields"]["call_id"] == samples(line.name, "legs")["other_leg"]["reads"]["ids"][0]
+    assert len(office.asked) == 1
+    assert names(call.says("yes")) == ["hangup"]
+    call.status("completed")
+    assert disposition(call) == ("completed", "user_qualified")
+
+
+def test_another_leg_of_a_call_to_our_number_changes_nothing(line: Line, call: Any, inbound: str) -> None:
+    if "other_leg" not in samples(line.name, "legs"):
+        pytest.skip("The simulator has no other legs.")
+    call.send(line.webhook("inbound", "call", inbound))
+    with call.service.store.session():
+        run = Run.get()
+    call.base, call.run_id = f"https://voice.example.org{API}/telephony/calls/{run.token}", run.id
+    for url in (f"{inbound}/status", f"{call.base}/status"):
+        assert call.send(line.webhook("legs", "other_leg", url)).status_code == 200
+    assert (call.run.state, call.run.carrier_call_id) == ("talking", line.call_id)
+    assert call.run.gathered_context.get("conversation_id") == line.conversation
+
+
+def test_a_call_that_no_webhook_has_named_is_canceled_by_the_id_of_its_answer(
+    line: Line, office: Any, dial: Callable[..., Any]
+) -> None:
+    if line.name == "simulator":
+        pytest.skip("Nobody but itself ends a simulated call.")
+    call = dial()
+    with call.service.store.session():
+        carrier = connect.connect_run(call.service, call.run)
+    if line.placed_id is None:
+        with pytest.raises(CarrierRefused, match="has not named this call yet"):
+            connect.hang_up(carrier, call.run)
+    else:
+        connect.hang_up(carrier, call.run)
+        assert office.asked[1] == (line.canceled or line.ended)
+    call.answered()
+    connect.hang_up(carrier, call.run)
+    assert office.asked[-1] == line.ended
 
 
 def test_a_turn_that_is_delivered_again_gets_the_same_bytes(line: Line, dial: Callable[..., Any]) -> None:
@@ -377,6 +853,38 @@ def test_an_internal_error_is_answered_with_a_goodbye(
     with caplog.at_level(logging.CRITICAL, "voiceapi"):
         verbs = call.answered()
     assert (spoken(verbs), names(verbs)) == ([phrases({})["service_error"]], ["hangup"])
+
+
+def test_the_services_own_words_are_in_the_workflows_language(
+    line: Line,
+    dial: Callable[..., Any],
+    service: Service,
+    monkeypatch: pytest.MonkeyPatch,
+    caplog: pytest.LogCaptureFixture,
+) -> None:
+    call = dial()
+    own = {"language": "de-DE", "phrases": {"wait": "Augenblick, ich sehe nach."}}
+    with service.store.session():
+        WorkflowVersion.update(configurations=own).where(WorkflowVersion.id == call.run.version_id).execute()
+    call.answered()
+    assert spoken(call.says("hm"))[0].startswith(PHRASES["de"]["not_understood"])
+    scripted, decided = Scripted(), threading.Event()
+
+    class Slow:
+        extract = scripted.extract
+
+        def reply(self, ask: AskModel) -> ModelReplied:
+            decided.wait(10)
+            return scripted.reply(ask)
+
+    object.__setattr__(service, "model", Slow())
+    monkeypatch.setattr(service.slow_jobs, "wait_seconds", 0.02)
+    assert spoken(call.says("hm")) == ["Augenblick, ich sehe nach."]
+    decided.set()
+    monkeypatch.setattr(webhooks, "answer", lambda *_: 1 / 0)
+    with caplog.at_level(logging.CRITICAL, "voiceapi"):
+        verbs = call.hear(call.send(line.webhook("turns", "answered", call.next)))
+    assert (spoken(verbs), names(verbs)) == ([PHRASES["de"]["service_error"]], ["hangup"])
 
 
 # -- calls to our number
@@ -410,10 +918,36 @@ def test_a_call_to_our_number(client: FlaskClient, line: Line, call: Any, inboun
     assert spoken(line.read(other.data)) == [HELLO]
     # Of the other call, at this one's address: nothing is mixed up.
     astray = call.send(line.another_call(line.webhook("statuses", "ringing", f"{call.base}/status")))
-    assert (astray.status_code, call.run.carrier_call_id) == (200, line.call_id)
+    assert (astray.status_code, call.run.carrier_call_id) == (403, line.call_id)
     done = call.send(line.webhook("statuses", "completed", f"{inbound}/status"))
     assert done.status_code == 200
     assert disposition(call) == ("completed", "user_qualified")
+
+
+def test_a_caller_who_hangs_up_without_a_status_callback(
+    client: FlaskClient, line: Line, office: Any, call: Any, inbound: str
+) -> None:
+    """The carrier is asked after a minute; where it can't be, the slot lapses after the longest turn."""
+    assert call.send(line.webhook("inbound", "call", inbound)).status_code == 200
+    (run,) = client.get(f"{API}/organizations/usage/runs").get_json()["runs"]
+    call.run_id = run["id"]
+    office.usual = (200, line.looked_up) if line.looked_up is not None else (404, {})
+
+    def held(seconds: float) -> int:
+        with call.service.store.session():
+            return runs.in_progress(call.run.organization_id, now() + timedelta(seconds=seconds))
+
+    try:
+        assert sweeper.sweep(call.service, now() + timedelta(seconds=55)) == 0
+        assert (office.asked, held(55)) == ([], 1)
+        sweeper.sweep(call.service, now() + timedelta(seconds=61))
+    finally:
+        office.usual = line.placed
+    if line.looked_up is not None:
+        assert [method for method, _, _ in office.asked] == ["GET"]
+        assert (call.run.state, held(61)) == ("completed", 0)
+    else:
+        assert (call.run.state, held(61), held(lifecycle.TURN_SLOT_SECONDS + 1)) == ("talking", 1, 0)
 
 
 def test_a_call_to_a_number_without_a_workflow_gets_an_announcement(line: Line, call: Any, configuration: int) -> None:
@@ -424,6 +958,22 @@ def test_a_call_to_a_number_without_a_workflow_gets_an_announcement(line: Line, 
     assert response.headers["X-Voiceapi-Detail"] == "PHONE_NUMBER_NOT_CONFIGURED"
 
 
+def test_a_caller_who_is_refused_is_told_why_in_the_workflows_language(
+    client: FlaskClient, line: Line, call: Any, inbound: str
+) -> None:
+    workflow = client.get(f"{API}/workflow/summary").get_json()[0]["id"]
+    url = f"{API}/workflow/{workflow}"
+    assert client.put(url, json={"workflow_configurations": {"language": "de-DE"}}).status_code == 200
+    assert client.post(f"{url}/publish").status_code == 200
+    assert client.put(f"{url}/status", json={"status": "archived"}).status_code == 200
+    response = call.send(line.webhook("inbound", "call", inbound))
+    verbs = line.read(response.data)
+    assert (spoken(verbs), names(verbs)) == ([PHRASES["de"]["nobody_available"]], ["hangup"])
+    if line.name != "simulator":  # whose documents name no language
+        assert b"de-DE" in response.data
+    assert response.headers["X-Voiceapi-Detail"] == "WORKFLOW_NOT_FOUND"
+
+
 def test_a_call_to_a_workflow(line: Line, call: Any, configuration: int, workflow: Callable[..., Any]) -> None:
     made = workflow()
     url = f"https://voice.example.org{API}/telephony/inbound/workflow/{made['workflow_uuid']}"
@@ -431,18 +981,39 @@ def test_a_call_to_a_workflow(line: Line, call: Any, configuration: int, workflo
     assert spoken(line.read(response.data)) == [HELLO]
 
 
-def test_a_forged_call_to_our_number(line: Line, call: Any, inbound: str) -> None:
-    request = line.webhook("inbound", "call", inbound)
-    response = call.send(replace(request, headers={**request.headers, **line.forged}))
+@pytest.mark.parametrize("place", ["", "/status", "workflow"])
+def test_a_forged_call_to_our_number(
+    client: FlaskClient,
+    line: Line,
+    call: Any,
+    inbound: str,
+    configuration: int,
+    place: str,
+    caplog: pytest.LogCaptureFixture,
+) -> None:
+    url = over = f"{inbound}{place}"
+    if place == "workflow":
+        (workflow,) = client.get(f"{API}/workflow/fetch").get_json()
+        url = f"{inbound.rpartition('/')[0]}/workflow/{workflow['workflow_uuid']}"
+        over = f"{inbound.rpartition('/')[0]}/workflow/{workflow['workflow_uuid'][:4]}…"
+    caplog.clear()
+    request = line.webhook(*(("statuses", "completed") if place == "/status" else ("inbound", "call")), url)
+    forged = {**request.headers, **line.forged, "Host": "voice.example.org:443"}
+    response = call.send(replace(request, headers=forged))
     assert (response.status_code, response.get_json()) == (403, {"detail": "SIGNATURE_VALIDATION_FAILED"})
     with call.service.store.session():
         assert Run.select().count() == 0
+    (said,) = caplog.messages
+    assert said.startswith("A webhook was refused: Its signature is wrong. ")
+    assert re.search(refused(line, configuration, request, over), said)
+    assert "came to" not in said
+    assert NUMBER[-5:] not in said
 
 
 # -- what the samples say
 
 
-@pytest.mark.parametrize("kind", ["turns", "statuses", "inbound"])
+@pytest.mark.parametrize("kind", ["turns", "statuses", "inbound", "legs"])
 def test_every_sample_is_read_as_expected(line: Line, service: Service, configuration: int, kind: str) -> None:
     with service.store.session():
         stored = TelephonyConfiguration.get_by_id(configuration)
@@ -458,6 +1029,9 @@ def test_every_sample_is_read_as_expected(line: Line, service: Service, configur
             after = "transfer" if name.startswith("transfer") else "turn"
             heard: Any = carrier.read_turn(asked, after)
             assert type(heard).__name__ == reads.pop("kind"), name
+        elif kind == "legs":
+            heard = carrier.read_leg(asked)
+            reads = {key: tuple(value) if isinstance(value, list) else value for key, value in reads.items()}
         else:
             heard = carrier.read_status(asked) if kind == "statuses" else carrier.read_inbound(asked)
         assert {key: getattr(heard, key) for key in reads} == reads, name
@@ -634,7 +1208,7 @@ ODD = (None, "", "nan\x00", -1, [None], {"a": []})
 
 
 @pytest.mark.long
-@pytest.mark.parametrize("kind", ["turns", "statuses", "inbound"])
+@pytest.mark.parametrize("kind", ["turns", "statuses", "inbound", "legs"])
 def test_odd_fields_break_no_reader(line: Line, service: Service, configuration: int, kind: str) -> None:
     """Fields with any value, at any depth, or absent."""
     with service.store.session():
@@ -652,6 +1226,8 @@ def test_odd_fields_break_no_reader(line: Line, service: Service, configuration:
             assert report.status in (None, *webhooks.FINAL, "initiated", "ringing", "in-progress"), name
             json.dumps([report.raw, report.call_id, report.duration, report.price], allow_nan=False)
             carrier.read_inbound(asked)
+            carrier.read_leg(asked)
+            carrier.is_of_other_account(asked)
 
 
 def bent(value: Any) -> Iterator[Any]:

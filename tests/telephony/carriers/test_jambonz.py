@@ -28,7 +28,7 @@ BASE = "https://voice.example.org/api/v1/telephony/calls"
 URLS = CallbackURLs(BASE, "tok", 4)
 NEXT = f"{BASE}/tok/turns/4"
 PLAIN = VoiceSettings()
-CHOSEN = VoiceSettings("de-DE", "Vicki", "+12025550199")
+CHOSEN = VoiceSettings("de-DE", "Vicki", "+12025550199", 1200)
 
 
 def jambonz(secret: str = "test-webhook-secret", now: float = 1700000000, send: Any = None, **more: str) -> Jambonz:
@@ -142,8 +142,8 @@ def gather(timeout: int, prompt: dict[str, Any] | None, language: str = "en-US")
     }
 
 
-def dial(target: dict[str, str], **caller: str) -> dict[str, Any]:
-    return {"verb": "dial", "target": [target], "timeout": 30, "actionHook": f"{NEXT}/transfer", **caller}
+def dial(target: dict[str, str], **more: Any) -> dict[str, Any]:
+    return {"verb": "dial", "target": [target], "timeout": 30, "actionHook": f"{NEXT}/transfer", **more}
 
 
 LONG = "This is a sentence of which there are many. " * 40
@@ -183,7 +183,7 @@ DOCUMENTS: list[tuple[list[Action], VoiceSettings, list[dict[str, Any]]]] = [
     (
         [Transfer(3, 0.0, " +1 (202) 555-0177", 30.0)],
         CHOSEN,
-        [dial({"type": "phone", "number": "+12025550177"}, callerId="+12025550199")],
+        [dial({"type": "phone", "number": "+12025550177"}, callerId="+12025550199", timeLimit=1200)],
     ),
     (
         [Transfer(3, 0.0, "sip:desk@Example.org", 29.5)],
@@ -265,7 +265,10 @@ def test_a_new_call_matches_the_schema(registry: Registry[Any]) -> None:
 def test_samples_match_the_schema(registry: Registry[Any]) -> None:
     sent: dict[str, dict[str, Any]] = {
         "session-new": {**samples("jambonz", "inbound"), "answered": samples("jambonz", "turns")["answered"]},
-        "call-status": {n: s for n, s in samples("jambonz", "statuses").items() if n != "unknown"},
+        "call-status": {
+            **{n: s for n, s in samples("jambonz", "statuses").items() if n != "unknown"},
+            "other_leg": samples("jambonz", "legs")["other_leg"],
+        },
         "amd": {n: s for n, s in samples("jambonz", "turns").items() if n in ("machine", "human")},
         "dial": {n: s for n, s in samples("jambonz", "turns").items() if n.startswith("transfer")},
         "gather": {

@@ -28,7 +28,7 @@ BASE = "https://voice.example.org/api/v1/telephony/calls"
 URLS = CallbackURLs(BASE, "tok", 4)
 NEXT = f"{BASE}/tok/turns/4"
 PLAIN = VoiceSettings()
-CHOSEN = VoiceSettings("de-DE", "Polly.Vicki", "+12025550199")
+CHOSEN = VoiceSettings("de-DE", "Polly.Vicki", "+12025550199", 1200)
 
 
 # -- signatures
@@ -208,7 +208,9 @@ def test_pause_goodbye_and_hang_up() -> None:
 )
 def test_a_transfer(destination: str, dialed: str | None) -> None:
     response = plivoxml.ResponseElement()
-    dial = plivoxml.DialElement(action=f"{NEXT}/transfer", method="POST", timeout=30, caller_id="12025550199")
+    dial = plivoxml.DialElement(
+        action=f"{NEXT}/transfer", method="POST", timeout=30, time_limit=1200, caller_id="12025550199"
+    )
     dial.add_number(dialed) if dialed else dial.add_user("sip:Desk@example.org")
     response.add(dial)
     assert ours([Transfer(3, 0.0, destination, 30.0)], CHOSEN) == theirs(response)

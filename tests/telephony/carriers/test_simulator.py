@@ -83,6 +83,13 @@ def test_a_transfer(context: dict[str, Any], outcome: str) -> None:
     ]
 
 
+def test_a_callee_who_hangs_up_while_a_transfer_rings_says_nothing_more() -> None:
+    agent = Agent([[Transfer(1, 0.0, "+12025550177", 30.0)], [Say("Nobody is there.", False), LISTEN]])
+    dial(agent, simulated_callee=["Well."], simulated_transfer="canceled")
+    assert agent.asked == [("turns/0", {}), ("turns/1/transfer", {"transfer": "canceled"})]
+    assert agent.told[-1] == {"status": "completed", "duration": 0.0}
+
+
 @pytest.mark.parametrize("callee", ["Yes.", [1], {"a": "b"}, 7])
 def test_a_malformed_callee_is_refused(callee: Any) -> None:
     with pytest.raises(CarrierRefused, match="must be a list of texts"):

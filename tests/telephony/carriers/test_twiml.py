@@ -24,7 +24,7 @@ URLS = CallbackURLs(BASE, "tok", 4)
 NEXT = f"{BASE}/tok/turns/4"
 ACCOUNT = Account({}, send=None)  # type: ignore[arg-type]
 PLAIN = VoiceSettings()
-CHOSEN = VoiceSettings("de-DE", "Polly.Vicki-Neural", "+12025550199")
+CHOSEN = VoiceSettings("de-DE", "Polly.Vicki-Neural", "+12025550199", 1200)
 
 
 def ours(actions: list[Action], voice: VoiceSettings = PLAIN, carrier: type[TwilioCompatible] = Twilio) -> str:
@@ -108,7 +108,7 @@ def test_pause_goodbye_and_hang_up() -> None:
 def test_a_transfer(destination: str, dialed: str) -> None:
     response = VoiceResponse()
     response.say("One moment.", language="de-DE", voice="Polly.Vicki-Neural")
-    dial = Dial(action=f"{NEXT}/transfer", method="POST", timeout=30, caller_id="+12025550199")
+    dial = Dial(action=f"{NEXT}/transfer", method="POST", timeout=30, time_limit=1200, caller_id="+12025550199")
     dial.sip(dialed) if dialed.startswith("sip") else dial.number(dialed)
     response.append(dial)
     assert ours([Say("One moment.", False), Transfer(3, 0.0, destination, 30.0)], CHOSEN) == theirs(response)

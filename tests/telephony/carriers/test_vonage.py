@@ -301,7 +301,7 @@ def test_a_chosen_voice_and_language(voice: str | None, style: dict[str, Any]) -
 )
 @pytest.mark.parametrize(("number", "caller"), [(NUMBER, {"from": "12025550199"}), (None, {"randomFromNumber": True})])
 def test_a_transfer(destination: str, endpoint: dict[str, str], number: str | None, caller: dict[str, Any]) -> None:
-    assert ours([Transfer(3, 0.0, destination, 30.0)], VoiceSettings(caller_id=number)) == [
+    assert ours([Transfer(3, 0.0, destination, 30.0)], VoiceSettings(caller_id=number, transfer_limit=1200)) == [
         {
             "action": "connect",
             "eventUrl": [f"{NEXT}/transfer"],
@@ -309,6 +309,7 @@ def test_a_transfer(destination: str, endpoint: dict[str, str], number: str | No
             "endpoint": [endpoint],
             "timeout": 30,
             "eventType": "synchronous",
+            "limit": 1200,
             **caller,
         }
     ]
@@ -340,4 +341,4 @@ def test_an_interim_status_of_a_transfer_gets_an_empty_body() -> None:
     for word in ("started", "ringing", "answered", "disconnected", ""):
         assert carrier.read_turn(asked("", b'{"status":"%s","uuid":"b"}' % word.encode()), "transfer") is None
     over = asked("", b'{"status":"cancelled"}')
-    assert carrier.read_turn(over, "transfer") == Transferred(False, "canceled")
+    assert carrier.read_turn(over, "transfer") == Transferred(False, "canceled", caller_hung_up=True)

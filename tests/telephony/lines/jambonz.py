@@ -28,7 +28,8 @@ def read(document: bytes) -> list[Verb]:
                 verbs.append(Verb("redirect", url=verb["actionHook"]))
             case "dial":
                 (target,) = verb["target"]
-                verbs.append(Verb("transfer", target.get("number") or target["sipUri"], verb["actionHook"]))
+                to = target.get("number") or target["sipUri"]
+                verbs.append(Verb("transfer", to, verb["actionHook"], verb["timeLimit"]))
             case name:
                 verbs.append(Verb(name, verb.get("text", "")))
     return verbs
@@ -55,8 +56,10 @@ JAMBONZ = Line(
     detecting=lambda base: {"amd": {"actionHook": f"{base}/machine"}},
     proof={"Authorization": "Bearer key"},
     sign=sign,
+    signed_with="webhook_secret",
     read=read,
     speech=lambda text: {"speech": {"alternatives": [{"transcript": text, "confidence": 0.9}]}},
+    others={"account_sid": "0d1e2f3a-4b5c-4d6e-8f70-8192a3b4c5d6"},
     placed=(201, {"sid": CALL, "callId": "7d1a9c52-5b3e-123c-8a96-0a1b2c3d4e5f"}),
     placing_path=PATH,
     fields_of_placing=lambda base: {

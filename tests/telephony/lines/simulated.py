@@ -20,7 +20,12 @@ def sign(_method: str, url: str, _kind: str, body: bytes) -> Mapping[str, str]:
 
 def read(document: bytes) -> list[Verb]:
     return [
-        Verb(verb["verb"], verb.get("text") or verb.get("to", ""), f"#{verb['turn']}" if "turn" in verb else "")
+        Verb(
+            verb["verb"],
+            verb.get("text") or verb.get("to", ""),
+            f"#{verb['turn']}" if "turn" in verb else "",
+            verb.get("limit"),
+        )
         for verb in json.loads(document)
     ]
 
@@ -29,6 +34,7 @@ SIMULATOR = Line(
     name="simulator",
     credentials={},
     sign=sign,
+    signs_address=True,
     read=read,
     speech=lambda text: {"speech": text},
     forged={"X-Simulator-Signature": "0" * 64},

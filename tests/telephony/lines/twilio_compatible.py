@@ -38,7 +38,8 @@ def read(document: bytes) -> list[Verb]:
             case "Redirect":
                 verbs.append(Verb("redirect", url=element.text or ""))
             case "Dial":
-                verbs.append(Verb("transfer", element[0].text or "", element.attrib["action"]))
+                limit = int(element.attrib["timeLimit"])
+                verbs.append(Verb("transfer", element[0].text or "", element.attrib["action"], limit))
             case _:
                 verbs.append(Verb(element.tag.lower(), element.text or ""))
     return verbs
@@ -95,8 +96,11 @@ TWILIO = Line(
     numbers={"incoming_phone_numbers": [{"phone_number": US}]},
     credentials={"account_sid": ACCOUNT, "auth_token": TOKEN, "amd_enabled": True},
     sign=sign_as_twilio(TOKEN),
+    signs_address=True,
+    signed_with="auth_token",
     read=read,
     speech=lambda text: {"SpeechResult": text},
+    others={"AccountSid": "AC0123456789abcdef0123456789abcde0"},
     placed=(201, {"sid": TWILIO_CALL, "status": "queued"}),
     fields_of_placing=placing,
     detecting=detecting,
@@ -130,8 +134,11 @@ SIGNALWIRE = Line(
     detecting=detecting,
     proof=basic(PROJECT, "PTtoken"),
     sign=sign_as_twilio(SIGNING_KEY),
+    signs_address=True,
+    signed_with="signing_key",
     read=read,
     speech=lambda text: {"SpeechResult": text},
+    others={"AccountSid": "0a1b2c3d-4e5f-4a6b-8c7d-9e0f1a2b3c40"},
     placed=(200, {"sid": SIGNALWIRE_CALL, "status": "queued"}),
     fields_of_placing=placing,
     placing_path=LAML,
@@ -148,7 +155,8 @@ SIGNALWIRE = Line(
 
 TELNYX_CALL = "v3:m8Kq2T1s0Vb9xYcR4uWn7A"
 APPLICATION = "2898148924659336874"
-TELNYX_PATH = "/texml/calls/v3%3Am8Kq2T1s0Vb9xYcR4uWn7A/update"
+TELNYX_ACCOUNT = "61bf923e-5e4d-4595-a110-56190ea18a1b"
+TELNYX_CALLS = f"/texml/Accounts/{TELNYX_ACCOUNT}/Calls"
 TELNYX = Line(
     name="telnyx",
     title="Telnyx",
@@ -157,6 +165,7 @@ TELNYX = Line(
     credentials={
         "api_key": "KEY01",
         "connection_id": APPLICATION,
+        "account_sid": TELNYX_ACCOUNT,
         "webhook_public_key": TELNYX_PUBLIC,
         "amd_enabled": True,
     },
@@ -168,10 +177,15 @@ TELNYX = Line(
     },
     proof={"Authorization": "Bearer KEY01"},
     sign=sign_as_telnyx,
+    signed_with="webhook_public_key",
     read=read,
     speech=lambda text: {"SpeechResult": text},
-    placed=(200, {"data": {"call_sid": TELNYX_CALL, "from": US, "to": THEM, "status": "queued"}}),
+    # As the models of its SDK have it, the answer doesn't name the call.
+    placed=(200, {"from": US, "to": THEM, "status": "queued"}),
+    placed_id=None,
+    others={"ConnectionId": "2898148924659336870", "AccountSid": "61bf923e-5e4d-4595-a110-56190ea18a10"},
     fields_of_placing=lambda base: {
+        "ApplicationSid": APPLICATION,
         "To": THEM,
         "From": US,
         "Url": f"{base}/turns/0",
@@ -182,8 +196,18 @@ TELNYX = Line(
         "Timeout": 60,
         "TimeLimit": 1200,
     },
-    placing_path=f"/texml/calls/{APPLICATION}",
-    ended=("POST", TELNYX_PATH, {"Status": "completed"}),
+    placing_path=TELNYX_CALLS,
+    ended=("POST", f"{TELNYX_CALLS}/v3%3Am8Kq2T1s0Vb9xYcR4uWn7A", {"Status": "completed"}),
+    looked_up={
+        "sid": TELNYX_CALL,
+        "account_sid": TELNYX_ACCOUNT,
+        "status": "completed",
+        "duration": "42",
+        "answered_by": "human",
+        "price": "0.0300",
+        "price_unit": "USD",
+    },
+    paid=(0.03, "USD"),
     refused=(
         403,
         {"errors": [{"code": "10010", "title": "Authorization failed", "detail": "The number isn't on your account."}]},
@@ -202,6 +226,7 @@ CLOUDONIX = Line(
     proof={"Authorization": f"Bearer {DOMAIN_KEY}"},
     sign=lambda method, url, kind, body: {"X-CX-APIKey": DOMAIN_KEY},
     signs_words=False,
+    signed_with="bearer_token",
     read=read,
     speech=lambda text: {"SpeechResult": text},
     placed=(200, {"token": SESSION, "direction": "outbound-api"}),

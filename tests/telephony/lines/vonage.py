@@ -6,6 +6,7 @@ import hashlib
 import json
 import time
 from collections.abc import Mapping
+from functools import partial
 from uuid import uuid4
 
 import jwt
@@ -38,17 +39,17 @@ def read(document: bytes) -> list[Verb]:
                 verbs.append(Verb("redirect", url=url))
             case "connect":
                 (endpoint,) = action["endpoint"]
-                verbs.append(Verb("transfer", endpoint.get("number") or endpoint["uri"], url))
+                verbs.append(Verb("transfer", endpoint.get("number") or endpoint["uri"], url, action["limit"]))
     goes_on = verbs and verbs[-1].name in ("listen", "redirect", "transfer")
     return verbs if goes_on else [*verbs, Verb("hangup")]
 
 
-def sign(_method: str, _url: str, _kind: str, body: bytes) -> Mapping[str, str]:
+def sign(_method: str, _url: str, _kind: str, body: bytes, api_key: str = "abcd1234") -> Mapping[str, str]:
     claims = {
         "iat": int(time.time()),
         "jti": str(uuid4()),
         "iss": "Vonage",
-        "api_key": "abcd1234",
+        "api_key": api_key,
         "application_id": APPLICATION,
         "payload_hash": hashlib.sha256(body).hexdigest(),
     }
@@ -61,7 +62,7 @@ VONAGE = Line(
     home="https://api.nexmo.com/v1/calls/",
     credentials={
         "api_key": "abcd1234",
-        "api_secret": "secret",
+        "api_secret": "b7Kq0aXz",
         "application_id": APPLICATION,
         "private_key": PEM,
         "signature_secret": SECRET,
@@ -69,6 +70,9 @@ VONAGE = Line(
     },
     detecting=lambda base: {"machine_detection": "continue"},
     sign=sign,
+    signed_with="signature_secret",
+    sign_for_others=partial(sign, api_key="efgh5678"),
+    conversation=samples("vonage", "legs")["own"]["reads"]["conversation"],
     read=read,
     speech=lambda text: {"speech": {"timeout_reason": "end_on_silence_timeout", "results": [{"text": text}]}},
     placed=(201, {"uuid": CALL, "status": "started", "direction": "outbound", "conversation_uuid": "CON-1"}),

@@ -12,7 +12,7 @@ from typing import Any
 from ...engine.actions import Action, HangUp, Listen, Pause, Redirect, Say, Transfer
 from ..numbers import normalize
 from .base import Account, Carrier, Document, OutboundCall, VoiceSettings
-from .events import After, CallerInput, Inbound, Machine, Silence, Speech, StatusUpdate, Transferred
+from .events import After, CallerInput, Inbound, Leg, Machine, Silence, Speech, StatusUpdate, Transferred
 from .prompts import prompted
 from .rest import CarrierRefused, CarrierSilent, bearer, path_part
 from .signatures import is_recent, same
@@ -56,6 +56,8 @@ class Jambonz(Carrier):
     account: Account
 
     name = "jambonz"
+    signature_key = "webhook_secret"
+    names_new_calls = True
 
     def place_call(self, call: OutboundCall) -> str | None:
         answer = self._ask(
@@ -125,18 +127,25 @@ class Jambonz(Carrier):
         expected = hmac.digest(key.encode(), timestamp.encode() + b"." + webhook.body, "sha256").hex()
         return any(same(value, expected) for name, _, value in pairs if name == "v1")
 
+    def read_leg(self, webhook: Webhook) -> Leg:
+        # The statuses of the other side of a transfer come to the same URL.
+        call_id, parent = webhook.text("call_sid"), webhook.text("parent_call_sid")
+        return Leg((call_id,) if call_id else (), (parent,) if parent else ())
+
+    def is_of_other_account(self, webhook: Webhook) -> bool:
+        return self.account.is_other(webhook, {"account_sid": "account_sid"})
+
     def read_turn(self, webhook: Webhook, after: After) -> CallerInput:
         if after == "transfer":
             reason = STATUSES.get(webhook.text("dial_call_status"), "failed")
-            return Transferred(reason in ("completed", "in-progress"), reason)
+            own = STATUSES.get(webhook.text("call_status"))
+            return Transferred.reported(reason in ("completed", "in-progress"), reason, own)
         if text := webhook.at("speech", "alternatives", 0, "transcript"):
             return Speech(text)
         return Machine() if webhook.text("type") == MACHINE else Silence()
 
     def read_status(self, webhook: Webhook) -> StatusUpdate:
         raw = webhook.text("call_status")
-        if webhook.text("parent_call_sid"):
-            return StatusUpdate(None, raw)  # of the other leg of a transfer, which has the same URL
         return StatusUpdate(
             status=STATUSES.get(raw),
             raw=raw,
@@ -149,7 +158,7 @@ class Jambonz(Carrier):
         call_id, to = webhook.text("call_sid"), webhook.text("to")
         if not call_id or not to:
             return None
-        return Inbound(call_id, webhook.text("from"), to, webhook.text("account_sid") or None)
+        return Inbound(call_id, webhook.text("from"), to)
 
     def render(self, actions: Sequence[Action], urls: CallbackURLs, voice: VoiceSettings) -> Document:
         verbs = [verb for action, prompt in prompted(actions) for verb in _verbs(action, prompt, urls, voice)]
@@ -202,10 +211,12 @@ def _gather(action: Listen, prompt: str, urls: CallbackURLs, voice: VoiceSetting
 
 def _dial(action: Transfer, urls: CallbackURLs, voice: VoiceSettings) -> dict[str, Any]:
     caller = {"callerId": voice.caller_id} if voice.caller_id else {}
+    limit = {"timeLimit": voice.transfer_limit} if voice.transfer_limit else {}
     return {
         "verb": "dial",
         "target": [_target(action.destination)],
         "timeout": max(1, math.ceil(action.timeout_seconds)),
         "actionHook": urls.transferred,
+        **limit,
         **caller,
     }

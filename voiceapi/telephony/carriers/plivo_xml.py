@@ -83,6 +83,8 @@ def _voice(voice: VoiceSettings) -> dict[str, str]:
 
 def _dial(action: Transfer, urls: CallbackURLs, voice: VoiceSettings, style: Style) -> Element:
     attributes = {"action": urls.transferred, "method": "POST", "timeout": seconds(action.timeout_seconds)}
+    if voice.transfer_limit:
+        attributes["timeLimit"] = seconds(voice.transfer_limit)
     if voice.caller_id:
         attributes["callerId"] = style.number(voice.caller_id)
     dial = element("Dial", attributes)

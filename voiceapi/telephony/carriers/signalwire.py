@@ -19,6 +19,10 @@ class SignalWire(TwilioCompatible):
     """One project in a space of SignalWire."""
 
     name = "SignalWire"
+    signature_key = "signing_key"
+    signs_url = True
+    names_new_calls = True
+    account_fields = {"AccountSid": "project_id"}
 
     def _rest(self) -> Rest:
         space = self.account.text("space").strip().lower().removeprefix("https://").rstrip("/")

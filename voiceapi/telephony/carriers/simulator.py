@@ -22,6 +22,7 @@ from .events import (
     After,
     CallerInput,
     Inbound,
+    Leg,
     Machine,
     Silence,
     Speech,
@@ -41,6 +42,8 @@ TEST_NUMBERS = {
     "+12025550105": "hangs up",
 }
 DEFAULT_CALLEE = ("Yes, this is a good time.", "Yes, that is fine.", "No, that is all, thank you. Goodbye.")
+# The outcome of a transfer during whose ringing the callee hung up.
+CALLEE_GONE = "canceled"
 RINGING_SECONDS = 2.0
 SECONDS_A_WORD = 0.4
 MOST_TURNS = 200
@@ -71,6 +74,8 @@ class Simulator(Carrier):
     realtime: bool = False
 
     name = "Simulator"
+    signature_key = ""
+    signs_url = True
 
     def place_call(self, call: OutboundCall) -> str:
         callee = Callee.of(call.context)
@@ -106,10 +111,14 @@ class Simulator(Carrier):
     def _signature(self, url: str, body: bytes) -> str:
         return hmac.digest(self.key, url.encode() + b"\n" + body, "sha256").hex()
 
+    def read_leg(self, webhook: Webhook) -> Leg:
+        call_id = webhook.text("call_id")
+        return Leg((call_id,) if call_id else ())
+
     def read_turn(self, webhook: Webhook, after: After) -> CallerInput:
         if after == "transfer":
             reason = webhook.text("transfer")
-            return Transferred(reason == "answered", reason)
+            return Transferred(reason == "answered", reason, reason == CALLEE_GONE)
         if _is_machine(webhook):
             return Machine()
         text = webhook.text("speech")
@@ -130,7 +139,7 @@ class Simulator(Carrier):
         return Inbound(call_id, from_number, to) if call_id and to else None
 
     def render(self, actions: Sequence[Action], urls: CallbackURLs, voice: VoiceSettings) -> Document:
-        verbs = [verb for action in actions if (verb := _verb(action, urls.turn)) is not None]
+        verbs = [verb for action in actions if (verb := _verb(action, urls.turn, voice)) is not None]
         return Document("application/json", json.dumps(verbs, ensure_ascii=False).encode())
 
     def acknowledge(self) -> Document:
@@ -139,7 +148,10 @@ class Simulator(Carrier):
 
 @dataclass(frozen=True)
 class Callee:
-    """The person called: their lines, one a turn, "" for silence, and the outcome of a transfer."""
+    """The person called: their lines, one a turn, "" for silence, and the outcome of a transfer.
+
+    `transfer` is answered, busy, no-answer or failed, or canceled when they hang up while it rings.
+    """
 
     lines: tuple[str, ...] = DEFAULT_CALLEE
     transfer: str = "answered"
@@ -159,7 +171,7 @@ def _is_machine(webhook: Webhook) -> bool:
     return webhook.text("answered_by") == "machine"
 
 
-def _verb(action: Action, turn: int) -> dict[str, Any] | None:
+def _verb(action: Action, turn: int, voice: VoiceSettings) -> dict[str, Any] | None:
     match action:
         case Say():
             return {"verb": "say", "text": action.text}
@@ -172,7 +184,9 @@ def _verb(action: Action, turn: int) -> dict[str, Any] | None:
         case Redirect():
             return {"verb": "redirect", "turn": action.turn}
         case Transfer():
-            return {"verb": "transfer", "to": action.destination, "timeout": action.timeout_seconds, "turn": turn}
+            limit = {"limit": voice.transfer_limit} if voice.transfer_limit else {}
+            to, timeout = action.destination, action.timeout_seconds
+            return {"verb": "transfer", "to": to, "timeout": timeout, **limit, "turn": turn}
         case HangUp():
             return {"verb": "hangup"}
         case _:
@@ -246,7 +260,8 @@ class Phone:
                     return int(verb["turn"])
                 case "transfer":
                     outcome = {"transfer": self._callee.transfer}
-                    return self._carry_out(self._ask(int(verb["turn"]), outcome, "transfer"))
+                    document = self._ask(int(verb["turn"]), outcome, "transfer")
+                    return None if self._callee.transfer == CALLEE_GONE else self._carry_out(document)
                 case "redirect":
                     return self._carry_out(self._ask(int(verb["turn"]), {}))
                 case "hangup":

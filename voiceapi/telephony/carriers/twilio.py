@@ -15,6 +15,10 @@ class Twilio(TwilioCompatible):
     """One account at Twilio."""
 
     name = "Twilio"
+    signature_key = "auth_token"
+    signs_url = True
+    names_new_calls = True
+    account_fields = {"AccountSid": "account_sid"}
 
     def _rest(self) -> Rest:
         headers = basic(self.account.text("account_sid"), self.account.text("auth_token"))

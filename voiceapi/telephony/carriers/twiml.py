@@ -76,6 +76,8 @@ def _voice(voice: VoiceSettings, style: Style) -> dict[str, str]:
 
 def _dial(action: Transfer, urls: CallbackURLs, voice: VoiceSettings) -> Element:
     attributes = {"action": urls.transferred, "method": "POST", "timeout": seconds(action.timeout_seconds)}
+    if voice.transfer_limit:
+        attributes["timeLimit"] = seconds(voice.transfer_limit)
     if voice.caller_id:
         attributes["callerId"] = voice.caller_id
     dial = element("Dial", attributes)

@@ -27,6 +27,8 @@ class Vobiz(PlivoCompatible):
     """One account at Vobiz."""
 
     name = "Vobiz"
+    signature_key = "auth_token"
+    signs_url = True
     style = plivo_xml.Style("Gather", keeps_plus=True)
     header_prefix = "x-vobiz"
     numbers_path = "numbers"

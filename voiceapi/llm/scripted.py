@@ -50,7 +50,7 @@ class Scripted:
             return _call(ask, edge)
         if len(said) >= MISSES:
             return _end(ask, "not_understood_goodbye", NOT_UNDERSTOOD)
-        return _reply(ask, ask.phrases["not_understood"], *_in_other_words(ask))
+        return _reply(ask, ask.phrases["not_understood"], *_in_other_words(ask, len(said)))
 
     def extract(self, request: Extract) -> VariablesExtracted:
         """Return the values that the caller said; variables without one are absent (see find_values)."""
@@ -103,12 +103,13 @@ def _question(ask: AskModel) -> str:
     return ""
 
 
-def _in_other_words(ask: AskModel) -> tuple[str, str]:
-    """Return the question with the answers that it has, where these can be spoken."""
+def _in_other_words(ask: AskModel, misses: int) -> tuple[str, str]:
+    """Return the question, what can be answered, or both; after the second miss in other words than after the first."""
     choices = spoken_choices(ask.functions)
     if choices is None:
         return _question(ask), ""
     if not choices:
         return _question(ask), ask.phrases["yes_or_no"]
-    listed = f"{', '.join(choices[:-1])} {ask.phrases['or']} {choices[-1]}"
-    return _question(ask), f"{ask.phrases['you_can_say']} {listed}."
+    if misses > 1 and (question := _question(ask)):
+        return question, ""
+    return ask.phrases["you_can_say"], f"{', '.join(choices)}."

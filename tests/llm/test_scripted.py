@@ -112,7 +112,7 @@ def ask(occasion: Occasion, *said: str | Message, greeting: str = "", edges: tup
         (ask("reply", "eh", greeting="Hello Dr. Lee. Is ten fine? Bye."), f"{NOT_UNDERSTOOD} Is ten fine? {YES_OR_NO}"),
         (ask("reply", "eh", greeting="Will you see Dr. Lee?"), f"{NOT_UNDERSTOOD} Will you see Dr. Lee? {YES_OR_NO}"),
         (ask("reply", "eh", greeting="こんにちは。来られますか？"), f"{NOT_UNDERSTOOD} 来られますか？ {YES_OR_NO}"),
-        (ask("reply", "eh", edges=MENU), f"{NOT_UNDERSTOOD} {CAN_SAY} Sales, Support."),
+        (ask("reply", "eh", edges=MENU), f"{NOT_UNDERSTOOD} {CAN_SAY} Sales or Support."),
         (ask("reply", "eh", "hm", edges=MENU), f"{NOT_UNDERSTOOD} The prompt."),
         (ask("reply", "eh", edges=ONLY, greeting="Good day! How many?"), f"{NOT_UNDERSTOOD} How many?"),
         (ask("reply", "eh", edges=ONLY, greeting="Good day."), NOT_UNDERSTOOD),

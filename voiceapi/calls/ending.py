@@ -28,6 +28,8 @@ NEVER_ASKED = (
 )
 # The disposition of a call that an answering machine took.
 VOICEMAIL = "voicemail_detected"
+# That of a call that a person hung up on.
+HUNG_UP = "user_hangup"
 
 # How long after the end of a call its carrier may still report the outcome of a transfer.
 TRANSFER_GRACE = timedelta(seconds=10)
@@ -51,6 +53,14 @@ def request_hang_up(run: Run, reason: str) -> bool:
     run.hang_up_reason = reason
     update(run, Run.hang_up_reason)
     return True
+
+
+def withdraw_hang_up(run: Run) -> None:
+    """Undo `request_hang_up` of a call that its carrier refused to end; call it inside a transaction."""
+    run = reload(run)
+    if not run.is_completed:
+        run.hang_up_reason = None
+        update(run, Run.hang_up_reason)
 
 
 def hang_up(service: Service, run_id: int) -> None:
@@ -98,12 +108,12 @@ def complete_from_status(service: Service, run_id: int, moment: datetime | None 
             run = require(Run, "The call is gone.", id=run_id)
             before = (run.state, run.hang_up_reason)
             connected = run.state == "talking"
-            reason = VOICEMAIL if machine else run.hang_up_reason or "user_hangup"
+            reason = VOICEMAIL if machine else run.hang_up_reason or HUNG_UP
             concludes = connected or reason == VOICEMAIL
             conversation = Conversation.from_run(service, run, concluding=True) if concludes else None
             waited = (moment or now()) - final.at
             transferring = conversation is not None and conversation.state.phase == "transferring"
-            if transferring and reason == "user_hangup" and waited < TRANSFER_GRACE:
+            if transferring and reason == HUNG_UP and waited < TRANSFER_GRACE:
                 return  # its outcome may be reported after the end of the call; the sweeper tries again
             try:
                 last = None if conversation is None else _conclude(run, conversation, reason)
@@ -149,14 +159,18 @@ def _record_no_conversation(service: Service, run: Run, status: str) -> None:
         run.gathered_context = {**run.gathered_context, "error": error}
         record_outcome(run, "failed", status)
     else:
-        record_outcome(run, run.hang_up_reason or status, status)
+        record_outcome(run, VOICEMAIL if run.hang_up_reason == VOICEMAIL else status, status)
 
 
 def record_outcome(run: Run, disposition: str, status: str | None = None) -> None:
     """Set the disposition of a run whose conversation set none; the caller saves it.
 
+    A call that somebody ended before it was answered is canceled, however its carrier names that.
+
     :param status: the carrier's final status, if it isn't the same.
     """
+    if run.hang_up_reason == HUNG_UP and disposition != "busy":
+        disposition = "canceled"
     not_connected = ["not_connected"] if run.answered_at is None else []
     tags = [*run.gathered_context.get("call_tags", []), *not_connected, f"telephony_{status or disposition}"]
     run.gathered_context = {
@@ -174,7 +188,7 @@ def expire(service: Service, run: Run, moment: datetime) -> bool:
     conversation = Conversation.from_run(service, run, concluding=True) if concludes else None
     last = None
     if conversation is not None and (run.hang_up_reason is not None or conversation.state.phase == "closing"):
-        last = _conclude(run, conversation, run.hang_up_reason or "user_hangup")
+        last = _conclude(run, conversation, run.hang_up_reason or HUNG_UP)
     with write():
         run = reload(run)
         if run.deadline_at is None or run.deadline_at >= moment:

@@ -180,5 +180,7 @@ def _latency(turn: Turn, conversation: Conversation) -> list[Record]:
 
 def _has_other_worker(service: Service, turn: Turn) -> bool:
     """True if another process is presumed to be at work on a turn."""
-    since = max(service.started_at, now() - WORKER_TIMEOUT)
-    return bool(turn.worker != service.worker and turn.touched_at >= since)
+    moment = now()
+    since = max(service.started_at, moment - WORKER_TIMEOUT)
+    # What lies in the future was stored before the clock was set back.
+    return bool(turn.worker != service.worker and since <= turn.touched_at <= moment)

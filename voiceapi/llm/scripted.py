@@ -112,4 +112,5 @@ def _in_other_words(ask: AskModel, misses: int) -> tuple[str, str]:
         return _question(ask), ask.phrases["yes_or_no"]
     if misses > 1 and (question := _question(ask)):
         return question, ""
-    return ask.phrases["you_can_say"], f"{', '.join(choices)}."
+    listed = f"{', '.join(choices[:-1])} {ask.phrases['or']} {choices[-1]}"
+    return ask.phrases["you_can_say"], f"{listed}."

@@ -1051,6 +1051,51 @@ def test_every_status_of_the_carrier_has_a_sample(carriers: tuple[str, ...], wor
     assert {*words} <= heard
 
 
+# -- calls that somebody ends
+
+
+@pytest.mark.parametrize(("rings", "disposition"), [(True, "canceled"), (False, "user_hangup")])
+@pytest.mark.parametrize("status", ["completed", "canceled"])
+def test_a_call_that_somebody_ends(
+    client: FlaskClient, line: Line, office: Any, dial: Callable[..., Any], rings: bool, disposition: str, status: str
+) -> None:
+    if status not in samples(line.name, "statuses"):
+        pytest.skip("The carrier has no such status.")
+    call = dial()
+    if rings:
+        call.status("ringing")
+    else:
+        call.answered()
+        call.status("ringing")
+    office.asked.clear()
+    url = f"{API}/workflow/{call.run.workflow_id}/runs/{call.run_id}/end"
+    assert client.post(url).get_json()["is_completed"] is False
+    if line.name != "simulator":  # its phone doesn't run here
+        assert office.asked == [(line.unanswered if rings else None) or line.ended]
+    call.status(status)
+    assert disposition_of(client, url) == (True, disposition)
+
+
+def disposition_of(client: FlaskClient, url: str) -> tuple[bool, str]:
+    """Whether a run that somebody ends has ended, and its disposition: it stays as it is."""
+    body = client.post(url).get_json()
+    return body["is_completed"], body["gathered_context"]["call_disposition"]
+
+
+def test_a_carrier_that_refuses_to_end_a_call(
+    client: FlaskClient, line: Line, office: Any, dial: Callable[..., Any]
+) -> None:
+    if line.name == "simulator":
+        pytest.skip("The simulator refuses nothing.")
+    call = dial()
+    call.status("ringing")
+    status, body, sentence = line.refused
+    office.answers.append((status, body))
+    answer = client.post(f"{API}/workflow/{call.run.workflow_id}/runs/{call.run_id}/end")
+    assert (answer.status_code, answer.get_json()) == (400, {"detail": f"Failed to end the call: {sentence}"})
+    assert (call.run.state, call.run.hang_up_reason) == ("ringing", None)
+
+
 # -- asking the carrier
 
 
@@ -1064,7 +1109,8 @@ def carrier(line: Line, call: Any, configuration: int) -> Any:
 
 def test_a_call_is_ended_and_looked_up(line: Line, office: Any, carrier: Any) -> None:
     carrier.hang_up(line.call_id)
-    assert office.asked == [line.ended]
+    assert office.asked[-1] == line.ended
+    office.asked.clear()
     if line.looked_up is None:
         with pytest.raises(CarrierRefused):
             carrier.look_up(line.call_id)
@@ -1072,7 +1118,7 @@ def test_a_call_is_ended_and_looked_up(line: Line, office: Any, carrier: Any) ->
     office.answers.append((200, line.looked_up))
     report = carrier.look_up(line.call_id)
     assert ((report.status, report.duration), (report.price, report.currency)) == (line.found, line.paid)
-    method, path, body = office.asked[1]
+    method, path, body = office.asked[0]
     assert (method, body) == ("GET", None)
     assert line.call_id in path.replace("%3A", ":")
 

@@ -22,6 +22,7 @@ _TAGGED = re.compile(r"<tool_call>\s*(\{.*?\})\s*(?:</tool_call>|\Z)", re.DOTALL
 _LINED = re.compile(r"functions\.([^\s:]+):\s*(\{.*\})?", re.DOTALL)
 _FENCED = re.compile(r"```\w*\s*(.*?)\s*```", re.DOTALL)
 
+LONGEST_ERROR = 200
 _COUNTED = ("prompt_tokens", "completion_tokens", "total_tokens")
 
 
@@ -150,6 +151,22 @@ def read(reply: Reply, names: Mapping[str, str]) -> Completion:
         text, calls = _calls_in_text(text, names)
     known = tuple(FunctionCall(call.id, names.get(call.name, call.name), call.arguments) for call in calls)
     return Completion(text, known, _usage(rest.get("usage")))
+
+
+def error_text(reply: Reply) -> str:
+    """The text of an error that a server sent, on one line and cut at LONGEST_ERROR; empty when there is none."""
+    try:
+        body = storable(reply.json())
+    except ValueError:
+        return ""
+    for path in (("error", "message"), ("error",), ("message",), ("detail",)):
+        value = body
+        for name in path:
+            value = value.get(name) if isinstance(value, Mapping) else None
+        if isinstance(value, str):
+            line = " ".join("".join(each if each.isprintable() else " " for each in value).split())
+            return line[:LONGEST_ERROR]
+    return ""
 
 
 def _text(content: Any) -> str:

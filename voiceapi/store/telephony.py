@@ -80,12 +80,6 @@ PhoneNumber.add_index(
 SAME_ACCOUNT = "id = ? OR (provider = ? AND account_id = ?)"
 
 
-def real_configurations() -> list[TelephonyConfiguration]:
-    """The configurations of real carriers, of all organizations."""
-    real = TelephonyConfiguration.select().where(TelephonyConfiguration.provider != "simulator")
-    return list(real.order_by(TelephonyConfiguration.id))
-
-
 def next_call_at(configuration: TelephonyConfiguration) -> datetime | None:
     """When the account of a configuration may place its next call; None when it has placed none yet."""
     statement = f"SELECT max(paced_until) FROM telephony_configuration WHERE {SAME_ACCOUNT}"

@@ -12,7 +12,7 @@ from typing import Any
 
 import pytest
 
-from voiceapi.http_client import HTTPClient, Reply, RequestFailed, is_public
+from voiceapi.http_client import HTTPClient, Reply, RequestFailed, is_loopback, is_public
 
 LARGEST = 1000
 
@@ -251,3 +251,20 @@ def test_a_header_that_can_not_be_sent(port: int) -> None:
 
 def test_public_addresses_are_public() -> None:
     assert all(map(is_public, ("8.8.8.8", "93.184.216.34", "2606:4700::1111", "64:ff9b::808:808", "::ffff:8.8.8.8")))
+
+
+@pytest.mark.parametrize(
+    ("url", "expected"),
+    [
+        *((url, True) for url in ("http://localhost", "https://Voice.localhost:8000", "http://localhost.:1")),
+        *((url, True) for url in ("http://127.0.0.1:8000", "http://127.1.2.3", "http://0.0.0.0", "http://[::1]:8000")),
+        *((url, True) for url in ("http://[::]", "http://[::ffff:127.0.0.1]")),
+        *(
+            (url, False)
+            for url in ("https://voice.example.org", "http://192.168.1.5:8000", "http://localhost.example.org")
+        ),
+        ("", False),
+    ],
+)
+def test_addresses_of_this_machine(url: str, expected: bool) -> None:
+    assert is_loopback(url) is expected

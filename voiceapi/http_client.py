@@ -80,6 +80,17 @@ def is_public(address: str) -> bool:
     return ip.is_global and not (ip.is_multicast or ip.is_reserved or ip.is_unspecified or ip.is_link_local)
 
 
+def is_loopback(url: str) -> bool:
+    """True for a URL that leads to the machine itself, such as http://localhost:8000; names aren't looked up."""
+    host = (urlsplit(url).hostname or "").rstrip(".")
+    try:
+        ip = ip_address(host.partition("%")[0])
+    except ValueError:
+        return host == "localhost" or host.endswith(".localhost")
+    ip = getattr(ip, "ipv4_mapped", None) or ip
+    return ip.is_loopback or ip.is_unspecified
+
+
 @dataclass(frozen=True)
 class HTTPClient:
     """Sends HTTP requests to other servers.

@@ -464,7 +464,7 @@ def test_the_log_shows_no_number(
     assert first.partition(", but")[0].endswith("/turns/0?CallSid=…&AccountSid=…&From=…&To=…&CallStatus=…&…=…")
     assert f"{API}/telephony/calls/+120…/status" in second
     assert f"{API}/telephony/inbound/workflow/+120…" in third
-    assert last == "A call to …0177 is not served: PHONE_NUMBER_NOT_CONFIGURED"
+    assert last == "A call to ...0177 is not served: PHONE_NUMBER_NOT_CONFIGURED"
     assert not any(number[1:] in caplog.text for number in (OURS, THEIRS, "+12025550177"))
 
 

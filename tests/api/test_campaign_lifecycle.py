@@ -5,6 +5,7 @@ from __future__ import annotations
 import io
 import json
 from collections.abc import Callable
+from dataclasses import replace
 from datetime import timedelta
 from typing import Any
 from urllib.parse import urlsplit
@@ -12,6 +13,7 @@ from urllib.parse import urlsplit
 import pytest
 from flask.testing import FlaskClient
 
+from voiceapi.http_client import HTTPClient, Reply
 from voiceapi.runs import lifecycle as run_lifecycle
 from voiceapi.service import Service
 from voiceapi.store.campaigns import Contact, Decision, Upload
@@ -288,7 +290,7 @@ def test_a_redial_is_of_those_who_were_not_reached(client: FlaskClient, create: 
         "total_rows": 2,
         "parent_campaign_id": campaign_id,
     }
-    assert (child["telephony_configuration_id"], child["max_attempts_per_day"]) == (None, 5)
+    assert (child["telephony_configuration_id"], child["max_attempts_per_day"]) == (1, 5)
     assert set(by_number(client, child["id"])) == {SILENT, MACHINE}
     again = client.post(f"{API}/campaign/{campaign_id}/redial", json={})
     assert (again.status_code, again.get_json()) == (400, {"detail": "This campaign has already been redialed"})
@@ -486,3 +488,59 @@ def test_a_dry_run_that_is_refused(client: FlaskClient, create: Any, body: Any) 
     answer = client.post(f"{API}/campaign/{create(ANN)}/simulate", json=body)
     assert answer.status_code == 422
     assert answer.get_json()["detail"][0]["loc"] == ["body", next(iter(body))]
+
+
+# -- the configuration that a campaign calls through
+
+CONFIGS = f"{API}/organizations/telephony-configs"
+
+
+def add_twilio(client: FlaskClient) -> int:
+    """Adds a Twilio configuration with a number; it becomes the default."""
+    config = {"provider": "twilio", "account_sid": "AC1", "auth_token": "12345"}
+    made = client.post(CONFIGS, json={"name": "Twilio", "config": config}).get_json()
+    assert made["is_default_outbound"] is True
+    client.post(f"{CONFIGS}/{made['id']}/phone-numbers", json={"address": "+12025550188"})
+    return int(made["id"])
+
+
+def test_a_campaign_keeps_the_configuration_that_it_was_created_with(
+    client: FlaskClient, create: Any, ended: Any
+) -> None:
+    campaign_id = create(ANN, SILENT, retry_config=ONCE)
+    add_twilio(client)
+    act(client, campaign_id, "start")
+    assert ended(campaign_id)["state"] == "completed"
+    again = act(client, campaign_id, "redial")
+    assert again["telephony_configuration_name"] == "Simulator"
+    act(client, again["id"], "start")
+    assert ended(again["id"])["state"] == "completed"
+    runs = client.get(f"{API}/organizations/usage/runs").get_json()["runs"]
+    assert [run["gathered_context"]["telephony_configuration_name"] for run in runs] == ["Simulator"] * 3
+
+
+def test_a_campaign_whose_carrier_could_not_reach_the_service_is_paused(
+    client: FlaskClient, service: Service, create: Any, ended: Any, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    """Nobody is dialed, no contact is lost: with a public URL it is resumed."""
+    asked: list[Any] = []
+
+    def send(_client: HTTPClient, *request: Any, **options: Any) -> Reply:
+        asked.append((request, options))
+        return Reply(400, {}, b'{"message": "No."}', 0.0)
+
+    monkeypatch.setattr(HTTPClient, "send", send)
+    add_twilio(client)
+    campaign_id = create(ANN, BOB, retry_config=ONCE)
+    act(client, campaign_id, "start")
+    assert ended(campaign_id)["state"] == "paused"
+    entry = client.get(f"{API}/campaign/{campaign_id}").get_json()["logs"][-1]
+    assert entry["event"] == "batch_failed"
+    assert entry["message"].startswith("Nobody can be called: VOICEAPI_PUBLIC_URL isn't set, so Twilio couldn't ask")
+    told = {number: (each["state"], each["attempts"]) for number, each in by_number(client, campaign_id).items()}
+    assert told == {ANN: ("queued", 0), BOB: ("queued", 0)}
+    assert (asked, client.get(f"{API}/organizations/usage/runs").get_json()["runs"]) == ([], [])
+    object.__setattr__(service, "settings", replace(service.settings, public_url="https://voice.example.org"))
+    act(client, campaign_id, "resume")
+    assert ended(campaign_id)["state"] == "completed"
+    assert len(asked) == 2

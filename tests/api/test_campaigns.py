@@ -424,7 +424,8 @@ def test_a_configuration_without_numbers_is_refused_when_asked_for(
     client: FlaskClient, create: Callable[..., Any]
 ) -> None:
     config = {"provider": "twilio", "account_sid": "AC1", "auth_token": "secret"}
-    answer = client.post(f"{API}/organizations/telephony-configs", json={"name": "Second", "config": config})
+    body = {"name": "Second", "config": config, "is_default_outbound": False}
+    answer = client.post(f"{API}/organizations/telephony-configs", json=body)
     answer = create(telephony_configuration_id=answer.get_json()["id"])
     assert answer.status_code == 400
     assert answer.get_json()["detail"].startswith("'Second' is not ready for outbound calls. ")

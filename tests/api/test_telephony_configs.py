@@ -71,7 +71,7 @@ def test_a_new_configuration(client: FlaskClient) -> None:
         "name": "Main",
         "provider": "twilio",
         "connectivity": "api",
-        "is_default_outbound": False,
+        "is_default_outbound": True,
         "inactive": False,
         "inactive_since": None,
         "inactive_reason": None,
@@ -251,6 +251,46 @@ def test_there_is_one_default_at_most(client: FlaskClient) -> None:
         assert defaults(client) == ["Second"]
     client.delete(f"{CONFIGS}/{second}")
     assert defaults(client) == []
+
+
+# Configurations that are stored one after the other, as the name, provider and request of each, and the default then.
+@pytest.mark.parametrize(
+    ("stored", "default"),
+    [
+        ([("A", "twilio", {})], "A"),
+        ([("A", "twilio", {"is_default_outbound": None})], "A"),
+        ([("A", "twilio", {"is_default_outbound": False})], "Simulator"),
+        ([("A", "twilio", {"is_default_outbound": True})], "A"),
+        ([("A", "simulator", {})], "Simulator"),
+        ([("A", "simulator", {"is_default_outbound": True}), ("B", "twilio", {})], "B"),
+        ([("A", "twilio", {}), ("B", "plivo", {})], "A"),
+        ([("A", "twilio", {}), ("B", "plivo", {"is_default_outbound": True})], "B"),
+        ([("A", "twilio", {"is_default_outbound": False}), ("B", "plivo", {})], "Simulator"),
+    ],
+)
+def test_the_first_configuration_of_a_real_carrier_becomes_the_default(
+    client: FlaskClient, stranger: FlaskClient, stored: list[tuple[str, str, dict[str, Any]]], default: str
+) -> None:
+    put_up(stranger, "Theirs")
+    configs = {
+        "twilio": TWILIO,
+        "simulator": SIMULATOR,
+        "plivo": {"provider": "plivo", "auth_id": "M", "auth_token": "t"},
+    }
+    for name, provider, more in stored:
+        made = put_up(client, name, configs[provider], **more)
+    assert made["is_default_outbound"] is (default == made["name"])
+    assert defaults(client) == [default]
+
+
+def test_it_becomes_the_default_of_an_organization_that_has_none(client: FlaskClient) -> None:
+    client.delete(f"{CONFIGS}/1")
+    assert defaults(client) == []
+    put_up(client)
+    assert defaults(client) == ["Main"]
+    client.delete(f"{CONFIGS}/{listed(client)['Main']['id']}")
+    put_up(client, "Again")
+    assert defaults(client) == ["Again"]
 
 
 def defaults(client: FlaskClient) -> list[str]:
@@ -515,6 +555,21 @@ class TestResolving:
             "'bare' is not ready for outbound calls. Outbound calls need a number to dial from. "
             "Add at least one number from your Twilio account under Phone numbers below."
         )
+
+    def test_the_simulator_takes_no_call_of_a_real_carrier(self, empty: Organization) -> None:
+        simulated = self.configuration(empty, "simulated", provider="simulator")
+        assert resolve_outbound(empty.id, None) == simulated
+        real = self.configuration(empty, "real", numbers=0)
+        with pytest.raises(NotPossible, match=r"^'real' is not ready for outbound calls\. "):
+            resolve_outbound(empty.id, None)
+        assert resolve_outbound(empty.id, simulated.id) == simulated
+        ready = self.configuration(empty, "ready")
+        assert resolve_outbound(empty.id, None) == ready
+        TelephonyConfiguration.update(is_default_outbound=True).where(
+            TelephonyConfiguration.id == simulated.id
+        ).execute()
+        assert resolve_outbound(empty.id, None) == simulated
+        assert real.id < ready.id
 
     def test_when_none_is_ready_the_first_says_why(self, empty: Organization) -> None:
         self.configuration(empty, "later", numbers=0)

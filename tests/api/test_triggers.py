@@ -95,6 +95,8 @@ def test_a_trigger_starts_a_call(workflow: Callable[..., Any], trigger: Callable
     }
     assert run["gathered_context"] == {
         "provider": "simulator",
+        "telephony_configuration_id": 1,
+        "telephony_configuration_name": "Simulator",
         "triggered_by": "api",
         "trigger_uuid": "line",
         "call_id": call_id,
@@ -285,7 +287,8 @@ def test_how_the_call_goes_out(
     workflow(path="line")
     configs = f"{API}/organizations/telephony-configs"
     config = {"provider": "twilio", "account_sid": "AC1", "auth_token": "secret-token"}
-    twilio = client.post(configs, json={"name": "Twilio", "config": config}).get_json()["id"]
+    body = {"name": "Twilio", "config": config, "is_default_outbound": False}
+    twilio = client.post(configs, json=body).get_json()["id"]
     other = client.post(configs, json={"name": "Other", "config": {"provider": "simulator"}}).get_json()["id"]
     numbers = f"{configs}/{other}/phone-numbers"
     first, second = (

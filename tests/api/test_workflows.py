@@ -10,6 +10,7 @@ from typing import Any
 import pytest
 from flask.testing import FlaskClient
 
+from voiceapi.engine.phrases import PHRASES
 from voiceapi.security import decrypt_json
 
 API = "/api/v1/workflow"
@@ -669,6 +670,13 @@ def test_spellings_of_an_id(shared: FlaskClient, id: str) -> None:
     assert shared.get(f"{API}/fetch/{id}").get_json()["id"] == 1
 
 
+def test_phrases_are_kept_as_they_are_given(client: FlaskClient, workflow: Any) -> None:
+    workflow()
+    given = {"language": "de-DE", "phrases": {"wait": "Augenblick.", "apology": None}}
+    shown = put(client, workflow_configurations=given)
+    assert shown["workflow_configurations"] == {"language": "de-DE", "phrases": {"wait": "Augenblick."}}
+
+
 @pytest.mark.parametrize(
     ("configurations", "loc", "msg", "type"),
     [
@@ -702,6 +710,37 @@ def test_spellings_of_an_id(shared: FlaskClient, id: str) -> None:
             ["external_pbx_lead_headers"],
             "List should have at most 50 items after validation, not 51",
             "too_long",
+        ),
+        (
+            {"phrases": {"goodbye": "Bye."}},
+            ["phrases", "goodbye"],
+            f"There is no such phrase; the phrases are {', '.join(PHRASES['en'])}",
+            "extra_forbidden",
+        ),
+        (
+            {"phrases": {"wait": " \n"}},
+            ["phrases", "wait"],
+            "A phrase is spoken, so it can't be blank",
+            "value_error",
+        ),
+        (
+            {"phrases": {"wait": "Wait, {{first_name | please}}."}},
+            ["phrases", "wait"],
+            "A phrase is spoken as it is written: it can't have {{variables}}",
+            "value_error",
+        ),
+        (
+            {"phrases": {"wait": "x" * 1001}},
+            ["phrases", "wait"],
+            "String should have at most 1000 characters",
+            "string_too_long",
+        ),
+        ({"phrases": {"wait": 1}}, ["phrases", "wait"], "Input should be a valid string", "string_type"),
+        (
+            {"phrases": ["wait"]},
+            ["phrases"],
+            "Input should be a valid dictionary or object to extract fields from",
+            "model_attributes_type",
         ),
         (
             {"ambient_noise_configuration": {"enabled": "x"}},

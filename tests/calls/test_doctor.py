@@ -32,8 +32,9 @@ HEALTH = b'{"status": "ok", "backend_api_endpoint": "https://voice.example.org"}
 OWNED = b'{"incoming_phone_numbers": [{}]}'
 ADDRESS = f"public address {PUBLIC}"
 MODEL = "language model of the service (the scripted model)"
-SIMULATOR = "configuration 1 'Simulator' (simulator, default for outbound calls)"
-MAIN = "configuration 2 'Main' (twilio)"
+SIMULATOR = "configuration 1 'Simulator' (simulator)"
+MAIN = "configuration 2 'Main' (twilio), default for outbound calls"
+ONLY = f"{SIMULATOR}, default for outbound calls"
 
 
 class Wire(HTTPClient):
@@ -207,10 +208,10 @@ def test_the_command(tmp_path: Path, monkeypatch: pytest.MonkeyPatch, as_json: b
     if as_json:
         assert json.loads(nothing.stdout) == [
             {"subject": MODEL, "wrong": None, "note": None},
-            {"subject": SIMULATOR, "wrong": None, "note": None},
+            {"subject": ONLY, "wrong": None, "note": None},
         ]
     else:
-        assert nothing.stdout == f"{MODEL}: good\n{SIMULATOR}: good\n"
+        assert nothing.stdout == f"{MODEL}: good\n{ONLY}: good\n"
     reported = [Finding("this", "It is broken."), Finding("that"), Finding("that", note="advice: Mend it.")]
     monkeypatch.setattr(doctor, "examine", lambda _: reported)
     found = CliRunner().invoke(group, ["doctor", *flags], obj=script_info(create_app))
@@ -236,10 +237,23 @@ def test_a_line_for_each_configuration_says_which_one_outbound_calls_use(public:
         made = configurations.create(service.vault, office.id, "Ma\nin", TWILIO, is_default_outbound=True)
         found = list(examine(service))
     assert [each.subject for each in found[2:]] == [
-        "configuration 1 'Simulator' of 'default' (simulator, default for outbound calls)",
-        "configuration 2 'Main' of 'default' (twilio)",
-        "configuration 3 'Simulator' of 'off\\x1bice' (simulator, takes outbound calls, since the default can't)",
-        f"configuration {made.id} 'Ma\\nin' of 'off\\x1bice' (twilio, default for outbound calls)",
+        "configuration 1 'Simulator' (simulator) of 'default'",
+        "configuration 2 'Main' (twilio) of 'default', default for outbound calls",
+        "configuration 3 'Simulator' (simulator) of 'off\\x1bice'",
+        f"configuration {made.id} 'Ma\\nin' (twilio) of 'off\\x1bice', default for outbound calls",
+    ]
+
+
+def test_the_configuration_that_takes_the_calls_of_a_default_without_a_number(public: Flask) -> None:
+    service: Service = public.extensions["voiceapi"]
+    findings(public, (200, HEALTH), (200, OWNED), number=False)
+    with service.store.session():
+        second = configurations.create(service.vault, 1, "Second", TWILIO)
+        create(1, second.id, "+12025550188")
+        found = list(examine(service))
+    assert [each.subject for each in found[3:]] == [
+        MAIN,
+        "configuration 3 'Second' (twilio), takes outbound calls, since the default can't",
     ]
 
 
@@ -248,7 +262,7 @@ def test_a_simulator_that_cannot_be_used(app: Flask) -> None:
     with service.store.session():
         configurations.TelephonyConfiguration.update(credentials="gAAA").execute()
         *_, last = examine(service)
-    assert last.subject == SIMULATOR
+    assert last.subject == ONLY
     assert last.wrong is not None
 
 

@@ -49,6 +49,11 @@ class Wire(HTTPClient):
 
 
 @pytest.fixture
+def settings() -> dict[str, Any]:
+    return {"VOICEAPI_PUBLIC_URL": "https://voice.example.org"}
+
+
+@pytest.fixture
 def configure(app: Flask, client: FlaskClient, service: Service) -> Callable[..., TelephonyConfiguration]:
     """Adds a Twilio configuration with a number, whose requests go to `wire`."""
 

@@ -74,7 +74,7 @@ def test_the_end_is_final_and_its_listeners_share_its_transaction(service: Servi
             raise RuntimeError("The disk is on fire.")
 
     listening = replace(service, listeners=(listen,))
-    call = run("talking", deadline_at=now() + timedelta(minutes=1), answered_at=now())
+    call = run("talking", **lifecycle.in_progress(), answered_at=now())
     with pytest.raises(RuntimeError), write():
         lifecycle.complete(listening, call, 5)
     assert (reload(call).state, reload(call).ended_at) == ("talking", None)
@@ -82,7 +82,8 @@ def test_the_end_is_final_and_its_listeners_share_its_transaction(service: Servi
         lifecycle.complete(listening, call := reload(call), 6)
     ended = reload(call)
     assert seen == [("completed", 5), ("completed", 6)]
-    assert (ended.state, ended.duration, ended.deadline_at, ended.annotations) == ("completed", 6, None, {"noted": 2})
+    assert (ended.state, ended.duration, ended.annotations) == ("completed", 6, {"noted": 2})
+    assert (ended.deadline_at, ended.check_at, ended.slot_until) == (None, None, None)
     assert ended.ended_at is not None
     with pytest.raises(IllegalTransition), write():
         lifecycle.complete(listening, ended)
@@ -115,7 +116,7 @@ def test_a_cancelled_run_is_followed_by_nothing(service: Service, run: Callable[
 
 def test_an_answer_of_the_carrier_that_comes_after_its_webhook(run: Callable[..., Run]) -> None:
     for state in ("ringing", "talking", "completed"):
-        call = run(state, carrier_call_id="from the webhook")
+        call = reload(run(state, carrier_call_id="from the webhook"))
         lifecycle.accept(call, "from the answer")
         stored = reload(call)
         assert (stored.state, stored.carrier_call_id) == (state, "from the webhook")
@@ -123,15 +124,29 @@ def test_an_answer_of_the_carrier_that_comes_after_its_webhook(run: Callable[...
 
 
 def test_a_lost_answer_counts_only_while_nothing_is_reported(run: Callable[..., Run]) -> None:
-    lost, reported = run("placing", deadline_at=lifecycle.deadline()), run("ringing", deadline_at=lifecycle.deadline())
+    lost, reported = run("placing", **lifecycle.in_progress()), run("ringing", **lifecycle.in_progress())
     lifecycle.lose(lost)
     lifecycle.lose(reported)
     assert (reload(lost).state, reload(reported).state) == ("unknown", "ringing")
-    assert reload(lost).deadline_at <= lifecycle.deadline(lifecycle.UNKNOWN_SECONDS) < reload(reported).deadline_at
+    minute = timedelta(seconds=lifecycle.UNKNOWN_SECONDS)
+    assert reload(lost).deadline_at <= now() + minute < reload(reported).deadline_at
+    assert reload(lost).slot_until <= now() + minute < reload(reported).slot_until
     lifecycle.report(reload(lost), "CA1")
     found = reload(lost)
     assert (found.state, found.carrier_call_id) == ("ringing", "CA1")
-    assert found.deadline_at > lifecycle.deadline(lifecycle.UNKNOWN_SECONDS)
+    assert (found.deadline_at > now() + minute, found.slot_until > now() + minute) == (True, True)
+
+
+@pytest.mark.parametrize(("state", "seconds"), [("ringing", 120), ("talking", 180)])
+def test_a_report_extends_a_slot_and_never_shortens_it(run: Callable[..., Run], state: str, seconds: int) -> None:
+    call = reload(run(state, **lifecycle.in_progress(1)))
+    lifecycle.report(call, None)
+    held = (reload(call).slot_until - now()).total_seconds()
+    assert seconds - 5 < held <= seconds
+    assert 55 < (reload(call).check_at - now()).total_seconds() <= 60
+    lifecycle.extend(call, 1000)
+    lifecycle.report(call, None)
+    assert (reload(call).slot_until - now()).total_seconds() > 900
 
 
 def test_a_report_after_the_end_changes_nothing(run: Callable[..., Run]) -> None:

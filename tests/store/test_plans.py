@@ -146,7 +146,13 @@ def test_the_calls_in_progress_are_counted_without_walking_through_all_runs(
     workflow: Workflow, plans: Callable[..., list[str]]
 ) -> None:
     found = plans(lambda: runs.in_progress(workflow.organization_id))
-    assert found == ["SEARCH t USING INDEX run_in_progress (organization_id=? AND deadline_at>?)"]
+    assert found == ["SEARCH t USING INDEX run_in_progress (organization_id=? AND slot_until>?)"]
+
+
+def test_the_sweeper_looks_at_the_calls_in_progress_only(workflow: Workflow, plans: Callable[..., list[str]]) -> None:
+    few = ["SCAN t1 USING INDEX run_in_progress"]
+    assert plans(lambda: runs.to_check(FIRST)) == few
+    assert plans(lambda: runs.past_deadline(FIRST)) == few
 
 
 BY_ROW = "contact_campaign_id_row"

@@ -21,7 +21,7 @@ from werkzeug.test import TestResponse
 from voiceapi import create_app
 from voiceapi.service import Service
 from voiceapi.store.database import write
-from voiceapi.store.runs import Event, Run, StatusCallback, Turn
+from voiceapi.store.runs import SPEAKERS, Event, Run, StatusCallback, Turn
 from voiceapi.store.steps import Step
 from voiceapi.store.telephony import PhoneNumber
 from voiceapi.store.workflows import Workflow
@@ -232,6 +232,13 @@ class Call:
     def run(self) -> Run:
         with self.service.store.session():
             return Run.get_by_id(self.run_id)
+
+    @property
+    def transcript(self) -> list[str]:
+        """What was said, by either side."""
+        with self.service.store.session():
+            events = Event.select().where(Event.run == self.run_id).order_by(Event.id)
+            return [event.payload["text"] for event in events if event.type in SPEAKERS]
 
     @property
     def stored(self) -> Any:

@@ -17,7 +17,6 @@ from ..telephony.carriers.base import Advice, Carrier
 from ..telephony.carriers.rest import CarrierRefused, CarrierSilent
 from ..telephony.inbound_urls import InboundURLs
 from ..telephony.selection import NotConfigured, resolve_outbound
-from .refusals import printable
 
 SECONDS = 10.0
 MODEL = "language model"
@@ -48,13 +47,11 @@ def examine(service: Service) -> Iterator[Finding]:
         yield from _report(f"public address {service.base_url}", _address(service))
     yield from _models(service, everybody)
     for organization in everybody:
-        owner = f" of '{printable(organization.name)}'" if len(everybody) > 1 else ""
+        owner = f" of {organization.name!r}" if len(everybody) > 1 else ""
         outbound = _outbound(organization.id)
         for configuration in found[organization.id]:
-            name = printable(configuration.name)
-            named = f"configuration {configuration.id} '{name}'{owner} ({configuration.provider}"
-            role = _role(configuration, outbound)
-            yield from _report(f"{named}{f', {role}' if role else ''})", examine_configuration(service, configuration))
+            subject = f"{configurations.title(configuration)}{owner}{_role(configuration, outbound)}"
+            yield from _report(subject, examine_configuration(service, configuration))
 
 
 def _report(subject: str, sentences: Iterator[str]) -> Iterator[Finding]:
@@ -92,7 +89,7 @@ def _models(service: Service, everybody: list[Organization]) -> Iterator[Finding
     yield _model(service, f"{MODEL} of the service", None)
     for organization in everybody:
         if organization.model_configuration is not None and selection.has_own(service, organization.id):
-            yield _model(service, f"{MODEL} of organization '{printable(organization.name)}'", organization.id)
+            yield _model(service, f"{MODEL} of organization {organization.name!r}", organization.id)
 
 
 def _model(service: Service, subject: str, organization: int | None) -> Finding:
@@ -120,8 +117,8 @@ def _outbound(organization: int) -> TelephonyConfiguration | None:
 
 def _role(configuration: TelephonyConfiguration, outbound: TelephonyConfiguration | None) -> str:
     if configuration.is_default_outbound:
-        return "default for outbound calls"
-    return "takes outbound calls, since the default can't" if configuration == outbound else ""
+        return ", default for outbound calls"
+    return ", takes outbound calls, since the default can't" if configuration == outbound else ""
 
 
 def examine_configuration(service: Service, configuration: TelephonyConfiguration) -> Iterator[str]:

@@ -1,11 +1,13 @@
-"""Completes calls: by their carrier's final status, or past their deadline."""
+"""Ends calls: hangs up on them, and completes them by their carrier's final status or past their deadline."""
 
 from __future__ import annotations
 
+import logging
 from datetime import datetime, timedelta
 
 from ..conversations.conversation import Conversation
 from ..conversations.driver import Progress
+from ..errors import NotPossible
 from ..runs import lifecycle
 from ..service import Service
 from ..store import runs
@@ -13,10 +15,69 @@ from ..store.base import reload, require, update
 from ..store.database import ConcurrentUpdate, write
 from ..store.fields import now
 from ..store.runs import Run
+from ..telephony import connect
+from ..telephony.carriers.rest import CarrierRefused, CarrierSilent
 from .turns import MAX_ATTEMPTS
+
+log = logging.getLogger("voiceapi")
+
+# The disposition of a call that an answering machine took.
+VOICEMAIL = "voicemail_detected"
 
 # How long after the end of a call its carrier may still report the outcome of a transfer.
 TRANSFER_GRACE = timedelta(seconds=10)
+
+
+# -- hanging up
+
+
+def request_hang_up(run: Run, reason: str) -> bool:
+    """Record that this service is to end a call in progress; call it inside a transaction.
+
+    From then on every webhook of the call is answered with a hang-up, and what a model still replies is dropped.
+    `hang_up` asks the carrier, which the sweeper repeats until it accepts or the call is over.
+
+    :param reason: a disposition code, such as voicemail_detected or user_hangup.
+    :returns: False when the call is over, or was to be ended before; the first reason stays.
+    """
+    run = reload(run)
+    if run.is_completed or run.hang_up_reason is not None:
+        return False
+    run.hang_up_reason = reason
+    update(run, Run.hang_up_reason)
+    return True
+
+
+def hang_up(service: Service, run_id: int) -> None:
+    """Ask the carrier to end a call for which a hang-up is requested, unless it has accepted that before.
+
+    :raises CarrierRefused, CarrierSilent: when it doesn't end the call.
+    :raises NotPossible: when the run's telephony configuration can't be used.
+    """
+    with service.store.session():
+        run = require(Run, "The call is gone.", id=run_id)
+        if run.is_completed or run.hung_up_at is not None or run.carrier_call_id is None:
+            return
+        connect.connect_run(service, run).hang_up(run.carrier_call_id)
+        with write():
+            run.hung_up_at = now()
+            update(run, Run.hung_up_at)
+
+
+def try_hang_up(service: Service, run_id: int) -> None:
+    """Ask the carrier to end a call, as `hang_up`, and log a failure; the sweeper tries again."""
+    # Of several threads that find the same request, one asks.
+    service.slow_jobs.run_once((run_id, "hang up"), lambda: _hang_up_logged(service, run_id))
+
+
+def _hang_up_logged(service: Service, run_id: int) -> None:
+    try:
+        hang_up(service, run_id)
+    except (CarrierRefused, CarrierSilent, NotPossible) as error:
+        log.warning("The call of run %s is to end, and its carrier didn't end it: %s", run_id, error)
+
+
+# -- completing
 
 
 def complete_from_status(service: Service, run_id: int, moment: datetime | None = None) -> None:
@@ -30,20 +91,22 @@ def complete_from_status(service: Service, run_id: int, moment: datetime | None 
         machine = any(each.fields.get("machine") for each in callbacks)
         for _ in range(MAX_ATTEMPTS):
             run = require(Run, "The call is gone.", id=run_id)
+            before = (run.state, run.hang_up_reason)
             connected = run.state == "talking"
-            conversation = Conversation.from_run(service, run, concluding=True) if connected or machine else None
+            reason = VOICEMAIL if machine else run.hang_up_reason or "user_hangup"
+            concludes = connected or reason == VOICEMAIL
+            conversation = Conversation.from_run(service, run, concluding=True) if concludes else None
             waited = (moment or now()) - final.at
             transferring = conversation is not None and conversation.state.phase == "transferring"
-            if transferring and waited < TRANSFER_GRACE:
+            if transferring and reason == "user_hangup" and waited < TRANSFER_GRACE:
                 return  # its outcome may be reported after the end of the call; the sweeper tries again
             try:
-                reason = "voicemail_detected" if machine else "user_hangup"
                 last = None if conversation is None else _conclude(run, conversation, reason)
                 with write():
                     run = reload(run)
                     if run.is_completed:
                         return
-                    if (run.state == "talking") != connected:
+                    if (run.state, run.hang_up_reason) != before:
                         continue
                     if conversation is not None and last is not None:
                         conversation.store(run, last)
@@ -85,9 +148,11 @@ def record_outcome(run: Run, status: str) -> None:
 
 def expire(service: Service, run: Run, moment: datetime) -> bool:
     """Complete a run as failed if its deadline is before `moment`; False if it isn't, or the run is completed."""
-    conversation = Conversation.from_run(service, run, concluding=True) if run.state == "talking" else None
-    closing = conversation is not None and conversation.state.phase == "closing"
-    last = _conclude(run, conversation, "user_hangup") if conversation is not None and closing else None
+    concludes = run.state == "talking" or run.hang_up_reason == VOICEMAIL
+    conversation = Conversation.from_run(service, run, concluding=True) if concludes else None
+    last = None
+    if conversation is not None and (run.hang_up_reason is not None or conversation.state.phase == "closing"):
+        last = _conclude(run, conversation, run.hang_up_reason or "user_hangup")
     with write():
         run = reload(run)
         if run.deadline_at is None or run.deadline_at >= moment:

@@ -27,13 +27,13 @@ from ..store.runs import Run
 from ..store.telephony import PhoneNumber, TelephonyConfiguration
 from ..store.workflows import Workflow
 from ..telephony import configurations, connect
-from ..telephony.carriers.base import Carrier, Document, VoiceSettings
+from ..telephony.carriers.base import Carrier, Document
 from ..telephony.carriers.events import Inbound
 from ..telephony.carriers.webhook import CallbackURLs, Webhook
-from ..telephony.numbers import normalize
+from ..telephony.numbers import masked, normalize
 from ..workflows import versions
 from . import webhooks
-from .refusals import WebhookRefused, abbreviated
+from .refusals import WebhookRefused
 
 log = logging.getLogger("voiceapi")
 
@@ -116,7 +116,7 @@ def record_status(service: Service, config_id: int, webhook: Webhook) -> Documen
     update = carrier.read_status(webhook)
     run = runs.of_inbound_call(configuration.id, update.call_id)
     if run is not None:
-        webhooks.record(service, run, carrier, update)
+        webhooks.record(service, run, update)
     return carrier.acknowledge()
 
 
@@ -167,16 +167,23 @@ def _carrier(service: Service, configuration: TelephonyConfiguration) -> Carrier
 
 def _answer(service: Service, verified: VerifiedCall, choose: Callable[[], Workflow]) -> Answered:
     run = runs.of_inbound_call(verified.configuration.id, verified.call.call_id)
+    workflow = None
     try:
-        run = run or _store_call(service, verified, choose())
+        if run is None:
+            workflow = choose()
+            run = _store_call(service, verified, workflow)
     except CallRejected as reason:
-        code = str(reason)
-        log.warning("A call to %s is not served: %s", abbreviated(verified.call.to), code)
-        nowhere = CallbackURLs(service.base_url, "")
-        return Answered(
-            verified.carrier.render([Say(phrases({})[SPOKEN[code]], False), HangUp()], nowhere, VoiceSettings()), code
-        )
+        return _reject(service, verified, str(reason), workflow)
     return Answered(webhooks.reply(service, run, verified.carrier, 0, ev.Started(now().timestamp())))
+
+
+def _reject(service: Service, verified: VerifiedCall, code: str, workflow: Workflow | None) -> Answered:
+    """Say why the call isn't taken, in the language of the called workflow, in English when no workflow is known."""
+    log.warning("A call to %s is not served: %s", masked(verified.call.to), code)
+    chosen = {} if workflow is None else versions.published(workflow).configurations
+    announcement = [Say(phrases(chosen)[SPOKEN[code]], False), HangUp()]
+    nowhere = CallbackURLs(service.base_url, "")
+    return Answered(verified.carrier.render(announcement, nowhere, webhooks.voice_settings(chosen)), code)
 
 
 def _workflow_of_number(verified: VerifiedCall) -> Workflow:
@@ -218,7 +225,7 @@ def _store_call(service: Service, verified: VerifiedCall, workflow: Workflow) ->
             return known
         if runs.in_progress(workflow.organization_id) >= service.settings.concurrent_calls:
             raise CallRejected("QUOTA_EXCEEDED")
-        return runs.create(
+        run = runs.create(
             workflow,
             name=f"WR-TEL-IN-{secrets.randbelow(10**8):08}",
             token=new_token(),
@@ -230,7 +237,9 @@ def _store_call(service: Service, verified: VerifiedCall, workflow: Workflow) ->
             called_number=called,
             carrier_call_id=call.call_id,
             initial_context=context,
-            gathered_context={"provider": configuration.provider, "call_id": call.call_id},
+            gathered_context={**webhooks.route(configuration), "call_id": call.call_id},
             state="ringing",
-            deadline_at=lifecycle.deadline(),
+            **lifecycle.in_progress(),
         )
+    log.info("Run %s: inbound call from %s through %s", run.id, masked(caller), configurations.title(configuration))
+    return run

@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import logging
 from collections.abc import Callable, Mapping
 from dataclasses import dataclass
 from datetime import datetime
@@ -22,11 +23,14 @@ from ..store.runs import Run
 from ..store.telephony import PhoneNumber, TelephonyConfiguration
 from ..store.workflows import Workflow
 from ..store.workflows import WorkflowVersion as Version
-from ..telephony import connect
+from ..telephony import configurations, connect
 from ..telephony.carriers.base import OutboundCall
 from ..telephony.carriers.rest import CarrierRefused, CarrierSilent
 from ..telephony.configurations import next_turn
+from ..telephony.numbers import masked
 from . import webhooks
+
+log = logging.getLogger("voiceapi")
 
 # Called with the run in the transaction that stores its call; an error rolls that back.
 Reserve = Callable[[Run], None]
@@ -73,15 +77,18 @@ def place(
         takes one here.
     :raises LimitReached: when the organization has as many calls in progress as it may have, or too many wait for
         the account.
-    :raises NotPossible: when the carrier refused; the run is then completed with the reason.
+    :raises NotPossible: when the carrier couldn't reach this service, and nothing is stored; when the carrier refused,
+        and the run is completed with the reason.
     :raises Stopped: when the service stops while the call waits for its account's turn.
     """
     number = None if agent.number is None else agent.number.address_normalized
+    connect.require_public_url(service, agent.configuration)
     carrier = connect.connect(service, agent.configuration)
     run, wait = _store_call(service, agent, to, number, name, context, gathered, prepared, reserve, turn_until)
     if wait and service.workers.stopping.wait(wait):
         _fail(service, run, "The service stopped before the call was placed.")
         raise Stopped("The service stops.")
+    log.info("Run %s: outbound call to %s through %s", run.id, masked(to), configurations.title(agent.configuration))
     call = OutboundCall(
         urls=webhooks.callback_urls(service, run, 0),
         to=to,
@@ -130,14 +137,14 @@ def _store_call(
         "caller_number": number,
         "called_number": to,
         "initial_context": {**context, "caller_number": number} if number else dict(context),
-        "gathered_context": {"provider": agent.configuration.provider, **gathered},
-        "deadline_at": lifecycle.deadline(),
+        "gathered_context": {**webhooks.route(agent.configuration), **gathered},
     }
     with write():
         if runs.in_progress(agent.workflow.organization_id) >= service.settings.concurrent_calls:
             raise LimitReached("Concurrent call limit reached")
         has_turn = turn_until is not None and now() < turn_until
         wait = 0.0 if has_turn else next_turn(reload(agent.configuration))
+        columns |= lifecycle.in_progress(wait + lifecycle.RINGING_SLOT_SECONDS)
         if prepared is None:
             run = runs.create(agent.workflow, name=name, token=new_token(), state="placing", **columns)
         else:

@@ -8,6 +8,7 @@ from urllib.parse import urlsplit
 from ..config import PREFIX, Settings
 from ..errors import NotPermitted, ServiceError
 from ..store.telephony import TelephonyConfiguration
+from ..telephony import configurations
 from ..telephony.carriers.base import Carrier
 from ..telephony.carriers.signatures import DEFAULT_PORTS
 
@@ -70,7 +71,7 @@ def describe(settings: Settings, refusal: ServiceError, request: RefusedRequest)
     parts = [f"A webhook was refused: {printable(refusal.reason)}"]
     if refusal.configuration is not None:
         run = "" if refusal.run is None else f", run {refusal.run}"
-        parts.append(f"It is for {label(refusal.configuration)}{run}.")
+        parts.append(f"It is for {configurations.title(refusal.configuration)}{run}.")
     carrier = refusal.checked_by
     if carrier is None:
         parts.append(f"The request was {request.method} {target}")
@@ -85,19 +86,9 @@ def describe(settings: Settings, refusal: ServiceError, request: RefusedRequest)
     return " ".join(parts)
 
 
-def label(configuration: TelephonyConfiguration) -> str:
-    """How lines for the operator name a configuration."""
-    return f"configuration {configuration.id} '{printable(configuration.name)}' ({configuration.provider})"
-
-
 def shortened(secret: str) -> str:
     """The beginning of a secret, enough to recognize it in a log."""
     return f"{secret[:SHOWN]}…"
-
-
-def abbreviated(number: str) -> str:
-    """A phone number for the log: its last four characters."""
-    return f"…{printable(number[-4:])}"
 
 
 def printable(text: str) -> str:

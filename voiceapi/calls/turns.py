@@ -9,7 +9,7 @@ not called a second time.
 
 from __future__ import annotations
 
-from collections.abc import Mapping
+from collections.abc import Mapping, Sequence
 from dataclasses import replace
 from datetime import datetime, timedelta
 from functools import partial
@@ -17,7 +17,7 @@ from functools import partial
 from ..conversations.conversation import Conversation
 from ..conversations.driver import Progress
 from ..engine import events as ev
-from ..engine.actions import Action, HangUp, Record, Redirect, RunTool, Say
+from ..engine.actions import Action, HangUp, Listen, Pause, Play, Record, Redirect, RunTool, Say, Transfer
 from ..engine.phrases import phrases
 from ..engine.step import IllegalEvent
 from ..runs import lifecycle
@@ -30,6 +30,9 @@ from ..store.workflows import WorkflowVersion
 
 # Attempts at a change of a call that other workers are changing, too.
 MAX_ATTEMPTS = 5
+# How long the slowest voice takes for a character, and how long a caller may speak without a pause.
+SECONDS_A_CHARACTER = 0.1
+LONGEST_SPEECH_SECONDS = 60.0
 # A pending turn is left to the process that began it until that has stored nothing for this long.
 WORKER_TIMEOUT = timedelta(seconds=60)
 
@@ -37,7 +40,8 @@ WORKER_TIMEOUT = timedelta(seconds=60)
 def answer(service: Service, run: Run, number: int, event: ev.Event) -> list[Action]:
     """The actions of turn `number`, which began with `event`; they are decided once, and stored.
 
-    For a turn that takes long to decide: a filler, and a redirect that asks again.
+    For a turn that takes long to decide: a filler, and a redirect that asks again. A hang-up for every turn, also one
+    that is answered or pending, of a call that this service is to end.
     """
     for _ in range(MAX_ATTEMPTS):
         conversation = None
@@ -45,7 +49,8 @@ def answer(service: Service, run: Run, number: int, event: ev.Event) -> list[Act
         taken = turns_taken(run)
         turn = find(Turn, run=run, number=number)
         run = reload(run)
-        if run.is_completed and (turn is None or turn.answered_at is None):
+        is_answered = turn is not None and turn.answered_at is not None
+        if run.hang_up_reason is not None or (run.is_completed and not is_answered):
             break
         try:
             if turn is None:
@@ -58,11 +63,15 @@ def answer(service: Service, run: Run, number: int, event: ev.Event) -> list[Act
             if not _has_other_worker(service, turn):
                 carry_on = partial(_carry_on, service, run.id, number, conversation)
                 decided = service.slow_jobs.run_once((run.id, number), carry_on)
-            return [Say(phrases_of(run)["wait"], False), Redirect(number)] if decided is None else decided
+            if decided is not None:
+                return decided
+            if reload(run).hang_up_reason is None:
+                return [Say(phrases_of(run)["wait"], False), Redirect(number)]
+            break
         except (ConcurrentUpdate, IllegalEvent):
             # Most likely another worker took the turn, and its answer is there by now.
             continue
-    # The call is over, or has not come to this turn.
+    # The call is over or to end, or has not come to this turn.
     return [HangUp()]
 
 
@@ -122,7 +131,7 @@ def _store(conversation: Conversation, run: Run, turn: Turn, progress: Progress,
         progress = replace(progress, records=(*progress.records, *_latency(turn, conversation)))
     with write():
         run = reload(run)
-        if run.is_completed:
+        if run.is_completed or run.hang_up_reason is not None:
             raise ConcurrentUpdate("The call has ended.")
         conversation.store(run, progress, calling)
         if begins:
@@ -131,9 +140,31 @@ def _store(conversation: Conversation, run: Run, turn: Turn, progress: Progress,
             update(turn)
         if turn.number == 0 and run.answered_at is None:
             lifecycle.talk(run, turn.at)
-        hangs_up = any(isinstance(action, HangUp) for action in progress.actions)
-        run.deadline_at = lifecycle.deadline(lifecycle.CLOSING_SECONDS if hangs_up else lifecycle.NO_NEWS_SECONDS)
+        _extend(run, [Action.from_json(action) for action in turn.actions])
         update(run)
+
+
+def _extend(run: Run, actions: Sequence[Action]) -> None:
+    """Extend a call by what its carrier may take to carry out `actions` before its next webhook."""
+    if any(isinstance(action, HangUp) for action in actions):
+        lifecycle.extend(run, lifecycle.CLOSING_SECONDS, lifecycle.CLOSING_SECONDS)
+    else:
+        lifecycle.extend(run, max(lifecycle.TURN_SLOT_SECONDS, sum(map(_longest, actions)) + lifecycle.GRACE_SECONDS))
+
+
+def _longest(action: Action) -> float:
+    """The seconds that an action may take."""
+    match action:
+        case Say() | Play():
+            return SECONDS_A_CHARACTER * len(action.text)
+        case Pause():
+            return action.seconds
+        case Listen():
+            return action.timeout_seconds + LONGEST_SPEECH_SECONDS
+        case Transfer():
+            return action.timeout_seconds + lifecycle.LONGEST_CALL_SECONDS
+        case _:
+            return 0.0
 
 
 def _latency(turn: Turn, conversation: Conversation) -> list[Record]:

@@ -6,6 +6,7 @@ Turns are decided in `turns`, the ends of calls in `ending`.
 from __future__ import annotations
 
 import logging
+from collections.abc import Mapping
 from dataclasses import dataclass
 from typing import Any, Literal
 
@@ -14,7 +15,6 @@ from ..engine.actions import HangUp, Say
 from ..errors import NotPossible
 from ..runs import lifecycle
 from ..service import Service
-from ..store import runs
 from ..store.base import find, insert, reload, scalar, update
 from ..store.database import write
 from ..store.fields import now
@@ -24,7 +24,6 @@ from ..store.workflows import WorkflowVersion as Version
 from ..telephony import connect
 from ..telephony.carriers.base import Carrier, Document, VoiceSettings
 from ..telephony.carriers.events import FINAL, CallerInput, Machine, Silence, Speech, StatusUpdate, Transferred
-from ..telephony.carriers.rest import CarrierRefused, CarrierSilent
 from ..telephony.carriers.webhook import CallbackURLs, Webhook
 from ..tools import transfer_call
 from . import ending
@@ -57,6 +56,15 @@ def callback_urls(service: Service, run: Run, turn: int) -> CallbackURLs:
     return CallbackURLs(f"{service.base_url}/api/v1/telephony/calls", run.token, turn)
 
 
+def route(configuration: TelephonyConfiguration) -> dict[str, Any]:
+    """The members of a run's gathered context that say which configuration its call goes through."""
+    return {
+        "provider": configuration.provider,
+        "telephony_configuration_id": configuration.id,
+        "telephony_configuration_name": configuration.name,
+    }
+
+
 def take_turn(service: Service, token: str, number: int, step: Step, webhook: Webhook) -> Document:
     """Answer a webhook that asks what comes next: turn 0 is the answered call, turn n the caller's n-th input.
 
@@ -65,6 +73,10 @@ def take_turn(service: Service, token: str, number: int, step: Step, webhook: We
     :raises WebhookRefused: when no run has this token, or the carrier didn't sign the webhook.
     """
     run, carrier = admit(service, token, webhook)
+    # What the carrier reports after a transfer is about its other leg.
+    if step != "transfer" and carrier.read_status(webhook).machine:
+        with write():
+            ending.request_hang_up(run, ending.VOICEMAIL)
     given = Silence() if step == "silence" or step == "wait" else carrier.read_turn(webhook, step)
     if given is None:
         return carrier.acknowledge()
@@ -78,15 +90,19 @@ def reply(service: Service, run: Run, carrier: Carrier, number: int, event: ev.E
     except Exception:
         log.exception("Turn %s of run %s could not be answered", number, run.id)
         actions = [Say(phrases_of(run)["service_error"], False), HangUp()]
-    return carrier.render(actions, callback_urls(service, run, number + 1), voice_settings(run))
+    return carrier.render(actions, callback_urls(service, run, number + 1), _voice_of(run))
 
 
-def voice_settings(run: Run) -> VoiceSettings:
-    """How a run's carrier speaks, listens and dials: `language` and `voice` are in the workflow's configurations."""
-    chosen = scalar(Version, "configurations", id=run.version_id) or {}
-    language, voice = (value if isinstance(value := chosen.get(name), str) else "" for name in ("language", "voice"))
+def _voice_of(run: Run) -> VoiceSettings:
     ours = run.called_number if run.call_type == "inbound" else run.caller_number
-    return VoiceSettings(language.strip() or "en-US", voice.strip() or None, ours, lifecycle.LONGEST_CALL_SECONDS)
+    return voice_settings(scalar(Version, "configurations", id=run.version_id) or {}, ours)
+
+
+def voice_settings(configurations: Mapping[str, Any], caller_id: str | None = None) -> VoiceSettings:
+    """How a carrier speaks, listens and dials: `language` and `voice` are in the workflow's configurations."""
+    chosen = (configurations.get(name) for name in ("language", "voice"))
+    language, voice = (value.strip() if isinstance(value, str) else "" for value in chosen)
+    return VoiceSettings(language or "en-US", voice or None, caller_id, lifecycle.LONGEST_CALL_SECONDS)
 
 
 def record_machine(service: Service, token: str, webhook: Webhook) -> Document:
@@ -97,22 +113,13 @@ def record_machine(service: Service, token: str, webhook: Webhook) -> Document:
     run, carrier = admit(service, token, webhook)
     if isinstance(carrier.read_turn(webhook, "machine"), Machine):
         call_id = carrier.read_status(webhook).call_id
-        record(service, run, carrier, StatusUpdate(None, "machine", call_id, machine=True))
+        record(service, run, StatusUpdate(None, "machine", call_id, machine=True))
     return carrier.acknowledge()
-
-
-def _hang_up(carrier: Carrier, call_id: str) -> None:
-    try:
-        carrier.hang_up(call_id)
-    except (CarrierRefused, CarrierSilent) as error:
-        log.warning("The call %s to an answering machine goes on: %s", call_id, error)
 
 
 def _event(given: CallerInput, number: int) -> ev.Event:
     at = now().timestamp()
     match given:
-        case Machine():
-            return ev.CallEnded(at, "voicemail_detected")
         case Transferred():
             # The conversation knows the number of the request.
             return ev.TransferSettled(
@@ -149,11 +156,11 @@ def record_status(service: Service, token: str, webhook: Webhook) -> Document:
     :raises WebhookRefused: when no run has this token, or the carrier didn't sign the webhook.
     """
     run, carrier = admit(service, token, webhook)
-    record(service, run, carrier, carrier.read_status(webhook))
+    record(service, run, carrier.read_status(webhook))
     return carrier.acknowledge()
 
 
-def record(service: Service, run: Run, carrier: Carrier, status: StatusUpdate) -> None:
+def record(service: Service, run: Run, status: StatusUpdate) -> None:
     """Record what a carrier reports of a run's call.
 
     The first final status ends the run; the first report of an answering machine hangs up on it.
@@ -163,7 +170,7 @@ def record(service: Service, run: Run, carrier: Carrier, status: StatusUpdate) -
     call_id = status.call_id if run.call_type == "outbound" else None
     with write():
         run = reload(run)
-        hangs_up = status.machine and final is None and not run.is_completed and not runs.machine_reported(run.id)
+        hangs_up = status.machine and final is None and ending.request_hang_up(run, ending.VOICEMAIL)
         insert(StatusCallback, run=run, status=status.raw, outcome=final, fields=_extra_fields(status))
         lifecycle.report(run, call_id)
         if status.price is not None:
@@ -171,8 +178,8 @@ def record(service: Service, run: Run, carrier: Carrier, status: StatusUpdate) -
     if final is not None:
         # A last extraction may have to ask a model: the carrier waits for it no longer than for a turn.
         service.slow_jobs.run_once((run.id, "end"), lambda: ending.complete_from_status(service, run.id))
-    elif hangs_up and run.carrier_call_id:
-        service.workers.submit(_hang_up, carrier, run.carrier_call_id)
+    elif hangs_up:
+        service.workers.submit(ending.try_hang_up, service, run.id)
 
 
 def _extra_fields(status: StatusUpdate) -> dict[str, Any]:

@@ -22,7 +22,7 @@ REDIALED: Mapping[str, str] = {
 }
 COPIED = (
     *("organization", "workflow", "source_type", "source_id", "retry_config", "schedule_config", "circuit_breaker"),
-    *("max_concurrency", "calling_hours", "max_attempts_per_day"),
+    *("max_concurrency", "calling_hours", "max_attempts_per_day", "telephony_configuration"),
 )
 # Decisions that `failed_calls` of the progress counts.
 FAILED_CALLS = ("failed", "lost", "unknown", "busy", "no_answer")

@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import logging
 import signal
 from collections.abc import Callable, Mapping
 from functools import update_wrapper, wraps
@@ -106,6 +107,17 @@ def with_session(command: Callable[..., Any]) -> Callable[..., Any]:
             return command(*args, **kwargs)
 
     return decorated
+
+
+def log_to_stderr() -> None:
+    """Write the service's log, with the start of each call, to standard error; a host's own logging stays as it is."""
+    log = logging.getLogger("voiceapi")
+    if log.hasHandlers():
+        return
+    handler = logging.StreamHandler()
+    handler.setFormatter(logging.Formatter("%(asctime)s %(levelname)s %(message)s"))
+    log.addHandler(handler)
+    log.setLevel(logging.INFO)
 
 
 def interrupt_on_term() -> None:

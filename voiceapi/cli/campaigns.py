@@ -24,6 +24,7 @@ from .base import (
     CommandGroup,
     current_service,
     interrupt_on_term,
+    log_to_stderr,
     with_session,
     with_settings,
 )
@@ -150,6 +151,7 @@ def dial() -> None:
     if not service.settings.worker:
         raise click.UsageError("VOICEAPI_WORKER is off in this app; set it to on for this command.")
     interrupt_on_term()
+    log_to_stderr()
     try:
         service.workers.start()
         click.echo("voiceapi dials", err=True)

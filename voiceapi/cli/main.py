@@ -27,7 +27,17 @@ from ..store.base import require
 from ..store.workflows import Workflow
 from ..strict_json import parse
 from ..workflows import node_types, versions
-from .base import ID, JSON, TEXT, CommandGroup, current_service, interrupt_on_term, use_as_setting, with_session
+from .base import (
+    ID,
+    JSON,
+    TEXT,
+    CommandGroup,
+    current_service,
+    interrupt_on_term,
+    log_to_stderr,
+    use_as_setting,
+    with_session,
+)
 from .campaigns import campaign_group, dial
 
 
@@ -65,6 +75,7 @@ def serve(host: str | None, port: int | None) -> None:
     except (OSError, ValueError) as error:
         raise click.ClickException(f"Can't listen there: {str(error).rstrip('.')}.") from None
     interrupt_on_term()
+    log_to_stderr()
     try:
         service.workers.start()
         click.echo(f"voiceapi {__version__} listens on {' and '.join(_addresses(server))}", err=True)

@@ -61,15 +61,39 @@ NO_NEWS_SECONDS = RING_SECONDS + LONGEST_CALL_SECONDS + GRACE_SECONDS
 CLOSING_SECONDS = 120
 # How long a call whose carrier gave no answer counts as one in progress.
 UNKNOWN_SECONDS = 60
+# Seconds without news after which the carrier is asked about a call, and asked again.
+CHECK_SECONDS = 60
+# How long a call without news counts towards the limit of calls: while it rings, and at least after a turn. The longest
+# usual turn is 90 seconds of speech (300 tokens), 10 for the caller to begin, 60 to speak, and 20 for the next webhook.
+RINGING_SLOT_SECONDS = RING_SECONDS + GRACE_SECONDS
+TURN_SLOT_SECONDS = 180
+
+
+# What is set while a call is in progress: see `store.runs.Run`.
+CLOCKS = (Run.slot_until, Run.check_at, Run.deadline_at)
 
 
 class IllegalTransition(Exception):
     """A step that the run's state doesn't allow: a defect of the caller."""
 
 
-def deadline(seconds: float = NO_NEWS_SECONDS) -> datetime:
-    """When a call is expired if its carrier reports nothing from now on."""
-    return now() + timedelta(seconds=seconds)
+def extend(run: Run, slot_seconds: float, deadline_seconds: float = NO_NEWS_SECONDS) -> None:
+    """Record that a call is in progress as of now; the caller saves the run.
+
+    :param slot_seconds: how long it counts towards the limit of calls if nothing more is reported.
+    :param deadline_seconds: after how long it is expired then.
+    """
+    moment = now()
+    run.slot_until = moment + timedelta(seconds=slot_seconds)
+    run.check_at = moment + timedelta(seconds=CHECK_SECONDS)
+    run.deadline_at = moment + timedelta(seconds=deadline_seconds)
+
+
+def in_progress(slot_seconds: float = RINGING_SLOT_SECONDS) -> dict[str, datetime]:
+    """The columns of a new call in progress, which counts towards the limit for `slot_seconds`."""
+    run = Run()
+    extend(run, slot_seconds)
+    return {field.name: getattr(run, field.name) for field in CLOCKS}
 
 
 def move(run: Run, step: Step) -> None:
@@ -91,29 +115,37 @@ def is_dialable(run: Run) -> bool:
 def accept(run: Run, call_id: str | None) -> None:
     """Record that the carrier accepted the call as `call_id`; an id that a webhook brought before stays."""
     move(run, "accept")
+    _goes_on(run)
     run.carrier_call_id = run.carrier_call_id or call_id
     run.gathered_context = {**run.gathered_context, "call_id": run.carrier_call_id}
-    update(run, Run.state, Run.carrier_call_id, Run.gathered_context)
+    update(run, Run.state, *CLOCKS, Run.carrier_call_id, Run.gathered_context)
 
 
 def lose(run: Run) -> None:
     """Record that the carrier gave no answer, unless a webhook has shown since that it accepted the call."""
     if run.state == "placing":
         move(run, "lose")
-        run.deadline_at = deadline(UNKNOWN_SECONDS)
-        update(run, Run.state, Run.deadline_at)
+        extend(run, UNKNOWN_SECONDS, UNKNOWN_SECONDS)
+        update(run, Run.state, *CLOCKS)
 
 
 def report(run: Run, call_id: str | None) -> None:
-    """Record that the carrier reported something about a call, which extends its deadline.
+    """Record that the carrier reported something about a call, which goes on unless it has ended.
 
     :param call_id: the carrier's id of the call; None leaves the one that is known.
     """
     move(run, "report")
-    if run.deadline_at is not None:
-        run.deadline_at = deadline()
+    _goes_on(run)
     run.carrier_call_id = call_id or run.carrier_call_id
-    update(run, Run.state, Run.deadline_at, Run.carrier_call_id)
+    update(run, Run.state, *CLOCKS, Run.carrier_call_id)
+
+
+def _goes_on(run: Run) -> None:
+    """Extend a call in progress. It keeps a slot that it holds for longer, such as for a transfer."""
+    if run.deadline_at is not None:
+        held = run.slot_until
+        extend(run, TURN_SLOT_SECONDS if run.state == "talking" else RINGING_SLOT_SECONDS)
+        run.slot_until = max(run.slot_until, held or run.slot_until)
 
 
 def talk(run: Run, answered_at: datetime | None = None) -> None:
@@ -132,7 +164,7 @@ def complete(service: Service, run: Run, duration: float | None = None) -> None:
     run.ended_at = now()
     began_at = run.created_at if run.mode == "textchat" else run.answered_at or run.ended_at
     run.duration = (run.ended_at - began_at).total_seconds() if duration is None else duration
-    run.deadline_at = None
+    run.deadline_at = run.check_at = run.slot_until = None
     for listener in service.listeners:
         listener(service, run)
     update(run)

@@ -43,9 +43,16 @@ def is_open(campaign: int) -> bool:
     )
 
 
-def dialing(campaign: int) -> int:
-    """How many contacts of the campaign are being called."""
-    return int(_first("SELECT count(*) FROM contact WHERE campaign_id = ? AND state = 'dialing'", campaign))
+# CROSS JOIN, as below: the few contacts being called first, then the run of each.
+DIALING = """SELECT count(*) FROM contact CROSS JOIN run
+WHERE contact.campaign_id = ? AND contact.state = 'dialing' AND run.id = contact.run_id
+  AND (run.deadline_at IS NULL OR run.slot_until > ?)
+"""
+
+
+def dialing(campaign: int, moment: datetime | None = None) -> int:
+    """How many contacts are being called whose claims or calls count towards limits at `moment`, or now."""
+    return int(_first(DIALING, campaign, Contact.lease_until.db_value(moment or now())))
 
 
 # CROSS JOIN, because SQLite keeps the order of its tables: the few leased contacts first, then the run of each.

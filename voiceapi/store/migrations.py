@@ -132,6 +132,7 @@ COLUMNS_OF_4 = (
     ("run", "check_at INTEGER"),
     ("run", "call_id_confirmed INTEGER NOT NULL DEFAULT 0"),
     ("run", "hang_up_reason TEXT"),
+    ("run", "hung_up_at INTEGER"),
     ("run", "phone_worker TEXT"),
     ("run", "phone_lease_until INTEGER"),
     ("campaign", "dialed_at INTEGER"),
@@ -144,6 +145,10 @@ def _to_4(database: Any) -> None:
         database.execute_sql(f'ALTER TABLE "{table}" ADD COLUMN {column}')
     database.execute_sql(
         'UPDATE "run" SET slot_until = deadline_at, check_at = created_at WHERE deadline_at IS NOT NULL'
+    )
+    database.execute_sql("DROP INDEX run_in_progress")
+    database.execute_sql(
+        "CREATE INDEX run_in_progress ON run (organization_id, slot_until) WHERE deadline_at IS NOT NULL"
     )
 
 

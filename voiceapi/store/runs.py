@@ -76,6 +76,8 @@ class Run(Record):
     call_id_confirmed = BooleanField(default=False)
     # Why this service is to end the call: at its next webhook, and through the carrier's API until that succeeds.
     hang_up_reason = TextField(null=True)
+    # When the carrier accepted the request to end the call; null while it is still to be asked.
+    hung_up_at = Instant(null=True)
     # The process whose simulated phone carries out the call, and when another process may take it over.
     phone_worker = TextField(null=True)
     phone_lease_until = Instant(null=True)
@@ -96,7 +98,7 @@ class Run(Record):
 Run.add_index(SQL("CREATE INDEX run_by_duration ON run (workflow_id, coalesce(duration, -1), id)"))
 Run.add_index(SQL("CREATE INDEX run_by_duration_rising ON run (workflow_id, coalesce(duration, 1e18), id)"))
 # Only the calls in progress, which are few.
-Run.add_index(SQL("CREATE INDEX run_in_progress ON run (organization_id, deadline_at) WHERE deadline_at IS NOT NULL"))
+Run.add_index(SQL("CREATE INDEX run_in_progress ON run (organization_id, slot_until) WHERE deadline_at IS NOT NULL"))
 Run.add_index(
     SQL(
         "CREATE UNIQUE INDEX run_one_inbound_call ON run (telephony_configuration_id, carrier_call_id) "
@@ -158,10 +160,10 @@ def create(workflow: Workflow, **columns: Any) -> Run:
     return run
 
 
-def in_progress(organization: int) -> int:
-    """The number of an organization's calls in progress, those past their deadline left out."""
-    statement = "SELECT count(*) FROM run WHERE organization_id = ? AND deadline_at > ?"
-    return int(execute(statement, organization, Run.deadline_at.db_value(now())).fetchone()[0])
+def in_progress(organization: int, moment: datetime | None = None) -> int:
+    """The number of an organization's calls that count towards its limit at `moment`, or now."""
+    statement = "SELECT count(*) FROM run WHERE organization_id = ? AND slot_until > ? AND deadline_at IS NOT NULL"
+    return int(execute(statement, organization, Run.slot_until.db_value(moment or now())).fetchone()[0])
 
 
 def status_callbacks(run: int) -> list[StatusCallback]:
@@ -201,19 +203,38 @@ def ended_by_report() -> list[Run]:
     return list(Run.select(Run.id).where(Run.deadline_at.is_null(False), fn.EXISTS(reported)))
 
 
+def to_check(moment: datetime) -> list[Run]:
+    """The calls in progress whose carriers are to be asked about them by `moment`."""
+    known = Run.carrier_call_id.is_null(False) & (Run.mode != "simulator")
+    return list(Run.select().where(Run.deadline_at.is_null(False), Run.check_at <= moment, known))
+
+
+def claim_check(run: Run, again_at: datetime) -> bool:
+    """Set when the carrier is asked about a call again; False if another process is asking it now."""
+    claimed = Run.update(check_at=again_at).where(Run.id == run.id, Run.check_at == run.check_at)
+    return bool(claimed.execute())
+
+
 def past_deadline(moment: datetime) -> list[Run]:
     """The calls in progress whose deadline was before `moment`."""
     return list(Run.select().where(Run.deadline_at < moment))
 
 
+def to_hang_up() -> list[Run]:
+    """The calls in progress that this service is to end, and whose carrier hasn't accepted that yet."""
+    return list(
+        Run.select().where(
+            Run.deadline_at.is_null(False),
+            Run.hang_up_reason.is_null(False),
+            Run.hung_up_at.is_null(),
+            Run.carrier_call_id.is_null(False),
+        )
+    )
+
+
 def simulated_before(moment: datetime) -> list[Run]:
     """The simulated calls in progress that were created before `moment`."""
     return list(Run.select().where(Run.deadline_at.is_null(False), Run.mode == "simulator", Run.created_at < moment))
-
-
-def machine_reported(run: int) -> bool:
-    """Whether the carrier has reported that an answering machine took the call."""
-    return any(each.fields.get("machine") for each in status_callbacks(run))
 
 
 def publish(run: int, token: str) -> None:

@@ -80,6 +80,15 @@ PhoneNumber.add_index(
 SAME_ACCOUNT = "id = ? OR (provider = ? AND account_id = ?)"
 
 
+def has_real_configuration(organization: int) -> bool:
+    """True if an organization has a configuration of a real carrier."""
+    return bool(
+        TelephonyConfiguration.select()
+        .where(TelephonyConfiguration.organization == organization, TelephonyConfiguration.provider != "simulator")
+        .exists()
+    )
+
+
 def next_call_at(configuration: TelephonyConfiguration) -> datetime | None:
     """When the account of a configuration may place its next call; None when it has placed none yet."""
     statement = f"SELECT max(paced_until) FROM telephony_configuration WHERE {SAME_ACCOUNT}"
@@ -115,12 +124,16 @@ def configurations_of(organization: int) -> list[TelephonyConfiguration]:
 
 
 def usable_configurations(organization: int) -> list[TelephonyConfiguration]:
-    """The configurations of an organization that aren't set aside: the default, then the others, oldest first."""
+    """The configurations of an organization that aren't set aside.
+
+    The default comes first, then those of real carriers, then the simulator's; the oldest first.
+    """
     query = (
         TelephonyConfiguration.select()
         .where(TelephonyConfiguration.organization == organization, ~TelephonyConfiguration.inactive)
         .order_by(
             TelephonyConfiguration.is_default_outbound.desc(),
+            TelephonyConfiguration.provider == "simulator",
             TelephonyConfiguration.created_at,
             TelephonyConfiguration.id,
         )

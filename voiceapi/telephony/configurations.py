@@ -19,6 +19,7 @@ from ..store.telephony import (
     active_number_counts,
     clear_default_outbound,
     configurations_of,
+    has_real_configuration,
     next_call_at,
     registered_elsewhere,
     set_next_call_at,
@@ -45,15 +46,19 @@ def listed(organization: int) -> list[tuple[TelephonyConfiguration, int]]:
 
 
 def create(
-    vault: Vault, organization: int, name: str, config: Mapping[str, Any], *, is_default_outbound: bool = False
+    vault: Vault, organization: int, name: str, config: Mapping[str, Any], *, is_default_outbound: bool | None = None
 ) -> TelephonyConfiguration:
     """Store an account, its credentials encrypted.
 
     :param config: `provider`, the carrier's credentials and optionally `calls_per_second`.
+    :param is_default_outbound: None makes the first configuration of a real carrier the default for outbound calls, in
+        place of the simulator or none.
     :raises Conflict: when the organization has a configuration of that name.
     """
     with write():
         _refuse_taken_name(organization, name)
+        if is_default_outbound is None:
+            is_default_outbound = config["provider"] != "simulator" and not has_real_configuration(organization)
         if is_default_outbound:
             clear_default_outbound(organization)
         configuration = TelephonyConfiguration(
@@ -149,6 +154,11 @@ def masked_credentials(vault: Vault, configuration: TelephonyConfiguration) -> d
     sensitive = provider(configuration).sensitive
     stored = credentials(vault, configuration)
     return {name: mask(value) if name in sensitive else value for name, value in stored.items()}
+
+
+def title(configuration: TelephonyConfiguration) -> str:
+    """What logs and commands call a configuration: its id, name and carrier."""
+    return f"configuration {configuration.id} {configuration.name!r} ({configuration.provider})"
 
 
 def provider(configuration: TelephonyConfiguration) -> Provider:

@@ -6,6 +6,7 @@ from collections.abc import Mapping
 from typing import Any
 
 from ..errors import NotPossible
+from ..http_client import is_loopback
 from ..service import Service
 from ..store.base import find
 from ..store.runs import Run
@@ -23,6 +24,29 @@ def connect(service: Service, configuration: TelephonyConfiguration) -> Carrier:
     """
     credentials = configurations.credentials(service.vault, configuration)
     return carrier_for(service, configuration.provider, credentials)
+
+
+def require_public_url(service: Service, configuration: TelephonyConfiguration) -> None:
+    """Refuse a call whose carrier couldn't send its webhooks, because it isn't told where it reaches this service.
+
+    A carrier whose own address is this machine, such as a mock, reaches it without a public URL.
+
+    :raises NotPossible: when VOICEAPI_PUBLIC_URL is unset or leads to the carrier's own machine, or the credentials
+        can't be decrypted.
+    """
+    settings = service.settings
+    if configuration.provider == "simulator" or not (settings.public_url is None or is_loopback(settings.public_url)):
+        return
+    # jambonz may run anywhere, so its address is part of its credentials.
+    credentials = configurations.credentials(service.vault, configuration)
+    if is_loopback(settings.carrier_url(configuration.provider) or str(credentials.get("api_base_url") or "")):
+        return
+    name = configurations.provider(configuration).display_name
+    state = "isn't set" if settings.public_url is None else f"is {settings.public_url}, an address of this machine only"
+    raise NotPossible(
+        f"VOICEAPI_PUBLIC_URL {state}, so {name} couldn't ask this service what to say in the call. Set it to the "
+        f"https address at which {name} reaches the service, and start the service again."
+    )
 
 
 def connect_run(service: Service, run: Run) -> Carrier:

@@ -160,3 +160,11 @@ def zones_of_number(number: str) -> tuple[str, ...]:
     except phonenumbers.NumberParseException:
         return ()
     return tuple(zone for zone in zones if zone != phonenumbers.timezone.UNKNOWN_TIMEZONE)
+
+
+def masked(number: str) -> str:
+    """A number as logs show it: its last four digits. Of a sip: address, or of a caller without a number, nothing."""
+    if number.lower().startswith(("sip:", "sips:")):
+        return "a SIP address"
+    digits = re.sub(r"\D", "", number)
+    return f"...{digits[-4:]}" if digits else "no number"

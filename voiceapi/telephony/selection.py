@@ -26,8 +26,8 @@ class NotConfigured(Exception):
 def resolve_outbound(organization: int, config_id: int | None) -> TelephonyConfiguration:
     """The configuration that an outbound call goes through.
 
-    That is the one named by `config_id`, and no other; without it the first one that is ready: the default before the
-    others, then the oldest.
+    That is the one named by `config_id`, and no other; without it the first one that is ready: the default, then those
+    of real carriers, the oldest first. The simulator never takes a call in place of a real carrier that isn't ready.
 
     :raises NotConfigured: when there is none, or not the one named. One that is set aside counts as missing.
     :raises NotPossible: when the one named isn't ready; when none is, with the reason of the first.
@@ -39,6 +39,8 @@ def resolve_outbound(organization: int, config_id: int | None) -> TelephonyConfi
         candidates = [] if named is None else [named]
     refusal: Exception = NotConfigured(given=config_id is not None)
     for configuration in candidates:
+        if isinstance(refusal, NotPossible) and configuration.provider == "simulator":
+            break
         ready, reason = readiness(configuration, active_numbers(configuration))
         if ready:
             return configuration

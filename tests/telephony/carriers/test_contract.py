@@ -10,6 +10,7 @@ import socket
 import threading
 from collections.abc import Callable, Iterator
 from dataclasses import replace
+from datetime import timedelta
 from typing import Any
 from urllib.parse import urlencode
 
@@ -22,14 +23,16 @@ from voiceapi.calls import doctor, ending, sweeper, webhooks
 from voiceapi.conversations import effects
 from voiceapi.engine.actions import AskModel, Function, RunTool
 from voiceapi.engine.events import ModelReplied, ToolCall, ToolReturned
-from voiceapi.engine.phrases import phrases
+from voiceapi.engine.phrases import PHRASES, phrases
 from voiceapi.http_client import RequestFailed
 from voiceapi.llm.scripted import Scripted
 from voiceapi.runs import lifecycle
 from voiceapi.service import Service
+from voiceapi.store import runs
 from voiceapi.store.fields import now
 from voiceapi.store.runs import Run, Turn
 from voiceapi.store.telephony import TelephonyConfiguration
+from voiceapi.store.workflows import WorkflowVersion
 from voiceapi.telephony import connect
 from voiceapi.telephony.carriers import jambonz, plivo_compatible, rest, twilio_compatible, vonage
 from voiceapi.telephony.carriers.base import Advice, OutboundCall
@@ -71,6 +74,95 @@ def test_a_call_is_asked_for_once(line: Line, office: Any, dial: Callable[..., A
     assert office.asked == [("POST", line.placing_path, fields)]
     assert call.run.carrier_call_id == line.call_id
     assert call.run.gathered_context["call_id"] == line.call_id
+
+
+def test_the_log_and_the_run_say_through_which_configuration_a_call_goes(
+    client: FlaskClient,
+    line: Line,
+    call: Any,
+    configuration: int,
+    inbound: str,
+    workflow: Callable[..., Any],
+    caplog: pytest.LogCaptureFixture,
+) -> None:
+    workflow(path="line")
+    # A member of the caller's own doesn't hide it.
+    context = {"telephony_configuration_id": "mine"}
+    body = {"phone_number": NUMBER, "initial_context": context, "telephony_configuration_id": configuration}
+    with caplog.at_level(logging.INFO, "voiceapi"):
+        placed = client.post(f"{API}/public/agent/line", json=body).get_json()["workflow_run_id"]
+        call.send(line.another_call(line.webhook("inbound", "call", inbound)))
+    runs = {run["id"]: run for run in client.get(f"{API}/organizations/usage/runs").get_json()["runs"]}
+    (taken,) = set(runs) - {placed}
+    [name] = {run["gathered_context"]["telephony_configuration_name"] for run in runs.values()}
+    assert {run["gathered_context"]["telephony_configuration_id"] for run in runs.values()} == {configuration}
+    through = f"through configuration {configuration} '{name}' ({line.name})"
+    assert caplog.messages == [
+        f"Run {placed}: outbound call to ...0123 {through}",
+        f"Run {taken}: inbound call from ...0123 {through}",
+    ]
+
+
+@pytest.fixture
+def unreachable(service: Service) -> Iterator[Callable[..., None]]:
+    """Sets the public URL, and the carrier's address."""
+    settings = service.settings
+
+    def change(public_url: str | None, carrier_url: str | None) -> None:
+        urls = {f"{name}_url": carrier_url for name in PROVIDERS if name != "simulator"}
+        object.__setattr__(service, "settings", replace(settings, public_url=public_url, **urls))
+
+    yield change
+    object.__setattr__(service, "settings", settings)
+
+
+LOOPBACK = ("http://127.0.0.1:8000", "https://localhost", "http://[::1]:8000", "http://0.0.0.0:8000")
+
+
+@pytest.mark.parametrize("public_url", [None, *LOOPBACK])
+def test_a_call_is_refused_whose_carrier_could_not_reach_the_service(
+    client: FlaskClient,
+    line: Line,
+    office: Any,
+    service: Service,
+    configuration: int,
+    workflow: Callable[..., Any],
+    unreachable: Callable[..., None],
+    fresh: None,
+    public_url: str | None,
+) -> None:
+    """Nothing is dialed and nothing is stored, so the same request succeeds once there is a public URL."""
+    made = workflow(path="line")
+    prepared = client.post(f"{API}/workflow/{made['id']}/runs", json={"name": "Later", "mode": line.name}).get_json()
+    body = {"phone_number": NUMBER, "telephony_configuration_id": configuration}
+    requests = [
+        (f"{API}/public/agent/line", body),
+        (f"{API}/telephony/initiate-call", {**body, "workflow_id": made["id"], "workflow_run_id": prepared["id"]}),
+    ]
+    before = client.get(f"{API}/workflow/{made['id']}/runs/{prepared['id']}").get_json()
+
+    def ask() -> list[Any]:
+        keyed = {"Idempotency-Key": f"call-{public_url}"}
+        return [client.post(path, json=sent, headers=keyed) for path, sent in requests]
+
+    unreachable(public_url, None)
+    if line.name == "simulator":
+        assert [answer.status_code for answer in ask()] == [200, 200]
+        return
+    title = PROVIDERS[line.name].display_name
+    state = f"is {public_url}, an address of this machine only" if public_url else "isn't set"
+    reason = (
+        f"VOICEAPI_PUBLIC_URL {state}, so {title} couldn't ask this service what to say in the call. Set it to the "
+        f"https address at which {title} reaches the service, and start the service again."
+    )
+    assert [(answer.status_code, answer.get_json()) for answer in ask()] == [(400, {"detail": reason})] * 2
+    assert office.asked == []
+    assert client.get(f"{API}/workflow/{made['id']}/runs").get_json()["total_count"] == 1
+    assert client.get(f"{API}/workflow/{made['id']}/runs/{prepared['id']}").get_json() == before
+    # The carrier is on this machine, too.
+    unreachable(public_url, office.url)
+    assert [answer.status_code for answer in ask()] == [200, 200]
+    assert len(office.asked) == 2
 
 
 def test_a_call_from_ringing_to_goodbye(line: Line, dial: Callable[..., Any]) -> None:
@@ -178,6 +270,122 @@ def test_a_machine_is_detected_after_the_answer(
     assert call.send(line.webhook("turns", "machine", f"{call.base}/{place}")).status_code == 200
     assert disposition(call) == ("completed", "voicemail_detected")
     assert len(office.asked) == (0 if line.name == "simulator" else 2)
+
+
+@pytest.mark.parametrize("webhook", ["turn", "silence", "wait", "the same turn", "transfer"])
+def test_a_machine_once_known_is_hung_up_on_at_the_next_webhook(
+    line: Line, office: Any, dial: Callable[..., Any], request: pytest.FixtureRequest, webhook: str
+) -> None:
+    """Also while the carrier's API doesn't end the call."""
+    if webhook == "transfer":
+        request.getfixturevalue("receptionist")
+    call = dial()
+    office.answers += [(500, None)] * 5
+    call.answered()
+    turn, said = call.next, line.words(call.next, "Perhaps the weather.")
+    if webhook == "transfer":
+        call.says("A human, please.")
+        said = line.webhook("turns", "transfer_busy", call.transfer)
+    elif webhook == "silence":
+        said = line.webhook("turns", "silence", f"{turn}/silence")
+    elif webhook != "turn":
+        call.says("Perhaps the weather.")
+        said = line.webhook("turns", "answered", f"{turn}/wait") if webhook == "wait" else said
+    spoken_before = call.transcript
+    call.send(line.webhook("turns", "machine", f"{call.base}/machine"))
+    verbs = call.hear(call.send(said))
+    assert (spoken(verbs), names(verbs)) == ([], ["hangup"])
+    call.status("completed")
+    assert disposition(call) == ("completed", "voicemail_detected")
+    assert call.transcript == spoken_before
+
+
+def test_a_machine_that_is_known_while_a_reply_is_decided(
+    line: Line,
+    dial: Callable[..., Any],
+    service: Service,
+    monkeypatch: pytest.MonkeyPatch,
+    wait_for: Callable[..., Any],
+) -> None:
+    """Nobody hears that reply: it isn't recorded."""
+    scripted, decided = Scripted(), threading.Event()
+
+    class Slow:
+        extract = scripted.extract
+
+        def reply(self, ask: AskModel) -> ModelReplied:
+            decided.wait(10)
+            return scripted.reply(ask)
+
+    call = dial()
+    call.answered()
+    object.__setattr__(service, "model", Slow())
+    monkeypatch.setattr(service.slow_jobs, "wait_seconds", 0.02)
+    assert names(call.says("yes")) == ["redirect"]
+    call.send(line.webhook("turns", "machine", f"{call.base}/machine"))
+    verbs = call.hear(call.send(line.webhook("turns", "answered", call.next)))
+    assert (spoken(verbs), names(verbs)) == ([], ["hangup"])
+    decided.set()
+    wait_for(lambda: not service.slow_jobs._running)
+    service.slow_jobs.wait_seconds = 10
+    call.status("completed")
+    assert disposition(call) == ("completed", "voicemail_detected")
+    assert call.transcript == [HELLO, "yes"]
+
+
+@pytest.mark.parametrize("place", ["machine", "status", "turns/0", "turns/0/silence"])
+def test_a_machine_that_is_known_before_the_answer_hears_no_greeting(
+    line: Line, dial: Callable[..., Any], place: str
+) -> None:
+    call = dial()
+    call.status("ringing")
+    call.send(line.webhook("turns", "machine", f"{call.base}/{place}"))
+    verbs = call.answered()
+    assert (spoken(verbs), names(verbs), call.transcript) == ([], ["hangup"], [])
+    call.status("completed")
+    assert disposition(call) == ("completed", "voicemail_detected")
+    assert call.run.gathered_context["call_tags"] == ["voicemail_detected"]
+
+
+@pytest.mark.parametrize("answered", [True, False])
+def test_a_hang_up_on_a_machine_is_repeated_until_the_carrier_accepts_it(
+    line: Line, office: Any, dial: Callable[..., Any], wait_for: Callable[..., Any], answered: bool
+) -> None:
+    if line.name == "simulator":
+        pytest.skip("The simulator is asked without a wire.")
+    call = dial()
+    if answered:
+        call.answered()
+    office.answers += [(500, None), (403, {"message": "Not now."}), None]
+    call.send(line.webhook("turns", "machine", f"{call.base}/machine"))
+    wait_for(lambda: len(office.asked) == 2 and not call.service.slow_jobs._running)
+    for _ in range(4):
+        sweeper.sweep(call.service)
+    assert office.asked[1:] == [line.ended] * 4
+    call.status("completed")
+    sweeper.sweep(call.service)
+    assert disposition(call) == ("completed", "voicemail_detected")
+    assert len(office.asked) == 5
+
+
+def test_a_hang_up_that_the_carrier_never_accepts_is_requested_until_the_deadline(
+    line: Line, office: Any, dial: Callable[..., Any], wait_for: Callable[..., Any]
+) -> None:
+    if line.name == "simulator":
+        pytest.skip("The simulator is asked without a wire.")
+    call = dial()
+    call.answered()
+    office.answers += [(403, None)] * 20
+    call.send(line.webhook("turns", "machine", f"{call.base}/machine"))
+    wait_for(lambda: len(office.asked) == 2 and not call.service.slow_jobs._running)
+    deadline = call.run.deadline_at
+    sweeper.sweep(call.service, deadline)
+    assert (call.run.state, call.run.deadline_at) == ("talking", deadline)
+    sweeper.sweep(call.service, deadline + timedelta(seconds=1))
+    assert disposition(call) == ("completed", "voicemail_detected")
+    asked = len(office.asked)
+    sweeper.sweep(call.service)
+    assert len(office.asked) == asked
 
 
 def test_a_person_is_not_hung_up_on(line: Line, office: Any, dial: Callable[..., Any]) -> None:
@@ -450,6 +658,38 @@ def test_an_internal_error_is_answered_with_a_goodbye(
     assert (spoken(verbs), names(verbs)) == ([phrases({})["service_error"]], ["hangup"])
 
 
+def test_the_services_own_words_are_in_the_workflows_language(
+    line: Line,
+    dial: Callable[..., Any],
+    service: Service,
+    monkeypatch: pytest.MonkeyPatch,
+    caplog: pytest.LogCaptureFixture,
+) -> None:
+    call = dial()
+    own = {"language": "de-DE", "phrases": {"wait": "Augenblick, ich sehe nach."}}
+    with service.store.session():
+        WorkflowVersion.update(configurations=own).where(WorkflowVersion.id == call.run.version_id).execute()
+    call.answered()
+    assert spoken(call.says("hm"))[0].startswith(PHRASES["de"]["not_understood"])
+    scripted, decided = Scripted(), threading.Event()
+
+    class Slow:
+        extract = scripted.extract
+
+        def reply(self, ask: AskModel) -> ModelReplied:
+            decided.wait(10)
+            return scripted.reply(ask)
+
+    object.__setattr__(service, "model", Slow())
+    monkeypatch.setattr(service.slow_jobs, "wait_seconds", 0.02)
+    assert spoken(call.says("hm")) == ["Augenblick, ich sehe nach."]
+    decided.set()
+    monkeypatch.setattr(webhooks, "answer", lambda *_: 1 / 0)
+    with caplog.at_level(logging.CRITICAL, "voiceapi"):
+        verbs = call.hear(call.send(line.webhook("turns", "answered", call.next)))
+    assert (spoken(verbs), names(verbs)) == ([PHRASES["de"]["service_error"]], ["hangup"])
+
+
 # -- calls to our number
 
 
@@ -487,12 +727,54 @@ def test_a_call_to_our_number(client: FlaskClient, line: Line, call: Any, inboun
     assert disposition(call) == ("completed", "user_qualified")
 
 
+def test_a_caller_who_hangs_up_without_a_status_callback(
+    client: FlaskClient, line: Line, office: Any, call: Any, inbound: str
+) -> None:
+    """The carrier is asked after a minute; where it can't be, the slot lapses after the longest turn."""
+    assert call.send(line.webhook("inbound", "call", inbound)).status_code == 200
+    (run,) = client.get(f"{API}/organizations/usage/runs").get_json()["runs"]
+    call.run_id = run["id"]
+    office.usual = (200, line.looked_up) if line.looked_up is not None else (404, {})
+
+    def held(seconds: float) -> int:
+        with call.service.store.session():
+            return runs.in_progress(call.run.organization_id, now() + timedelta(seconds=seconds))
+
+    try:
+        assert sweeper.sweep(call.service, now() + timedelta(seconds=55)) == 0
+        assert (office.asked, held(55)) == ([], 1)
+        sweeper.sweep(call.service, now() + timedelta(seconds=61))
+    finally:
+        office.usual = line.placed
+    if line.looked_up is not None:
+        assert [method for method, _, _ in office.asked] == ["GET"]
+        assert (call.run.state, held(61)) == ("completed", 0)
+    else:
+        assert (call.run.state, held(61), held(lifecycle.TURN_SLOT_SECONDS + 1)) == ("talking", 1, 0)
+
+
 def test_a_call_to_a_number_without_a_workflow_gets_an_announcement(line: Line, call: Any, configuration: int) -> None:
     url = f"https://voice.example.org{API}/telephony/inbound/{configuration}"
     response = call.send(line.webhook("inbound", "call", url))
     verbs = line.read(response.data)
     assert (spoken(verbs), names(verbs)) == (["I'm sorry, this number is not in service. Goodbye."], ["hangup"])
     assert response.headers["X-Voiceapi-Detail"] == "PHONE_NUMBER_NOT_CONFIGURED"
+
+
+def test_a_caller_who_is_refused_is_told_why_in_the_workflows_language(
+    client: FlaskClient, line: Line, call: Any, inbound: str
+) -> None:
+    workflow = client.get(f"{API}/workflow/summary").get_json()[0]["id"]
+    url = f"{API}/workflow/{workflow}"
+    assert client.put(url, json={"workflow_configurations": {"language": "de-DE"}}).status_code == 200
+    assert client.post(f"{url}/publish").status_code == 200
+    assert client.put(f"{url}/status", json={"status": "archived"}).status_code == 200
+    response = call.send(line.webhook("inbound", "call", inbound))
+    verbs = line.read(response.data)
+    assert (spoken(verbs), names(verbs)) == ([PHRASES["de"]["nobody_available"]], ["hangup"])
+    if line.name != "simulator":  # whose documents name no language
+        assert b"de-DE" in response.data
+    assert response.headers["X-Voiceapi-Detail"] == "WORKFLOW_NOT_FOUND"
 
 
 def test_a_call_to_a_workflow(line: Line, call: Any, configuration: int, workflow: Callable[..., Any]) -> None:

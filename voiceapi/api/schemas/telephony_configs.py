@@ -19,6 +19,10 @@ KINDS: Mapping[FieldType, tuple[type[Text | Flag], str]] = {
     "textarea": (Text, "string"),
     "boolean": (Flag, "boolean"),
 }
+FIRST_DEFAULT = (
+    "Whether outbound calls that name no configuration go through this one. "
+    "Left out, only the organization's first configuration of a real carrier becomes the default."
+)
 PACE = "How many calls may be placed in a second; null for the carrier's own pace."
 
 
@@ -58,7 +62,7 @@ def _config(**kwargs: Any) -> Tagged:
 
 class NewConfigurationSchema(BodySchema):
     name = Text(required=True, validate=Length(1, 64))
-    is_default_outbound = Flag(load_default=False)
+    is_default_outbound = Flag(load_default=None, metadata={"description": FIRST_DEFAULT})
     config = _config(required=True)
 
 

@@ -2,11 +2,15 @@
 
 from __future__ import annotations
 
+from collections.abc import Mapping
 from typing import Any
 
-from marshmallow import INCLUDE, post_load
+from marshmallow import INCLUDE, RAISE, ValidationError, post_load
 from marshmallow.fields import Dict, Raw
 
+from ...engine.phrases import DEFAULT_LANGUAGE, PHRASES
+from ...engine.template import placeholders
+from ..errors import Message
 from .base import BodySchema, QuerySchema, ResponseSchema
 from .fields import Choice, Flag, Integer, Items, Length, Model, Number, Object, Pattern, Range, Text, Time
 
@@ -37,6 +41,37 @@ class FieldMappingSchema(BodySchema):
     destination_field = Text(required=True, validate=FIELD_NAME)
 
 
+def _check_phrase(text: str) -> None:
+    """A phrase may be spoken when nothing is known of a call, so it can't have variables."""
+    if not text.strip():
+        raise ValidationError(Message("A phrase is spoken, so it can't be blank", "value_error"))
+    if next(placeholders(text), None) is not None:
+        raise ValidationError(
+            Message("A phrase is spoken as it is written: it can't have {{variables}}", "value_error")
+        )
+
+
+class PhrasesSchema(BodySchema):
+    """What the service speaks by itself, by name, instead of its own sentences; see docs/workflows.md."""
+
+    error_messages = {
+        "unknown": Message(
+            f"There is no such phrase; the phrases are {', '.join(PHRASES[DEFAULT_LANGUAGE])}", "extra_forbidden"
+        )
+    }
+
+    class Meta:
+        unknown = RAISE
+        include = {
+            name: Text(allow_none=True, validate=[Length(max=1000), _check_phrase], metadata={"description": text})
+            for name, text in PHRASES[DEFAULT_LANGUAGE].items()
+        }
+
+    @post_load
+    def drop_nulls(self, data: dict[str, Any], **kwargs: Any) -> dict[str, Any]:
+        return without_nulls(data)
+
+
 class ConfigurationsSchema(BodySchema):
     """How the calls of a workflow behave. What isn't known here is kept; an explicit null counts as not sent."""
 
@@ -57,6 +92,7 @@ class ConfigurationsSchema(BodySchema):
     dictionary = Text(allow_none=True)
     context_compaction_enabled = Flag(allow_none=True)
     text_chat_inactivity_timeout_seconds = Integer(allow_none=True, validate=Range(min=60, max=10500))
+    phrases = Model(PhrasesSchema, allow_none=True)
     external_pbx_field_mappings = Items(Model(FieldMappingSchema), allow_none=True, validate=Length(max=100))
     external_pbx_lead_headers = Items(Text(validate=FIELD_NAME), allow_none=True, validate=Length(max=50))
 
@@ -65,7 +101,12 @@ class ConfigurationsSchema(BodySchema):
 
     @post_load
     def drop_nulls(self, data: dict[str, Any], **kwargs: Any) -> dict[str, Any]:
-        return {name: value for name, value in data.items() if value is not None}
+        return without_nulls(data)
+
+
+def without_nulls(data: Mapping[str, Any]) -> dict[str, Any]:
+    """The members with a value: an explicit null counts as not sent."""
+    return {name: value for name, value in data.items() if value is not None}
 
 
 class UpdateWorkflowSchema(BodySchema):

@@ -31,7 +31,7 @@ from ...store.fields import now
 from ...store.runs import Run
 from ...store.telephony import TelephonyConfiguration, next_call_at
 from ...store.workflows import Workflow
-from ...telephony import selection
+from ...telephony import connect, selection
 from ...telephony.configurations import calls_per_second
 from ...telephony.selection import NotConfigured
 from ...workflows import versions
@@ -176,6 +176,7 @@ class Dialer:
         :raises ServiceError, NotConfigured: when one of them can't be used at the moment.
         """
         configuration = selection.resolve_outbound(campaign.organization_id, campaign.telephony_configuration_id)
+        connect.require_public_url(self._service, configuration)
         workflow = require(Workflow, "Workflow not found", id=campaign.workflow_id)
         if workflow.status != "active":
             raise NotPossible("Workflow is not active")

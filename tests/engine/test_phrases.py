@@ -1,0 +1,56 @@
+"""The service's own sentences: every language has all of them, and a workflow may replace each."""
+
+from __future__ import annotations
+
+from typing import Any
+
+import pytest
+
+from voiceapi.engine.phrases import ALIASES, PHRASES, phrases
+
+ENGLISH = PHRASES["en"]
+OTHERS = ("es", "fr", "de", "it", "pt", "nl", "pl", "sv", "hi", "ja", "zh")
+
+
+def test_the_languages_that_are_promised() -> None:
+    assert PHRASES.keys() >= {"en", *OTHERS}
+    assert all(target in PHRASES for target in ALIASES.values())
+
+
+@pytest.mark.parametrize("language", [language for language in PHRASES if language != "en"])
+def test_every_phrase_is_translated(language: str) -> None:
+    table = PHRASES[language]
+    assert table.keys() == ENGLISH.keys()
+    for name, text in table.items():
+        assert text == text.strip()
+        assert text[-1] in ".!?।。！？", f"{language}, {name}"
+        assert text not in ENGLISH.values(), f"{language}, {name}"
+    assert len(set(table.values())) == len(table)
+
+
+@pytest.mark.parametrize(
+    ("language", "spoken"),
+    [
+        ("de", "de"),
+        ("de-AT", "de"),
+        (" DE-de ", "de"),
+        ("cmn-CN", "zh"),
+        ("yue-Hant-HK", "zh"),
+        ("xx-XX", "en"),
+        ("", "en"),
+        (None, "en"),
+        (7, "en"),
+    ],
+)
+def test_the_phrases_are_in_the_workflows_language(language: Any, spoken: str) -> None:
+    assert phrases({"language": language}) == PHRASES[spoken]
+
+
+def test_a_workflow_replaces_single_phrases() -> None:
+    found = phrases({"language": "fr-FR", "phrases": {"wait": "Une seconde.", "unknown": "x", "apology": " "}})
+    assert found == {**PHRASES["fr"], "wait": "Une seconde."}
+
+
+@pytest.mark.parametrize("given", [None, [], "x", {"wait": None}, {"wait": 1}])
+def test_what_was_stored_before_phrases_were_checked_breaks_no_call(given: Any) -> None:
+    assert phrases({"phrases": given}) == ENGLISH

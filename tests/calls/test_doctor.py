@@ -22,6 +22,7 @@ from voiceapi.organizations.api_keys import get_or_create_organization
 from voiceapi.service import Service
 from voiceapi.store.organizations import Organization
 from voiceapi.telephony import configurations
+from voiceapi.telephony.carriers.telnyx import ADVICE
 from voiceapi.telephony.phone_numbers import create
 from voiceapi.telephony.providers import PROVIDERS
 from voiceapi.workflows import versions
@@ -158,9 +159,23 @@ UNCHECKED = "Without {} calls to its numbers are refused: nothing else proves wh
             [
                 UNCHECKED.format("webhook_public_key"),
                 "Telnyx places calls through a TeXML application: enter its ID as the connection ID.",
+                f"advice: {ADVICE}",
             ],
         ),
-        ({"provider": "telnyx", "api_key": "KEY", "connection_id": "1", "webhook_public_key": "k"}, [None]),
+        (
+            {"provider": "telnyx", "api_key": "KEY", "connection_id": "1", "webhook_public_key": "k"},
+            [None, f"advice: {ADVICE}"],
+        ),
+        (
+            {
+                "provider": "telnyx",
+                "api_key": "KEY",
+                "connection_id": "1",
+                "account_sid": "2",
+                "webhook_public_key": "k",
+            },
+            [None],
+        ),
         (
             VONAGE,
             [
@@ -185,7 +200,7 @@ def test_all_that_is_missing_is_reported(public: Flask, config: dict[str, Any], 
         made = configurations.create(service.vault, 1, "Main", {**fields, "provider": config["provider"]})
         workflow, _ = versions.create(1, "Agent", {"nodes": [], "edges": []})
         create(1, made.id, "+12025550188", inbound_workflow_id=workflow.id)
-        assert [each.wrong for each in examine(service) if "'Main'" in each.subject] == wrong
+        assert [each.wrong or each.note for each in examine(service) if "'Main'" in each.subject] == wrong
 
 
 def test_credentials_of_another_secret(public: Flask) -> None:

@@ -160,7 +160,7 @@ def test_the_states_in_database_files_of_earlier_releases(path: Path) -> None:
         stored = [json.loads(state) for (state,) in database.execute("SELECT state FROM snapshot")]
     assert stored
     for data in stored:
-        assert State.from_json(data).caller_spoke is data.get("heard", False)
+        assert State.from_json(data).caller_spoke is data.get("caller_spoke", data.get("heard", False))
 
 
 def test_every_renamed_field_is_read_and_no_longer_written() -> None:

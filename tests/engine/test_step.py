@@ -36,7 +36,7 @@ from voiceapi.engine.events import (
 )
 from voiceapi.engine.extraction import Variable
 from voiceapi.engine.phrases import phrases
-from voiceapi.engine.state import begin
+from voiceapi.engine.state import State, begin
 from voiceapi.engine.step import IllegalEvent, step
 from voiceapi.engine.step_state import ROUNDS
 
@@ -352,6 +352,100 @@ def test_a_model_that_fails_at_the_end_does_not_keep_the_call_open(call: Any) ->
     call.send(ModelReplied, "", (LEAVE,))
     finish = Finish("user_qualified", "user_qualified")
     assert call.send(ModelFailed, "down") == [Say(GOODBYE, False), HangUp(), finish]
+
+
+FAILED_CALL = Finish("pipeline_error", "pipeline_error")
+
+
+@pytest.mark.parametrize(
+    ("event", "args", "error"),
+    [
+        (ModelFailed, ("401 from the model's server.",), "401 from the model's server."),
+        (ModelReplied, (" ",), "The model answered without words and without a function."),
+    ],
+)
+def test_a_model_that_fails_twice_in_a_row_ends_the_call(asking: Any, event: Any, args: Any, error: str) -> None:
+    """With a goodbye, and without a last extraction: that would need the model."""
+    asking.send(CallerSaid, "four")
+    assert asking.send(ModelFailed, "down")[0] == Say(APOLOGY, False)
+    asking.send(CallerSaid, "four!")
+    assert asking.send(event, *args) == [Say(GOODBYE, False), HangUp(), FAILED_CALL]
+    first, second = asking.recorded("rtf-pipeline-error")
+    assert first == {"error": "down", "fatal": False, "processor": "llm"}
+    assert second == {"error": error, "fatal": True, "processor": "llm"}
+    gathered = asking.state.gathered_context
+    assert (gathered["error"], gathered["call_tags"]) == (error, ["pipeline_error", "user_speech"])
+
+
+def test_the_failures_in_a_row_outlast_a_restart(call: Any) -> None:
+    call.send(CallerSaid, "hello")
+    call.send(ModelFailed, "down")
+    stored = call.state.to_json()
+    call.state = State.from_json(json.loads(json.dumps(stored)))
+    call.send(CallerSaid, "hello?")
+    assert call.send(ModelFailed, "down")[-1] == FAILED_CALL
+
+
+def test_a_state_of_an_earlier_release_has_no_failures(call: Any) -> None:
+    stored = call.state.to_json()
+    del stored["failures"]
+    assert State.from_json(stored) == call.state
+
+
+@pytest.mark.parametrize("reply", [("Yes?", ()), ("Yes?", (ToolCall("c", "fly"),)), ("", (BOOK,))])
+def test_words_or_a_new_node_between_two_failures_keep_the_call(call: Any, reply: Any) -> None:
+    for _ in range(2):
+        call.send(CallerSaid, "hello")
+        assert call.send(ModelFailed, "down") == [Say(APOLOGY, False), LISTEN]
+        call.send(CallerSaid, "hello?")
+        call.send(ModelReplied, *reply)
+        if reply[1]:
+            assert call.send(ModelFailed, "down")[0] == Say(APOLOGY, False)
+            return
+
+
+def test_a_model_that_only_calls_functions_in_two_turns_in_a_row_ends_the_call(call: Any) -> None:
+    for end in (LISTEN, FAILED_CALL):
+        call.send(CallerSaid, "hm")
+        for _ in range(ROUNDS):
+            actions = call.send(ModelReplied, "", (ToolCall("c", "fly"),))
+        assert actions[-1] == end
+
+
+def test_a_silent_caller_and_a_model_that_fails(call: Any) -> None:
+    call.send(CallerSilent)
+    assert call.send(ModelFailed, "down") == [Say(APOLOGY, False), LISTEN]
+    call.send(CallerSilent)
+    assert call.send(ModelFailed, "down") == [Say(GOODBYE, False), HangUp(), FAILED_CALL]
+
+
+def test_a_model_that_fails_at_the_end_after_an_earlier_failure(call: Any) -> None:
+    """The node is a new one, so the failures aren't in a row, and the conversation has come to its end."""
+    call.send(CallerSaid, "bye")
+    call.send(ModelFailed, "down")
+    call.send(CallerSaid, "bye!")
+    call.send(ModelReplied, "", (LEAVE,))
+    finish = Finish("user_qualified", "user_qualified")
+    assert call.send(ModelFailed, "down") == [Say(GOODBYE, False), HangUp(), finish]
+
+
+def test_an_extracted_disposition_outlasts_the_models_failures(make_call: Any) -> None:
+    call = make_call(gathered_context={"call_disposition": "opt_out"})
+    call.send(Started)
+    for _ in range(2):
+        call.send(CallerSaid, "hello")
+        actions = call.send(ModelFailed, "down")
+    assert actions[-1] == Finish("pipeline_error", "opt_out")
+    assert call.state.gathered_context["call_tags"] == ["pipeline_error", "user_speech", "opt_out"]
+
+
+def test_a_text_chat_outlasts_every_failure_of_the_model(make_call: Any) -> None:
+    chat = make_call(voice=False)
+    chat.send(Started)
+    for _ in range(4):
+        chat.send(CallerSaid, "hello")
+        assert chat.send(ModelFailed, "down") == [Say(APOLOGY, False), LISTEN]
+    assert [fault["fatal"] for fault in chat.recorded("rtf-pipeline-error")] == [False] * 4
 
 
 def test_usage_adds_up_by_model(call: Any) -> None:

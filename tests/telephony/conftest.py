@@ -38,6 +38,7 @@ class Office:
     """A carrier's REST API.
 
     :param pages: what its API answers to a GET by path and query; when there are any, it knows no others.
+    :param before_answering: called when the next request has come, before it is answered.
     :param answers: the answers to the next requests: status and body, or None to close the connection. After the last
         one every answer is `usual`.
     """
@@ -48,6 +49,7 @@ class Office:
     headers: list[dict[str, str]] = field(default_factory=list)
     url: str = ""
     pages: dict[str, Any] = field(default_factory=dict)
+    before_answering: list[Callable[[], None]] = field(default_factory=list)
 
 
 @pytest.fixture(scope="module", params=LINES, ids=lambda line: line.name)
@@ -67,6 +69,8 @@ def office(line: Line) -> Iterator[Office]:
             body = parse_qs(raw, keep_blank_values=True) if is_form else json.loads(raw or "null")
             office.asked.append((self.command, self.path, body))
             office.headers.append(dict(self.headers))
+            while office.before_answering:
+                office.before_answering.pop()()
             answer = office.answers.pop(0) if office.answers else office.usual
             if office.pages:
                 page = office.pages.get(self.path) if self.command == "GET" else None

@@ -21,6 +21,11 @@ from .turns import MAX_ATTEMPTS
 
 log = logging.getLogger("voiceapi")
 
+# Why an answered call without a turn failed.
+NEVER_ASKED = (
+    "The carrier reported the call as answered, but never asked for its first document. Check VOICEAPI_PUBLIC_URL: "
+    "the carrier was given an address that begins with {}. If it asked and was refused, the log says why."
+)
 # The disposition of a call that an answering machine took.
 VOICEMAIL = "voicemail_detected"
 
@@ -58,7 +63,7 @@ def hang_up(service: Service, run_id: int) -> None:
         run = require(Run, "The call is gone.", id=run_id)
         if run.is_completed or run.hung_up_at is not None or run.carrier_call_id is None:
             return
-        connect.connect_run(service, run).hang_up(run.carrier_call_id)
+        connect.hang_up(connect.connect_run(service, run), run)
         with write():
             run.hung_up_at = now()
             update(run, Run.hung_up_at)
@@ -112,7 +117,7 @@ def complete_from_status(service: Service, run_id: int, moment: datetime | None 
                         conversation.store(run, last)
                         lifecycle.complete(service, run, final.fields["duration"])
                     else:
-                        record_outcome(run, str(final.outcome))
+                        _record_no_conversation(service, run, str(final.outcome))
                         lifecycle.complete(service, run, final.fields["duration"] or 0)
                 return
             except ConcurrentUpdate:
@@ -133,17 +138,34 @@ def _conclude(run: Run, conversation: Conversation, reason: str) -> Progress:
     return progress
 
 
-def record_outcome(run: Run, status: str) -> None:
-    """Set a carrier's final status as the disposition of a run whose conversation set none; the caller saves it."""
+def _record_no_conversation(service: Service, run: Run, status: str) -> None:
+    """Set the disposition of a call that ended before its first turn, from its carrier's final status.
+
+    A call that was answered without that turn didn't work, unless this service itself ended it.
+    """
+    if status == "completed" and run.hang_up_reason is None:
+        error = NEVER_ASKED.format(service.base_url)
+        log.warning("Run %s failed: %s", run.id, error)
+        run.gathered_context = {**run.gathered_context, "error": error}
+        record_outcome(run, "failed", status)
+    else:
+        record_outcome(run, run.hang_up_reason or status, status)
+
+
+def record_outcome(run: Run, disposition: str, status: str | None = None) -> None:
+    """Set the disposition of a run whose conversation set none; the caller saves it.
+
+    :param status: the carrier's final status, if it isn't the same.
+    """
     not_connected = ["not_connected"] if run.answered_at is None else []
-    tags = [*run.gathered_context.get("call_tags", []), *not_connected, f"telephony_{status}"]
+    tags = [*run.gathered_context.get("call_tags", []), *not_connected, f"telephony_{status or disposition}"]
     run.gathered_context = {
         **run.gathered_context,
-        "call_disposition": status,
-        "mapped_call_disposition": status,
+        "call_disposition": disposition,
+        "mapped_call_disposition": disposition,
         "call_tags": list(dict.fromkeys(tags)),
     }
-    run.disposition = status
+    run.disposition = disposition
 
 
 def expire(service: Service, run: Run, moment: datetime) -> bool:

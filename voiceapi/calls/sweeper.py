@@ -46,7 +46,8 @@ def sweep(service: Service, moment: datetime | None = None) -> int:
             with _logged(run):
                 ending.complete_from_status(service, run.id, moment)
         for run in runs.to_hang_up():
-            ending.try_hang_up(service, run.id)
+            with _logged(run):
+                ending.try_hang_up(service, run.id)
         overdue = {run.id for run in runs.past_deadline(moment)}
         known = _ask_carriers(service, moment)
         for run in runs.past_deadline(moment):
@@ -105,7 +106,7 @@ def _record_look_up(service: Service, run: Run) -> bool:
     else:
         # Not stored as a status callback: in a long call there would be one a minute.
         with write():
-            lifecycle.report(reload(run), None)
+            lifecycle.report(reload(run))
     return True
 
 

@@ -12,7 +12,7 @@ from typing import Any, Literal
 
 from ..engine import events as ev
 from ..engine.actions import HangUp, Say
-from ..errors import NotPossible
+from ..errors import NotPermitted, NotPossible
 from ..runs import lifecycle
 from ..service import Service
 from ..store.base import find, insert, reload, scalar, update
@@ -27,6 +27,7 @@ from ..telephony.carriers.events import FINAL, CallerInput, Machine, Silence, Sp
 from ..telephony.carriers.webhook import CallbackURLs, Webhook
 from ..tools import transfer_call
 from . import ending
+from .legs import identify
 from .refusals import WebhookRefused
 from .turns import answer, phrases_of
 
@@ -72,7 +73,9 @@ def take_turn(service: Service, token: str, number: int, step: Step, webhook: We
 
     :raises WebhookRefused: when no run has this token, or the carrier didn't sign the webhook.
     """
-    run, carrier = admit(service, token, webhook)
+    run, carrier, is_own = admit(service, token, webhook)
+    if not is_own and step != "transfer":  # the other side of a transfer may report its outcome
+        return record_other_leg(run, carrier, webhook)
     # What the carrier reports after a transfer is about its other leg.
     if step != "transfer" and carrier.read_status(webhook).machine:
         with write():
@@ -110,7 +113,9 @@ def record_machine(service: Service, token: str, webhook: Webhook) -> Document:
 
     :raises WebhookRefused: when no run has this token, or the carrier didn't sign the webhook.
     """
-    run, carrier = admit(service, token, webhook)
+    run, carrier, is_own = admit(service, token, webhook)
+    if not is_own:
+        return record_other_leg(run, carrier, webhook)
     if isinstance(carrier.read_turn(webhook, "machine"), Machine):
         call_id = carrier.read_status(webhook).call_id
         record(service, run, StatusUpdate(None, "machine", call_id, machine=True))
@@ -131,10 +136,11 @@ def _event(given: CallerInput, number: int) -> ev.Event:
             return ev.Started(at) if number == 0 else ev.CallerSilent(at)
 
 
-def admit(service: Service, token: str, webhook: Webhook) -> tuple[Run, Carrier]:
-    """The run that a webhook is about, once its signature is checked.
+def admit(service: Service, token: str, webhook: Webhook) -> tuple[Run, Carrier, bool]:
+    """The run that a webhook is about, once its signature is checked, and whether it is about the run's own leg.
 
-    :raises WebhookRefused: when no run has this token, or the carrier didn't sign the webhook.
+    :raises WebhookRefused: when no run has this token, the carrier didn't sign the webhook, or it names another account
+        or call.
     """
     run = find(Run, token=token)
     if run is None:
@@ -147,7 +153,11 @@ def admit(service: Service, token: str, webhook: Webhook) -> tuple[Run, Carrier]
     if carrier.verify(webhook) is False:
         detail = "The signature of this webhook is wrong."
         raise WebhookRefused(detail, configuration=configuration, run=run.id, checked_by=carrier)
-    return run, carrier
+    try:
+        run, is_own = identify(run, carrier, webhook)
+    except NotPermitted as refusal:
+        raise WebhookRefused(refusal.detail, configuration=configuration, run=run.id) from None
+    return run, carrier, is_own
 
 
 def record_status(service: Service, token: str, webhook: Webhook) -> Document:
@@ -155,8 +165,19 @@ def record_status(service: Service, token: str, webhook: Webhook) -> Document:
 
     :raises WebhookRefused: when no run has this token, or the carrier didn't sign the webhook.
     """
-    run, carrier = admit(service, token, webhook)
+    run, carrier, is_own = admit(service, token, webhook)
+    if not is_own:
+        return record_other_leg(run, carrier, webhook)
     record(service, run, carrier.read_status(webhook))
+    return carrier.acknowledge()
+
+
+def record_other_leg(run: Run, carrier: Carrier, webhook: Webhook) -> Document:
+    """Record what the carrier reports of another leg of a run's call; it changes nothing."""
+    (call_id, *_) = carrier.read_leg(webhook).ids
+    fields = {"call_id": call_id, "other_leg": True}
+    with write():
+        insert(StatusCallback, run=run, status=carrier.read_status(webhook).raw, fields=fields)
     return carrier.acknowledge()
 
 
@@ -166,13 +187,11 @@ def record(service: Service, run: Run, status: StatusUpdate) -> None:
     The first final status ends the run; the first report of an answering machine hangs up on it.
     """
     final = status.status if status.status in FINAL else None
-    # Some carriers name a new call otherwise in their answer than in its webhooks.
-    call_id = status.call_id if run.call_type == "outbound" else None
     with write():
         run = reload(run)
         hangs_up = status.machine and final is None and ending.request_hang_up(run, ending.VOICEMAIL)
         insert(StatusCallback, run=run, status=status.raw, outcome=final, fields=_extra_fields(status))
-        lifecycle.report(run, call_id)
+        lifecycle.report(run)
         if status.price is not None:
             _record_price(run, status)
     if final is not None:

@@ -34,7 +34,6 @@ NOT_CONNECTED = {
     "busy": "busy",
     "no-answer": "no_answer",
     "canceled": "canceled",
-    "completed": "answered",
     "error": "refused",
     "failed": "failed",
 }
@@ -113,7 +112,7 @@ def on_run_completed(_service: Service, run: Run) -> None:
     contact.retry_reason = outcome if verdict.state == "retry" else None
     update(contact, *OUTCOME_FIELDS)
     error = run.gathered_context.get("error")
-    reason = f"{verdict.reason} ({error})" if error and outcome == "refused" else verdict.reason
+    reason = f"{verdict.reason} ({error})" if error and outcome in ("refused", "failed") else verdict.reason
     dialing.decide(contact, outcome, reason, moment, run.id)
     dialing.add_to(
         campaign.id,
@@ -128,8 +127,11 @@ def on_run_completed(_service: Service, run: Run) -> None:
 
 def outcome_of(run: Run) -> str:
     """The outcome of an ended run's call, a key of `retry.OUTCOMES`."""
-    if "voicemail_detected" in run.gathered_context.get("call_tags", ()):
+    tags = run.gathered_context.get("call_tags", ())
+    if "voicemail_detected" in tags:
         return "voicemail"
+    if "pipeline_error" in tags:
+        return "failed"
     if run.answered_at is not None:
         return "answered"
     if run.disposition == "failed" and find(StatusCallback, run=run.id) is None:

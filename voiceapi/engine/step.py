@@ -177,7 +177,7 @@ def _replied(current: StepState, event: ModelReplied) -> None:
     if text:
         # The first speech of a call can't be interrupted.
         current.say(Speech(text), current.node.allow_interrupt and current.state.turn > 0)
-        current.set(entered=False)
+        current.set(entered=False, failures=0)
     if calls:
         current.set(calls=calls, calls_from=current.state.node_id)
         current.run_calls()

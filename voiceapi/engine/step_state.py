@@ -16,6 +16,9 @@ from .state import Phase, State
 # How often the model is asked within one turn; each round of function calls leads to another request.
 ROUNDS = 8
 
+# How many failures of the model in a row end a call. A text chat goes on: nobody is kept on the phone.
+FATAL_FAILURES = 2
+
 _DONE = {"status": "done"}
 
 # Reasons for which the call goes on without the agent, or has ended at the carrier already.
@@ -66,8 +69,8 @@ class StepState:
         node = self.graph.node(node_id or self.state.node_id)
         self.actions.append(Record(type, payload, self.at, self.state.turn, node.id, node.name))
 
-    def record_error(self, error: str, processor: str) -> None:
-        self.record("rtf-pipeline-error", {"error": error, "fatal": False, "processor": processor})
+    def record_error(self, error: str, processor: str, *, fatal: bool = False) -> None:
+        self.record("rtf-pipeline-error", {"error": error, "fatal": fatal, "processor": processor})
 
     def add_message(self, role: str, content: str, **members: Any) -> None:
         self.set(messages=(*self.state.messages, {"role": role, "content": content, **members}))
@@ -113,11 +116,21 @@ class StepState:
         self.wait("thinking")
 
     def apologise(self, error: str) -> None:
-        """Record a failure of the model, say so and end the turn, and the call where it was about to end."""
-        self.record_error(error, "llm")
-        last = self.node.ends_call or self.state.occasion == "goodbye"
+        """Record a failure of the model, say so and end the turn.
+
+        The call ends, too, where it was about to end, or when the model has failed FATAL_FAILURES times in a row.
+        """
+        failures = self.state.failures + 1
+        fatal = self.state.setup.voice and failures >= FATAL_FAILURES
+        last = fatal or self.node.ends_call or self.state.occasion == "goodbye"
+        self.set(failures=failures)
+        self.record_error(error, "llm", fatal=fatal)
         self.say(Speech(self.composer.phrases["failure_goodbye" if last else "apology"]))
-        self.end_turn()
+        if fatal:
+            self.set(gathered_context={**self.state.gathered_context, "error": error})
+            self.end("pipeline_error")
+        else:
+            self.end_turn()
 
     def end_turn(self) -> None:
         """End the turn after the agent has spoken: end the call, or listen."""
@@ -178,6 +191,7 @@ class StepState:
         left = self.node
         self.say_first(self.composer.transition(edge))
         self.enter_node(self.graph.node(edge.target), left)
+        self.set(failures=0)
         self.return_result(_DONE)
 
     def return_error(self, error: str) -> None:

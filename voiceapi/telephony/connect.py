@@ -14,6 +14,7 @@ from ..store.telephony import TelephonyConfiguration
 from . import configurations
 from .carriers.base import Account, Carrier
 from .carriers.registry import CARRIERS
+from .carriers.rest import CarrierRefused
 from .carriers.simulator import Simulator
 
 
@@ -60,6 +61,18 @@ def connect_run(service: Service, run: Run) -> Carrier:
     if run.mode != "simulator":
         raise NotPossible("The telephony configuration of this call is gone.")
     return carrier_for(service, run.mode, {})
+
+
+def hang_up(carrier: Carrier, run: Run) -> None:
+    """End a run's call, by the id that the carrier knows it by at this time.
+
+    :raises CarrierRefused: when the carrier refused or could not be asked, or has not named the call yet.
+    :raises CarrierSilent: when the carrier gave no answer.
+    """
+    if run.carrier_call_id is None:
+        raise CarrierRefused(f"{carrier.name} has not named this call yet.")
+    end = carrier.hang_up if run.call_id_confirmed else carrier.cancel
+    end(run.carrier_call_id)
 
 
 def carrier_for(service: Service, provider: str, credentials: Mapping[str, Any]) -> Carrier:

@@ -22,7 +22,7 @@ from lines.line import samples
 from voiceapi.calls import doctor, ending, sweeper, webhooks
 from voiceapi.conversations import effects
 from voiceapi.engine.actions import AskModel, Function, RunTool
-from voiceapi.engine.events import ModelReplied, ToolCall, ToolReturned
+from voiceapi.engine.events import ModelFailed, ModelReplied, ToolCall, ToolReturned
 from voiceapi.engine.phrases import PHRASES, phrases
 from voiceapi.http_client import RequestFailed
 from voiceapi.llm.scripted import Scripted
@@ -72,8 +72,8 @@ def test_a_call_is_asked_for_once(line: Line, office: Any, dial: Callable[..., A
     call = dial()
     fields = {**line.fields_of_placing(call.base), **line.detecting(call.base)}
     assert office.asked == [("POST", line.placing_path, fields)]
-    assert call.run.carrier_call_id == line.call_id
-    assert call.run.gathered_context["call_id"] == line.call_id
+    placed = line.call_id if line.placed_id == "" else line.placed_id
+    assert (call.run.carrier_call_id, call.run.gathered_context["call_id"]) == (placed, placed)
 
 
 def test_the_log_and_the_run_say_through_which_configuration_a_call_goes(
@@ -234,6 +234,46 @@ def test_a_reply_that_takes_long_is_asked_for_again(
     service.slow_jobs.wait_seconds = 10
     verbs = call.hear(call.send(line.webhook("turns", "answered", call.next)))
     assert (spoken(verbs), names(verbs)) == (["Great, goodbye."], ["hangup"])
+
+
+class Dead(Scripted):
+    """A model whose server refuses the key."""
+
+    def reply(self, ask: AskModel) -> Any:
+        return ModelFailed(ask.at, ask.number, "The model server refused the key (401).")
+
+
+def test_a_model_that_fails_twice_in_a_row_ends_the_call(
+    dial: Callable[..., Any], service: Service, caplog: pytest.LogCaptureFixture
+) -> None:
+    call = dial()
+    call.answered()
+    object.__setattr__(service, "model", Dead())
+    verbs = call.says("yes")
+    assert (spoken(verbs), names(verbs)) == ([phrases({})["apology"]], ["listen"])
+    verbs = call.says("yes")
+    assert (spoken(verbs), names(verbs)) == ([phrases({})["failure_goodbye"]], ["hangup"])
+    call.status("completed")
+    assert disposition(call) == ("completed", "pipeline_error")
+    reason = "The model server refused the key (401)."
+    assert call.run.gathered_context["error"] == reason
+    failures = [record.getMessage() for record in caplog.records if "language model" in record.getMessage()]
+    assert failures == [
+        f"The language model failed in run {call.run_id}: {reason}",
+        f"The language model failed in run {call.run_id}, which ends the call: {reason}",
+    ]
+
+
+def test_a_call_survives_one_failure_of_the_model(dial: Callable[..., Any], service: Service) -> None:
+    call = dial()
+    call.answered()
+    for model in (Dead(), None, Dead()):
+        object.__setattr__(service, "model", model)
+        assert names(call.says("hm")) == ["listen"]
+    object.__setattr__(service, "model", None)
+    assert names(call.says("yes")) == ["hangup"]
+    call.status("completed")
+    assert disposition(call) == ("completed", "user_qualified")
 
 
 def test_the_callee_hangs_up(dial: Callable[..., Any]) -> None:
@@ -419,6 +459,26 @@ def test_a_call_that_is_not_answered(dial: Callable[..., Any], line: Line, word:
     assert call.run.gathered_context["call_tags"] == tags
 
 
+@pytest.mark.parametrize("words", [("completed",), ("ringing", "in-progress", "completed")])
+def test_an_answered_call_whose_first_turn_was_never_asked_for_has_failed(
+    dial: Callable[..., Any], words: tuple[str, ...], caplog: pytest.LogCaptureFixture
+) -> None:
+    call = dial()
+    for word in words:
+        call.status(word)
+    assert disposition(call) == ("completed", "failed")
+    gathered = call.run.gathered_context
+    assert gathered["error"] == (
+        "The carrier reported the call as answered, but never asked for its first document. Check VOICEAPI_PUBLIC_URL: "
+        "the carrier was given an address that begins with https://voice.example.org. If it asked and was refused, the "
+        "log says why."
+    )
+    assert gathered["call_tags"] == ["not_connected", "telephony_completed"]
+    assert [record.getMessage() for record in caplog.records] == [f"Run {call.run_id} failed: {gathered['error']}"]
+    assert names(call.answered()) == ["hangup"]
+    assert disposition(call) == ("completed", "failed")
+
+
 @pytest.mark.parametrize("seed", range(3))
 def test_statuses_in_any_order_and_twice(
     line: Line, office: Any, dial: Callable[..., Any], wait_for: Callable[..., Any], seed: int
@@ -429,7 +489,9 @@ def test_statuses_in_any_order_and_twice(
     reads = [samples(line.name, "statuses")[word]["reads"] for word in words]
     end = next(place for place, each in enumerate(reads) if each["status"] in webhooks.FINAL)
     machine = any(each.get("machine") for each in reads[:end])
-    outcome = "voicemail_detected" if machine else reads[end]["status"]
+    # An answered call that was asked for no turn has failed.
+    ends = "failed" if reads[end]["status"] == "completed" else reads[end]["status"]
+    outcome = "voicemail_detected" if machine else ends
     call = dial()
     for place, word in enumerate(words):
         assert call.status(word).status_code == 200
@@ -634,6 +696,141 @@ def test_a_wrong_token_changes_nothing(line: Line, dial: Callable[..., Any], pla
     assert call.stored == stored
 
 
+PLACES = ["turns/0", "turns/1", "turns/1/silence", "turns/1/transfer", "turns/1/wait", "status", "machine"]
+
+
+def sent_to(line: Line, call: Any, place: str) -> Any:
+    """A webhook that the carrier sends to a place of a call."""
+    kind, name = ("statuses", "completed") if place == "status" else ("turns", "answered")
+    if place.endswith("transfer"):
+        name = "transfer_busy"
+    if place == "machine":
+        name = "machine"
+    return line.webhook(kind, name, f"{call.base}/{place}")
+
+
+@pytest.mark.parametrize("place", PLACES)
+def test_a_webhook_of_another_call_is_refused(line: Line, dial: Callable[..., Any], place: str) -> None:
+    call = dial()
+    call.answered()
+    stored = call.stored
+    response = call.send(line.another_call(sent_to(line, call, place)))
+    sentence = "This webhook is about another call than the one that its URL belongs to."
+    assert (response.status_code, response.get_json()) == (403, {"detail": sentence})
+    assert call.stored == stored
+
+
+@pytest.mark.parametrize("place", PLACES)
+@pytest.mark.parametrize("begun", [True, False])
+def test_a_webhook_of_another_account_is_refused(line: Line, dial: Callable[..., Any], place: str, begun: bool) -> None:
+    if not line.others and line.sign_for_others is None:
+        pytest.skip(f"The webhooks of {line.title or line.name} name no account.")
+    call = dial()
+    if begun:
+        call.answered()
+    stored = call.stored
+    response = call.send(line.another_account(sent_to(line, call, place)))
+    sentence = f"This webhook is of another {line.title} account than the call."
+    assert (response.status_code, response.get_json()) == (403, {"detail": sentence})
+    assert call.stored == stored
+
+
+@pytest.mark.parametrize("place", ["turns/0", "status"])
+def test_the_first_webhook_fixes_the_calls_id(line: Line, dial: Callable[..., Any], place: str) -> None:
+    """The answer to a new call may name it otherwise, as Plivo's, or not at all, as Telnyx'."""
+    call = dial()
+    name = "answered" if place == "turns/0" else "ringing"
+    assert call.send(line.webhook("turns" if place == "turns/0" else "statuses", name, f"{call.base}/{place}"))
+    run = call.run
+    assert (run.carrier_call_id, run.gathered_context["call_id"]) == (line.call_id, line.call_id)
+    assert run.call_id_confirmed
+    assert run.gathered_context.get("conversation_id") == line.conversation
+    for other in PLACES:
+        assert call.send(line.another_call(sent_to(line, call, other))).status_code == 403
+
+
+def test_a_call_that_its_answer_names_is_no_other_call(line: Line, dial: Callable[..., Any]) -> None:
+    call = dial()
+    named = line.placed_id == "" and line.name not in ("simulator", "cloudonix")
+    response = call.send(line.another_call(sent_to(line, call, "status")))
+    assert response.status_code == (403 if named else 200)
+    assert call.run.is_completed is not named
+
+
+def test_a_webhook_before_the_answer_to_a_new_call(
+    line: Line, office: Any, call: Any, client: FlaskClient, configuration: int, workflow: Callable[..., Any]
+) -> None:
+    """The webhook's id stays, and the answer's doesn't replace it."""
+    if line.name == "simulator":
+        pytest.skip("The simulator is asked without a wire.")
+    workflow(path="line")
+
+    def ring() -> None:
+        with call.service.store.session():
+            run = Run.get()
+        call.base, call.run_id = f"https://voice.example.org{API}/telephony/calls/{run.token}", run.id
+        assert call.status("ringing").status_code == 200
+
+    office.before_answering.append(ring)
+    assert place(client, configuration).get_json()["status"] == "initiated"
+    run = call.run
+    assert (run.carrier_call_id, run.gathered_context["call_id"]) == (line.call_id, line.call_id)
+    assert (run.call_id_confirmed, run.state) == (True, "ringing")
+    assert spoken(call.answered()) == [HELLO]
+
+
+@pytest.mark.parametrize("place", ["status", "machine", "turns/1", "turns/1/silence"])
+def test_another_leg_of_the_call_changes_nothing(line: Line, office: Any, dial: Callable[..., Any], place: str) -> None:
+    """Such as the other side of a transfer, whose end isn't that of the call."""
+    if "other_leg" not in samples(line.name, "legs"):
+        pytest.skip("The simulator has no other legs.")
+    call = dial()
+    call.answered()
+    run, *rest, statuses = call.stored
+    response = call.send(line.webhook("legs", "other_leg", f"{call.base}/{place}"))
+    assert response.status_code == 200
+    assert call.stored[:-1] == [run, *rest]
+    (row,) = call.stored[-1][len(statuses) :]
+    assert (row["outcome"], row["fields"]["other_leg"]) == (None, True)
+    assert row["fields"]["call_id"] == samples(line.name, "legs")["other_leg"]["reads"]["ids"][0]
+    assert len(office.asked) == 1
+    assert names(call.says("yes")) == ["hangup"]
+    call.status("completed")
+    assert disposition(call) == ("completed", "user_qualified")
+
+
+def test_another_leg_of_a_call_to_our_number_changes_nothing(line: Line, call: Any, inbound: str) -> None:
+    if "other_leg" not in samples(line.name, "legs"):
+        pytest.skip("The simulator has no other legs.")
+    call.send(line.webhook("inbound", "call", inbound))
+    with call.service.store.session():
+        run = Run.get()
+    call.base, call.run_id = f"https://voice.example.org{API}/telephony/calls/{run.token}", run.id
+    for url in (f"{inbound}/status", f"{call.base}/status"):
+        assert call.send(line.webhook("legs", "other_leg", url)).status_code == 200
+    assert (call.run.state, call.run.carrier_call_id) == ("talking", line.call_id)
+    assert call.run.gathered_context.get("conversation_id") == line.conversation
+
+
+def test_a_call_that_no_webhook_has_named_is_canceled_by_the_id_of_its_answer(
+    line: Line, office: Any, dial: Callable[..., Any]
+) -> None:
+    if line.name == "simulator":
+        pytest.skip("Nobody but itself ends a simulated call.")
+    call = dial()
+    with call.service.store.session():
+        carrier = connect.connect_run(call.service, call.run)
+    if line.placed_id is None:
+        with pytest.raises(CarrierRefused, match="has not named this call yet"):
+            connect.hang_up(carrier, call.run)
+    else:
+        connect.hang_up(carrier, call.run)
+        assert office.asked[1] == (line.canceled or line.ended)
+    call.answered()
+    connect.hang_up(carrier, call.run)
+    assert office.asked[-1] == line.ended
+
+
 def test_a_turn_that_is_delivered_again_gets_the_same_bytes(line: Line, dial: Callable[..., Any]) -> None:
     call = dial()
     opening = line.webhook("turns", "answered", f"{call.base}/turns/0")
@@ -721,7 +918,7 @@ def test_a_call_to_our_number(client: FlaskClient, line: Line, call: Any, inboun
     assert spoken(line.read(other.data)) == [HELLO]
     # Of the other call, at this one's address: nothing is mixed up.
     astray = call.send(line.another_call(line.webhook("statuses", "ringing", f"{call.base}/status")))
-    assert (astray.status_code, call.run.carrier_call_id) == (200, line.call_id)
+    assert (astray.status_code, call.run.carrier_call_id) == (403, line.call_id)
     done = call.send(line.webhook("statuses", "completed", f"{inbound}/status"))
     assert done.status_code == 200
     assert disposition(call) == ("completed", "user_qualified")
@@ -816,7 +1013,7 @@ def test_a_forged_call_to_our_number(
 # -- what the samples say
 
 
-@pytest.mark.parametrize("kind", ["turns", "statuses", "inbound"])
+@pytest.mark.parametrize("kind", ["turns", "statuses", "inbound", "legs"])
 def test_every_sample_is_read_as_expected(line: Line, service: Service, configuration: int, kind: str) -> None:
     with service.store.session():
         stored = TelephonyConfiguration.get_by_id(configuration)
@@ -832,6 +1029,9 @@ def test_every_sample_is_read_as_expected(line: Line, service: Service, configur
             after = "transfer" if name.startswith("transfer") else "turn"
             heard: Any = carrier.read_turn(asked, after)
             assert type(heard).__name__ == reads.pop("kind"), name
+        elif kind == "legs":
+            heard = carrier.read_leg(asked)
+            reads = {key: tuple(value) if isinstance(value, list) else value for key, value in reads.items()}
         else:
             heard = carrier.read_status(asked) if kind == "statuses" else carrier.read_inbound(asked)
         assert {key: getattr(heard, key) for key in reads} == reads, name
@@ -1136,7 +1336,7 @@ ODD = (None, "", "nan\x00", -1, [None], {"a": []})
 
 
 @pytest.mark.long
-@pytest.mark.parametrize("kind", ["turns", "statuses", "inbound"])
+@pytest.mark.parametrize("kind", ["turns", "statuses", "inbound", "legs"])
 def test_odd_fields_break_no_reader(line: Line, service: Service, configuration: int, kind: str) -> None:
     """Fields with any value, at any depth, or absent."""
     with service.store.session():
@@ -1154,6 +1354,8 @@ def test_odd_fields_break_no_reader(line: Line, service: Service, configuration:
             assert report.status in (None, *webhooks.FINAL, "initiated", "ringing", "in-progress"), name
             json.dumps([report.raw, report.call_id, report.duration, report.price], allow_nan=False)
             carrier.read_inbound(asked)
+            carrier.read_leg(asked)
+            carrier.is_of_other_account(asked)
 
 
 def bent(value: Any) -> Iterator[Any]:

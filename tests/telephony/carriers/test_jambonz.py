@@ -265,7 +265,10 @@ def test_a_new_call_matches_the_schema(registry: Registry[Any]) -> None:
 def test_samples_match_the_schema(registry: Registry[Any]) -> None:
     sent: dict[str, dict[str, Any]] = {
         "session-new": {**samples("jambonz", "inbound"), "answered": samples("jambonz", "turns")["answered"]},
-        "call-status": {n: s for n, s in samples("jambonz", "statuses").items() if n != "unknown"},
+        "call-status": {
+            **{n: s for n, s in samples("jambonz", "statuses").items() if n != "unknown"},
+            "other_leg": samples("jambonz", "legs")["other_leg"],
+        },
         "amd": {n: s for n, s in samples("jambonz", "turns").items() if n in ("machine", "human")},
         "dial": {n: s for n, s in samples("jambonz", "turns").items() if n.startswith("transfer")},
         "gather": {

@@ -59,6 +59,7 @@ JAMBONZ = Line(
     signed_with="webhook_secret",
     read=read,
     speech=lambda text: {"speech": {"alternatives": [{"transcript": text, "confidence": 0.9}]}},
+    others={"account_sid": "0d1e2f3a-4b5c-4d6e-8f70-8192a3b4c5d6"},
     placed=(201, {"sid": CALL, "callId": "7d1a9c52-5b3e-123c-8a96-0a1b2c3d4e5f"}),
     placing_path=PATH,
     fields_of_placing=lambda base: {

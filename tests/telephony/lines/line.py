@@ -55,11 +55,16 @@ class Line:
     :param read: parses a document into verbs.
     :param speech: the fields of a turn with this text.
     :param placed: how its REST API answers a new call: status and body.
+    :param placed_id: how that answer names the call: another id than its webhooks have, or None; "" for the same.
+    :param others: the fields that name the account, for another account; empty where webhooks name none.
+    :param sign_for_others: as `sign`, of another account that has the same key.
+    :param conversation: the id in its samples that all legs of the call share.
     :param placing_path: the path that a new call is posted to.
     :param fields_of_placing: the parsed body of that request, by the base URL of the call's webhooks.
     :param detecting: the further fields that ask for machine detection; empty where the carrier has none.
     :param proof: the headers of authentication. Vonage's differ each time, and have tests of their own.
     :param ended: the request that hangs up, as method, path and parsed body.
+    :param canceled: the request that ends a call by the id of its answer, where it is another one.
     :param looked_up: its answer about a call that is over, None when it can't be asked.
     :param found: the status and duration in that answer.
     :param paid: the price and its currency, where that answer has them.
@@ -82,11 +87,16 @@ class Line:
     read: Callable[[bytes], list[Verb]]
     speech: Callable[[str], Mapping[str, Any]]
     placed: tuple[int, Any] = (201, {})
+    placed_id: str | None = ""
+    others: Mapping[str, str] = field(default_factory=dict)
+    sign_for_others: Callable[[str, str, str, bytes], Mapping[str, str]] | None = None
+    conversation: str | None = None
     placing_path: str = ""
     fields_of_placing: Callable[[str], Mapping[str, Any]] = lambda base: {}
     detecting: Callable[[str], Mapping[str, Any]] = lambda base: {}
     proof: Mapping[str, str] = field(default_factory=dict)
     ended: tuple[str, str, Any] = ("", "", None)
+    canceled: tuple[str, str, Any] | None = None
     looked_up: Any = None
     found: tuple[str, float | None] = ("completed", 42.0)
     paid: tuple[float | None, str | None] = (None, None)
@@ -123,12 +133,21 @@ class Line:
         return self.request(url, {**sample["fields"], **fields}, sample["encoding"])
 
     def another_call(self, request: Request) -> Request:
-        """The same webhook with the id of another call."""
-        body = request.body.replace(quote(self.call_id, safe="").encode(), b"another")
-        body = body.replace(self.call_id.encode(), b"another")
+        """The same webhook with the ids of another call."""
+        body = request.body
+        for call_id in filter(None, (self.call_id, self.conversation)):
+            body = body.replace(quote(call_id, safe="").encode(), b"another").replace(call_id.encode(), b"another")
         kind = request.headers["Content-Type"]
         headers = {"Content-Type": kind, **self.sign(request.method, request.url, kind, body)}
         return replace(request, headers=headers, body=body)
+
+    def another_account(self, request: Request) -> Request:
+        """The same webhook, of another account."""
+        fields = dict(parse_qsl(request.body.decode())) if "form" in request.headers["Content-Type"] else None
+        changed = {**(fields or json.loads(request.body)), **self.others}
+        sign = self.sign_for_others or self.sign
+        other = replace(self, sign=sign).request(request.url, changed, "json" if fields is None else "form")
+        return replace(other, method=request.method)
 
     def words(self, url: str, text: str) -> Request:
         """A turn in which the callee said `text`."""

@@ -81,7 +81,7 @@ def application(answer: str, status: str, method: str) -> Mapping[str, Any]:
 
 def line(name: str, title: str, path: str, **more: Any) -> Line:
     account = f"/Account/{AUTH_ID}"
-    call_id = samples(name, "inbound")["call"]["reads"]["call_id"]
+    request_id = samples(name, "turns")["answered"]["fields"]["RequestUUID"]
     return Line(
         name=name,
         title=title,
@@ -94,7 +94,8 @@ def line(name: str, title: str, path: str, **more: Any) -> Line:
         },
         read=read,
         speech=lambda text: {"Speech": text},
-        placed=(201, {"api_id": "97ceeb52", "message": "call fired", "request_uuid": call_id}),
+        placed=(201, {"api_id": "97ceeb52", "message": "call fired", "request_uuid": request_id}),
+        placed_id=request_id,
         placing_path=f"{account}/Call/",
         signs_address=True,
         signed_with="auth_token",
@@ -104,6 +105,7 @@ def line(name: str, title: str, path: str, **more: Any) -> Line:
 
 
 PLIVO_CALL, VOBIZ_CALL = (samples(name, "inbound")["call"]["reads"]["call_id"] for name in ("plivo", "vobiz"))
+PLIVO_REQUEST = samples("plivo", "turns")["answered"]["fields"]["RequestUUID"]
 FORGED = base64.b64encode(b"0" * 32).decode()
 PLIVO = line(
     "plivo",
@@ -113,6 +115,7 @@ PLIVO = line(
     proof={"Authorization": f"Basic {base64.b64encode(f'{AUTH_ID}:{TOKEN}'.encode()).decode()}"},
     fields_of_placing=lambda base: placing(base, US[1:], THEM[1:]),
     ended=("DELETE", f"/Account/{AUTH_ID}/Call/{PLIVO_CALL}/", None),
+    canceled=("DELETE", f"/Account/{AUTH_ID}/Request/{PLIVO_REQUEST}/", None),
     looked_up={"call_state": "ANSWER", "call_duration": 42, "total_amount": "0.03000"},
     paid=(0.03, None),
     numbers={"objects": [{"number": US[1:]}]},

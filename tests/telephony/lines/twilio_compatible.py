@@ -119,6 +119,7 @@ TWILIO = Line(
     signed_with="auth_token",
     read=read,
     speech=lambda text: {"SpeechResult": text},
+    others={"AccountSid": "AC0123456789abcdef0123456789abcde0"},
     placed=(201, {"sid": TWILIO_CALL, "status": "queued"}),
     fields_of_placing=placing,
     detecting=detecting,
@@ -164,6 +165,7 @@ SIGNALWIRE = Line(
     signed_with="signing_key",
     read=read,
     speech=lambda text: {"SpeechResult": text},
+    others={"AccountSid": "0a1b2c3d-4e5f-4a6b-8c7d-9e0f1a2b3c40"},
     placed=(200, {"sid": SIGNALWIRE_CALL, "status": "queued"}),
     fields_of_placing=placing,
     placing_path=LAML,
@@ -180,12 +182,14 @@ SIGNALWIRE = Line(
 
 TELNYX_CALL = "v3:m8Kq2T1s0Vb9xYcR4uWn7A"
 APPLICATION = "2898148924659336874"
-TELNYX_PATH = "/texml/calls/v3%3Am8Kq2T1s0Vb9xYcR4uWn7A/update"
+TELNYX_ACCOUNT = "61bf923e-5e4d-4595-a110-56190ea18a1b"
+TELNYX_CALLS = f"/texml/Accounts/{TELNYX_ACCOUNT}/Calls"
 TELNYX = Line(
     name="telnyx",
     title="Telnyx",
     home="https://api.telnyx.com/v2/texml/",
     directory=lambda answer, status, method: {
+        f"{TELNYX_CALLS}?PageSize=1": {"calls": []},
         "/phone_numbers?filter%5Bphone_number%5D=%2B12025550199": {
             "data": [{"id": "1293384261075731499", "phone_number": US, "connection_id": APPLICATION}]
         },
@@ -205,6 +209,7 @@ TELNYX = Line(
     credentials={
         "api_key": "KEY01",
         "connection_id": APPLICATION,
+        "account_sid": TELNYX_ACCOUNT,
         "webhook_public_key": TELNYX_PUBLIC,
         "amd_enabled": True,
     },
@@ -219,8 +224,12 @@ TELNYX = Line(
     signed_with="webhook_public_key",
     read=read,
     speech=lambda text: {"SpeechResult": text},
-    placed=(200, {"data": {"call_sid": TELNYX_CALL, "from": US, "to": THEM, "status": "queued"}}),
+    # As the models of its SDK have it, the answer doesn't name the call.
+    placed=(200, {"from": US, "to": THEM, "status": "queued"}),
+    placed_id=None,
+    others={"ConnectionId": "2898148924659336870", "AccountSid": "61bf923e-5e4d-4595-a110-56190ea18a10"},
     fields_of_placing=lambda base: {
+        "ApplicationSid": APPLICATION,
         "To": THEM,
         "From": US,
         "Url": f"{base}/turns/0",
@@ -231,8 +240,18 @@ TELNYX = Line(
         "Timeout": 60,
         "TimeLimit": 1200,
     },
-    placing_path=f"/texml/calls/{APPLICATION}",
-    ended=("POST", TELNYX_PATH, {"Status": "completed"}),
+    placing_path=TELNYX_CALLS,
+    ended=("POST", f"{TELNYX_CALLS}/v3%3Am8Kq2T1s0Vb9xYcR4uWn7A", {"Status": "completed"}),
+    looked_up={
+        "sid": TELNYX_CALL,
+        "account_sid": TELNYX_ACCOUNT,
+        "status": "completed",
+        "duration": "42",
+        "answered_by": "human",
+        "price": "0.0300",
+        "price_unit": "USD",
+    },
+    paid=(0.03, "USD"),
     refused=(
         403,
         {"errors": [{"code": "10010", "title": "Authorization failed", "detail": "The number isn't on your account."}]},

@@ -19,7 +19,8 @@ class Cloudonix(TwilioCompatible):
     name = "Cloudonix"
     signature_key = "bearer_token"
     sends_json = True
-    account_field = ""
+    # The domain may be named by an alias, and its key in the header proves it.
+    account_fields = {}
     call_id_fields = ("Session", "token", "CallSid")
 
     def _rest(self) -> Rest:

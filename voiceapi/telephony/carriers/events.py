@@ -76,13 +76,23 @@ class StatusUpdate:
 
 
 @dataclass(frozen=True, slots=True)
-class Inbound:
-    """A call to one of our numbers, from its first webhook.
+class Leg:
+    """Which call a webhook is about. The other side of a transfer is another leg of a call, with ids of its own.
 
-    :param account: the carrier's id of the account that was called, None where the webhook doesn't hold it.
+    :param ids: the ids that the webhook gives the leg, that of REST paths first; empty where it names none.
+    :param parents: ids of the call that the leg was dialed from, or of the leg itself.
+    :param conversation: the id that all legs of a call share, None where the carrier has none.
     """
+
+    ids: tuple[str, ...] = ()
+    parents: tuple[str, ...] = ()
+    conversation: str | None = None
+
+
+@dataclass(frozen=True, slots=True)
+class Inbound:
+    """A call to one of our numbers, from its first webhook."""
 
     call_id: str
     from_number: str
     to: str
-    account: str | None = None

@@ -12,7 +12,7 @@ from typing import Any
 from ...engine.actions import Action, HangUp, Listen, Pause, Redirect, Say, Transfer
 from ..numbers import normalize
 from .base import Account, Carrier, Document, InboundRoute, OutboundCall, VoiceSettings
-from .events import After, CallerInput, Inbound, Machine, Silence, Speech, StatusUpdate, Transferred
+from .events import After, CallerInput, Inbound, Leg, Machine, Silence, Speech, StatusUpdate, Transferred
 from .prompts import prompted
 from .rest import CarrierRefused, CarrierSilent, bearer, path_part
 from .signatures import is_recent, same
@@ -57,6 +57,7 @@ class Jambonz(Carrier):
 
     name = "jambonz"
     signature_key = "webhook_secret"
+    names_new_calls = True
 
     def place_call(self, call: OutboundCall) -> str | None:
         answer = self._ask(
@@ -144,6 +145,14 @@ class Jambonz(Carrier):
         expected = hmac.digest(key.encode(), timestamp.encode() + b"." + webhook.body, "sha256").hex()
         return any(same(value, expected) for name, _, value in pairs if name == "v1")
 
+    def read_leg(self, webhook: Webhook) -> Leg:
+        # The statuses of the other side of a transfer come to the same URL.
+        call_id, parent = webhook.text("call_sid"), webhook.text("parent_call_sid")
+        return Leg((call_id,) if call_id else (), (parent,) if parent else ())
+
+    def is_of_other_account(self, webhook: Webhook) -> bool:
+        return self.account.is_other(webhook, {"account_sid": "account_sid"})
+
     def read_turn(self, webhook: Webhook, after: After) -> CallerInput:
         if after == "transfer":
             reason = STATUSES.get(webhook.text("dial_call_status"), "failed")
@@ -155,8 +164,6 @@ class Jambonz(Carrier):
 
     def read_status(self, webhook: Webhook) -> StatusUpdate:
         raw = webhook.text("call_status")
-        if webhook.text("parent_call_sid"):
-            return StatusUpdate(None, raw)  # of the other leg of a transfer, which has the same URL
         return StatusUpdate(
             status=STATUSES.get(raw),
             raw=raw,
@@ -169,7 +176,7 @@ class Jambonz(Carrier):
         call_id, to = webhook.text("call_sid"), webhook.text("to")
         if not call_id or not to:
             return None
-        return Inbound(call_id, webhook.text("from"), to, webhook.text("account_sid") or None)
+        return Inbound(call_id, webhook.text("from"), to)
 
     def render(self, actions: Sequence[Action], urls: CallbackURLs, voice: VoiceSettings) -> Document:
         verbs = [verb for action, prompt in prompted(actions) for verb in _verbs(action, prompt, urls, voice)]

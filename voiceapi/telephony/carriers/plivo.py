@@ -9,7 +9,7 @@ from typing import Any
 from . import plivo_xml
 from .events import StatusUpdate
 from .plivo_compatible import PlivoCompatible
-from .rest import Rest, basic
+from .rest import Rest, basic, path_part
 from .webhook import amount
 
 # call_state of the record of a call that is over, and our names of it.
@@ -42,6 +42,9 @@ class Plivo(PlivoCompatible):
     def _application_of(self, entry: Any) -> str:
         # A path such as /v1/Account/MA.../Application/12/.
         return self._text(entry, "application").rstrip("/").rpartition("/")[2]
+
+    def cancel(self, call_id: str) -> None:
+        self._ask("DELETE", f"Request/{path_part(call_id)}/")
 
     def look_up(self, call_id: str) -> StatusUpdate:
         record = self._ask("GET", self._call_path(call_id))

@@ -13,7 +13,7 @@ from urllib.parse import urlsplit, urlunsplit
 from ...engine.actions import Action
 from . import plivo_xml
 from .base import Account, Carrier, Document, InboundRoute, OutboundCall, VoiceSettings
-from .events import After, CallerInput, Inbound, Machine, Silence, Speech, StatusUpdate, Transferred
+from .events import After, CallerInput, Inbound, Leg, Machine, Silence, Speech, StatusUpdate, Transferred
 from .rest import CarrierRefused, Rest, path_part
 from .signatures import same, spellings
 from .webhook import CallbackURLs, Webhook
@@ -172,6 +172,10 @@ class PlivoCompatible(Carrier):
         key = self.account.text("auth_token")
         signatures = [each.strip() for each in given.split(",")]
         return bool(key) and any(same(each, _sha256(key, text)) for text in texts for each in signatures)
+
+    def read_leg(self, webhook: Webhook) -> Leg:
+        call_id, first = webhook.text("CallUUID"), webhook.text("ALegUUID")
+        return Leg((call_id,) if call_id else (), (first,) if first else ())
 
     def read_turn(self, webhook: Webhook, after: After) -> CallerInput:
         if after == "transfer":

@@ -22,6 +22,7 @@ from .events import (
     After,
     CallerInput,
     Inbound,
+    Leg,
     Machine,
     Silence,
     Speech,
@@ -109,6 +110,10 @@ class Simulator(Carrier):
 
     def _signature(self, url: str, body: bytes) -> str:
         return hmac.digest(self.key, url.encode() + b"\n" + body, "sha256").hex()
+
+    def read_leg(self, webhook: Webhook) -> Leg:
+        call_id = webhook.text("call_id")
+        return Leg((call_id,) if call_id else ())
 
     def read_turn(self, webhook: Webhook, after: After) -> CallerInput:
         if after == "transfer":

@@ -17,7 +17,7 @@ from typing import TYPE_CHECKING, Any
 from ...engine.actions import Action, Listen, Pause, Redirect, Say, Transfer
 from ..numbers import normalize
 from .base import Account, Carrier, Document, InboundRoute, OutboundCall, VoiceSettings
-from .events import FINAL, After, CallerInput, Inbound, Machine, Silence, Speech, StatusUpdate, Transferred
+from .events import FINAL, After, CallerInput, Inbound, Leg, Machine, Silence, Speech, StatusUpdate, Transferred
 from .prompts import prompted
 from .rest import CarrierRefused, Rest, basic, bearer, path_part
 from .signatures import TOLERANCE, same
@@ -79,6 +79,7 @@ class Vonage(Carrier):
 
     name = "Vonage"
     signature_key = "signature_secret"
+    names_new_calls = True
 
     def place_call(self, call: OutboundCall) -> str | None:
         answer = self._ask(
@@ -185,11 +186,9 @@ class Vonage(Carrier):
 
     def verify(self, webhook: Webhook) -> bool | None:
         """Check the token in the Authorization header: its signature, its times, and the body's hash if it has one."""
-        secret = self.account.text("signature_secret")
-        if not secret:
+        if not self.account.text("signature_secret"):
             return None
-        kind, _, token = webhook.headers.get("authorization", "").partition(" ")
-        claims = _claims(token.strip(), secret) if kind.lower() == "bearer" else None
+        claims = self._signed_claims(webhook)
         if claims is None:
             return False
         now = self.account.clock()
@@ -200,6 +199,21 @@ class Vonage(Carrier):
             and (expires is None or now <= expires + TOLERANCE)
             and (digest is None or same(str(digest).lower(), hashlib.sha256(webhook.body).hexdigest()))
         )
+
+    def _signed_claims(self, webhook: Webhook) -> dict[str, Any] | None:
+        """The claims of the token in the Authorization header; None when it has none that our secret signed."""
+        kind, _, token = webhook.headers.get("authorization", "").partition(" ")
+        secret = self.account.text("signature_secret")
+        return _claims(token.strip(), secret) if secret and kind.lower() == "bearer" else None
+
+    def read_leg(self, webhook: Webhook) -> Leg:
+        call_id = webhook.text("uuid")
+        return Leg((call_id,) if call_id else (), conversation=webhook.text("conversation_uuid") or None)
+
+    def is_of_other_account(self, webhook: Webhook) -> bool:
+        """Compare the account's key in the token; the fields of a webhook name no account."""
+        key = (self._signed_claims(webhook) or {}).get("api_key")
+        return isinstance(key, str) and key != self.account.text("api_key").strip()
 
     def read_turn(self, webhook: Webhook, after: After) -> CallerInput | None:
         if after == "transfer":

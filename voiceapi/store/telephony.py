@@ -80,12 +80,6 @@ PhoneNumber.add_index(
 SAME_ACCOUNT = "id = ? OR (provider = ? AND account_id = ?)"
 
 
-def real_configurations() -> list[TelephonyConfiguration]:
-    """The configurations of real carriers, of all organizations."""
-    real = TelephonyConfiguration.select().where(TelephonyConfiguration.provider != "simulator")
-    return list(real.order_by(TelephonyConfiguration.id))
-
-
 def has_real_configuration(organization: int) -> bool:
     """True if an organization has a configuration of a real carrier."""
     return bool(
@@ -95,7 +89,7 @@ def has_real_configuration(organization: int) -> bool:
     )
 
 
-def next_call_at(configuration: TelephonyConfiguration) -> datetime | None:
+def paced_until(configuration: TelephonyConfiguration) -> datetime | None:
     """When the account of a configuration may place its next call; None when it has placed none yet."""
     statement = f"SELECT max(paced_until) FROM telephony_configuration WHERE {SAME_ACCOUNT}"
     latest = execute(statement, *_account(configuration)).fetchone()[0]

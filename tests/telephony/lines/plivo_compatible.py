@@ -27,7 +27,12 @@ def read(document: bytes) -> list[Verb]:
     for element in ET.fromstring(document):
         if element.tag in LISTENING:
             verbs += [Verb(NAMES[inner.tag], inner.text or "") for inner in element]
-            verbs.append(Verb("listen", url=element.attrib["action"]))
+            given = element.attrib
+            assert given["finishOnKey"] == "#"
+            hints = tuple(filter(None, given.get("hints", "").split(",")))
+            keys = int(given["numDigits"]) if "numDigits" in given else None
+            inputs = tuple(given["inputType"].split())
+            verbs.append(Verb("listen", url=given["action"], inputs=inputs, hints=hints, keys=keys))
         elif element.tag == "Redirect":
             verbs.append(Verb("redirect", url=element.text or ""))
         elif element.tag == "Dial":
@@ -63,6 +68,19 @@ def placing(base: str, us: str = US, them: str = THEM) -> Mapping[str, Any]:
         "hangup_method": "POST",
         "ring_timeout": 60,
         "time_limit": 1200,
+    }
+
+
+def application(answer: str, status: str, method: str) -> Mapping[str, Any]:
+    """An application, as the API shows it."""
+    return {
+        "app_id": "16632742496743552",
+        "app_name": "Agent",
+        "answer_url": answer,
+        "answer_method": method,
+        "hangup_url": status,
+        "hangup_method": "POST",
+        "resource_uri": f"/v1/Account/{AUTH_ID}/Application/16632742496743552/",
     }
 
 
@@ -106,6 +124,17 @@ PLIVO = line(
     looked_up={"call_state": "ANSWER", "call_duration": 42, "total_amount": "0.03000"},
     paid=(0.03, None),
     numbers={"objects": [{"number": US[1:]}]},
+    # The list is of all numbers that begin with the digits asked for.
+    directory=lambda *urls: {
+        f"/Account/{AUTH_ID}/Number/?number_startswith=12025550199": {
+            "objects": [
+                {"number": f"{US[1:]}0", "application": f"/v1/Account/{AUTH_ID}/Application/1/"},
+                {"number": US[1:], "application": application(*urls)["resource_uri"]},
+            ]
+        },
+        f"/Account/{AUTH_ID}/Application/16632742496743552/": application(*urls),
+    },
+    place="application 16632742496743552",
     forged={"X-Plivo-Signature-V3": FORGED},
 )
 VOBIZ = line(
@@ -122,6 +151,14 @@ VOBIZ = line(
     },
     paid=(0.03, "USD"),
     numbers={"items": [{"e164": US}], "total": 1},
+    directory=lambda *urls: {
+        f"/Account/{AUTH_ID}/numbers?search=12025550199": {
+            "items": [{"e164": US, "application_id": "16632742496743552", "trunk_group_id": None}],
+            "total": 1,
+        },
+        f"/Account/{AUTH_ID}/Application/16632742496743552/": application(*urls),
+    },
+    place="application 16632742496743552",
     signs_words=False,
     forged={"X-Vobiz-Signature-V3": FORGED},
 )

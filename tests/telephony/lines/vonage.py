@@ -34,7 +34,9 @@ def read(document: bytes) -> list[Verb]:
             case "wait":
                 verbs.append(Verb("pause"))
             case "input":
-                verbs.append(Verb("listen", url=url))
+                assert action["dtmf"]["submitOnHash"] is True
+                hints, keys = tuple(action["speech"].get("context", ())), action["dtmf"].get("maxDigits")
+                verbs.append(Verb("listen", url=url, inputs=tuple(sorted(action["type"])), hints=hints, keys=keys))
             case "notify":
                 verbs.append(Verb("redirect", url=url))
             case "connect":
@@ -75,6 +77,7 @@ VONAGE = Line(
     conversation=samples("vonage", "legs")["own"]["reads"]["conversation"],
     read=read,
     speech=lambda text: {"speech": {"timeout_reason": "end_on_silence_timeout", "results": [{"text": text}]}},
+    keyed=lambda digits: {"dtmf": {"digits": digits, "timed_out": False}},
     placed=(201, {"uuid": CALL, "status": "started", "direction": "outbound", "conversation_uuid": "CON-1"}),
     placing_path="/v1/calls",
     fields_of_placing=lambda base: {
@@ -90,6 +93,26 @@ VONAGE = Line(
     ended=("PUT", f"/v1/calls/{CALL}", {"action": "hangup"}),
     looked_up={"uuid": CALL, "status": "completed", "duration": "42", "price": "0.0300", "rate": "0.0450"},
     paid=(0.03, None),
+    directory=lambda answer, status, method: {
+        "/account/numbers?pattern=12025550199": {
+            "count": 1,
+            "numbers": [{"country": "US", "msisdn": US, "type": "mobile-lvn", "app_id": APPLICATION}],
+        },
+        f"/v2/applications/{APPLICATION}": {
+            "id": APPLICATION,
+            "capabilities": {
+                "voice": {
+                    "signed_callbacks": True,
+                    "webhooks": {
+                        "answer_url": {"address": answer, "http_method": method},
+                        "event_url": {"address": status, "http_method": "POST"},
+                    },
+                }
+            },
+        },
+        "/v1/calls?page_size=1": {"count": 0},
+    },
+    place=f"application {APPLICATION}",
     numbers={"count": 1, "numbers": [{"country": "US", "msisdn": US}]},
     refused=(
         400,

@@ -5,7 +5,8 @@ from __future__ import annotations
 from collections.abc import Sequence
 from dataclasses import dataclass
 
-from .base import OutboundCall
+from . import twiml
+from .base import InboundRoute, OutboundCall
 from .rest import CarrierRefused, Rest, bearer, path_part
 from .signatures import same
 from .twilio_compatible import Fields, TwilioCompatible
@@ -17,6 +18,7 @@ class Cloudonix(TwilioCompatible):
     """One domain at Cloudonix."""
 
     name = "Cloudonix"
+    style = twiml.Style(takes_hints=False)
     signature_key = "bearer_token"
     sends_json = True
     # The domain may be named by an alias, and its key in the header proves it.
@@ -59,6 +61,9 @@ class Cloudonix(TwilioCompatible):
         except CarrierRefused as refusal:
             return [str(refusal)]
         return []
+
+    def inbound_route(self, number: str) -> InboundRoute | None:
+        return None  # its documents don't agree on how a number is looked up
 
     def verify(self, webhook: Webhook) -> bool | None:
         """Compare the domain's key in a header, where it is sent; Cloudonix signs nothing."""

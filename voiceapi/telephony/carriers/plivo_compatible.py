@@ -12,8 +12,8 @@ from urllib.parse import urlsplit, urlunsplit
 
 from ...engine.actions import Action
 from . import plivo_xml
-from .base import Account, Carrier, Document, OutboundCall, VoiceSettings
-from .events import After, CallerInput, Inbound, Leg, Machine, Silence, Speech, StatusUpdate, Transferred
+from .base import Account, Carrier, Document, InboundRoute, OutboundCall, VoiceSettings
+from .events import After, CallerInput, Inbound, Keys, Leg, Machine, Silence, Speech, StatusUpdate, Transferred
 from .rest import CarrierRefused, Rest, path_part
 from .signatures import same, spellings
 from .webhook import CallbackURLs, Webhook
@@ -105,6 +105,29 @@ class PlivoCompatible(Carrier):
             return [str(refusal)]
         return self._not_of_account(missing)
 
+    def inbound_route(self, number: str) -> InboundRoute | None:
+        entry = self._entry_of(self._listed(number), number)
+        if entry is None:
+            return None
+        application = self._application_of(entry)
+        if not application:
+            return InboundRoute(diverted=self._diverted(entry))
+        answer = self._ask("GET", f"Application/{path_part(application)}/")
+        return InboundRoute(
+            answer=self._text(answer, "answer_url"),
+            status=self._text(answer, "hangup_url"),
+            method=self._text(answer, "answer_method"),
+            place=f"application {application}",
+        )
+
+    @abstractmethod
+    def _application_of(self, entry: Any) -> str:
+        """The id of the application of a number in the account's list; empty when it has none."""
+
+    def _diverted(self, entry: Any) -> str:
+        """What takes the calls to a number without an application."""
+        return ""
+
     def _listed(self, number: str) -> Any:
         """The entries of the account's list of numbers for this one."""
         path = f"{self.numbers_path}?{self.number_filter}={number.removeprefix('+')}"
@@ -158,6 +181,8 @@ class PlivoCompatible(Carrier):
         if after == "transfer":
             reason = STATUSES.get(webhook.text("DialStatus"), "failed")
             return Transferred.reported(reason == "completed", reason, STATUSES.get(webhook.text("CallStatus")))
+        if keys := Keys.read(webhook.text("Digits")):
+            return keys
         if text := webhook.text("Speech"):
             return Speech(text)
         return Machine() if _is_machine(webhook) else Silence()

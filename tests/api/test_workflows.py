@@ -677,6 +677,18 @@ def test_phrases_are_kept_as_they_are_given(client: FlaskClient, workflow: Any) 
     assert shown["workflow_configurations"] == {"language": "de-DE", "phrases": {"wait": "Augenblick."}}
 
 
+def test_validate_warns_of_a_language_and_a_voice_that_no_carrier_knows(client: FlaskClient, workflow: Any) -> None:
+    workflow()
+    put(client, workflow_configurations={"language": "deutsch", "voice": "Joana"})
+    found = client.post(f"{API}/1/validate").get_json()
+    assert (found["is_valid"], [each["field"] for each in found["warnings"]]) == (
+        True,
+        ["workflow_configurations.language", "workflow_configurations.voice"],
+    )
+    put(client, workflow_configurations={"language": "de-DE", "voice": "Polly.Vicki"})
+    assert client.post(f"{API}/1/validate").get_json()["warnings"] == []
+
+
 @pytest.mark.parametrize(
     ("configurations", "loc", "msg", "type"),
     [

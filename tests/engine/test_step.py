@@ -581,6 +581,14 @@ def test_a_transfer_that_is_answered_ends_the_call_without_hanging_up(tooled: An
     assert ended == [Finish("transfer_call", "transfer_call")]
 
 
+def test_a_caller_who_hangs_up_during_a_transfer_ends_the_call(tooled: Any) -> None:
+    tooled.send(ModelReplied, "", (ToolCall("c", "find"),))
+    tooled.send(ToolReturned, None, transfer_to="+1202")
+    result = {"status": "transfer_failed", "reason": "caller_hung_up"}
+    assert tooled.send(TransferSettled, False, result, caller_hung_up=True) == [Finish("user_hangup", "user_hangup")]
+    assert json.loads(tooled.recorded("rtf-function-call-end")[-1]["result"]) == result
+
+
 def test_a_failed_transfer_is_returned_to_the_model(tooled: Any) -> None:
     tooled.send(ModelReplied, "", (ToolCall("c", "find"),))
     tooled.send(ToolReturned, None, transfer_to="+1202")

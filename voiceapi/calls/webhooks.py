@@ -15,6 +15,7 @@ from ..engine.actions import HangUp, Say
 from ..errors import NotPermitted, NotPossible
 from ..runs import lifecycle
 from ..service import Service
+from ..store import runs
 from ..store.base import find, insert, reload, scalar, update
 from ..store.database import write
 from ..store.fields import now
@@ -83,7 +84,12 @@ def take_turn(service: Service, token: str, number: int, step: Step, webhook: We
     given = Silence() if step == "silence" or step == "wait" else carrier.read_turn(webhook, step)
     if given is None:
         return carrier.acknowledge()
-    return reply(service, run, carrier, number, _event(given, number))
+    is_over = isinstance(given, Transferred) and runs.is_over(run.id)
+    document = reply(service, run, carrier, number, _event(given, number, is_over))
+    if is_over:
+        # The end of the call waited for this outcome.
+        _complete(service, run)
+    return document
 
 
 def reply(service: Service, run: Run, carrier: Carrier, number: int, event: ev.Event) -> Document:
@@ -122,14 +128,24 @@ def record_machine(service: Service, token: str, webhook: Webhook) -> Document:
     return carrier.acknowledge()
 
 
-def _event(given: CallerInput, number: int) -> ev.Event:
+def _complete(service: Service, run: Run) -> None:
+    """Complete a run whose call is over."""
+    # A last extraction may have to ask a model: the carrier waits for it no longer than for a turn.
+    service.slow_jobs.run_once((run.id, "end"), lambda: ending.complete_from_status(service, run.id))
+
+
+def _event(given: CallerInput, number: int, is_over: bool) -> ev.Event:
+    """What a webhook of turn `number` means for the conversation.
+
+    :param is_over: the carrier has reported the end of the call before.
+    """
     at = now().timestamp()
     match given:
         case Transferred():
+            hung_up = not given.answered and (given.caller_hung_up or is_over)
+            result = transfer_call.transfer_result(given.answered, given.reason, hung_up)
             # The conversation knows the number of the request.
-            return ev.TransferSettled(
-                at, 0, given.answered, transfer_call.transfer_result(given.answered, given.reason)
-            )
+            return ev.TransferSettled(at, 0, given.answered, result, hung_up)
         case Speech() if number > 0:
             return ev.CallerSaid(at, given.text)
         case Keys() if number > 0:
@@ -196,8 +212,7 @@ def record(service: Service, run: Run, status: StatusUpdate) -> None:
         if status.price is not None:
             _record_price(run, status)
     if final is not None:
-        # A last extraction may have to ask a model: the carrier waits for it no longer than for a turn.
-        service.slow_jobs.run_once((run.id, "end"), lambda: ending.complete_from_status(service, run.id))
+        _complete(service, run)
     elif hangs_up:
         service.workers.submit(ending.try_hang_up, service, run.id)
 

@@ -128,7 +128,11 @@ class ToolReturned(Answer):
 
 @dataclass(frozen=True)
 class TransferSettled(Answer):
-    """A transfer was answered, which ends the call for the agent, or failed; `result` is JSON data for the model."""
+    """A transfer was answered, which ends the call for the agent, or failed; `result` is JSON data for the model.
+
+    `caller_hung_up`: it wasn't answered because the caller hung up, which ends the call as well.
+    """
 
     answered: bool
     result: Any
+    caller_hung_up: bool = False

@@ -233,6 +233,8 @@ def _transferred(current: StepState, event: TransferSettled) -> None:
     current.return_result(event.result)
     if event.answered:
         current.end("transfer_call")
+    elif event.caller_hung_up:
+        current.end("user_hangup")
     else:
         current.run_calls()
 

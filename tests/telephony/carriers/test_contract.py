@@ -210,27 +210,30 @@ def test_speech_after_silence(dial: Callable[..., Any]) -> None:
     assert names(call.says("yes")) == ["hangup"]
 
 
+class Slow:
+    """A model that answers as the scripted one, once `decided` is set."""
+
+    def __init__(self) -> None:
+        self.decided = threading.Event()
+        self.extract = Scripted().extract
+
+    def reply(self, ask: AskModel) -> ModelReplied:
+        self.decided.wait(10)
+        return Scripted().reply(ask)
+
+
 def test_a_reply_that_takes_long_is_asked_for_again(
     line: Line, dial: Callable[..., Any], service: Service, monkeypatch: pytest.MonkeyPatch
 ) -> None:
-    scripted, decided = Scripted(), threading.Event()
-
-    class Slow:
-        extract = scripted.extract
-
-        def reply(self, ask: AskModel) -> ModelReplied:
-            decided.wait(10)
-            return scripted.reply(ask)
-
-    call = dial()
+    call, slow = dial(), Slow()
     call.answered()
-    object.__setattr__(service, "model", Slow())
+    object.__setattr__(service, "model", slow)
     monkeypatch.setattr(service.slow_jobs, "wait_seconds", 0.02)
     verbs = call.says("yes")
     for _ in range(2):
         assert (spoken(verbs), names(verbs)) == (["One moment, please."], ["redirect"])
         verbs = call.hear(call.send(line.webhook("turns", "answered", call.next)))
-    decided.set()
+    slow.decided.set()
     service.slow_jobs.wait_seconds = 10
     verbs = call.hear(call.send(line.webhook("turns", "answered", call.next)))
     assert (spoken(verbs), names(verbs)) == (["Great, goodbye."], ["hangup"])
@@ -348,24 +351,15 @@ def test_a_machine_that_is_known_while_a_reply_is_decided(
     wait_for: Callable[..., Any],
 ) -> None:
     """Nobody hears that reply: it isn't recorded."""
-    scripted, decided = Scripted(), threading.Event()
-
-    class Slow:
-        extract = scripted.extract
-
-        def reply(self, ask: AskModel) -> ModelReplied:
-            decided.wait(10)
-            return scripted.reply(ask)
-
-    call = dial()
+    call, slow = dial(), Slow()
     call.answered()
-    object.__setattr__(service, "model", Slow())
+    object.__setattr__(service, "model", slow)
     monkeypatch.setattr(service.slow_jobs, "wait_seconds", 0.02)
     assert names(call.says("yes")) == ["redirect"]
     call.send(line.webhook("turns", "machine", f"{call.base}/machine"))
     verbs = call.hear(call.send(line.webhook("turns", "answered", call.next)))
     assert (spoken(verbs), names(verbs)) == ([], ["hangup"])
-    decided.set()
+    slow.decided.set()
     wait_for(lambda: not service.slow_jobs._running)
     service.slow_jobs.wait_seconds = 10
     call.status("completed")
@@ -477,6 +471,22 @@ def test_an_answered_call_whose_first_turn_was_never_asked_for_has_failed(
     assert [record.getMessage() for record in caplog.records] == [f"Run {call.run_id} failed: {gathered['error']}"]
     assert names(call.answered()) == ["hangup"]
     assert disposition(call) == ("completed", "failed")
+
+
+def test_a_call_that_its_carrier_accepted_and_never_reported_has_failed(
+    line: Line, office: Any, dial: Callable[..., Any]
+) -> None:
+    """As when nothing reaches the public URL, and the carrier can't be asked either; the reason says where to look."""
+    if line.name == "simulator":
+        pytest.skip("The simulator is asked without a wire.")
+    call = dial()
+    office.answers += [(404, None)] * 5
+    sweeper.sweep(call.service, call.run.deadline_at + timedelta(seconds=1))
+    assert disposition(call) == ("completed", "failed")
+    assert call.run.gathered_context["error"] == (
+        "The carrier's last word about this call never came. Check VOICEAPI_PUBLIC_URL: the carrier was given an "
+        "address that begins with https://voice.example.org. If it asked and was refused, the log says why."
+    )
 
 
 @pytest.mark.parametrize("seed", range(3))
@@ -649,6 +659,91 @@ def test_a_call_that_ends_before_its_transfer_is_reported(line: Line, dial: Call
     assert disposition(call) == ("completed", "transfer_call" if told else "user_hangup")
     duration = samples(line.name, "statuses")["completed"]["reads"]["duration"]
     assert call.run.duration == duration or duration is None
+
+
+@pytest.mark.usefixtures("receptionist")
+@pytest.mark.parametrize("order", ["outcome, end", "end, outcome", "end, busy"])
+def test_a_caller_who_hangs_up_while_a_transfer_rings(
+    line: Line, dial: Callable[..., Any], service: Service, order: str
+) -> None:
+    """The call ends: the model isn't asked again, and nothing is recorded that nobody heard."""
+    call = dial()
+    call.answered()
+    call.says("A human, please.")
+    said = call.transcript
+    object.__setattr__(service, "model", Dead())
+    outcome = line.webhook("turns", "transfer_busy" if order == "end, busy" else "transfer_abandoned", call.transfer)
+    if order == "outcome, end":
+        verbs = call.hear(call.send(outcome))
+        call.status("completed")
+    else:
+        call.status("completed")
+        assert call.run.state == "talking"
+        verbs = call.hear(call.send(outcome))
+    assert spoken(verbs) == []
+    assert disposition(call) == ("completed", "user_hangup")
+    assert call.transcript == said
+    call.send(outcome)
+    assert (disposition(call), call.transcript) == (("completed", "user_hangup"), said)
+
+
+@pytest.mark.usefixtures("receptionist")
+def test_a_transfer_whose_answer_is_reported_after_the_end_of_the_call(line: Line, dial: Callable[..., Any]) -> None:
+    call = dial()
+    call.answered()
+    call.says("A human, please.")
+    call.status("completed")
+    call.send(line.webhook("turns", "transfer_answered", call.transfer))
+    assert disposition(call) == ("completed", "transfer_call")
+
+
+@pytest.mark.usefixtures("receptionist")
+def test_a_caller_who_hangs_up_after_a_transfer_was_not_answered(line: Line, dial: Callable[..., Any]) -> None:
+    call = dial()
+    call.answered()
+    call.says("A human, please.")
+    assert names(call.hear(call.send(line.webhook("turns", "transfer_busy", call.transfer)))) == ["listen"]
+    call.status("completed")
+    assert disposition(call) == ("completed", "user_hangup")
+
+
+@pytest.mark.usefixtures("receptionist")
+@pytest.mark.parametrize("after", ["transfer", "turn"])
+@pytest.mark.parametrize("concluded", [True, False])
+def test_a_reply_that_is_decided_after_the_end_of_the_call_is_not_recorded(
+    line: Line,
+    dial: Callable[..., Any],
+    service: Service,
+    monkeypatch: pytest.MonkeyPatch,
+    wait_for: Callable[..., Any],
+    after: str,
+    concluded: bool,
+) -> None:
+    """Also when the run isn't completed by then, as while a last extraction takes long."""
+    call, slow = dial(), Slow()
+    call.answered()
+    if after == "transfer":
+        call.says("A human, please.")
+        asked = line.webhook("turns", "transfer_busy", call.transfer)
+    else:
+        asked = line.words(call.next, "yes")
+    object.__setattr__(service, "model", slow)
+    monkeypatch.setattr(service.slow_jobs, "wait_seconds", 0.02)
+    assert names(call.hear(call.send(asked))) == ["redirect"]
+    said = call.transcript
+    with monkeypatch.context() as patch:
+        if not concluded:
+            patch.setattr(ending, "complete_from_status", lambda *_: None)
+        call.status("completed")
+        wait_for(lambda: (call.run_id, "end") not in service.slow_jobs._running)
+        assert call.run.is_completed is concluded
+        slow.decided.set()
+        wait_for(lambda: not service.slow_jobs._running)
+    service.slow_jobs.wait_seconds = 10
+    verbs = call.hear(call.send(line.webhook("turns", "answered", call.next)))
+    assert (spoken(verbs), names(verbs)) == ([], ["hangup"])
+    sweeper.sweep(service)
+    assert (disposition(call), call.transcript) == (("completed", "user_hangup"), said)
 
 
 @pytest.mark.usefixtures("receptionist")
@@ -941,19 +1036,11 @@ def test_the_services_own_words_are_in_the_workflows_language(
         WorkflowVersion.update(configurations=own).where(WorkflowVersion.id == call.run.version_id).execute()
     call.answered()
     assert spoken(call.says("hm"))[0].startswith(PHRASES["de"]["not_understood"])
-    scripted, decided = Scripted(), threading.Event()
-
-    class Slow:
-        extract = scripted.extract
-
-        def reply(self, ask: AskModel) -> ModelReplied:
-            decided.wait(10)
-            return scripted.reply(ask)
-
-    object.__setattr__(service, "model", Slow())
+    slow = Slow()
+    object.__setattr__(service, "model", slow)
     monkeypatch.setattr(service.slow_jobs, "wait_seconds", 0.02)
     assert spoken(call.says("hm")) == ["Augenblick, ich sehe nach."]
-    decided.set()
+    slow.decided.set()
     monkeypatch.setattr(webhooks, "answer", lambda *_: 1 / 0)
     with caplog.at_level(logging.CRITICAL, "voiceapi"):
         verbs = call.hear(call.send(line.webhook("turns", "answered", call.next)))
@@ -1124,6 +1211,51 @@ def test_every_status_of_the_carrier_has_a_sample(carriers: tuple[str, ...], wor
     assert {*words} <= heard
 
 
+# -- calls that somebody ends
+
+
+@pytest.mark.parametrize(("rings", "disposition"), [(True, "canceled"), (False, "user_hangup")])
+@pytest.mark.parametrize("status", ["completed", "canceled"])
+def test_a_call_that_somebody_ends(
+    client: FlaskClient, line: Line, office: Any, dial: Callable[..., Any], rings: bool, disposition: str, status: str
+) -> None:
+    if status not in samples(line.name, "statuses"):
+        pytest.skip("The carrier has no such status.")
+    call = dial()
+    if rings:
+        call.status("ringing")
+    else:
+        call.answered()
+        call.status("ringing")
+    office.asked.clear()
+    url = f"{API}/workflow/{call.run.workflow_id}/runs/{call.run_id}/end"
+    assert client.post(url).get_json()["is_completed"] is False
+    if line.name != "simulator":  # its phone doesn't run here
+        assert office.asked == [(line.unanswered if rings else None) or line.ended]
+    call.status(status)
+    assert disposition_of(client, url) == (True, disposition)
+
+
+def disposition_of(client: FlaskClient, url: str) -> tuple[bool, str]:
+    """Whether a run that somebody ends has ended, and its disposition: it stays as it is."""
+    body = client.post(url).get_json()
+    return body["is_completed"], body["gathered_context"]["call_disposition"]
+
+
+def test_a_carrier_that_refuses_to_end_a_call(
+    client: FlaskClient, line: Line, office: Any, dial: Callable[..., Any]
+) -> None:
+    if line.name == "simulator":
+        pytest.skip("The simulator refuses nothing.")
+    call = dial()
+    call.status("ringing")
+    status, body, sentence = line.refused
+    office.answers.append((status, body))
+    answer = client.post(f"{API}/workflow/{call.run.workflow_id}/runs/{call.run_id}/end")
+    assert (answer.status_code, answer.get_json()) == (400, {"detail": f"Failed to end the call: {sentence}"})
+    assert (call.run.state, call.run.hang_up_reason) == ("ringing", None)
+
+
 # -- asking the carrier
 
 
@@ -1137,7 +1269,8 @@ def carrier(line: Line, call: Any, configuration: int) -> Any:
 
 def test_a_call_is_ended_and_looked_up(line: Line, office: Any, carrier: Any) -> None:
     carrier.hang_up(line.call_id)
-    assert office.asked == [line.ended]
+    assert office.asked[-1] == line.ended
+    office.asked.clear()
     if line.looked_up is None:
         with pytest.raises(CarrierRefused):
             carrier.look_up(line.call_id)
@@ -1145,7 +1278,7 @@ def test_a_call_is_ended_and_looked_up(line: Line, office: Any, carrier: Any) ->
     office.answers.append((200, line.looked_up))
     report = carrier.look_up(line.call_id)
     assert ((report.status, report.duration), (report.price, report.currency)) == (line.found, line.paid)
-    method, path, body = office.asked[1]
+    method, path, body = office.asked[0]
     assert (method, body) == ("GET", None)
     assert line.call_id in path.replace("%3A", ":")
 

@@ -75,6 +75,8 @@ JAMBONZ = Line(
         "timeLimit": 1200,
     },
     ended=("POST", f"{PATH}/{CALL}", {"call_status": "completed"}),
+    unanswered=("POST", f"{PATH}/{CALL}", {"call_status": "no-answer"}),
+    canceled=("POST", f"{PATH}/{CALL}", {"call_status": "no-answer"}),
     looked_up={"call_sid": CALL, "call_status": "completed", "duration": 42},
     numbers=[{"phone_number_sid": CALL, "number": "12025550199"}],
     refused=(400, {"msg": "missing from parameter"}, "jambonz answered 400: missing from parameter."),

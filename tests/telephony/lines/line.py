@@ -73,6 +73,7 @@ class Line:
     :param detecting: the further fields that ask for machine detection; empty where the carrier has none.
     :param proof: the headers of authentication. Vonage's differ each time, and have tests of their own.
     :param ended: the request that hangs up, as method, path and parsed body.
+    :param unanswered: the request that ends a call which rings, where it is another one.
     :param canceled: the request that ends a call by the id of its answer, where it is another one.
     :param looked_up: its answer about a call that is over, None when it can't be asked.
     :param found: the status and duration in that answer.
@@ -105,6 +106,7 @@ class Line:
     detecting: Callable[[str], Mapping[str, Any]] = lambda base: {}
     proof: Mapping[str, str] = field(default_factory=dict)
     ended: tuple[str, str, Any] = ("", "", None)
+    unanswered: tuple[str, str, Any] | None = None
     canceled: tuple[str, str, Any] | None = None
     looked_up: Any = None
     found: tuple[str, float | None] = ("completed", 42.0)

@@ -93,7 +93,14 @@ class Jambonz(Carrier):
         return {name: answer[name] for name in SPEECH if answer.get(name)}
 
     def hang_up(self, call_id: str) -> None:
-        self._ask("POST", f"{self._account}/Calls/{path_part(call_id)}", {"call_status": "completed"})
+        self._set_status(call_id, "completed")
+
+    def stop_ringing(self, call_id: str) -> None:
+        # `completed` changes nothing before the answer.
+        self._set_status(call_id, "no-answer")
+
+    def _set_status(self, call_id: str, status: str) -> None:
+        self._ask("POST", f"{self._account}/Calls/{path_part(call_id)}", {"call_status": status})
 
     def look_up(self, call_id: str) -> StatusUpdate:
         answer = self._ask("GET", f"{self._account}/Calls/{path_part(call_id)}")

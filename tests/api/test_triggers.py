@@ -550,7 +550,7 @@ def test_lines_that_are_no_texts(
     client: FlaskClient, workflow: Callable[..., Any], trigger: Callable[..., Any], lines: Any
 ) -> None:
     workflow(path="line")
-    error = "initial_context.simulated_callee must be a list of texts, the callee's lines."
+    error = 'initial_context.simulated_callee must be a list of texts, the callee\'s lines; keys are {"keys": "12"}.'
     found = trigger("line", initial_context={"simulated_callee": lines})
     assert found == (400, {"detail": f"Failed to initiate call: {error}"})
     run = client.get(f"{API}/workflow/1/runs/1").get_json()

@@ -762,9 +762,9 @@ def test_validate_warns_of_a_language_and_a_voice_that_no_carrier_knows(client: 
             "string_too_long",
         ),
         (
-            {"speech_hints": ["x"] * 101},
+            {"speech_hints": ["x"] * 91},
             ["speech_hints"],
-            "List should have at most 100 items after validation, not 101",
+            "List should have at most 90 items after validation, not 91",
             "too_long",
         ),
         ({"phrases": {"wait": 1}}, ["phrases", "wait"], "Input should be a valid string", "string_type"),

@@ -41,6 +41,7 @@ def edge(label: str, condition: str = "") -> Edge:
             [edge("Yes")],
             ("Llanfair", "Acme Ltd", "Yes"),
         ),
+        ({"speech_hints": ["{{name}}", "Ann"]}, {}, [edge("Call {{name | them}}")], ("Ann",)),
         ({"speech_hints": "Llanfair"}, {"speech_hints": [7, None, " "]}, [edge("")], ()),
         ({}, {}, [edge("x" * LONGEST_HINT), edge("x" * (LONGEST_HINT + 1))], ("x" * LONGEST_HINT,)),
     ],

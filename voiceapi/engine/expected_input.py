@@ -6,9 +6,11 @@ from typing import Any
 
 from .extraction import variables_of
 from .graph import Edge, Node
+from .template import placeholders
 
-# At most so many hints are given, each of at most so many characters; the strictest carriers take 500 of 100.
-MOST_HINTS, LONGEST_HINT = 100, 100
+# At most so many hints are given, each of at most so many characters: the strictest carriers take 500 of 100, and no
+# more than 10,000 characters in all.
+MOST_HINTS, LONGEST_HINT = 90, 100
 _QUOTED = re.compile(r"[\"“”„«»]([^\"“”„«»]+)[\"“”„«»]")
 _WORD = re.compile(r"[^\W\d_]+(?:['’][^\W\d_]+)?")
 # Words of a condition shorter than this, and these, are no hints: nearly every English condition has them.
@@ -33,12 +35,13 @@ def speech_hints(node: Node, edges: Iterable[Edge], configurations: Mapping[str,
     """The phrases that the recogniser is to expect at a node, without repetitions, at most MOST_HINTS.
 
     First those that the node and the workflow's configurations give as `speech_hints`, then the labels of the node's
-    edges, the phrases in quotation marks and the longer words of their conditions. Longer ones are left out.
+    edges, the phrases in quotation marks and the longer words of their conditions. Longer phrases, and those with
+    template variables, are left out.
     """
     found = (*_given(node.data), *_given(configurations), *_of_edges(tuple(edges)))
     usable: dict[str, str] = {}
     for text in (" ".join(each.split()) for each in found):
-        if text and len(text) <= LONGEST_HINT:
+        if text and len(text) <= LONGEST_HINT and next(placeholders(text), None) is None:
             usable.setdefault(text.casefold(), text)
     return tuple(usable.values())[:MOST_HINTS]
 

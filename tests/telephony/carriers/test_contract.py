@@ -185,8 +185,17 @@ def test_a_call_from_ringing_to_goodbye(line: Line, dial: Callable[..., Any]) ->
     assert call.run.annotations.get("call_price", {}).get("amount") == told.get("price")
 
 
-def test_ten_turns(dial: Callable[..., Any]) -> None:
+class Patient(Scripted):
+    """A model that asks on until the caller says yes; the scripted one gives up after three misses."""
+
+    def reply(self, ask: AskModel) -> ModelReplied:
+        agreed = ask.messages[-1]["content"] == "yes"
+        return super().reply(ask) if agreed or ask.opening else ModelReplied(ask.at, ask.number, "And then?")
+
+
+def test_ten_turns(dial: Callable[..., Any], service: Service) -> None:
     call = dial()
+    object.__setattr__(service, "model", Patient())
     call.answered()
     for _ in range(9):
         verbs = call.says("Perhaps the weather.")

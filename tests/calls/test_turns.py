@@ -16,7 +16,7 @@ from flask.testing import FlaskClient
 
 from voiceapi import create_app
 from voiceapi.background import PausingJobs
-from voiceapi.calls import ending, sweeper, webhooks
+from voiceapi.calls import ending, sweeper, turns, webhooks
 from voiceapi.engine.actions import Action, AskModel, Extract
 from voiceapi.engine.events import Answer
 from voiceapi.engine.events import Event as EngineEvent
@@ -334,6 +334,7 @@ def test_a_final_status_while_the_first_turn_is_stored(call: Call, monkeypatch: 
     run = call.run
     assert (run.state, run.disposition, run.duration) == ("completed", "user_hangup", 3.0)
     assert run.gathered_context["call_tags"] == ["user_hangup"]
+    assert call.said() == []  # the callee was gone
 
 
 # -- statuses
@@ -626,6 +627,20 @@ def test_the_steps_lead_to_the_snapshot_and_nothing_stored_is_changed(
     assert run.gathered_context["extracted_variables"] == {"seats": 4}
     assert (run.initial_context["name"], run.disposition) == ("Ann", "user_qualified")
     assert call.said()[-1] == "4 seats, goodbye."
+
+
+@pytest.mark.parametrize(
+    ("worker", "seconds", "waits"),
+    [("other", -1, True), ("other", -61, False), ("other", 3600, False), ("own", -1, False)],
+)
+def test_how_long_a_pending_turn_is_left_to_the_process_that_began_it(
+    service: Service, worker: str, seconds: int, waits: bool
+) -> None:
+    """Not for an hour because the clock was set back by one."""
+    earlier = replace(service, started_at=now() - timedelta(days=1))
+    name = service.worker if worker == "own" else worker
+    turn = Turn(worker=name, touched_at=now() + timedelta(seconds=seconds))
+    assert turns._has_other_worker(earlier, turn) is waits
 
 
 def test_of_two_answers_to_one_turn_one_is_stored(call: Call) -> None:

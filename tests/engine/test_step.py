@@ -5,6 +5,7 @@ from typing import Any
 import pytest
 
 from voiceapi.engine.actions import (
+    Action,
     AskModel,
     Extract,
     Fetch,
@@ -24,6 +25,7 @@ from voiceapi.engine.events import (
     CallEnded,
     CallerSaid,
     CallerSilent,
+    Event,
     ExtractionFailed,
     Fetched,
     ModelFailed,
@@ -43,7 +45,9 @@ from voiceapi.engine.step_state import ROUNDS
 APOLOGY, GOODBYE = (phrases({})[name] for name in ("apology", "failure_goodbye"))
 BOOK, LEAVE = ToolCall("c1", "book"), ToolCall("c2", "leave")
 COUNTED = ToolCall("c3", "counted")
-LISTEN = Listen(10.0, interruptible=True)
+# At the start node of the booking, with the words of its edges.
+HINTS = ("Book", "Leave", "seats")
+LISTEN = Listen(10.0, interruptible=True, hints=HINTS)
 NOW = "1970-01-01T00:16:40.000Z"
 
 FIND = Function("find", "Find an account.", tool_uuid="u1", speech="Let me look.")
@@ -206,6 +210,22 @@ def test_the_model_is_asked_with_what_the_caller_said(call: Any) -> None:
     assert [record.turn for record in call.records] == [0, 0, 1, 1]
 
 
+def test_keys_are_the_callers_words_and_marked(call: Any) -> None:
+    (ask,) = call.send(CallerSaid, " 42 ", keyed=True)
+    assert ask.messages[-1] == {"role": "user", "content": "42", "keyed": True}
+    assert call.records[-1].payload == {"text": "42", "final": True, "timestamp": NOW, "keyed": True}
+    call.send(ModelReplied, "Forty-two?")
+    (ask,) = call.send(CallerSaid, "yes")
+    assert "keyed" not in ask.messages[-1]
+    assert "keyed" not in call.records[-1].payload
+
+
+def test_steps_of_earlier_releases_are_read() -> None:
+    assert Event.from_json({"kind": "CallerSaid", "at": 1.0, "text": "hi"}) == CallerSaid(1.0, "hi")
+    stored = {"kind": "Listen", "timeout_seconds": 10.0, "interruptible": True}
+    assert Action.from_json(stored) == Listen(10.0, True)
+
+
 def test_a_transition_speaks_on_the_way_and_in_the_new_node(call: Any) -> None:
     call.send(CallerSaid, "book")
     call.records.clear()
@@ -238,7 +258,10 @@ def test_a_transition_speaks_on_the_way_and_in_the_new_node(call: Any) -> None:
             {"function_name": "book", "tool_call_id": "c1", "result": '{"status": "done"}'},
         ),
     ]
-    assert call.send(ModelReplied, "How many?") == [Say("How many?", False), Listen(10.0, interruptible=False)]
+    assert call.send(ModelReplied, "How many?") == [
+        Say("How many?", False),
+        Listen(10.0, interruptible=False, hints=("Counted",)),
+    ]
     assert call.state.gathered_context["nodes_visited"] == ["Start", "Ask"]
 
 
@@ -558,6 +581,14 @@ def test_a_transfer_that_is_answered_ends_the_call_without_hanging_up(tooled: An
     assert ended == [Finish("transfer_call", "transfer_call")]
 
 
+def test_a_caller_who_hangs_up_during_a_transfer_ends_the_call(tooled: Any) -> None:
+    tooled.send(ModelReplied, "", (ToolCall("c", "find"),))
+    tooled.send(ToolReturned, None, transfer_to="+1202")
+    result = {"status": "transfer_failed", "reason": "caller_hung_up"}
+    assert tooled.send(TransferSettled, False, result, caller_hung_up=True) == [Finish("user_hangup", "user_hangup")]
+    assert json.loads(tooled.recorded("rtf-function-call-end")[-1]["result"]) == result
+
+
 def test_a_failed_transfer_is_returned_to_the_model(tooled: Any) -> None:
     tooled.send(ModelReplied, "", (ToolCall("c", "find"),))
     tooled.send(ToolReturned, None, transfer_to="+1202")
@@ -611,7 +642,7 @@ def test_a_model_that_fails_at_the_goodbye_ends_the_call_all_the_same(call: Any)
 )
 def test_limits(make_call: Any, configurations: Any, idle: float, longest: float) -> None:
     call = make_call(configurations=configurations)
-    assert call.send(Started)[-1] == Listen(idle, True)
+    assert call.send(Started)[-1] == Listen(idle, True, HINTS)
     assert kinds(call.send(CallerSaid, "hi", at=1000 + longest - 0.1)) == [AskModel]
     assert call.send(ModelReplied, "Yes?", at=1000 + longest) == [
         HangUp(),

@@ -21,10 +21,12 @@ from .turns import MAX_ATTEMPTS
 
 log = logging.getLogger("voiceapi")
 
-# Why an answered call without a turn failed.
-NEVER_ASKED = (
-    "The carrier reported the call as answered, but never asked for its first document. Check VOICEAPI_PUBLIC_URL: "
-    "the carrier was given an address that begins with {}. If it asked and was refused, the log says why."
+# Why an answered call without a turn failed; why a call without a final status did; and what to look at in both cases.
+NEVER_ASKED = "The carrier reported the call as answered, but never asked for its first document."
+NEVER_ENDED = "The carrier's last word about this call never came."
+WHERE_TO_LOOK = (
+    " Check VOICEAPI_PUBLIC_URL: the carrier was given an address that begins with {}. If it asked and was refused, "
+    "the log says why."
 )
 # The disposition of a call that an answering machine took.
 VOICEMAIL = "voicemail_detected"
@@ -155,7 +157,7 @@ def _record_no_conversation(service: Service, run: Run, status: str) -> None:
     up on is canceled, however its carrier names that.
     """
     if status == "completed" and run.hang_up_reason is None:
-        error = NEVER_ASKED.format(service.base_url)
+        error = NEVER_ASKED + WHERE_TO_LOOK.format(service.base_url)
         log.warning("Run %s failed: %s", run.id, error)
         run.gathered_context = {**run.gathered_context, "error": error}
         record_outcome(run, "failed", status)
@@ -194,7 +196,9 @@ def expire(service: Service, run: Run, moment: datetime) -> bool:
             return False
         if conversation is not None and last is not None:
             conversation.store(run, last)
-        error = "The carrier's last word about this call never came."
+        # The carrier accepted the call and never asked for its first turn: it may not reach us, or was refused.
+        unreached = run.state == "ringing" and run.mode != "simulator" and run.call_type == "outbound"
+        error = NEVER_ENDED + (WHERE_TO_LOOK.format(service.base_url) if unreached else "")
         run.gathered_context = {**run.gathered_context, "error": error}
         if not run.disposition:
             record_outcome(run, "canceled" if run.hang_up_reason == HUNG_UP else "failed", "failed")

@@ -42,10 +42,14 @@ class Stopped(OutOfService):
 
 @dataclass(frozen=True, slots=True)
 class Placement:
-    """A call that was placed; `status` is `initiated`, or `unknown` when the carrier gave no answer."""
+    """A call that was placed; `status` is `initiated`, or `unknown` when the carrier gave no answer.
+
+    :param missing: the variables that the agent's first words need and its context lacks, if anybody looked for them.
+    """
 
     run: Run
     status: str
+    missing: tuple[str, ...] = ()
 
 
 @dataclass(frozen=True, slots=True)

@@ -5,7 +5,7 @@ from collections.abc import Iterator, Mapping
 from dataclasses import replace
 from typing import Any
 
-from .actions import Action, Finish, HangUp, Play, Record, Say, iso
+from .actions import KEYED, Action, Finish, HangUp, Play, Record, Say, iso
 from .compose import Composer, Speech, arguments_of, tool_called
 from .disposition import with_disposition
 from .events import Event, ModelAnswer
@@ -80,12 +80,13 @@ class StepState:
     def begin_turn(self) -> None:
         self.set(turn=self.state.turn + 1, rounds=0)
 
-    def add_caller_text(self, text: str) -> None:
+    def add_caller_text(self, text: str, keyed: bool) -> None:
         self.begin_turn()
         self.set(caller_spoke=True)
         text = text.strip()
-        self.add_message("user", text)
-        self.record("rtf-user-transcription", {"text": text, "final": True, "timestamp": iso(self.at)})
+        mark = {KEYED: True} if keyed else {}
+        self.add_message("user", text, **mark)
+        self.record("rtf-user-transcription", {"text": text, "final": True, "timestamp": iso(self.at), **mark})
 
     def say(self, speech: Speech, interruptible: bool = False) -> None:
         if speech.recording_id:

@@ -9,6 +9,7 @@ from typing import Any
 
 from ..engine.actions import Extract, Message
 from ..engine.values import storable
+from .wire import as_written
 
 INSTRUCTION = (
     "Find the variables below in the conversation. Answer with nothing but one JSON object whose top-level keys are "
@@ -36,7 +37,7 @@ def conversation_of(request: Extract) -> str:
 
 
 def _line(message: Message, names: Mapping[str, str]) -> str:
-    content = str(message.get("content") or "")
+    content = as_written(message)
     if message["role"] != "tool":
         return f"{message['role']}: {content}" if content else ""
     result = _parsed(content)

@@ -198,6 +198,11 @@ def of_inbound_call(configuration_id: int, call_id: str | None) -> Run | None:
     return run
 
 
+def is_over(run: int) -> bool:
+    """True if the carrier has reported the end of a run's call, whose conversation may still have to be concluded."""
+    return base.count(StatusCallback, of="outcome", run=run) > 0
+
+
 def ended_by_report() -> list[Run]:
     """The runs in progress that have a final status callback, with their ids only."""
     reported = StatusCallback.select().where(StatusCallback.run == Run.id, StatusCallback.outcome.is_null(False))

@@ -30,7 +30,7 @@ from voiceapi.runs import lifecycle
 from voiceapi.service import Service
 from voiceapi.store import runs
 from voiceapi.store.fields import now
-from voiceapi.store.runs import Run, Turn
+from voiceapi.store.runs import Event, Run, Turn
 from voiceapi.store.telephony import TelephonyConfiguration
 from voiceapi.store.workflows import WorkflowVersion
 from voiceapi.telephony import connect
@@ -210,27 +210,30 @@ def test_speech_after_silence(dial: Callable[..., Any]) -> None:
     assert names(call.says("yes")) == ["hangup"]
 
 
+class Slow:
+    """A model that answers as the scripted one, once `decided` is set."""
+
+    def __init__(self) -> None:
+        self.decided = threading.Event()
+        self.extract = Scripted().extract
+
+    def reply(self, ask: AskModel) -> ModelReplied:
+        self.decided.wait(10)
+        return Scripted().reply(ask)
+
+
 def test_a_reply_that_takes_long_is_asked_for_again(
     line: Line, dial: Callable[..., Any], service: Service, monkeypatch: pytest.MonkeyPatch
 ) -> None:
-    scripted, decided = Scripted(), threading.Event()
-
-    class Slow:
-        extract = scripted.extract
-
-        def reply(self, ask: AskModel) -> ModelReplied:
-            decided.wait(10)
-            return scripted.reply(ask)
-
-    call = dial()
+    call, slow = dial(), Slow()
     call.answered()
-    object.__setattr__(service, "model", Slow())
+    object.__setattr__(service, "model", slow)
     monkeypatch.setattr(service.slow_jobs, "wait_seconds", 0.02)
     verbs = call.says("yes")
     for _ in range(2):
         assert (spoken(verbs), names(verbs)) == (["One moment, please."], ["redirect"])
         verbs = call.hear(call.send(line.webhook("turns", "answered", call.next)))
-    decided.set()
+    slow.decided.set()
     service.slow_jobs.wait_seconds = 10
     verbs = call.hear(call.send(line.webhook("turns", "answered", call.next)))
     assert (spoken(verbs), names(verbs)) == (["Great, goodbye."], ["hangup"])
@@ -348,24 +351,15 @@ def test_a_machine_that_is_known_while_a_reply_is_decided(
     wait_for: Callable[..., Any],
 ) -> None:
     """Nobody hears that reply: it isn't recorded."""
-    scripted, decided = Scripted(), threading.Event()
-
-    class Slow:
-        extract = scripted.extract
-
-        def reply(self, ask: AskModel) -> ModelReplied:
-            decided.wait(10)
-            return scripted.reply(ask)
-
-    call = dial()
+    call, slow = dial(), Slow()
     call.answered()
-    object.__setattr__(service, "model", Slow())
+    object.__setattr__(service, "model", slow)
     monkeypatch.setattr(service.slow_jobs, "wait_seconds", 0.02)
     assert names(call.says("yes")) == ["redirect"]
     call.send(line.webhook("turns", "machine", f"{call.base}/machine"))
     verbs = call.hear(call.send(line.webhook("turns", "answered", call.next)))
     assert (spoken(verbs), names(verbs)) == ([], ["hangup"])
-    decided.set()
+    slow.decided.set()
     wait_for(lambda: not service.slow_jobs._running)
     service.slow_jobs.wait_seconds = 10
     call.status("completed")
@@ -479,6 +473,22 @@ def test_an_answered_call_whose_first_turn_was_never_asked_for_has_failed(
     assert disposition(call) == ("completed", "failed")
 
 
+def test_a_call_that_its_carrier_accepted_and_never_reported_has_failed(
+    line: Line, office: Any, dial: Callable[..., Any]
+) -> None:
+    """As when nothing reaches the public URL, and the carrier can't be asked either; the reason says where to look."""
+    if line.name == "simulator":
+        pytest.skip("The simulator is asked without a wire.")
+    call = dial()
+    office.answers += [(404, None)] * 5
+    sweeper.sweep(call.service, call.run.deadline_at + timedelta(seconds=1))
+    assert disposition(call) == ("completed", "failed")
+    assert call.run.gathered_context["error"] == (
+        "The carrier's last word about this call never came. Check VOICEAPI_PUBLIC_URL: the carrier was given an "
+        "address that begins with https://voice.example.org. If it asked and was refused, the log says why."
+    )
+
+
 @pytest.mark.parametrize("seed", range(3))
 def test_statuses_in_any_order_and_twice(
     line: Line, office: Any, dial: Callable[..., Any], wait_for: Callable[..., Any], seed: int
@@ -498,6 +508,79 @@ def test_statuses_in_any_order_and_twice(
         assert disposition(call) == (("ringing", None) if place < end else ("completed", outcome)), (seed, words)
     wait_for(lambda: len(office.asked) == (line.name != "simulator") + machine)
     assert len(call.stored[-1]) == len(words)
+
+
+# -- keys
+
+
+def menu(talk: Callable[..., Any]) -> Any:
+    """The definition of `talk`, as a menu of keys."""
+    definition = talk(path="line")
+    for edge, label in zip(definition["edges"], ("Press 1 for new orders", "Press 2 for returns"), strict=True):
+        edge["data"] |= {"label": label, "condition": f'The callee chose: {label}, or "press it, please".'}
+    definition["nodes"][0]["data"]["speech_hints"] = ["Acme"]
+    return definition
+
+
+@pytest.mark.parametrize(("digits", "answer"), [("1", "Great, goodbye."), ("2#", "Sorry, goodbye.")])
+def test_keys_reach_the_conversation_as_words(
+    line: Line, dial: Callable[..., Any], talk: Callable[..., Any], client: FlaskClient, digits: str, answer: str
+) -> None:
+    call = dial(menu(talk))
+    call.answered()
+    verbs = call.hear(call.send(line.keys(call.next, digits)))
+    assert (spoken(verbs), names(verbs)) == ([answer], ["hangup"])
+    with call.service.store.session():
+        events = [each.payload for each in Event.select() if each.type == "rtf-user-transcription"]
+        texts = [turn.caller_text for turn in Turn.select().order_by(Turn.number)]
+    assert [(event["text"], event["keyed"]) for event in events] == [(digits.rstrip("#"), True)]
+    assert texts == ["", digits.rstrip("#")]
+
+
+def test_words_are_not_marked_as_keyed(line: Line, dial: Callable[..., Any]) -> None:
+    call = dial()
+    call.answered()
+    call.says("yes")
+    with call.service.store.session():
+        (event,) = [each.payload for each in Event.select() if each.type == "rtf-user-transcription"]
+    assert "keyed" not in event
+
+
+@pytest.mark.parametrize("digits", ["", "#"])
+def test_no_keys_are_silence(line: Line, dial: Callable[..., Any], digits: str) -> None:
+    call = dial()
+    call.answered()
+    for _ in range(2):
+        verbs = call.hear(call.send(line.keys(call.next, digits)))
+    assert names(verbs) == ["hangup"]
+    call.status("completed")
+    assert disposition(call) == ("completed", "user_idle_max_duration_exceeded")
+
+
+def test_a_document_listens_for_speech_and_keys(line: Line, dial: Callable[..., Any], talk: Callable[..., Any]) -> None:
+    call = dial(menu(talk))
+    (listen,) = [verb for verb in call.answered() if verb.name == "listen"]
+    assert listen.inputs == ("dtmf", "speech")
+    assert listen.keys == (1 if line.takes_keys else None)
+    hints = (
+        "Acme",
+        "Press 1 for new orders",
+        "Press 2 for returns",
+        "press it please",
+        "chose",
+        "Press",
+        "orders",
+        "returns",
+    )
+    found = tuple(hint.replace(",", "") for hint in listen.hints)
+    assert found == (hints if line.takes_hints else ())
+
+
+def test_keys_of_any_number_are_awaited_where_no_menu_is(line: Line, dial: Callable[..., Any]) -> None:
+    call = dial()
+    (listen,) = [verb for verb in call.answered() if verb.name == "listen"]
+    assert (listen.inputs, listen.keys) == (("dtmf", "speech"), None)
+    assert listen.hints[:2] == (("Yes", "No") if line.takes_hints else ())
 
 
 # -- put through
@@ -576,6 +659,91 @@ def test_a_call_that_ends_before_its_transfer_is_reported(line: Line, dial: Call
     assert disposition(call) == ("completed", "transfer_call" if told else "user_hangup")
     duration = samples(line.name, "statuses")["completed"]["reads"]["duration"]
     assert call.run.duration == duration or duration is None
+
+
+@pytest.mark.usefixtures("receptionist")
+@pytest.mark.parametrize("order", ["outcome, end", "end, outcome", "end, busy"])
+def test_a_caller_who_hangs_up_while_a_transfer_rings(
+    line: Line, dial: Callable[..., Any], service: Service, order: str
+) -> None:
+    """The call ends: the model isn't asked again, and nothing is recorded that nobody heard."""
+    call = dial()
+    call.answered()
+    call.says("A human, please.")
+    said = call.transcript
+    object.__setattr__(service, "model", Dead())
+    outcome = line.webhook("turns", "transfer_busy" if order == "end, busy" else "transfer_abandoned", call.transfer)
+    if order == "outcome, end":
+        verbs = call.hear(call.send(outcome))
+        call.status("completed")
+    else:
+        call.status("completed")
+        assert call.run.state == "talking"
+        verbs = call.hear(call.send(outcome))
+    assert spoken(verbs) == []
+    assert disposition(call) == ("completed", "user_hangup")
+    assert call.transcript == said
+    call.send(outcome)
+    assert (disposition(call), call.transcript) == (("completed", "user_hangup"), said)
+
+
+@pytest.mark.usefixtures("receptionist")
+def test_a_transfer_whose_answer_is_reported_after_the_end_of_the_call(line: Line, dial: Callable[..., Any]) -> None:
+    call = dial()
+    call.answered()
+    call.says("A human, please.")
+    call.status("completed")
+    call.send(line.webhook("turns", "transfer_answered", call.transfer))
+    assert disposition(call) == ("completed", "transfer_call")
+
+
+@pytest.mark.usefixtures("receptionist")
+def test_a_caller_who_hangs_up_after_a_transfer_was_not_answered(line: Line, dial: Callable[..., Any]) -> None:
+    call = dial()
+    call.answered()
+    call.says("A human, please.")
+    assert names(call.hear(call.send(line.webhook("turns", "transfer_busy", call.transfer)))) == ["listen"]
+    call.status("completed")
+    assert disposition(call) == ("completed", "user_hangup")
+
+
+@pytest.mark.usefixtures("receptionist")
+@pytest.mark.parametrize("after", ["transfer", "turn"])
+@pytest.mark.parametrize("concluded", [True, False])
+def test_a_reply_that_is_decided_after_the_end_of_the_call_is_not_recorded(
+    line: Line,
+    dial: Callable[..., Any],
+    service: Service,
+    monkeypatch: pytest.MonkeyPatch,
+    wait_for: Callable[..., Any],
+    after: str,
+    concluded: bool,
+) -> None:
+    """Also when the run isn't completed by then, as while a last extraction takes long."""
+    call, slow = dial(), Slow()
+    call.answered()
+    if after == "transfer":
+        call.says("A human, please.")
+        asked = line.webhook("turns", "transfer_busy", call.transfer)
+    else:
+        asked = line.words(call.next, "yes")
+    object.__setattr__(service, "model", slow)
+    monkeypatch.setattr(service.slow_jobs, "wait_seconds", 0.02)
+    assert names(call.hear(call.send(asked))) == ["redirect"]
+    said = call.transcript
+    with monkeypatch.context() as patch:
+        if not concluded:
+            patch.setattr(ending, "complete_from_status", lambda *_: None)
+        call.status("completed")
+        wait_for(lambda: (call.run_id, "end") not in service.slow_jobs._running)
+        assert call.run.is_completed is concluded
+        slow.decided.set()
+        wait_for(lambda: not service.slow_jobs._running)
+    service.slow_jobs.wait_seconds = 10
+    verbs = call.hear(call.send(line.webhook("turns", "answered", call.next)))
+    assert (spoken(verbs), names(verbs)) == ([], ["hangup"])
+    sweeper.sweep(service)
+    assert (disposition(call), call.transcript) == (("completed", "user_hangup"), said)
 
 
 @pytest.mark.usefixtures("receptionist")
@@ -868,19 +1036,11 @@ def test_the_services_own_words_are_in_the_workflows_language(
         WorkflowVersion.update(configurations=own).where(WorkflowVersion.id == call.run.version_id).execute()
     call.answered()
     assert spoken(call.says("hm"))[0].startswith(PHRASES["de"]["not_understood"])
-    scripted, decided = Scripted(), threading.Event()
-
-    class Slow:
-        extract = scripted.extract
-
-        def reply(self, ask: AskModel) -> ModelReplied:
-            decided.wait(10)
-            return scripted.reply(ask)
-
-    object.__setattr__(service, "model", Slow())
+    slow = Slow()
+    object.__setattr__(service, "model", slow)
     monkeypatch.setattr(service.slow_jobs, "wait_seconds", 0.02)
     assert spoken(call.says("hm")) == ["Augenblick, ich sehe nach."]
-    decided.set()
+    slow.decided.set()
     monkeypatch.setattr(webhooks, "answer", lambda *_: 1 / 0)
     with caplog.at_level(logging.CRITICAL, "voiceapi"):
         verbs = call.hear(call.send(line.webhook("turns", "answered", call.next)))

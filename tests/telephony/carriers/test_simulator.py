@@ -102,7 +102,23 @@ def test_a_callee_who_hangs_up_while_a_transfer_rings_says_nothing_more() -> Non
     assert agent.told[-1] == {"status": "completed", "duration": 0.0}
 
 
-@pytest.mark.parametrize("callee", ["Yes.", [1], {"a": "b"}, 7])
+def test_a_callee_who_presses_keys() -> None:
+    agent = Agent([[LISTEN], [LISTEN], [HangUp()]])
+    dial(agent, simulated_callee=[{"keys": "42#"}, {"keys": "*1"}])
+    assert agent.asked == [("turns/0", {}), ("turns/1", {"keys": "42"}), ("turns/2", {"keys": "*1"})]
+
+
+@pytest.mark.parametrize(
+    "callee",
+    [
+        "Yes.",
+        [1],
+        {"a": "b"},
+        7,
+        *([{"keys": keys}] for keys in ("", "#", "4#2", "four", 42, None)),
+        [{"keys": "1", "x": 1}],
+    ],
+)
 def test_a_malformed_callee_is_refused(callee: Any) -> None:
     with pytest.raises(CarrierRefused, match="must be a list of texts"):
         dial(Agent([]), simulated_callee=callee)

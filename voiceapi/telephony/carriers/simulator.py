@@ -20,10 +20,12 @@ from ...engine.actions import Action, HangUp, Listen, Pause, Play, Redirect, Say
 from .base import Carrier, Document, OutboundCall, VoiceSettings
 from .events import (
     FINAL,
+    KEYS,
     PROGRESS,
     After,
     CallerInput,
     Inbound,
+    Keys,
     Leg,
     Machine,
     Silence,
@@ -93,7 +95,10 @@ class Simulator(Carrier):
     def place_call(self, call: OutboundCall) -> str:
         callee = Callee.of(call.context)
         if callee is None:
-            raise CarrierRefused("initial_context.simulated_callee must be a list of texts, the callee's lines.")
+            raise CarrierRefused(
+                "initial_context.simulated_callee must be a list of texts, the callee's lines; keys are "
+                '{"keys": "12"}.'
+            )
         return self._start(Phone(self, call.urls, TEST_NUMBERS.get(call.to, "answers"), callee))
 
     def resume(self, urls: CallbackURLs, to: str, context: Mapping[str, Any]) -> None:
@@ -136,6 +141,8 @@ class Simulator(Carrier):
             return Transferred(reason == "answered", reason, reason == CALLEE_GONE)
         if _is_machine(webhook):
             return Machine()
+        if keys := Keys.read(webhook.text("keys")):
+            return keys
         text = webhook.text("speech")
         return Speech(text) if text else Silence()
 
@@ -163,12 +170,12 @@ class Simulator(Carrier):
 
 @dataclass(frozen=True)
 class Callee:
-    """The person called: their lines, one a turn, "" for silence, and the outcome of a transfer.
+    """The person called: their lines, one a turn, "" for silence or the keys pressed, and the outcome of a transfer.
 
     `transfer` is answered, busy, no-answer or failed, or canceled when they hang up while it rings.
     """
 
-    lines: tuple[str, ...] = DEFAULT_CALLEE
+    lines: tuple[str | Keys, ...] = DEFAULT_CALLEE
     transfer: str = "answered"
 
     @classmethod
@@ -177,9 +184,21 @@ class Callee:
         lines, transfer = context.get("simulated_callee"), context.get("simulated_transfer")
         if lines is None:
             lines = list(DEFAULT_CALLEE)
-        if not isinstance(lines, list) or not all(isinstance(line, str) for line in lines):
+        if not isinstance(lines, list):
             return None
-        return cls(tuple(lines), str(transfer or "answered"))
+        read = [_line(line) for line in lines]
+        known = tuple(line for line in read if line is not None)
+        return cls(known, str(transfer or "answered")) if len(known) == len(read) else None
+
+
+def _line(line: Any) -> str | Keys | None:
+    """A line of a callee; None when it is malformed. Keys may end with `#`."""
+    match line:
+        case str():
+            return line
+        case {"keys": str(keys)} if len(line) == 1 and set(keys.removesuffix("#")) <= set(KEYS):
+            return Keys.read(keys)
+    return None
 
 
 def _is_machine(webhook: Webhook) -> bool:
@@ -195,7 +214,8 @@ def _verb(action: Action, turn: int, voice: VoiceSettings) -> dict[str, Any] | N
         case Pause():
             return {"verb": "pause", "seconds": action.seconds}
         case Listen():
-            return {"verb": "listen", "timeout": action.timeout_seconds, "turn": turn}
+            hints = {"hints": list(action.hints)} if action.hints else {}
+            return {"verb": "listen", "timeout": action.timeout_seconds, **hints, "turn": turn}
         case Redirect():
             return {"verb": "redirect", "turn": action.turn}
         case Transfer():
@@ -262,8 +282,12 @@ class Phone:
         ):
             line = self._callee.lines[spoken]
             spoken += 1
-            yield from self._speak(line)
-            listening = yield from self._carry_out(self._ask(listening, {"speech": line}))
+            if isinstance(line, Keys):
+                yield from self._pass_time(SECONDS_A_WORD * len(line.digits))
+            else:
+                yield from self._speak(line)
+            said = {"keys": line.digits} if isinstance(line, Keys) else {"speech": line}
+            listening = yield from self._carry_out(self._ask(listening, said))
         self._report("completed", duration=round(self._seconds, 1))
 
     def _ask(self, turn: int, fields: Mapping[str, Any], after: Literal["turn", "transfer"] = "turn") -> Document:

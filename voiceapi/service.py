@@ -33,8 +33,9 @@ class Service:
     `authenticate` is the host's login: it returns the name of the caller's organization, or None. `openapi` returns
     the API's OpenAPI document. `model`, when given, speaks in every conversation, whatever is configured.
     `simulated_webhooks` makes the receiver of the simulated phones' webhooks; `phones` are those of this process, by
-    the tokens of their runs. `listeners` run inside the transaction that completes a run. `announce` prints a line for
-    the person who starts the service.
+    the tokens of their runs. `listeners` run inside the transaction that completes a run. `refused_parameters` are the
+    optional parameters that a model's server has refused, by its URL and the model. `announce` prints a line for the
+    person who starts the service.
     """
 
     settings: Settings
@@ -52,6 +53,7 @@ class Service:
     listeners: tuple[Callable[[Service, Run], None], ...] = ()
     started_at: datetime = field(default_factory=now)
     token: str = field(default_factory=partial(token_hex, 4))
+    refused_parameters: dict[tuple[str, str | None], set[str]] = field(default_factory=dict)
     announce: Callable[[str], None] = _to_stderr
 
     @property

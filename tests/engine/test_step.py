@@ -40,7 +40,7 @@ from voiceapi.engine.extraction import Variable
 from voiceapi.engine.phrases import phrases
 from voiceapi.engine.state import State, begin
 from voiceapi.engine.step import IllegalEvent, step
-from voiceapi.engine.step_state import ROUNDS
+from voiceapi.engine.step_state import LONGEST_SPEECH, ROUNDS
 
 APOLOGY, GOODBYE = (phrases({})[name] for name in ("apology", "failure_goodbye"))
 BOOK, LEAVE = ToolCall("c1", "book"), ToolCall("c2", "leave")
@@ -828,3 +828,40 @@ def test_the_arguments_of_begin_are_copied(make_call: Any, booking: Any) -> None
     context["deep"]["name"] = "Eve"
     assert call.state.setup.initial_context == {"deep": {"name": "Ann"}}
     assert begin(call.graph, {}, {}).phase == "new"
+
+
+# -- what is said
+
+
+def test_a_turn_says_no_more_than_a_document_takes(call: Any) -> None:
+    call.send(CallerSaid, "I want to book")
+    said, _ = call.send(ModelReplied, "Fish & chips. " * 1000)
+    assert isinstance(said, Say)
+    assert said.text.endswith("chips.")
+    assert LONGEST_SPEECH - 20 < len(said.text) <= LONGEST_SPEECH
+    assert call.state.messages[-1] == {"role": "assistant", "content": said.text}
+    assert call.recorded("rtf-bot-text")[-1]["text"] == said.text
+    lost = 14_000 - 1 - len(said.text)
+    assert [error["error"] for error in call.recorded("rtf-pipeline-error")] == [
+        f"{lost} of 13999 characters were not spoken: a turn can say 10000 characters, which is what a carrier takes."
+    ]
+
+
+def test_what_is_said_in_several_rounds_of_a_turn_counts_together(call: Any) -> None:
+    call.send(CallerSaid, "I want to book")
+    first = call.send(ModelReplied, "One. " * 1500, (ToolCall("c9", "nothing"),))
+    second = call.send(ModelReplied, "Two. " * 1500)
+    spoken = [action.text for action in (*first, *second) if isinstance(action, Say)]
+    assert LONGEST_SPEECH - 20 < sum(map(len, spoken)) <= LONGEST_SPEECH
+    assert spoken[1].endswith("Two.")
+    call.send(CallerSaid, "Go on.")
+    third = call.send(ModelReplied, "Three. " * 1000)
+    assert third[0].text == ("Three. " * 1000).strip()
+
+
+def test_notes_of_a_reply_are_recorded(call: Any) -> None:
+    call.send(CallerSaid, "I want to book")
+    call.send(ModelReplied, "Hello.", (), ("Something was left out.",))
+    assert call.recorded("rtf-pipeline-error") == [
+        {"error": "Something was left out.", "fatal": False, "processor": "llm"}
+    ]

@@ -17,11 +17,7 @@ from ..http_client import Reply
 # The function names that OpenAI accepts.
 _SAFE = re.compile(r"[a-zA-Z0-9_-]{1,64}")
 _THOUGHTS = re.compile(r"<think(?:ing)?>.*?(?:</think(?:ing)?>|\Z)", re.DOTALL)
-_TAGGED = re.compile(r"<tool_call>\s*(\{.*?\})\s*(?:</tool_call>|\Z)", re.DOTALL)
-# The format of llama-cpp-python's prompts; calls that it fails to parse itself stay in the text.
-_LINED = re.compile(r"functions\.([^\s:]+):\s*(\{.*\})?", re.DOTALL)
-_FENCED = re.compile(r"```\w*\s*(.*?)\s*```", re.DOTALL)
-
+LONGEST_ERROR = 200
 _COUNTED = ("prompt_tokens", "completion_tokens", "total_tokens")
 
 
@@ -46,12 +42,14 @@ class FunctionCall:
 class Completion:
     """A model's answer: text, function calls, or neither.
 
-    `usage` counts tokens by kind, `model` is "provider|||model".
+    `usage` counts tokens by kind, `model` is "provider|||model". `cut` says that the answer breaks off because it
+    reached the most tokens allowed.
     """
 
     text: str
     calls: tuple[FunctionCall, ...] = ()
     usage: Mapping[str, int] = field(default_factory=dict)
+    cut: bool = False
     model: str = ""
 
 
@@ -136,15 +134,14 @@ def _as_text(message: Message) -> dict[str, Any]:
     return {"role": message["role"], "content": "\n".join(filter(None, [as_written(message), *steps]))}
 
 
-def read(reply: Reply, names: Mapping[str, str]) -> Completion:
-    """Parse a server's answer; text that is a call of an offered function becomes a function call.
+def read(reply: Reply) -> Completion:
+    """Parse a server's answer; its calls have the names that were sent.
 
-    :param names: the offered functions' own names by the names sent, from `offered`.
     :raises NotACompletion: when it isn't a chat completion.
     """
     try:
         match storable(reply.json()):
-            case {"choices": [{"message": Mapping() as message}, *_], **rest}:
+            case {"choices": [{"message": Mapping() as message, **choice}, *_], **rest}:
                 pass
             case {"error": _}:
                 raise NotACompletion("The model server answered with an error instead of a reply.")
@@ -153,11 +150,24 @@ def read(reply: Reply, names: Mapping[str, str]) -> Completion:
     except ValueError:
         raise NotACompletion("The model server's answer is not JSON.") from None
     text = _THOUGHTS.sub("", _text(message.get("content"))).strip()
-    calls = _calls(message)
-    if not calls and names:
-        text, calls = _calls_in_text(text, names)
-    known = tuple(FunctionCall(call.id, names.get(call.name, call.name), call.arguments) for call in calls)
-    return Completion(text, known, _usage(rest.get("usage")))
+    cut = choice.get("finish_reason") == "length"
+    return Completion(text, tuple(_calls(message)), _usage(rest.get("usage")), cut=cut)
+
+
+def error_text(reply: Reply) -> str:
+    """The text of an error that a server sent, on one line and cut at LONGEST_ERROR; empty when there is none."""
+    try:
+        body = storable(reply.json())
+    except ValueError:
+        return ""
+    for path in (("error", "message"), ("error",), ("message",), ("detail",)):
+        value = body
+        for name in path:
+            value = value.get(name) if isinstance(value, Mapping) else None
+        if isinstance(value, str):
+            line = " ".join("".join(each if each.isprintable() else " " for each in value).split())
+            return line[:LONGEST_ERROR]
+    return ""
 
 
 def _text(content: Any) -> str:
@@ -188,23 +198,6 @@ def _arguments(value: Any) -> str:
     if value is None or value == "":
         return "{}"
     return value if isinstance(value, str) else json.dumps(value, ensure_ascii=False)
-
-
-def _calls_in_text(text: str, names: Mapping[str, str]) -> tuple[str, list[FunctionCall]]:
-    """The text and the function calls of an answer in which the model may have written calls as text."""
-    lined = _LINED.fullmatch(text)
-    if lined and lined[1] in names:
-        return "", [FunctionCall("", lined[1], _arguments(lined[2]))]
-    tagged = _TAGGED.findall(text)
-    fenced = _FENCED.fullmatch(text)
-    calls = []
-    for candidate in tagged or [fenced[1] if fenced else text]:
-        call = _json_object(candidate) or {}
-        name = call.get("name")
-        if not isinstance(name, str) or name not in names:
-            return text, []
-        calls.append(FunctionCall("", name, _arguments(call.get("arguments", call.get("parameters")))))
-    return (_TAGGED.sub("", text).strip() if tagged else ""), calls
 
 
 def _json_object(text: str) -> dict[str, Any] | None:

@@ -11,6 +11,7 @@ import threading
 from collections.abc import Callable, Iterator
 from dataclasses import replace
 from datetime import timedelta
+from json import dumps
 from typing import Any
 from urllib.parse import urlencode
 
@@ -19,12 +20,13 @@ from flask.testing import FlaskClient
 from lines import Line, Verb
 from lines.line import samples
 
-from voiceapi.calls import ending, sweeper, webhooks
+from voiceapi.calls import doctor, ending, sweeper, webhooks
 from voiceapi.conversations import effects
 from voiceapi.engine.actions import AskModel, Function, RunTool
 from voiceapi.engine.events import ModelFailed, ModelReplied, ToolCall, ToolReturned
 from voiceapi.engine.phrases import PHRASES, phrases
-from voiceapi.http_client import RequestFailed
+from voiceapi.http_client import Reply, RequestFailed
+from voiceapi.llm.chat_completions import ChatCompletions
 from voiceapi.llm.scripted import Scripted
 from voiceapi.runs import lifecycle
 from voiceapi.service import Service
@@ -35,7 +37,7 @@ from voiceapi.store.telephony import TelephonyConfiguration
 from voiceapi.store.workflows import WorkflowVersion
 from voiceapi.telephony import connect
 from voiceapi.telephony.carriers import jambonz, plivo_compatible, rest, twilio_compatible, vonage
-from voiceapi.telephony.carriers.base import OutboundCall
+from voiceapi.telephony.carriers.base import Advice, OutboundCall
 from voiceapi.telephony.carriers.rest import CarrierRefused, CarrierSilent
 from voiceapi.telephony.carriers.webhook import CallbackURLs
 from voiceapi.telephony.providers import PROVIDERS
@@ -46,6 +48,8 @@ URLS = CallbackURLs("https://voice.example.org/api/v1/telephony/calls", "tok")
 CALL = OutboundCall(URLS, "+12025550123", "+12025550199", 60, 1200, {})
 HELLO = "Hello, is now a good time?"
 NUMBER = "+12025550123"
+# The smallest limit of a carrier's documents, Twilio's 64 kB.
+LONGEST_DOCUMENT = 64_000
 
 
 def spoken(verbs: list[Verb]) -> list[str]:
@@ -1410,6 +1414,134 @@ def test_credentials_and_numbers_are_checked(line: Line, office: Any, carrier: A
     assert carrier.check([]) == [f"{line.title} answered 401: Authenticate."]
 
 
+# -- the URLs that the carrier has for our number
+
+
+def checked(call: Any, office: Any, line: Line, configuration: int, answer: str, status: str, method: str) -> list[str]:
+    """What doctor says of a configuration whose carrier has these URLs."""
+    office.pages.update(line.directory(answer, status, method))
+    office.answers.append((200, {}))
+    with call.service.store.session():
+        found = list(doctor.examine_configuration(call.service, TelephonyConfiguration.get_by_id(configuration)))
+    assert all(method == "GET" for method, *_ in office.asked)
+    return found
+
+
+@pytest.mark.parametrize(
+    ("answer", "status", "method", "said"),
+    [
+        ("{answer}", "{status}", "POST", []),
+        ("{answer}#rc=2", "{status}?x=1", "POST", []),
+        ("HTTPS://u:p@VOICE.example.org:443/api/v1/telephony/inbound/{id}", "{status}", "POST", []),
+        ("{workflow}", "{status}", "POST", []),
+        (
+            "{answer}",
+            "{status}",
+            "GET",
+            [
+                "{title} requests {answer} with GET{place}. With POST no phone numbers are in the URL, which proxies "
+                "write into their logs."
+            ],
+        ),
+        ("", "", "POST", ["{title} has no URL for calls to +12025550199{place}: enter {answer}."]),
+        (
+            "https://old:pass@tunnel.example.org/api/v1/telephony/inbound/2?key=secret",
+            "{status}",
+            "POST",
+            [
+                "For calls to +12025550199, {title} requests https://tunnel.example.org/api/v1/telephony/inbound/2"
+                "{place} instead of {answer}."
+            ],
+        ),
+        (
+            "{answer}/",
+            "{status}",
+            "POST",
+            ["For calls to +12025550199, {title} requests {answer}/{place} instead of {answer}."],
+        ),
+        (
+            "{answer}",
+            "",
+            "POST",
+            [
+                "{title} has no status callback for calls to +12025550199{place}, and without one it is noticed late "
+                "that a caller has hung up: enter {status}."
+            ],
+        ),
+        (
+            "{answer}",
+            "{answer}",
+            "POST",
+            ["The status of calls to +12025550199 is sent to {answer}{place} by {title}, instead of {status}."],
+        ),
+    ],
+)
+def test_the_urls_at_the_carrier_are_compared_with_ours(
+    client: FlaskClient,
+    line: Line,
+    office: Any,
+    call: Any,
+    inbound: str,
+    configuration: int,
+    answer: str,
+    status: str,
+    method: str,
+    said: list[str],
+) -> None:
+    if not line.directory("", "", ""):
+        said = []
+    (workflow,) = client.get(f"{API}/workflow/fetch").get_json()
+    words = {
+        "answer": inbound,
+        "status": f"{inbound}/status",
+        "workflow": f"{inbound.rpartition('/')[0]}/workflow/{workflow['workflow_uuid']}",
+        "id": configuration,
+        "title": line.title,
+        "place": f" ({line.place})" if line.place else "",
+    }
+    found = checked(call, office, line, configuration, answer.format(**words), status.format(**words), method)
+    assert found == [each.format(**words) for each in said]
+    assert [isinstance(each, Advice) for each in found] == [method == "GET"] * len(found)
+
+
+@pytest.mark.parametrize(
+    ("answer", "said"),
+    [
+        ("", []),
+        (
+            "https://voice.example.org/api/v1/telephony/inbound/{id}",
+            ["Calls to +12025550199 come here, but the number has no inbound workflow."],
+        ),
+        (
+            "https://pbx.example.org/",
+            ["Calls to +12025550199 don't come here: {title} requests https://pbx.example.org/."],
+        ),
+    ],
+)
+def test_a_number_without_a_workflow_may_be_answered_elsewhere(
+    line: Line, office: Any, call: Any, configuration: int, answer: str, said: list[str]
+) -> None:
+    """It may be there for outbound calls only, so that nothing is wrong with it."""
+    found = checked(call, office, line, configuration, answer.format(id=configuration), "", "POST")
+    expected = said if line.directory("", "", "") else []
+    assert found == [each.format(title=line.title) for each in expected]
+    assert all(isinstance(each, Advice) for each in found)
+
+
+def test_urls_that_the_carrier_does_not_show(
+    line: Line, office: Any, call: Any, configuration: int, inbound: str
+) -> None:
+    pages = line.directory(inbound, f"{inbound}/status", "POST")
+    if len(pages) < 2:
+        pytest.skip("The URLs are in the same answer as the number.")
+    application = next(path for path in pages if "pplications/" in path or "Application/" in path)
+    office.pages.update({path: page for path, page in pages.items() if path != application})
+    with call.service.store.session():
+        stored = TelephonyConfiguration.get_by_id(configuration)
+        (found,) = doctor.examine_configuration(call.service, stored)
+    assert f"{line.title} answered 404: There is no {application}" in found
+
+
 ODD = (None, "", "nan\x00", -1, [None], {"a": []})
 
 
@@ -1447,3 +1579,98 @@ def bent(value: Any) -> Iterator[Any]:
         for place, part in enumerate(value):
             for odd in (*ODD, *bent(part)):
                 yield [*value[:place], odd, *value[place + 1 :]]
+
+
+# -- what a model writes
+
+
+@pytest.fixture
+def model_writes(service: Service, fresh: None) -> Callable[..., list[Any]]:
+    """Lets a model server answer with these texts, one a request; returns the requests' histories."""
+
+    def write(*texts: str) -> list[Any]:
+        asked: list[Any] = []
+        answers = iter(texts)
+
+        def send(method: str, url: str, *, json: Any = None, **_: Any) -> Reply:
+            asked.append([message["content"] for message in json["messages"] if message["role"] == "assistant"])
+            body = {"choices": [{"message": {"content": next(answers)}}]}
+            return Reply(200, {}, dumps(body).encode(), 0.1)
+
+        object.__setattr__(service, "model", ChatCompletions(send, "http://model"))
+        return asked
+
+    return write
+
+
+def log_of(call: Any, kind: str, member: str) -> list[str]:
+    with call.service.store.session():
+        events = Event.select().where(Event.run == call.run_id, Event.type == kind).order_by(Event.id)
+        return [event.payload[member] for event in events]
+
+
+def test_what_a_model_writes_is_spoken_as_words(
+    line: Line, dial: Callable[..., Any], model_writes: Callable[..., list[Any]]
+) -> None:
+    call = dial()
+    asked = model_writes(
+        "**Great** \U0001f600, it&#39;s $5.00: see [us](https://a.org/x) <break time='1s'/>or https://www.b.org/c?d=e.",
+        "I&#39;m &amp;lt; you",
+        "Goodbye! end_call()",
+    )
+    call.answered()
+    said = ["Great, it's $5.00: see us or b.org/c.", "I'm &lt; you", "Goodbye!"]
+    assert [spoken(call.says(f"Hm {number}.")) for number in range(3)] == [[text] for text in said]
+    # The transcript and the model's own history hold what was said.
+    assert log_of(call, "rtf-bot-text", "text") == [HELLO, *said]
+    assert asked == [[HELLO], [HELLO, said[0]], [HELLO, *said[:2]]]
+    assert log_of(call, "rtf-pipeline-error", "error") == [
+        "The model wrote a call of a function that isn't offered here: end_call."
+    ]
+
+
+def test_a_call_of_a_function_that_is_not_offered_is_not_spoken(
+    line: Line, dial: Callable[..., Any], model_writes: Callable[..., list[Any]]
+) -> None:
+    call = dial()
+    model_writes(*['<tool_call>{"name": "end_call", "arguments": {}}</tool_call>'] * 2)
+    call.answered()
+    verbs = call.says("Hm.")
+    assert (spoken(verbs), names(verbs)) == ([phrases({})["apology"]], ["listen"])
+    assert log_of(call, "rtf-pipeline-error", "error") == [
+        "The model wrote a call of a function that isn't offered here: end_call."
+    ]
+
+
+@pytest.mark.parametrize(
+    "sentence",
+    ["Fish & chips & peas. ", "\u7ea2\u8272\u548c\u84dd\u8272\u3002", "\U00020000\U00020000 ", '"Yes," he said. '],
+)
+def test_a_document_is_never_longer_than_the_carrier_takes(
+    line: Line, dial: Callable[..., Any], model_writes: Callable[..., list[Any]], sentence: str
+) -> None:
+    call = dial()
+    asked = model_writes(sentence * 6000, "Bye.")
+    call.answered()
+    answer = call.send(line.words(call.next, "Tell me everything."))
+    verbs = call.hear(answer)
+    assert len(answer.data) <= LONGEST_DOCUMENT
+    assert all(0 < len(piece) <= 1500 for piece in spoken(verbs)) or line.name == "simulator"
+    said = "".join(spoken(verbs)).replace(" ", "")
+    (_, transcript) = log_of(call, "rtf-bot-text", "text")
+    assert said == transcript.replace(" ", "")
+    assert 9900 < len(transcript) <= 10_000
+    assert transcript.endswith(sentence.strip()) or not sentence.isprintable() or sentence.startswith("\U00020000")
+    assert ["were not spoken" in error for error in log_of(call, "rtf-pipeline-error", "error")] == [True]
+    call.says("Thanks.")
+    assert asked[1][1] == transcript
+
+
+def test_a_greeting_is_cut_like_a_reply(line: Line, dial: Callable[..., Any]) -> None:
+    call = dial(greeting_override={"type": "text", "text": "Fish & chips. " * 10_000})
+    answer = call.send(line.webhook("turns", "answered", f"{call.base}/turns/0"))
+    assert len(answer.data) <= LONGEST_DOCUMENT
+    assert names(call.hear(answer)) == ["listen"]
+    (transcript,) = log_of(call, "rtf-bot-text", "text")
+    assert transcript.endswith("chips.")
+    assert ["were not spoken" in error for error in log_of(call, "rtf-pipeline-error", "error")] == [True]

@@ -159,6 +159,7 @@ TABLE = {
     "calls.outbound._store_call": 1,
     "calls.outbound.place": 1,
     "calls.webhooks.record": 3,
+    "calls.legs.identify": 1,
     "calls.turns._store": 7,
     "calls.ending._conclude": 1,
     "calls.ending.complete_from_status": 1,

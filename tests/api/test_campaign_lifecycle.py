@@ -13,13 +13,18 @@ from urllib.parse import urlsplit
 import pytest
 from flask.testing import FlaskClient
 
+from voiceapi.engine.actions import AskModel
+from voiceapi.engine.events import ModelFailed
 from voiceapi.http_client import HTTPClient, Reply
+from voiceapi.llm.scripted import Scripted
+from voiceapi.llm.selection import Misconfigured
 from voiceapi.runs import lifecycle as run_lifecycle
 from voiceapi.service import Service
 from voiceapi.store.campaigns import Contact, Decision, Upload
 from voiceapi.store.database import write
 from voiceapi.store.fields import now
 from voiceapi.store.runs import Run
+from voiceapi.telephony.carriers import simulator
 
 API = "/api/v1"
 BUSY, SILENT, FAILING, MACHINE = (f"+120255501{n}" for n in ("01", "02", "03", "04"))
@@ -264,6 +269,65 @@ def test_too_many_failures_pause_a_campaign(
     assert by_number(client, campaign_id)[ANN]["state"] == "queued"
     act(client, campaign_id, "resume")
     assert ended(campaign_id)["contacts"]["completed"] == 1
+
+
+PEOPLE = [f"+120255502{number:02}" for number in range(8)]
+
+
+class DeadModel(Scripted):
+    """A model whose server refuses the key."""
+
+    def reply(self, ask: AskModel) -> Any:
+        return ModelFailed(ask.at, ask.number, "The model server refused the key (401).")
+
+
+def test_calls_that_end_because_the_model_fails_have_failed(
+    client: FlaskClient, create: Any, ended: Any, service: Service
+) -> None:
+    """Eight people answer an agent that only apologises: after five the campaign is paused."""
+    object.__setattr__(service, "model", DeadModel())
+    campaign_id = create(*PEOPLE, max_concurrency=1, retry_config=SOON)
+    act(client, campaign_id, "start")
+    progress = ended(campaign_id)
+    assert (progress["state"], progress["contacts"]["failed"], progress["contacts"]["queued"]) == ("paused", 5, 3)
+    log = client.get(f"{API}/campaign/{campaign_id}").get_json()["logs"][0]
+    assert (log["event"], log["details"]) == ("circuit_breaker_tripped", {"ended": 5, "failed": 5})
+    act(client, campaign_id, "resume")
+    progress = ended(campaign_id)
+    assert (progress["state"], progress["contacts"]["failed"], progress["failed_calls"]) == ("completed", 8, 8)
+    contact = by_number(client, campaign_id)[PEOPLE[0]]
+    assert (contact["state"], contact["reasons"][-1]) == (
+        "failed",
+        "The call failed; that is not followed by another attempt. (The model server refused the key (401).)",
+    )
+    where = json.dumps([{"attribute": "dispositionCode", "value": {"codes": ["pipeline_error"]}}])
+    runs = client.get(f"{API}/campaign/{campaign_id}/runs", query_string={"filters": where}).get_json()
+    assert runs["total_count"] == 8
+    report = client.get(f"{API}/campaign/{campaign_id}/report").text.splitlines()
+    assert [line.split(",")[6] for line in report[1:]] == ["pipeline_error"] * 8
+
+
+def test_a_model_whose_configuration_can_not_be_used_fails_the_calls(
+    client: FlaskClient, create: Any, ended: Any, service: Service
+) -> None:
+    object.__setattr__(service, "model", Misconfigured("The key can't be decrypted."))
+    campaign_id = create(ANN, retry_config=ONCE)
+    act(client, campaign_id, "start")
+    assert ended(campaign_id)["contacts"]["failed"] == 1
+    assert by_number(client, campaign_id)[ANN]["reasons"][-1].endswith("(The key can't be decrypted.)")
+
+
+def test_answered_calls_that_ask_for_no_turn_have_failed(
+    client: FlaskClient, create: Any, ended: Any, service: Service, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    """As where the carrier can't reach the public URL; retries and the circuit breaker take them for failures."""
+    monkeypatch.setattr(simulator.Phone, "_talk", lambda phone, *_: phone._report("completed", duration=3))
+    campaign_id = create(*PEOPLE, max_concurrency=1, retry_config=SOON)
+    act(client, campaign_id, "start")
+    progress = ended(campaign_id)
+    assert (progress["state"], progress["contacts"]["failed"], progress["contacts"]["queued"]) == ("paused", 5, 3)
+    reason = by_number(client, campaign_id)[PEOPLE[0]]["reasons"][-1]
+    assert reason.startswith("The call failed; that is not followed by another attempt. (The carrier reported the call")
 
 
 def test_a_workflow_that_cannot_run_pauses_a_campaign(client: FlaskClient, create: Any, ended: Any, db: None) -> None:

@@ -18,6 +18,7 @@ from voiceapi.cli.main import group
 from voiceapi.http_client import HTTPClient, Reply, RequestFailed
 from voiceapi.service import Service
 from voiceapi.telephony import configurations
+from voiceapi.telephony.carriers.telnyx import ADVICE
 from voiceapi.telephony.phone_numbers import create
 from voiceapi.telephony.providers import PROVIDERS
 from voiceapi.workflows import versions
@@ -140,9 +141,20 @@ UNCHECKED = "Without {} calls to its numbers are refused: nothing else proves wh
             [
                 UNCHECKED.format("webhook_public_key"),
                 "Telnyx places calls through a TeXML application: enter its ID as the connection ID.",
+                ADVICE,
             ],
         ),
-        ({"provider": "telnyx", "api_key": "KEY", "connection_id": "1", "webhook_public_key": "k"}, [None]),
+        ({"provider": "telnyx", "api_key": "KEY", "connection_id": "1", "webhook_public_key": "k"}, [ADVICE]),
+        (
+            {
+                "provider": "telnyx",
+                "api_key": "KEY",
+                "connection_id": "1",
+                "account_sid": "2",
+                "webhook_public_key": "k",
+            },
+            [None],
+        ),
         (
             VONAGE,
             [

@@ -184,7 +184,8 @@ def test_a_call_that_goes_on_is_left_alone(silent: Callable[..., Any]) -> None:
     sweeper.sweep(service, now() + timedelta(hours=1))
     with service.store.session():
         run = Run.get_by_id(run_id)
-        assert (run.state, run.disposition, run.duration) == ("completed", "completed", 7)
+        # It was answered, and nobody asked for its first turn.
+        assert (run.state, run.disposition, run.duration) == ("completed", "failed", 7)
         assert run.annotations == {"call_price": {"amount": 0.03, "currency": "USD"}}
 
 

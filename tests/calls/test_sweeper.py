@@ -128,7 +128,7 @@ def test_a_call_that_the_carrier_says_nothing_about_loses_its_slot_and_goes_on(
     ]
     assert held == [1, 0]
     with write():
-        lifecycle.report(stored(run), None)
+        lifecycle.report(stored(run))
     assert runs.in_progress(run.organization_id, run.created_at + timedelta(seconds=125)) == 1
 
 

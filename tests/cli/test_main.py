@@ -24,6 +24,7 @@ from voiceapi.api.openapi import document
 from voiceapi.cli import campaigns
 from voiceapi.cli.base import script_info
 from voiceapi.cli.main import group
+from voiceapi.engine.phrases import phrases
 from voiceapi.service import Service
 
 ROOT = Path(__file__).parents[2]
@@ -354,7 +355,7 @@ def test_chat_until_the_input_ends(run: Callable[..., Result], save: Callable[..
     assert result.exit_code == 0
     said = json.loads(result.stdout)
     assert said["disposition"] == "user_hangup"
-    assert said["nodes_visited"] == ["Hello"]
+    assert (said["nodes_visited"], said["errors"]) == (["Hello"], [])
     assert [line["role"] for line in said["transcript"]] == ["assistant", "user", "assistant"]
 
 
@@ -367,6 +368,26 @@ def test_chat_with_words_that_are_no_text(run: Callable[..., Result], save: Call
     result = run("chat", save(talk()), "--json", input=b"yes \xff\n")
     assert result.exit_code == 0
     assert json.loads(result.stdout)["transcript"][1] == {"role": "user", "text": "yes \ufffd"}
+
+
+@pytest.mark.parametrize("as_json", [False, True])
+def test_chat_with_a_model_that_fails(
+    run: Callable[..., Result], save: Callable[..., str], talk: Any, as_json: bool
+) -> None:
+    """The chat goes on, and the reason of each failure is there at once."""
+    with socket.create_server(("127.0.0.1", 0)) as closed:
+        address = f"127.0.0.1:{closed.getsockname()[1]}"
+    result = run("chat", save(talk()), *(["--json"] * as_json), input="yes\n", VOICEAPI_LLM_URL=f"http://{address}/v1")
+    reason = f"The model server can't be asked: http://{address} could not be reached"
+    (line,) = result.stderr.splitlines()
+    assert (result.exit_code, line.startswith(f"error: llm: {reason}")) == (0, True)
+    if as_json:
+        found = json.loads(result.stdout)
+        assert found["errors"] == [{"processor": "llm", "error": line.removeprefix("error: llm: ")}]
+        assert found["disposition"] == "user_hangup"
+    else:
+        apology = f"agent: {phrases({})['apology']}"
+        assert result.stdout.splitlines()[1:] == [apology, "-- user_hangup; gathered: {}"]
 
 
 def test_chat_with_a_stored_workflow(run: Callable[..., Result], settings: dict[str, str], talk: Any) -> None:

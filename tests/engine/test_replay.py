@@ -160,7 +160,6 @@ def test_the_states_in_database_files_of_earlier_releases(path: Path) -> None:
         stored = [json.loads(state) for (state,) in database.execute("SELECT state FROM snapshot")]
     assert stored
     for data in stored:
-        # Schema 3 has the field's present name.
         assert State.from_json(data).caller_spoke is data.get("caller_spoke", data.get("heard", False))
 
 

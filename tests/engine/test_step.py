@@ -5,6 +5,7 @@ from typing import Any
 import pytest
 
 from voiceapi.engine.actions import (
+    Action,
     AskModel,
     Extract,
     Fetch,
@@ -24,6 +25,7 @@ from voiceapi.engine.events import (
     CallEnded,
     CallerSaid,
     CallerSilent,
+    Event,
     ExtractionFailed,
     Fetched,
     ModelFailed,
@@ -36,14 +38,16 @@ from voiceapi.engine.events import (
 )
 from voiceapi.engine.extraction import Variable
 from voiceapi.engine.phrases import phrases
-from voiceapi.engine.state import begin
+from voiceapi.engine.state import State, begin
 from voiceapi.engine.step import IllegalEvent, step
 from voiceapi.engine.step_state import LONGEST_SPEECH, ROUNDS
 
 APOLOGY, GOODBYE = (phrases({})[name] for name in ("apology", "failure_goodbye"))
 BOOK, LEAVE = ToolCall("c1", "book"), ToolCall("c2", "leave")
 COUNTED = ToolCall("c3", "counted")
-LISTEN = Listen(10.0, interruptible=True)
+# At the start node of the booking, with the words of its edges.
+HINTS = ("Book", "Leave", "seats")
+LISTEN = Listen(10.0, interruptible=True, hints=HINTS)
 NOW = "1970-01-01T00:16:40.000Z"
 
 FIND = Function("find", "Find an account.", tool_uuid="u1", speech="Let me look.")
@@ -206,6 +210,22 @@ def test_the_model_is_asked_with_what_the_caller_said(call: Any) -> None:
     assert [record.turn for record in call.records] == [0, 0, 1, 1]
 
 
+def test_keys_are_the_callers_words_and_marked(call: Any) -> None:
+    (ask,) = call.send(CallerSaid, " 42 ", keyed=True)
+    assert ask.messages[-1] == {"role": "user", "content": "42", "keyed": True}
+    assert call.records[-1].payload == {"text": "42", "final": True, "timestamp": NOW, "keyed": True}
+    call.send(ModelReplied, "Forty-two?")
+    (ask,) = call.send(CallerSaid, "yes")
+    assert "keyed" not in ask.messages[-1]
+    assert "keyed" not in call.records[-1].payload
+
+
+def test_steps_of_earlier_releases_are_read() -> None:
+    assert Event.from_json({"kind": "CallerSaid", "at": 1.0, "text": "hi"}) == CallerSaid(1.0, "hi")
+    stored = {"kind": "Listen", "timeout_seconds": 10.0, "interruptible": True}
+    assert Action.from_json(stored) == Listen(10.0, True)
+
+
 def test_a_transition_speaks_on_the_way_and_in_the_new_node(call: Any) -> None:
     call.send(CallerSaid, "book")
     call.records.clear()
@@ -238,7 +258,10 @@ def test_a_transition_speaks_on_the_way_and_in_the_new_node(call: Any) -> None:
             {"function_name": "book", "tool_call_id": "c1", "result": '{"status": "done"}'},
         ),
     ]
-    assert call.send(ModelReplied, "How many?") == [Say("How many?", False), Listen(10.0, interruptible=False)]
+    assert call.send(ModelReplied, "How many?") == [
+        Say("How many?", False),
+        Listen(10.0, interruptible=False, hints=("Counted",)),
+    ]
     assert call.state.gathered_context["nodes_visited"] == ["Start", "Ask"]
 
 
@@ -354,6 +377,100 @@ def test_a_model_that_fails_at_the_end_does_not_keep_the_call_open(call: Any) ->
     assert call.send(ModelFailed, "down") == [Say(GOODBYE, False), HangUp(), finish]
 
 
+FAILED_CALL = Finish("pipeline_error", "pipeline_error")
+
+
+@pytest.mark.parametrize(
+    ("event", "args", "error"),
+    [
+        (ModelFailed, ("401 from the model's server.",), "401 from the model's server."),
+        (ModelReplied, (" ",), "The model answered without words and without a function."),
+    ],
+)
+def test_a_model_that_fails_twice_in_a_row_ends_the_call(asking: Any, event: Any, args: Any, error: str) -> None:
+    """With a goodbye, and without a last extraction: that would need the model."""
+    asking.send(CallerSaid, "four")
+    assert asking.send(ModelFailed, "down")[0] == Say(APOLOGY, False)
+    asking.send(CallerSaid, "four!")
+    assert asking.send(event, *args) == [Say(GOODBYE, False), HangUp(), FAILED_CALL]
+    first, second = asking.recorded("rtf-pipeline-error")
+    assert first == {"error": "down", "fatal": False, "processor": "llm"}
+    assert second == {"error": error, "fatal": True, "processor": "llm"}
+    gathered = asking.state.gathered_context
+    assert (gathered["error"], gathered["call_tags"]) == (error, ["pipeline_error", "user_speech"])
+
+
+def test_the_failures_in_a_row_outlast_a_restart(call: Any) -> None:
+    call.send(CallerSaid, "hello")
+    call.send(ModelFailed, "down")
+    stored = call.state.to_json()
+    call.state = State.from_json(json.loads(json.dumps(stored)))
+    call.send(CallerSaid, "hello?")
+    assert call.send(ModelFailed, "down")[-1] == FAILED_CALL
+
+
+def test_a_state_of_an_earlier_release_has_no_failures(call: Any) -> None:
+    stored = call.state.to_json()
+    del stored["failures"]
+    assert State.from_json(stored) == call.state
+
+
+@pytest.mark.parametrize("reply", [("Yes?", ()), ("Yes?", (ToolCall("c", "fly"),)), ("", (BOOK,))])
+def test_words_or_a_new_node_between_two_failures_keep_the_call(call: Any, reply: Any) -> None:
+    for _ in range(2):
+        call.send(CallerSaid, "hello")
+        assert call.send(ModelFailed, "down") == [Say(APOLOGY, False), LISTEN]
+        call.send(CallerSaid, "hello?")
+        call.send(ModelReplied, *reply)
+        if reply[1]:
+            assert call.send(ModelFailed, "down")[0] == Say(APOLOGY, False)
+            return
+
+
+def test_a_model_that_only_calls_functions_in_two_turns_in_a_row_ends_the_call(call: Any) -> None:
+    for end in (LISTEN, FAILED_CALL):
+        call.send(CallerSaid, "hm")
+        for _ in range(ROUNDS):
+            actions = call.send(ModelReplied, "", (ToolCall("c", "fly"),))
+        assert actions[-1] == end
+
+
+def test_a_silent_caller_and_a_model_that_fails(call: Any) -> None:
+    call.send(CallerSilent)
+    assert call.send(ModelFailed, "down") == [Say(APOLOGY, False), LISTEN]
+    call.send(CallerSilent)
+    assert call.send(ModelFailed, "down") == [Say(GOODBYE, False), HangUp(), FAILED_CALL]
+
+
+def test_a_model_that_fails_at_the_end_after_an_earlier_failure(call: Any) -> None:
+    """The node is a new one, so the failures aren't in a row, and the conversation has come to its end."""
+    call.send(CallerSaid, "bye")
+    call.send(ModelFailed, "down")
+    call.send(CallerSaid, "bye!")
+    call.send(ModelReplied, "", (LEAVE,))
+    finish = Finish("user_qualified", "user_qualified")
+    assert call.send(ModelFailed, "down") == [Say(GOODBYE, False), HangUp(), finish]
+
+
+def test_an_extracted_disposition_outlasts_the_models_failures(make_call: Any) -> None:
+    call = make_call(gathered_context={"call_disposition": "opt_out"})
+    call.send(Started)
+    for _ in range(2):
+        call.send(CallerSaid, "hello")
+        actions = call.send(ModelFailed, "down")
+    assert actions[-1] == Finish("pipeline_error", "opt_out")
+    assert call.state.gathered_context["call_tags"] == ["pipeline_error", "user_speech", "opt_out"]
+
+
+def test_a_text_chat_outlasts_every_failure_of_the_model(make_call: Any) -> None:
+    chat = make_call(voice=False)
+    chat.send(Started)
+    for _ in range(4):
+        chat.send(CallerSaid, "hello")
+        assert chat.send(ModelFailed, "down") == [Say(APOLOGY, False), LISTEN]
+    assert [fault["fatal"] for fault in chat.recorded("rtf-pipeline-error")] == [False] * 4
+
+
 def test_usage_adds_up_by_model(call: Any) -> None:
     for tokens in (3, 4):
         call.send(CallerSaid, "hello")
@@ -464,6 +581,14 @@ def test_a_transfer_that_is_answered_ends_the_call_without_hanging_up(tooled: An
     assert ended == [Finish("transfer_call", "transfer_call")]
 
 
+def test_a_caller_who_hangs_up_during_a_transfer_ends_the_call(tooled: Any) -> None:
+    tooled.send(ModelReplied, "", (ToolCall("c", "find"),))
+    tooled.send(ToolReturned, None, transfer_to="+1202")
+    result = {"status": "transfer_failed", "reason": "caller_hung_up"}
+    assert tooled.send(TransferSettled, False, result, caller_hung_up=True) == [Finish("user_hangup", "user_hangup")]
+    assert json.loads(tooled.recorded("rtf-function-call-end")[-1]["result"]) == result
+
+
 def test_a_failed_transfer_is_returned_to_the_model(tooled: Any) -> None:
     tooled.send(ModelReplied, "", (ToolCall("c", "find"),))
     tooled.send(ToolReturned, None, transfer_to="+1202")
@@ -517,7 +642,7 @@ def test_a_model_that_fails_at_the_goodbye_ends_the_call_all_the_same(call: Any)
 )
 def test_limits(make_call: Any, configurations: Any, idle: float, longest: float) -> None:
     call = make_call(configurations=configurations)
-    assert call.send(Started)[-1] == Listen(idle, True)
+    assert call.send(Started)[-1] == Listen(idle, True, HINTS)
     assert kinds(call.send(CallerSaid, "hi", at=1000 + longest - 0.1)) == [AskModel]
     assert call.send(ModelReplied, "Yes?", at=1000 + longest) == [
         HangUp(),

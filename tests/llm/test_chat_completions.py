@@ -5,7 +5,7 @@ from __future__ import annotations
 import json
 import threading
 from collections.abc import Iterator
-from dataclasses import dataclass, field
+from dataclasses import dataclass, field, replace
 from http.server import BaseHTTPRequestHandler, ThreadingHTTPServer
 from typing import Any
 
@@ -290,6 +290,19 @@ def test_what_is_sent(stand: Stand) -> None:
             history[2],
         ],
     }
+
+
+def test_a_model_is_told_what_was_keyed(stand: Stand) -> None:
+    """In words, not by a member of the message, which strict servers refuse."""
+    stand.script[:] = [message(""), message("Hello."), message("{}")]
+    history = ({"role": "user", "content": "42", "keyed": True}, {"role": "user", "content": "yes"})
+    model(stand).reply(asking(history))
+    model(stand).extract(replace(EXTRACT, messages=history))
+    keyed = "42 (entered on the phone's keypad)"
+    *replies, extraction = (each["messages"] for each in stand.asked)
+    expected = [{"role": "user", "content": keyed}, {"role": "user", "content": "yes"}]
+    assert [sent[1:] for sent in replies] == [expected, expected]
+    assert extraction[1]["content"].endswith(f"Conversation:\nuser: {keyed}\nuser: yes")
 
 
 def test_function_names_are_translated_back(stand: Stand) -> None:

@@ -131,25 +131,25 @@ def test_a_lost_answer_counts_only_while_nothing_is_reported(run: Callable[..., 
     minute = timedelta(seconds=lifecycle.UNKNOWN_SECONDS)
     assert reload(lost).deadline_at <= now() + minute < reload(reported).deadline_at
     assert reload(lost).slot_until <= now() + minute < reload(reported).slot_until
-    lifecycle.report(reload(lost), "CA1")
+    lifecycle.report(reload(lost))
     found = reload(lost)
-    assert (found.state, found.carrier_call_id) == ("ringing", "CA1")
+    assert found.state == "ringing"
     assert (found.deadline_at > now() + minute, found.slot_until > now() + minute) == (True, True)
 
 
 @pytest.mark.parametrize(("state", "seconds"), [("ringing", 120), ("talking", 180)])
 def test_a_report_extends_a_slot_and_never_shortens_it(run: Callable[..., Run], state: str, seconds: int) -> None:
     call = reload(run(state, **lifecycle.in_progress(1)))
-    lifecycle.report(call, None)
+    lifecycle.report(call)
     held = (reload(call).slot_until - now()).total_seconds()
     assert seconds - 5 < held <= seconds
     assert 55 < (reload(call).check_at - now()).total_seconds() <= 60
     lifecycle.extend(call, 1000)
-    lifecycle.report(call, None)
+    lifecycle.report(call)
     assert (reload(call).slot_until - now()).total_seconds() > 900
 
 
 def test_a_report_after_the_end_changes_nothing(run: Callable[..., Run]) -> None:
     call = reload(run("completed"))
-    lifecycle.report(call, None)
+    lifecycle.report(call)
     assert (reload(call).state, reload(call).deadline_at) == ("completed", None)

@@ -37,6 +37,7 @@ OURS, THEIRS = "+12025550199", "+12025550123"
 class Office:
     """A carrier's REST API.
 
+    :param before_answering: called when the next request has come, before it is answered.
     :param answers: the answers to the next requests: status and body, or None to close the connection. After the last
         one every answer is `usual`.
     """
@@ -46,6 +47,7 @@ class Office:
     asked: list[tuple[str, str, Any]] = field(default_factory=list)
     headers: list[dict[str, str]] = field(default_factory=list)
     url: str = ""
+    before_answering: list[Callable[[], None]] = field(default_factory=list)
 
 
 @pytest.fixture(scope="module", params=LINES, ids=lambda line: line.name)
@@ -65,6 +67,8 @@ def office(line: Line) -> Iterator[Office]:
             body = parse_qs(raw, keep_blank_values=True) if is_form else json.loads(raw or "null")
             office.asked.append((self.command, self.path, body))
             office.headers.append(dict(self.headers))
+            while office.before_answering:
+                office.before_answering.pop()()
             answer = office.answers.pop(0) if office.answers else office.usual
             if answer is None:
                 self.close_connection = True

@@ -20,7 +20,9 @@ CARRIERS = {
     "signalwire": (
         "SignalWire", "api", "project_id!* api_token!* space! signing_key!* amd_enabled", "project_id", True),
     "simulator": ("Simulator", "api", "realtime", None, False),
-    "telnyx": ("Telnyx", "api", "api_key!* connection_id webhook_public_key amd_enabled", "connection_id", True),
+    "telnyx": (
+        "Telnyx", "api",
+        "api_key!* connection_id account_sid webhook_public_key amd_enabled", "connection_id", True),
     "twilio": ("Twilio", "api", "account_sid!* auth_token!* amd_enabled", "account_sid", True),
     "vobiz": ("Vobiz", "api", "auth_id!* auth_token!* application_id amd_enabled", "auth_id", True),
     "vonage": (

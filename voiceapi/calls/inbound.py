@@ -62,11 +62,15 @@ class Answered:
 
 @dataclass(frozen=True, slots=True)
 class VerifiedCall:
-    """An inbound call whose webhook was verified to be its carrier's."""
+    """An inbound call whose webhook was verified to be its carrier's.
+
+    :param conversation: the carrier's id of all legs of the call, None where it has none.
+    """
 
     configuration: TelephonyConfiguration
     carrier: Carrier
     call: Inbound
+    conversation: str | None
 
 
 def answer_number(service: Service, config_id: int, webhook: Webhook) -> Answered:
@@ -112,11 +116,14 @@ def record_status(service: Service, config_id: int, webhook: Webhook) -> Documen
     """
     configuration = _configuration(config_id)
     carrier = _carrier(service, configuration)
-    _check_signature(configuration, carrier, webhook)
-    update = carrier.read_status(webhook)
-    run = runs.of_inbound_call(configuration.id, update.call_id)
-    if run is not None:
-        webhooks.record(service, run, update)
+    _check_sender(configuration, carrier, webhook)
+    leg = carrier.read_leg(webhook)
+    found = (runs.of_inbound_call(configuration.id, call_id) for call_id in (*leg.ids, *leg.parents))
+    run = next((each for each in found if each is not None), None)
+    if run is not None and run.carrier_call_id in leg.ids:
+        webhooks.record(service, run, carrier.read_status(webhook))
+    elif run is not None:
+        webhooks.record_other_leg(run, carrier, webhook)
     return carrier.acknowledge()
 
 
@@ -129,14 +136,17 @@ def _verify(service: Service, configuration: TelephonyConfiguration, webhook: We
     if call is None:
         reason = f"It isn't in {carrier.name}'s format: the id of the call or the called number is missing."
         raise WebhookRefused("PROVIDER_MISMATCH", reason, configuration)
-    if call.account and configuration.account_id and call.account != configuration.account_id:
+    _check_sender(configuration, carrier, webhook)
+    return VerifiedCall(configuration, carrier, call, carrier.read_leg(webhook).conversation)
+
+
+def _check_sender(configuration: TelephonyConfiguration, carrier: Carrier, webhook: Webhook) -> None:
+    """Refuse a webhook of another account, or without a valid signature.
+
+    It has no token of ours, so it is refused without a key as well.
+    """
+    if carrier.is_of_other_account(webhook):
         raise WebhookRefused("ACCOUNT_VALIDATION_FAILED", "It is for another account of the carrier.", configuration)
-    _check_signature(configuration, carrier, webhook)
-    return VerifiedCall(configuration, carrier, call)
-
-
-def _check_signature(configuration: TelephonyConfiguration, carrier: Carrier, webhook: Webhook) -> None:
-    """Refuse a webhook without a valid signature. It has no token of ours, so it is refused without a key as well."""
     signed = carrier.verify(webhook)
     if signed is None:
         missing = configurations.provider(configuration).optional_signature_key
@@ -236,8 +246,12 @@ def _store_call(service: Service, verified: VerifiedCall, workflow: Workflow) ->
             caller_number=caller,
             called_number=called,
             carrier_call_id=call.call_id,
+            call_id_confirmed=True,
             initial_context=context,
-            gathered_context={**webhooks.route(configuration), "call_id": call.call_id},
+            gathered_context={
+                **webhooks.route(configuration),
+                **lifecycle.call_ids(call.call_id, verified.conversation),
+            },
             state="ringing",
             **lifecycle.in_progress(),
         )

@@ -12,9 +12,10 @@ from typing import Any, Literal
 
 from ..engine import events as ev
 from ..engine.actions import HangUp, Say
-from ..errors import NotPossible
+from ..errors import NotPermitted, NotPossible
 from ..runs import lifecycle
 from ..service import Service
+from ..store import runs
 from ..store.base import find, insert, reload, scalar, update
 from ..store.database import write
 from ..store.fields import now
@@ -23,10 +24,11 @@ from ..store.telephony import TelephonyConfiguration
 from ..store.workflows import WorkflowVersion as Version
 from ..telephony import connect
 from ..telephony.carriers.base import Carrier, Document, VoiceSettings
-from ..telephony.carriers.events import FINAL, CallerInput, Machine, Silence, Speech, StatusUpdate, Transferred
+from ..telephony.carriers.events import FINAL, CallerInput, Keys, Machine, Silence, Speech, StatusUpdate, Transferred
 from ..telephony.carriers.webhook import CallbackURLs, Webhook
 from ..tools import transfer_call
 from . import ending
+from .legs import identify
 from .refusals import WebhookRefused
 from .turns import answer, phrases_of
 
@@ -72,7 +74,9 @@ def take_turn(service: Service, token: str, number: int, step: Step, webhook: We
 
     :raises WebhookRefused: when no run has this token, or the carrier didn't sign the webhook.
     """
-    run, carrier = admit(service, token, webhook)
+    run, carrier, is_own = admit(service, token, webhook)
+    if not is_own and step != "transfer":  # the other side of a transfer may report its outcome
+        return record_other_leg(run, carrier, webhook)
     # What the carrier reports after a transfer is about its other leg.
     if step != "transfer" and carrier.read_status(webhook).machine:
         with write():
@@ -80,7 +84,12 @@ def take_turn(service: Service, token: str, number: int, step: Step, webhook: We
     given = Silence() if step == "silence" or step == "wait" else carrier.read_turn(webhook, step)
     if given is None:
         return carrier.acknowledge()
-    return reply(service, run, carrier, number, _event(given, number))
+    is_over = isinstance(given, Transferred) and runs.is_over(run.id)
+    document = reply(service, run, carrier, number, _event(given, number, is_over))
+    if is_over:
+        # The end of the call waited for this outcome.
+        _complete(service, run)
+    return document
 
 
 def reply(service: Service, run: Run, carrier: Carrier, number: int, event: ev.Event) -> Document:
@@ -110,31 +119,46 @@ def record_machine(service: Service, token: str, webhook: Webhook) -> Document:
 
     :raises WebhookRefused: when no run has this token, or the carrier didn't sign the webhook.
     """
-    run, carrier = admit(service, token, webhook)
+    run, carrier, is_own = admit(service, token, webhook)
+    if not is_own:
+        return record_other_leg(run, carrier, webhook)
     if isinstance(carrier.read_turn(webhook, "machine"), Machine):
         call_id = carrier.read_status(webhook).call_id
         record(service, run, StatusUpdate(None, "machine", call_id, machine=True))
     return carrier.acknowledge()
 
 
-def _event(given: CallerInput, number: int) -> ev.Event:
+def _complete(service: Service, run: Run) -> None:
+    """Complete a run whose call is over."""
+    # A last extraction may have to ask a model: the carrier waits for it no longer than for a turn.
+    service.slow_jobs.run_once((run.id, "end"), lambda: ending.complete_from_status(service, run.id))
+
+
+def _event(given: CallerInput, number: int, is_over: bool) -> ev.Event:
+    """What a webhook of turn `number` means for the conversation.
+
+    :param is_over: the carrier has reported the end of the call before.
+    """
     at = now().timestamp()
     match given:
         case Transferred():
+            hung_up = not given.answered and (given.caller_hung_up or is_over)
+            result = transfer_call.transfer_result(given.answered, given.reason, hung_up)
             # The conversation knows the number of the request.
-            return ev.TransferSettled(
-                at, 0, given.answered, transfer_call.transfer_result(given.answered, given.reason)
-            )
+            return ev.TransferSettled(at, 0, given.answered, result, hung_up)
         case Speech() if number > 0:
             return ev.CallerSaid(at, given.text)
+        case Keys() if number > 0:
+            return ev.CallerSaid(at, given.digits, keyed=True)
         case _:
             return ev.Started(at) if number == 0 else ev.CallerSilent(at)
 
 
-def admit(service: Service, token: str, webhook: Webhook) -> tuple[Run, Carrier]:
-    """The run that a webhook is about, once its signature is checked.
+def admit(service: Service, token: str, webhook: Webhook) -> tuple[Run, Carrier, bool]:
+    """The run that a webhook is about, once its signature is checked, and whether it is about the run's own leg.
 
-    :raises WebhookRefused: when no run has this token, or the carrier didn't sign the webhook.
+    :raises WebhookRefused: when no run has this token, the carrier didn't sign the webhook, or it names another account
+        or call.
     """
     run = find(Run, token=token)
     if run is None:
@@ -147,7 +171,11 @@ def admit(service: Service, token: str, webhook: Webhook) -> tuple[Run, Carrier]
     if carrier.verify(webhook) is False:
         detail = "The signature of this webhook is wrong."
         raise WebhookRefused(detail, configuration=configuration, run=run.id, checked_by=carrier)
-    return run, carrier
+    try:
+        run, is_own = identify(run, carrier, webhook)
+    except NotPermitted as refusal:
+        raise WebhookRefused(refusal.detail, configuration=configuration, run=run.id) from None
+    return run, carrier, is_own
 
 
 def record_status(service: Service, token: str, webhook: Webhook) -> Document:
@@ -155,8 +183,18 @@ def record_status(service: Service, token: str, webhook: Webhook) -> Document:
 
     :raises WebhookRefused: when no run has this token, or the carrier didn't sign the webhook.
     """
-    run, carrier = admit(service, token, webhook)
+    run, carrier, is_own = admit(service, token, webhook)
+    if not is_own:
+        return record_other_leg(run, carrier, webhook)
     record(service, run, carrier.read_status(webhook))
+    return carrier.acknowledge()
+
+
+def record_other_leg(run: Run, carrier: Carrier, webhook: Webhook) -> Document:
+    """Record what the carrier reports of another leg of a run's call; it changes nothing."""
+    fields = {"call_id": next(iter(carrier.read_leg(webhook).ids), None), "other_leg": True}
+    with write():
+        insert(StatusCallback, run=run, status=carrier.read_status(webhook).raw, fields=fields)
     return carrier.acknowledge()
 
 
@@ -166,18 +204,15 @@ def record(service: Service, run: Run, status: StatusUpdate) -> None:
     The first final status ends the run; the first report of an answering machine hangs up on it.
     """
     final = status.status if status.status in FINAL else None
-    # Some carriers name a new call otherwise in their answer than in its webhooks.
-    call_id = status.call_id if run.call_type == "outbound" else None
     with write():
         run = reload(run)
         hangs_up = status.machine and final is None and ending.request_hang_up(run, ending.VOICEMAIL)
         insert(StatusCallback, run=run, status=status.raw, outcome=final, fields=_extra_fields(status))
-        lifecycle.report(run, call_id)
+        lifecycle.report(run)
         if status.price is not None:
             _record_price(run, status)
     if final is not None:
-        # A last extraction may have to ask a model: the carrier waits for it no longer than for a turn.
-        service.slow_jobs.run_once((run.id, "end"), lambda: ending.complete_from_status(service, run.id))
+        _complete(service, run)
     elif hangs_up:
         service.workers.submit(ending.try_hang_up, service, run.id)
 

@@ -22,6 +22,7 @@ from ..store.telephony import TelephonyConfiguration
 from ..store.workflows import Workflow
 from ..telephony.configurations import next_turn
 from ..timestamps import write_time
+from .dialer.eligibility import ATTEMPTS_A_DAY
 from .retry import FAILURES, OUTCOMES, Breaker, Retry, after_call
 
 # A conversation that ends with one of these takes the number out of all campaigns.
@@ -34,7 +35,6 @@ NOT_CONNECTED = {
     "busy": "busy",
     "no-answer": "no_answer",
     "canceled": "canceled",
-    "completed": "answered",
     "error": "refused",
     "failed": "failed",
 }
@@ -64,6 +64,7 @@ def claim(contact: Contact, workflow: Workflow, configuration: TelephonyConfigur
     text = "It is called for the first time." if first else f"It is called for the {_nth(contact.attempts)} time."
     dialing.decide(contact, "dialed", text, moment, run.id)
     dialing.add_to(contact.campaign_id, processed_rows=int(first), executed_count=1)
+    dialing.note_dialed(contact.campaign_id, moment)
     next_turn(configuration, moment)
     return run
 
@@ -82,6 +83,7 @@ def release(contact: Contact, run: Run, reason: str, moment: datetime) -> None:
     update(contact, *CLAIM_FIELDS)
     dialing.decide(contact, "released", reason, moment, run.id)
     dialing.add_to(contact.campaign_id, processed_rows=-int(first), executed_count=-1)
+    dialing.recall_postponed(run.organization_id, contact.phone_number, ATTEMPTS_A_DAY, moment)
     wake_dialer()
 
 
@@ -113,7 +115,7 @@ def on_run_completed(_service: Service, run: Run) -> None:
     contact.retry_reason = outcome if verdict.state == "retry" else None
     update(contact, *OUTCOME_FIELDS)
     error = run.gathered_context.get("error")
-    reason = f"{verdict.reason} ({error})" if error and outcome == "refused" else verdict.reason
+    reason = f"{verdict.reason} ({error})" if error and outcome in ("refused", "failed") else verdict.reason
     dialing.decide(contact, outcome, reason, moment, run.id)
     dialing.add_to(
         campaign.id,
@@ -128,8 +130,11 @@ def on_run_completed(_service: Service, run: Run) -> None:
 
 def outcome_of(run: Run) -> str:
     """The outcome of an ended run's call, a key of `retry.OUTCOMES`."""
-    if "voicemail_detected" in run.gathered_context.get("call_tags", ()):
+    tags = run.gathered_context.get("call_tags", ())
+    if "voicemail_detected" in tags:
         return "voicemail"
+    if "pipeline_error" in tags:
+        return "failed"
     if run.answered_at is not None:
         return "answered"
     if run.disposition == "failed" and find(StatusCallback, run=run.id) is None:

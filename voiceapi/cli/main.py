@@ -39,12 +39,13 @@ from .base import (
     with_session,
 )
 from .campaigns import campaign_group, dial
+from .runs import run_group
 
 
 @click.group(
     "voiceapi",
     cls=CommandGroup,
-    commands=[campaign_group, dial],
+    commands=[campaign_group, dial, run_group],
     context_settings={"help_option_names": ["-h", "--help"]},
 )
 @click.version_option(__version__, prog_name="voiceapi")
@@ -103,7 +104,8 @@ def _addresses(server: Any) -> list[str]:
 def chat(workflow: str, variables: tuple[str, ...], as_json: bool) -> None:
     """Talk to WORKFLOW, a definition's file or a stored workflow's id, by text.
 
-    What you type is what the caller says; an empty line is silence, the end of the input hangs up.
+    What you type is what the caller says; an empty line is silence, the end of the input hangs up. What fails, such as
+    the language model, is written to standard error with its reason.
     """
     if isinstance(sys.stdin, io.TextIOWrapper):
         sys.stdin.reconfigure(errors="replace")
@@ -114,7 +116,8 @@ def chat(workflow: str, variables: tuple[str, ...], as_json: bool) -> None:
     context = dict(_pair(pair) for pair in variables)
     organization, workflow_id = (None, None) if stored is None else (stored.organization_id, stored.id)
     conversation = LocalConversation(
-        Conversation.from_definition(current_service(), definition, configurations, context, organization, workflow_id)
+        Conversation.from_definition(current_service(), definition, configurations, context, organization, workflow_id),
+        on_error=lambda error: click.echo(f"error: {error['processor']}: {error['error']}", err=True),
     )
     say = click.echo if not as_json else (lambda *_args, **_kwargs: None)
     for line in conversation.start():
@@ -129,7 +132,8 @@ def chat(workflow: str, variables: tuple[str, ...], as_json: bool) -> None:
             say(f"agent: {line}")
     outcome = conversation.outcome()
     if as_json:
-        click.echo(json.dumps({"transcript": conversation.transcript, **outcome}, ensure_ascii=False, indent=2))
+        found = {"transcript": conversation.transcript, **outcome, "errors": conversation.errors}
+        click.echo(json.dumps(found, ensure_ascii=False, indent=2))
     else:
         click.echo(f"-- {outcome['disposition']}; gathered: {json.dumps(outcome['gathered'], ensure_ascii=False)}")
 

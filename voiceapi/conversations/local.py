@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+from collections.abc import Callable
 from typing import Any
 
 from ..engine.actions import Play, Say
@@ -13,11 +14,21 @@ from .driver import combine
 
 
 class LocalConversation:
-    """One conversation, from `start` until it `is_over`."""
+    """One conversation, from `start` until it `is_over`.
 
-    def __init__(self, conversation: Conversation) -> None:
+    `transcript` is what was said so far, as role and text; `errors` is what failed, as processor ("llm", "extraction",
+    "pre_call_fetch" ...) and error, a sentence.
+
+    :param on_error: called with each item of `errors` when it is added.
+    """
+
+    def __init__(
+        self, conversation: Conversation, on_error: Callable[[dict[str, str]], Any] = lambda error: None
+    ) -> None:
         self._conversation = conversation
+        self._on_error = on_error
         self.transcript: list[dict[str, str]] = []
+        self.errors: list[dict[str, str]] = []
 
     @property
     def is_over(self) -> bool:
@@ -51,4 +62,8 @@ class LocalConversation:
             for record in progress.records
             if record.type in SPEAKERS
         ]
+        for record in progress.records:
+            if record.type == "rtf-pipeline-error":
+                self.errors.append({name: str(record.payload[name]) for name in ("processor", "error")})
+                self._on_error(self.errors[-1])
         return [action.text for action in progress.actions if isinstance(action, Say | Play)]

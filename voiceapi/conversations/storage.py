@@ -2,17 +2,21 @@
 
 from __future__ import annotations
 
+import logging
 from collections.abc import Mapping, Sequence
 from datetime import UTC, datetime
+from functools import partial
 from typing import Any
 
 from ..engine import actions as act
 from ..store import steps
 from ..store.base import insert, insert_all, update
-from ..store.database import ConcurrentUpdate
+from ..store.database import ConcurrentUpdate, after_commit
 from ..store.runs import SPEAKERS, Event, Run
 from ..store.steps import Snapshot, Step
 from .driver import Progress
+
+log = logging.getLogger("voiceapi")
 
 
 def store_steps(run: Run, progress: Progress, number: int, calling: int | None = None) -> None:
@@ -49,10 +53,17 @@ def store_outcome(
 ) -> None:
     """Append the records of a progress to the run's log, and set the columns of `run`; the caller saves it.
 
+    Each failure of the language model is also a warning in the service's own log.
+
     :param gathered_context: all that the run has gathered by now.
     :param usage: all tokens that the run has used by now.
     """
     append_log(run, progress.records)
+    for record in progress.records:
+        if record.type == "rtf-pipeline-error" and record.payload.get("processor") == "llm":
+            ends = ", which ends the call" if record.payload["fatal"] else ""
+            failure = "The language model failed in run %s%s: %s"
+            after_commit(partial(log.warning, failure, run.id, ends, record.payload["error"]))
     run.initial_context = progress.state.setup.initial_context
     run.gathered_context = gathered_context
     run.llm_usage = usage

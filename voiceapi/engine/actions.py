@@ -14,7 +14,9 @@ from .extraction import Variable
 from .phrases import phrases
 from .serialization import Tagged
 
+# In OpenAI's shape, and beside that: a user's message has the member KEYED if its text was keyed, not spoken.
 Message = Mapping[str, Any]
+KEYED = "keyed"
 Occasion = Literal["opening", "reply", "idle", "goodbye"]
 
 
@@ -66,10 +68,16 @@ class Pause(Action):
 
 @dataclass(frozen=True)
 class Listen(Action):
-    """Wait for the caller to speak; CallerSilent follows `timeout_seconds` after the last speech if they don't."""
+    """Wait for the caller to speak or to press keys.
+
+    CallerSilent follows `timeout_seconds` after the last speech if they do neither. `hints` are phrases that the
+    recogniser is to expect. Keys end with `#`, after a pause, or when there are `keys` of them.
+    """
 
     timeout_seconds: float
     interruptible: bool
+    hints: tuple[str, ...] = ()
+    keys: int | None = None
 
 
 @dataclass(frozen=True)

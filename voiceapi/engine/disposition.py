@@ -9,11 +9,12 @@ from .state import State
 def with_disposition(state: State) -> dict[str, Any]:
     """Return an ended call's gathered_context with call_disposition, mapped_call_disposition and call_tags.
 
-    A call_disposition that was extracted or set by a tool wins over the reason for which the call ended.
+    A call_disposition that was extracted or set by a tool wins over the reason for which the call ended; a call that
+    ended because the model failed has the tag pipeline_error all the same.
     """
     context = state.gathered_context
     disposition = str(context.get("call_disposition") or "").strip() or state.reason
-    tags = tags_of(context)
+    tags = [*tags_of(context), *([state.reason] if state.reason == "pipeline_error" else [])]
     if state.setup.voice:
         tags += ["user_speech"] if state.caller_spoke else []
         tags += [str(value) for name, value in context.items() if name.startswith("tag_") and value not in (None, "")]

@@ -33,9 +33,10 @@ class Started(Event):
 
 @dataclass(frozen=True)
 class CallerSaid(Event):
-    """What the caller said in one turn; blank text counts as silence."""
+    """What the caller said in one turn, or the keys that they pressed if it was `keyed`; blank text is silence."""
 
     text: str
+    keyed: bool = False
 
 
 @dataclass(frozen=True)
@@ -128,7 +129,11 @@ class ToolReturned(Answer):
 
 @dataclass(frozen=True)
 class TransferSettled(Answer):
-    """A transfer was answered, which ends the call for the agent, or failed; `result` is JSON data for the model."""
+    """A transfer was answered, which ends the call for the agent, or failed; `result` is JSON data for the model.
+
+    `caller_hung_up`: it wasn't answered because the caller hung up, which ends the call as well.
+    """
 
     answered: bool
     result: Any
+    caller_hung_up: bool = False

@@ -71,7 +71,7 @@ def step(graph: Graph, state: State, event: Event) -> tuple[State, tuple[Action,
         raise IllegalEvent(state, event)
     if _time_is_up(state, event):
         if isinstance(event, CallerSaid) and event.text.strip():
-            current.add_caller_text(event.text)
+            current.add_caller_text(event.text, event.keyed)
         current.end("call_duration_exceeded")
     else:
         handle(current, event)
@@ -134,7 +134,7 @@ def _said(current: StepState, event: CallerSaid) -> None:
         _silent(current, event)
         return
     is_first = not current.state.caller_spoke
-    current.add_caller_text(event.text)
+    current.add_caller_text(event.text, event.keyed)
     current.set(silences=0, occasion="reply")
     if is_first and current.state.setup.screening:
         current.wait("screening")
@@ -179,7 +179,7 @@ def _replied(current: StepState, event: ModelReplied) -> None:
     if text:
         # The first speech of a call can't be interrupted.
         current.say(Speech(text), current.node.allow_interrupt and current.state.turn > 0)
-        current.set(entered=False)
+        current.set(entered=False, failures=0)
     if calls:
         current.set(calls=calls, calls_from=current.state.node_id)
         current.run_calls()
@@ -235,6 +235,8 @@ def _transferred(current: StepState, event: TransferSettled) -> None:
     current.return_result(event.result)
     if event.answered:
         current.end("transfer_call")
+    elif event.caller_hung_up:
+        current.end("user_hangup")
     else:
         current.run_calls()
 

@@ -5,7 +5,7 @@ from collections.abc import Iterator, Mapping
 from dataclasses import replace
 from typing import Any
 
-from .actions import Action, Finish, HangUp, Play, Record, Say, iso
+from .actions import KEYED, Action, Finish, HangUp, Play, Record, Say, iso
 from .compose import Composer, Speech, arguments_of, tool_called
 from .disposition import with_disposition
 from .events import Event, ModelAnswer
@@ -19,6 +19,9 @@ ROUNDS = 8
 # Characters said in one turn, which is one document: as XML, where & takes five bytes, they fit the smallest limit of a
 # carrier, 64 kB.
 LONGEST_SPEECH = 10_000
+
+# How many failures of the model in a row end a call. A text chat goes on: nobody is kept on the phone.
+FATAL_FAILURES = 2
 
 _DONE = {"status": "done"}
 
@@ -70,8 +73,8 @@ class StepState:
         node = self.graph.node(node_id or self.state.node_id)
         self.actions.append(Record(type, payload, self.at, self.state.turn, node.id, node.name))
 
-    def record_error(self, error: str, processor: str) -> None:
-        self.record("rtf-pipeline-error", {"error": error, "fatal": False, "processor": processor})
+    def record_error(self, error: str, processor: str, *, fatal: bool = False) -> None:
+        self.record("rtf-pipeline-error", {"error": error, "fatal": fatal, "processor": processor})
 
     def add_message(self, role: str, content: str, **members: Any) -> None:
         self.set(messages=(*self.state.messages, {"role": role, "content": content, **members}))
@@ -81,12 +84,13 @@ class StepState:
     def begin_turn(self) -> None:
         self.set(turn=self.state.turn + 1, rounds=0, spoken=0)
 
-    def add_caller_text(self, text: str) -> None:
+    def add_caller_text(self, text: str, keyed: bool) -> None:
         self.begin_turn()
         self.set(caller_spoke=True)
         text = text.strip()
-        self.add_message("user", text)
-        self.record("rtf-user-transcription", {"text": text, "final": True, "timestamp": iso(self.at)})
+        mark = {KEYED: True} if keyed else {}
+        self.add_message("user", text, **mark)
+        self.record("rtf-user-transcription", {"text": text, "final": True, "timestamp": iso(self.at), **mark})
 
     def fitting(self, text: str) -> str:
         """As much of `text` as can still be said in this turn, cut at the end of a sentence; a cut is recorded."""
@@ -136,11 +140,21 @@ class StepState:
         self.wait("thinking")
 
     def apologise(self, error: str) -> None:
-        """Record a failure of the model, say so and end the turn, and the call where it was about to end."""
-        self.record_error(error, "llm")
-        last = self.node.ends_call or self.state.occasion == "goodbye"
+        """Record a failure of the model, say so and end the turn.
+
+        The call ends, too, where it was about to end, or when the model has failed FATAL_FAILURES times in a row.
+        """
+        failures = self.state.failures + 1
+        fatal = self.state.setup.voice and failures >= FATAL_FAILURES
+        last = fatal or self.node.ends_call or self.state.occasion == "goodbye"
+        self.set(failures=failures)
+        self.record_error(error, "llm", fatal=fatal)
         self.say(Speech(self.composer.phrases["failure_goodbye" if last else "apology"]))
-        self.end_turn()
+        if fatal:
+            self.set(gathered_context={**self.state.gathered_context, "error": error})
+            self.end("pipeline_error")
+        else:
+            self.end_turn()
 
     def end_turn(self) -> None:
         """End the turn after the agent has spoken: end the call, or listen."""
@@ -201,6 +215,7 @@ class StepState:
         left = self.node
         self.say_first(self.composer.transition(edge))
         self.enter_node(self.graph.node(edge.target), left)
+        self.set(failures=0)
         self.return_result(_DONE)
 
     def return_error(self, error: str) -> None:

@@ -10,6 +10,7 @@ from typing import Any
 from ..engine.actions import Extract, Message
 from ..engine.values import storable
 from .speakable import read_entities
+from .wire import as_written
 
 INSTRUCTION = (
     "Find the variables below in the conversation. Answer with nothing but one JSON object whose top-level keys are "
@@ -42,7 +43,7 @@ def conversation_of(request: Extract) -> str:
 
 
 def _line(message: Message, names: Mapping[str, str]) -> str:
-    content = str(message.get("content") or "")
+    content = as_written(message)
     if message["role"] != "tool":
         return f"{message['role']}: {content}" if content else ""
     result = _parsed(content)

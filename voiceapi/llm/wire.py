@@ -9,7 +9,7 @@ from dataclasses import dataclass, field
 from hashlib import sha256
 from typing import Any
 
-from ..engine.actions import Function, Message
+from ..engine.actions import KEYED, Function, Message
 from ..engine.events import ToolCall
 from ..engine.values import storable
 from ..http_client import Reply
@@ -90,6 +90,8 @@ def text_messages(system: str, messages: Sequence[Message], tools: Sequence[Mapp
 
 def _strict(message: Message) -> dict[str, Any]:
     """A message whose calls have names and arguments that a strict server accepts, whatever the model wrote."""
+    if message.get(KEYED):
+        return {"role": message["role"], "content": as_written(message)}
     if not message.get("tool_calls"):
         return dict(message)
     calls = [
@@ -103,6 +105,12 @@ def _strict(message: Message) -> dict[str, Any]:
         for call in message["tool_calls"]
     ]
     return {**message, "tool_calls": calls}
+
+
+def as_written(message: Message) -> str:
+    """The content of a message; it says so if the caller keyed it, because a spoken number may have been misheard."""
+    content = str(message.get("content") or "")
+    return f"{content} (entered on the phone's keypad)" if message.get(KEYED) else content
 
 
 def _object(arguments: str) -> str:
@@ -122,7 +130,7 @@ def _as_text(message: Message) -> dict[str, Any]:
         )
         for each in calls
     ]
-    return {"role": message["role"], "content": "\n".join(filter(None, [str(message["content"]), *steps]))}
+    return {"role": message["role"], "content": "\n".join(filter(None, [as_written(message), *steps]))}
 
 
 def read(reply: Reply) -> Completion:

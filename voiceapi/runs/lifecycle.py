@@ -72,6 +72,9 @@ TURN_SLOT_SECONDS = 180
 # What is set while a call is in progress: see `store.runs.Run`.
 CLOCKS = (Run.slot_until, Run.check_at, Run.deadline_at)
 
+# The member of the gathered context that names a call's conversation, where its carrier has one.
+CONVERSATION = "conversation_id"
+
 
 class IllegalTransition(Exception):
     """A step that the run's state doesn't allow: a defect of the caller."""
@@ -121,6 +124,22 @@ def accept(run: Run, call_id: str | None) -> None:
     update(run, Run.state, *CLOCKS, Run.carrier_call_id, Run.gathered_context)
 
 
+def fix_call_id(run: Run, call_id: str, conversation: str | None) -> None:
+    """Record the id by which a webhook named the call; it stays.
+
+    :param conversation: the id that all legs of the call share, None where the carrier has none.
+    """
+    run.carrier_call_id = call_id
+    run.call_id_confirmed = True
+    run.gathered_context = {**run.gathered_context, **call_ids(call_id, conversation)}
+    update(run, Run.carrier_call_id, Run.call_id_confirmed, Run.gathered_context)
+
+
+def call_ids(call_id: str, conversation: str | None) -> dict[str, Any]:
+    """The carrier's ids of a call, as the gathered context has them."""
+    return {"call_id": call_id, **({CONVERSATION: conversation} if conversation else {})}
+
+
 def lose(run: Run) -> None:
     """Record that the carrier gave no answer, unless a webhook has shown since that it accepted the call."""
     if run.state == "placing":
@@ -129,15 +148,11 @@ def lose(run: Run) -> None:
         update(run, Run.state, *CLOCKS)
 
 
-def report(run: Run, call_id: str | None) -> None:
-    """Record that the carrier reported something about a call, which goes on unless it has ended.
-
-    :param call_id: the carrier's id of the call; None leaves the one that is known.
-    """
+def report(run: Run) -> None:
+    """Record that the carrier reported something about a call, which goes on unless it has ended."""
     move(run, "report")
     _goes_on(run)
-    run.carrier_call_id = call_id or run.carrier_call_id
-    update(run, Run.state, *CLOCKS, Run.carrier_call_id)
+    update(run, Run.state, *CLOCKS)
 
 
 def _goes_on(run: Run) -> None:

@@ -14,7 +14,9 @@ from ..store.telephony import TelephonyConfiguration
 from . import configurations
 from .carriers.base import Account, Carrier
 from .carriers.registry import CARRIERS
+from .carriers.rest import CarrierRefused
 from .carriers.simulator import Simulator
+from .phones import LeasedPhones
 
 
 def connect(service: Service, configuration: TelephonyConfiguration) -> Carrier:
@@ -62,14 +64,31 @@ def connect_run(service: Service, run: Run) -> Carrier:
     return carrier_for(service, run.mode, {})
 
 
+def hang_up(carrier: Carrier, run: Run) -> None:
+    """End a run's call, by the id that the carrier knows it by at this time.
+
+    :raises CarrierRefused: when the carrier refused or could not be asked, or has not named the call yet.
+    :raises CarrierSilent: when the carrier gave no answer.
+    """
+    if run.carrier_call_id is None:
+        raise CarrierRefused(f"{carrier.name} has not named this call yet.")
+    # A machine that was detected has answered.
+    is_answered = run.state == "talking" or run.hang_up_reason == "voicemail_detected"
+    if not run.call_id_confirmed:
+        carrier.cancel(run.carrier_call_id)
+    elif is_answered:
+        carrier.hang_up(run.carrier_call_id)
+    else:
+        carrier.stop_ringing(run.carrier_call_id)
+
+
 def carrier_for(service: Service, provider: str, credentials: Mapping[str, Any]) -> Carrier:
     """The carrier of a provider, with credentials by the names of the provider's fields."""
     if provider == "simulator":
         return Simulator(
             service.simulated_webhooks(service),
             service.vault.key("simulator"),
-            service.workers.submit,
-            lambda seconds: service.workers.stopping.wait(seconds),
+            LeasedPhones(service),
             bool(credentials.get("realtime")),
         )
     return CARRIERS[provider](Account(credentials, service.http.send, service.settings.carrier_url(provider)))

@@ -186,6 +186,11 @@ _CARRIERS = (
             _secret("api_key", "API key", "A V2 API key from the Telnyx portal."),
             _optional("connection_id", "Connection ID", "TeXML application that places and answers the calls."),
             _optional(
+                "account_sid",
+                "Account SID",
+                "ID of the account. Without it calls go through an endpoint that Telnyx has deprecated.",
+            ),
+            _optional(
                 "webhook_public_key", "Webhook public key", "Checks the signatures of the webhooks that Telnyx sends."
             ),
             _DETECTION,

@@ -16,6 +16,7 @@ from ..engine.validation import graph_rules
 from ..engine.validation.check import check
 from ..engine.validation.finding import Finding
 from ..engine.validation.lint import lint
+from ..engine.validation.speech_rules import speech_findings
 from ..errors import Conflict, InvalidInput, NotPossible, RecordNotFound
 from ..llm import configuration
 from ..organizations import credentials
@@ -202,12 +203,15 @@ def _get_or_create_draft(workflow: Workflow) -> WorkflowVersion:
 
 
 def validate(organization: int, workflow_id: int) -> tuple[list[Finding], list[Finding]]:
-    """The errors and the warnings of the current version's definition. A warning doesn't prevent publishing.
+    """The errors of the current version's definition, and the warnings about it and its configurations.
+
+    A warning doesn't prevent publishing.
 
     :raises RecordNotFound: when the organization has no such workflow.
     """
     workflow = get(organization, workflow_id)
-    definition = current(workflow).definition
+    version = current(workflow)
+    definition = version.definition
     warnings = lint(
         definition,
         node_types.by_name(),
@@ -216,6 +220,7 @@ def validate(organization: int, workflow_id: int) -> tuple[list[Finding], list[F
         credentials.uuids(organization),
     )
     warnings += graph_rules.fixed_name_findings(definition, offered.active_tools(organization, definition))
+    warnings += speech_findings(version.configurations)
     return errors(workflow, definition), warnings
 
 

@@ -23,7 +23,7 @@ from lines.line import samples
 from voiceapi.calls import ending, sweeper, webhooks
 from voiceapi.conversations import effects
 from voiceapi.engine.actions import AskModel, Function, RunTool
-from voiceapi.engine.events import ModelReplied, ToolCall, ToolReturned
+from voiceapi.engine.events import ModelFailed, ModelReplied, ToolCall, ToolReturned
 from voiceapi.engine.phrases import PHRASES, phrases
 from voiceapi.http_client import Reply, RequestFailed
 from voiceapi.llm.chat_completions import ChatCompletions
@@ -76,8 +76,8 @@ def test_a_call_is_asked_for_once(line: Line, office: Any, dial: Callable[..., A
     call = dial()
     fields = {**line.fields_of_placing(call.base), **line.detecting(call.base)}
     assert office.asked == [("POST", line.placing_path, fields)]
-    assert call.run.carrier_call_id == line.call_id
-    assert call.run.gathered_context["call_id"] == line.call_id
+    placed = line.call_id if line.placed_id == "" else line.placed_id
+    assert (call.run.carrier_call_id, call.run.gathered_context["call_id"]) == (placed, placed)
 
 
 def test_the_log_and_the_run_say_through_which_configuration_a_call_goes(
@@ -214,30 +214,73 @@ def test_speech_after_silence(dial: Callable[..., Any]) -> None:
     assert names(call.says("yes")) == ["hangup"]
 
 
+class Slow:
+    """A model that answers as the scripted one, once `decided` is set."""
+
+    def __init__(self) -> None:
+        self.decided = threading.Event()
+        self.extract = Scripted().extract
+
+    def reply(self, ask: AskModel) -> ModelReplied:
+        self.decided.wait(10)
+        return Scripted().reply(ask)
+
+
 def test_a_reply_that_takes_long_is_asked_for_again(
     line: Line, dial: Callable[..., Any], service: Service, monkeypatch: pytest.MonkeyPatch
 ) -> None:
-    scripted, decided = Scripted(), threading.Event()
-
-    class Slow:
-        extract = scripted.extract
-
-        def reply(self, ask: AskModel) -> ModelReplied:
-            decided.wait(10)
-            return scripted.reply(ask)
-
-    call = dial()
+    call, slow = dial(), Slow()
     call.answered()
-    object.__setattr__(service, "model", Slow())
+    object.__setattr__(service, "model", slow)
     monkeypatch.setattr(service.slow_jobs, "wait_seconds", 0.02)
     verbs = call.says("yes")
     for _ in range(2):
         assert (spoken(verbs), names(verbs)) == (["One moment, please."], ["redirect"])
         verbs = call.hear(call.send(line.webhook("turns", "answered", call.next)))
-    decided.set()
+    slow.decided.set()
     service.slow_jobs.wait_seconds = 10
     verbs = call.hear(call.send(line.webhook("turns", "answered", call.next)))
     assert (spoken(verbs), names(verbs)) == (["Great, goodbye."], ["hangup"])
+
+
+class Dead(Scripted):
+    """A model whose server refuses the key."""
+
+    def reply(self, ask: AskModel) -> Any:
+        return ModelFailed(ask.at, ask.number, "The model server refused the key (401).")
+
+
+def test_a_model_that_fails_twice_in_a_row_ends_the_call(
+    dial: Callable[..., Any], service: Service, caplog: pytest.LogCaptureFixture
+) -> None:
+    call = dial()
+    call.answered()
+    object.__setattr__(service, "model", Dead())
+    verbs = call.says("yes")
+    assert (spoken(verbs), names(verbs)) == ([phrases({})["apology"]], ["listen"])
+    verbs = call.says("yes")
+    assert (spoken(verbs), names(verbs)) == ([phrases({})["failure_goodbye"]], ["hangup"])
+    call.status("completed")
+    assert disposition(call) == ("completed", "pipeline_error")
+    reason = "The model server refused the key (401)."
+    assert call.run.gathered_context["error"] == reason
+    failures = [record.getMessage() for record in caplog.records if "language model" in record.getMessage()]
+    assert failures == [
+        f"The language model failed in run {call.run_id}: {reason}",
+        f"The language model failed in run {call.run_id}, which ends the call: {reason}",
+    ]
+
+
+def test_a_call_survives_one_failure_of_the_model(dial: Callable[..., Any], service: Service) -> None:
+    call = dial()
+    call.answered()
+    for model in (Dead(), None, Dead()):
+        object.__setattr__(service, "model", model)
+        assert names(call.says("hm")) == ["listen"]
+    object.__setattr__(service, "model", None)
+    assert names(call.says("yes")) == ["hangup"]
+    call.status("completed")
+    assert disposition(call) == ("completed", "user_qualified")
 
 
 def test_the_callee_hangs_up(dial: Callable[..., Any]) -> None:
@@ -312,24 +355,15 @@ def test_a_machine_that_is_known_while_a_reply_is_decided(
     wait_for: Callable[..., Any],
 ) -> None:
     """Nobody hears that reply: it isn't recorded."""
-    scripted, decided = Scripted(), threading.Event()
-
-    class Slow:
-        extract = scripted.extract
-
-        def reply(self, ask: AskModel) -> ModelReplied:
-            decided.wait(10)
-            return scripted.reply(ask)
-
-    call = dial()
+    call, slow = dial(), Slow()
     call.answered()
-    object.__setattr__(service, "model", Slow())
+    object.__setattr__(service, "model", slow)
     monkeypatch.setattr(service.slow_jobs, "wait_seconds", 0.02)
     assert names(call.says("yes")) == ["redirect"]
     call.send(line.webhook("turns", "machine", f"{call.base}/machine"))
     verbs = call.hear(call.send(line.webhook("turns", "answered", call.next)))
     assert (spoken(verbs), names(verbs)) == ([], ["hangup"])
-    decided.set()
+    slow.decided.set()
     wait_for(lambda: not service.slow_jobs._running)
     service.slow_jobs.wait_seconds = 10
     call.status("completed")
@@ -423,6 +457,42 @@ def test_a_call_that_is_not_answered(dial: Callable[..., Any], line: Line, word:
     assert call.run.gathered_context["call_tags"] == tags
 
 
+@pytest.mark.parametrize("words", [("completed",), ("ringing", "in-progress", "completed")])
+def test_an_answered_call_whose_first_turn_was_never_asked_for_has_failed(
+    dial: Callable[..., Any], words: tuple[str, ...], caplog: pytest.LogCaptureFixture
+) -> None:
+    call = dial()
+    for word in words:
+        call.status(word)
+    assert disposition(call) == ("completed", "failed")
+    gathered = call.run.gathered_context
+    assert gathered["error"] == (
+        "The carrier reported the call as answered, but never asked for its first document. Check VOICEAPI_PUBLIC_URL: "
+        "the carrier was given an address that begins with https://voice.example.org. If it asked and was refused, the "
+        "log says why."
+    )
+    assert gathered["call_tags"] == ["not_connected", "telephony_completed"]
+    assert [record.getMessage() for record in caplog.records] == [f"Run {call.run_id} failed: {gathered['error']}"]
+    assert names(call.answered()) == ["hangup"]
+    assert disposition(call) == ("completed", "failed")
+
+
+def test_a_call_that_its_carrier_accepted_and_never_reported_has_failed(
+    line: Line, office: Any, dial: Callable[..., Any]
+) -> None:
+    """As when nothing reaches the public URL, and the carrier can't be asked either; the reason says where to look."""
+    if line.name == "simulator":
+        pytest.skip("The simulator is asked without a wire.")
+    call = dial()
+    office.answers += [(404, None)] * 5
+    sweeper.sweep(call.service, call.run.deadline_at + timedelta(seconds=1))
+    assert disposition(call) == ("completed", "failed")
+    assert call.run.gathered_context["error"] == (
+        "The carrier's last word about this call never came. Check VOICEAPI_PUBLIC_URL: the carrier was given an "
+        "address that begins with https://voice.example.org. If it asked and was refused, the log says why."
+    )
+
+
 @pytest.mark.parametrize("seed", range(3))
 def test_statuses_in_any_order_and_twice(
     line: Line, office: Any, dial: Callable[..., Any], wait_for: Callable[..., Any], seed: int
@@ -433,13 +503,88 @@ def test_statuses_in_any_order_and_twice(
     reads = [samples(line.name, "statuses")[word]["reads"] for word in words]
     end = next(place for place, each in enumerate(reads) if each["status"] in webhooks.FINAL)
     machine = any(each.get("machine") for each in reads[:end])
-    outcome = "voicemail_detected" if machine else reads[end]["status"]
+    # An answered call that was asked for no turn has failed.
+    ends = "failed" if reads[end]["status"] == "completed" else reads[end]["status"]
+    outcome = "voicemail_detected" if machine else ends
     call = dial()
     for place, word in enumerate(words):
         assert call.status(word).status_code == 200
         assert disposition(call) == (("ringing", None) if place < end else ("completed", outcome)), (seed, words)
     wait_for(lambda: len(office.asked) == (line.name != "simulator") + machine)
     assert len(call.stored[-1]) == len(words)
+
+
+# -- keys
+
+
+def menu(talk: Callable[..., Any]) -> Any:
+    """The definition of `talk`, as a menu of keys."""
+    definition = talk(path="line")
+    for edge, label in zip(definition["edges"], ("Press 1 for new orders", "Press 2 for returns"), strict=True):
+        edge["data"] |= {"label": label, "condition": f'The callee chose: {label}, or "press it, please".'}
+    definition["nodes"][0]["data"]["speech_hints"] = ["Acme"]
+    return definition
+
+
+@pytest.mark.parametrize(("digits", "answer"), [("1", "Great, goodbye."), ("2#", "Sorry, goodbye.")])
+def test_keys_reach_the_conversation_as_words(
+    line: Line, dial: Callable[..., Any], talk: Callable[..., Any], client: FlaskClient, digits: str, answer: str
+) -> None:
+    call = dial(menu(talk))
+    call.answered()
+    verbs = call.hear(call.send(line.keys(call.next, digits)))
+    assert (spoken(verbs), names(verbs)) == ([answer], ["hangup"])
+    with call.service.store.session():
+        events = [each.payload for each in Event.select() if each.type == "rtf-user-transcription"]
+        texts = [turn.caller_text for turn in Turn.select().order_by(Turn.number)]
+    assert [(event["text"], event["keyed"]) for event in events] == [(digits.rstrip("#"), True)]
+    assert texts == ["", digits.rstrip("#")]
+
+
+def test_words_are_not_marked_as_keyed(line: Line, dial: Callable[..., Any]) -> None:
+    call = dial()
+    call.answered()
+    call.says("yes")
+    with call.service.store.session():
+        (event,) = [each.payload for each in Event.select() if each.type == "rtf-user-transcription"]
+    assert "keyed" not in event
+
+
+@pytest.mark.parametrize("digits", ["", "#"])
+def test_no_keys_are_silence(line: Line, dial: Callable[..., Any], digits: str) -> None:
+    call = dial()
+    call.answered()
+    for _ in range(2):
+        verbs = call.hear(call.send(line.keys(call.next, digits)))
+    assert names(verbs) == ["hangup"]
+    call.status("completed")
+    assert disposition(call) == ("completed", "user_idle_max_duration_exceeded")
+
+
+def test_a_document_listens_for_speech_and_keys(line: Line, dial: Callable[..., Any], talk: Callable[..., Any]) -> None:
+    call = dial(menu(talk))
+    (listen,) = [verb for verb in call.answered() if verb.name == "listen"]
+    assert listen.inputs == ("dtmf", "speech")
+    assert listen.keys == (1 if line.takes_keys else None)
+    hints = (
+        "Acme",
+        "Press 1 for new orders",
+        "Press 2 for returns",
+        "press it please",
+        "chose",
+        "Press",
+        "orders",
+        "returns",
+    )
+    found = tuple(hint.replace(",", "") for hint in listen.hints)
+    assert found == (hints if line.takes_hints else ())
+
+
+def test_keys_of_any_number_are_awaited_where_no_menu_is(line: Line, dial: Callable[..., Any]) -> None:
+    call = dial()
+    (listen,) = [verb for verb in call.answered() if verb.name == "listen"]
+    assert (listen.inputs, listen.keys) == (("dtmf", "speech"), None)
+    assert listen.hints[:2] == (("Yes", "No") if line.takes_hints else ())
 
 
 # -- put through
@@ -518,6 +663,91 @@ def test_a_call_that_ends_before_its_transfer_is_reported(line: Line, dial: Call
     assert disposition(call) == ("completed", "transfer_call" if told else "user_hangup")
     duration = samples(line.name, "statuses")["completed"]["reads"]["duration"]
     assert call.run.duration == duration or duration is None
+
+
+@pytest.mark.usefixtures("receptionist")
+@pytest.mark.parametrize("order", ["outcome, end", "end, outcome", "end, busy"])
+def test_a_caller_who_hangs_up_while_a_transfer_rings(
+    line: Line, dial: Callable[..., Any], service: Service, order: str
+) -> None:
+    """The call ends: the model isn't asked again, and nothing is recorded that nobody heard."""
+    call = dial()
+    call.answered()
+    call.says("A human, please.")
+    said = call.transcript
+    object.__setattr__(service, "model", Dead())
+    outcome = line.webhook("turns", "transfer_busy" if order == "end, busy" else "transfer_abandoned", call.transfer)
+    if order == "outcome, end":
+        verbs = call.hear(call.send(outcome))
+        call.status("completed")
+    else:
+        call.status("completed")
+        assert call.run.state == "talking"
+        verbs = call.hear(call.send(outcome))
+    assert spoken(verbs) == []
+    assert disposition(call) == ("completed", "user_hangup")
+    assert call.transcript == said
+    call.send(outcome)
+    assert (disposition(call), call.transcript) == (("completed", "user_hangup"), said)
+
+
+@pytest.mark.usefixtures("receptionist")
+def test_a_transfer_whose_answer_is_reported_after_the_end_of_the_call(line: Line, dial: Callable[..., Any]) -> None:
+    call = dial()
+    call.answered()
+    call.says("A human, please.")
+    call.status("completed")
+    call.send(line.webhook("turns", "transfer_answered", call.transfer))
+    assert disposition(call) == ("completed", "transfer_call")
+
+
+@pytest.mark.usefixtures("receptionist")
+def test_a_caller_who_hangs_up_after_a_transfer_was_not_answered(line: Line, dial: Callable[..., Any]) -> None:
+    call = dial()
+    call.answered()
+    call.says("A human, please.")
+    assert names(call.hear(call.send(line.webhook("turns", "transfer_busy", call.transfer)))) == ["listen"]
+    call.status("completed")
+    assert disposition(call) == ("completed", "user_hangup")
+
+
+@pytest.mark.usefixtures("receptionist")
+@pytest.mark.parametrize("after", ["transfer", "turn"])
+@pytest.mark.parametrize("concluded", [True, False])
+def test_a_reply_that_is_decided_after_the_end_of_the_call_is_not_recorded(
+    line: Line,
+    dial: Callable[..., Any],
+    service: Service,
+    monkeypatch: pytest.MonkeyPatch,
+    wait_for: Callable[..., Any],
+    after: str,
+    concluded: bool,
+) -> None:
+    """Also when the run isn't completed by then, as while a last extraction takes long."""
+    call, slow = dial(), Slow()
+    call.answered()
+    if after == "transfer":
+        call.says("A human, please.")
+        asked = line.webhook("turns", "transfer_busy", call.transfer)
+    else:
+        asked = line.words(call.next, "yes")
+    object.__setattr__(service, "model", slow)
+    monkeypatch.setattr(service.slow_jobs, "wait_seconds", 0.02)
+    assert names(call.hear(call.send(asked))) == ["redirect"]
+    said = call.transcript
+    with monkeypatch.context() as patch:
+        if not concluded:
+            patch.setattr(ending, "complete_from_status", lambda *_: None)
+        call.status("completed")
+        wait_for(lambda: (call.run_id, "end") not in service.slow_jobs._running)
+        assert call.run.is_completed is concluded
+        slow.decided.set()
+        wait_for(lambda: not service.slow_jobs._running)
+    service.slow_jobs.wait_seconds = 10
+    verbs = call.hear(call.send(line.webhook("turns", "answered", call.next)))
+    assert (spoken(verbs), names(verbs)) == ([], ["hangup"])
+    sweeper.sweep(service)
+    assert (disposition(call), call.transcript) == (("completed", "user_hangup"), said)
 
 
 @pytest.mark.usefixtures("receptionist")
@@ -638,6 +868,141 @@ def test_a_wrong_token_changes_nothing(line: Line, dial: Callable[..., Any], pla
     assert call.stored == stored
 
 
+PLACES = ["turns/0", "turns/1", "turns/1/silence", "turns/1/transfer", "turns/1/wait", "status", "machine"]
+
+
+def sent_to(line: Line, call: Any, place: str) -> Any:
+    """A webhook that the carrier sends to a place of a call."""
+    kind, name = ("statuses", "completed") if place == "status" else ("turns", "answered")
+    if place.endswith("transfer"):
+        name = "transfer_busy"
+    if place == "machine":
+        name = "machine"
+    return line.webhook(kind, name, f"{call.base}/{place}")
+
+
+@pytest.mark.parametrize("place", PLACES)
+def test_a_webhook_of_another_call_is_refused(line: Line, dial: Callable[..., Any], place: str) -> None:
+    call = dial()
+    call.answered()
+    stored = call.stored
+    response = call.send(line.another_call(sent_to(line, call, place)))
+    sentence = "This webhook is about another call than the one that its URL belongs to."
+    assert (response.status_code, response.get_json()) == (403, {"detail": sentence})
+    assert call.stored == stored
+
+
+@pytest.mark.parametrize("place", PLACES)
+@pytest.mark.parametrize("begun", [True, False])
+def test_a_webhook_of_another_account_is_refused(line: Line, dial: Callable[..., Any], place: str, begun: bool) -> None:
+    if not line.others and line.sign_for_others is None:
+        pytest.skip(f"The webhooks of {line.title or line.name} name no account.")
+    call = dial()
+    if begun:
+        call.answered()
+    stored = call.stored
+    response = call.send(line.another_account(sent_to(line, call, place)))
+    sentence = f"This webhook is of another {line.title} account than the call."
+    assert (response.status_code, response.get_json()) == (403, {"detail": sentence})
+    assert call.stored == stored
+
+
+@pytest.mark.parametrize("place", ["turns/0", "status"])
+def test_the_first_webhook_fixes_the_calls_id(line: Line, dial: Callable[..., Any], place: str) -> None:
+    """The answer to a new call may name it otherwise, as Plivo's, or not at all, as Telnyx'."""
+    call = dial()
+    name = "answered" if place == "turns/0" else "ringing"
+    assert call.send(line.webhook("turns" if place == "turns/0" else "statuses", name, f"{call.base}/{place}"))
+    run = call.run
+    assert (run.carrier_call_id, run.gathered_context["call_id"]) == (line.call_id, line.call_id)
+    assert run.call_id_confirmed
+    assert run.gathered_context.get("conversation_id") == line.conversation
+    for other in PLACES:
+        assert call.send(line.another_call(sent_to(line, call, other))).status_code == 403
+
+
+def test_a_call_that_its_answer_names_is_no_other_call(line: Line, dial: Callable[..., Any]) -> None:
+    call = dial()
+    named = line.placed_id == "" and line.name not in ("simulator", "cloudonix")
+    response = call.send(line.another_call(sent_to(line, call, "status")))
+    assert response.status_code == (403 if named else 200)
+    assert call.run.is_completed is not named
+
+
+def test_a_webhook_before_the_answer_to_a_new_call(
+    line: Line, office: Any, call: Any, client: FlaskClient, configuration: int, workflow: Callable[..., Any]
+) -> None:
+    """The webhook's id stays, and the answer's doesn't replace it."""
+    if line.name == "simulator":
+        pytest.skip("The simulator is asked without a wire.")
+    workflow(path="line")
+
+    def ring() -> None:
+        with call.service.store.session():
+            run = Run.get()
+        call.base, call.run_id = f"https://voice.example.org{API}/telephony/calls/{run.token}", run.id
+        assert call.status("ringing").status_code == 200
+
+    office.before_answering.append(ring)
+    assert place(client, configuration).get_json()["status"] == "initiated"
+    run = call.run
+    assert (run.carrier_call_id, run.gathered_context["call_id"]) == (line.call_id, line.call_id)
+    assert (run.call_id_confirmed, run.state) == (True, "ringing")
+    assert spoken(call.answered()) == [HELLO]
+
+
+@pytest.mark.parametrize("place", ["status", "machine", "turns/1", "turns/1/silence"])
+def test_another_leg_of_the_call_changes_nothing(line: Line, office: Any, dial: Callable[..., Any], place: str) -> None:
+    """Such as the other side of a transfer, whose end isn't that of the call."""
+    if "other_leg" not in samples(line.name, "legs"):
+        pytest.skip("The simulator has no other legs.")
+    call = dial()
+    call.answered()
+    run, *rest, statuses = call.stored
+    response = call.send(line.webhook("legs", "other_leg", f"{call.base}/{place}"))
+    assert response.status_code == 200
+    assert call.stored[:-1] == [run, *rest]
+    (row,) = call.stored[-1][len(statuses) :]
+    assert (row["outcome"], row["fields"]["other_leg"]) == (None, True)
+    assert row["fields"]["call_id"] == samples(line.name, "legs")["other_leg"]["reads"]["ids"][0]
+    assert len(office.asked) == 1
+    assert names(call.says("yes")) == ["hangup"]
+    call.status("completed")
+    assert disposition(call) == ("completed", "user_qualified")
+
+
+def test_another_leg_of_a_call_to_our_number_changes_nothing(line: Line, call: Any, inbound: str) -> None:
+    if "other_leg" not in samples(line.name, "legs"):
+        pytest.skip("The simulator has no other legs.")
+    call.send(line.webhook("inbound", "call", inbound))
+    with call.service.store.session():
+        run = Run.get()
+    call.base, call.run_id = f"https://voice.example.org{API}/telephony/calls/{run.token}", run.id
+    for url in (f"{inbound}/status", f"{call.base}/status"):
+        assert call.send(line.webhook("legs", "other_leg", url)).status_code == 200
+    assert (call.run.state, call.run.carrier_call_id) == ("talking", line.call_id)
+    assert call.run.gathered_context.get("conversation_id") == line.conversation
+
+
+def test_a_call_that_no_webhook_has_named_is_canceled_by_the_id_of_its_answer(
+    line: Line, office: Any, dial: Callable[..., Any]
+) -> None:
+    if line.name == "simulator":
+        pytest.skip("Nobody but itself ends a simulated call.")
+    call = dial()
+    with call.service.store.session():
+        carrier = connect.connect_run(call.service, call.run)
+    if line.placed_id is None:
+        with pytest.raises(CarrierRefused, match="has not named this call yet"):
+            connect.hang_up(carrier, call.run)
+    else:
+        connect.hang_up(carrier, call.run)
+        assert office.asked[1] == (line.canceled or line.ended)
+    call.answered()
+    connect.hang_up(carrier, call.run)
+    assert office.asked[-1] == line.ended
+
+
 def test_a_turn_that_is_delivered_again_gets_the_same_bytes(line: Line, dial: Callable[..., Any]) -> None:
     call = dial()
     opening = line.webhook("turns", "answered", f"{call.base}/turns/0")
@@ -675,19 +1040,11 @@ def test_the_services_own_words_are_in_the_workflows_language(
         WorkflowVersion.update(configurations=own).where(WorkflowVersion.id == call.run.version_id).execute()
     call.answered()
     assert spoken(call.says("hm"))[0].startswith(PHRASES["de"]["not_understood"])
-    scripted, decided = Scripted(), threading.Event()
-
-    class Slow:
-        extract = scripted.extract
-
-        def reply(self, ask: AskModel) -> ModelReplied:
-            decided.wait(10)
-            return scripted.reply(ask)
-
-    object.__setattr__(service, "model", Slow())
+    slow = Slow()
+    object.__setattr__(service, "model", slow)
     monkeypatch.setattr(service.slow_jobs, "wait_seconds", 0.02)
     assert spoken(call.says("hm")) == ["Augenblick, ich sehe nach."]
-    decided.set()
+    slow.decided.set()
     monkeypatch.setattr(webhooks, "answer", lambda *_: 1 / 0)
     with caplog.at_level(logging.CRITICAL, "voiceapi"):
         verbs = call.hear(call.send(line.webhook("turns", "answered", call.next)))
@@ -725,7 +1082,7 @@ def test_a_call_to_our_number(client: FlaskClient, line: Line, call: Any, inboun
     assert spoken(line.read(other.data)) == [HELLO]
     # Of the other call, at this one's address: nothing is mixed up.
     astray = call.send(line.another_call(line.webhook("statuses", "ringing", f"{call.base}/status")))
-    assert (astray.status_code, call.run.carrier_call_id) == (200, line.call_id)
+    assert (astray.status_code, call.run.carrier_call_id) == (403, line.call_id)
     done = call.send(line.webhook("statuses", "completed", f"{inbound}/status"))
     assert done.status_code == 200
     assert disposition(call) == ("completed", "user_qualified")
@@ -820,7 +1177,7 @@ def test_a_forged_call_to_our_number(
 # -- what the samples say
 
 
-@pytest.mark.parametrize("kind", ["turns", "statuses", "inbound"])
+@pytest.mark.parametrize("kind", ["turns", "statuses", "inbound", "legs"])
 def test_every_sample_is_read_as_expected(line: Line, service: Service, configuration: int, kind: str) -> None:
     with service.store.session():
         stored = TelephonyConfiguration.get_by_id(configuration)
@@ -836,6 +1193,9 @@ def test_every_sample_is_read_as_expected(line: Line, service: Service, configur
             after = "transfer" if name.startswith("transfer") else "turn"
             heard: Any = carrier.read_turn(asked, after)
             assert type(heard).__name__ == reads.pop("kind"), name
+        elif kind == "legs":
+            heard = carrier.read_leg(asked)
+            reads = {key: tuple(value) if isinstance(value, list) else value for key, value in reads.items()}
         else:
             heard = carrier.read_status(asked) if kind == "statuses" else carrier.read_inbound(asked)
         assert {key: getattr(heard, key) for key in reads} == reads, name
@@ -855,6 +1215,51 @@ def test_every_status_of_the_carrier_has_a_sample(carriers: tuple[str, ...], wor
     assert {*words} <= heard
 
 
+# -- calls that somebody ends
+
+
+@pytest.mark.parametrize(("rings", "disposition"), [(True, "canceled"), (False, "user_hangup")])
+@pytest.mark.parametrize("status", ["completed", "canceled"])
+def test_a_call_that_somebody_ends(
+    client: FlaskClient, line: Line, office: Any, dial: Callable[..., Any], rings: bool, disposition: str, status: str
+) -> None:
+    if status not in samples(line.name, "statuses"):
+        pytest.skip("The carrier has no such status.")
+    call = dial()
+    if rings:
+        call.status("ringing")
+    else:
+        call.answered()
+        call.status("ringing")
+    office.asked.clear()
+    url = f"{API}/workflow/{call.run.workflow_id}/runs/{call.run_id}/end"
+    assert client.post(url).get_json()["is_completed"] is False
+    if line.name != "simulator":  # its phone doesn't run here
+        assert office.asked == [(line.unanswered if rings else None) or line.ended]
+    call.status(status)
+    assert disposition_of(client, url) == (True, disposition)
+
+
+def disposition_of(client: FlaskClient, url: str) -> tuple[bool, str]:
+    """Whether a run that somebody ends has ended, and its disposition: it stays as it is."""
+    body = client.post(url).get_json()
+    return body["is_completed"], body["gathered_context"]["call_disposition"]
+
+
+def test_a_carrier_that_refuses_to_end_a_call(
+    client: FlaskClient, line: Line, office: Any, dial: Callable[..., Any]
+) -> None:
+    if line.name == "simulator":
+        pytest.skip("The simulator refuses nothing.")
+    call = dial()
+    call.status("ringing")
+    status, body, sentence = line.refused
+    office.answers.append((status, body))
+    answer = client.post(f"{API}/workflow/{call.run.workflow_id}/runs/{call.run_id}/end")
+    assert (answer.status_code, answer.get_json()) == (400, {"detail": f"Failed to end the call: {sentence}"})
+    assert (call.run.state, call.run.hang_up_reason) == ("ringing", None)
+
+
 # -- asking the carrier
 
 
@@ -868,7 +1273,8 @@ def carrier(line: Line, call: Any, configuration: int) -> Any:
 
 def test_a_call_is_ended_and_looked_up(line: Line, office: Any, carrier: Any) -> None:
     carrier.hang_up(line.call_id)
-    assert office.asked == [line.ended]
+    assert office.asked[-1] == line.ended
+    office.asked.clear()
     if line.looked_up is None:
         with pytest.raises(CarrierRefused):
             carrier.look_up(line.call_id)
@@ -876,7 +1282,7 @@ def test_a_call_is_ended_and_looked_up(line: Line, office: Any, carrier: Any) ->
     office.answers.append((200, line.looked_up))
     report = carrier.look_up(line.call_id)
     assert ((report.status, report.duration), (report.price, report.currency)) == (line.found, line.paid)
-    method, path, body = office.asked[1]
+    method, path, body = office.asked[0]
     assert (method, body) == ("GET", None)
     assert line.call_id in path.replace("%3A", ":")
 
@@ -1012,7 +1418,7 @@ ODD = (None, "", "nan\x00", -1, [None], {"a": []})
 
 
 @pytest.mark.long
-@pytest.mark.parametrize("kind", ["turns", "statuses", "inbound"])
+@pytest.mark.parametrize("kind", ["turns", "statuses", "inbound", "legs"])
 def test_odd_fields_break_no_reader(line: Line, service: Service, configuration: int, kind: str) -> None:
     """Fields with any value, at any depth, or absent."""
     with service.store.session():
@@ -1030,6 +1436,8 @@ def test_odd_fields_break_no_reader(line: Line, service: Service, configuration:
             assert report.status in (None, *webhooks.FINAL, "initiated", "ringing", "in-progress"), name
             json.dumps([report.raw, report.call_id, report.duration, report.price], allow_nan=False)
             carrier.read_inbound(asked)
+            carrier.read_leg(asked)
+            carrier.is_of_other_account(asked)
 
 
 def bent(value: Any) -> Iterator[Any]:

@@ -131,14 +131,16 @@ def say(text: str) -> dict[str, Any]:
     return {"verb": "say", **speech(text)}
 
 
-def gather(timeout: int, prompt: dict[str, Any] | None, language: str = "en-US") -> dict[str, Any]:
+def gather(timeout: int, prompt: dict[str, Any] | None, language: str = "en-US", **recognizer: Any) -> dict[str, Any]:
     return {
         "verb": "gather",
-        "input": ["speech"],
+        "input": ["digits", "speech"],
+        "finishOnKey": "#",
+        "interDigitTimeout": 3,
         "actionHook": NEXT,
         "timeout": timeout,
-        "recognizer": {"vendor": "default", "language": language},
-        **({} if prompt is None else {"bargein": True, "say": prompt}),
+        "recognizer": {"vendor": "default", "language": language, **recognizer},
+        **({} if prompt is None else {"bargein": True, "dtmfBargein": True, "say": prompt}),
     }
 
 
@@ -168,6 +170,11 @@ DOCUMENTS: list[tuple[list[Action], VoiceSettings, list[dict[str, Any]]]] = [
         [Say("Grüß Gott.", True), Listen(10.0, True)],
         CHOSEN,
         [gather(10, speech("Grüß Gott.", "de-DE", voice="Vicki"), "de-DE")],
+    ),
+    (
+        [Listen(10.0, True, ("new orders", "yes, please"), 1)],
+        PLAIN,
+        [{**gather(10, None, hints=["new orders", "yes, please"]), "numDigits": 1}],
     ),
     (
         [Pause(1.5), Say("Goodbye.", False), HangUp()],
@@ -265,7 +272,10 @@ def test_a_new_call_matches_the_schema(registry: Registry[Any]) -> None:
 def test_samples_match_the_schema(registry: Registry[Any]) -> None:
     sent: dict[str, dict[str, Any]] = {
         "session-new": {**samples("jambonz", "inbound"), "answered": samples("jambonz", "turns")["answered"]},
-        "call-status": {n: s for n, s in samples("jambonz", "statuses").items() if n != "unknown"},
+        "call-status": {
+            **{n: s for n, s in samples("jambonz", "statuses").items() if n != "unknown"},
+            "other_leg": samples("jambonz", "legs")["other_leg"],
+        },
         "amd": {n: s for n, s in samples("jambonz", "turns").items() if n in ("machine", "human")},
         "dial": {n: s for n, s in samples("jambonz", "turns").items() if n.startswith("transfer")},
         "gather": {

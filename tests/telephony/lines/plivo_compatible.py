@@ -27,7 +27,12 @@ def read(document: bytes) -> list[Verb]:
     for element in ET.fromstring(document):
         if element.tag in LISTENING:
             verbs += [Verb(NAMES[inner.tag], inner.text or "") for inner in element]
-            verbs.append(Verb("listen", url=element.attrib["action"]))
+            given = element.attrib
+            assert given["finishOnKey"] == "#"
+            hints = tuple(filter(None, given.get("hints", "").split(",")))
+            keys = int(given["numDigits"]) if "numDigits" in given else None
+            inputs = tuple(given["inputType"].split())
+            verbs.append(Verb("listen", url=given["action"], inputs=inputs, hints=hints, keys=keys))
         elif element.tag == "Redirect":
             verbs.append(Verb("redirect", url=element.text or ""))
         elif element.tag == "Dial":
@@ -68,7 +73,7 @@ def placing(base: str, us: str = US, them: str = THEM) -> Mapping[str, Any]:
 
 def line(name: str, title: str, path: str, **more: Any) -> Line:
     account = f"/Account/{AUTH_ID}"
-    call_id = samples(name, "inbound")["call"]["reads"]["call_id"]
+    request_id = samples(name, "turns")["answered"]["fields"]["RequestUUID"]
     return Line(
         name=name,
         title=title,
@@ -81,7 +86,8 @@ def line(name: str, title: str, path: str, **more: Any) -> Line:
         },
         read=read,
         speech=lambda text: {"Speech": text},
-        placed=(201, {"api_id": "97ceeb52", "message": "call fired", "request_uuid": call_id}),
+        placed=(201, {"api_id": "97ceeb52", "message": "call fired", "request_uuid": request_id}),
+        placed_id=request_id,
         placing_path=f"{account}/Call/",
         signs_address=True,
         signed_with="auth_token",
@@ -91,6 +97,7 @@ def line(name: str, title: str, path: str, **more: Any) -> Line:
 
 
 PLIVO_CALL, VOBIZ_CALL = (samples(name, "inbound")["call"]["reads"]["call_id"] for name in ("plivo", "vobiz"))
+PLIVO_REQUEST = samples("plivo", "turns")["answered"]["fields"]["RequestUUID"]
 FORGED = base64.b64encode(b"0" * 32).decode()
 PLIVO = line(
     "plivo",
@@ -100,6 +107,7 @@ PLIVO = line(
     proof={"Authorization": f"Basic {base64.b64encode(f'{AUTH_ID}:{TOKEN}'.encode()).decode()}"},
     fields_of_placing=lambda base: placing(base, US[1:], THEM[1:]),
     ended=("DELETE", f"/Account/{AUTH_ID}/Call/{PLIVO_CALL}/", None),
+    canceled=("DELETE", f"/Account/{AUTH_ID}/Request/{PLIVO_REQUEST}/", None),
     looked_up={"call_state": "ANSWER", "call_duration": 42, "total_amount": "0.03000"},
     paid=(0.03, None),
     numbers={"objects": [{"number": US[1:]}]},

@@ -34,7 +34,7 @@ def read(document: bytes) -> list[Verb]:
         verbs += [Verb(inner.tag.lower(), inner.text or "") for inner in prompt]
         match element.tag:
             case "Gather":
-                verbs.append(Verb("listen", url=element.attrib["action"]))
+                verbs.append(listening(element))
             case "Redirect":
                 verbs.append(Verb("redirect", url=element.text or ""))
             case "Dial":
@@ -43,6 +43,14 @@ def read(document: bytes) -> list[Verb]:
             case _:
                 verbs.append(Verb(element.tag.lower(), element.text or ""))
     return verbs
+
+
+def listening(gather: ET.Element) -> Verb:
+    given = gather.attrib
+    assert given["finishOnKey"] == "#"
+    hints = tuple(filter(None, given.get("hints", "").split(",")))
+    keys = int(given["numDigits"]) if "numDigits" in given else None
+    return Verb("listen", url=given["action"], inputs=tuple(given["input"].split()), hints=hints, keys=keys)
 
 
 def sign_as_twilio(token: str) -> Callable[[str, str, str, bytes], Mapping[str, str]]:
@@ -100,6 +108,7 @@ TWILIO = Line(
     signed_with="auth_token",
     read=read,
     speech=lambda text: {"SpeechResult": text},
+    others={"AccountSid": "AC0123456789abcdef0123456789abcde0"},
     placed=(201, {"sid": TWILIO_CALL, "status": "queued"}),
     fields_of_placing=placing,
     detecting=detecting,
@@ -137,6 +146,7 @@ SIGNALWIRE = Line(
     signed_with="signing_key",
     read=read,
     speech=lambda text: {"SpeechResult": text},
+    others={"AccountSid": "0a1b2c3d-4e5f-4a6b-8c7d-9e0f1a2b3c40"},
     placed=(200, {"sid": SIGNALWIRE_CALL, "status": "queued"}),
     fields_of_placing=placing,
     placing_path=LAML,
@@ -153,7 +163,8 @@ SIGNALWIRE = Line(
 
 TELNYX_CALL = "v3:m8Kq2T1s0Vb9xYcR4uWn7A"
 APPLICATION = "2898148924659336874"
-TELNYX_PATH = "/texml/calls/v3%3Am8Kq2T1s0Vb9xYcR4uWn7A/update"
+TELNYX_ACCOUNT = "61bf923e-5e4d-4595-a110-56190ea18a1b"
+TELNYX_CALLS = f"/texml/Accounts/{TELNYX_ACCOUNT}/Calls"
 TELNYX = Line(
     name="telnyx",
     title="Telnyx",
@@ -162,6 +173,7 @@ TELNYX = Line(
     credentials={
         "api_key": "KEY01",
         "connection_id": APPLICATION,
+        "account_sid": TELNYX_ACCOUNT,
         "webhook_public_key": TELNYX_PUBLIC,
         "amd_enabled": True,
     },
@@ -176,8 +188,12 @@ TELNYX = Line(
     signed_with="webhook_public_key",
     read=read,
     speech=lambda text: {"SpeechResult": text},
-    placed=(200, {"data": {"call_sid": TELNYX_CALL, "from": US, "to": THEM, "status": "queued"}}),
+    # As the models of its SDK have it, the answer doesn't name the call.
+    placed=(200, {"from": US, "to": THEM, "status": "queued"}),
+    placed_id=None,
+    others={"ConnectionId": "2898148924659336870", "AccountSid": "61bf923e-5e4d-4595-a110-56190ea18a10"},
     fields_of_placing=lambda base: {
+        "ApplicationSid": APPLICATION,
         "To": THEM,
         "From": US,
         "Url": f"{base}/turns/0",
@@ -188,8 +204,18 @@ TELNYX = Line(
         "Timeout": 60,
         "TimeLimit": 1200,
     },
-    placing_path=f"/texml/calls/{APPLICATION}",
-    ended=("POST", TELNYX_PATH, {"Status": "completed"}),
+    placing_path=TELNYX_CALLS,
+    ended=("POST", f"{TELNYX_CALLS}/v3%3Am8Kq2T1s0Vb9xYcR4uWn7A", {"Status": "completed"}),
+    looked_up={
+        "sid": TELNYX_CALL,
+        "account_sid": TELNYX_ACCOUNT,
+        "status": "completed",
+        "duration": "42",
+        "answered_by": "human",
+        "price": "0.0300",
+        "price_unit": "USD",
+    },
+    paid=(0.03, "USD"),
     refused=(
         403,
         {"errors": [{"code": "10010", "title": "Authorization failed", "detail": "The number isn't on your account."}]},
@@ -208,6 +234,7 @@ CLOUDONIX = Line(
     proof={"Authorization": f"Bearer {DOMAIN_KEY}"},
     sign=lambda method, url, kind, body: {"X-CX-APIKey": DOMAIN_KEY},
     signs_words=False,
+    takes_hints=False,
     signed_with="bearer_token",
     read=read,
     speech=lambda text: {"SpeechResult": text},

@@ -6,6 +6,7 @@ import hashlib
 import json
 import time
 from collections.abc import Mapping
+from functools import partial
 from uuid import uuid4
 
 import jwt
@@ -33,7 +34,9 @@ def read(document: bytes) -> list[Verb]:
             case "wait":
                 verbs.append(Verb("pause"))
             case "input":
-                verbs.append(Verb("listen", url=url))
+                assert action["dtmf"]["submitOnHash"] is True
+                hints, keys = tuple(action["speech"].get("context", ())), action["dtmf"].get("maxDigits")
+                verbs.append(Verb("listen", url=url, inputs=tuple(sorted(action["type"])), hints=hints, keys=keys))
             case "notify":
                 verbs.append(Verb("redirect", url=url))
             case "connect":
@@ -43,12 +46,12 @@ def read(document: bytes) -> list[Verb]:
     return verbs if goes_on else [*verbs, Verb("hangup")]
 
 
-def sign(_method: str, _url: str, _kind: str, body: bytes) -> Mapping[str, str]:
+def sign(_method: str, _url: str, _kind: str, body: bytes, api_key: str = "abcd1234") -> Mapping[str, str]:
     claims = {
         "iat": int(time.time()),
         "jti": str(uuid4()),
         "iss": "Vonage",
-        "api_key": "abcd1234",
+        "api_key": api_key,
         "application_id": APPLICATION,
         "payload_hash": hashlib.sha256(body).hexdigest(),
     }
@@ -70,8 +73,11 @@ VONAGE = Line(
     detecting=lambda base: {"machine_detection": "continue"},
     sign=sign,
     signed_with="signature_secret",
+    sign_for_others=partial(sign, api_key="efgh5678"),
+    conversation=samples("vonage", "legs")["own"]["reads"]["conversation"],
     read=read,
     speech=lambda text: {"speech": {"timeout_reason": "end_on_silence_timeout", "results": [{"text": text}]}},
+    keyed=lambda digits: {"dtmf": {"digits": digits, "timed_out": False}},
     placed=(201, {"uuid": CALL, "status": "started", "direction": "outbound", "conversation_uuid": "CON-1"}),
     placing_path="/v1/calls",
     fields_of_placing=lambda base: {

@@ -9,7 +9,7 @@ from dataclasses import dataclass
 from typing import Any, ClassVar
 
 from ...engine.actions import Action
-from .events import After, CallerInput, Inbound, StatusUpdate
+from .events import After, CallerInput, Inbound, Leg, StatusUpdate
 from .rest import Rest, Send
 from .webhook import CallbackURLs, Webhook
 
@@ -86,6 +86,15 @@ class Account:
         """A credential, empty when it isn't set."""
         return str(self.credentials.get(field) or "")
 
+    def is_other(self, webhook: Webhook, fields: Mapping[str, str]) -> bool:
+        """True if the webhook names another account.
+
+        :param fields: its fields that name the account, and the credentials that they are compared with; a field or a
+            credential that isn't set is not.
+        """
+        pairs = ((webhook.text(field), self.text(name).strip()) for field, name in fields.items())
+        return any(given and ours and given != ours for given, ours in pairs)
+
 
 class Carrier(ABC):
     """One telephony configuration at its carrier. No method holds a database transaction.
@@ -99,6 +108,8 @@ class Carrier(ABC):
     # The credential that verifies its webhooks, empty if it is none; and whether their signature covers their URL.
     signature_key: ClassVar[str]
     signs_url: ClassVar[bool] = False
+    # True if the answer to a new call names it as its webhooks do. Otherwise the first webhook has the call's id.
+    names_new_calls: ClassVar[bool] = False
 
     @abstractmethod
     def place_call(self, call: OutboundCall) -> str | None:
@@ -106,7 +117,15 @@ class Carrier(ABC):
 
     @abstractmethod
     def hang_up(self, call_id: str) -> None:
-        """End a call that is ringing or in progress."""
+        """End a call that is answered."""
+
+    def stop_ringing(self, call_id: str) -> None:
+        """End a call that isn't answered yet."""
+        self.hang_up(call_id)
+
+    def cancel(self, call_id: str) -> None:
+        """End a call by the id that `place_call` returned, before a webhook has named it."""
+        self.stop_ringing(call_id)
 
     @abstractmethod
     def look_up(self, call_id: str) -> StatusUpdate:
@@ -122,6 +141,14 @@ class Carrier(ABC):
     @abstractmethod
     def verify(self, webhook: Webhook) -> bool | None:
         """True if the carrier signed the webhook; None when the configuration has no key to check it with."""
+
+    @abstractmethod
+    def read_leg(self, webhook: Webhook) -> Leg:
+        """Read which call a webhook is about."""
+
+    def is_of_other_account(self, webhook: Webhook) -> bool:
+        """True if the webhook names another account than the configuration's; some carriers' webhooks name none."""
+        return False
 
     @abstractmethod
     def read_turn(self, webhook: Webhook, after: After) -> CallerInput | None:

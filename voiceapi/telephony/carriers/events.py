@@ -13,6 +13,9 @@ FINAL = ("completed", "busy", "no-answer", "failed", "canceled")
 # detection of an answering machine.
 After = Literal["turn", "transfer", "machine"]
 
+# The keys of a telephone that are an input; `#` ends one.
+KEYS = "0123456789*"
+
 
 @dataclass(frozen=True, slots=True)
 class Speech:
@@ -22,8 +25,21 @@ class Speech:
 
 
 @dataclass(frozen=True, slots=True)
+class Keys:
+    """The caller pressed keys: digits and `*`, without the `#` that ends them; not empty."""
+
+    digits: str
+
+    @classmethod
+    def read(cls, text: str) -> Keys | None:
+        """The keys in a webhook's field; None when it holds none."""
+        digits = "".join(key for key in text.partition("#")[0] if key in KEYS)
+        return cls(digits) if digits else None
+
+
+@dataclass(frozen=True, slots=True)
 class Silence:
-    """The caller didn't speak, or the call was just answered."""
+    """The caller neither spoke nor pressed keys, or the call was just answered."""
 
 
 @dataclass(frozen=True, slots=True)
@@ -52,7 +68,7 @@ class Transferred:
         return cls(answered, reason, over and not answered)
 
 
-CallerInput = Speech | Silence | Machine | Transferred
+CallerInput = Speech | Keys | Silence | Machine | Transferred
 
 
 @dataclass(frozen=True, slots=True)
@@ -76,13 +92,23 @@ class StatusUpdate:
 
 
 @dataclass(frozen=True, slots=True)
-class Inbound:
-    """A call to one of our numbers, from its first webhook.
+class Leg:
+    """Which call a webhook is about. The other side of a transfer is another leg of a call, with ids of its own.
 
-    :param account: the carrier's id of the account that was called, None where the webhook doesn't hold it.
+    :param ids: the ids that the webhook gives the leg, that of REST paths first; empty where it names none.
+    :param parents: ids of the call that the leg was dialed from, or of the leg itself.
+    :param conversation: the id that all legs of a call share, None where the carrier has none.
     """
+
+    ids: tuple[str, ...] = ()
+    parents: tuple[str, ...] = ()
+    conversation: str | None = None
+
+
+@dataclass(frozen=True, slots=True)
+class Inbound:
+    """A call to one of our numbers, from its first webhook."""
 
     call_id: str
     from_number: str
     to: str
-    account: str | None = None

@@ -12,7 +12,7 @@ from typing import Any
 from ...engine.actions import Action, HangUp, Listen, Pause, Redirect, Say, Transfer
 from ..numbers import normalize
 from .base import Account, Carrier, Document, OutboundCall, VoiceSettings
-from .events import After, CallerInput, Inbound, Machine, Silence, Speech, StatusUpdate, Transferred
+from .events import After, CallerInput, Inbound, Keys, Leg, Machine, Silence, Speech, StatusUpdate, Transferred
 from .prompts import prompted
 from .rest import CarrierRefused, CarrierSilent, bearer, path_part
 from .signatures import is_recent, same
@@ -22,6 +22,8 @@ from .webhook import CallbackURLs, Webhook, amount
 CONTENT_TYPE = "application/json"
 # The vendor of speech that the account or the application has chosen.
 VENDOR = "default"
+# Keys end after this many seconds without another one.
+KEY_PAUSE = 3
 
 # The status of a call, or of the other leg of a transfer, and our names of it.
 STATUSES: Mapping[str, str] = {
@@ -57,6 +59,7 @@ class Jambonz(Carrier):
 
     name = "jambonz"
     signature_key = "webhook_secret"
+    names_new_calls = True
 
     def place_call(self, call: OutboundCall) -> str | None:
         answer = self._ask(
@@ -90,7 +93,14 @@ class Jambonz(Carrier):
         return {name: answer[name] for name in SPEECH if answer.get(name)}
 
     def hang_up(self, call_id: str) -> None:
-        self._ask("POST", f"{self._account}/Calls/{path_part(call_id)}", {"call_status": "completed"})
+        self._set_status(call_id, "completed")
+
+    def stop_ringing(self, call_id: str) -> None:
+        # `completed` changes nothing before the answer.
+        self._set_status(call_id, "no-answer")
+
+    def _set_status(self, call_id: str, status: str) -> None:
+        self._ask("POST", f"{self._account}/Calls/{path_part(call_id)}", {"call_status": status})
 
     def look_up(self, call_id: str) -> StatusUpdate:
         answer = self._ask("GET", f"{self._account}/Calls/{path_part(call_id)}")
@@ -126,19 +136,27 @@ class Jambonz(Carrier):
         expected = hmac.digest(key.encode(), timestamp.encode() + b"." + webhook.body, "sha256").hex()
         return any(same(value, expected) for name, _, value in pairs if name == "v1")
 
+    def read_leg(self, webhook: Webhook) -> Leg:
+        # The statuses of the other side of a transfer come to the same URL.
+        call_id, parent = webhook.text("call_sid"), webhook.text("parent_call_sid")
+        return Leg((call_id,) if call_id else (), (parent,) if parent else ())
+
+    def is_of_other_account(self, webhook: Webhook) -> bool:
+        return self.account.is_other(webhook, {"account_sid": "account_sid"})
+
     def read_turn(self, webhook: Webhook, after: After) -> CallerInput:
         if after == "transfer":
             reason = STATUSES.get(webhook.text("dial_call_status"), "failed")
             own = STATUSES.get(webhook.text("call_status"))
             return Transferred.reported(reason in ("completed", "in-progress"), reason, own)
+        if keys := Keys.read(webhook.text("digits")):
+            return keys
         if text := webhook.at("speech", "alternatives", 0, "transcript"):
             return Speech(text)
         return Machine() if webhook.text("type") == MACHINE else Silence()
 
     def read_status(self, webhook: Webhook) -> StatusUpdate:
         raw = webhook.text("call_status")
-        if webhook.text("parent_call_sid"):
-            return StatusUpdate(None, raw)  # of the other leg of a transfer, which has the same URL
         return StatusUpdate(
             status=STATUSES.get(raw),
             raw=raw,
@@ -151,7 +169,7 @@ class Jambonz(Carrier):
         call_id, to = webhook.text("call_sid"), webhook.text("to")
         if not call_id or not to:
             return None
-        return Inbound(call_id, webhook.text("from"), to, webhook.text("account_sid") or None)
+        return Inbound(call_id, webhook.text("from"), to)
 
     def render(self, actions: Sequence[Action], urls: CallbackURLs, voice: VoiceSettings) -> Document:
         verbs = [verb for action, prompt in prompted(actions) for verb in _verbs(action, prompt, urls, voice)]
@@ -191,13 +209,17 @@ def _speech(text: str, voice: VoiceSettings) -> dict[str, Any]:
 
 
 def _gather(action: Listen, prompt: str, urls: CallbackURLs, voice: VoiceSettings) -> dict[str, Any]:
-    say = {"bargein": True, "say": _speech(prompt, voice)} if prompt else {}
+    say = {"bargein": True, "dtmfBargein": True, "say": _speech(prompt, voice)} if prompt else {}
+    hints = {"hints": list(action.hints)} if action.hints else {}
     return {
         "verb": "gather",
-        "input": ["speech"],
+        "input": ["digits", "speech"],
+        "finishOnKey": "#",
+        **({"numDigits": action.keys} if action.keys else {}),
+        "interDigitTimeout": KEY_PAUSE,
         "actionHook": urls.next,
         "timeout": max(1, math.ceil(action.timeout_seconds)),
-        "recognizer": {"vendor": VENDOR, "language": voice.language},
+        "recognizer": {"vendor": VENDOR, "language": voice.language, **hints},
         **say,
     }
 

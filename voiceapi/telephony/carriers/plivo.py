@@ -8,7 +8,7 @@ from dataclasses import dataclass
 from . import plivo_xml
 from .events import StatusUpdate
 from .plivo_compatible import PlivoCompatible
-from .rest import Rest, basic
+from .rest import Rest, basic, path_part
 from .webhook import amount
 
 # call_state of the record of a call that is over, and our names of it.
@@ -37,6 +37,9 @@ class Plivo(PlivoCompatible):
     def _rest(self) -> Rest:
         headers = basic(self.account.text("auth_id"), self.account.text("auth_token"))
         return self.account.rest(self.name, "https://api.plivo.com/v1", headers)
+
+    def cancel(self, call_id: str) -> None:
+        self._ask("DELETE", f"Request/{path_part(call_id)}/")
 
     def look_up(self, call_id: str) -> StatusUpdate:
         record = self._ask("GET", self._call_path(call_id))

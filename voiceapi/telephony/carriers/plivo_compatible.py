@@ -13,7 +13,7 @@ from urllib.parse import urlsplit, urlunsplit
 from ...engine.actions import Action
 from . import plivo_xml
 from .base import Account, Carrier, Document, OutboundCall, VoiceSettings
-from .events import After, CallerInput, Inbound, Machine, Silence, Speech, StatusUpdate, Transferred
+from .events import After, CallerInput, Inbound, Keys, Leg, Machine, Silence, Speech, StatusUpdate, Transferred
 from .rest import CarrierRefused, Rest, path_part
 from .signatures import same, spellings
 from .webhook import CallbackURLs, Webhook
@@ -150,10 +150,16 @@ class PlivoCompatible(Carrier):
         signatures = [each.strip() for each in given.split(",")]
         return bool(key) and any(same(each, _sha256(key, text)) for text in texts for each in signatures)
 
+    def read_leg(self, webhook: Webhook) -> Leg:
+        call_id, first = webhook.text("CallUUID"), webhook.text("ALegUUID")
+        return Leg((call_id,) if call_id else (), (first,) if first else ())
+
     def read_turn(self, webhook: Webhook, after: After) -> CallerInput:
         if after == "transfer":
             reason = STATUSES.get(webhook.text("DialStatus"), "failed")
             return Transferred.reported(reason == "completed", reason, STATUSES.get(webhook.text("CallStatus")))
+        if keys := Keys.read(webhook.text("Digits")):
+            return keys
         if text := webhook.text("Speech"):
             return Speech(text)
         return Machine() if _is_machine(webhook) else Silence()

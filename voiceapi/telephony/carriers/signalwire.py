@@ -21,6 +21,8 @@ class SignalWire(TwilioCompatible):
     name = "SignalWire"
     signature_key = "signing_key"
     signs_url = True
+    names_new_calls = True
+    account_fields = {"AccountSid": "project_id"}
 
     def _rest(self) -> Rest:
         space = self.account.text("space").strip().lower().removeprefix("https://").rstrip("/")

@@ -17,6 +17,8 @@ class Twilio(TwilioCompatible):
     name = "Twilio"
     signature_key = "auth_token"
     signs_url = True
+    names_new_calls = True
+    account_fields = {"AccountSid": "account_sid"}
 
     def _rest(self) -> Rest:
         headers = basic(self.account.text("account_sid"), self.account.text("auth_token"))

@@ -11,7 +11,7 @@ from urllib.parse import urlencode
 from ...engine.actions import Action
 from . import twiml
 from .base import Account, Carrier, Document, OutboundCall, VoiceSettings
-from .events import After, CallerInput, Inbound, Machine, Silence, Speech, StatusUpdate, Transferred
+from .events import After, CallerInput, Inbound, Keys, Leg, Machine, Silence, Speech, StatusUpdate, Transferred
 from .rest import CarrierRefused, Rest, path_part
 from .webhook import CallbackURLs, Webhook, amount
 
@@ -57,9 +57,9 @@ class TwilioCompatible(Carrier):
     # The parameter that narrows the list of numbers to one, and the name of the list in the answer.
     number_filter: ClassVar[str] = "PhoneNumber"
     number_list: ClassVar[str] = "incoming_phone_numbers"
-    # The field of a webhook that names the account.
-    account_field: ClassVar[str] = "AccountSid"
-    # Fields of a webhook that hold the id of the call as REST paths have it, best first.
+    # The fields of a webhook that name the account, and the credentials that have it.
+    account_fields: ClassVar[Mapping[str, str]]
+    # Fields of a webhook that hold an id of the call, that of REST paths first.
     call_id_fields: ClassVar[tuple[str, ...]] = ("CallSid",)
 
     @abstractmethod
@@ -165,11 +165,20 @@ class TwilioCompatible(Carrier):
 
     # -- webhooks
 
+    def read_leg(self, webhook: Webhook) -> Leg:
+        parent = webhook.text("ParentCallSid")
+        return Leg(self._call_ids(webhook), (parent,) if parent else ())
+
+    def is_of_other_account(self, webhook: Webhook) -> bool:
+        return self.account.is_other(webhook, self.account_fields)
+
     def read_turn(self, webhook: Webhook, after: After) -> CallerInput:
         if after == "transfer":
             status = webhook.text("DialCallStatus")
             own = STATUSES.get(webhook.text("CallStatus"))
             return Transferred.reported(status in ANSWERED, STATUSES.get(status, "failed"), own)
+        if keys := Keys.read(webhook.text("Digits")):
+            return keys
         if text := webhook.text("SpeechResult"):
             return Speech(text)
         return Machine() if _is_machine(webhook.fields.get("AnsweredBy")) else Silence()
@@ -188,10 +197,13 @@ class TwilioCompatible(Carrier):
         call_id, to = self._call_id(webhook), webhook.text("To")
         if not call_id or not to:
             return None
-        return Inbound(call_id, webhook.text("From"), to, webhook.text(self.account_field) or None)
+        return Inbound(call_id, webhook.text("From"), to)
+
+    def _call_ids(self, webhook: Webhook) -> tuple[str, ...]:
+        return tuple(found for name in self.call_id_fields if (found := webhook.text(name)))
 
     def _call_id(self, webhook: Webhook) -> str:
-        return next((found for name in self.call_id_fields if (found := webhook.text(name))), "")
+        return next(iter(self._call_ids(webhook)), "")
 
     # -- documents
 

@@ -17,7 +17,7 @@ from typing import TYPE_CHECKING, Any
 from ...engine.actions import Action, Listen, Pause, Redirect, Say, Transfer
 from ..numbers import normalize
 from .base import Account, Carrier, Document, OutboundCall, VoiceSettings
-from .events import FINAL, After, CallerInput, Inbound, Machine, Silence, Speech, StatusUpdate, Transferred
+from .events import FINAL, After, CallerInput, Inbound, Keys, Leg, Machine, Silence, Speech, StatusUpdate, Transferred
 from .prompts import prompted
 from .rest import CarrierRefused, basic, bearer, path_part
 from .signatures import TOLERANCE, same
@@ -36,6 +36,8 @@ TOKEN_SECONDS = 300
 # The limits of ringing and of waiting for the caller to speak, in seconds.
 LONGEST_RINGING = 120
 LONGEST_WAIT = 60
+# The longest pause after a key, in seconds.
+LONGEST_KEY_PAUSE = 10
 # Speech ends after this many seconds of silence, and at the latest after LONGEST_SPEECH seconds.
 END_OF_SPEECH = 1.0
 LONGEST_SPEECH = 60
@@ -77,6 +79,7 @@ class Vonage(Carrier):
 
     name = "Vonage"
     signature_key = "signature_secret"
+    names_new_calls = True
 
     def place_call(self, call: OutboundCall) -> str | None:
         answer = self._ask(
@@ -155,11 +158,9 @@ class Vonage(Carrier):
 
     def verify(self, webhook: Webhook) -> bool | None:
         """Check the token in the Authorization header: its signature, its times, and the body's hash if it has one."""
-        secret = self.account.text("signature_secret")
-        if not secret:
+        if not self.account.text("signature_secret"):
             return None
-        kind, _, token = webhook.headers.get("authorization", "").partition(" ")
-        claims = _claims(token.strip(), secret) if kind.lower() == "bearer" else None
+        claims = self._signed_claims(webhook)
         if claims is None:
             return False
         now = self.account.clock()
@@ -171,11 +172,28 @@ class Vonage(Carrier):
             and (digest is None or same(str(digest).lower(), hashlib.sha256(webhook.body).hexdigest()))
         )
 
+    def _signed_claims(self, webhook: Webhook) -> dict[str, Any] | None:
+        """The claims of the token in the Authorization header; None when it has none that our secret signed."""
+        kind, _, token = webhook.headers.get("authorization", "").partition(" ")
+        secret = self.account.text("signature_secret")
+        return _claims(token.strip(), secret) if secret and kind.lower() == "bearer" else None
+
+    def read_leg(self, webhook: Webhook) -> Leg:
+        call_id = webhook.text("uuid")
+        return Leg((call_id,) if call_id else (), conversation=webhook.text("conversation_uuid") or None)
+
+    def is_of_other_account(self, webhook: Webhook) -> bool:
+        """Compare the account's key in the token; the fields of a webhook name no account."""
+        key = (self._signed_claims(webhook) or {}).get("api_key")
+        return isinstance(key, str) and key != self.account.text("api_key").strip()
+
     def read_turn(self, webhook: Webhook, after: After) -> CallerInput | None:
         if after == "transfer":
             # Every status of the other leg comes here. A document before the final one would end the transfer.
             status = STATUSES.get(webhook.text("status"))
             return Transferred(status == "completed", status, status == "canceled") if status in FINAL else None
+        if keys := Keys.read(webhook.at("dtmf", "digits")):
+            return keys
         if text := webhook.at("speech", "results", 0, "text"):
             return Speech(text)
         return Machine() if webhook.text("status") == "machine" else Silence()
@@ -266,13 +284,21 @@ def _talk(text: str, voice: VoiceSettings) -> dict[str, Any]:
 
 
 def _input(action: Listen, urls: CallbackURLs, voice: VoiceSettings) -> dict[str, Any]:
+    wait = max(1, math.ceil(action.timeout_seconds))
+    keys = {
+        # It might also end an input during which the caller says nothing yet.
+        "timeOut": min(wait, LONGEST_KEY_PAUSE),
+        "submitOnHash": True,
+        **({"maxDigits": action.keys} if action.keys else {}),
+    }
     speech = {
         "language": voice.language,
-        "startTimeout": min(max(1, math.ceil(action.timeout_seconds)), LONGEST_WAIT),
+        "startTimeout": min(wait, LONGEST_WAIT),
         "endOnSilence": END_OF_SPEECH,
         "maxDuration": LONGEST_SPEECH,
+        **({"context": list(action.hints)} if action.hints else {}),
     }
-    return _sent_to("input", urls.next, type=["speech"], speech=speech)
+    return _sent_to("input", urls.next, type=["dtmf", "speech"], dtmf=keys, speech=speech)
 
 
 def _connect(action: Transfer, urls: CallbackURLs, voice: VoiceSettings) -> dict[str, Any]:

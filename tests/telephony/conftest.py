@@ -37,6 +37,7 @@ OURS, THEIRS = "+12025550199", "+12025550123"
 class Office:
     """A carrier's REST API.
 
+    :param pages: what its API answers to a GET by path and query; when there are any, it knows no others.
     :param before_answering: called when the next request has come, before it is answered.
     :param answers: the answers to the next requests: status and body, or None to close the connection. After the last
         one every answer is `usual`.
@@ -47,6 +48,7 @@ class Office:
     asked: list[tuple[str, str, Any]] = field(default_factory=list)
     headers: list[dict[str, str]] = field(default_factory=list)
     url: str = ""
+    pages: dict[str, Any] = field(default_factory=dict)
     before_answering: list[Callable[[], None]] = field(default_factory=list)
 
 
@@ -70,6 +72,9 @@ def office(line: Line) -> Iterator[Office]:
             while office.before_answering:
                 office.before_answering.pop()()
             answer = office.answers.pop(0) if office.answers else office.usual
+            if office.pages:
+                page = office.pages.get(self.path) if self.command == "GET" else None
+                answer = (404, {"message": f"There is no {self.path}"}) if page is None else (200, page)
             if answer is None:
                 self.close_connection = True
                 return
@@ -150,6 +155,7 @@ def fresh(service: Service, office: Office) -> None:
     office.asked.clear()
     office.headers.clear()
     office.answers.clear()
+    office.pages.clear()
     with service.store.session(), write():
         PhoneNumber.update(inbound_workflow=None).execute()
         Workflow.delete().execute()

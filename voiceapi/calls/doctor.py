@@ -1,4 +1,4 @@
-"""Checks the public URL and the telephony configurations, one line for each problem."""
+"""Checks what calls depend on: the public URL, the language models and the telephony configurations."""
 
 from __future__ import annotations
 
@@ -7,35 +7,58 @@ from dataclasses import dataclass
 
 from ..errors import NotPossible
 from ..http_client import RequestFailed
+from ..llm import probe, selection
 from ..service import Service
-from ..store.telephony import TelephonyConfiguration, active_numbers, real_configurations
+from ..store import organizations, workflows
+from ..store.organizations import Organization
+from ..store.telephony import PhoneNumber, TelephonyConfiguration, active_numbers, configurations_of
 from ..telephony import configurations, connect
-from ..telephony.carriers.rest import CarrierSilent
+from ..telephony.carriers.base import Advice, Carrier
+from ..telephony.carriers.rest import CarrierRefused, CarrierSilent
+from ..telephony.inbound_urls import InboundURLs
+from ..telephony.selection import NotConfigured, resolve_outbound
 
 SECONDS = 10.0
+MODEL = "language model"
 
 
 @dataclass(frozen=True, slots=True)
 class Finding:
-    """What was checked, and what is wrong with it; None if nothing is."""
+    """What was checked, and what is wrong with it; None if nothing is.
+
+    :param note: what is worth knowing about it although nothing is wrong.
+    """
 
     subject: str
     wrong: str | None = None
+    note: str | None = None
+
+    @property
+    def sentence(self) -> str:
+        """What is shown of it."""
+        return self.wrong or self.note or "good"
 
 
 def examine(service: Service) -> Iterator[Finding]:
-    """Check the public URL, then every configuration of a real carrier with its credentials and numbers."""
-    found = real_configurations()
-    if found:
+    """Check the public URL, if a real carrier needs it, the language models, and every configuration."""
+    everybody = organizations.all_organizations()
+    found = {organization.id: configurations_of(organization.id) for organization in everybody}
+    if any(each.provider != "simulator" for owned in found.values() for each in owned):
         yield from _report(f"public address {service.base_url}", _address(service))
-    for configuration in found:
-        name = f"configuration {configuration.id} '{configuration.name}' ({configuration.provider})"
-        yield from _report(name, _configuration(service, configuration))
+    yield from _models(service, everybody)
+    for organization in everybody:
+        owner = f" of {organization.name!r}" if len(everybody) > 1 else ""
+        outbound = _outbound(organization.id)
+        for configuration in found[organization.id]:
+            subject = f"{configurations.title(configuration)}{owner}{_role(configuration, outbound)}"
+            yield from _report(subject, examine_configuration(service, configuration))
 
 
-def _report(subject: str, wrong: Iterator[str]) -> Iterator[Finding]:
-    found = [Finding(subject, sentence) for sentence in wrong]
-    yield from found or [Finding(subject)]
+def _report(subject: str, sentences: Iterator[str]) -> Iterator[Finding]:
+    found = list(sentences)
+    wrong = [Finding(subject, sentence) for sentence in found if not isinstance(sentence, Advice)]
+    yield from wrong or [Finding(subject)]
+    yield from (Finding(subject, note=f"advice: {sentence}") for sentence in found if isinstance(sentence, Advice))
 
 
 def _address(service: Service) -> Iterator[str]:
@@ -58,7 +81,48 @@ def _address(service: Service) -> Iterator[str]:
             yield "Something else than this service answers there."
 
 
-def _configuration(service: Service, configuration: TelephonyConfiguration) -> Iterator[str]:
+# -- language models
+
+
+def _models(service: Service, everybody: list[Organization]) -> Iterator[Finding]:
+    """Ask the operator's model, and that of each organization which has configured its own."""
+    yield _model(service, f"{MODEL} of the service", None)
+    for organization in everybody:
+        if organization.model_configuration is not None and selection.has_own(service, organization.id):
+            yield _model(service, f"{MODEL} of organization {organization.name!r}", organization.id)
+
+
+def _model(service: Service, subject: str, organization: int | None) -> Finding:
+    model = selection.choose(service, organization, {})
+    subject = f"{subject} ({probe.describe(model)})"
+    if not probe.is_asked(model):
+        return Finding(subject)
+    try:
+        seconds = probe.ask(model)
+    except probe.ProbeFailed as failure:
+        return Finding(subject, str(failure))
+    return Finding(subject, note=f"good, answered in {seconds:.1f} s")
+
+
+# -- telephony configurations
+
+
+def _outbound(organization: int) -> TelephonyConfiguration | None:
+    """The configuration of outbound calls that name none; None if there isn't one that is ready."""
+    try:
+        return resolve_outbound(organization, None)
+    except (NotConfigured, NotPossible):
+        return None
+
+
+def _role(configuration: TelephonyConfiguration, outbound: TelephonyConfiguration | None) -> str:
+    if configuration.is_default_outbound:
+        return ", default for outbound calls"
+    return ", takes outbound calls, since the default can't" if configuration == outbound else ""
+
+
+def examine_configuration(service: Service, configuration: TelephonyConfiguration) -> Iterator[str]:
+    """What is wrong with a configuration, and Advice, in sentences; its carrier is asked."""
     if configuration.inactive:
         yield f"It is set aside: {configuration.inactive_reason or 'no reason is given'}."
     numbers = active_numbers(configuration)
@@ -71,6 +135,32 @@ def _configuration(service: Service, configuration: TelephonyConfiguration) -> I
         if key is not None and not credentials.get(key) and any(each.inbound_workflow_id for each in numbers):
             yield f"Without {key} calls to its numbers are refused: nothing else proves who sends their webhooks."
         carrier = connect.carrier_for(service, configuration.provider, credentials)
-        yield from carrier.check([each.address_normalized for each in numbers if each.address_type == "pstn"])
+        public = [each for each in numbers if each.address_type == "pstn"]
+        wrong = carrier.check([each.address_normalized for each in public])
+        yield from wrong
+        if service.settings.public_url is not None:
+            yield from _inbound(service, configuration, carrier, public, wrong)
     except (NotPossible, CarrierSilent) as error:
         yield str(error)
+
+
+def _inbound(
+    service: Service,
+    configuration: TelephonyConfiguration,
+    carrier: Carrier,
+    numbers: list[PhoneNumber],
+    said: list[str],
+) -> Iterator[str]:
+    """Compare the URLs that the carrier has for each number with ours; `said` isn't repeated."""
+    uuids = [workflow.workflow_uuid for workflow in workflows.of_organization(configuration.organization_id)]
+    urls = InboundURLs(f"{service.base_url}/api/v1/telephony/inbound", configuration.id, uuids)
+    for number in numbers:
+        address = number.address_normalized
+        try:
+            route = carrier.inbound_route(address)
+        except CarrierRefused as refusal:
+            if str(refusal) not in said:
+                yield f"The URLs of {address} can't be compared: {refusal}"
+            continue
+        if route is not None:
+            yield from urls.compare(carrier.name, address, route, is_answered=number.inbound_workflow_id is not None)

@@ -266,7 +266,7 @@ def write_openapi() -> None:
 @JSON
 @with_session
 def doctor(as_json: bool) -> None:
-    """Check the public address and every carrier's credentials and numbers. Exit code 1 when something is wrong."""
+    """Check the public address, the language models and every carrier. Exit code 1 when something is wrong."""
     from ..calls.doctor import examine
 
     findings = list(examine(current_service()))
@@ -274,7 +274,5 @@ def doctor(as_json: bool) -> None:
         click.echo(json.dumps([asdict(finding) for finding in findings], ensure_ascii=False, indent=2))
     else:
         for finding in findings:
-            click.echo(f"{finding.subject}: {finding.wrong or 'good'}")
-        if not findings:
-            click.echo("Only the simulator is set up; there is nothing to check.")
+            click.echo(f"{finding.subject}: {finding.sentence}")
     sys.exit(1 if any(finding.wrong for finding in findings) else 0)

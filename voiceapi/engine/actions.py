@@ -26,6 +26,7 @@ class Function:
 
     An edge has a `label`, and its condition as description. `parameters` is a JSON schema. `speech`, a template, is
     spoken before the tool runs. `tool_uuid` is the stored tool, `document_uuids` are the documents it searches.
+    `transfers` says whether the tool transfers the call.
     """
 
     name: str
@@ -35,6 +36,7 @@ class Function:
     tool_uuid: str | None = None
     speech: str = ""
     document_uuids: tuple[str, ...] = ()
+    transfers: bool = False
 
 
 @dataclass(frozen=True)

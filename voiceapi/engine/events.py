@@ -84,11 +84,16 @@ class Fetched(Answer):
 
 @dataclass(frozen=True)
 class ModelReplied(ModelAnswer):
-    """The model spoke, called functions, or both; `notes` says, for the run's log, what was left out of its words."""
+    """The model spoke, called functions, or both; `notes` says, for the run's log, what was left out of its words.
+
+    With an `end_reason`, a disposition code, the call ends after the text; `end_tag` is added to its call_tags.
+    """
 
     text: str
     calls: tuple[ToolCall, ...] = ()
     notes: tuple[str, ...] = ()
+    end_reason: str = ""
+    end_tag: str = ""
 
 
 @dataclass(frozen=True)

@@ -10,7 +10,6 @@ from typing import Any
 
 from .actions import Action, Occasion, Pause
 from .compose import Composer, Speech, wants_fetch
-from .disposition import tags_of
 from .events import (
     Answer,
     CallEnded,
@@ -183,6 +182,10 @@ def _replied(current: StepState, event: ModelReplied) -> None:
     if calls:
         current.set(calls=calls, calls_from=current.state.node_id)
         current.run_calls()
+    elif event.end_reason:
+        current.set(entered=False)
+        current.add_tag(event.end_tag)
+        current.end(event.end_reason)
     else:
         current.end_turn()
 
@@ -223,9 +226,8 @@ def _returned(current: StepState, event: ToolReturned) -> None:
         return
     current.return_result(event.result)
     if event.end_reason:
-        tags = dict.fromkeys([*tags_of(current.state.gathered_context), "end_call_tool"])
-        outcome = {"call_disposition": event.end_reason, "call_tags": list(tags)}
-        current.set(gathered_context={**current.state.gathered_context, **outcome})
+        current.add_tag("end_call_tool")
+        current.set(gathered_context={**current.state.gathered_context, "call_disposition": event.end_reason})
         current.end(event.end_reason)
     else:
         current.run_calls()

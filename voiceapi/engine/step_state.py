@@ -7,7 +7,7 @@ from typing import Any
 
 from .actions import KEYED, Action, Finish, HangUp, Play, Record, Say, iso
 from .compose import Composer, Speech, arguments_of, tool_called
-from .disposition import with_disposition
+from .disposition import tags_of, with_disposition
 from .events import Event, ModelAnswer
 from .extraction import variables_of
 from .graph import Edge, Graph, Node
@@ -231,6 +231,12 @@ class StepState:
         self.set(calls=tuple(rest))
 
     # -- the end
+
+    def add_tag(self, tag: str) -> None:
+        """Add a tag to call_tags, unless it is empty or there already."""
+        context = self.state.gathered_context
+        tags = dict.fromkeys([*tags_of(context), *filter(None, [tag])])
+        self.set(gathered_context={**context, "call_tags": list(tags)})
 
     def end(self, reason: str) -> None:
         """End the call: hang up, extract the node's variables, and finish."""

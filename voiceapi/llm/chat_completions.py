@@ -15,7 +15,7 @@ from ..engine.values import as_number
 from ..http_client import Reply, RequestFailed
 from .extraction import REPEATED, conversation_of, instruction, values_in
 from .spoken_reply import SpokenReply, spoken_reply
-from .wire import Completion, NotACompletion, offered, read, request_messages, text_messages
+from .wire import Completion, NotACompletion, error_text, offered, read, request_messages, text_messages
 
 log = logging.getLogger("voiceapi")
 
@@ -68,13 +68,17 @@ class Failure(Exception):
     :param final: another attempt would fail as well.
     :param wait: the seconds that the server asked to wait before another attempt.
     :param tools: the request may succeed without functions.
+    :param said: the server's own text of the error, which may repeat parts of the request; empty without one.
     """
 
-    def __init__(self, text: str, *, final: bool = False, wait: float | None = None, tools: bool = False) -> None:
+    def __init__(
+        self, text: str, *, final: bool = False, wait: float | None = None, tools: bool = False, said: str = ""
+    ) -> None:
         super().__init__(text)
         self.final = final
         self.wait = wait
         self.tools = tools
+        self.said = said
 
 
 @dataclass(frozen=True)
@@ -279,6 +283,7 @@ class _Request:
             final=reply.status not in TEMPORARY,
             wait=max(0.0, float(wait)) if wait is not None else None,
             tools=about_tools,
+            said=error_text(reply),
         )
 
 

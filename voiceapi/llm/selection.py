@@ -80,6 +80,15 @@ def choose(service: Service, organization: int | None, configurations: Mapping[s
     )
 
 
+def has_own(service: Service, organization: int) -> bool:
+    """True if an organization has configured a language model; a configuration that can't be decrypted counts, too."""
+    try:
+        wanted = configuration.load(service.vault, organization)
+    except NotPossible:
+        return True
+    return isinstance(configuration.effective_services(wanted)["llm"], Mapping)
+
+
 def from_configuration(service: Service, chosen: Mapping[str, Any]) -> LanguageModel:
     """The model of an `llm` service in a model configuration: provider, model, api_key, base_url and max_tokens."""
     provider = str(chosen.get("provider") or "openai")

@@ -17,6 +17,7 @@ from ..http_client import Reply
 # The function names that OpenAI accepts.
 _SAFE = re.compile(r"[a-zA-Z0-9_-]{1,64}")
 _THOUGHTS = re.compile(r"<think(?:ing)?>.*?(?:</think(?:ing)?>|\Z)", re.DOTALL)
+LONGEST_ERROR = 200
 _COUNTED = ("prompt_tokens", "completion_tokens", "total_tokens")
 
 
@@ -151,6 +152,22 @@ def read(reply: Reply) -> Completion:
     text = _THOUGHTS.sub("", _text(message.get("content"))).strip()
     cut = choice.get("finish_reason") == "length"
     return Completion(text, tuple(_calls(message)), _usage(rest.get("usage")), cut=cut)
+
+
+def error_text(reply: Reply) -> str:
+    """The text of an error that a server sent, on one line and cut at LONGEST_ERROR; empty when there is none."""
+    try:
+        body = storable(reply.json())
+    except ValueError:
+        return ""
+    for path in (("error", "message"), ("error",), ("message",), ("detail",)):
+        value = body
+        for name in path:
+            value = value.get(name) if isinstance(value, Mapping) else None
+        if isinstance(value, str):
+            line = " ".join("".join(each if each.isprintable() else " " for each in value).split())
+            return line[:LONGEST_ERROR]
+    return ""
 
 
 def _text(content: Any) -> str:

@@ -51,6 +51,11 @@ class Credential(Record):
         indexes = ((("organization", "name"), True),)
 
 
+def all_organizations() -> list[Organization]:
+    """Every organization, oldest first."""
+    return list(Organization.select().order_by(Organization.id))
+
+
 def has_api_keys() -> bool:
     """True if there is any API key, archived or not, of any organization."""
     return bool(ApiKey.select().exists())

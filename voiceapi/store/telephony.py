@@ -80,12 +80,6 @@ PhoneNumber.add_index(
 SAME_ACCOUNT = "id = ? OR (provider = ? AND account_id = ?)"
 
 
-def real_configurations() -> list[TelephonyConfiguration]:
-    """The configurations of real carriers, of all organizations."""
-    real = TelephonyConfiguration.select().where(TelephonyConfiguration.provider != "simulator")
-    return list(real.order_by(TelephonyConfiguration.id))
-
-
 def has_real_configuration(organization: int) -> bool:
     """True if an organization has a configuration of a real carrier."""
     return bool(

@@ -77,7 +77,9 @@ class TransferCall(RunnableTool):
         """The function that the model is offered; its parameters are those that the resolver needs, if there is one."""
         speech = (self.config["resolver"] or {}).get("wait_message") or "" if self._is_dynamic else ""
         parameters = schema(self._parameters())
-        return Function(self.function_name, self.purpose, parameters, tool_uuid=self.uuid, speech=speech)
+        return Function(
+            self.function_name, self.purpose, parameters, tool_uuid=self.uuid, speech=speech, transfers=True
+        )
 
     def run(self, request: RunTool, context: ToolContext) -> ToolReturned:
         """Find the destination; the conversation then speaks the message and asks the carrier for the transfer."""

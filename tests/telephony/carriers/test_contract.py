@@ -20,7 +20,7 @@ from flask.testing import FlaskClient
 from lines import Line, Verb
 from lines.line import samples
 
-from voiceapi.calls import ending, sweeper, webhooks
+from voiceapi.calls import doctor, ending, sweeper, webhooks
 from voiceapi.conversations import effects
 from voiceapi.engine.actions import AskModel, Function, RunTool
 from voiceapi.engine.events import ModelFailed, ModelReplied, ToolCall, ToolReturned
@@ -37,7 +37,7 @@ from voiceapi.store.telephony import TelephonyConfiguration
 from voiceapi.store.workflows import WorkflowVersion
 from voiceapi.telephony import connect
 from voiceapi.telephony.carriers import jambonz, plivo_compatible, rest, twilio_compatible, vonage
-from voiceapi.telephony.carriers.base import OutboundCall
+from voiceapi.telephony.carriers.base import Advice, OutboundCall
 from voiceapi.telephony.carriers.rest import CarrierRefused, CarrierSilent
 from voiceapi.telephony.carriers.webhook import CallbackURLs
 from voiceapi.telephony.providers import PROVIDERS
@@ -1412,6 +1412,134 @@ def test_credentials_and_numbers_are_checked(line: Line, office: Any, carrier: A
     assert wrong == (f"+12025550199 is not a number of this {line.title} account." if line.numbers else "nothing")
     office.answers.append((401, {"message": "Authenticate"}))
     assert carrier.check([]) == [f"{line.title} answered 401: Authenticate."]
+
+
+# -- the URLs that the carrier has for our number
+
+
+def checked(call: Any, office: Any, line: Line, configuration: int, answer: str, status: str, method: str) -> list[str]:
+    """What doctor says of a configuration whose carrier has these URLs."""
+    office.pages.update(line.directory(answer, status, method))
+    office.answers.append((200, {}))
+    with call.service.store.session():
+        found = list(doctor.examine_configuration(call.service, TelephonyConfiguration.get_by_id(configuration)))
+    assert all(method == "GET" for method, *_ in office.asked)
+    return found
+
+
+@pytest.mark.parametrize(
+    ("answer", "status", "method", "said"),
+    [
+        ("{answer}", "{status}", "POST", []),
+        ("{answer}#rc=2", "{status}?x=1", "POST", []),
+        ("HTTPS://u:p@VOICE.example.org:443/api/v1/telephony/inbound/{id}", "{status}", "POST", []),
+        ("{workflow}", "{status}", "POST", []),
+        (
+            "{answer}",
+            "{status}",
+            "GET",
+            [
+                "{title} requests {answer} with GET{place}. With POST no phone numbers are in the URL, which proxies "
+                "write into their logs."
+            ],
+        ),
+        ("", "", "POST", ["{title} has no URL for calls to +12025550199{place}: enter {answer}."]),
+        (
+            "https://old:pass@tunnel.example.org/api/v1/telephony/inbound/2?key=secret",
+            "{status}",
+            "POST",
+            [
+                "For calls to +12025550199, {title} requests https://tunnel.example.org/api/v1/telephony/inbound/2"
+                "{place} instead of {answer}."
+            ],
+        ),
+        (
+            "{answer}/",
+            "{status}",
+            "POST",
+            ["For calls to +12025550199, {title} requests {answer}/{place} instead of {answer}."],
+        ),
+        (
+            "{answer}",
+            "",
+            "POST",
+            [
+                "{title} has no status callback for calls to +12025550199{place}, and without one it is noticed late "
+                "that a caller has hung up: enter {status}."
+            ],
+        ),
+        (
+            "{answer}",
+            "{answer}",
+            "POST",
+            ["The status of calls to +12025550199 is sent to {answer}{place} by {title}, instead of {status}."],
+        ),
+    ],
+)
+def test_the_urls_at_the_carrier_are_compared_with_ours(
+    client: FlaskClient,
+    line: Line,
+    office: Any,
+    call: Any,
+    inbound: str,
+    configuration: int,
+    answer: str,
+    status: str,
+    method: str,
+    said: list[str],
+) -> None:
+    if not line.directory("", "", ""):
+        said = []
+    (workflow,) = client.get(f"{API}/workflow/fetch").get_json()
+    words = {
+        "answer": inbound,
+        "status": f"{inbound}/status",
+        "workflow": f"{inbound.rpartition('/')[0]}/workflow/{workflow['workflow_uuid']}",
+        "id": configuration,
+        "title": line.title,
+        "place": f" ({line.place})" if line.place else "",
+    }
+    found = checked(call, office, line, configuration, answer.format(**words), status.format(**words), method)
+    assert found == [each.format(**words) for each in said]
+    assert [isinstance(each, Advice) for each in found] == [method == "GET"] * len(found)
+
+
+@pytest.mark.parametrize(
+    ("answer", "said"),
+    [
+        ("", []),
+        (
+            "https://voice.example.org/api/v1/telephony/inbound/{id}",
+            ["Calls to +12025550199 come here, but the number has no inbound workflow."],
+        ),
+        (
+            "https://pbx.example.org/",
+            ["Calls to +12025550199 don't come here: {title} requests https://pbx.example.org/."],
+        ),
+    ],
+)
+def test_a_number_without_a_workflow_may_be_answered_elsewhere(
+    line: Line, office: Any, call: Any, configuration: int, answer: str, said: list[str]
+) -> None:
+    """It may be there for outbound calls only, so that nothing is wrong with it."""
+    found = checked(call, office, line, configuration, answer.format(id=configuration), "", "POST")
+    expected = said if line.directory("", "", "") else []
+    assert found == [each.format(title=line.title) for each in expected]
+    assert all(isinstance(each, Advice) for each in found)
+
+
+def test_urls_that_the_carrier_does_not_show(
+    line: Line, office: Any, call: Any, configuration: int, inbound: str
+) -> None:
+    pages = line.directory(inbound, f"{inbound}/status", "POST")
+    if len(pages) < 2:
+        pytest.skip("The URLs are in the same answer as the number.")
+    application = next(path for path in pages if "pplications/" in path or "Application/" in path)
+    office.pages.update({path: page for path, page in pages.items() if path != application})
+    with call.service.store.session():
+        stored = TelephonyConfiguration.get_by_id(configuration)
+        (found,) = doctor.examine_configuration(call.service, stored)
+    assert f"{line.title} answered 404: There is no {application}" in found
 
 
 ODD = (None, "", "nan\x00", -1, [None], {"a": []})

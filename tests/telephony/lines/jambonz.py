@@ -78,6 +78,19 @@ JAMBONZ = Line(
     unanswered=("POST", f"{PATH}/{CALL}", {"call_status": "no-answer"}),
     canceled=("POST", f"{PATH}/{CALL}", {"call_status": "no-answer"}),
     looked_up={"call_sid": CALL, "call_status": "completed", "duration": 42},
+    directory=lambda answer, status, method: {
+        "/PhoneNumbers": [
+            {"phone_number_sid": CALL, "number": "12025550100", "application_sid": ACCOUNT},
+            {"phone_number_sid": CALL, "number": "12025550199", "application_sid": CALL},
+        ],
+        f"/Applications/{CALL}": {
+            "application_sid": CALL,
+            "name": "Agent",
+            "call_hook": {"url": answer, "method": method},
+            "call_status_hook": {"url": status, "method": "POST"} if status else None,
+        },
+    },
+    place=f"application {CALL}",
     numbers=[{"phone_number_sid": CALL, "number": "12025550199"}],
     refused=(400, {"msg": "missing from parameter"}, "jambonz answered 400: missing from parameter."),
     forged={"Jambonz-Signature": f"t={2**31},v1={'0' * 64}"},

@@ -79,6 +79,9 @@ class Line:
     :param found: the status and duration in that answer.
     :param paid: the price and its currency, where that answer has them.
     :param numbers: its list of numbers with ours, None when it has no list.
+    :param directory: what its API answers about our number, by path and query, if calls to it are sent to a URL and
+        their status to another, with a method; empty where it doesn't say.
+    :param place: what the URLs are set on, as our sentences name it; empty for the number itself.
     :param home: the URL of its REST API.
     :param title: its name in sentences.
     :param refused: a refusal: status, body, and the sentence that they become.
@@ -112,6 +115,8 @@ class Line:
     found: tuple[str, float | None] = ("completed", 42.0)
     paid: tuple[float | None, str | None] = (None, None)
     numbers: Any = None
+    directory: Callable[[str, str, str], Mapping[str, Any]] = lambda answer, status, method: {}
+    place: str = ""
     home: str = ""
     title: str = ""
     refused: tuple[int, Any, str] = (400, {}, "")

@@ -71,6 +71,19 @@ def placing(base: str, us: str = US, them: str = THEM) -> Mapping[str, Any]:
     }
 
 
+def application(answer: str, status: str, method: str) -> Mapping[str, Any]:
+    """An application, as the API shows it."""
+    return {
+        "app_id": "16632742496743552",
+        "app_name": "Agent",
+        "answer_url": answer,
+        "answer_method": method,
+        "hangup_url": status,
+        "hangup_method": "POST",
+        "resource_uri": f"/v1/Account/{AUTH_ID}/Application/16632742496743552/",
+    }
+
+
 def line(name: str, title: str, path: str, **more: Any) -> Line:
     account = f"/Account/{AUTH_ID}"
     request_id = samples(name, "turns")["answered"]["fields"]["RequestUUID"]
@@ -111,6 +124,17 @@ PLIVO = line(
     looked_up={"call_state": "ANSWER", "call_duration": 42, "total_amount": "0.03000"},
     paid=(0.03, None),
     numbers={"objects": [{"number": US[1:]}]},
+    # The list is of all numbers that begin with the digits asked for.
+    directory=lambda *urls: {
+        f"/Account/{AUTH_ID}/Number/?number_startswith=12025550199": {
+            "objects": [
+                {"number": f"{US[1:]}0", "application": f"/v1/Account/{AUTH_ID}/Application/1/"},
+                {"number": US[1:], "application": application(*urls)["resource_uri"]},
+            ]
+        },
+        f"/Account/{AUTH_ID}/Application/16632742496743552/": application(*urls),
+    },
+    place="application 16632742496743552",
     forged={"X-Plivo-Signature-V3": FORGED},
 )
 VOBIZ = line(
@@ -127,6 +151,14 @@ VOBIZ = line(
     },
     paid=(0.03, "USD"),
     numbers={"items": [{"e164": US}], "total": 1},
+    directory=lambda *urls: {
+        f"/Account/{AUTH_ID}/numbers?search=12025550199": {
+            "items": [{"e164": US, "application_id": "16632742496743552", "trunk_group_id": None}],
+            "total": 1,
+        },
+        f"/Account/{AUTH_ID}/Application/16632742496743552/": application(*urls),
+    },
+    place="application 16632742496743552",
     signs_words=False,
     forged={"X-Vobiz-Signature-V3": FORGED},
 )

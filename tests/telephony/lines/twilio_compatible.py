@@ -95,12 +95,31 @@ def basic(user: str, password: str) -> Mapping[str, str]:
     return {"Authorization": f"Basic {base64.b64encode(f'{user}:{password}'.encode()).decode()}"}
 
 
+def number(answer: str, status: str, method: str) -> Mapping[str, Any]:
+    """A number of Twilio's list."""
+    return {
+        "sid": "PN0123456789abcdef0123456789abcdef",
+        "phone_number": US,
+        "voice_url": answer,
+        "voice_method": method,
+        "status_callback": status,
+        "status_callback_method": "POST",
+        "voice_application_sid": None,
+        "trunk_sid": None,
+    }
+
+
 CALLS = f"/2010-04-01/Accounts/{ACCOUNT}/Calls"
 TWILIO_CALL = "CA0123456789abcdef0123456789abcdef"
 TWILIO = Line(
     name="twilio",
     title="Twilio",
     home="https://api.twilio.com/2010-04-01/",
+    directory=lambda *urls: {
+        f"/2010-04-01/Accounts/{ACCOUNT}/IncomingPhoneNumbers.json?PhoneNumber=%2B12025550199": {
+            "incoming_phone_numbers": [number(*urls)]
+        }
+    },
     numbers={"incoming_phone_numbers": [{"phone_number": US}]},
     credentials={"account_sid": ACCOUNT, "auth_token": TOKEN, "amd_enabled": True},
     sign=sign_as_twilio(TOKEN),
@@ -131,6 +150,14 @@ SIGNALWIRE = Line(
     name="signalwire",
     title="SignalWire",
     home="https://example.signalwire.com/api/laml/",
+    # The number is handled by an application, as it may be at Twilio.
+    directory=lambda *urls: {
+        f"/api/laml/2010-04-01/Accounts/{PROJECT}/IncomingPhoneNumbers?PhoneNumber=%2B12025550199": {
+            "incoming_phone_numbers": [{**number("https://ignored", "", "GET"), "voice_application_sid": "AP1"}]
+        },
+        f"/api/laml/2010-04-01/Accounts/{PROJECT}/Applications/AP1": {**number(*urls), "sid": "AP1"},
+    },
+    place="application AP1",
     numbers={"incoming_phone_numbers": [{"phone_number": US}]},
     credentials={
         "project_id": PROJECT,
@@ -169,6 +196,23 @@ TELNYX = Line(
     name="telnyx",
     title="Telnyx",
     home="https://api.telnyx.com/v2/texml/",
+    directory=lambda answer, status, method: {
+        f"{TELNYX_CALLS}?PageSize=1": {"calls": []},
+        "/phone_numbers?filter%5Bphone_number%5D=%2B12025550199": {
+            "data": [{"id": "1293384261075731499", "phone_number": US, "connection_id": APPLICATION}]
+        },
+        f"/texml_applications/{APPLICATION}": {
+            "data": {
+                "id": APPLICATION,
+                "record_type": "texml_application",
+                "voice_url": answer,
+                "voice_method": method.lower(),
+                "status_callback": status,
+                "status_callback_method": "post",
+            }
+        },
+    },
+    place=f"TeXML application {APPLICATION}",
     numbers={"data": [{"phone_number": US}]},
     credentials={
         "api_key": "KEY01",

@@ -93,6 +93,26 @@ VONAGE = Line(
     ended=("PUT", f"/v1/calls/{CALL}", {"action": "hangup"}),
     looked_up={"uuid": CALL, "status": "completed", "duration": "42", "price": "0.0300", "rate": "0.0450"},
     paid=(0.03, None),
+    directory=lambda answer, status, method: {
+        "/account/numbers?pattern=12025550199": {
+            "count": 1,
+            "numbers": [{"country": "US", "msisdn": US, "type": "mobile-lvn", "app_id": APPLICATION}],
+        },
+        f"/v2/applications/{APPLICATION}": {
+            "id": APPLICATION,
+            "capabilities": {
+                "voice": {
+                    "signed_callbacks": True,
+                    "webhooks": {
+                        "answer_url": {"address": answer, "http_method": method},
+                        "event_url": {"address": status, "http_method": "POST"},
+                    },
+                }
+            },
+        },
+        "/v1/calls?page_size=1": {"count": 0},
+    },
+    place=f"application {APPLICATION}",
     numbers={"count": 1, "numbers": [{"country": "US", "msisdn": US}]},
     refused=(
         400,

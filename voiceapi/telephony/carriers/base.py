@@ -58,6 +58,30 @@ class Document:
     body: bytes
 
 
+class Advice(str):
+    """A sentence on what works as it is, but might be better; among sentences on what is wrong."""
+
+
+@dataclass(frozen=True, slots=True)
+class InboundRoute:
+    """Where a carrier sends the webhooks of calls to one number.
+
+    :param answer: the URL that it requests when a call comes in; empty when none is set.
+    :param status: the URL of its status callbacks; empty when none is set.
+    :param method: how it requests `answer`: GET, POST, or empty when it isn't known.
+    :param place: what the URLs are set on, such as "application 12"; empty for the number itself.
+    :param diverted: what takes the calls without asking a URL, such as "SIP trunk TK1"; empty if nothing does.
+    :param unsigned: what to do about webhooks that it doesn't sign; empty if it does, or if it isn't known.
+    """
+
+    answer: str = ""
+    status: str = ""
+    method: str = ""
+    place: str = ""
+    diverted: str = ""
+    unsigned: str = ""
+
+
 @dataclass(frozen=True, slots=True)
 class Account:
     """A telephony configuration, as its carrier's class needs it.
@@ -135,8 +159,15 @@ class Carrier(ABC):
     def check(self, numbers: Sequence[str]) -> list[str]:
         """Check that the credentials are valid and that these E.164 numbers are the account's.
 
-        Returns what is wrong, in sentences; a refusal of the carrier is one of them.
+        Returns what is wrong, in sentences; a refusal of the carrier is one of them. Some may be Advice.
         """
+
+    def inbound_route(self, number: str) -> InboundRoute | None:
+        """Where the webhooks of calls to a number of the account go; None where the carrier's API doesn't say.
+
+        :param number: E.164.
+        """
+        return None
 
     @abstractmethod
     def verify(self, webhook: Webhook) -> bool | None:
@@ -169,6 +200,21 @@ class Carrier(ABC):
     @abstractmethod
     def acknowledge(self) -> Document:
         """The answer to a webhook that asks for no document; it changes nothing in the call."""
+
+    @staticmethod
+    def _entry_of(listed: Any, number: str) -> Any:
+        """The entry of a list of numbers that holds this one, else the first entry; None when there is none."""
+        entries = [each for each in listed if isinstance(each, Mapping)] if isinstance(listed, list) else []
+        digits = number.removeprefix("+")
+        exact = (each for each in entries if digits in (str(value).removeprefix("+") for value in each.values()))
+        return next(exact, entries[0] if entries else None)
+
+    @staticmethod
+    def _text(answer: Any, *path: str) -> str:
+        """A text at a place in a carrier's answer, whatever that is; empty when there is none."""
+        for name in path:
+            answer = answer.get(name) if isinstance(answer, Mapping) else None
+        return str(answer).strip() if isinstance(answer, str | int) and not isinstance(answer, bool) else ""
 
     def _not_of_account(self, numbers: Iterable[str]) -> list[str]:
         return [f"{number} is not a number of this {self.name} account." for number in numbers]

@@ -6,7 +6,7 @@ from collections.abc import Sequence
 from dataclasses import dataclass
 
 from . import twiml
-from .base import OutboundCall
+from .base import InboundRoute, OutboundCall
 from .rest import CarrierRefused, Rest, bearer, path_part
 from .signatures import same
 from .twilio_compatible import Fields, TwilioCompatible
@@ -61,6 +61,9 @@ class Cloudonix(TwilioCompatible):
         except CarrierRefused as refusal:
             return [str(refusal)]
         return []
+
+    def inbound_route(self, number: str) -> InboundRoute | None:
+        return None  # its documents don't agree on how a number is looked up
 
     def verify(self, webhook: Webhook) -> bool | None:
         """Compare the domain's key in a header, where it is sent; Cloudonix signs nothing."""

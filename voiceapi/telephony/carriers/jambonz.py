@@ -11,7 +11,7 @@ from typing import Any
 
 from ...engine.actions import Action, HangUp, Listen, Pause, Redirect, Say, Transfer
 from ..numbers import normalize
-from .base import Account, Carrier, Document, OutboundCall, VoiceSettings
+from .base import Account, Carrier, Document, InboundRoute, OutboundCall, VoiceSettings
 from .events import After, CallerInput, Inbound, Keys, Leg, Machine, Silence, Speech, StatusUpdate, Transferred
 from .prompts import prompted
 from .rest import CarrierRefused, CarrierSilent, bearer, path_part
@@ -114,6 +114,24 @@ class Jambonz(Carrier):
             return [str(refusal)]
         theirs = {normalize(str(each.get("number"))).address_normalized for each in listed if isinstance(each, dict)}
         return self._not_of_account(number for number in numbers if number not in theirs)
+
+    def inbound_route(self, number: str) -> InboundRoute | None:
+        listed = self._ask("GET", "/PhoneNumbers").get("items", ())
+        entry = next(
+            (each for each in listed if normalize(self._text(each, "number")).address_normalized == number), None
+        )
+        if entry is None:
+            return None
+        application = self._text(entry, "application_sid")
+        if not application:
+            return InboundRoute(place="it has no application")
+        answer = self._ask("GET", f"/Applications/{path_part(application)}")
+        return InboundRoute(
+            answer=self._text(answer, "call_hook", "url"),
+            status=self._text(answer, "call_status_hook", "url"),
+            method=self._text(answer, "call_hook", "method"),
+            place=f"application {application}",
+        )
 
     @property
     def _account(self) -> str:

@@ -4,6 +4,7 @@ from __future__ import annotations
 
 from collections.abc import Mapping
 from dataclasses import dataclass
+from typing import Any
 
 from . import plivo_xml
 from .events import StatusUpdate
@@ -37,6 +38,10 @@ class Plivo(PlivoCompatible):
     def _rest(self) -> Rest:
         headers = basic(self.account.text("auth_id"), self.account.text("auth_token"))
         return self.account.rest(self.name, "https://api.plivo.com/v1", headers)
+
+    def _application_of(self, entry: Any) -> str:
+        # A path such as /v1/Account/MA.../Application/12/.
+        return self._text(entry, "application").rstrip("/").rpartition("/")[2]
 
     def cancel(self, call_id: str) -> None:
         self._ask("DELETE", f"Request/{path_part(call_id)}/")

@@ -12,7 +12,7 @@ from urllib.parse import urlsplit, urlunsplit
 
 from ...engine.actions import Action
 from . import plivo_xml
-from .base import Account, Carrier, Document, OutboundCall, VoiceSettings
+from .base import Account, Carrier, Document, InboundRoute, OutboundCall, VoiceSettings
 from .events import After, CallerInput, Inbound, Keys, Leg, Machine, Silence, Speech, StatusUpdate, Transferred
 from .rest import CarrierRefused, Rest, path_part
 from .signatures import same, spellings
@@ -104,6 +104,29 @@ class PlivoCompatible(Carrier):
         except CarrierRefused as refusal:
             return [str(refusal)]
         return self._not_of_account(missing)
+
+    def inbound_route(self, number: str) -> InboundRoute | None:
+        entry = self._entry_of(self._listed(number), number)
+        if entry is None:
+            return None
+        application = self._application_of(entry)
+        if not application:
+            return InboundRoute(diverted=self._diverted(entry))
+        answer = self._ask("GET", f"Application/{path_part(application)}/")
+        return InboundRoute(
+            answer=self._text(answer, "answer_url"),
+            status=self._text(answer, "hangup_url"),
+            method=self._text(answer, "answer_method"),
+            place=f"application {application}",
+        )
+
+    @abstractmethod
+    def _application_of(self, entry: Any) -> str:
+        """The id of the application of a number in the account's list; empty when it has none."""
+
+    def _diverted(self, entry: Any) -> str:
+        """What takes the calls to a number without an application."""
+        return ""
 
     def _listed(self, number: str) -> Any:
         """The entries of the account's list of numbers for this one."""

@@ -8,14 +8,14 @@ from collections.abc import Sequence
 from dataclasses import dataclass
 
 from . import twiml
-from .base import OutboundCall
+from .base import Advice, InboundRoute, OutboundCall
 from .events import StatusUpdate
 from .rest import CarrierRefused, Rest, bearer, path_part
 from .signatures import is_recent
 from .twilio_compatible import EVENTS, Fields, TwilioCompatible
 from .webhook import Webhook
 
-ADVICE = (
+ADVICE = Advice(
     "Without account_sid, calls go through an endpoint that Telnyx has deprecated, and Telnyx can't be asked how a "
     "call came out: enter the ID of the account."
 )
@@ -93,6 +93,20 @@ class Telnyx(TwilioCompatible):
             # Of a wrong API key the list of numbers tells as well.
             return list(dict.fromkeys([*wrong, str(refusal)]))
         return wrong
+
+    def inbound_route(self, number: str) -> InboundRoute | None:
+        entry = self._entry(number)
+        if entry is None:
+            return None
+        application = self._text(entry, "connection_id")
+        if not application:
+            return InboundRoute()
+        try:
+            answer = self._ask("GET", f"/texml_applications/{path_part(application)}")
+        except CarrierRefused as refusal:
+            # The number may have a connection of another kind.
+            return InboundRoute(diverted=f"connection {application}, which isn't a TeXML application ({refusal})")
+        return self._route_in(answer.get("data"), f"TeXML application {application}")
 
     def verify(self, webhook: Webhook) -> bool | None:
         """Check the Ed25519 signature over the timestamp and the raw body; key and signature are in base64."""

@@ -10,7 +10,7 @@ from urllib.parse import urlencode
 
 from ...engine.actions import Action
 from . import twiml
-from .base import Account, Carrier, Document, OutboundCall, VoiceSettings
+from .base import Account, Carrier, Document, InboundRoute, OutboundCall, VoiceSettings
 from .events import After, CallerInput, Inbound, Keys, Leg, Machine, Silence, Speech, StatusUpdate, Transferred
 from .rest import CarrierRefused, Rest, path_part
 from .webhook import CallbackURLs, Webhook, amount
@@ -153,6 +153,34 @@ class TwilioCompatible(Carrier):
         except CarrierRefused as refusal:
             return [str(refusal)]
         return self._not_of_account(missing)
+
+    def inbound_route(self, number: str) -> InboundRoute | None:
+        entry = self._entry(number)
+        if entry is None:
+            return None
+        if trunk := self._text(entry, "trunk_sid"):
+            return InboundRoute(diverted=f"SIP trunk {trunk}")
+        application = self._text(entry, "voice_application_sid")
+        if not application:
+            return self._route_in(entry)
+        # Twilio ignores the number's own URLs then.
+        return self._route_in(
+            self._ask("GET", self._path(f"Applications/{path_part(application)}")), f"application {application}"
+        )
+
+    def _entry(self, number: str) -> Any:
+        """The number in the account's list, None when it isn't there."""
+        listed = self._ask("GET", f"{self._numbers_path()}?{urlencode({self.number_filter: number})}")
+        return self._entry_of(listed.get(self.number_list), number)
+
+    def _route_in(self, holder: Any, place: str = "") -> InboundRoute:
+        """The URLs that a number or an application has."""
+        return InboundRoute(
+            answer=self._text(holder, "voice_url"),
+            status=self._text(holder, "status_callback"),
+            method=self._text(holder, "voice_method"),
+            place=place,
+        )
 
     def _ask(self, method: str, path: str, fields: Fields | None = None) -> dict[str, Any]:
         if fields is None:

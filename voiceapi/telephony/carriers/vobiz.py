@@ -4,6 +4,7 @@ from __future__ import annotations
 
 from collections.abc import Mapping
 from dataclasses import dataclass
+from typing import Any
 
 from . import plivo_xml
 from .events import StatusUpdate
@@ -41,6 +42,13 @@ class Vobiz(PlivoCompatible):
 
     def _call_path(self, call_id: str) -> str:
         return f"Call/{path_part(call_id)}"
+
+    def _application_of(self, entry: Any) -> str:
+        return self._text(entry, "application_id")
+
+    def _diverted(self, entry: Any) -> str:
+        trunk = self._text(entry, "trunk_group_id")
+        return f"SIP trunk {trunk}" if trunk else ""
 
     def look_up(self, call_id: str) -> StatusUpdate:
         inner = self._ask("GET", f"cdr/{path_part(call_id)}").get("data")

@@ -16,10 +16,10 @@ from typing import TYPE_CHECKING, Any
 
 from ...engine.actions import Action, Listen, Pause, Redirect, Say, Transfer
 from ..numbers import normalize
-from .base import Account, Carrier, Document, OutboundCall, VoiceSettings
+from .base import Account, Carrier, Document, InboundRoute, OutboundCall, VoiceSettings
 from .events import FINAL, After, CallerInput, Inbound, Keys, Leg, Machine, Silence, Speech, StatusUpdate, Transferred
 from .prompts import prompted
-from .rest import CarrierRefused, basic, bearer, path_part
+from .rest import CarrierRefused, Rest, basic, bearer, path_part
 from .signatures import TOLERANCE, same
 from .speech import clean
 from .webhook import CallbackURLs, Webhook, amount
@@ -31,6 +31,8 @@ if TYPE_CHECKING:
 CALLS = "https://api.nexmo.com"
 NUMBERS = "https://rest.nexmo.com"
 CONTENT_TYPE = "application/json"
+# Kinds of a number's own setting, which goes before that of its application.
+FORWARDED = ("sip", "tel", "vxml")
 # How long a token of ours is valid, in seconds.
 TOKEN_SECONDS = 300
 # The limits of ringing and of waiting for the caller to speak, in seconds.
@@ -117,13 +119,10 @@ class Vonage(Carrier):
 
     def check(self, numbers: Sequence[str]) -> list[str]:
         """Check both credentials: key and secret give access to the list of numbers, the private key to calls."""
-        key = basic(self.account.text("api_key"), self.account.text("api_secret"))
-        listing = self.account.rest(self.name, NUMBERS, key)
         wrong = []
         try:
             for number in numbers:
-                answer = listing.ask("GET", f"/account/numbers?pattern={number.removeprefix('+')}")
-                if not answer.get("numbers"):
+                if not self._listed(number):
                     wrong += self._not_of_account([number])
         except CarrierRefused as refusal:
             wrong.append(str(refusal))
@@ -132,6 +131,37 @@ class Vonage(Carrier):
         except CarrierRefused as refusal:
             wrong.append(str(refusal))
         return wrong
+
+    def inbound_route(self, number: str) -> InboundRoute | None:
+        entry = self._entry_of(self._listed(number), number)
+        if entry is None:
+            return None
+        kind = self._text(entry, "voiceCallbackType")
+        if kind in FORWARDED:
+            return InboundRoute(diverted=f"the {kind} address that the number is forwarded to")
+        application = self._text(entry, "app_id") or (self._text(entry, "voiceCallbackValue") if kind == "app" else "")
+        if not application:
+            return InboundRoute(place="it isn't linked to an application")
+        answer = self._with_secret(CALLS).ask("GET", f"/v2/applications/{path_part(application)}")
+        found = answer.get("capabilities")
+        voice = found.get("voice") if isinstance(found, Mapping) else None
+        is_signed = not isinstance(voice, Mapping) or voice.get("signed_callbacks") is not False
+        return InboundRoute(
+            answer=self._text(voice, "webhooks", "answer_url", "address"),
+            status=self._text(voice, "webhooks", "event_url", "address"),
+            method=self._text(voice, "webhooks", "answer_url", "http_method"),
+            place=f"application {application}",
+            unsigned="" if is_signed else f"switch signed webhooks on in application {application}",
+        )
+
+    def _listed(self, number: str) -> Any:
+        """The entries of the account's list of numbers for this one."""
+        path = f"/account/numbers?pattern={number.removeprefix('+')}"
+        return self._with_secret(NUMBERS).ask("GET", path).get("numbers")
+
+    def _with_secret(self, base: str) -> Rest:
+        """The account's API that is authenticated by key and secret."""
+        return self.account.rest(self.name, base, basic(self.account.text("api_key"), self.account.text("api_secret")))
 
     def _ask(self, method: str, path: str, body: Mapping[str, Any] | None = None) -> dict[str, Any]:
         return self.account.rest(self.name, CALLS, bearer(self._token())).ask(method, path, json=body)

@@ -1,0 +1,130 @@
+"""What of a workflow definition only a language model can carry out, and the scripted model can't."""
+
+from __future__ import annotations
+
+import re
+from collections.abc import Collection, Iterator, Mapping
+from typing import Any
+
+from ..engine.actions import Function
+from ..engine.extraction import Variable, variables_of
+from ..engine.graph import SPEAKING, Node, data_of, objects, transition_slug
+from ..engine.validation.finding import Finding
+from ..engine.validation.graph_rules import attached_documents, attached_tools
+from ..engine.validation.instructions import is_instruction
+from ..engine.values import as_boolean
+from .matching import content
+from .scripted import best_edge
+
+NO_MODEL = "no language model is configured"
+INSTRUCTION = f"This prompt is an instruction to a language model; {NO_MODEL}, so it is spoken as it is written."
+ONLY_GREETING = f"Only a language model can follow this prompt; {NO_MODEL}, so nothing is said after the greeting."
+TOOL = f"Only a language model calls this tool; {NO_MODEL}."
+DOCUMENTS = f"Only a language model looks up documents; {NO_MODEL}."
+REVIEW = f"Only a language model reviews a call; {NO_MODEL}, so that this review is skipped."
+
+# A review takes place unless the first is off, and by the workflow's model unless the second is off.
+QA_FIELDS = ("qa_enabled", "qa_use_workflow_llm")
+
+# Words of a condition that say how somebody answers, and not what.
+_ABOUT_ANSWERING = re.compile(
+    r"\b(?:answer|ask|agreed?|all|any|call|collect|complete|confirm|continue|conversation|detail|done|end|enough|every|"
+    r"everything|finish|gave|give|given|go|goal|information|is|named?|need|next|node|number|ok|provide|question|reached|"
+    r"ready|reply|replied|required?|respon[ds]e?|said|say|spoke|state|step|stated|task|tell|thing|told|understood|when)\w*"
+    r"|\b(?:both|two|three|four|once|has|have|been|was|were|it|that|this|their|they|them|he|she|his|her|the|an?|and|or|"
+    r"to|of|in|for|with|at)\b"
+)
+_COMPARES = re.compile(
+    r"\b(?:more|less|fewer|older|younger|higher|lower|greater|larger|smaller|bigger|cheaper|longer|shorter|better|worse|"
+    r"earlier|later) than\b|\bat (?:least|most)\b|\b(?:above|below|under|over|between|within|exceeds?) "
+    r"(?:\$|€|£)?(?:\d|one\b|two\b|three\b|four\b|five\b|six\b|seven\b|eight\b|nine\b|ten\b|a hundred\b)",
+    re.IGNORECASE,
+)
+_DERIVED = re.compile(
+    r"summar|sentiment|\bmood\b|tone of|classif|categor|analy[sz]|\bassess|evaluat|\binfer|translat|paraphras|"
+    r"in your own words|yyyy|iso.?8601|lead.?score|intent\b|likelihood|confidence|\bjudge\b",
+    re.IGNORECASE,
+)
+
+
+def model_needs(definition: object, usable_tools: Collection[str] = ()) -> list[Finding]:
+    """Return a warning for each part that only a language model can carry out; any JSON value is accepted.
+
+    :param usable_tools: the uuids of tools that the scripted model uses, too.
+    """
+    nodes = {node["id"]: node for node in objects(definition, "nodes") if isinstance(node.get("id"), str)}
+    found = [finding for node in nodes.values() for finding in _node(node, definition, usable_tools)]
+    return found + [finding for id in nodes for finding in _edges(_edges_from(definition, id))]
+
+
+def _node(node: Mapping[str, Any], definition: object, usable_tools: Collection[str]) -> Iterator[Finding]:
+    id, type, data = node["id"], node.get("type"), data_of(node)
+    if type == "qa" and all(as_boolean(data.get(field)) is not False for field in QA_FIELDS):
+        yield Finding("node", id, None, REVIEW)
+    if type not in SPEAKING:
+        return
+    prompt, greeting = data.get("prompt"), data.get("greeting")
+    if isinstance(prompt, str) and is_instruction(prompt):
+        if type != "startCall" or not isinstance(greeting, str) or not greeting.strip():
+            yield Finding("node", id, "data.prompt", INSTRUCTION)
+        elif not _edges_from(definition, id):
+            yield Finding("node", id, "data.prompt", ONLY_GREETING)
+    for index, uuid in enumerate(attached_tools(node)):
+        if uuid not in usable_tools:
+            yield Finding("node", id, f"data.tool_uuids.{index}", TOOL)
+    if attached_documents(node):
+        yield Finding("node", id, "data.document_uuids", DOCUMENTS)
+    listed = data.get("extraction_variables")
+    if not isinstance(listed, list):
+        return
+    for variable in variables_of(Node(id, str(type), "", data)):
+        if _is_derived(variable):
+            index = next(index for index, item in enumerate(listed) if item.get("name") == variable.name)
+            text = f"{variable.name} isn't something that a caller says; {NO_MODEL}, so it may stay empty or be wrong."
+            yield Finding("node", id, f"data.extraction_variables.{index}", text)
+
+
+def _is_derived(variable: Variable) -> bool:
+    return _DERIVED.search(f"{variable.name.replace('_', ' ')} {variable.hint}") is not None
+
+
+# -- edges
+
+
+def _edges_from(definition: object, id: str) -> list[tuple[str, Function]]:
+    """The edges that leave a node, by id, as functions; malformed ones are skipped."""
+    found = []
+    for edge in objects(definition, "edges"):
+        match edge:
+            case {"id": str(edge_id), "source": source, "data": {"label": str(label), "condition": str(condition)}}:
+                if source == id:
+                    found.append((edge_id, Function(transition_slug(label), condition, label=label)))
+    return found
+
+
+def _edges(edges: list[tuple[str, Function]]) -> Iterator[Finding]:
+    """Warn of edges that no words of a caller lead to, or the same words as another edge of their node."""
+    functions = tuple(function for _, function in edges)
+    for id, function in edges:
+        if _COMPARES.search(function.description):
+            text = f"Only a language model can compare what this condition compares; {NO_MODEL}."
+        elif not _can_be_said(function):
+            text = f"No words of a caller lead to this edge, only a language model's judgement; {NO_MODEL}."
+        elif not _is_told_apart(function, functions):
+            text = f"By its words this edge can't be told from the others of its node; {NO_MODEL}."
+        else:
+            continue
+        yield Finding("edge", id, "data.condition", text)
+
+
+def _can_be_said(function: Function) -> bool:
+    """True if label or condition holds a word of an answer, beside those on how somebody answers."""
+    text = f"{function.label or ''} {function.description}"
+    plain = content(_ABOUT_ANSWERING.sub(" ", text.casefold()))
+    return bool(plain) or best_edge("yes", (function,)) is not None or best_edge("no", (function,)) is not None
+
+
+def _is_told_apart(function: Function, functions: tuple[Function, ...]) -> bool:
+    """True if a caller who says what the edge itself says gets to it and to no other."""
+    said = (function.label or "", function.description, f"{function.label or ''}. {function.description}")
+    return any(best_edge(text, functions) is function for text in said)

@@ -101,6 +101,10 @@ def test_the_operators_model(start: Any, url: str, asked: list[Any], talk: Any) 
     assert run["usage_info"]["llm"] == {"openai-compatible|||tiny": counts}
 
 
+def test_a_text_chat_shows_what_a_call_would_say(start: Any, url: str, talk: Any) -> None:
+    assert chat(start(LLM_URL=url, LLM_MODEL="**tiny** &amp; \U0001f600 <b>quick</b>"), talk)[0] == "I am tiny & quick."
+
+
 def test_the_organizations_model_comes_before_it(start: Any, url: str, talk: Any) -> None:
     client = start(LLM_URL=url, LLM_MODEL="tiny", ALLOW_PRIVATE_URLS=True)
     client.put(f"{API}/organizations/model-configurations/v2", json=byok(url, "ours"))

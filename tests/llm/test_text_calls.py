@@ -96,6 +96,8 @@ def test_words_around_a_call_stay(shape: str, _: str) -> None:
         ('{"name": "look_up", "arguments": {day: Thursday}} Thanks.', "Thanks."),
         ("look_up(1), look_up(2)", ""),
         ("<tool_call>", ""),
+        ("<tool_call>\nLet me see.", "Let me see."),
+        ("<tool_call>hm, what?</tool_call> Let me see.", "Let me see."),
     ],
 )
 def test_other_shapes(text: str, left: str) -> None:
@@ -110,6 +112,8 @@ def test_other_shapes(text: str, left: str) -> None:
         "f(x) is 3, and Paris(France) is big.",
         "Yes",
         "The call: transfer is ready.",
+        "Call: Monday.",
+        "Hello [first_name], are you there?",
         "I'll call you at 5 (pm) and book a table.",
         '{"name": "Ada"}',
         "Press [1] or {2}.",

@@ -54,7 +54,7 @@ _LABELLED = re.compile(
 )
 # The formats of llama-cpp-python's prompts and of others; calls that the server doesn't parse stay in the text.
 _DOTTED = re.compile(r"(?:to=)?\bfunctions\.([\w-]{1,100})(?:[ \t]*:[ \t]*\d*)?")
-_BRACKETED = re.compile(r"[\[<{(]\s*([a-z]{1,50}(?:_[a-z]{1,50}){1,9})\s*/?[\]>})]")
+_BRACKETED = re.compile(r"[\[<{(]\s*([a-z]{1,50}(?:_[a-z]{1,50}){1,9})\s*/?[\]>})](?=[ \t.!]*(?:\n|\Z))")
 _LONE = re.compile(r"[\s*`\"'\[(<{]*+([A-Za-z]\w{0,99})[\s*`\"'\])>}.]*+(?::\s*+)?")
 _KEYWORD = re.compile(r"(\w{1,100})\s*=\s*(\"[^\"]*\"|'[^']*'|[^,]*)")
 
@@ -125,9 +125,7 @@ class _Found:
 Finder = Callable[[str, Mapping[str, Any]], Iterator[_Found]]
 
 
-def _remove(
-    result: WithoutCalls, take: Callable[[str, Mapping[str, Any]], Iterator[_Found]], names: Mapping[str, Any]
-) -> None:
+def _remove(result: WithoutCalls, take: Finder, names: Mapping[str, Any]) -> None:
     """Remove the calls that `take` finds from the text, in its order, and add them to the result."""
     text, parts, done = result.text, [], 0
     for found in islice(take(text, names), MOST_TRIES):
@@ -161,8 +159,8 @@ def _tagged(text: str, names: Mapping[str, Any]) -> Iterator[_Found]:
             calls = [WrittenCall(named[1], _json(arguments if isinstance(arguments, dict) else {}))]
         else:
             calls, read = _body(body, names)
-            if following is None and read:
-                end = tag.end() + read
+            if following is None and (read or not calls):
+                end = tag.end() + read  # the tag isn't closed, and what is left may be words
         yield _Found(tag.start(), end, calls)
 
 
@@ -217,9 +215,11 @@ def _dotted(text: str, _: Mapping[str, Any]) -> Iterator[_Found]:
             yield _with_object(text, found, found[1])
 
 
-def _labelled(text: str, _: Mapping[str, Any]) -> Iterator[_Found]:
+def _labelled(text: str, names: Mapping[str, Any]) -> Iterator[_Found]:
+    """Calls after a label, such as `Action: book`, but not "Call: Monday"."""
     for found in _LABELLED.finditer(text):
-        yield _with_object(text, found, found[1])
+        if found[1] in names or "_" in found[1] or not found[1][0].isupper():
+            yield _with_object(text, found, found[1])
 
 
 def _with_object(text: str, found: re.Match[str], name: str) -> _Found:
@@ -247,7 +247,7 @@ def _applied(text: str, names: Mapping[str, Any]) -> Iterator[_Found]:
 
 
 def _bracketed(text: str, _: Mapping[str, Any]) -> Iterator[_Found]:
-    """Names with an underscore in brackets, such as `[end_call]`."""
+    """Names with an underscore in brackets at the end of a line: `[end_call]`, but not "Hello [first_name], ..."."""
     for found in _BRACKETED.finditer(text):
         yield _Found(found.start(), found.end(), [WrittenCall(found[1])])
 

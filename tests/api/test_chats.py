@@ -276,7 +276,7 @@ def test_rewind_and_another_answer(client: FlaskClient, workflow: int) -> None:
     assert rewound["checkpoint"]["current_node_id"] == "table"
 
     other = post(client, f"{url}/messages", text="hm?", expected_revision=7)
-    again = f"{NOT_UNDERSTOOD} Hello there. Table or menu?"
+    again = f"{NOT_UNDERSTOOD} Table or menu?"
     assert words(other) == [(None, "Hello there. Table or menu?"), ("hm?", again)]
     assert (other["revision"], other["session_data"]["status"], other["session_data"]["cursor_turn_id"]) == (
         9,

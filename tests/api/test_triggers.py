@@ -4,6 +4,7 @@ import re
 import threading
 from collections.abc import Callable
 from concurrent.futures import ThreadPoolExecutor
+from dataclasses import replace
 from pathlib import Path
 from typing import Any
 
@@ -12,6 +13,9 @@ from flask import Flask
 from flask.testing import FlaskClient
 
 from voiceapi import create_app
+from voiceapi.engine.actions import AskModel
+from voiceapi.engine.events import ModelReplied
+from voiceapi.llm.scripted import Scripted
 from voiceapi.store.organizations import ApiKey
 from voiceapi.store.runs import Run
 from voiceapi.store.telephony import PhoneNumber, TelephonyConfiguration
@@ -509,7 +513,7 @@ def test_numbers_with_a_meaning(
     [
         (["No, thanks"], "user_qualified", [HELLO, "No, thanks", "Sorry, goodbye."]),
         ([], "user_hangup", [HELLO]),
-        (["hm"], "user_hangup", [HELLO, "hm", f"Sorry, I didn't get that. {HELLO}"]),
+        (["hm"], "user_hangup", [HELLO, "hm", f"Sorry, I didn't get that. {HELLO} Please say yes or no."]),
         (
             ["", " "],
             "user_idle_max_duration_exceeded",
@@ -558,7 +562,15 @@ def test_lines_that_are_no_texts(
     assert trigger("line", initial_context={"simulated_callee": None})[0] == 200
 
 
-def test_a_call_without_end_is_ended(workflow: Callable[..., Any], call: Callable[..., Any]) -> None:
+class Patient(Scripted):
+    """The scripted model, which never gives up here."""
+
+    def reply(self, ask: AskModel) -> ModelReplied:
+        return replace(super().reply(ask), end_reason="")
+
+
+def test_a_call_without_end_is_ended(app: Flask, workflow: Callable[..., Any], call: Callable[..., Any]) -> None:
+    object.__setattr__(app.extensions["voiceapi"], "model", Patient())
     workflow(path="line")
     run = call("line", initial_context={"simulated_callee": ["hm"] * 1000})
     assert run["gathered_context"]["call_disposition"] == "user_hangup"

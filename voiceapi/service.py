@@ -4,7 +4,7 @@ from __future__ import annotations
 
 import os
 import sys
-from collections.abc import Callable
+from collections.abc import Callable, Hashable
 from dataclasses import dataclass, field
 from datetime import datetime
 from functools import partial
@@ -32,7 +32,8 @@ class Service:
     `authenticate` is the host's login: it returns the name of the caller's organization, or None. `openapi` returns
     the API's OpenAPI document. `model`, when given, speaks in every conversation, whatever is configured.
     `simulated_webhooks` makes the receiver of the simulated phones' webhooks. `listeners` run inside the transaction
-    that completes a run. `announce` prints a line for the person who starts the service.
+    that completes a run. `noticed` holds what is logged only once. `announce` prints a line for the person who starts
+    the service.
     """
 
     settings: Settings
@@ -49,6 +50,7 @@ class Service:
     listeners: tuple[Callable[[Service, Run], None], ...] = ()
     started_at: datetime = field(default_factory=now)
     token: str = field(default_factory=partial(token_hex, 4))
+    noticed: dict[Hashable, object] = field(default_factory=dict)
     announce: Callable[[str], None] = _to_stderr
 
     @property

@@ -17,9 +17,11 @@ from ..engine.validation.check import check
 from ..engine.validation.finding import Finding
 from ..engine.validation.lint import lint
 from ..errors import Conflict, InvalidInput, NotPossible, RecordNotFound
-from ..llm import configuration
+from ..llm import configuration, selection
+from ..llm.model_needs import model_needs
 from ..organizations import credentials
 from ..security import Vault
+from ..service import Service
 from ..store import workflows
 from ..store.base import find, insert, require, update
 from ..store.database import write
@@ -201,13 +203,14 @@ def _get_or_create_draft(workflow: Workflow) -> WorkflowVersion:
     )
 
 
-def validate(organization: int, workflow_id: int) -> tuple[list[Finding], list[Finding]]:
+def validate(service: Service, organization: int, workflow_id: int) -> tuple[list[Finding], list[Finding]]:
     """The errors and the warnings of the current version's definition. A warning doesn't prevent publishing.
 
     :raises RecordNotFound: when the organization has no such workflow.
     """
     workflow = get(organization, workflow_id)
-    definition = current(workflow).definition
+    version = current(workflow)
+    definition = version.definition
     warnings = lint(
         definition,
         node_types.by_name(),
@@ -216,6 +219,8 @@ def validate(organization: int, workflow_id: int) -> tuple[list[Finding], list[F
         credentials.uuids(organization),
     )
     warnings += graph_rules.fixed_name_findings(definition, offered.active_tools(organization, definition))
+    if selection.is_scripted(selection.choose(service, organization, version.configurations)):
+        warnings += model_needs(definition, offered.usable_without_model(organization, definition))
     return errors(workflow, definition), warnings
 
 

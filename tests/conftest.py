@@ -7,6 +7,8 @@ import json
 import shutil
 import time
 from collections.abc import Callable, Iterator
+from contextlib import AbstractContextManager, contextmanager
+from datetime import UTC, datetime, timedelta
 from functools import wraps
 from pathlib import Path
 from typing import Any
@@ -22,6 +24,7 @@ from voiceapi.api.schemas.base import ErrorBodySchema, ErrorItemSchema
 from voiceapi.config import Settings, names
 from voiceapi.extension import open_service
 from voiceapi.service import Service
+from voiceapi.store import fields
 
 KEY = "test-key-0123456789"
 API = "/api/v1"
@@ -203,6 +206,23 @@ def finished(client: FlaskClient, wait_for: Callable[..., Any]) -> Callable[...,
         return dict(client.get(url).get_json())
 
     return read
+
+
+@pytest.fixture
+def ahead(monkeypatch: pytest.MonkeyPatch) -> Callable[[], AbstractContextManager[None]]:
+    """What is stored within it is stored by a clock that is an hour ahead, and is set back at its end."""
+
+    def in_an_hour() -> datetime:
+        return datetime.now(UTC) + timedelta(hours=1)
+
+    @contextmanager
+    def set_forward() -> Iterator[None]:
+        with monkeypatch.context() as patch:
+            # Every module has imported the function itself.
+            patch.setattr(fields.now, "__code__", in_an_hour.__code__)
+            yield
+
+    return set_forward
 
 
 # -- checks of answers: a schema only documents an answer, nothing is converted while serving

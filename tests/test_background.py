@@ -17,7 +17,7 @@ import pytest
 from flask import Flask
 from flask.testing import FlaskClient
 
-from voiceapi.background import SlowJobs, Workers
+from voiceapi.background import Cancelled, Pausing, PausingJobs, SlowJobs, Workers
 from voiceapi.engine.actions import AskModel
 from voiceapi.engine.events import ModelReplied
 from voiceapi.engine.phrases import phrases
@@ -336,3 +336,95 @@ def watched(render: Any, documents: list[Any]) -> Any:
         return render(self, actions, *others)
 
     return keep
+
+
+def test_jobs_wait_in_one_thread_and_run_when_they_are_due(workers: Workers) -> None:
+    ran: list[Any] = []
+    done = threading.Event()
+    began = time.monotonic()
+    workers.submit_later(0.1, lambda: (ran.append("late"), done.set()))
+    for number in range(50):
+        workers.submit_later(0.05, ran.append, number)
+    workers.submit_later(0, ran.append, "now")
+    assert done.wait(5)
+    assert time.monotonic() - began >= 0.1
+    assert (ran[0], sorted(ran[1:-1]), ran[-1]) == ("now", list(range(50)), "late")
+    assert sum(thread.name == "voiceapi-timer" for thread in threading.enumerate()) == 1
+
+
+def test_stop_drops_the_jobs_that_wait(workers: Workers) -> None:
+    ran: list[int] = []
+    workers.submit_later(0.05, ran.append, 1)
+    workers.stop()
+    workers.submit_later(0, ran.append, 2)
+    time.sleep(0.1)
+    assert ran == []
+    workers.submit(lambda: None).result(5)
+    workers.submit_later(0, ran.append, 3)
+    while not ran:
+        time.sleep(0.01)
+    assert ran == [3]
+
+
+class Pauses:
+    """A job that pauses twice; it records what it did."""
+
+    def __init__(self, seconds: float = 0.02) -> None:
+        self.seconds = seconds
+        self.did: list[str] = []
+        self.is_over = threading.Event()
+
+    def steps(self) -> Pausing:
+        try:
+            self.did.append("begin")
+            yield self.seconds
+            self.did.append("middle")
+            yield self.seconds
+            self.did.append("end")
+        except Cancelled:
+            self.did.append("cancelled")
+        finally:
+            self.is_over.set()
+
+
+@pytest.mark.parametrize(("pauses", "seconds"), [(True, 0.02), (False, 30.0)])
+def test_a_job_that_pauses(workers: Workers, pauses: bool, seconds: float) -> None:
+    jobs, job = PausingJobs(), Pauses(seconds)
+    jobs.start(workers, "a", job.steps(), pauses=pauses)
+    jobs.start(workers, "a", Pauses().steps(), pauses=pauses)
+    assert job.is_over.wait(5)
+    assert job.did == ["begin", "middle", "end"]
+    while jobs.running():
+        time.sleep(0.01)
+
+
+def test_a_job_is_cancelled_in_its_pause(workers: Workers) -> None:
+    jobs, job = PausingJobs(), Pauses(30.0)
+    jobs.start(workers, "a", job.steps(), pauses=True)
+    assert jobs.cancel(workers, "a")
+    assert job.is_over.wait(5)
+    assert job.did == ["begin", "cancelled"]
+    assert not jobs.cancel(workers, "b")
+
+
+def test_a_job_that_was_dropped_does_not_go_on(workers: Workers) -> None:
+    jobs, job = PausingJobs(), Pauses()
+    jobs.start(workers, "a", job.steps(), pauses=True)
+    while not job.did:
+        time.sleep(0.001)
+    jobs.drop("a")
+    time.sleep(0.1)
+    assert "end" not in job.did
+    assert jobs.running() == []
+
+
+def test_a_job_that_fails_is_forgotten(workers: Workers, caplog: pytest.LogCaptureFixture) -> None:
+    def broken() -> Pausing:
+        yield 0.0
+        raise OSError("The disk is gone.")
+
+    jobs = PausingJobs()
+    jobs.start(workers, "a", broken(), pauses=True)
+    while jobs.running():
+        time.sleep(0.01)
+    assert "A job in the background failed" in caplog.text

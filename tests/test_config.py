@@ -23,6 +23,7 @@ DEFAULTS = {
     "llm_key": None,
     "llm_model": None,
     "llm_timeout": 20.0,
+    "llm_max_tokens": 300,
     "twilio_url": None,
     "signalwire_url": None,
     "telnyx_url": None,

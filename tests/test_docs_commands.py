@@ -18,6 +18,7 @@ BLOCK = re.compile(r"^```sh\n(.*?)^```", re.DOTALL | re.MULTILINE)
 # Programs of the system and the shell's own, those in .venv/bin, and those of language models.
 SYSTEM = {
     "cat",
+    "cloudflared",
     "cmp",
     "curl",
     "echo",

@@ -72,6 +72,14 @@ CONVERSATIONS: list[tuple[str, list[str], str, list[str], dict[str, Any]]] = [
         {"call_disposition": "loan", "weeks": 2},
     ),
     (
+        "first-call.json",
+        ["Yes, very well.", "Seven."],
+        "user_qualified",
+        ["Hello", "Number", "Goodbye"],
+        {"number": 7},
+    ),
+    ("first-call.json", ["No, not really."], "user_qualified", ["Hello", "Another time"], {}),
+    (
         "table.json",
         ["Yes, I will come.", "Four guests will come."],
         "user_qualified",
@@ -105,11 +113,12 @@ def test_every_workflow_can_be_created_and_called(client: FlaskClient, finished:
     for path in WORKFLOWS:
         created = client.post("/api/v1/workflow/create/definition", json=read(path.name))
         assert created.status_code == 200, created.text
-        trigger = next(node for node in created.get_json()["workflow_definition"]["nodes"] if node["type"] == "trigger")
-        placed = client.post(
-            f"/api/v1/public/agent/{trigger['data']['trigger_path']}", json={"phone_number": "+12025550123"}
-        )
-        run = finished(created.get_json()["id"], placed.get_json()["workflow_run_id"])
+        made = created.get_json()
+        paths = [node["data"].get("trigger_path") for node in made["workflow_definition"]["nodes"]]
+        # An example without a trigger is called by its uuid.
+        route = next(filter(None, paths), f"workflow/{made['workflow_uuid']}")
+        placed = client.post(f"/api/v1/public/agent/{route}", json={"phone_number": "+12025550123"})
+        run = finished(made["id"], placed.get_json()["workflow_run_id"])
         assert run["cost_info"]["call_duration_seconds"] > 0, path.name
 
 

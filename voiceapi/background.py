@@ -1,12 +1,16 @@
-"""Background threads, and jobs whose result is waited for only a limited time."""
+"""Background threads, jobs that pause, and jobs whose result is waited for only a limited time."""
 
 from __future__ import annotations
 
+import heapq
+import itertools
 import logging
 import os
 import threading
-from collections.abc import Callable, Hashable
+import time
+from collections.abc import Callable, Generator, Hashable
 from concurrent.futures import Future, ThreadPoolExecutor
+from dataclasses import dataclass, field
 from typing import Any
 
 log = logging.getLogger("voiceapi")
@@ -80,6 +84,7 @@ class Workers:
         self._consumers: list[tuple[Callable[[], float], int]] = []
         self._own_threads: list[threading.Thread] = []
         self._signal = _Signal()
+        self._timer: _Timer | None = None
         self._stop_callbacks: list[Callable[[], Any]] = []
         self._is_stopping = False
         self.stopping = threading.Event()
@@ -122,6 +127,20 @@ class Workers:
                 return dropped
             return self._start().submit(_run_logged, job, args)
 
+    def submit_later(self, seconds: float, job: Callable[..., Any], *args: Any) -> None:
+        """Queue `job(*args)` for a thread of the pool in `seconds`; until then it takes no thread.
+
+        `stop` drops the job, and so does a process that is stopping.
+        """
+        with self._lock:
+            if self._is_stopping or self.stopping.is_set():
+                return
+            pool = self._start()
+            if self._timer is None:
+                self._timer = _Timer(pool)
+                self._timer.start()
+            self._timer.add(seconds, job, args)
+
     def stop(self, wait: bool = True) -> None:
         """Stop the repeated jobs and drop the queued ones.
 
@@ -129,6 +148,7 @@ class Workers:
         """
         with self._lock:
             pool, self._pool = self._pool, None
+            timer, self._timer = self._timer, None
             self._is_stopping = True
             self.stopping.set()
         try:
@@ -137,6 +157,8 @@ class Workers:
             if pool is None or self._pid != os.getpid():
                 return
             self._signal.send()
+            if timer is not None:
+                timer.stop()
             pool.shutdown(wait=wait, cancel_futures=True)
             for thread in self._own_threads if wait else ():
                 thread.join(STOP_WAIT_SECONDS)
@@ -148,6 +170,7 @@ class Workers:
             self._pid = os.getpid()
             self.stopping = threading.Event()
             self._signal = _Signal()
+            self._timer = None
             self._pool = ThreadPoolExecutor(self._threads, thread_name_prefix="voiceapi")
             # Daemons: the pool's own threads would hold up the exit of a host that never calls `stop`.
             self._own_threads = [
@@ -163,6 +186,129 @@ class Workers:
             for thread in self._own_threads:
                 thread.start()
         return self._pool
+
+
+class _Timer(threading.Thread):
+    """Hands jobs to a pool when they are due: one thread, however many jobs wait."""
+
+    def __init__(self, pool: ThreadPoolExecutor) -> None:
+        super().__init__(name="voiceapi-timer", daemon=True)
+        self._pool = pool
+        self._changed = threading.Condition()
+        self._waiting: list[tuple[float, int, Callable[..., Any], tuple[Any, ...]]] = []
+        # Jobs that are due at the same moment keep their order, and are never compared themselves.
+        self._numbers = itertools.count()
+        self._is_stopped = False
+
+    def add(self, seconds: float, job: Callable[..., Any], args: tuple[Any, ...]) -> None:
+        with self._changed:
+            heapq.heappush(self._waiting, (time.monotonic() + seconds, next(self._numbers), job, args))
+            self._changed.notify()
+
+    def stop(self) -> None:
+        with self._changed:
+            self._is_stopped = True
+            self._changed.notify()
+
+    def run(self) -> None:
+        with self._changed:
+            while not self._is_stopped:
+                pause = self._waiting[0][0] - time.monotonic() if self._waiting else None
+                if pause is None or pause > 0:
+                    self._changed.wait(pause)
+                else:
+                    _, _, job, args = heapq.heappop(self._waiting)
+                    # Under the lock, so that nothing is submitted to a pool that is shut down after `stop`.
+                    self._pool.submit(_run_logged, job, args)
+
+
+class Cancelled(Exception):
+    """Thrown into a job that pauses, to end it."""
+
+
+# A job that pauses: it yields the seconds after which it goes on.
+Pausing = Generator[float, None, None]
+
+
+@dataclass
+class _PausingJob:
+    steps: Pausing
+    pauses: bool
+    # Held while the job runs, because a timer and a cancellation may both make it go on.
+    lock: threading.Lock = field(default_factory=threading.Lock)
+    number: int = 0
+    is_begun: bool = False
+    is_cancelled: bool = False
+
+    def advance(self) -> float | None:
+        """Run up to the next pause; returns its seconds, None when the job is over."""
+        try:
+            if self.is_begun and self.is_cancelled:
+                return self.steps.throw(Cancelled())
+            self.is_begun = True
+            return next(self.steps)
+        except StopIteration:
+            return None
+
+
+class PausingJobs:
+    """Jobs that pause, by key; a job that pauses takes no thread."""
+
+    def __init__(self) -> None:
+        self._lock = threading.Lock()
+        self._jobs: dict[str, _PausingJob] = {}
+
+    def start(self, workers: Workers, key: str, steps: Pausing, *, pauses: bool) -> None:
+        """Run a job on the threads of `workers`, unless one runs under its key.
+
+        :param pauses: False runs it without its pauses.
+        """
+        with self._lock:
+            if key in self._jobs:
+                return
+            job = self._jobs[key] = _PausingJob(steps, pauses)
+        workers.submit(self._go_on, workers, key, job, job.number)
+
+    def cancel(self, workers: Workers, key: str) -> bool:
+        """Throw `Cancelled` into a job at the pause that it is in or comes to; False if no job runs under the key."""
+        job = self._jobs.get(key)
+        if job is None:
+            return False
+        job.is_cancelled = True
+        workers.submit(self._go_on, workers, key, job, None)
+        return True
+
+    def drop(self, key: str) -> None:
+        """Forget a job: it doesn't go on after its pause."""
+        self._jobs.pop(key, None)
+
+    def drop_all(self) -> None:
+        """Forget all jobs."""
+        self._jobs.clear()
+
+    def running(self) -> list[str]:
+        """The keys of the jobs that run or pause."""
+        return list(self._jobs)
+
+    def _go_on(self, workers: Workers, key: str, job: _PausingJob, number: int | None) -> None:
+        """Run a job up to its next pause, or to its end.
+
+        :param number: that of the pause which has passed; None if it is cut short.
+        """
+        with job.lock:
+            if self._jobs.get(key) is not job or number not in (None, job.number):
+                return
+            is_over = True
+            try:
+                while (seconds := job.advance()) is not None:
+                    if job.pauses and not job.is_cancelled:
+                        is_over = False
+                        job.number += 1
+                        workers.submit_later(seconds, self._go_on, workers, key, job, job.number)
+                        return
+            finally:
+                if is_over:
+                    self.drop(key)
 
 
 class _Signal:

@@ -99,6 +99,7 @@ class Settings:
     llm_key: str | None = _setting(_text, "any text that isn't blank", secret=True)
     llm_model: str | None = _setting(_text, "the name of a model")
     llm_timeout: float = _setting(_seconds, "a number of seconds above 0, at most 120", 20.0)
+    llm_max_tokens: int = _setting(_whole(1, 100_000), "a whole number from 1 to 100000", 300)
     twilio_url: str | None = _setting(_base_url, CARRIER_URL)
     signalwire_url: str | None = _setting(_base_url, CARRIER_URL)
     telnyx_url: str | None = _setting(_base_url, CARRIER_URL)

@@ -11,12 +11,13 @@ from functools import partial
 from secrets import token_hex
 from typing import Any
 
-from .background import SlowJobs, Workers
+from .background import PausingJobs, SlowJobs, Workers
 from .config import Settings
 from .engine.ports import LanguageModel
 from .http_client import HTTPClient
 from .security import Vault
-from .store.database import Store
+from .store import runs
+from .store.database import Store, write
 from .store.fields import now
 from .store.runs import Run
 
@@ -31,9 +32,10 @@ class Service:
 
     `authenticate` is the host's login: it returns the name of the caller's organization, or None. `openapi` returns
     the API's OpenAPI document. `model`, when given, speaks in every conversation, whatever is configured.
-    `simulated_webhooks` makes the receiver of the simulated phones' webhooks. `listeners` run inside the transaction
-    that completes a run. `noticed` holds what is logged only once. `announce` prints a line for the person who starts
-    the service.
+    `simulated_webhooks` makes the receiver of the simulated phones' webhooks; `phones` are those of this process, by
+    the tokens of their runs. `listeners` run inside the transaction that completes a run. `refused_parameters` are the
+    optional parameters that a model's server has refused, by its URL and the model. `noticed` holds what is logged only
+    once. `announce` prints a line for the person who starts the service.
     """
 
     settings: Settings
@@ -46,10 +48,12 @@ class Service:
     workers: Workers = field(default_factory=Workers)
     model: LanguageModel | None = None
     slow_jobs: SlowJobs = field(default_factory=SlowJobs)
+    phones: PausingJobs = field(default_factory=PausingJobs)
     http: HTTPClient = field(default_factory=HTTPClient)
     listeners: tuple[Callable[[Service, Run], None], ...] = ()
     started_at: datetime = field(default_factory=now)
     token: str = field(default_factory=partial(token_hex, 4))
+    refused_parameters: dict[tuple[str, str | None], set[str]] = field(default_factory=dict)
     noticed: dict[Hashable, object] = field(default_factory=dict)
     announce: Callable[[str], None] = _to_stderr
 
@@ -64,6 +68,10 @@ class Service:
         return self.settings.origin + self.prefix
 
     def close(self) -> None:
-        """Stop the threads and close the database's idle connections."""
+        """Stop the threads, leave simulated calls to the next process, and close the database's idle connections."""
+        phones = self.phones.running()
         self.workers.stop()
+        if phones:
+            with self.store.session(), write():
+                runs.release_phones(self.worker)
         self.store.close()

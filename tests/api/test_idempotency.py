@@ -461,6 +461,16 @@ def test_killed_while_the_carrier_is_asked_no_second_call_is_placed(
     assert carrier.asked == asked
 
 
+def test_a_clock_that_is_set_back_holds_up_no_repeated_request(
+    killed: Callable[[str], FlaskClient], service: Service, carrier: Carrier, ahead: Callable[..., Any]
+) -> None:
+    client = killed("after")
+    with service.store.session():
+        IdempotencyKey.update(created_at=now() + timedelta(hours=1)).execute()
+    answer = send(client)
+    assert (answer.status_code, answer.get_json()["status"]) == (200, "unknown")
+
+
 def test_a_run_that_knows_its_call_answers_for_a_killed_process(
     client: FlaskClient, line: Any, service: Service, carrier: Carrier
 ) -> None:

@@ -702,3 +702,78 @@ def test_initiate_with_a_faulty_body(shared: FlaskClient, bare: FlaskClient) -> 
     answer = shared.post(INITIATE, json={"phone_number": 5})
     assert (answer.status_code, answer.get_json()) == (422, {"detail": items})
     assert bare.post(INITIATE, json={"phone_number": 5}).status_code == 401
+
+
+# -- what the greeting needs and the request lacks
+
+
+def lacking(answer: Any) -> list[str]:
+    """The names in the Warning header about missing variables."""
+    assert answer.status_code == 200, answer.text
+    begin = '199 voiceapi "variables that the greeting needs and initial_context lacks: '
+    found = [each for each in answer.headers.getlist("Warning") if each.startswith(begin)]
+    return found[0].removeprefix(begin).removesuffix('"').split(", ") if found else []
+
+
+@pytest.mark.parametrize(
+    ("start", "context", "missing"),
+    [
+        ({"greeting": "Hello {{first_name}}, of {{town}}!"}, {}, ["first_name", "town"]),
+        ({"greeting": "Hello {{first_name}}, {{first_name}}!"}, {"first_name": None}, ["first_name"]),
+        ({"greeting": "Hello {{first_name}}!"}, {"first_name": " "}, ["first_name"]),
+        ({"greeting": "Hello {{first_name}}!"}, {"first_name": "Ann"}, []),
+        ({"greeting": "Hello {{first_name | there}}!"}, {}, []),
+        ({"greeting": "You owe {{debt}}."}, {"debt": 0}, []),
+        ({"greeting": "Hello {{who.name}}, {{initial_context.town}}!"}, {"who": {"name": "Ann"}, "town": "York"}, []),
+        ({"greeting": "Hello {{who.name}}!"}, {"who": {}}, ["who.name"]),
+        ({"greeting": "It is {{current_time}}, {{caller_number}} calls {{called_number}}, {{campaign_id}}."}, {}, []),
+        ({"greeting": "Hello! {{gathered_context.name}}"}, {}, []),
+        # Without a greeting the prompt is what is said first; with one, a model may do without.
+        ({"greeting": "", "prompt": "Greet {{first_name}}."}, {}, ["first_name"]),
+        ({"greeting": "Hello!", "prompt": "Greet {{first_name}}."}, {}, []),
+        ({"greeting": "Hi {{a}}!"}, {"greeting_override": {"type": "text", "text": "Hi {{b}}!"}}, ["b"]),
+        ({"greeting": "Hi {{" + "ü" * 120 + "}}!"}, {}, ["%C3%BC" * 100]),
+        (
+            {"greeting": "".join("{{v" + str(number) + "}}" for number in range(12))},
+            {},
+            [f"v{each}" for each in range(10)],
+        ),
+    ],
+)
+def test_the_variables_that_the_greeting_needs_are_named(
+    client: FlaskClient, workflow: Callable[..., Any], start: Any, context: Any, missing: list[str]
+) -> None:
+    workflow(path="line", **start)
+    body = {"phone_number": NUMBER, "initial_context": context}
+    assert lacking(client.post(f"{AGENT}/line", json=body)) == missing
+
+
+@pytest.mark.parametrize(
+    ("fetch", "missing"),
+    [
+        ({"pre_call_fetch_mode": "always"}, []),
+        ({"pre_call_fetch_mode": "outbound"}, []),
+        ({"pre_call_fetch_enabled": True}, []),
+        ({"pre_call_fetch_mode": "inbound"}, ["first_name"]),
+        ({"pre_call_fetch_mode": "disabled"}, ["first_name"]),
+    ],
+)
+def test_what_a_fetch_may_bring_is_not_missing(
+    client: FlaskClient, workflow: Callable[..., Any], fetch: Any, missing: list[str]
+) -> None:
+    start = {"pre_call_fetch_url": "http://127.0.0.1:9/", "greeting": "Hello {{first_name}}!", **fetch}
+    workflow(path="line", **start)
+    assert lacking(client.post(f"{AGENT}/line", json={"phone_number": NUMBER})) == missing
+
+
+def test_a_call_by_hand_and_a_test_call_use_the_workflows_own_variables(
+    client: FlaskClient, workflow: Callable[..., Any]
+) -> None:
+    made = workflow(path="line", greeting="Hello {{first_name}}, of {{town}}!")
+    url, body = f"{API}/workflow/{made['id']}", {"phone_number": NUMBER}
+    assert client.put(url, json={"template_context_variables": {"first_name": "Ann"}}).status_code == 200
+    assert lacking(client.post(INITIATE, json={"workflow_id": made["id"], **body})) == ["town"]
+    assert lacking(client.post(f"{AGENT}/test/line", json=body)) == ["town"]
+    answer = client.post(f"{AGENT}/line", json={**body, "colour": "red"})
+    assert lacking(answer) == ["first_name", "town"]
+    assert '199 voiceapi "fields not known here and passed over: colour"' in answer.headers.getlist("Warning")

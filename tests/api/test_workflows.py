@@ -677,6 +677,18 @@ def test_phrases_are_kept_as_they_are_given(client: FlaskClient, workflow: Any) 
     assert shown["workflow_configurations"] == {"language": "de-DE", "phrases": {"wait": "Augenblick."}}
 
 
+def test_validate_warns_of_a_language_and_a_voice_that_no_carrier_knows(client: FlaskClient, workflow: Any) -> None:
+    workflow()
+    put(client, workflow_configurations={"language": "deutsch", "voice": "Joana"})
+    found = client.post(f"{API}/1/validate").get_json()
+    assert (found["is_valid"], [each["field"] for each in found["warnings"]]) == (
+        True,
+        ["workflow_configurations.language", "workflow_configurations.voice"],
+    )
+    put(client, workflow_configurations={"language": "de-DE", "voice": "Polly.Vicki"})
+    assert client.post(f"{API}/1/validate").get_json()["warnings"] == []
+
+
 @pytest.mark.parametrize(
     ("configurations", "loc", "msg", "type"),
     [
@@ -734,6 +746,26 @@ def test_phrases_are_kept_as_they_are_given(client: FlaskClient, workflow: Any) 
             ["phrases", "wait"],
             "String should have at most 1000 characters",
             "string_too_long",
+        ),
+        (
+            {"speech_hints": "Acme"},
+            ["speech_hints"],
+            "Input should be a valid list",
+            "list_type",
+        ),
+        ({"speech_hints": ["Acme", 7]}, ["speech_hints", 1], "Input should be a valid string", "string_type"),
+        ({"speech_hints": [""]}, ["speech_hints", 0], "String should have at least 1 character", "string_too_short"),
+        (
+            {"speech_hints": ["x" * 101]},
+            ["speech_hints", 0],
+            "String should have at most 100 characters",
+            "string_too_long",
+        ),
+        (
+            {"speech_hints": ["x"] * 101},
+            ["speech_hints"],
+            "List should have at most 100 items after validation, not 101",
+            "too_long",
         ),
         ({"phrases": {"wait": 1}}, ["phrases", "wait"], "Input should be a valid string", "string_type"),
         (

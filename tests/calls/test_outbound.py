@@ -5,6 +5,7 @@ from __future__ import annotations
 import itertools
 from collections.abc import Callable
 from concurrent.futures import ThreadPoolExecutor
+from contextlib import nullcontext
 from dataclasses import replace
 from datetime import timedelta
 from typing import Any
@@ -14,7 +15,7 @@ from flask import Flask
 from flask.testing import FlaskClient
 
 from voiceapi.calls import sweeper
-from voiceapi.errors import LimitReached
+from voiceapi.errors import LimitReached, NotPossible
 from voiceapi.http_client import HTTPClient, Reply, RequestFailed
 from voiceapi.runs import lifecycle
 from voiceapi.service import Service
@@ -227,3 +228,20 @@ def test_a_refusal_after_a_webhook_has_ended_the_call_leaves_the_end_as_it_is(
     assert client.post(f"{API}/public/agent/line", json=body).status_code == 400
     with service.store.session():
         assert (Run.get().state, Run.get().disposition) == ("completed", "busy")
+
+
+@pytest.mark.parametrize(
+    ("home", "refused"), [("http://127.0.0.1:3000/v1", False), ("https://jambonz.example.org/v1", True)]
+)
+def test_a_jambonz_of_this_machine_needs_no_public_url(
+    service: Service, client: FlaskClient, home: str, refused: bool
+) -> None:
+    """Its address is part of its credentials, not a setting."""
+    fields = {"account_sid": "a", "api_key": "b", "webhook_secret": "c"}
+    config = {"provider": "jambonz", "api_base_url": home, **fields}
+    made = client.post(CONFIGS, json={"name": "Ours", "config": config}).get_json()["id"]
+    object.__setattr__(service, "settings", replace(service.settings, public_url=None))
+    with service.store.session():
+        configuration = TelephonyConfiguration.get_by_id(made)
+        with pytest.raises(NotPossible, match=r"^VOICEAPI_PUBLIC_URL isn't set") if refused else nullcontext():
+            connect.require_public_url(service, configuration)

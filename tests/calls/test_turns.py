@@ -15,7 +15,8 @@ from flask import Flask
 from flask.testing import FlaskClient
 
 from voiceapi import create_app
-from voiceapi.calls import ending, sweeper, webhooks
+from voiceapi.background import PausingJobs
+from voiceapi.calls import ending, sweeper, turns, webhooks
 from voiceapi.engine.actions import Action, AskModel, Extract
 from voiceapi.engine.events import Answer
 from voiceapi.engine.events import Event as EngineEvent
@@ -333,6 +334,7 @@ def test_a_final_status_while_the_first_turn_is_stored(call: Call, monkeypatch: 
     run = call.run
     assert (run.state, run.disposition, run.duration) == ("completed", "user_hangup", 3.0)
     assert run.gathered_context["call_tags"] == ["user_hangup"]
+    assert call.said() == []  # the callee was gone
 
 
 # -- statuses
@@ -627,6 +629,20 @@ def test_the_steps_lead_to_the_snapshot_and_nothing_stored_is_changed(
     assert call.said()[-1] == "4 seats, goodbye."
 
 
+@pytest.mark.parametrize(
+    ("worker", "seconds", "waits"),
+    [("other", -1, True), ("other", -61, False), ("other", 3600, False), ("own", -1, False)],
+)
+def test_how_long_a_pending_turn_is_left_to_the_process_that_began_it(
+    service: Service, worker: str, seconds: int, waits: bool
+) -> None:
+    """Not for an hour because the clock was set back by one."""
+    earlier = replace(service, started_at=now() - timedelta(days=1))
+    name = service.worker if worker == "own" else worker
+    turn = Turn(worker=name, touched_at=now() + timedelta(seconds=seconds))
+    assert turns._has_other_worker(earlier, turn) is waits
+
+
 def test_of_two_answers_to_one_turn_one_is_stored(call: Call) -> None:
     """Two workers decide the same turn differently: the second one answers with what the first one stored."""
     call.turn(0)
@@ -692,7 +708,7 @@ def test_a_restart_resumes_simulated_calls(
     lines = LINES[1:]
     whole = dial(name="Ann", simulated_callee=lines)
     wait_for(lambda: whole.run.is_completed)
-    app.extensions["voiceapi"] = replace(service, workers=Dropped())
+    app.extensions["voiceapi"] = replace(service, workers=Dropped(), phones=PausingJobs())
     call = dial(name="Ann", simulated_callee=lines)
     if turns:
         call.status("ringing")
@@ -700,6 +716,8 @@ def test_a_restart_resumes_simulated_calls(
     for number in range(turns):
         call.turn(number, lines[number - 1] if number else None)
     assert not call.run.is_completed
+    with service.store.session():
+        runs.release_phones(service.worker)
     later = found(restarted(), call.run_id)
     wait_for(lambda: later.run.is_completed)
     assert later.said() == whole.said()

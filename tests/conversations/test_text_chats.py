@@ -181,6 +181,15 @@ def test_a_process_killed_in_a_turn(service: Service, session: ChatSession) -> N
     assert (event["type"], event["payload"]) == ("execution_error", {"message": store.ABANDONED})
 
 
+def test_a_clock_that_is_set_back_holds_up_no_message(
+    service: Service, session: ChatSession, ahead: Callable[..., Any]
+) -> None:
+    with ahead(), pytest.raises(Killed):
+        text_chats.say(replace(service, model=Parrot(raising(Killed()))), session, "lost")
+    text_chats.say(replace(service, started_at=now()), session, "again")
+    assert story(session)[1:] == [("lost", None, "failed"), ("again", "again", "completed")]
+
+
 def test_a_process_killed_in_the_opening(service: Service) -> None:
     with pytest.raises(Killed):
         opened(replace(service, model=Parrot(raising(Killed()))))

@@ -23,7 +23,7 @@ def test_every_phrase_is_translated(language: str) -> None:
     assert table.keys() == ENGLISH.keys()
     for name, text in table.items():
         assert text == text.strip()
-        assert text[-1] in ".!?।。！？", f"{language}, {name}"
+        assert text[-1] in ".!?।。！？:：" or name == "or", f"{language}, {name}"
         assert text not in ENGLISH.values(), f"{language}, {name}"
     assert len(set(table.values())) == len(table)
 

@@ -5,6 +5,7 @@ from typing import Any
 import pytest
 
 from voiceapi.engine.actions import (
+    Action,
     AskModel,
     Extract,
     Fetch,
@@ -24,6 +25,7 @@ from voiceapi.engine.events import (
     CallEnded,
     CallerSaid,
     CallerSilent,
+    Event,
     ExtractionFailed,
     Fetched,
     ModelFailed,
@@ -38,12 +40,14 @@ from voiceapi.engine.extraction import Variable
 from voiceapi.engine.phrases import phrases
 from voiceapi.engine.state import State, begin
 from voiceapi.engine.step import IllegalEvent, step
-from voiceapi.engine.step_state import ROUNDS
+from voiceapi.engine.step_state import LONGEST_SPEECH, ROUNDS
 
 APOLOGY, GOODBYE = (phrases({})[name] for name in ("apology", "failure_goodbye"))
 BOOK, LEAVE = ToolCall("c1", "book"), ToolCall("c2", "leave")
 COUNTED = ToolCall("c3", "counted")
-LISTEN = Listen(10.0, interruptible=True)
+# At the start node of the booking, with the words of its edges.
+HINTS = ("Book", "Leave", "seats")
+LISTEN = Listen(10.0, interruptible=True, hints=HINTS)
 NOW = "1970-01-01T00:16:40.000Z"
 
 FIND = Function("find", "Find an account.", tool_uuid="u1", speech="Let me look.")
@@ -206,6 +210,22 @@ def test_the_model_is_asked_with_what_the_caller_said(call: Any) -> None:
     assert [record.turn for record in call.records] == [0, 0, 1, 1]
 
 
+def test_keys_are_the_callers_words_and_marked(call: Any) -> None:
+    (ask,) = call.send(CallerSaid, " 42 ", keyed=True)
+    assert ask.messages[-1] == {"role": "user", "content": "42", "keyed": True}
+    assert call.records[-1].payload == {"text": "42", "final": True, "timestamp": NOW, "keyed": True}
+    call.send(ModelReplied, "Forty-two?")
+    (ask,) = call.send(CallerSaid, "yes")
+    assert "keyed" not in ask.messages[-1]
+    assert "keyed" not in call.records[-1].payload
+
+
+def test_steps_of_earlier_releases_are_read() -> None:
+    assert Event.from_json({"kind": "CallerSaid", "at": 1.0, "text": "hi"}) == CallerSaid(1.0, "hi")
+    stored = {"kind": "Listen", "timeout_seconds": 10.0, "interruptible": True}
+    assert Action.from_json(stored) == Listen(10.0, True)
+
+
 def test_a_transition_speaks_on_the_way_and_in_the_new_node(call: Any) -> None:
     call.send(CallerSaid, "book")
     call.records.clear()
@@ -238,7 +258,10 @@ def test_a_transition_speaks_on_the_way_and_in_the_new_node(call: Any) -> None:
             {"function_name": "book", "tool_call_id": "c1", "result": '{"status": "done"}'},
         ),
     ]
-    assert call.send(ModelReplied, "How many?") == [Say("How many?", False), Listen(10.0, interruptible=False)]
+    assert call.send(ModelReplied, "How many?") == [
+        Say("How many?", False),
+        Listen(10.0, interruptible=False, hints=("Counted",)),
+    ]
     assert call.state.gathered_context["nodes_visited"] == ["Start", "Ask"]
 
 
@@ -558,6 +581,14 @@ def test_a_transfer_that_is_answered_ends_the_call_without_hanging_up(tooled: An
     assert ended == [Finish("transfer_call", "transfer_call")]
 
 
+def test_a_caller_who_hangs_up_during_a_transfer_ends_the_call(tooled: Any) -> None:
+    tooled.send(ModelReplied, "", (ToolCall("c", "find"),))
+    tooled.send(ToolReturned, None, transfer_to="+1202")
+    result = {"status": "transfer_failed", "reason": "caller_hung_up"}
+    assert tooled.send(TransferSettled, False, result, caller_hung_up=True) == [Finish("user_hangup", "user_hangup")]
+    assert json.loads(tooled.recorded("rtf-function-call-end")[-1]["result"]) == result
+
+
 def test_a_failed_transfer_is_returned_to_the_model(tooled: Any) -> None:
     tooled.send(ModelReplied, "", (ToolCall("c", "find"),))
     tooled.send(ToolReturned, None, transfer_to="+1202")
@@ -611,7 +642,7 @@ def test_a_model_that_fails_at_the_goodbye_ends_the_call_all_the_same(call: Any)
 )
 def test_limits(make_call: Any, configurations: Any, idle: float, longest: float) -> None:
     call = make_call(configurations=configurations)
-    assert call.send(Started)[-1] == Listen(idle, True)
+    assert call.send(Started)[-1] == Listen(idle, True, HINTS)
     assert kinds(call.send(CallerSaid, "hi", at=1000 + longest - 0.1)) == [AskModel]
     assert call.send(ModelReplied, "Yes?", at=1000 + longest) == [
         HangUp(),
@@ -797,3 +828,40 @@ def test_the_arguments_of_begin_are_copied(make_call: Any, booking: Any) -> None
     context["deep"]["name"] = "Eve"
     assert call.state.setup.initial_context == {"deep": {"name": "Ann"}}
     assert begin(call.graph, {}, {}).phase == "new"
+
+
+# -- what is said
+
+
+def test_a_turn_says_no_more_than_a_document_takes(call: Any) -> None:
+    call.send(CallerSaid, "I want to book")
+    said, _ = call.send(ModelReplied, "Fish & chips. " * 1000)
+    assert isinstance(said, Say)
+    assert said.text.endswith("chips.")
+    assert LONGEST_SPEECH - 20 < len(said.text) <= LONGEST_SPEECH
+    assert call.state.messages[-1] == {"role": "assistant", "content": said.text}
+    assert call.recorded("rtf-bot-text")[-1]["text"] == said.text
+    lost = 14_000 - 1 - len(said.text)
+    assert [error["error"] for error in call.recorded("rtf-pipeline-error")] == [
+        f"{lost} of 13999 characters were not spoken: a turn can say 10000 characters, which is what a carrier takes."
+    ]
+
+
+def test_what_is_said_in_several_rounds_of_a_turn_counts_together(call: Any) -> None:
+    call.send(CallerSaid, "I want to book")
+    first = call.send(ModelReplied, "One. " * 1500, (ToolCall("c9", "nothing"),))
+    second = call.send(ModelReplied, "Two. " * 1500)
+    spoken = [action.text for action in (*first, *second) if isinstance(action, Say)]
+    assert LONGEST_SPEECH - 20 < sum(map(len, spoken)) <= LONGEST_SPEECH
+    assert spoken[1].endswith("Two.")
+    call.send(CallerSaid, "Go on.")
+    third = call.send(ModelReplied, "Three. " * 1000)
+    assert third[0].text == ("Three. " * 1000).strip()
+
+
+def test_notes_of_a_reply_are_recorded(call: Any) -> None:
+    call.send(CallerSaid, "I want to book")
+    call.send(ModelReplied, "Hello.", (), ("Something was left out.",))
+    assert call.recorded("rtf-pipeline-error") == [
+        {"error": "Something was left out.", "fatal": False, "processor": "llm"}
+    ]

@@ -5,7 +5,7 @@ from __future__ import annotations
 import json
 import threading
 from collections.abc import Iterator
-from dataclasses import dataclass, field
+from dataclasses import dataclass, field, replace
 from http.server import BaseHTTPRequestHandler, ThreadingHTTPServer
 from typing import Any
 
@@ -116,8 +116,9 @@ def asking(
 
 
 def message(content: Any = None, *calls: Any, **members: Any) -> Answer:
+    choice = {name: members.pop(name) for name in ("finish_reason",) if name in members}
     said = {"role": "assistant", "content": content, **members}
-    return Answer(body={"choices": [{"message": {**said, "tool_calls": list(calls)} if calls else said}]})
+    return Answer(body={"choices": [{"message": {**said, "tool_calls": list(calls)} if calls else said, **choice}]})
 
 
 def call(name: str, arguments: Any = "{}", id: Any = "c1") -> dict[str, Any]:
@@ -173,13 +174,37 @@ REPLIES: dict[str, tuple[list[Answer], Any]] = {
         [message('functions.yes:\n{"a": 1}')],
         replied("", ToolCall("call_3_0", "yes", '{"a": 1}')),
     ),
-    "an unknown function in its way": ([message("functions.fly:")], replied("functions.fly:")),
+    "an unknown function in its way": (
+        [message("functions.fly:")] * 2,
+        "The model wrote a call of a function that isn't offered here: fly.",
+    ),
+    "an unknown function, then words": ([message("fly()"), message("Hello.")], replied("Hello.")),
+    "an unknown function after words": ([message("Goodbye! end_call()")], replied("Goodbye!")),
+    "a call in Python's way": (
+        [message('[yes(a="Thursday")]')],
+        replied("", ToolCall("call_3_0", "yes", '{"a": "Thursday"}')),
+    ),
+    "a call that is escaped": (
+        [message("&lt;tool_call&gt;{&quot;name&quot;: &quot;yes&quot;}&lt;/tool_call&gt;")],
+        replied("", ToolCall("call_3_0", "yes")),
+    ),
+    "a call and the same as text": ([message("yes()", call("yes"))], replied("", YES)),
+    "Markdown": ([message("**Hello!**\n- Tea\n- $5.00 \U0001f600")], replied("Hello!\nTea.\n$5.00.")),
+    "entities": ([message("I&#39;m &amp;lt; you")], replied("I'm &lt; you")),
+    "nothing but emoji, then words": ([message("\U0001f600"), message("Hello.")], replied("Hello.")),
+    "cut": ([message("One. Two! And th", finish_reason="length")], replied("One. Two!")),
+    "cut in Chinese": ([message("一。二！还有", finish_reason="length")], replied("一。二！")),
+    "cut in the first sentence": ([message("One and two", finish_reason="length")], replied("One and two")),
+    "cut before a word": (
+        [message("<think>Hm, let me", finish_reason="length")],
+        "The model reached its longest length (max_tokens) before it said a word.",
+    ),
     "JSON that is no call": ([message('{"name": "Ada"}')], replied('{"name": "Ada"}')),
     "tools refused": (
         [Answer(400, {"error": {"message": "tiny does not support tools"}}), message('{"name": "yes"}')],
         replied("", ToolCall("call_3_0", "yes")),
     ),
-    "half a character": ([message("Hello\ud800.\0")], replied("Hello\ufffd.\ufffd")),
+    "half a character": ([message("Hello\ud800.\0")], replied("Hello.")),
     "half a character in a call": (
         [message("", call("y\ud800", '{"a": 1}\ud800', "\ud800"))],
         replied("", ToolCall("\ufffd", "y\ufffd", '{"a": 1}\ufffd')),
@@ -249,12 +274,15 @@ def test_what_is_sent(stand: Stand) -> None:
     assert names[0] == "yes"
     assert all(0 < len(name) <= 64 and name.strip("_") for name in names)
     assert len(set(names)) == 3
-    assert {name: sent[name] for name in ("path", "key", "model", "stream", "tool_choice", "messages")} == {
+    assert {
+        name: sent[name] for name in ("path", "key", "model", "stream", "tool_choice", "max_tokens", "messages")
+    } == {
         "path": "/v1/chat/completions",
         "key": f"Bearer {KEY}",
         "model": "tiny",
         "stream": False,
         "tool_choice": "auto",
+        "max_tokens": 300,
         "messages": [
             {"role": "system", "content": "Be kind."},
             history[0],
@@ -262,6 +290,19 @@ def test_what_is_sent(stand: Stand) -> None:
             history[2],
         ],
     }
+
+
+def test_a_model_is_told_what_was_keyed(stand: Stand) -> None:
+    """In words, not by a member of the message, which strict servers refuse."""
+    stand.script[:] = [message(""), message("Hello."), message("{}")]
+    history = ({"role": "user", "content": "42", "keyed": True}, {"role": "user", "content": "yes"})
+    model(stand).reply(asking(history))
+    model(stand).extract(replace(EXTRACT, messages=history))
+    keyed = "42 (entered on the phone's keypad)"
+    *replies, extraction = (each["messages"] for each in stand.asked)
+    expected = [{"role": "user", "content": keyed}, {"role": "user", "content": "yes"}]
+    assert [sent[1:] for sent in replies] == [expected, expected]
+    assert extraction[1]["content"].endswith(f"Conversation:\nuser: {keyed}\nuser: yes")
 
 
 def test_function_names_are_translated_back(stand: Stand) -> None:
@@ -348,16 +389,23 @@ EXTRACTIONS: dict[str, tuple[list[Answer], Any]] = {
     "among words": ([message('It is {"size": "4}2"}, I think.')], {"size": "4}2"}),
     "empty": ([message("")], {}),
     "null content": ([message(None)], {}),
-    "a list": ([message("[1]")], "The model answered with a list where an object of variables was asked for."),
-    "words": ([message("No idea.")], NO_OBJECT),
-    "unbalanced": ([message('{"size": 42')], NO_OBJECT),
+    "a list": ([message("[1]")] * 2, "The model answered with a list where an object of variables was asked for."),
+    "words": ([message("No idea.")] * 2, NO_OBJECT),
+    "unbalanced": ([message('{"size": 42')] * 2, NO_OBJECT),
     "what can't be stored": (
         [message('{"size": NaN, "happy": 1e999, "name\\ud800": "Ada\\ud800\\u0000", "emoji": "\\ud83d\\ude00"}')],
         {"size": None, "happy": None, "name\ufffd": "Ada\ufffd\ufffd", "emoji": "\N{GRINNING FACE}"},
     ),
-    "an abyss": ([message('{"a": ' + "[" * 5000)], NO_OBJECT),
+    "an abyss": ([message('{"a": ' + "[" * 5000)] * 2, NO_OBJECT),
     "500, then JSON": ([Answer(500, {}), message('{"size": 42}')], {"size": 42}),
     "401": ([Answer(401, {})], "The model server refused the key (401)."),
+    "words, then JSON": ([message("It is 42."), message('{"size": 42}')], {"size": 42}),
+    "words, then 401": ([message("It is 42."), Answer(401, {})], "The model server refused the key (401)."),
+    "words, no JSON format, then JSON": (
+        [message("It is 42."), Answer(400, {"error": "Unsupported."}), message('{"size": 42}')],
+        {"size": 42},
+    ),
+    "entities in values": ([message('{"name": "O&#39;Brien"}')], {"name": "O'Brien"}),
 }
 
 
@@ -381,4 +429,134 @@ def test_what_an_extraction_sends(stand: Stand) -> None:
         "Variables:\n- size (number): The shoe size\n- happy (boolean)\n\n"
         'Conversation:\nassistant: Which size?\n[Tool Response: look]\n{"a": 1}\nuser: 42'
     )
-    assert not {"tools", "tool_choice"} & stand.asked[0].keys()
+    assert not {"tools", "tool_choice", "response_format"} & stand.asked[0].keys()
+
+
+def test_an_extraction_is_asked_once_more_as_json(stand: Stand) -> None:
+    words, found = message("It is 42."), message('{"size": 42}')
+    words.body["usage"] = found.body["usage"] = USAGE
+    stand.script[:] = [words, found]
+    answer = model(stand).extract(EXTRACT)
+    assert isinstance(answer, VariablesExtracted)
+    assert (answer.values, answer.usage) == ({"size": 42}, {name: 2 * count for name, count in COUNTED.items()})
+    first, second = stand.asked
+    assert second["response_format"] == {"type": "json_object"}
+    assert second["messages"][:2] == first["messages"]
+    assert second["messages"][2] == {"role": "assistant", "content": "It is 42."}
+    assert "JSON" in second["messages"][3]["content"]
+
+
+def test_a_second_extraction_that_fails_counts_its_tokens_too(stand: Stand) -> None:
+    words = message("It is 42.")
+    words.body["usage"] = USAGE
+    stand.script[:] = [words, words]
+    answer = model(stand).extract(EXTRACT)
+    assert isinstance(answer, ExtractionFailed)
+    assert (answer.error, answer.usage["total_tokens"]) == (NO_OBJECT, 20)
+
+
+def test_both_questions_of_an_extraction_share_one_timeout(stand: Stand) -> None:
+    times = iter([0.0, 0.0, 5.1])
+    stand.script[:] = [message("It is 42.")]
+    answer = model(stand, clock=lambda: next(times)).extract(EXTRACT)
+    assert isinstance(answer, ExtractionFailed)
+    assert (answer.error, stand.script) == ("The model gave no answer within 5 seconds.", [])
+
+
+def test_a_json_format_that_is_refused_is_not_sent_again(stand: Stand) -> None:
+    words, found = message("It is 42."), message('{"size": 42}')
+    refusal = Answer(400, {"error": "'response_format.type' must be 'json_schema' or 'text'"})
+    stand.script[:] = [words, refusal, found, words, found]
+    asked = model(stand)
+    asked.extract(EXTRACT)
+    asked.extract(EXTRACT)
+    assert ["response_format" in each for each in stand.asked] == [False, True, False, False, False]
+
+
+# -- the most tokens of a reply
+
+
+def lengths(stand: Stand) -> list[tuple[Any, Any]]:
+    return [(each.get("max_tokens"), each.get("max_completion_tokens")) for each in stand.asked]
+
+
+NEWER = Answer(
+    400,
+    {
+        "error": {
+            "message": "Unsupported parameter: 'max_tokens' is not supported with this model. Use "
+            "'max_completion_tokens' instead.",
+            "param": "max_tokens",
+            "code": "unsupported_parameter",
+        }
+    },
+)
+
+
+def test_the_most_tokens_can_be_set(stand: Stand) -> None:
+    stand.script[:] = [message("Hello."), message("{}"), message("Hello.")]
+    asked = model(stand, max_tokens=50)
+    asked.reply(asking())
+    asked.extract(EXTRACT)
+    asked.complete("Judge.", "This.")
+    assert lengths(stand) == [(50, None), (1000, None), (None, None)]
+
+
+def test_a_server_that_wants_the_newer_parameter_is_remembered(stand: Stand) -> None:
+    stand.script[:] = [NEWER, message("Hello."), message("Hello.")]
+    asked = model(stand)
+    answer = asked.reply(asking())
+    assert isinstance(answer, ModelReplied)
+    asked.reply(asking())
+    assert lengths(stand) == [(300, None), (None, 300), (None, 300)]
+
+
+def test_a_server_that_takes_neither_parameter(stand: Stand, caplog: pytest.LogCaptureFixture) -> None:
+    other = Answer(422, {"detail": [{"loc": ["body", "max_completion_tokens"], "msg": "Extra inputs are forbidden"}]})
+    stand.script[:] = [NEWER, other, message("Hello."), message("Hello.")]
+    asked = model(stand)
+    asked.reply(asking())
+    asked.reply(asking())
+    assert lengths(stand) == [(300, None), (None, 300), (None, None), (None, None)]
+    assert [record.getMessage() for record in caplog.records] == [
+        f"The model server at {stand.url} refuses the parameter max_tokens",
+        f"The model server at {stand.url} refuses the parameter max_completion_tokens",
+    ]
+
+
+def test_a_conversation_without_room_for_a_long_reply_is_asked_about_without_a_length(stand: Stand) -> None:
+    full = Answer(400, {"error": "max_tokens is too large: 300. The maximum context length is 2048 tokens."})
+    stand.script[:] = [full, message("Hello."), message("Hello.")]
+    asked = model(stand)
+    asked.reply(asking())
+    asked.reply(asking())
+    assert lengths(stand) == [(300, None), (None, None), (300, None)]
+
+
+# -- what is noted
+
+
+@pytest.mark.parametrize(
+    ("answer", "notes"),
+    [
+        (message("Hello."), ()),
+        (message("Bye. end_call()"), ("The model wrote a call of a function that isn't offered here: end_call.",)),
+        (
+            message("One. Two th", finish_reason="length"),
+            ("The model's reply reached its longest length (max_tokens); 7 characters were left out.",),
+        ),
+        (message("", call("yes"), finish_reason="length"), ()),
+    ],
+)
+def test_what_is_left_out_of_a_reply_is_noted(answer: Answer, notes: tuple[str, ...], stand: Stand) -> None:
+    stand.script[:] = [answer]
+    reply = model(stand).reply(asking())
+    assert isinstance(reply, ModelReplied)
+    assert reply.notes == notes
+
+
+def test_a_last_node_is_asked_only_once_when_its_goodbye_is_a_call(stand: Stand) -> None:
+    stand.script[:] = [message("end_call()")]
+    answer = model(stand).reply(asking(functions=()))
+    assert isinstance(answer, ModelFailed)
+    assert answer.error == "The model wrote a call of a function that isn't offered here: end_call."

@@ -23,11 +23,21 @@ from voiceapi.engine.graph import Graph
 from voiceapi.engine.phrases import phrases
 from voiceapi.engine.state import State, begin
 from voiceapi.engine.step import step
-from voiceapi.llm.matching import attitude, clauses, content, digits, numbers, stem
+from voiceapi.llm.matching import clauses, content, digits, numbers, stem
 from voiceapi.llm.scripted import Scripted, best_edge
 
-NOT_UNDERSTOOD, STILL_THERE, FAREWELL = (
-    phrases({})[name] for name in ("not_understood", "still_there", "silence_goodbye")
+NOT_UNDERSTOOD, STILL_THERE, FAREWELL, YES_OR_NO, CAN_SAY, GIVE_UP, NOBODY, NO_PERSON = (
+    phrases({})[name]
+    for name in (
+        "not_understood",
+        "still_there",
+        "silence_goodbye",
+        "yes_or_no",
+        "you_can_say",
+        "not_understood_goodbye",
+        "person_unavailable",
+        "person_goodbye",
+    )
 )
 DEFINITIONS = {
     sample["name"]: sample["definition"]
@@ -54,6 +64,7 @@ TOOL = Function("time", "yes sales time", tool_uuid="u")
     ("edges", "said", "label"),
     [
         (REMIND, "yes", "Time works"),
+        (REMIND, "not sure", None),
         (REMIND, "Yes, that works for me", "Time works"),
         (REMIND, "I will keep it", "Time works"),
         (REMIND, "no", "Needs another day"),
@@ -86,9 +97,9 @@ def test_the_edge_that_matches_the_caller_best(edges: tuple[Function, ...], said
     assert (best.label if best else None) == label
 
 
-def ask(occasion: Occasion, *said: str, greeting: str = "") -> AskModel:
-    messages = tuple({"role": "user", "content": text} for text in said)
-    return AskModel(3, 7.0, "n", "N", occasion, "Rules.\n\nThe prompt.", "The prompt.", greeting, messages, REMIND)
+def ask(occasion: Occasion, *said: str | Message, greeting: str = "", edges: tuple[Function, ...] = REMIND) -> AskModel:
+    messages = tuple({"role": "user", "content": text} if isinstance(text, str) else text for text in said)
+    return AskModel(3, 7.0, "n", "N", occasion, "Rules.\n\nThe prompt.", "The prompt.", greeting, messages, edges)
 
 
 @pytest.mark.parametrize(
@@ -96,9 +107,17 @@ def ask(occasion: Occasion, *said: str, greeting: str = "") -> AskModel:
     [
         (ask("opening"), "The prompt."),
         (ask("opening", "yes"), "The prompt."),
-        (ask("reply", "eh"), f"{NOT_UNDERSTOOD} The prompt."),
-        (ask("reply", "eh", greeting="Hello."), f"{NOT_UNDERSTOOD} Hello."),
-        (ask("reply"), f"{NOT_UNDERSTOOD} The prompt."),
+        (ask("reply", "eh"), f"{NOT_UNDERSTOOD} The prompt. {YES_OR_NO}"),
+        (ask("reply", "eh", greeting="Hello."), f"{NOT_UNDERSTOOD} {YES_OR_NO}"),
+        (ask("reply", "eh", greeting="Hello Dr. Lee. Is ten fine? Bye."), f"{NOT_UNDERSTOOD} Is ten fine? {YES_OR_NO}"),
+        (ask("reply", "eh", greeting="Will you see Dr. Lee?"), f"{NOT_UNDERSTOOD} Will you see Dr. Lee? {YES_OR_NO}"),
+        (ask("reply", "eh", greeting="こんにちは。来られますか？"), f"{NOT_UNDERSTOOD} 来られますか？ {YES_OR_NO}"),
+        (ask("reply", "eh", edges=MENU), f"{NOT_UNDERSTOOD} {CAN_SAY} Sales or Support."),
+        (ask("reply", "eh", "hm", edges=MENU), f"{NOT_UNDERSTOOD} The prompt."),
+        (ask("reply", "eh", edges=ONLY, greeting="Good day! How many?"), f"{NOT_UNDERSTOOD} How many?"),
+        (ask("reply", "eh", edges=ONLY, greeting="Good day."), NOT_UNDERSTOOD),
+        (ask("reply"), f"{NOT_UNDERSTOOD} The prompt. {YES_OR_NO}"),
+        (ask("reply", "eh", "hm"), f"{NOT_UNDERSTOOD} The prompt. {YES_OR_NO}"),
         (ask("idle", "yes"), f"{STILL_THERE} The prompt."),
         (ask("goodbye", "yes"), FAREWELL),
     ],
@@ -110,6 +129,87 @@ def test_what_is_said(request_: AskModel, text: str) -> None:
 def test_an_edge_is_taken_by_its_function() -> None:
     expected = ModelReplied(7.0, 3, "", (ToolCall("call_3", "time_works"),))
     assert Scripted().reply(ask("reply", "no", "yes")) == expected
+
+
+EDGE_TAKEN: Message = {"role": "tool", "content": '{"status": "done"}', "tool_call_id": "call_1"}
+TRANSFER_FAILED: Message = {"role": "tool", "content": '{"status": "transfer_failed"}', "tool_call_id": "call_2"}
+TRANSFER = Function("reception", "Execute reception tool", tool_uuid="t", transfers=True)
+ASKING = Function(
+    "expert",
+    "Asks a server",
+    {"type": "object", "properties": {}, "required": ["topic"]},
+    tool_uuid="a",
+    transfers=True,
+)
+
+
+def test_the_third_miss_in_a_row_ends_the_call() -> None:
+    expected = ModelReplied(7.0, 3, GIVE_UP, end_reason="user_disqualified", end_tag="not_understood")
+    assert Scripted().reply(ask("reply", "eh", "what", "hm")) == expected
+
+
+def test_misses_are_counted_at_one_node() -> None:
+    reply = Scripted().reply(ask("reply", "eh", "what", EDGE_TAKEN, "hm"))
+    assert (reply.text, reply.end_reason) == (f"{NOT_UNDERSTOOD} The prompt. {YES_OR_NO}", "")
+
+
+@pytest.mark.parametrize(
+    "said",
+    [
+        "can I talk to someone",
+        "I want to speak to a real person",
+        "representative please",
+        "operator",
+        "Operator!",
+        "human",
+        "no, let me talk to a human",
+        "put me through to somebody",
+        "could I speak with your manager, please",
+        "I'd rather talk to a person",
+        "agent",
+        "can you transfer me",
+        "yes, but I need a human being",
+        "get me an operator",
+        "ich möchte mit einem Menschen sprechen",
+    ],
+)
+def test_who_asks_for_a_person_is_put_through(said: str) -> None:
+    model = Scripted()
+    assert model.reply(ask("reply", said, edges=(*REMIND, ASKING, TRANSFER))).calls == (
+        ToolCall("call_3", "reception"),
+    )
+    operator = edge("Operator", "They want somebody else.")
+    assert model.reply(ask("reply", said, edges=(*REMIND, TRANSFER, operator))).calls == (
+        ToolCall("call_3", "operator"),
+    )
+    colleague = edge("Reception", "They ask to talk to a person.")
+    assert model.reply(ask("reply", said, edges=(*REMIND, colleague))).calls == (ToolCall("call_3", "reception"),)
+    assert model.reply(ask("reply", said, edges=(*REMIND, ASKING))) == ModelReplied(
+        7.0, 3, NO_PERSON, end_reason="user_disqualified", end_tag="person_requested"
+    )
+
+
+@pytest.mark.parametrize(
+    "said",
+    [
+        "are you a real person",
+        "is this a human",
+        "I don't want to talk to a person",
+        "I need to talk to someone first",
+        "I spoke to someone yesterday",
+        "I'd like someone to drive me",
+        "I'm the operator of a crane",
+        "my agent told me",
+    ],
+)
+def test_who_speaks_of_a_person_is_asked_again(said: str) -> None:
+    reply = Scripted().reply(ask("reply", said, edges=(*REMIND, TRANSFER)))
+    assert (reply.calls, reply.end_reason) == ((), "")
+
+
+def test_a_failed_transfer_is_said_and_the_question_asked_again() -> None:
+    asked = ask("reply", "operator", TRANSFER_FAILED, greeting="Hello. Can you come?", edges=(*REMIND, TRANSFER))
+    assert Scripted().reply(asked) == ModelReplied(7.0, 3, f"{NOBODY} Can you come?")
 
 
 # -- extraction
@@ -130,7 +230,7 @@ def extracted(said: list[str], *variables: Variable) -> Any:
         (Variable("seats", "number"), ["I need two hundred and five"], 205),
         (Variable("price", "number"), ["it is 1,200.50 euro"], 1200.5),
         (Variable("price", "number"), ["between minus -3 and 4"], 4),
-        (Variable("seats", "number", "Number of seats"), ["12 seats for 2000 euro"], 2000),
+        (Variable("seats", "number", "Number of seats"), ["12 seats for 2000 euro"], 12),
         (Variable("seats", "number", "Number of seats"), ["12 seats, for 2000 euro a year"], 12),
         (Variable("seats", "number"), ["none of that"], None),
         (Variable("seats", "number"), [], None),
@@ -210,23 +310,6 @@ def test_frequent_words_are_left_out() -> None:
     assert content("The caller's two BOOKINGS are on them.") == {"2", "book"}
 
 
-@pytest.mark.parametrize(
-    ("text", "mood"),
-    [
-        ("yes", 1),
-        ("OK", 1),
-        ("no problem", 1),
-        ("no", -1),
-        ("not sure", -1),
-        ("I don't know", -1),
-        ("blue", 0),
-        ("", 0),
-    ],
-)
-def test_attitudes(text: str, mood: int) -> None:
-    assert attitude(text) == mood
-
-
 def test_clauses() -> None:
     assert clauses("5 seats, and 1,200.50 euro. Yes but no; 3.5") == ["5 seats", "1,200.50 euro", "Yes", "no", "3.5"]
 
@@ -267,7 +350,7 @@ def test_a_reminder_is_held_to_its_end() -> None:
     )
     assert said == [
         "Hello Ann, this is the clinic calling.",
-        f"{NOT_UNDERSTOOD} Hello Ann, this is the clinic calling.",
+        f"{NOT_UNDERSTOOD} {YES_OR_NO}",
         "No problem, let me see.",
         "Offer two other days in the same week. Today is Thursday.",
         "Repeat the new day and say goodbye.",
@@ -276,8 +359,8 @@ def test_a_reminder_is_held_to_its_end() -> None:
     assert state.missing == ("clinic.city",)
     assert state.gathered_context == {
         "nodes_visited": ["Remind", "Rebook", "Moved"],
-        "extracted_variables": {"new_day": "new day: Friday, agreed", "agreed": True},
-        "new_day": "new day: Friday, agreed",
+        "extracted_variables": {"new_day": "Friday", "agreed": True},
+        "new_day": "Friday",
         "agreed": True,
         "call_disposition": "user_qualified",
         "mapped_call_disposition": "user_qualified",
@@ -294,6 +377,31 @@ def test_a_survey_extracts_its_answers() -> None:
         "Thank the customer.",
     ]
     assert state.gathered_context["extracted_variables"] == {"score": 9, "reason": said, "may_call_again": True}
+
+
+def test_a_caller_who_is_never_understood() -> None:
+    state, said = converse(DEFINITIONS["appointment-reminder"], {}, "eh", "hm", "what?")
+    assert said[1:] == [f"{NOT_UNDERSTOOD} {YES_OR_NO}"] * 2 + [GIVE_UP]
+    assert (state.reason, state.gathered_context["call_disposition"]) == ("user_disqualified", "user_disqualified")
+    assert state.gathered_context["call_tags"] == ["not_understood", "user_speech", "user_disqualified"]
+
+
+def test_silence_between_misses_is_no_miss() -> None:
+    state, said = converse(DEFINITIONS["appointment-reminder"], {}, "eh", None, "hm", "I can't", "hm", "hm")
+    assert state.phase == "listening"
+    assert GIVE_UP not in said
+
+
+def test_a_caller_who_asks_for_a_person() -> None:
+    state, said = converse(DEFINITIONS["appointment-reminder"], {}, "can I talk to someone")
+    assert said[1:] == [NO_PERSON]
+    assert (state.phase, state.reason) == ("ended", "user_disqualified")
+    assert state.gathered_context["call_tags"] == ["person_requested", "user_speech", "user_disqualified"]
+
+
+def test_a_reply_of_an_earlier_release_ends_nothing() -> None:
+    stored = {"kind": "ModelReplied", "at": 1.0, "number": 2, "text": "Hello.", "calls": []}
+    assert Event.from_json(stored) == ModelReplied(1.0, 2, "Hello.")
 
 
 def test_silence_ends_a_conversation() -> None:

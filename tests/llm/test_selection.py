@@ -13,6 +13,7 @@ import pytest
 from flask.testing import FlaskClient
 
 from voiceapi import create_app
+from voiceapi.http_client import Reply
 
 KEY = "test-key-0123456789"
 API = "/api/v1"
@@ -118,3 +119,60 @@ def test_a_private_address_is_not_asked_unless_allowed(start: Any, url: str, ask
     assert asked == []
     events = run["logs"]["realtime_feedback_events"]
     assert any("private network" in event["payload"].get("error", "") for event in events)
+
+
+# -- the most tokens of a reply
+
+
+def limited(models: dict[str, Any], tokens: Any) -> dict[str, Any]:
+    models["byok"]["pipeline"]["llm"]["max_tokens"] = tokens
+    return models
+
+
+def test_the_operator_sets_the_most_tokens(start: Any, url: str, asked: list[Any], talk: Any) -> None:
+    chat(start(LLM_URL=url, LLM_MAX_TOKENS="77"), talk)
+    assert [each["max_tokens"] for each in asked] == [77, 77]
+
+
+def test_a_model_configuration_sets_the_most_tokens(start: Any, url: str, asked: list[Any], talk: Any) -> None:
+    client = start(LLM_MAX_TOKENS="77", ALLOW_PRIVATE_URLS=True)
+    configurations = f"{API}/organizations/model-configurations/v2"
+    answer = client.put(configurations, json=limited(byok(url, "ours"), 40))
+    assert answer.status_code == 200, answer.text
+    chat(client, talk)
+    chat(client, talk, limited(byok(url, "mine"), 50))
+    client.put(configurations, json=byok(url, "ours"))
+    chat(client, talk)
+    assert [each["max_tokens"] for each in asked] == [40, 40, 50, 50, 77, 77]
+
+
+@pytest.mark.parametrize("tokens", [0, -1, 100_001, 1.5, "many"])
+def test_another_number_of_tokens_is_refused(start: Any, url: str, talk: Any, tokens: Any) -> None:
+    client = start(ALLOW_PRIVATE_URLS=True)
+    answer = client.put(f"{API}/organizations/model-configurations/v2", json=limited(byok(url, "ours"), tokens))
+    assert answer.status_code == 422
+    (item,) = answer.get_json()["detail"]
+    assert item["loc"][-4:] == ["byok", "pipeline", "llm", "max_tokens"]
+    workflow = client.post(f"{API}/workflow/create/definition", json={"name": "A", "workflow_definition": talk()})
+    override = {"model_configuration_v2_override": limited(byok(url, "mine"), tokens)}
+    body = {"workflow_configurations": override}
+    answer = client.put(f"{API}/workflow/{workflow.get_json()['id']}", json=body)
+    assert answer.status_code == 422
+    assert "byok.pipeline.llm.max_tokens must be a whole number from 1 to 100000." in answer.text
+
+
+def test_a_refused_parameter_is_remembered_for_all_conversations(start: Any, talk: Any) -> None:
+    asked: list[dict[str, Any]] = []
+
+    def send(method: str, url: str, *, json: Any = None, **_: Any) -> Reply:
+        asked.append(json)
+        if "max_tokens" in json:
+            return Reply(400, {}, b"Unsupported parameter: 'max_tokens'.", 0.1)
+        return Reply(200, {}, b'{"choices": [{"message": {"content": "Hello."}}]}', 0.1)
+
+    client = start(LLM_URL="http://model/v1")
+    object.__setattr__(client.application.extensions["voiceapi"].http, "send", send)
+    chat(client, talk)
+    chat(client, talk)
+    assert [each.get("max_tokens") for each in asked] == [300, None, None]
+    assert [each.get("max_completion_tokens") for each in asked] == [None, 300, 300]

@@ -20,7 +20,7 @@ import pytest
 from flask import Flask
 from flask.testing import FlaskClient
 
-from voiceapi import create_app
+from voiceapi import create_app, jobs
 from voiceapi.postcall import delivery as deliveries
 from voiceapi.postcall import outbox, processing, signing
 from voiceapi.service import Service
@@ -568,3 +568,44 @@ def test_a_process_that_is_really_killed_is_followed_by_the_next(
     assert len({(got["body"], got["headers"]["X-Dograh-Delivery-Id"]) for got in receiver.got}) == 1
     assert [got["headers"]["X-Dograh-Delivery-Attempt"] for got in receiver.got] == ["1", "2"]
     assert only_delivery().state == "succeeded"
+
+
+# -- a clock that is set back by an hour
+
+
+def test_a_clock_that_is_set_back_holds_up_no_webhook(
+    service: Service, db: None, ended: Any, receiver: Receiver, ahead: Callable[..., Any]
+) -> None:
+    receiver.answers = [503, 200]
+    with ahead():
+        ended(hook(receiver.url))
+    work(service)
+    assert receiver.got == []
+    moment = now()
+    jobs.correct_clock(service)
+    assert not processing.process_next(service, moment)
+    # Another worker may be at it, for as long as a claim lasts.
+    later = moment + processing.LEASE + timedelta(seconds=1)
+    with ahead():
+        assert processing.process_next(service, later)
+    Delivery.update(next_attempt_at=later + timedelta(hours=1)).execute()
+    assert not deliveries.deliver_next(service, later)
+    jobs.correct_clock(service, later)
+    # It was never sent: it is due at once.
+    assert deliveries.deliver_next(service, later)
+    Delivery.update(next_attempt_at=later + timedelta(hours=1)).execute()
+    jobs.correct_clock(service, later)
+    assert not deliveries.deliver_next(service, later + timedelta(seconds=deliveries.MAX_WAIT_SECONDS - 1))
+    assert deliveries.deliver_next(service, later + timedelta(seconds=deliveries.MAX_WAIT_SECONDS))
+    assert (only_delivery().state, len(receiver.got)) == ("succeeded", 2)
+
+
+def test_the_longest_wait_for_a_webhook_is_left_alone(
+    service: Service, db: None, ended: Any, receiver: Receiver
+) -> None:
+    ended(hook(receiver.url))
+    processing.process_next(service)
+    due = now() + timedelta(seconds=deliveries.MAX_WAIT_SECONDS)
+    Delivery.update(attempts=3, next_attempt_at=due).execute()
+    jobs.correct_clock(service)
+    assert only_delivery().next_attempt_at == due

@@ -6,7 +6,7 @@ import pytest
 from hypothesis import given
 from hypothesis import strategies as st
 
-from voiceapi.telephony.numbers import Normalized, NotDialable, dialable, needs_country_code, normalize
+from voiceapi.telephony.numbers import Normalized, NotDialable, dialable, masked, needs_country_code, normalize
 
 ADDRESSES = st.text() | st.from_regex(r"\A\s?\+?[0-9 ()-]{1,20}\s?\Z") | st.from_regex(r"\A[sS]ips?:.{0,30}\Z")
 COUNTRIES = st.none() | st.sampled_from(["US", "GB", "de", "LU", "JP", ""])
@@ -136,3 +136,18 @@ def test_any_text_is_dialed_as_e164_or_sip_or_refused_with_a_reason(text: str, s
         outcome = refused.reason
 
     assert re.fullmatch(r"\+[0-9]{3,15}|sips?:\S+|[A-Z+].+\.", outcome)
+
+
+@pytest.mark.parametrize(
+    ("number", "shown"),
+    [
+        ("+12025550123", "...0123"),
+        ("12025550123", "...0123"),
+        ("sip:ann@example.org", "a SIP address"),
+        ("SIPS:+12025550123@example.org", "a SIP address"),
+        ("anonymous", "no number"),
+        ("", "no number"),
+    ],
+)
+def test_a_number_in_the_log(number: str, shown: str) -> None:
+    assert masked(number) == shown

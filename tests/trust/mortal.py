@@ -21,12 +21,13 @@ from contextlib import contextmanager
 from datetime import timedelta
 from typing import Any
 
-from voiceapi import create_app
+from voiceapi import create_app, jobs
 from voiceapi.http_client import HTTPClient
 from voiceapi.postcall import delivery, processing
 from voiceapi.store.database import Store
 from voiceapi.store.postcall import Delivery, FollowUp
 from voiceapi.store.runs import Run
+from voiceapi.telephony import phones
 
 KEY = "test-key-0123456789"
 LONGEST = 40.0
@@ -86,6 +87,7 @@ def is_done() -> bool:
 
 def main(database: str, world: str, last: str | None) -> None:
     settings = {"DATABASE": database, "API_KEY": KEY, "ALLOW_PRIVATE_URLS": "true", "LLM_URL": f"{world}/v1"}
+    phones.LEASE, phones.RENEW_SECONDS, jobs.RESUME_SECONDS = LEASE, 0.3, 0.3
     app = create_app({f"VOICEAPI_{name}": value for name, value in settings.items()})
     service = app.extensions["voiceapi"]
     points = Points(last)

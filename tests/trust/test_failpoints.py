@@ -190,7 +190,9 @@ def check(database: Path, outside: Outside) -> None:
 def test_nobody_is_killed(database: Path, outside: Outside) -> None:
     code, passed = live(database, outside)
     assert code == 0, passed
-    assert {name: min(times, TABLE.get(name, 0)) for name, times in json.loads(passed).items()} == TABLE
+    # How often leases are renewed depends on how long the call takes.
+    counted = {name: times for name, times in json.loads(passed).items() if not name.startswith("telephony.phones")}
+    assert {name: min(times, TABLE.get(name, 0)) for name, times in counted.items()} == TABLE
     check(database, outside)
     assert outside.told == [BOOKED]
 

@@ -39,6 +39,11 @@ GUARDED = (
     *(telephony_configs.blueprint, phone_numbers.blueprint),
     *(organizations.blueprint, organizations.api_key_blueprint, webhooks.blueprint),
 )
+# What Warning headers say, by where the names are kept during a request.
+WARNINGS = {
+    "voiceapi_unknown_fields": "fields not known here and passed over",
+    "voiceapi_missing_variables": "variables that the greeting needs and initial_context lacks",
+}
 OPEN = (health.blueprint, triggers.blueprint, files.public)
 
 
@@ -47,7 +52,7 @@ def register(app: Flask | flask_smorest.Api, prefix: str) -> None:
     root = Blueprint("voiceapi", __name__, public=True)
     root.before_request(auth.open_session)
     root.teardown_request(auth.close_session)
-    root.after_request(warn_of_unknown_fields)
+    root.after_request(add_warnings)
     errors.install(root)
     guarded = Blueprint("guarded", __name__)
     guarded.before_request(auth.authenticate)
@@ -61,10 +66,11 @@ def register(app: Flask | flask_smorest.Api, prefix: str) -> None:
     app.register_blueprint(root, url_prefix=f"{prefix}/api/v1")
 
 
-def warn_of_unknown_fields(response: Response) -> Response:
-    """Name the unknown fields of a body in the Warning header: at most ten, each cut at a hundred characters."""
-    unknown = g.pop("voiceapi_unknown_fields", None)
-    if unknown:
-        named = ", ".join(quote(str(name)[:100], safe="") for name in dict.fromkeys(unknown[:10]))
-        response.headers["Warning"] = f'199 voiceapi "fields not known here and passed over: {named}"'
+def add_warnings(response: Response) -> Response:
+    """Name in Warning headers what a request has too much or lacks: at most ten names, each cut at 100 characters."""
+    for noted, text in WARNINGS.items():
+        names = g.pop(noted, None)
+        if names:
+            named = ", ".join(quote(str(name)[:100], safe="") for name in dict.fromkeys(names[:10]))
+            response.headers.add("Warning", f'199 voiceapi "{text}: {named}"')
     return response

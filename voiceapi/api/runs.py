@@ -7,6 +7,7 @@ from typing import Any
 
 from flask import Response
 
+from ..calls import requested_end
 from ..runs import filters, reports
 from ..runs.runs import prepare, transcript_address, usage, with_public_token
 from ..store import run_lists
@@ -48,8 +49,16 @@ def list_runs(query: dict[str, Any], workflow_id: int) -> dict[str, Any]:
 def get_run(workflow_id: int, run_id: int) -> dict[str, Any]:
     """Get one run with its logs, its annotations and where its transcript is."""
     run = require(Run, "Workflow run not found", id=run_id, workflow=workflow_id, organization=organization())
-    run = with_public_token(run)
-    return {**run_answer(run), **artifacts(run, service().base_url), **details(run)}
+    return run_with_details(run)
+
+
+@blueprint.post("/workflow/<workflow_id>/runs/<run_id>/end")
+@blueprint.alt_response(400, description="The carrier refused to end the call")
+@blueprint.response(200, RunSchema)
+def end_run(workflow_id: int, run_id: int) -> dict[str, Any]:
+    """End a run: hang up on its call, or end its text chat; one that has ended stays as it is."""
+    run = require(Run, "Workflow run not found", id=run_id, workflow=workflow_id, organization=organization())
+    return run_with_details(requested_end.end(service(), run))
 
 
 @blueprint.post("/workflow/<workflow_id>/runs")
@@ -162,6 +171,12 @@ def run_answer(run: Run) -> dict[str, Any]:
         "logs": None,
         "annotations": None,
     }
+
+
+def run_with_details(run: Run) -> dict[str, Any]:
+    """A run as the answer about it alone shows it."""
+    run = with_public_token(run)
+    return {**run_answer(run), **artifacts(run, service().base_url), **details(run)}
 
 
 def transcript_key(run: Run) -> str | None:

@@ -8,7 +8,7 @@ from __future__ import annotations
 from collections.abc import Callable
 from typing import Any
 
-from flask import Response
+from flask import Response, g
 
 from ..calls import triggers
 from ..calls.outbound import Placement, Reserve
@@ -85,7 +85,7 @@ def start_call(
     )
 
     def call(reserve: Reserve | None) -> Placement:
-        return triggers.trigger(service(), key, kind, identifier, mode, wanted, reserve)
+        return _noted(triggers.trigger(service(), key, kind, identifier, mode, wanted, reserve))
 
     return answer_once(key.organization_id, headers["idempotency_key"], call, triggered_answer)
 
@@ -100,18 +100,26 @@ def initiate_call(headers: dict[str, Any], body: dict[str, Any]) -> Response:
     """Call a number, or the organization's test number, with a workflow's draft."""
 
     def call(reserve: Reserve | None) -> Placement:
-        return triggers.initiate(
-            service(),
-            organization(),
-            body["workflow_id"],
-            body["workflow_run_id"],
-            body["phone_number"],
-            body["telephony_configuration_id"],
-            body["from_phone_number_id"],
-            reserve,
+        return _noted(
+            triggers.initiate(
+                service(),
+                organization(),
+                body["workflow_id"],
+                body["workflow_run_id"],
+                body["phone_number"],
+                body["telephony_configuration_id"],
+                body["from_phone_number_id"],
+                reserve,
+            )
         )
 
     return answer_once(organization(), headers["idempotency_key"], call, initiated_answer)
+
+
+def _noted(placement: Placement) -> Placement:
+    """The placement, whose missing variables the answer's Warning header names."""
+    g.voiceapi_missing_variables = placement.missing
+    return placement
 
 
 def triggered_answer(placement: Placement) -> dict[str, Any]:

@@ -1,4 +1,4 @@
 """Phone calls: placing and answering them, their turns and status callbacks, and the sweeper.
 
-Other rooms use `triggers`, `outbound`, `inbound`, `webhooks`, `sweeper`, `idempotency` and `doctor`.
+Other rooms use `triggers`, `outbound`, `inbound`, `webhooks`, `requested_end`, `sweeper`, `idempotency` and `doctor`.
 """

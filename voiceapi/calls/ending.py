@@ -21,13 +21,17 @@ from .turns import MAX_ATTEMPTS
 
 log = logging.getLogger("voiceapi")
 
-# Why an answered call without a turn failed.
-NEVER_ASKED = (
-    "The carrier reported the call as answered, but never asked for its first document. Check VOICEAPI_PUBLIC_URL: "
-    "the carrier was given an address that begins with {}. If it asked and was refused, the log says why."
+# Why an answered call without a turn failed; why a call without a final status did; and what to look at in both cases.
+NEVER_ASKED = "The carrier reported the call as answered, but never asked for its first document."
+NEVER_ENDED = "The carrier's last word about this call never came."
+WHERE_TO_LOOK = (
+    " Check VOICEAPI_PUBLIC_URL: the carrier was given an address that begins with {}. If it asked and was refused, "
+    "the log says why."
 )
 # The disposition of a call that an answering machine took.
 VOICEMAIL = "voicemail_detected"
+# That of a call that a person hung up on.
+HUNG_UP = "user_hangup"
 
 # How long after the end of a call its carrier may still report the outcome of a transfer.
 TRANSFER_GRACE = timedelta(seconds=10)
@@ -51,6 +55,14 @@ def request_hang_up(run: Run, reason: str) -> bool:
     run.hang_up_reason = reason
     update(run, Run.hang_up_reason)
     return True
+
+
+def withdraw_hang_up(run: Run) -> None:
+    """Undo `request_hang_up` of a call that its carrier refused to end; call it inside a transaction."""
+    run = reload(run)
+    if not run.is_completed:
+        run.hang_up_reason = None
+        update(run, Run.hang_up_reason)
 
 
 def hang_up(service: Service, run_id: int) -> None:
@@ -98,12 +110,12 @@ def complete_from_status(service: Service, run_id: int, moment: datetime | None 
             run = require(Run, "The call is gone.", id=run_id)
             before = (run.state, run.hang_up_reason)
             connected = run.state == "talking"
-            reason = VOICEMAIL if machine else run.hang_up_reason or "user_hangup"
+            reason = VOICEMAIL if machine else run.hang_up_reason or HUNG_UP
             concludes = connected or reason == VOICEMAIL
             conversation = Conversation.from_run(service, run, concluding=True) if concludes else None
             waited = (moment or now()) - final.at
             transferring = conversation is not None and conversation.state.phase == "transferring"
-            if transferring and reason == "user_hangup" and waited < TRANSFER_GRACE:
+            if transferring and reason == HUNG_UP and waited < TRANSFER_GRACE:
                 return  # its outcome may be reported after the end of the call; the sweeper tries again
             try:
                 last = None if conversation is None else _conclude(run, conversation, reason)
@@ -141,13 +153,16 @@ def _conclude(run: Run, conversation: Conversation, reason: str) -> Progress:
 def _record_no_conversation(service: Service, run: Run, status: str) -> None:
     """Set the disposition of a call that ended before its first turn, from its carrier's final status.
 
-    A call that was answered without that turn didn't work, unless this service itself ended it.
+    A call that was answered without that turn didn't work, unless this service itself ended it. One that somebody hung
+    up on is canceled, however its carrier names that.
     """
     if status == "completed" and run.hang_up_reason is None:
-        error = NEVER_ASKED.format(service.base_url)
+        error = NEVER_ASKED + WHERE_TO_LOOK.format(service.base_url)
         log.warning("Run %s failed: %s", run.id, error)
         run.gathered_context = {**run.gathered_context, "error": error}
         record_outcome(run, "failed", status)
+    elif run.hang_up_reason == HUNG_UP:
+        record_outcome(run, "busy" if status == "busy" else "canceled", status)
     else:
         record_outcome(run, run.hang_up_reason or status, status)
 
@@ -174,16 +189,18 @@ def expire(service: Service, run: Run, moment: datetime) -> bool:
     conversation = Conversation.from_run(service, run, concluding=True) if concludes else None
     last = None
     if conversation is not None and (run.hang_up_reason is not None or conversation.state.phase == "closing"):
-        last = _conclude(run, conversation, run.hang_up_reason or "user_hangup")
+        last = _conclude(run, conversation, run.hang_up_reason or HUNG_UP)
     with write():
         run = reload(run)
         if run.deadline_at is None or run.deadline_at >= moment:
             return False
         if conversation is not None and last is not None:
             conversation.store(run, last)
-        error = "The carrier's last word about this call never came."
+        # The carrier accepted the call and never asked for its first turn: it may not reach us, or was refused.
+        unreached = run.state == "ringing" and run.mode != "simulator" and run.call_type == "outbound"
+        error = NEVER_ENDED + (WHERE_TO_LOOK.format(service.base_url) if unreached else "")
         run.gathered_context = {**run.gathered_context, "error": error}
         if not run.disposition:
-            record_outcome(run, "failed")
+            record_outcome(run, "canceled" if run.hang_up_reason == HUNG_UP else "failed", "failed")
         lifecycle.complete(service, run)
     return True

@@ -115,7 +115,7 @@ class IdempotentRequest:
             status = "initiated"
         elif run.disposition == "error":
             return refused(run.gathered_context["error"])
-        elif now() < record.created_at + PLACING:
+        elif record.created_at <= now() < record.created_at + PLACING:
             raise Conflict(IN_PROGRESS)
         else:
             status = "unknown"

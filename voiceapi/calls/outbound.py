@@ -23,12 +23,12 @@ from ..store.runs import Run
 from ..store.telephony import PhoneNumber, TelephonyConfiguration
 from ..store.workflows import Workflow
 from ..store.workflows import WorkflowVersion as Version
-from ..telephony import configurations, connect
+from ..telephony import configurations, connect, phones
 from ..telephony.carriers.base import OutboundCall
 from ..telephony.carriers.rest import CarrierRefused, CarrierSilent
 from ..telephony.configurations import next_turn
 from ..telephony.numbers import masked
-from . import webhooks
+from . import ending, webhooks
 from .model_notice import warn_without_model
 
 log = logging.getLogger("voiceapi")
@@ -43,10 +43,14 @@ class Stopped(OutOfService):
 
 @dataclass(frozen=True, slots=True)
 class Placement:
-    """A call that was placed; `status` is `initiated`, or `unknown` when the carrier gave no answer."""
+    """A call that was placed; `status` is `initiated`, or `unknown` when the carrier gave no answer.
+
+    :param missing: the variables that the agent's first words need and its context lacks, if anybody looked for them.
+    """
 
     run: Run
     status: str
+    missing: tuple[str, ...] = ()
 
 
 @dataclass(frozen=True, slots=True)
@@ -111,6 +115,8 @@ def place(
     with write():
         run = reload(run)
         lifecycle.accept(run, call_id)
+    if run.hang_up_reason is not None:  # somebody ended it while the carrier was asked
+        service.workers.submit(ending.try_hang_up, service, run.id)
     return Placement(run, "initiated")
 
 
@@ -147,6 +153,8 @@ def _store_call(
         has_turn = turn_until is not None and now() < turn_until
         wait = 0.0 if has_turn else next_turn(reload(agent.configuration))
         columns |= lifecycle.in_progress(wait + lifecycle.RINGING_SLOT_SECONDS)
+        if agent.configuration.provider == "simulator":
+            columns |= phones.lease(service, wait)
         if prepared is None:
             run = runs.create(agent.workflow, name=name, token=new_token(), state="placing", **columns)
         else:

@@ -16,7 +16,7 @@ from ..store.base import reload
 from ..store.database import write
 from ..store.fields import now
 from ..store.runs import Run
-from ..telephony import connect
+from ..telephony import connect, phones
 from ..telephony.carriers.events import FINAL
 from ..telephony.carriers.rest import TIMEOUT_SECONDS, CarrierRefused, CarrierSilent
 from ..telephony.carriers.simulator import Simulator
@@ -45,9 +45,8 @@ def sweep(service: Service, moment: datetime | None = None) -> int:
         for run in runs.ended_by_report():
             with _logged(run):
                 ending.complete_from_status(service, run.id, moment)
-        for run in runs.to_hang_up():
-            with _logged(run):
-                ending.try_hang_up(service, run.id)
+        asked = [service.workers.submit(ending.try_hang_up, service, run.id) for run in runs.to_hang_up()]
+        wait(asked, LOOK_UP_SECONDS)
         overdue = {run.id for run in runs.past_deadline(moment)}
         known = _ask_carriers(service, moment)
         for run in runs.past_deadline(moment):
@@ -111,14 +110,15 @@ def _record_look_up(service: Service, run: Run) -> bool:
 
 
 def resume_simulated(service: Service) -> None:
-    """Resume the simulated calls that were in progress when an earlier process stopped."""
+    """Resume the simulated calls in progress whose process has stopped."""
     with service.store.session():
-        for run in runs.simulated_before(service.started_at):
+        for run in phones.take_over(service):
             try:
                 carrier = connect.connect_run(service, run)
             except NotPossible as refusal:
-                # The configuration was encrypted with another secret; the run is expired past its deadline.
+                # The configuration was encrypted with another secret.
                 log.warning("The call of run %s can't be picked up: %s", run.id, refusal.detail)
+                phones.give_up(run)
                 continue
             if isinstance(carrier, Simulator):
                 urls = webhooks.callback_urls(service, run, turns_taken(run))

@@ -4,15 +4,17 @@ from __future__ import annotations
 
 import secrets
 from collections.abc import Mapping
-from dataclasses import dataclass
+from dataclasses import dataclass, replace
 from typing import Any, Literal
 
-from ..engine.graph import trigger_paths
+from ..engine.compose import missing_in_opening
+from ..engine.graph import Graph, trigger_paths
 from ..errors import Conflict, FieldError, InvalidFields, NotPermitted, NotPossible, RecordNotFound
 from ..runs.lifecycle import is_dialable
 from ..runs.runs import without_reserved
 from ..service import Service
 from ..store.base import find, require
+from ..store.fields import now
 from ..store.organizations import ApiKey, Organization
 from ..store.runs import Run
 from ..store.telephony import TelephonyConfiguration
@@ -60,7 +62,7 @@ def trigger(
     version = versions.published(workflow) if mode == "production" else versions.current(workflow)
     if kind == "trigger_path":
         _require_trigger(version, identifier, mode)
-    versions.load_graph(workflow, version)
+    graph = versions.load_graph(workflow, version)
     configuration = _configuration(organization, request.telephony_configuration_id)
     number = selection.caller_number(configuration, request.from_phone_number_id)
     agent = Agent(workflow, version, configuration, number)
@@ -85,7 +87,7 @@ def trigger(
     gathered = {"triggered_by": "api", **({"trigger_uuid": identifier} if kind == "trigger_path" else {})}
     label = "API" if mode == "production" else "TEST"
     name = f"WR-{label}-{1000 + secrets.randbelow(9000)}"
-    return place(service, agent, to, name, context, gathered, reserve=reserve)
+    return _with_missing(graph, place(service, agent, to, name, context, gathered, reserve=reserve))
 
 
 def _by_path(organization: int, path: str) -> Workflow:
@@ -161,7 +163,7 @@ def initiate(
     agent = Agent(workflow, version, configuration, number)
     prepared = None if run_id is None else _prepared(organization, workflow, run_id)
     to = number_to_dial(phone_number, configuration)
-    versions.load_graph(workflow, version)
+    graph = versions.load_graph(workflow, version)
     context = {
         **(version.template_context_variables if prepared is None else prepared.initial_context),
         "phone_number": phone_number,
@@ -171,7 +173,13 @@ def initiate(
         "telephony_configuration_id": configuration.id,
     }
     name = f"WR-TEL-OUT-{secrets.randbelow(10**8):08}"
-    return place(service, agent, to, name, context, {}, prepared, reserve)
+    return _with_missing(graph, place(service, agent, to, name, context, {}, prepared, reserve))
+
+
+def _with_missing(graph: Graph, placement: Placement) -> Placement:
+    """The placement with the variables that the agent's first words need and the call's context lacks."""
+    missing = missing_in_opening(graph, placement.run.initial_context, "outbound", now())
+    return replace(placement, missing=tuple(missing))
 
 
 def _prepared(organization: int, workflow: Workflow, run_id: int) -> Run:

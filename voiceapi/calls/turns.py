@@ -22,6 +22,7 @@ from ..engine.phrases import phrases
 from ..engine.step import IllegalEvent
 from ..runs import lifecycle
 from ..service import Service
+from ..store import runs
 from ..store.base import count, find, insert, reload, require, scalar, update
 from ..store.database import ConcurrentUpdate, write
 from ..store.fields import now
@@ -33,8 +34,14 @@ MAX_ATTEMPTS = 5
 # How long the slowest voice takes for a character, and how long a caller may speak without a pause.
 SECONDS_A_CHARACTER = 0.1
 LONGEST_SPEECH_SECONDS = 60.0
+# How a transfer may end a conversation; its outcome may be reported after the end of the call.
+TRANSFER_OUTCOMES = ("transfer_call", "user_hangup")
 # A pending turn is left to the process that began it until that has stored nothing for this long.
 WORKER_TIMEOUT = timedelta(seconds=60)
+
+
+class _Unheard(Exception):
+    """The call is over, so nobody would hear the answer of a turn."""
 
 
 def answer(service: Service, run: Run, number: int, event: ev.Event) -> list[Action]:
@@ -68,11 +75,24 @@ def answer(service: Service, run: Run, number: int, event: ev.Event) -> list[Act
             if reload(run).hang_up_reason is None:
                 return [Say(phrases_of(run)["wait"], False), Redirect(number)]
             break
+        except _Unheard:
+            break
         except (ConcurrentUpdate, IllegalEvent):
             # Most likely another worker took the turn, and its answer is there by now.
             continue
     # The call is over or to end, or has not come to this turn.
+    if number == 0:
+        _record_answered(run)
     return [HangUp()]
+
+
+def _record_answered(run: Run) -> None:
+    """Record that a call was answered although nobody hears its first turn."""
+    with write():
+        run = reload(run)
+        if not run.is_completed and run.answered_at is None:
+            lifecycle.talk(run, now())
+            update(run, Run.state, Run.answered_at)
 
 
 def phrases_of(run: Run) -> Mapping[str, str]:
@@ -121,7 +141,8 @@ def _store(conversation: Conversation, run: Run, turn: Turn, progress: Progress,
 
     :param begins: the turn isn't stored yet, and its request is left to another thread. Otherwise this thread answers
         the request next, and a tool is marked as being called.
-    :raises ConcurrentUpdate: when the call has ended, or another worker has carried it on.
+    :raises ConcurrentUpdate: when another worker has carried the call on, or completed it.
+    :raises _Unheard: when the call is over or to end; only the outcome of a transfer is still stored then.
     """
     calling = progress.request.number if isinstance(progress.request, RunTool) and not begins else None
     turn.actions = [*turn.actions, *(action.to_json() for action in progress.actions)]
@@ -131,8 +152,11 @@ def _store(conversation: Conversation, run: Run, turn: Turn, progress: Progress,
         progress = replace(progress, records=(*progress.records, *_latency(turn, conversation)))
     with write():
         run = reload(run)
-        if run.is_completed or run.hang_up_reason is not None:
-            raise ConcurrentUpdate("The call has ended.")
+        if run.is_completed:
+            raise ConcurrentUpdate("The run is completed.")
+        is_outcome = progress.state.reason in TRANSFER_OUTCOMES
+        if run.hang_up_reason is not None or (not is_outcome and runs.is_over(run.id)):
+            raise _Unheard
         conversation.store(run, progress, calling)
         if begins:
             insert(Turn, **turn.__data__)
@@ -180,5 +204,7 @@ def _latency(turn: Turn, conversation: Conversation) -> list[Record]:
 
 def _has_other_worker(service: Service, turn: Turn) -> bool:
     """True if another process is presumed to be at work on a turn."""
-    since = max(service.started_at, now() - WORKER_TIMEOUT)
-    return bool(turn.worker != service.worker and turn.touched_at >= since)
+    moment = now()
+    since = max(service.started_at, moment - WORKER_TIMEOUT)
+    # What lies in the future was stored before the clock was set back.
+    return bool(turn.worker != service.worker and since <= turn.touched_at <= moment)

@@ -15,6 +15,7 @@ from ..engine.actions import HangUp, Say
 from ..errors import NotPermitted, NotPossible
 from ..runs import lifecycle
 from ..service import Service
+from ..store import runs
 from ..store.base import find, insert, reload, scalar, update
 from ..store.database import write
 from ..store.fields import now
@@ -23,7 +24,7 @@ from ..store.telephony import TelephonyConfiguration
 from ..store.workflows import WorkflowVersion as Version
 from ..telephony import connect
 from ..telephony.carriers.base import Carrier, Document, VoiceSettings
-from ..telephony.carriers.events import FINAL, CallerInput, Machine, Silence, Speech, StatusUpdate, Transferred
+from ..telephony.carriers.events import FINAL, CallerInput, Keys, Machine, Silence, Speech, StatusUpdate, Transferred
 from ..telephony.carriers.webhook import CallbackURLs, Webhook
 from ..tools import transfer_call
 from . import ending
@@ -83,7 +84,12 @@ def take_turn(service: Service, token: str, number: int, step: Step, webhook: We
     given = Silence() if step == "silence" or step == "wait" else carrier.read_turn(webhook, step)
     if given is None:
         return carrier.acknowledge()
-    return reply(service, run, carrier, number, _event(given, number))
+    is_over = isinstance(given, Transferred) and runs.is_over(run.id)
+    document = reply(service, run, carrier, number, _event(given, number, is_over))
+    if is_over:
+        # The end of the call waited for this outcome.
+        _complete(service, run)
+    return document
 
 
 def reply(service: Service, run: Run, carrier: Carrier, number: int, event: ev.Event) -> Document:
@@ -122,16 +128,28 @@ def record_machine(service: Service, token: str, webhook: Webhook) -> Document:
     return carrier.acknowledge()
 
 
-def _event(given: CallerInput, number: int) -> ev.Event:
+def _complete(service: Service, run: Run) -> None:
+    """Complete a run whose call is over."""
+    # A last extraction may have to ask a model: the carrier waits for it no longer than for a turn.
+    service.slow_jobs.run_once((run.id, "end"), lambda: ending.complete_from_status(service, run.id))
+
+
+def _event(given: CallerInput, number: int, is_over: bool) -> ev.Event:
+    """What a webhook of turn `number` means for the conversation.
+
+    :param is_over: the carrier has reported the end of the call before.
+    """
     at = now().timestamp()
     match given:
         case Transferred():
+            hung_up = not given.answered and (given.caller_hung_up or is_over)
+            result = transfer_call.transfer_result(given.answered, given.reason, hung_up)
             # The conversation knows the number of the request.
-            return ev.TransferSettled(
-                at, 0, given.answered, transfer_call.transfer_result(given.answered, given.reason)
-            )
+            return ev.TransferSettled(at, 0, given.answered, result, hung_up)
         case Speech() if number > 0:
             return ev.CallerSaid(at, given.text)
+        case Keys() if number > 0:
+            return ev.CallerSaid(at, given.digits, keyed=True)
         case _:
             return ev.Started(at) if number == 0 else ev.CallerSilent(at)
 
@@ -174,8 +192,7 @@ def record_status(service: Service, token: str, webhook: Webhook) -> Document:
 
 def record_other_leg(run: Run, carrier: Carrier, webhook: Webhook) -> Document:
     """Record what the carrier reports of another leg of a run's call; it changes nothing."""
-    (call_id, *_) = carrier.read_leg(webhook).ids
-    fields = {"call_id": call_id, "other_leg": True}
+    fields = {"call_id": next(iter(carrier.read_leg(webhook).ids), None), "other_leg": True}
     with write():
         insert(StatusCallback, run=run, status=carrier.read_status(webhook).raw, fields=fields)
     return carrier.acknowledge()
@@ -195,8 +212,7 @@ def record(service: Service, run: Run, status: StatusUpdate) -> None:
         if status.price is not None:
             _record_price(run, status)
     if final is not None:
-        # A last extraction may have to ask a model: the carrier waits for it no longer than for a turn.
-        service.slow_jobs.run_once((run.id, "end"), lambda: ending.complete_from_status(service, run.id))
+        _complete(service, run)
     elif hangs_up:
         service.workers.submit(ending.try_hang_up, service, run.id)
 

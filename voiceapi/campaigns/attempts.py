@@ -22,6 +22,7 @@ from ..store.telephony import TelephonyConfiguration
 from ..store.workflows import Workflow
 from ..telephony.configurations import next_turn
 from ..timestamps import write_time
+from .dialer.eligibility import ATTEMPTS_A_DAY
 from .retry import FAILURES, OUTCOMES, Breaker, Retry, after_call
 
 # A conversation that ends with one of these takes the number out of all campaigns.
@@ -63,6 +64,7 @@ def claim(contact: Contact, workflow: Workflow, configuration: TelephonyConfigur
     text = "It is called for the first time." if first else f"It is called for the {_nth(contact.attempts)} time."
     dialing.decide(contact, "dialed", text, moment, run.id)
     dialing.add_to(contact.campaign_id, processed_rows=int(first), executed_count=1)
+    dialing.note_dialed(contact.campaign_id, moment)
     next_turn(configuration, moment)
     return run
 
@@ -81,6 +83,7 @@ def release(contact: Contact, run: Run, reason: str, moment: datetime) -> None:
     update(contact, *CLAIM_FIELDS)
     dialing.decide(contact, "released", reason, moment, run.id)
     dialing.add_to(contact.campaign_id, processed_rows=-int(first), executed_count=-1)
+    dialing.recall_postponed(run.organization_id, contact.phone_number, ATTEMPTS_A_DAY, moment)
     wake_dialer()
 
 

@@ -84,5 +84,6 @@ def _hold_reason(service: Service, campaign: Campaign) -> str:
     """Why the dialer isn't calling contacts that are due at the moment."""
     configuration = find(TelephonyConfiguration, id=campaign.telephony_configuration_id)
     settings = settings_of(service, campaign, configuration)
-    hold = held(now(), settings, load_of(campaign, configuration))
+    moment = now()
+    hold = held(moment, settings, load_of(campaign, configuration, moment))
     return "It is due, and its turn comes." if hold is None else hold.reason

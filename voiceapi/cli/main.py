@@ -47,12 +47,13 @@ from .base import (
     with_session,
 )
 from .campaigns import campaign_group, dial
+from .runs import run_group
 
 
 @click.group(
     "voiceapi",
     cls=CommandGroup,
-    commands=[campaign_group, dial],
+    commands=[campaign_group, dial, run_group],
     context_settings={"help_option_names": ["-h", "--help"]},
 )
 @click.version_option(__version__, prog_name="voiceapi")

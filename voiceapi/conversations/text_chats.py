@@ -173,7 +173,9 @@ def _without_pending_turn(service: Service, session: ChatSession) -> ChatSession
     """
     while True:
         session = chats.latest(session)
-        if session.status != chats.PENDING or session.updated_at < max(service.started_at, now() - PENDING_TIMEOUT):
+        since, moment = max(service.started_at, now() - PENDING_TIMEOUT), now()
+        # What lies in the future was stored before the clock was set back.
+        if session.status != chats.PENDING or not since <= session.updated_at <= moment:
             return session
         time.sleep(POLL_SECONDS)
 

@@ -14,7 +14,9 @@ from .extraction import Variable
 from .phrases import phrases
 from .serialization import Tagged
 
+# In OpenAI's shape, and beside that: a user's message has the member KEYED if its text was keyed, not spoken.
 Message = Mapping[str, Any]
+KEYED = "keyed"
 Occasion = Literal["opening", "reply", "idle", "goodbye"]
 
 
@@ -24,6 +26,7 @@ class Function:
 
     An edge has a `label`, and its condition as description. `parameters` is a JSON schema. `speech`, a template, is
     spoken before the tool runs. `tool_uuid` is the stored tool, `document_uuids` are the documents it searches.
+    `transfers` says whether the tool transfers the call.
     """
 
     name: str
@@ -33,6 +36,7 @@ class Function:
     tool_uuid: str | None = None
     speech: str = ""
     document_uuids: tuple[str, ...] = ()
+    transfers: bool = False
 
 
 @dataclass(frozen=True)
@@ -66,10 +70,16 @@ class Pause(Action):
 
 @dataclass(frozen=True)
 class Listen(Action):
-    """Wait for the caller to speak; CallerSilent follows `timeout_seconds` after the last speech if they don't."""
+    """Wait for the caller to speak or to press keys.
+
+    CallerSilent follows `timeout_seconds` after the last speech if they do neither. `hints` are phrases that the
+    recogniser is to expect. Keys end with `#`, after a pause, or when there are `keys` of them.
+    """
 
     timeout_seconds: float
     interruptible: bool
+    hints: tuple[str, ...] = ()
+    keys: int | None = None
 
 
 @dataclass(frozen=True)

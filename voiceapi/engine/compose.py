@@ -8,11 +8,12 @@ from typing import Any
 
 from .actions import Action, AskModel, Extract, Fetch, Function, Listen, Occasion, RunTool, Transfer
 from .events import ToolCall
+from .expected_input import keys_expected, speech_hints
 from .extraction import ANSWERED_BY, SCREENING, variables_of
-from .graph import Edge, Graph, Node
+from .graph import Edge, Graph, Node, is_supplied
 from .phrases import phrases
 from .state import Phase, State
-from .template import render
+from .template import render, values
 
 _INSTRUCTIONS: Mapping[Occasion, str] = {
     "idle": "The caller has said nothing for a while. In the caller's language, ask briefly whether they are there.",
@@ -169,7 +170,13 @@ class Composer:
         return Transfer(self.state.number, self.at, self.state.transfer_to, self.state.transfer_timeout)
 
     def _listen(self) -> Listen:
-        return Listen(self.state.setup.idle_seconds, self.node.allow_interrupt)
+        edges = self.graph.edges_from(self.node.id)
+        return Listen(
+            self.state.setup.idle_seconds,
+            self.node.allow_interrupt,
+            speech_hints(self.node, edges, self.state.setup.configurations),
+            keys_expected(self.node, edges),
+        )
 
 
 _PENDING: Mapping[Phase, Callable[[Composer], Action]] = {
@@ -199,6 +206,31 @@ def arguments_of(call: ToolCall) -> dict[str, Any] | None:
     except (ValueError, RecursionError):
         return None
     return arguments if isinstance(arguments, dict) else None
+
+
+def missing_in_opening(graph: Graph, context: Mapping[str, Any], direction: str, now: datetime) -> list[str]:
+    """Return the variables that an agent's first words need and `context` lacks or has empty, in their order.
+
+    The first words are the greeting, without one the start node's prompt. Left out are placeholders with a default,
+    what the service sets itself, and everything when a fetch before the call may bring it.
+    """
+    start = graph.start
+    if wants_fetch(start, direction):
+        return []
+    match context.get("greeting_override"):
+        case {"type": "text", "text": str(text)} if text.strip():
+            pass
+        case _:
+            text = start.text("greeting") if start.text("greeting").strip() else start.prompt
+    return list(
+        dict.fromkeys(
+            each.path
+            for each, value in values(text, context, now=now)
+            if (value is None or (isinstance(value, str) and not value.strip()))
+            and not is_supplied(each.path)
+            and each.path.split(".")[0] != "gathered_context"
+        )
+    )
 
 
 def wants_fetch(node: Node, direction: str | None) -> bool:

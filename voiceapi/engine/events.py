@@ -33,9 +33,10 @@ class Started(Event):
 
 @dataclass(frozen=True)
 class CallerSaid(Event):
-    """What the caller said in one turn; blank text counts as silence."""
+    """What the caller said in one turn, or the keys that they pressed if it was `keyed`; blank text is silence."""
 
     text: str
+    keyed: bool = False
 
 
 @dataclass(frozen=True)
@@ -83,10 +84,16 @@ class Fetched(Answer):
 
 @dataclass(frozen=True)
 class ModelReplied(ModelAnswer):
-    """The model spoke, called functions, or both."""
+    """The model spoke, called functions, or both; `notes` says, for the run's log, what was left out of its words.
+
+    With an `end_reason`, a disposition code, the call ends after the text; `end_tag` is added to its call_tags.
+    """
 
     text: str
     calls: tuple[ToolCall, ...] = ()
+    notes: tuple[str, ...] = ()
+    end_reason: str = ""
+    end_tag: str = ""
 
 
 @dataclass(frozen=True)
@@ -127,7 +134,11 @@ class ToolReturned(Answer):
 
 @dataclass(frozen=True)
 class TransferSettled(Answer):
-    """A transfer was answered, which ends the call for the agent, or failed; `result` is JSON data for the model."""
+    """A transfer was answered, which ends the call for the agent, or failed; `result` is JSON data for the model.
+
+    `caller_hung_up`: it wasn't answered because the caller hung up, which ends the call as well.
+    """
 
     answered: bool
     result: Any
+    caller_hung_up: bool = False

@@ -203,12 +203,14 @@ def template_variables(definition: object) -> list[str]:
             for text in texts
             if isinstance(text, str)
             for each in placeholders(text)
-            if each.default is None
-            and "." not in each.path
-            and each.path not in _SUPPLIED
-            and not is_built_in(each.path)
+            if each.default is None and "." not in each.path and not is_supplied(each.path)
         }
     )
+
+
+def is_supplied(path: str) -> bool:
+    """Return whether the service itself sets a variable: a clock, or a member of the initial context."""
+    return path in _SUPPLIED or is_built_in(path)
 
 
 def add_trigger_paths(

@@ -68,9 +68,9 @@ class State:
     `messages` is the model's history in OpenAI's shape; of other speech only the greeting is in it. `number` is that
     of the latest request. `entered` is true until the node has spoken. `calls` are the functions of the model's last
     reply that are still to run, the first of them running, offered at node `calls_from`. `rounds` counts the model's
-    replies in this turn, `silences` the caller's silences in a row, `failures` the model's failures in a row: without
-    words of its own or a new node between them. `missing` names template variables that had no
-    value, `usage` sums tokens by model.
+    replies in this turn, `spoken` the characters said in it, `silences` the caller's silences in a row, `failures` the
+    model's failures in a row: without words of its own or a new node between them. `missing` names template variables
+    that had no value, `usage` sums tokens by model.
     """
 
     setup: Setup
@@ -85,6 +85,7 @@ class State:
     number: int = 0
     occasion: Occasion = "opening"
     rounds: int = 0
+    spoken: int = 0
     silences: int = 0
     failures: int = 0
     caller_spoke: bool = False

@@ -10,7 +10,6 @@ from typing import Any
 
 from .actions import Action, Occasion, Pause
 from .compose import Composer, Speech, wants_fetch
-from .disposition import tags_of
 from .events import (
     Answer,
     CallEnded,
@@ -71,7 +70,7 @@ def step(graph: Graph, state: State, event: Event) -> tuple[State, tuple[Action,
         raise IllegalEvent(state, event)
     if _time_is_up(state, event):
         if isinstance(event, CallerSaid) and event.text.strip():
-            current.add_caller_text(event.text)
+            current.add_caller_text(event.text, event.keyed)
         current.end("call_duration_exceeded")
     else:
         handle(current, event)
@@ -124,8 +123,8 @@ def _open(current: StepState) -> None:
     if greeting is None:
         current.ask_model()
         return
-    if greeting.text:
-        current.add_message("assistant", greeting.text)
+    if greeting:
+        current.add_message("assistant", greeting)
     current.end_turn()
 
 
@@ -134,7 +133,7 @@ def _said(current: StepState, event: CallerSaid) -> None:
         _silent(current, event)
         return
     is_first = not current.state.caller_spoke
-    current.add_caller_text(event.text)
+    current.add_caller_text(event.text, event.keyed)
     current.set(silences=0, occasion="reply")
     if is_first and current.state.setup.screening:
         current.wait("screening")
@@ -164,7 +163,9 @@ def _silent(current: StepState, _: Event) -> None:
 
 
 def _replied(current: StepState, event: ModelReplied) -> None:
-    text = event.text.strip()
+    for note in event.notes:
+        current.record_error(note, "llm")
+    text = current.fitting(event.text.strip())
     calls = () if current.state.occasion == "goodbye" else event.calls
     if not text and not calls:
         current.apologise("The model answered without words and without a function.")
@@ -181,6 +182,10 @@ def _replied(current: StepState, event: ModelReplied) -> None:
     if calls:
         current.set(calls=calls, calls_from=current.state.node_id)
         current.run_calls()
+    elif event.end_reason:
+        current.set(entered=False)
+        current.add_tag(event.end_tag)
+        current.end(event.end_reason)
     else:
         current.end_turn()
 
@@ -221,9 +226,8 @@ def _returned(current: StepState, event: ToolReturned) -> None:
         return
     current.return_result(event.result)
     if event.end_reason:
-        tags = dict.fromkeys([*tags_of(current.state.gathered_context), "end_call_tool"])
-        outcome = {"call_disposition": event.end_reason, "call_tags": list(tags)}
-        current.set(gathered_context={**current.state.gathered_context, **outcome})
+        current.add_tag("end_call_tool")
+        current.set(gathered_context={**current.state.gathered_context, "call_disposition": event.end_reason})
         current.end(event.end_reason)
     else:
         current.run_calls()
@@ -233,6 +237,8 @@ def _transferred(current: StepState, event: TransferSettled) -> None:
     current.return_result(event.result)
     if event.answered:
         current.end("transfer_call")
+    elif event.caller_hung_up:
+        current.end("user_hangup")
     else:
         current.run_calls()
 

@@ -5,16 +5,20 @@ from collections.abc import Iterator, Mapping
 from dataclasses import replace
 from typing import Any
 
-from .actions import Action, Finish, HangUp, Play, Record, Say, iso
+from .actions import KEYED, Action, Finish, HangUp, Play, Record, Say, iso
 from .compose import Composer, Speech, arguments_of, tool_called
-from .disposition import with_disposition
+from .disposition import tags_of, with_disposition
 from .events import Event, ModelAnswer
 from .extraction import variables_of
 from .graph import Edge, Graph, Node
+from .sentences import cut
 from .state import Phase, State
 
 # How often the model is asked within one turn; each round of function calls leads to another request.
 ROUNDS = 8
+# Characters said in one turn, which is one document: as XML, where & takes five bytes, they fit the smallest limit of a
+# carrier, 64 kB.
+LONGEST_SPEECH = 10_000
 
 # How many failures of the model in a row end a call. A text chat goes on: nobody is kept on the phone.
 FATAL_FAILURES = 2
@@ -78,29 +82,49 @@ class StepState:
     # -- speech
 
     def begin_turn(self) -> None:
-        self.set(turn=self.state.turn + 1, rounds=0)
+        self.set(turn=self.state.turn + 1, rounds=0, spoken=0)
 
-    def add_caller_text(self, text: str) -> None:
+    def add_caller_text(self, text: str, keyed: bool) -> None:
         self.begin_turn()
         self.set(caller_spoke=True)
         text = text.strip()
-        self.add_message("user", text)
-        self.record("rtf-user-transcription", {"text": text, "final": True, "timestamp": iso(self.at)})
+        mark = {KEYED: True} if keyed else {}
+        self.add_message("user", text, **mark)
+        self.record("rtf-user-transcription", {"text": text, "final": True, "timestamp": iso(self.at), **mark})
 
-    def say(self, speech: Speech, interruptible: bool = False) -> None:
+    def fitting(self, text: str) -> str:
+        """As much of `text` as can still be said in this turn, cut at the end of a sentence; a cut is recorded."""
+        left = LONGEST_SPEECH - self.state.spoken
+        if len(text) <= left:
+            return text
+        kept = cut(text, left)
+        self.record_error(
+            f"{len(text) - len(kept)} of {len(text)} characters were not spoken: a turn can say {LONGEST_SPEECH} "
+            "characters, which is what a carrier takes.",
+            "speech",
+        )
+        return kept
+
+    def say(self, speech: Speech, interruptible: bool = False) -> str:
+        """Say a speech, as far as it fits into the turn, and return what is said of it."""
+        text = self.fitting(speech.text)
+        self.set(spoken=self.state.spoken + len(text))
         if speech.recording_id:
-            self.actions.append(Play(speech.recording_id, speech.text, interruptible))
-        else:
-            self.actions.append(Say(speech.text, interruptible))
-        if speech.text:
-            self.record("rtf-bot-text", {"text": speech.text, "timestamp": iso(self.at)})
+            self.actions.append(Play(speech.recording_id, text, interruptible))
+        elif text:
+            self.actions.append(Say(text, interruptible))
+        if text:
+            self.record("rtf-bot-text", {"text": text, "timestamp": iso(self.at)})
+        return text
 
-    def say_first(self, speeches: Iterator[Speech]) -> Speech | None:
-        """Say the first of `speeches` that can be spoken; missing recordings before it are recorded as errors."""
+    def say_first(self, speeches: Iterator[Speech]) -> str | None:
+        """Say the first of `speeches` that can be spoken, and return what is said; None when there is none.
+
+        Missing recordings before it are recorded as errors.
+        """
         for speech in speeches:
             if self.composer.can_be_spoken(speech):
-                self.say(speech)
-                return speech
+                return self.say(speech)
             if speech.recording_id:
                 self.record_error(f'The recording "{speech.recording_id}" is not there to be played.', "recording")
         return None
@@ -207,6 +231,12 @@ class StepState:
         self.set(calls=tuple(rest))
 
     # -- the end
+
+    def add_tag(self, tag: str) -> None:
+        """Add a tag to call_tags, unless it is empty or there already."""
+        context = self.state.gathered_context
+        tags = dict.fromkeys([*tags_of(context), *filter(None, [tag])])
+        self.set(gathered_context={**context, "call_tags": list(tags)})
 
     def end(self, reason: str) -> None:
         """End the call: hang up, extract the node's variables, and finish."""

@@ -2,18 +2,24 @@
 
 from __future__ import annotations
 
+import logging
 import time
 from collections import Counter
 from collections.abc import Callable, Mapping
 from dataclasses import dataclass, field, replace
-from typing import Any, Protocol
+from typing import Any, Protocol, TypeVar
 
 from ..engine.actions import AskModel, Extract
 from ..engine.events import ExtractionFailed, ModelFailed, ModelReplied, VariablesExtracted
 from ..engine.values import as_number
 from ..http_client import Reply, RequestFailed
-from .extraction import conversation_of, instruction, values_in
+from .extraction import REPEATED, conversation_of, instruction, values_in
+from .spoken_reply import SpokenReply, spoken_reply
 from .wire import Completion, NotACompletion, error_text, offered, read, request_messages, text_messages
+
+log = logging.getLogger("voiceapi")
+
+T = TypeVar("T")
 
 ATTEMPTS = 3
 # Seconds before the second attempt and before the third, unless the server names a time.
@@ -28,6 +34,17 @@ REFUSALS = {
 }
 # Statuses by which servers say that they don't support functions.
 NO_TOOLS = {400, 404, 422, 500, 501}
+# Statuses by which they say that they don't support a parameter.
+NO_PARAMETER = {400, 404, 405, 415, 422, 500, 501}
+# The most tokens of a reply unless it is configured.
+MAX_TOKENS = 300
+# The most tokens of an extraction, at least, since many variables make a long object.
+EXTRACTION_TOKENS = 1000
+# The names of the parameter that limits the tokens, in the order in which they are tried.
+LENGTH_PARAMETERS = ("max_tokens", "max_completion_tokens")
+FORMAT_PARAMETER = "response_format"
+# Characters of a wrong answer that the model is shown when it is asked again.
+LONGEST_QUOTE = 2000
 
 
 class Send(Protocol):
@@ -72,8 +89,10 @@ class ChatCompletions:
     :param key: the bearer token; None sends none.
     :param model: None leaves the choice to the server.
     :param timeout: seconds for one answer, with all attempts and waits.
+    :param max_tokens: the most tokens of one reply.
     :param trusted: the operator set the URL, so it may lead to a private address.
     :param provider: the name under which tokens are counted, with the model's.
+    :param refused: the optional parameters that this model's server has refused; they are added here and not sent.
     """
 
     send: Send
@@ -83,6 +102,8 @@ class ChatCompletions:
     timeout: float = 20.0
     trusted: bool = False
     provider: str = "openai"
+    max_tokens: int = MAX_TOKENS
+    refused: set[str] = field(default_factory=set, compare=False)
     sleep: Callable[[float], Any] = time.sleep
     clock: Callable[[], float] = time.monotonic
 
@@ -93,39 +114,47 @@ class ChatCompletions:
 
     def reply(self, ask: AskModel) -> ModelReplied | ModelFailed:
         """Ask the model for its next reply; ModelFailed after the last attempt or the timeout."""
-        request = _Request(self, {"messages": request_messages(ask.system, ask.messages)})
+        request = _Request(self, {"messages": request_messages(ask.system, ask.messages)}, max_tokens=self.max_tokens)
+        names: Mapping[str, str] = {}
         if ask.functions:
             tools, names = offered(ask.functions)
-            plain = text_messages(ask.system, ask.messages, tools)
             # "auto" is the default, but some servers, such as llama-cpp-python, ignore the tools without it.
-            request = _Request(
-                self, {**request.body, "tools": tools, "tool_choice": "auto"}, names, {"messages": plain}
-            )
+            request.body = {**request.body, "tools": tools, "tool_choice": "auto"}
+            request.without_tools = {"messages": text_messages(ask.system, ask.messages, tools)}
         try:
-            completion = request.answer(lambda completion: bool(completion.text or completion.calls))
+            reply = request.answer(lambda completion: _usable(completion, names))
         except Failure as failure:
             return ModelFailed(ask.at, ask.number, str(failure), model=self.counted_as, usage=request.used)
-        calls = tuple(call.tool_call(ask.number, place) for place, call in enumerate(completion.calls))
+        calls = tuple(call.tool_call(ask.number, place) for place, call in enumerate(reply.calls))
         return ModelReplied(
             ask.at,
             ask.number,
-            completion.text,
+            reply.text,
             calls,
+            reply.notes,
             model=self.counted_as,
             usage=request.used,
             seconds=request.seconds,
         )
 
     def extract(self, request: Extract) -> VariablesExtracted | ExtractionFailed:
-        """Ask the model for the values of variables; ExtractionFailed without an answer that is a JSON object."""
+        """Ask the model for the values of variables, and once more, in its server's JSON format, without an object.
+
+        ExtractionFailed when the second answer isn't a JSON object, either.
+        """
         messages = [
             {"role": "system", "content": instruction(request)},
             {"role": "user", "content": conversation_of(request)},
         ]
-        sent = _Request(self, {"messages": messages})
+        sent = _Request(self, {"messages": messages}, max_tokens=max(self.max_tokens, EXTRACTION_TOKENS))
         try:
-            text = sent.answer(lambda _: True).text
-            values = values_in(text)
+            text = sent.answer(lambda completion: completion.text)
+            try:
+                values = values_in(text)
+            except ValueError:
+                sent.body = {"messages": [*messages, {"role": "assistant", "content": text[:LONGEST_QUOTE]}, REPEATED]}
+                sent.as_json = True
+                values = values_in(sent.answer(lambda completion: completion.text))
         except (Failure, ValueError) as failure:
             return ExtractionFailed(request.at, request.number, str(failure), model=self.counted_as, usage=sent.used)
         return VariablesExtracted(request.at, request.number, values, model=self.counted_as, usage=sent.used)
@@ -139,26 +168,41 @@ class ChatCompletions:
         return replace(_Request(self, {"messages": messages}).attempt(), model=self.counted_as)
 
 
-class _Request:
-    """One request for a completion, in as many attempts as the timeout allows."""
+def _usable(completion: Completion, names: Mapping[str, str]) -> SpokenReply:
+    """What is spoken and carried out of an answer.
 
-    def __init__(
-        self,
-        server: ChatCompletions,
-        body: Mapping[str, Any],
-        names: Mapping[str, str] | None = None,
-        without_tools: Mapping[str, Any] | None = None,
-    ) -> None:
+    :raises Failure: when that is nothing.
+    """
+    reply = spoken_reply(completion, names)
+    if reply.text or reply.calls:
+        return reply
+    if completion.cut:
+        raise Failure("The model reached its longest length (max_tokens) before it said a word.", final=True)
+    # Behind some servers a model that is offered functions can't answer with text, or calls them in its text only.
+    text = reply.notes[0] if reply.notes else "The model answered without words and without a function."
+    raise Failure(text, tools=True, final=bool(reply.notes))
+
+
+class _Request:
+    """One request for a completion, in as many attempts as the timeout allows.
+
+    :param max_tokens: the most tokens of the answer; None leaves it to the server.
+    """
+
+    def __init__(self, server: ChatCompletions, body: Mapping[str, Any], max_tokens: int | None = None) -> None:
         self.server = server
         self.body = body
-        self.names = names or {}
-        self.without_tools = without_tools
+        self.max_tokens = max_tokens
+        # The body that describes the functions in its text.
+        self.without_tools: Mapping[str, Any] | None = None
+        # Whether the server is asked for JSON.
+        self.as_json = False
         self.deadline = server.clock() + server.timeout
         self.seconds = 0.0
         self.used: Counter[str] = Counter()
 
-    def answer(self, usable: Callable[[Completion], bool]) -> Completion:
-        """The first completion that `usable` accepts.
+    def answer(self, accept: Callable[[Completion], T]) -> T:
+        """What `accept` makes of the first completion for which it raises no Failure.
 
         :raises Failure: that of the last attempt.
         """
@@ -166,11 +210,7 @@ class _Request:
         while True:
             attempt += 1
             try:
-                completion = self.attempt()
-                if usable(completion):
-                    return completion
-                # Behind some servers a model that is offered functions can't answer with text.
-                raise Failure("The model answered without words and without a function.", tools=True)
+                return accept(self.attempt())
             except Failure as failure:
                 if failure.tools and self.without_tools is not None:
                     self.body, self.without_tools = self.without_tools, None
@@ -181,37 +221,58 @@ class _Request:
                 self.server.sleep(wait)
 
     def attempt(self) -> Completion:
-        """Make one attempt within the time that is left.
+        """Make one attempt within the time that is left; again at once without a parameter that the server refuses.
 
         :raises Failure: when there is no answer, or no completion in it.
         """
+        while True:
+            optional = self._optional()
+            reply = self._send({**optional, **self.body})
+            refused = _refused(reply, optional)
+            if refused is None:
+                break
+            if refused in LENGTH_PARAMETERS and b"context" in reply.body:
+                # The conversation leaves too little room for so long a reply; the next one may leave enough.
+                self.max_tokens = None
+            else:
+                self.server.refused.add(refused)
+                log.warning("The model server at %s refuses the parameter %s", self.server.url, refused)
+        if reply.status != 200:
+            raise self._refusal(reply)
+        try:
+            completion = read(reply)
+        except NotACompletion as error:
+            raise Failure(str(error)) from None
+        self.used.update(completion.usage)
+        self.seconds = reply.seconds
+        return completion
+
+    def _optional(self) -> dict[str, Any]:
+        """The parameters that not every server takes, without those that this one has refused."""
+        refused = self.server.refused
+        length = next((name for name in LENGTH_PARAMETERS if name not in refused), None)
+        limited = {length: self.max_tokens} if length and self.max_tokens is not None else {}
+        wants_json = self.as_json and FORMAT_PARAMETER not in refused
+        return {**limited, **({FORMAT_PARAMETER: {"type": "json_object"}} if wants_json else {})}
+
+    def _send(self, body: Mapping[str, Any]) -> Reply:
         server = self.server
         left = self.deadline - server.clock()
         if left <= 0:
             raise Failure(f"The model gave no answer within {server.timeout:g} seconds.", final=True)
         headers = {"Authorization": f"Bearer {server.key}"} if server.key else {}
-        body = {"model": server.model or "default", "stream": False, **self.body}
         try:
-            reply = server.send(
+            return server.send(
                 "POST",
                 f"{server.url.rstrip('/')}/chat/completions",
                 headers=headers,
-                json=body,
+                json={"model": server.model or "default", "stream": False, **body},
                 timeout=left,
                 trusted=server.trusted,
             )
         except RequestFailed as error:
             final = error.kind in ("address", "scheme", "timeout")
             raise Failure(f"The model server can't be asked: {error}", final=final) from None
-        if reply.status != 200:
-            raise self._refusal(reply)
-        try:
-            completion = read(reply, self.names)
-        except NotACompletion as error:
-            raise Failure(str(error)) from None
-        self.used.update(completion.usage)
-        self.seconds = reply.seconds
-        return completion
 
     def _refusal(self, reply: Reply) -> Failure:
         reason = REFUSALS.get(reply.status, f"answered with status {reply.status}")
@@ -224,3 +285,13 @@ class _Request:
             tools=about_tools,
             said=error_text(reply),
         )
+
+
+def _refused(reply: Reply, optional: Mapping[str, Any]) -> str | None:
+    """The optional parameter for which a server refused a request, None when it was for something else."""
+    if reply.status not in NO_PARAMETER:
+        return None
+    named = next((name for name in optional if name.encode() in reply.body.lower()), None)
+    if named is None and reply.status < 500 and FORMAT_PARAMETER in optional:
+        return FORMAT_PARAMETER  # it was sent second, so it alone is new to the server
+    return named

@@ -8,6 +8,7 @@ from functools import partial
 from itertools import zip_longest
 from typing import Any
 
+from ..engine.values import as_integer
 from ..errors import InvalidInput, NotPossible
 from ..security import Vault, decrypt_json, encrypt_json, mask, unmask
 from ..store import organizations
@@ -19,6 +20,8 @@ from ..store.organizations import Organization
 SECRET_MEMBERS = ("api_key", "credentials", "aws_access_key", "aws_secret_key")
 # The services that a configuration can name.
 SERVICES = ("llm", "tts", "stt", "embeddings", "realtime")
+# The largest `max_tokens` of an llm service.
+MOST_TOKENS = 100_000
 # The member of a workflow's configurations that overrides the organization's model configuration.
 OVERRIDE = "model_configuration_v2_override"
 
@@ -106,8 +109,18 @@ def check_override(override: Any) -> None:
                 )
             if llm["provider"] == "dograh":
                 raise InvalidInput(f"{OVERRIDE}: BYOK llm cannot use Dograh provider.")
+            if llm.get("max_tokens") is not None and max_tokens(llm) is None:
+                raise InvalidInput(
+                    f"{OVERRIDE}: byok.{mode}.llm.max_tokens must be a whole number from 1 to {MOST_TOKENS}."
+                )
         case _:
             raise InvalidInput(f'{OVERRIDE} must have the mode "dograh" or "byok" and an object of that name.')
+
+
+def max_tokens(llm: Mapping[str, Any]) -> int | None:
+    """The most tokens of one reply, as an llm service sets them; None when it doesn't, or sets something else."""
+    tokens = as_integer(llm.get("max_tokens"))
+    return tokens if tokens is not None and 1 <= tokens <= MOST_TOKENS else None
 
 
 def effective_services(configuration: Mapping[str, Any] | None) -> dict[str, Any]:

@@ -9,11 +9,18 @@ from typing import Any
 
 from ..engine.actions import Extract, Message
 from ..engine.values import storable
+from .speakable import read_entities
+from .wire import as_written
 
 INSTRUCTION = (
     "Find the variables below in the conversation. Answer with nothing but one JSON object whose top-level keys are "
     "the variables' names, without Markdown. Use null for what the conversation doesn't tell."
 )
+# The message after an answer that wasn't such an object.
+REPEATED: Message = {
+    "role": "user",
+    "content": "That was not one JSON object. Answer again, with nothing but the JSON object of the variables.",
+}
 LONGEST_RESULT = 2000
 
 _FENCED = re.compile(r"```(?:json)?\s*(.*?)\s*```", re.DOTALL)
@@ -36,7 +43,7 @@ def conversation_of(request: Extract) -> str:
 
 
 def _line(message: Message, names: Mapping[str, str]) -> str:
-    content = str(message.get("content") or "")
+    content = as_written(message)
     if message["role"] != "tool":
         return f"{message['role']}: {content}" if content else ""
     result = _parsed(content)
@@ -53,6 +60,8 @@ def _line(message: Message, names: Mapping[str, str]) -> str:
 def values_in(text: str) -> dict[str, Any]:
     """The JSON object in a model's answer, also in a Markdown fence or within text; {} for an empty answer.
 
+    Entities in its texts are read, once.
+
     :raises ValueError: with a sentence, when there is none.
     """
     if not text.strip():
@@ -61,10 +70,21 @@ def values_in(text: str) -> dict[str, Any]:
     for candidate in (text, fence[1] if fence else "", _balanced(text, "{}"), _balanced(text, "[]")):
         found = _parsed(candidate)
         if isinstance(found, dict):
-            return found
+            return {name: _with_entities_read(value) for name, value in found.items()}
         if isinstance(found, list):
             raise ValueError("The model answered with a list where an object of variables was asked for.")
     raise ValueError("The model's answer holds no JSON object of variables.")
+
+
+def _with_entities_read(value: Any) -> Any:
+    match value:
+        case str():
+            return read_entities(value)
+        case list():
+            return [_with_entities_read(each) for each in value]
+        case dict():
+            return {name: _with_entities_read(each) for name, each in value.items()}
+    return value
 
 
 def _parsed(text: str) -> Any:

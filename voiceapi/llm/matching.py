@@ -1,4 +1,4 @@
-"""Matches English text for the scripted model: stems of words, numbers, yes and no."""
+"""Matches English text for the scripted model: stems of words, and numbers in words or digits."""
 
 import re
 
@@ -6,23 +6,24 @@ _TOKEN = re.compile(r"\d+(?:[.,]\d+)*|[^\W\d_]+(?:'[^\W\d_]+)?")
 _CLAUSE = re.compile(r"(?<!\d)[.,]|[.,](?!\d)|[;:!?]|\s(?:and|but|then)\s")
 
 
-def _words(text: str) -> list[str]:
+def listed(text: str) -> list[str]:
+    """Return the words of a table that is written as one text."""
     return text.split()
 
 
 _STOP = frozenset(
-    _words(
+    listed(
         "a about after all also am an and any are as at be been before but by call caller can could customer did do "
         "does for from had has have he her him his how i if in into is it its just like me more my of on or our out "
         "person please she so some than that the their them then there these they this those to up us user very want "
         "was we were what when where which who will with would you your"
     )
 )
-_TEENS = _words(
+_TEENS = listed(
     "zero one two three four five six seven eight nine ten eleven twelve thirteen fourteen fifteen sixteen "
     "seventeen eighteen nineteen"
 )
-_TENS = _words("twenty thirty forty fifty sixty seventy eighty ninety")
+_TENS = listed("twenty thirty forty fifty sixty seventy eighty ninety")
 _NUMBERS = {
     **{word: value for value, word in enumerate(_TEENS)},
     **{word: 10 * value for value, word in enumerate(_TENS, start=2)},
@@ -32,15 +33,14 @@ _VALUES = {**_NUMBERS, **_SCALES}
 _NUMBER = "|".join(_VALUES)
 _NUMBER_RUN = re.compile(rf"\b(?:{_NUMBER})(?:[\s-]+(?:and\s+)?(?:{_NUMBER}))*\b", re.IGNORECASE)
 
-_YES = _words(
-    "absolutely accept affirmative agree alright certainly confirm correct definitely fine gladly interested ok okay "
-    "right sure true work yeah yep yes yup"
+# "One" that counts nothing.
+_NO_COUNT = re.compile(
+    r"\b(no|any|every|each|which|that|this|the|another|some|good|first|last|right) one\b|"
+    r"\b(?:one|two|a|1|2) (moment|second|sec|minute)s?\b|\bone (day|thing|of)\b",
+    re.IGNORECASE,
 )
-_NO = _words(
-    "cannot cancel decline disagree false incorrect nah negative neither never no none nope not nothing refuse "
-    "reject stop unable uninterested wrong"
-)
-_REALLY_YES = re.compile(r"\b(no problem|no worries|not a problem|why not)\b")
+_MINUS = re.compile(r"\b(?:minus|negative) (?=\d)", re.IGNORECASE)
+_NEGATORS = frozenset(listed("not no never without cannot"))
 
 
 def tokens(text: str) -> list[str]:
@@ -68,23 +68,23 @@ def stem(word: str) -> str:
     return word[:-1] if word.endswith("e") and len(word) > 3 else word
 
 
-_YES_STEMS = frozenset(map(stem, _YES))
-_NO_STEMS = frozenset(map(stem, _NO))
-
-
 def content(text: str) -> set[str]:
     """Return the stems of all but frequent words such as "the"; number words become digits."""
     return {stem(word) for word in tokens(digits(text)) if word.removesuffix("'s") not in _STOP}
 
 
-def attitude(text: str) -> int:
-    """Return 1 for a yes, -1 for a no, 0 for neither; -1 when both are there, as in "not sure"."""
-    text = _REALLY_YES.sub("yes", text.casefold())
-    words = tokens(text)
-    stems = {stem(word) for word in words}
-    if stems & _NO_STEMS or any(word.endswith("n't") for word in words):
-        return -1
-    return 1 if stems & _YES_STEMS else 0
+def signed_content(text: str) -> set[str]:
+    """Return the content of `text`; a word after "not", "no" or "n't" is another one: "I'm not red" is {"not red"}."""
+    found = set()
+    for clause in clauses(digits(text)):
+        negated = False
+        for word in tokens(clause):
+            if word in _NEGATORS or word.endswith("n't"):
+                negated = True
+            elif word.removesuffix("'s") not in _STOP:
+                found.add(f"not {stem(word)}" if negated else stem(word))
+                negated = False
+    return found
 
 
 def clauses(text: str) -> list[str]:
@@ -93,8 +93,9 @@ def clauses(text: str) -> list[str]:
 
 
 def digits(text: str) -> str:
-    """Return `text` with English number words, such as "two hundred and five", as digits."""
-    return _NUMBER_RUN.sub(lambda run: " ".join(map(str, _numbers_spelled(tokens(run[0])))), text)
+    """Return `text` with English number words, such as "two hundred and five", as digits; "one moment" stays."""
+    text = _NO_COUNT.sub(lambda match: match[1] or match[2] or match[3], text)
+    return _MINUS.sub("-", _NUMBER_RUN.sub(lambda run: " ".join(map(str, _numbers_spelled(tokens(run[0])))), text))
 
 
 def _numbers_spelled(words: list[str]) -> list[int]:

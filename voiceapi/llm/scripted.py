@@ -1,24 +1,36 @@
 """The scripted model: it follows a workflow as a voice menu, without network access, and always answers the same."""
 
 import re
-from collections.abc import Callable
 
 from ..engine.actions import AskModel, Extract, Function, Message
 from ..engine.events import ModelReplied, ToolCall, VariablesExtracted
-from ..engine.extraction import Variable
-from .matching import attitude, clauses, content, digits, numbers
+from .edge_choice import best_edge, person_edge, spoken_choices
+from .person import wants_person
+from .spoken_values import find_values
 
-# A yes for an edge whose label says yes counts as this many shared words.
-_ATTITUDE_WEIGHT = 2
+__all__ = ["Scripted", "best_edge"]
+
+# After so many turns in a row at one node in which no edge matched, the call ends.
+MISSES = 3
+# The disposition of a call that this model ends, and what call_tags say about why.
+GAVE_UP = "user_disqualified"
+NOT_UNDERSTOOD, PERSON_REQUESTED = "not_understood", "person_requested"
+
+# An abbreviation such as "Dr." ends no sentence.
+_SENTENCE_END = re.compile(
+    r"(?<=[.!?])(?<!\bDr\.)(?<!\bMr\.)(?<!\bMrs\.)(?<!\bMs\.)(?<!\bSt\.)\s+(?=[^\Wa-z\d_]|[¿¡])|(?<=[。？！])|\n+"
+)
 
 
 class Scripted:
-    """Speaks the nodes' texts as written, and follows the edge that matches the caller's words best."""
+    """Speaks the nodes' texts as written, and follows the edge that the caller's words lead to."""
 
     def reply(self, ask: AskModel) -> ModelReplied:
-        """Return the node's text when it was just entered, else a call of the edge that matches best.
+        """Return the node's text when it was just entered, else a call of the edge that the caller's words lead to.
 
-        The text is the greeting, or without one the prompt. When no edge matches, it is repeated after an apology.
+        The text is the greeting, or without one the prompt. When the words lead to no edge, the question is asked in
+        other words; after MISSES times the call ends. A caller who wants a person gets the node's edge or transfer for
+        it, else the call ends.
         """
         line = ask.greeting or ask.prompt
         if ask.opening:
@@ -26,102 +38,79 @@ class Scripted:
         if ask.occasion == "goodbye":
             return _reply(ask, ask.phrases["silence_goodbye"])
         if ask.idle:
-            return _reply(ask, f"{ask.phrases['still_there']} {line}")
-        said = _caller_texts(ask.messages)
-        edge = best_edge(said[-1], ask.functions) if said else None
-        if edge is None:
-            return _reply(ask, f"{ask.phrases['not_understood']} {line}")
-        return ModelReplied(ask.at, ask.number, "", (ToolCall(f"call_{ask.number}", edge.name),))
+            return _reply(ask, ask.phrases["still_there"], line)
+        if ask.messages and ask.messages[-1]["role"] == "tool":
+            # The transfer that was called has failed, else nobody would ask.
+            return _reply(ask, ask.phrases["person_unavailable"], _question(ask))
+        said = _texts_at_node(ask.messages)
+        latest = said[-1] if said else ""
+        if wants_person(latest):
+            return _person(ask, latest)
+        if edge := best_edge(latest, ask.functions, f"{ask.greeting} {ask.prompt}"):
+            return _call(ask, edge)
+        if len(said) >= MISSES:
+            return _end(ask, "not_understood_goodbye", NOT_UNDERSTOOD)
+        return _reply(ask, ask.phrases["not_understood"], *_in_other_words(ask, len(said)))
 
     def extract(self, request: Extract) -> VariablesExtracted:
-        """Return the values found in the caller's words; variables that weren't found are absent.
-
-        A number is the last one said, preferably in a clause that shares words with the variable's name or hint; a
-        boolean the last yes or no in the same way. A string is the last text that shares words with name or hint,
-        else the last text; when the hint lists choices ("kept, moved or cancelled"), it is one of these.
-        """
-        said = _caller_texts(request.messages)
-        found = ((each.name, _FINDERS[each.type](each, said)) for each in request.variables)
-        values = {name: value for name, value in found if value is not None}
-        return VariablesExtracted(request.at, request.number, values)
+        """Return the values that the caller said; variables without one are absent (see find_values)."""
+        at_node = _texts_at_node(request.messages)
+        before = _caller_texts(request.messages)[: -len(at_node) or None]
+        return VariablesExtracted(request.at, request.number, find_values(request.variables, at_node, before))
 
 
-def _reply(ask: AskModel, text: str) -> ModelReplied:
-    return ModelReplied(ask.at, ask.number, text)
+def _reply(ask: AskModel, *texts: str) -> ModelReplied:
+    return ModelReplied(ask.at, ask.number, " ".join(filter(None, texts)))
+
+
+def _call(ask: AskModel, function: Function) -> ModelReplied:
+    return ModelReplied(ask.at, ask.number, "", (ToolCall(f"call_{ask.number}", function.name),))
+
+
+def _end(ask: AskModel, phrase: str, tag: str) -> ModelReplied:
+    return ModelReplied(ask.at, ask.number, ask.phrases[phrase], end_reason=GAVE_UP, end_tag=tag)
+
+
+def _person(ask: AskModel, said: str) -> ModelReplied:
+    transfers = (each for each in ask.functions if each.transfers and not each.parameters.get("required"))
+    way = person_edge(said, ask.functions) or next(transfers, None)
+    return _call(ask, way) if way else _end(ask, "person_goodbye", PERSON_REQUESTED)
 
 
 def _caller_texts(messages: tuple[Message, ...]) -> list[str]:
     return [str(message["content"]) for message in messages if message["role"] == "user"]
 
 
-def best_edge(said: str, functions: tuple[Function, ...]) -> Function | None:
-    """Return the edge whose label and condition share the most words with what was said; None without any.
+def _texts_at_node(messages: tuple[Message, ...]) -> list[str]:
+    """Return what the caller said since the latest result of a function, which is an edge's or a failed transfer's."""
+    results = (place for place, message in enumerate(messages) if message["role"] == "tool")
+    return _caller_texts(messages[max(results, default=-1) + 1 :])
 
-    A shared yes or no counts as two words, and an opposite one in the label as minus two. Among equals the edge whose
-    label shares more words wins, then the first.
+
+# -- asking again
+
+
+def _question(ask: AskModel) -> str:
+    """Return the last question of the greeting or the prompt, without what leads to it.
+
+    A prompt without a question gives its last sentence, except that of a node with a greeting, which isn't spoken.
     """
-    words, mood = content(said), attitude(said)
-
-    def score(edge: Function) -> tuple[int, int]:
-        label = edge.label or ""
-        # Conditions often mention both yes and no, so only the label's can count against an edge.
-        agreement = mood * attitude(label) or max(0, mood * attitude(edge.description))
-        shared = len(words & (content(label) | content(edge.description)))
-        return shared + _ATTITUDE_WEIGHT * agreement, len(words & content(label))
-
-    edges = [function for function in functions if function.label is not None]
-    best = max(edges, key=score, default=None)
-    return best if best is not None and score(best)[0] > 0 else None
+    for text in (ask.greeting, ask.prompt):
+        sentences = [each.strip() for each in _SENTENCE_END.split(text) if each.strip()]
+        questions = [each for each in sentences if each.endswith(("?", "？"))]
+        if questions or (sentences and not ask.greeting):
+            return (questions or sentences)[-1]
+    return ""
 
 
-# -- extraction
-
-
-def _ranked(variable: Variable, parts: list[str]) -> list[str]:
-    """Return the parts by the words that they share with the variable, most first, the latest of equals first."""
-    words = content(f"{variable.name.replace('_', ' ')} {variable.hint}")
-    places = sorted(range(len(parts)), key=lambda place: (len(words & content(parts[place])), place), reverse=True)
-    return [parts[place] for place in places]
-
-
-def _parts(said: list[str]) -> list[str]:
-    return [clause for text in said for clause in clauses(digits(text))]
-
-
-def _find_number(variable: Variable, said: list[str]) -> int | float | None:
-    for part in _ranked(variable, _parts(said)):
-        if found := numbers(part):
-            return int(found[-1]) if found[-1].is_integer() else found[-1]
-    return None
-
-
-def _find_boolean(variable: Variable, said: list[str]) -> bool | None:
-    for part in _ranked(variable, _parts(said)):
-        if mood := attitude(part):
-            return mood > 0
-    return None
-
-
-def _find_string(variable: Variable, said: list[str]) -> str | None:
-    if choices := _choices(variable.hint):
-        for text in reversed(said):
-            shared = [(len(content(text) & content(choice)), choice) for choice in choices]
-            count, choice = max(shared, key=lambda each: each[0])
-            if count:
-                return choice
-        return None
-    return next(iter(_ranked(variable, said)), None)
-
-
-def _choices(hint: str) -> list[str]:
-    """Return the choices of a hint such as "kept, moved or cancelled"; none when it is a sentence."""
-    parts = [part.strip(" .\"'") for part in re.split(r",|\bor\b|/", hint)]
-    choices = [part for part in parts if part]
-    return choices if len(choices) > 1 and all(len(choice.split()) <= 2 for choice in choices) else []
-
-
-_FINDERS: dict[str, Callable[[Variable, list[str]], object]] = {
-    "number": _find_number,
-    "boolean": _find_boolean,
-    "string": _find_string,
-}
+def _in_other_words(ask: AskModel, misses: int) -> tuple[str, str]:
+    """Return the question, what can be answered, or both; after the second miss in other words than after the first."""
+    choices = spoken_choices(ask.functions)
+    if choices is None:
+        return _question(ask), ""
+    if not choices:
+        return _question(ask), ask.phrases["yes_or_no"]
+    if misses > 1 and (question := _question(ask)):
+        return question, ""
+    listed = f"{', '.join(choices[:-1])} {ask.phrases['or']} {choices[-1]}"
+    return ask.phrases["you_can_say"], f"{listed}."

@@ -75,6 +75,8 @@ def choose(service: Service, organization: int | None, configurations: Mapping[s
         settings.llm_timeout,
         trusted=True,
         provider=OPERATOR_PROVIDER,
+        max_tokens=settings.llm_max_tokens,
+        refused=service.refused_parameters.setdefault((settings.llm_url, settings.llm_model), set()),
     )
 
 
@@ -93,7 +95,7 @@ def has_own(service: Service, organization: int) -> bool:
 
 
 def from_configuration(service: Service, chosen: Mapping[str, Any]) -> LanguageModel:
-    """The model of an `llm` service in a model configuration: provider, model, api_key and base_url."""
+    """The model of an `llm` service in a model configuration: provider, model, api_key, base_url and max_tokens."""
     provider = str(chosen.get("provider") or "openai")
     url = chosen.get("base_url") or BASE_URLS.get(provider.lower())
     if not isinstance(url, str):
@@ -101,14 +103,17 @@ def from_configuration(service: Service, chosen: Mapping[str, Any]) -> LanguageM
         return Misconfigured(f"The model provider {provider!r} needs a base_url; known without one: {known}.")
     keys = chosen.get("api_key")
     key = next((each for each in (keys if isinstance(keys, list) else [keys]) if isinstance(each, str) and each), None)
-    model = chosen.get("model")
+    named = chosen.get("model")
+    model = named if isinstance(named, str) and named else None
     return ChatCompletions(
         service.http.send,
         url,
-        model if isinstance(model, str) and model else None,
+        model,
         key,
         service.settings.llm_timeout,
         provider=provider,
+        max_tokens=configuration.max_tokens(chosen) or service.settings.llm_max_tokens,
+        refused=service.refused_parameters.setdefault((url, model), set()),
     )
 
 

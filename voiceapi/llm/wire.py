@@ -9,7 +9,7 @@ from dataclasses import dataclass, field
 from hashlib import sha256
 from typing import Any
 
-from ..engine.actions import Function, Message
+from ..engine.actions import KEYED, Function, Message
 from ..engine.events import ToolCall
 from ..engine.values import storable
 from ..http_client import Reply
@@ -17,11 +17,6 @@ from ..http_client import Reply
 # The function names that OpenAI accepts.
 _SAFE = re.compile(r"[a-zA-Z0-9_-]{1,64}")
 _THOUGHTS = re.compile(r"<think(?:ing)?>.*?(?:</think(?:ing)?>|\Z)", re.DOTALL)
-_TAGGED = re.compile(r"<tool_call>\s*(\{.*?\})\s*(?:</tool_call>|\Z)", re.DOTALL)
-# The format of llama-cpp-python's prompts; calls that it fails to parse itself stay in the text.
-_LINED = re.compile(r"functions\.([^\s:]+):\s*(\{.*\})?", re.DOTALL)
-_FENCED = re.compile(r"```\w*\s*(.*?)\s*```", re.DOTALL)
-
 LONGEST_ERROR = 200
 _COUNTED = ("prompt_tokens", "completion_tokens", "total_tokens")
 
@@ -47,12 +42,14 @@ class FunctionCall:
 class Completion:
     """A model's answer: text, function calls, or neither.
 
-    `usage` counts tokens by kind, `model` is "provider|||model".
+    `usage` counts tokens by kind, `model` is "provider|||model". `cut` says that the answer breaks off because it
+    reached the most tokens allowed.
     """
 
     text: str
     calls: tuple[FunctionCall, ...] = ()
     usage: Mapping[str, int] = field(default_factory=dict)
+    cut: bool = False
     model: str = ""
 
 
@@ -94,6 +91,8 @@ def text_messages(system: str, messages: Sequence[Message], tools: Sequence[Mapp
 
 def _strict(message: Message) -> dict[str, Any]:
     """A message whose calls have names and arguments that a strict server accepts, whatever the model wrote."""
+    if message.get(KEYED):
+        return {"role": message["role"], "content": as_written(message)}
     if not message.get("tool_calls"):
         return dict(message)
     calls = [
@@ -107,6 +106,12 @@ def _strict(message: Message) -> dict[str, Any]:
         for call in message["tool_calls"]
     ]
     return {**message, "tool_calls": calls}
+
+
+def as_written(message: Message) -> str:
+    """The content of a message; it says so if the caller keyed it, because a spoken number may have been misheard."""
+    content = str(message.get("content") or "")
+    return f"{content} (entered on the phone's keypad)" if message.get(KEYED) else content
 
 
 def _object(arguments: str) -> str:
@@ -126,18 +131,17 @@ def _as_text(message: Message) -> dict[str, Any]:
         )
         for each in calls
     ]
-    return {"role": message["role"], "content": "\n".join(filter(None, [str(message["content"]), *steps]))}
+    return {"role": message["role"], "content": "\n".join(filter(None, [as_written(message), *steps]))}
 
 
-def read(reply: Reply, names: Mapping[str, str]) -> Completion:
-    """Parse a server's answer; text that is a call of an offered function becomes a function call.
+def read(reply: Reply) -> Completion:
+    """Parse a server's answer; its calls have the names that were sent.
 
-    :param names: the offered functions' own names by the names sent, from `offered`.
     :raises NotACompletion: when it isn't a chat completion.
     """
     try:
         match storable(reply.json()):
-            case {"choices": [{"message": Mapping() as message}, *_], **rest}:
+            case {"choices": [{"message": Mapping() as message, **choice}, *_], **rest}:
                 pass
             case {"error": _}:
                 raise NotACompletion("The model server answered with an error instead of a reply.")
@@ -146,11 +150,8 @@ def read(reply: Reply, names: Mapping[str, str]) -> Completion:
     except ValueError:
         raise NotACompletion("The model server's answer is not JSON.") from None
     text = _THOUGHTS.sub("", _text(message.get("content"))).strip()
-    calls = _calls(message)
-    if not calls and names:
-        text, calls = _calls_in_text(text, names)
-    known = tuple(FunctionCall(call.id, names.get(call.name, call.name), call.arguments) for call in calls)
-    return Completion(text, known, _usage(rest.get("usage")))
+    cut = choice.get("finish_reason") == "length"
+    return Completion(text, tuple(_calls(message)), _usage(rest.get("usage")), cut=cut)
 
 
 def error_text(reply: Reply) -> str:
@@ -197,23 +198,6 @@ def _arguments(value: Any) -> str:
     if value is None or value == "":
         return "{}"
     return value if isinstance(value, str) else json.dumps(value, ensure_ascii=False)
-
-
-def _calls_in_text(text: str, names: Mapping[str, str]) -> tuple[str, list[FunctionCall]]:
-    """The text and the function calls of an answer in which the model may have written calls as text."""
-    lined = _LINED.fullmatch(text)
-    if lined and lined[1] in names:
-        return "", [FunctionCall("", lined[1], _arguments(lined[2]))]
-    tagged = _TAGGED.findall(text)
-    fenced = _FENCED.fullmatch(text)
-    calls = []
-    for candidate in tagged or [fenced[1] if fenced else text]:
-        call = _json_object(candidate) or {}
-        name = call.get("name")
-        if not isinstance(name, str) or name not in names:
-            return text, []
-        calls.append(FunctionCall("", name, _arguments(call.get("arguments", call.get("parameters")))))
-    return (_TAGGED.sub("", text).strip() if tagged else ""), calls
 
 
 def _json_object(text: str) -> dict[str, Any] | None:

@@ -17,7 +17,7 @@ from ..http_client import Reply, RequestFailed
 from ..organizations import credentials
 from ..security import decrypt_json
 from ..service import Service
-from ..store import postcall
+from ..store import clock, postcall
 from ..store.base import insert, reload, require, update
 from ..store.database import write
 from ..store.fields import now
@@ -76,6 +76,12 @@ def claim(moment: datetime) -> Delivery | None:
                 insert(DeliveryAttempt, delivery=claimed.id, number=claimed.attempts, at=moment)
                 return claimed
     return None
+
+
+def correct(moment: datetime) -> bool:
+    """Bring deliveries forward that were set while the clock was ahead, before it was set back; False without any."""
+    new = clock.limit(Delivery.next_attempt_at, moment, Delivery.attempts == 0)
+    return clock.limit(Delivery.next_attempt_at, moment + timedelta(seconds=MAX_WAIT_SECONDS)) + new > 0
 
 
 def send(service: Service, delivery: Delivery, moment: datetime) -> Outcome:

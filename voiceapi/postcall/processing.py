@@ -11,10 +11,11 @@ from ..engine.graph import data_of
 from ..runs.runs import added, transcript_address, usage
 from ..security import encrypt_json
 from ..service import Service
-from ..store import postcall
+from ..store import clock, postcall
 from ..store.base import find, reload, update
 from ..store.database import write
 from ..store.fields import now
+from ..store.postcall import FollowUp
 from ..store.runs import Run
 from ..store.workflows import Workflow, WorkflowVersion
 from ..timestamps import write_time
@@ -51,6 +52,11 @@ def claim(moment: datetime) -> Claim | None:
         if run is not None:
             return Claim(run)
     return None
+
+
+def correct(moment: datetime) -> bool:
+    """Bring follow-ups forward that were set while the clock was ahead, before it was set back; False without any."""
+    return clock.limit(FollowUp.due_at, moment + LEASE) > 0
 
 
 def process(service: Service, claimed: Claim, moment: datetime) -> None:

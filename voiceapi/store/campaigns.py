@@ -149,6 +149,12 @@ def of_organization(organization: int) -> list[Campaign]:
     return list(found.order_by(Campaign.created_at.desc(), Campaign.id.desc()))
 
 
+def active(organization: int) -> list[Campaign]:
+    """The campaigns of an organization that are imported or dialed, oldest first."""
+    found = Campaign.select().where(Campaign.organization == organization, Campaign.state.in_(("syncing", "running")))
+    return list(found.order_by(Campaign.id))
+
+
 def complete(campaign: int, moment: datetime) -> None:
     """Mark a campaign as completed, unless it has ended already."""
     Campaign.update(state="completed", completed_at=moment).where(

@@ -67,9 +67,23 @@ def claimed(organization: int) -> int:
     return int(_first(CLAIMED, organization))
 
 
-def lapsed(moment: datetime) -> list[Contact]:
-    """The contacts whose lease expired before `moment`, whether their calls were placed or not."""
-    return list(Contact.select().where(Contact.lease_until < moment))
+def lapsed(moment: datetime, latest: datetime) -> list[Contact]:
+    """The contacts whose lease expired before `moment`, whether their calls were placed or not.
+
+    :param latest: a lease until later than this was given while the clock was ahead, and has expired, too.
+    """
+    return list(Contact.select().where((Contact.lease_until < moment) | (Contact.lease_until > latest)))
+
+
+def recall_postponed(organization: int, number: str, code: str, moment: datetime) -> None:
+    """Make the contacts with a number due at `moment` that were postponed for the reason `code`."""
+    at = Contact.next_attempt_at.db_value(moment)
+    execute(
+        "UPDATE contact SET next_attempt_at = ? WHERE phone_number = ? AND state IN ('queued', 'retry') "
+        "AND next_attempt_at > ? AND campaign_id IN (SELECT id FROM campaign WHERE organization_id = ?) "
+        "AND (SELECT code FROM decision WHERE contact_id = contact.id ORDER BY id DESC LIMIT 1) = ?",
+        *(at, number, at, organization, code),
+    )
 
 
 def not_to_call(organization: int, numbers: Iterable[str]) -> set[str]:
@@ -107,21 +121,41 @@ def add_to_do_not_call(organization: int, numbers: Sequence[str], reason: str | 
 
 
 def dialed_since(organization: int, numbers: Iterable[str], since: datetime) -> dict[str, tuple[datetime, ...]]:
-    """When the organization's campaigns dialed each of these numbers, oldest first."""
-    found: dict[str, tuple[datetime, ...]] = {}
-    rows = (
+    """When the organization's campaigns dialed each of these numbers, oldest first.
+
+    An attempt that was released doesn't count, because nobody was called.
+    """
+    return _by_number(_dialed(organization).where(Contact.phone_number.in_(list(numbers)), Decision.at > since))
+
+
+def all_dialed(organization: int, since: datetime, until: datetime) -> dict[str, tuple[datetime, ...]]:
+    """When the organization's campaigns dialed which numbers, after `since` and up to `until`, as `dialed_since`."""
+    return _by_number(_dialed(organization).where(Decision.at > since, Decision.at <= until))
+
+
+def last_dialed_at(organization: int) -> datetime | None:
+    """When the organization's campaigns last dialed; None if they never did."""
+    last: Decision | None = _dialed(organization).order_by(Decision.at.desc()).first()
+    return None if last is None else last.at
+
+
+def _dialed(organization: int) -> Any:
+    """The decisions to dial of the organization's campaigns, each with its contact's number, but those released."""
+    release = Decision.alias()
+    released = release.select().where(
+        release.contact == Decision.contact, release.run_id == Decision.run_id, release.code == "released"
+    )
+    return (
         Decision.select(Decision.at, Contact.phone_number)
         .join(Contact)
         .join(Campaign, on=(Contact.campaign == Campaign.id))
-        .where(
-            Contact.phone_number.in_(list(numbers)),
-            Campaign.organization == organization,
-            Decision.code == "dialed",
-            Decision.at > since,
-        )
-        .order_by(Decision.at)
+        .where(Campaign.organization == organization, Decision.code == "dialed", ~fn.EXISTS(released))
     )
-    for decision in rows:
+
+
+def _by_number(dialed: Any) -> dict[str, tuple[datetime, ...]]:
+    found: dict[str, tuple[datetime, ...]] = {}
+    for decision in dialed.order_by(Decision.at):
         number = decision.contact.phone_number
         found[number] = (*found.get(number, ()), decision.at)
     return found
@@ -168,11 +202,23 @@ def _first(sql: str, *values: Any) -> Any:
     return None if row is None else row[0]
 
 
+ACTIVE = "FROM campaign WHERE state IN ('syncing', 'running')"
+
+
 def active() -> list[tuple[int, str]]:
-    """The campaigns to import or dial, as id and state, those with the fewest calls in progress first."""
-    found = execute("SELECT id, state FROM campaign WHERE state IN ('syncing', 'running')").fetchall()
-    calling = {id: dialing(id) for id, _ in found}
-    return sorted(((id, state) for id, state in found), key=lambda each: (calling[each[0]], each[0]))
+    """The campaigns to import or dial, as id and state: first those that never dialed, then by who dialed longest ago.
+
+    So of two campaigns that wait for one free call, each gets every second one.
+    """
+    found = execute(f"SELECT coalesce(dialed_at, 0), id, state {ACTIVE}").fetchall()
+    return [(id, state) for _, id, state in sorted(found)]
+
+
+def note_dialed(campaign: int, moment: datetime) -> None:
+    """Put a campaign that dials at `moment` behind all others, also if the clock was set back since they dialed."""
+    latest = int(_first(f"SELECT max(dialed_at) {ACTIVE}") or 0)
+    at = max(Campaign.dialed_at.db_value(moment) or 0, latest + 1)
+    execute("UPDATE campaign SET dialed_at = ? WHERE id = ?", at, campaign)
 
 
 def rows_read(campaign: int) -> int:

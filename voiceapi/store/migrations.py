@@ -146,6 +146,11 @@ def _to_4(database: Any) -> None:
     database.execute_sql(
         'UPDATE "run" SET slot_until = deadline_at, check_at = created_at WHERE deadline_at IS NOT NULL'
     )
+    # No process has a lease on the simulated calls, so the first one may carry them out.
+    database.execute_sql(
+        """UPDATE "run" SET phone_lease_until = created_at
+        WHERE deadline_at IS NOT NULL AND mode = 'simulator' AND call_type = 'outbound'"""
+    )
     database.execute_sql("DROP INDEX run_in_progress")
     database.execute_sql(
         "CREATE INDEX run_in_progress ON run (organization_id, slot_until) WHERE deadline_at IS NOT NULL"

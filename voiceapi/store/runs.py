@@ -2,7 +2,8 @@
 
 from __future__ import annotations
 
-from datetime import datetime
+from collections.abc import Sequence
+from datetime import datetime, timedelta
 from typing import Any
 
 from peewee import (
@@ -197,6 +198,11 @@ def of_inbound_call(configuration_id: int, call_id: str | None) -> Run | None:
     return run
 
 
+def is_over(run: int) -> bool:
+    """True if the carrier has reported the end of a run's call, whose conversation may still have to be concluded."""
+    return base.count(StatusCallback, of="outcome", run=run) > 0
+
+
 def ended_by_report() -> list[Run]:
     """The runs in progress that have a final status callback, with their ids only."""
     reported = StatusCallback.select().where(StatusCallback.run == Run.id, StatusCallback.outcome.is_null(False))
@@ -220,6 +226,43 @@ def past_deadline(moment: datetime) -> list[Run]:
     return list(Run.select().where(Run.deadline_at < moment))
 
 
+def without_phone(moment: datetime, longest: timedelta) -> list[Run]:
+    """The simulated calls in progress whose phone's lease ended before `moment`; those with a final status are over.
+
+    :param longest: the longest lease; one that ends later was made before the clock was set back.
+    """
+    lease = Run.phone_lease_until
+    ended = StatusCallback.select().where(StatusCallback.run == Run.id, StatusCallback.outcome.is_null(False))
+    lapsed = (lease <= moment) | (lease > moment + longest)
+    return list(Run.select().where(Run.deadline_at.is_null(False), lapsed, ~fn.EXISTS(ended)))
+
+
+def claim_phone(run: Run, worker: str, until: datetime | None) -> bool:
+    """Lease a simulated call to a process; False if another has leased it since `run` was read.
+
+    :param until: None if no process is to carry it out any more.
+    """
+    lease = Run.phone_lease_until == run.phone_lease_until
+    return bool(Run.update(phone_worker=worker, phone_lease_until=until).where(Run.id == run.id, lease).execute())
+
+
+def renew_phones(worker: str, tokens: Sequence[str], until: datetime) -> dict[str, str | None]:
+    """Renew the leases of a process's simulated calls, in one statement.
+
+    :param tokens: of the runs whose phones are alive.
+    :returns: by token of each that is still this process's, the reason why its call is to be hung up, if there is one.
+    """
+    marks = ", ".join("?" * len(tokens))
+    statement = f"""UPDATE run SET phone_lease_until = ?
+        WHERE phone_worker = ? AND deadline_at IS NOT NULL AND token IN ({marks}) RETURNING token, hang_up_reason"""
+    return dict(execute(statement, Run.phone_lease_until.db_value(until), worker, *tokens).fetchall())
+
+
+def release_phones(worker: str) -> None:
+    """End the leases of a process's simulated calls, so that another may carry them out at once."""
+    Run.update(phone_lease_until=now()).where(Run.phone_worker == worker, Run.deadline_at.is_null(False)).execute()
+
+
 def to_hang_up() -> list[Run]:
     """The calls in progress that this service is to end, and whose carrier hasn't accepted that yet."""
     return list(
@@ -230,11 +273,6 @@ def to_hang_up() -> list[Run]:
             Run.carrier_call_id.is_null(False),
         )
     )
-
-
-def simulated_before(moment: datetime) -> list[Run]:
-    """The simulated calls in progress that were created before `moment`."""
-    return list(Run.select().where(Run.deadline_at.is_null(False), Run.mode == "simulator", Run.created_at < moment))
 
 
 def publish(run: int, token: str) -> None:

@@ -89,7 +89,7 @@ def has_real_configuration(organization: int) -> bool:
     )
 
 
-def next_call_at(configuration: TelephonyConfiguration) -> datetime | None:
+def paced_until(configuration: TelephonyConfiguration) -> datetime | None:
     """When the account of a configuration may place its next call; None when it has placed none yet."""
     statement = f"SELECT max(paced_until) FROM telephony_configuration WHERE {SAME_ACCOUNT}"
     latest = execute(statement, *_account(configuration)).fetchone()[0]

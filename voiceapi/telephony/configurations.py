@@ -20,7 +20,7 @@ from ..store.telephony import (
     clear_default_outbound,
     configurations_of,
     has_real_configuration,
-    next_call_at,
+    paced_until,
     registered_elsewhere,
     set_next_call_at,
 )
@@ -187,6 +187,19 @@ def calls_per_second(configuration: TelephonyConfiguration) -> float | None:
     return configuration.calls_per_second or provider(configuration).calls_per_second
 
 
+def next_call_at(configuration: TelephonyConfiguration, moment: datetime) -> datetime | None:
+    """When the account may place its next call; None at any time.
+
+    A time that is further ahead of `moment` than calls may wait was set before the clock was set back, or at a slower
+    pace. It doesn't hold.
+    """
+    pace = calls_per_second(configuration)
+    until = None if pace is None else paced_until(configuration)
+    if pace is None or until is None or until > moment + timedelta(seconds=LONGEST_WAIT + 2 / pace):
+        return None
+    return until
+
+
 def next_turn(configuration: TelephonyConfiguration, moment: datetime | None = None) -> float:
     """Take the account's next turn to place a call; returns in how many seconds that is. Call it in a transaction.
 
@@ -198,7 +211,7 @@ def next_turn(configuration: TelephonyConfiguration, moment: datetime | None = N
     if pace is None:
         return 0.0
     moment = moment or now()
-    turn = max(moment, next_call_at(configuration) or moment)
+    turn = max(moment, next_call_at(configuration, moment) or moment)
     wait = (turn - moment).total_seconds()
     if wait > LONGEST_WAIT:
         raise LimitReached(f"Too many calls are waiting to be placed; this account places {pace:g} a second.")

@@ -16,6 +16,7 @@ from .carriers.base import Account, Carrier
 from .carriers.registry import CARRIERS
 from .carriers.rest import CarrierRefused
 from .carriers.simulator import Simulator
+from .phones import LeasedPhones
 
 
 def connect(service: Service, configuration: TelephonyConfiguration) -> Carrier:
@@ -71,8 +72,14 @@ def hang_up(carrier: Carrier, run: Run) -> None:
     """
     if run.carrier_call_id is None:
         raise CarrierRefused(f"{carrier.name} has not named this call yet.")
-    end = carrier.hang_up if run.call_id_confirmed else carrier.cancel
-    end(run.carrier_call_id)
+    # A machine that was detected has answered.
+    is_answered = run.state == "talking" or run.hang_up_reason == "voicemail_detected"
+    if not run.call_id_confirmed:
+        carrier.cancel(run.carrier_call_id)
+    elif is_answered:
+        carrier.hang_up(run.carrier_call_id)
+    else:
+        carrier.stop_ringing(run.carrier_call_id)
 
 
 def carrier_for(service: Service, provider: str, credentials: Mapping[str, Any]) -> Carrier:
@@ -81,8 +88,7 @@ def carrier_for(service: Service, provider: str, credentials: Mapping[str, Any])
         return Simulator(
             service.simulated_webhooks(service),
             service.vault.key("simulator"),
-            service.workers.submit,
-            lambda seconds: service.workers.stopping.wait(seconds),
+            LeasedPhones(service),
             bool(credentials.get("realtime")),
         )
     return CARRIERS[provider](Account(credentials, service.http.send, service.settings.carrier_url(provider)))

@@ -29,6 +29,7 @@ FAILURES: Mapping[str, str] = {
     "invalid_custom_message": "The destination was asked for, and the answer's message is no text.",
     "timeout": "Nobody answered there.",
     "provider_error": "The carrier could not put the caller through.",
+    "caller_hung_up": "The caller hung up before anybody answered there.",
     "textchat_not_supported": "A text chat can't be transferred.",
 }
 
@@ -47,13 +48,16 @@ def failed(reason: str, details: str = "") -> dict[str, Any]:
     return {"status": "transfer_failed", "reason": reason, "message": f"{FAILURES[reason]} {details}".strip()}
 
 
-def transfer_result(answered: bool, outcome: str) -> dict[str, Any]:
+def transfer_result(answered: bool, outcome: str, caller_hung_up: bool = False) -> dict[str, Any]:
     """The result of a transfer, for the model, once the carrier has reported how it ended.
 
     :param outcome: when it wasn't answered: busy, no-answer, failed or canceled.
+    :param caller_hung_up: it wasn't answered because the call has ended.
     """
     if answered:
         return {"status": "transfer_success", "message": "The caller was put through."}
+    if caller_hung_up:
+        return failed("caller_hung_up")
     return failed("timeout") if outcome == "no-answer" else failed("provider_error", f"The line was {outcome}.")
 
 
@@ -73,7 +77,9 @@ class TransferCall(RunnableTool):
         """The function that the model is offered; its parameters are those that the resolver needs, if there is one."""
         speech = (self.config["resolver"] or {}).get("wait_message") or "" if self._is_dynamic else ""
         parameters = schema(self._parameters())
-        return Function(self.function_name, self.purpose, parameters, tool_uuid=self.uuid, speech=speech)
+        return Function(
+            self.function_name, self.purpose, parameters, tool_uuid=self.uuid, speech=speech, transfers=True
+        )
 
     def run(self, request: RunTool, context: ToolContext) -> ToolReturned:
         """Find the destination; the conversation then speaks the message and asks the carrier for the transfer."""

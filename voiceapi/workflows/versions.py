@@ -16,6 +16,7 @@ from ..engine.validation import graph_rules
 from ..engine.validation.check import check
 from ..engine.validation.finding import Finding
 from ..engine.validation.lint import lint
+from ..engine.validation.speech_rules import speech_findings
 from ..errors import Conflict, InvalidInput, NotPossible, RecordNotFound
 from ..llm import configuration, selection
 from ..llm.model_needs import model_needs
@@ -204,7 +205,9 @@ def _get_or_create_draft(workflow: Workflow) -> WorkflowVersion:
 
 
 def validate(service: Service, organization: int, workflow_id: int) -> tuple[list[Finding], list[Finding]]:
-    """The errors and the warnings of the current version's definition. A warning doesn't prevent publishing.
+    """The errors of the current version's definition, and the warnings about it and its configurations.
+
+    A warning doesn't prevent publishing.
 
     :raises RecordNotFound: when the organization has no such workflow.
     """
@@ -219,6 +222,7 @@ def validate(service: Service, organization: int, workflow_id: int) -> tuple[lis
         credentials.uuids(organization),
     )
     warnings += graph_rules.fixed_name_findings(definition, offered.active_tools(organization, definition))
+    warnings += speech_findings(version.configurations)
     if selection.is_scripted(selection.choose(service, organization, version.configurations)):
         warnings += model_needs(definition, offered.usable_without_model(organization, definition))
     return errors(workflow, definition), warnings

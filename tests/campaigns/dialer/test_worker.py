@@ -10,7 +10,7 @@ from typing import Any
 import pytest
 from flask import Flask
 
-from voiceapi import create_app
+from voiceapi import create_app, jobs
 from voiceapi.calls import outbound, sweeper
 from voiceapi.campaigns import campaigns, lifecycle
 from voiceapi.campaigns.dialer import list_import
@@ -20,6 +20,7 @@ from voiceapi.runs import files
 from voiceapi.runs import lifecycle as run_lifecycle
 from voiceapi.service import Service
 from voiceapi.store import campaigns as records
+from voiceapi.store import dialing
 from voiceapi.store.campaigns import Campaign, Upload
 from voiceapi.store.database import write
 from voiceapi.store.fields import now
@@ -27,6 +28,7 @@ from voiceapi.store.runs import Run
 from voiceapi.store.telephony import TelephonyConfiguration
 from voiceapi.telephony import connect
 from voiceapi.telephony.carriers.rest import CarrierRefused, CarrierSilent
+from voiceapi.telephony.configurations import next_turn
 from voiceapi.workflows import versions
 
 Contact = records.Contact
@@ -87,6 +89,157 @@ def test_claims_take_up_the_room_there_is(service: Service, start: Any) -> None:
     one, other = start(max_concurrency=2), start()
     assert [len(claim(service, campaign_id)) for campaign_id in (one, one, other, other)] == [2, 0, 1, 0]
     assert states(one) == {"queued": 3, "dialing": 2}
+
+
+def test_of_two_campaigns_with_one_free_slot_the_one_dialed_longest_ago_is_next(service: Service, start: Any) -> None:
+    """Also when the clock was set back by an hour after the first of them had dialed."""
+    object.__setattr__(service.settings, "concurrent_calls", 1)
+    campaigns_started = [start(4) for _ in range(3)]
+    dialer, began = Dialer(service), now()
+    turns = []
+    for turn in range(9):
+        moment = began + timedelta(hours=1) if turn < 1 else began + timedelta(seconds=turn)
+        for campaign_id, _ in dialing.active():
+            with write():
+                claims = dialer._claim(campaign_id, moment)[1]
+            turns += [campaign_id] * len(claims)
+            for claimed in claims:
+                with write():
+                    run_lifecycle.complete(service, claimed.run)
+            if claims:
+                break
+    assert turns == campaigns_started * 3
+
+
+def test_an_attempt_that_was_given_back_is_none_of_those_a_day(service: Service, start: Any) -> None:
+    one, other = start(1, max_attempts_per_day=1), start(1, max_attempts_per_day=1)
+    (claimed,) = claim(service, one)
+    # The same person in the other list waits, because they were dialed a moment ago.
+    assert claim(service, other) == []
+    waiting = Contact.get(Contact.campaign == other)
+    assert (codes(waiting.id), waiting.next_attempt_at > now() + timedelta(hours=23)) == (["attempts_a_day"], True)
+    assert Dialer(service).recover(now() + timedelta(seconds=31)) == 1
+    # Nobody was called: whoever is next may call now, and then the other one waits.
+    moment = now() + timedelta(seconds=32)
+    with write():
+        assert len(Dialer(service)._claim(other, moment)[1]) == 1
+        assert len(Dialer(service)._claim(one, moment)[1]) == 0
+    assert codes(claimed.contact_id) == ["dialed", "released", "attempts_a_day"]
+
+
+# -- a clock that is set back; each test stores with a clock that is an hour ahead
+
+HOUR = timedelta(hours=1)
+
+
+def due_in(contact: Any) -> float:
+    """Seconds until the contact is due."""
+    return (contact.next_attempt_at - now()).total_seconds()
+
+
+def test_contacts_that_were_imported_by_a_clock_ahead_are_due_now(
+    service: Service, start: Any, ahead: Callable[..., Any]
+) -> None:
+    with ahead():
+        campaign_id = start(2)
+    assert claim(service, campaign_id) == []
+    jobs.correct_clock(service)
+    assert len(claim(service, campaign_id)) == 2
+
+
+def test_a_retry_that_a_clock_ahead_planned_is_due_after_its_delay(
+    service: Service, start: Any, ahead: Callable[..., Any]
+) -> None:
+    retry = {**campaigns.RETRY, "retry_delay_seconds": 300}
+    campaign_id = start(1, retry_config=retry)
+    with ahead():
+        (claimed,) = claim(service, campaign_id)
+        claimed.run.disposition = "busy"
+        with write():
+            run_lifecycle.complete(service, claimed.run)
+    contact = Contact.get_by_id(claimed.contact_id)
+    assert (contact.state, due_in(contact) > 3800) == ("retry", True)
+    jobs.correct_clock(service)
+    contact = Contact.get_by_id(claimed.contact_id)
+    assert 290 < due_in(contact) <= 300
+    # It is corrected once, not put off again and again.
+    jobs.correct_clock(service, now() + timedelta(seconds=30))
+    assert due_in(Contact.get_by_id(contact.id)) <= 300
+
+
+def test_a_contact_that_a_clock_ahead_postponed_is_looked_at_again(
+    service: Service, start: Any, ahead: Callable[..., Any]
+) -> None:
+    other = start(1)
+    campaign_id = start(1, max_attempts_per_day=1)
+    waits = start(1, calling_hours={"start": "00:00", "end": "24:00"}, max_attempts_per_day=1)
+    with ahead():
+        assert len(claim(service, other)) == 1
+        assert claim(service, campaign_id) == []
+    assert due_in(Contact.get(Contact.campaign == campaign_id)) > 24.5 * 3600
+    jobs.correct_clock(service)
+    contact = Contact.get(Contact.campaign == campaign_id)
+    assert due_in(contact) <= 0
+    # What was dialed then was dialed now, so this one waits for a day from now.
+    assert claim(service, campaign_id) == claim(service, waits) == []
+    assert 23.9 * 3600 < due_in(Contact.get_by_id(contact.id)) <= 24 * 3600
+
+
+def test_a_clock_that_is_right_changes_nothing(service: Service, start: Any, caplog: pytest.LogCaptureFixture) -> None:
+    campaign_id = start(2, max_attempts_per_day=1)
+    first, second = claim(service, campaign_id)
+    for claimed, disposition in ((first, "busy"), (second, "no-answer")):
+        claimed.run.disposition = disposition
+        with write():
+            run_lifecycle.complete(service, claimed.run)
+    tables = (Campaign, Contact, records.Decision)
+    before = [list(table.select().dicts()) for table in tables]
+    jobs.correct_clock(service)
+    assert [list(table.select().dicts()) for table in tables] == before
+    assert "clock" not in caplog.text
+
+
+def test_leases_by_a_clock_ahead_have_expired(service: Service, start: Any, ahead: Callable[..., Any]) -> None:
+    campaign_id = start(1)
+    unread = start(1, read=False)
+    with ahead():
+        claim(service, campaign_id)
+        with write():
+            assert list_import.take(unread)
+    assert Dialer(service).recover() == 1
+    assert states(campaign_id) == {"queued": 1}
+    with write():
+        assert list_import.take(unread)
+        assert not list_import.take(unread)
+
+
+def test_the_pace_of_an_account_by_a_clock_ahead_does_not_hold(
+    service: Service, start: Any, ahead: Callable[..., Any]
+) -> None:
+    TelephonyConfiguration.update(calls_per_second=1).execute()
+    campaign_id = start(3)
+    with ahead():
+        assert len(claim(service, campaign_id)) == 1
+    jobs.correct_clock(service)
+    assert len(claim(service, campaign_id)) == 1
+    assert claim(service, campaign_id) == []
+    configuration = TelephonyConfiguration.get()
+    with write():
+        assert 0 < next_turn(configuration) <= 1
+
+
+def test_the_circuit_breaker_counts_again_after_the_clock_was_set_back(
+    service: Service, start: Any, ahead: Callable[..., Any]
+) -> None:
+    breaker = {"enabled": True, "failure_threshold": 0.5, "window_seconds": 60, "min_calls_in_window": 1}
+    with ahead():
+        campaign_id = start(2, circuit_breaker=breaker)
+    jobs.correct_clock(service)
+    claimed, _ = claim(service, campaign_id)
+    claimed.run.disposition = "failed"
+    with write():
+        run_lifecycle.complete(service, claimed.run)
+    assert log_of(campaign_id)[:2] == ("paused", "circuit_breaker_tripped")
 
 
 def test_a_claim_whose_lease_expires_is_released(service: Service, start: Any) -> None:

@@ -149,6 +149,8 @@ def test_the_envelope_of_a_node(change: Any, kind: str, id: str, field: str, mes
             "pre_call_fetch_mode must be one of disabled, always, inbound, outbound.",
         ),
         ("agentNode", {"tool_uuids": "u"}, "tool_uuids", "tool_uuids must be a list of texts."),
+        ("startCall", {"speech_hints": "Acme"}, "speech_hints", "speech_hints must be a list of texts."),
+        ("agentNode", {"speech_hints": ["Acme", 7]}, "speech_hints.1", "Each of speech_hints must be text."),
         ("agentNode", {"tool_uuids": ["u", 7]}, "tool_uuids.1", "Each of tool_uuids must be text."),
         (
             "agentNode",

@@ -11,6 +11,7 @@ import threading
 from collections.abc import Callable, Iterator
 from dataclasses import replace
 from datetime import timedelta
+from json import dumps
 from typing import Any
 from urllib.parse import urlencode
 
@@ -24,13 +25,14 @@ from voiceapi.conversations import effects
 from voiceapi.engine.actions import AskModel, Function, RunTool
 from voiceapi.engine.events import ModelFailed, ModelReplied, ToolCall, ToolReturned
 from voiceapi.engine.phrases import PHRASES, phrases
-from voiceapi.http_client import RequestFailed
+from voiceapi.http_client import Reply, RequestFailed
+from voiceapi.llm.chat_completions import ChatCompletions
 from voiceapi.llm.scripted import Scripted
 from voiceapi.runs import lifecycle
 from voiceapi.service import Service
 from voiceapi.store import runs
 from voiceapi.store.fields import now
-from voiceapi.store.runs import Run, Turn
+from voiceapi.store.runs import Event, Run, Turn
 from voiceapi.store.telephony import TelephonyConfiguration
 from voiceapi.store.workflows import WorkflowVersion
 from voiceapi.telephony import connect
@@ -46,6 +48,8 @@ URLS = CallbackURLs("https://voice.example.org/api/v1/telephony/calls", "tok")
 CALL = OutboundCall(URLS, "+12025550123", "+12025550199", 60, 1200, {})
 HELLO = "Hello, is now a good time?"
 NUMBER = "+12025550123"
+# The smallest limit of a carrier's documents, Twilio's 64 kB.
+LONGEST_DOCUMENT = 64_000
 
 
 def spoken(verbs: list[Verb]) -> list[str]:
@@ -210,27 +214,30 @@ def test_speech_after_silence(dial: Callable[..., Any]) -> None:
     assert names(call.says("yes")) == ["hangup"]
 
 
+class Slow:
+    """A model that answers as the scripted one, once `decided` is set."""
+
+    def __init__(self) -> None:
+        self.decided = threading.Event()
+        self.extract = Scripted().extract
+
+    def reply(self, ask: AskModel) -> ModelReplied:
+        self.decided.wait(10)
+        return Scripted().reply(ask)
+
+
 def test_a_reply_that_takes_long_is_asked_for_again(
     line: Line, dial: Callable[..., Any], service: Service, monkeypatch: pytest.MonkeyPatch
 ) -> None:
-    scripted, decided = Scripted(), threading.Event()
-
-    class Slow:
-        extract = scripted.extract
-
-        def reply(self, ask: AskModel) -> ModelReplied:
-            decided.wait(10)
-            return scripted.reply(ask)
-
-    call = dial()
+    call, slow = dial(), Slow()
     call.answered()
-    object.__setattr__(service, "model", Slow())
+    object.__setattr__(service, "model", slow)
     monkeypatch.setattr(service.slow_jobs, "wait_seconds", 0.02)
     verbs = call.says("yes")
     for _ in range(2):
         assert (spoken(verbs), names(verbs)) == (["One moment, please."], ["redirect"])
         verbs = call.hear(call.send(line.webhook("turns", "answered", call.next)))
-    decided.set()
+    slow.decided.set()
     service.slow_jobs.wait_seconds = 10
     verbs = call.hear(call.send(line.webhook("turns", "answered", call.next)))
     assert (spoken(verbs), names(verbs)) == (["Great, goodbye."], ["hangup"])
@@ -348,24 +355,15 @@ def test_a_machine_that_is_known_while_a_reply_is_decided(
     wait_for: Callable[..., Any],
 ) -> None:
     """Nobody hears that reply: it isn't recorded."""
-    scripted, decided = Scripted(), threading.Event()
-
-    class Slow:
-        extract = scripted.extract
-
-        def reply(self, ask: AskModel) -> ModelReplied:
-            decided.wait(10)
-            return scripted.reply(ask)
-
-    call = dial()
+    call, slow = dial(), Slow()
     call.answered()
-    object.__setattr__(service, "model", Slow())
+    object.__setattr__(service, "model", slow)
     monkeypatch.setattr(service.slow_jobs, "wait_seconds", 0.02)
     assert names(call.says("yes")) == ["redirect"]
     call.send(line.webhook("turns", "machine", f"{call.base}/machine"))
     verbs = call.hear(call.send(line.webhook("turns", "answered", call.next)))
     assert (spoken(verbs), names(verbs)) == ([], ["hangup"])
-    decided.set()
+    slow.decided.set()
     wait_for(lambda: not service.slow_jobs._running)
     service.slow_jobs.wait_seconds = 10
     call.status("completed")
@@ -479,6 +477,22 @@ def test_an_answered_call_whose_first_turn_was_never_asked_for_has_failed(
     assert disposition(call) == ("completed", "failed")
 
 
+def test_a_call_that_its_carrier_accepted_and_never_reported_has_failed(
+    line: Line, office: Any, dial: Callable[..., Any]
+) -> None:
+    """As when nothing reaches the public URL, and the carrier can't be asked either; the reason says where to look."""
+    if line.name == "simulator":
+        pytest.skip("The simulator is asked without a wire.")
+    call = dial()
+    office.answers += [(404, None)] * 5
+    sweeper.sweep(call.service, call.run.deadline_at + timedelta(seconds=1))
+    assert disposition(call) == ("completed", "failed")
+    assert call.run.gathered_context["error"] == (
+        "The carrier's last word about this call never came. Check VOICEAPI_PUBLIC_URL: the carrier was given an "
+        "address that begins with https://voice.example.org. If it asked and was refused, the log says why."
+    )
+
+
 @pytest.mark.parametrize("seed", range(3))
 def test_statuses_in_any_order_and_twice(
     line: Line, office: Any, dial: Callable[..., Any], wait_for: Callable[..., Any], seed: int
@@ -498,6 +512,79 @@ def test_statuses_in_any_order_and_twice(
         assert disposition(call) == (("ringing", None) if place < end else ("completed", outcome)), (seed, words)
     wait_for(lambda: len(office.asked) == (line.name != "simulator") + machine)
     assert len(call.stored[-1]) == len(words)
+
+
+# -- keys
+
+
+def menu(talk: Callable[..., Any]) -> Any:
+    """The definition of `talk`, as a menu of keys."""
+    definition = talk(path="line")
+    for edge, label in zip(definition["edges"], ("Press 1 for new orders", "Press 2 for returns"), strict=True):
+        edge["data"] |= {"label": label, "condition": f'The callee chose: {label}, or "press it, please".'}
+    definition["nodes"][0]["data"]["speech_hints"] = ["Acme"]
+    return definition
+
+
+@pytest.mark.parametrize(("digits", "answer"), [("1", "Great, goodbye."), ("2#", "Sorry, goodbye.")])
+def test_keys_reach_the_conversation_as_words(
+    line: Line, dial: Callable[..., Any], talk: Callable[..., Any], client: FlaskClient, digits: str, answer: str
+) -> None:
+    call = dial(menu(talk))
+    call.answered()
+    verbs = call.hear(call.send(line.keys(call.next, digits)))
+    assert (spoken(verbs), names(verbs)) == ([answer], ["hangup"])
+    with call.service.store.session():
+        events = [each.payload for each in Event.select() if each.type == "rtf-user-transcription"]
+        texts = [turn.caller_text for turn in Turn.select().order_by(Turn.number)]
+    assert [(event["text"], event["keyed"]) for event in events] == [(digits.rstrip("#"), True)]
+    assert texts == ["", digits.rstrip("#")]
+
+
+def test_words_are_not_marked_as_keyed(line: Line, dial: Callable[..., Any]) -> None:
+    call = dial()
+    call.answered()
+    call.says("yes")
+    with call.service.store.session():
+        (event,) = [each.payload for each in Event.select() if each.type == "rtf-user-transcription"]
+    assert "keyed" not in event
+
+
+@pytest.mark.parametrize("digits", ["", "#"])
+def test_no_keys_are_silence(line: Line, dial: Callable[..., Any], digits: str) -> None:
+    call = dial()
+    call.answered()
+    for _ in range(2):
+        verbs = call.hear(call.send(line.keys(call.next, digits)))
+    assert names(verbs) == ["hangup"]
+    call.status("completed")
+    assert disposition(call) == ("completed", "user_idle_max_duration_exceeded")
+
+
+def test_a_document_listens_for_speech_and_keys(line: Line, dial: Callable[..., Any], talk: Callable[..., Any]) -> None:
+    call = dial(menu(talk))
+    (listen,) = [verb for verb in call.answered() if verb.name == "listen"]
+    assert listen.inputs == ("dtmf", "speech")
+    assert listen.keys == (1 if line.takes_keys else None)
+    hints = (
+        "Acme",
+        "Press 1 for new orders",
+        "Press 2 for returns",
+        "press it please",
+        "chose",
+        "Press",
+        "orders",
+        "returns",
+    )
+    found = tuple(hint.replace(",", "") for hint in listen.hints)
+    assert found == (hints if line.takes_hints else ())
+
+
+def test_keys_of_any_number_are_awaited_where_no_menu_is(line: Line, dial: Callable[..., Any]) -> None:
+    call = dial()
+    (listen,) = [verb for verb in call.answered() if verb.name == "listen"]
+    assert (listen.inputs, listen.keys) == (("dtmf", "speech"), None)
+    assert listen.hints[:2] == (("Yes", "No") if line.takes_hints else ())
 
 
 # -- put through
@@ -576,6 +663,91 @@ def test_a_call_that_ends_before_its_transfer_is_reported(line: Line, dial: Call
     assert disposition(call) == ("completed", "transfer_call" if told else "user_hangup")
     duration = samples(line.name, "statuses")["completed"]["reads"]["duration"]
     assert call.run.duration == duration or duration is None
+
+
+@pytest.mark.usefixtures("receptionist")
+@pytest.mark.parametrize("order", ["outcome, end", "end, outcome", "end, busy"])
+def test_a_caller_who_hangs_up_while_a_transfer_rings(
+    line: Line, dial: Callable[..., Any], service: Service, order: str
+) -> None:
+    """The call ends: the model isn't asked again, and nothing is recorded that nobody heard."""
+    call = dial()
+    call.answered()
+    call.says("A human, please.")
+    said = call.transcript
+    object.__setattr__(service, "model", Dead())
+    outcome = line.webhook("turns", "transfer_busy" if order == "end, busy" else "transfer_abandoned", call.transfer)
+    if order == "outcome, end":
+        verbs = call.hear(call.send(outcome))
+        call.status("completed")
+    else:
+        call.status("completed")
+        assert call.run.state == "talking"
+        verbs = call.hear(call.send(outcome))
+    assert spoken(verbs) == []
+    assert disposition(call) == ("completed", "user_hangup")
+    assert call.transcript == said
+    call.send(outcome)
+    assert (disposition(call), call.transcript) == (("completed", "user_hangup"), said)
+
+
+@pytest.mark.usefixtures("receptionist")
+def test_a_transfer_whose_answer_is_reported_after_the_end_of_the_call(line: Line, dial: Callable[..., Any]) -> None:
+    call = dial()
+    call.answered()
+    call.says("A human, please.")
+    call.status("completed")
+    call.send(line.webhook("turns", "transfer_answered", call.transfer))
+    assert disposition(call) == ("completed", "transfer_call")
+
+
+@pytest.mark.usefixtures("receptionist")
+def test_a_caller_who_hangs_up_after_a_transfer_was_not_answered(line: Line, dial: Callable[..., Any]) -> None:
+    call = dial()
+    call.answered()
+    call.says("A human, please.")
+    assert names(call.hear(call.send(line.webhook("turns", "transfer_busy", call.transfer)))) == ["listen"]
+    call.status("completed")
+    assert disposition(call) == ("completed", "user_hangup")
+
+
+@pytest.mark.usefixtures("receptionist")
+@pytest.mark.parametrize("after", ["transfer", "turn"])
+@pytest.mark.parametrize("concluded", [True, False])
+def test_a_reply_that_is_decided_after_the_end_of_the_call_is_not_recorded(
+    line: Line,
+    dial: Callable[..., Any],
+    service: Service,
+    monkeypatch: pytest.MonkeyPatch,
+    wait_for: Callable[..., Any],
+    after: str,
+    concluded: bool,
+) -> None:
+    """Also when the run isn't completed by then, as while a last extraction takes long."""
+    call, slow = dial(), Slow()
+    call.answered()
+    if after == "transfer":
+        call.says("A human, please.")
+        asked = line.webhook("turns", "transfer_busy", call.transfer)
+    else:
+        asked = line.words(call.next, "yes")
+    object.__setattr__(service, "model", slow)
+    monkeypatch.setattr(service.slow_jobs, "wait_seconds", 0.02)
+    assert names(call.hear(call.send(asked))) == ["redirect"]
+    said = call.transcript
+    with monkeypatch.context() as patch:
+        if not concluded:
+            patch.setattr(ending, "complete_from_status", lambda *_: None)
+        call.status("completed")
+        wait_for(lambda: (call.run_id, "end") not in service.slow_jobs._running)
+        assert call.run.is_completed is concluded
+        slow.decided.set()
+        wait_for(lambda: not service.slow_jobs._running)
+    service.slow_jobs.wait_seconds = 10
+    verbs = call.hear(call.send(line.webhook("turns", "answered", call.next)))
+    assert (spoken(verbs), names(verbs)) == ([], ["hangup"])
+    sweeper.sweep(service)
+    assert (disposition(call), call.transcript) == (("completed", "user_hangup"), said)
 
 
 @pytest.mark.usefixtures("receptionist")
@@ -868,19 +1040,11 @@ def test_the_services_own_words_are_in_the_workflows_language(
         WorkflowVersion.update(configurations=own).where(WorkflowVersion.id == call.run.version_id).execute()
     call.answered()
     assert spoken(call.says("hm"))[0].startswith(PHRASES["de"]["not_understood"])
-    scripted, decided = Scripted(), threading.Event()
-
-    class Slow:
-        extract = scripted.extract
-
-        def reply(self, ask: AskModel) -> ModelReplied:
-            decided.wait(10)
-            return scripted.reply(ask)
-
-    object.__setattr__(service, "model", Slow())
+    slow = Slow()
+    object.__setattr__(service, "model", slow)
     monkeypatch.setattr(service.slow_jobs, "wait_seconds", 0.02)
     assert spoken(call.says("hm")) == ["Augenblick, ich sehe nach."]
-    decided.set()
+    slow.decided.set()
     monkeypatch.setattr(webhooks, "answer", lambda *_: 1 / 0)
     with caplog.at_level(logging.CRITICAL, "voiceapi"):
         verbs = call.hear(call.send(line.webhook("turns", "answered", call.next)))
@@ -1051,6 +1215,51 @@ def test_every_status_of_the_carrier_has_a_sample(carriers: tuple[str, ...], wor
     assert {*words} <= heard
 
 
+# -- calls that somebody ends
+
+
+@pytest.mark.parametrize(("rings", "disposition"), [(True, "canceled"), (False, "user_hangup")])
+@pytest.mark.parametrize("status", ["completed", "canceled"])
+def test_a_call_that_somebody_ends(
+    client: FlaskClient, line: Line, office: Any, dial: Callable[..., Any], rings: bool, disposition: str, status: str
+) -> None:
+    if status not in samples(line.name, "statuses"):
+        pytest.skip("The carrier has no such status.")
+    call = dial()
+    if rings:
+        call.status("ringing")
+    else:
+        call.answered()
+        call.status("ringing")
+    office.asked.clear()
+    url = f"{API}/workflow/{call.run.workflow_id}/runs/{call.run_id}/end"
+    assert client.post(url).get_json()["is_completed"] is False
+    if line.name != "simulator":  # its phone doesn't run here
+        assert office.asked == [(line.unanswered if rings else None) or line.ended]
+    call.status(status)
+    assert disposition_of(client, url) == (True, disposition)
+
+
+def disposition_of(client: FlaskClient, url: str) -> tuple[bool, str]:
+    """Whether a run that somebody ends has ended, and its disposition: it stays as it is."""
+    body = client.post(url).get_json()
+    return body["is_completed"], body["gathered_context"]["call_disposition"]
+
+
+def test_a_carrier_that_refuses_to_end_a_call(
+    client: FlaskClient, line: Line, office: Any, dial: Callable[..., Any]
+) -> None:
+    if line.name == "simulator":
+        pytest.skip("The simulator refuses nothing.")
+    call = dial()
+    call.status("ringing")
+    status, body, sentence = line.refused
+    office.answers.append((status, body))
+    answer = client.post(f"{API}/workflow/{call.run.workflow_id}/runs/{call.run_id}/end")
+    assert (answer.status_code, answer.get_json()) == (400, {"detail": f"Failed to end the call: {sentence}"})
+    assert (call.run.state, call.run.hang_up_reason) == ("ringing", None)
+
+
 # -- asking the carrier
 
 
@@ -1064,7 +1273,8 @@ def carrier(line: Line, call: Any, configuration: int) -> Any:
 
 def test_a_call_is_ended_and_looked_up(line: Line, office: Any, carrier: Any) -> None:
     carrier.hang_up(line.call_id)
-    assert office.asked == [line.ended]
+    assert office.asked[-1] == line.ended
+    office.asked.clear()
     if line.looked_up is None:
         with pytest.raises(CarrierRefused):
             carrier.look_up(line.call_id)
@@ -1072,7 +1282,7 @@ def test_a_call_is_ended_and_looked_up(line: Line, office: Any, carrier: Any) ->
     office.answers.append((200, line.looked_up))
     report = carrier.look_up(line.call_id)
     assert ((report.status, report.duration), (report.price, report.currency)) == (line.found, line.paid)
-    method, path, body = office.asked[1]
+    method, path, body = office.asked[0]
     assert (method, body) == ("GET", None)
     assert line.call_id in path.replace("%3A", ":")
 
@@ -1369,3 +1579,98 @@ def bent(value: Any) -> Iterator[Any]:
         for place, part in enumerate(value):
             for odd in (*ODD, *bent(part)):
                 yield [*value[:place], odd, *value[place + 1 :]]
+
+
+# -- what a model writes
+
+
+@pytest.fixture
+def model_writes(service: Service, fresh: None) -> Callable[..., list[Any]]:
+    """Lets a model server answer with these texts, one a request; returns the requests' histories."""
+
+    def write(*texts: str) -> list[Any]:
+        asked: list[Any] = []
+        answers = iter(texts)
+
+        def send(method: str, url: str, *, json: Any = None, **_: Any) -> Reply:
+            asked.append([message["content"] for message in json["messages"] if message["role"] == "assistant"])
+            body = {"choices": [{"message": {"content": next(answers)}}]}
+            return Reply(200, {}, dumps(body).encode(), 0.1)
+
+        object.__setattr__(service, "model", ChatCompletions(send, "http://model"))
+        return asked
+
+    return write
+
+
+def log_of(call: Any, kind: str, member: str) -> list[str]:
+    with call.service.store.session():
+        events = Event.select().where(Event.run == call.run_id, Event.type == kind).order_by(Event.id)
+        return [event.payload[member] for event in events]
+
+
+def test_what_a_model_writes_is_spoken_as_words(
+    line: Line, dial: Callable[..., Any], model_writes: Callable[..., list[Any]]
+) -> None:
+    call = dial()
+    asked = model_writes(
+        "**Great** \U0001f600, it&#39;s $5.00: see [us](https://a.org/x) <break time='1s'/>or https://www.b.org/c?d=e.",
+        "I&#39;m &amp;lt; you",
+        "Goodbye! end_call()",
+    )
+    call.answered()
+    said = ["Great, it's $5.00: see us or b.org/c.", "I'm &lt; you", "Goodbye!"]
+    assert [spoken(call.says(f"Hm {number}.")) for number in range(3)] == [[text] for text in said]
+    # The transcript and the model's own history hold what was said.
+    assert log_of(call, "rtf-bot-text", "text") == [HELLO, *said]
+    assert asked == [[HELLO], [HELLO, said[0]], [HELLO, *said[:2]]]
+    assert log_of(call, "rtf-pipeline-error", "error") == [
+        "The model wrote a call of a function that isn't offered here: end_call."
+    ]
+
+
+def test_a_call_of_a_function_that_is_not_offered_is_not_spoken(
+    line: Line, dial: Callable[..., Any], model_writes: Callable[..., list[Any]]
+) -> None:
+    call = dial()
+    model_writes(*['<tool_call>{"name": "end_call", "arguments": {}}</tool_call>'] * 2)
+    call.answered()
+    verbs = call.says("Hm.")
+    assert (spoken(verbs), names(verbs)) == ([phrases({})["apology"]], ["listen"])
+    assert log_of(call, "rtf-pipeline-error", "error") == [
+        "The model wrote a call of a function that isn't offered here: end_call."
+    ]
+
+
+@pytest.mark.parametrize(
+    "sentence",
+    ["Fish & chips & peas. ", "\u7ea2\u8272\u548c\u84dd\u8272\u3002", "\U00020000\U00020000 ", '"Yes," he said. '],
+)
+def test_a_document_is_never_longer_than_the_carrier_takes(
+    line: Line, dial: Callable[..., Any], model_writes: Callable[..., list[Any]], sentence: str
+) -> None:
+    call = dial()
+    asked = model_writes(sentence * 6000, "Bye.")
+    call.answered()
+    answer = call.send(line.words(call.next, "Tell me everything."))
+    verbs = call.hear(answer)
+    assert len(answer.data) <= LONGEST_DOCUMENT
+    assert all(0 < len(piece) <= 1500 for piece in spoken(verbs)) or line.name == "simulator"
+    said = "".join(spoken(verbs)).replace(" ", "")
+    (_, transcript) = log_of(call, "rtf-bot-text", "text")
+    assert said == transcript.replace(" ", "")
+    assert 9900 < len(transcript) <= 10_000
+    assert transcript.endswith(sentence.strip()) or not sentence.isprintable() or sentence.startswith("\U00020000")
+    assert ["were not spoken" in error for error in log_of(call, "rtf-pipeline-error", "error")] == [True]
+    call.says("Thanks.")
+    assert asked[1][1] == transcript
+
+
+def test_a_greeting_is_cut_like_a_reply(line: Line, dial: Callable[..., Any]) -> None:
+    call = dial(greeting_override={"type": "text", "text": "Fish & chips. " * 10_000})
+    answer = call.send(line.webhook("turns", "answered", f"{call.base}/turns/0"))
+    assert len(answer.data) <= LONGEST_DOCUMENT
+    assert names(call.hear(answer)) == ["listen"]
+    (transcript,) = log_of(call, "rtf-bot-text", "text")
+    assert transcript.endswith("chips.")
+    assert ["were not spoken" in error for error in log_of(call, "rtf-pipeline-error", "error")] == [True]

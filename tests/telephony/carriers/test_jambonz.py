@@ -131,14 +131,16 @@ def say(text: str) -> dict[str, Any]:
     return {"verb": "say", **speech(text)}
 
 
-def gather(timeout: int, prompt: dict[str, Any] | None, language: str = "en-US") -> dict[str, Any]:
+def gather(timeout: int, prompt: dict[str, Any] | None, language: str = "en-US", **recognizer: Any) -> dict[str, Any]:
     return {
         "verb": "gather",
-        "input": ["speech"],
+        "input": ["digits", "speech"],
+        "finishOnKey": "#",
+        "interDigitTimeout": 3,
         "actionHook": NEXT,
         "timeout": timeout,
-        "recognizer": {"vendor": "default", "language": language},
-        **({} if prompt is None else {"bargein": True, "say": prompt}),
+        "recognizer": {"vendor": "default", "language": language, **recognizer},
+        **({} if prompt is None else {"bargein": True, "dtmfBargein": True, "say": prompt}),
     }
 
 
@@ -168,6 +170,11 @@ DOCUMENTS: list[tuple[list[Action], VoiceSettings, list[dict[str, Any]]]] = [
         [Say("Grüß Gott.", True), Listen(10.0, True)],
         CHOSEN,
         [gather(10, speech("Grüß Gott.", "de-DE", voice="Vicki"), "de-DE")],
+    ),
+    (
+        [Listen(10.0, True, ("new orders", "yes, please"), 1)],
+        PLAIN,
+        [{**gather(10, None, hints=["new orders", "yes, please"]), "numDigits": 1}],
     ),
     (
         [Pause(1.5), Say("Goodbye.", False), HangUp()],

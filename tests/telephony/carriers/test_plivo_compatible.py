@@ -157,14 +157,29 @@ def ours(actions: list[Action], voice: VoiceSettings = PLAIN, kind: type[PlivoCo
 
 def theirs(response: plivoxml.ResponseElement) -> str:
     # The library knows only numbers of seconds for what may also be left to the carrier.
-    text = response.to_string(pretty=False).replace('inputType="speech"', 'inputType="speech" speechEndTimeout="auto"')
+    kind = 'inputType="dtmf speech"'
+    text = response.to_string(pretty=False).replace(kind, f'{kind} speechEndTimeout="auto"')
     return ET.canonicalize(text)
 
 
-def listening(language: str = "en-US", timeout: int = 10) -> plivoxml.GetInputElement:
+def listening(language: str = "en-US", timeout: int = 10, **more: Any) -> plivoxml.GetInputElement:
     return plivoxml.GetInputElement(
-        action=NEXT, method="POST", input_type="speech", execution_timeout=timeout, language=language
+        action=NEXT,
+        method="POST",
+        input_type="dtmf speech",
+        finish_on_key="#",
+        digit_end_timeout=3,
+        execution_timeout=timeout,
+        language=language,
+        **more,
     )
+
+
+def test_hints_and_a_menu_of_keys() -> None:
+    """A comma within a phrase would make it two."""
+    response = plivoxml.ResponseElement().add(listening(hints="new orders,yes please", num_digits=1))
+    response.add_redirect(f"{NEXT}/silence", method="POST")
+    assert ours([Listen(10.0, True, ("new orders", "yes, please"), 1)]) == theirs(response)
 
 
 def test_say_and_listen() -> None:

@@ -8,10 +8,11 @@ from typing import Any
 
 import pytest
 
+from voiceapi.background import Cancelled, Pausing
 from voiceapi.engine.actions import Action, HangUp, Listen, Pause, Redirect, Say, Transfer
 from voiceapi.telephony.carriers.base import Document, OutboundCall, VoiceSettings
-from voiceapi.telephony.carriers.rest import CarrierRefused
-from voiceapi.telephony.carriers.simulator import Simulator
+from voiceapi.telephony.carriers.rest import CarrierRefused, CarrierSilent
+from voiceapi.telephony.carriers.simulator import Callee, Phone, Simulator
 from voiceapi.telephony.carriers.webhook import CallbackURLs, Webhook
 
 URLS = CallbackURLs("https://voice.example.org/calls", "tok")
@@ -25,6 +26,8 @@ class Agent:
     scripts: list[Sequence[Action]]
     asked: list[tuple[str, dict[str, Any]]] = field(default_factory=list)
     told: list[dict[str, Any]] = field(default_factory=list)
+    pauses: list[float] = field(default_factory=list)
+    is_owner: bool = True
 
     def turn(self, token: str, number: int, after: str, webhook: Webhook) -> Document:
         assert (token, self.simulator.verify(webhook)) == ("tok", True)
@@ -39,7 +42,16 @@ class Agent:
 
     @property
     def simulator(self) -> Simulator:
-        return Simulator(self, b"key", lambda phone: phone(), lambda _: False)
+        return Simulator(self, b"key", self)
+
+    def start(self, token: str, call: Pausing, *, pauses: bool) -> None:
+        self.pauses = list(call)
+
+    def cancel(self, call_id: str) -> bool:
+        return call_id == "SIM-tok"
+
+    def owns(self, token: str) -> bool:
+        return self.is_owner
 
 
 def dial(agent: Agent, to: str = "+12025550123", **context: Any) -> None:
@@ -90,18 +102,62 @@ def test_a_callee_who_hangs_up_while_a_transfer_rings_says_nothing_more() -> Non
     assert agent.told[-1] == {"status": "completed", "duration": 0.0}
 
 
-@pytest.mark.parametrize("callee", ["Yes.", [1], {"a": "b"}, 7])
+def test_a_callee_who_presses_keys() -> None:
+    agent = Agent([[LISTEN], [LISTEN], [HangUp()]])
+    dial(agent, simulated_callee=[{"keys": "42#"}, {"keys": "*1"}])
+    assert agent.asked == [("turns/0", {}), ("turns/1", {"keys": "42"}), ("turns/2", {"keys": "*1"})]
+
+
+@pytest.mark.parametrize(
+    "callee",
+    [
+        "Yes.",
+        [1],
+        {"a": "b"},
+        7,
+        *([{"keys": keys}] for keys in ("", "#", "4#2", "four", 42, None)),
+        [{"keys": "1", "x": 1}],
+    ],
+)
 def test_a_malformed_callee_is_refused(callee: Any) -> None:
     with pytest.raises(CarrierRefused, match="must be a list of texts"):
         dial(Agent([]), simulated_callee=callee)
 
 
-def test_nobody_else_ends_or_looks_up_its_calls() -> None:
+def test_a_call_is_hung_up_where_it_is_carried_out() -> None:
     simulator = Agent([]).simulator
-    for ask in (
-        lambda: simulator.hang_up("SIM-1"),
-        lambda: simulator.look_up("SIM-1"),
-    ):
-        with pytest.raises(CarrierRefused):
-            ask()
+    simulator.hang_up("SIM-tok")
+    with pytest.raises(CarrierSilent, match="isn't carried out by this process"):
+        simulator.hang_up("SIM-1")
+
+
+def test_nobody_looks_up_its_calls() -> None:
+    simulator = Agent([]).simulator
+    with pytest.raises(CarrierRefused):
+        simulator.look_up("SIM-1")
     assert simulator.check(["+12025550199"]) == []
+
+
+@pytest.mark.parametrize(
+    ("pauses", "told"),
+    [
+        (1, [{"status": "ringing"}, {"status": "canceled", "duration": 0.0}]),
+        (2, [{"status": "ringing"}, {"status": "in-progress"}, {"status": "completed", "duration": 0.0}]),
+        (3, [{"status": "ringing"}, {"status": "in-progress"}, {"status": "completed", "duration": 2.0}]),
+    ],
+)
+def test_a_call_is_cancelled_while_it_pauses(pauses: int, told: list[Any]) -> None:
+    agent = Agent([[Pause(2.0), Say("Hello there.", True), LISTEN]])
+    call = Phone(agent.simulator, URLS, "answers", Callee(("Yes.",))).steps()
+    for _ in range(pauses):
+        next(call)
+    with pytest.raises(StopIteration):
+        call.throw(Cancelled())
+    assert agent.told == told
+
+
+def test_a_call_that_another_process_carries_out_is_left_to_it() -> None:
+    agent = Agent([])
+    agent.is_owner = False
+    dial(agent)
+    assert (agent.asked, agent.told, agent.pauses) == ([], [], [])

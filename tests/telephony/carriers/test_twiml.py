@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+from typing import Any
 from xml.etree import ElementTree as ET
 
 import pytest
@@ -38,16 +39,26 @@ def theirs(response: VoiceResponse) -> str:
     return ET.canonicalize(str(response))
 
 
-def gather(language: str = "en-US", timeout: int = 10) -> Gather:
+def gather(language: str = "en-US", timeout: int = 10, **more: Any) -> Gather:
     return Gather(
-        input="speech",
+        input="dtmf speech",
+        finish_on_key="#",
         action=NEXT,
         method="POST",
         language=language,
         timeout=timeout,
         speech_timeout="auto",
         action_on_empty_result=True,
+        **more,
     )
+
+
+def test_hints_and_a_menu_of_keys() -> None:
+    """A comma within a phrase would make it two."""
+    response = VoiceResponse()
+    response.append(gather(hints="new orders,yes please", num_digits=1))
+    response.redirect(f"{NEXT}/silence", method="POST")
+    assert ours([Listen(10.0, True, ("new orders", "yes, please"), 1)]) == theirs(response)
 
 
 def test_say_and_listen() -> None:
@@ -131,7 +142,7 @@ def test_a_recording_is_spoken_and_nothing_ends_the_call() -> None:
 def test_what_the_other_carriers_write_differently() -> None:
     def attributes(carrier: type[TwilioCompatible], voice: VoiceSettings) -> tuple[dict[str, str], dict[str, str]]:
         listening = ET.fromstring(ours([Say("Hello.", True), Listen(10.0, True)], voice, carrier))[0]
-        common = {"input", "action", "method", "language", "timeout"}
+        common = {"input", "finishOnKey", "action", "method", "language", "timeout"}
         return {name: value for name, value in listening.items() if name not in common}, dict(listening[0].items())
 
     usual = {"speechTimeout": "auto", "actionOnEmptyResult": "true"}
@@ -141,6 +152,8 @@ def test_what_the_other_carriers_write_differently() -> None:
     )
     assert attributes(Telnyx, CHOSEN) == ({"speechTimeout": "2"}, {"voice": "Polly.Vicki-Neural"})
     assert attributes(Telnyx, PLAIN) == ({"speechTimeout": "2"}, {"language": "en-US", "voice": "alice"})
+    hinted = [ET.fromstring(ours([Listen(10.0, True, ("yes",))], PLAIN, each))[0] for each in (Telnyx, Cloudonix)]
+    assert [listening.get("hints") for listening in hinted] == ["yes", None]
 
 
 HOSTILE = st.one_of(st.text(), st.text(st.sampled_from("<>&\"'/]!-\x00\x0b\ud800\ufffeé😀 \n.")))

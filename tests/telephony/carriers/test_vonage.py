@@ -238,7 +238,8 @@ def listening(timeout: int = 10, language: str = "en-US") -> dict[str, Any]:
         "action": "input",
         "eventUrl": [NEXT],
         "eventMethod": "POST",
-        "type": ["speech"],
+        "type": ["dtmf", "speech"],
+        "dtmf": {"timeOut": min(timeout, 10), "submitOnHash": True},
         "speech": {"language": language, "startTimeout": timeout, "endOnSilence": 1.0, "maxDuration": 60},
     }
 
@@ -280,6 +281,12 @@ def listening(timeout: int = 10, language: str = "en-US") -> dict[str, Any]:
 )
 def test_documents(actions: list[Action], ncco: list[dict[str, Any]]) -> None:
     assert ours(actions) == ncco
+
+
+def test_hints_and_a_menu_of_keys() -> None:
+    (listen,) = ours([Listen(10.0, True, ("new orders", "yes, please"), 1)])
+    assert listen["speech"]["context"] == ["new orders", "yes, please"]
+    assert listen["dtmf"] == {"timeOut": 10, "submitOnHash": True, "maxDigits": 1}
 
 
 @pytest.mark.parametrize(

@@ -23,7 +23,10 @@ def read(document: bytes) -> list[Verb]:
         match verb["verb"]:
             case "gather":
                 verbs += [Verb("say", verb["say"]["text"])] if "say" in verb else []
-                verbs.append(Verb("listen", url=verb["actionHook"]))
+                assert verb["finishOnKey"] == "#"
+                inputs = tuple(sorted("dtmf" if each == "digits" else each for each in verb["input"]))
+                hints, keys = tuple(verb["recognizer"].get("hints", ())), verb.get("numDigits")
+                verbs.append(Verb("listen", url=verb["actionHook"], inputs=inputs, hints=hints, keys=keys))
             case "redirect":
                 verbs.append(Verb("redirect", url=verb["actionHook"]))
             case "dial":
@@ -59,6 +62,7 @@ JAMBONZ = Line(
     signed_with="webhook_secret",
     read=read,
     speech=lambda text: {"speech": {"alternatives": [{"transcript": text, "confidence": 0.9}]}},
+    keyed=lambda digits: {"digits": digits},
     others={"account_sid": "0d1e2f3a-4b5c-4d6e-8f70-8192a3b4c5d6"},
     placed=(201, {"sid": CALL, "callId": "7d1a9c52-5b3e-123c-8a96-0a1b2c3d4e5f"}),
     placing_path=PATH,
@@ -71,6 +75,8 @@ JAMBONZ = Line(
         "timeLimit": 1200,
     },
     ended=("POST", f"{PATH}/{CALL}", {"call_status": "completed"}),
+    unanswered=("POST", f"{PATH}/{CALL}", {"call_status": "no-answer"}),
+    canceled=("POST", f"{PATH}/{CALL}", {"call_status": "no-answer"}),
     looked_up={"call_sid": CALL, "call_status": "completed", "duration": 42},
     directory=lambda answer, status, method: {
         "/PhoneNumbers": [

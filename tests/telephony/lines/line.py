@@ -20,6 +20,9 @@ TYPES = {"form": "application/x-www-form-urlencoded", "json": "application/json"
 class Verb:
     """A part of a document, in the same terms for every carrier: say, listen, redirect, transfer, pause or hangup.
 
+    :param inputs: what a listen takes, sorted: dtmf or speech; `#` ends keys.
+    :param hints: the phrases that it is to expect.
+    :param keys: how many keys complete it.
     :param limit: seconds after which the carrier ends an answered transfer.
     """
 
@@ -27,6 +30,9 @@ class Verb:
     text: str = ""
     url: str = ""
     limit: int | None = None
+    inputs: tuple[str, ...] = ()
+    hints: tuple[str, ...] = ()
+    keys: int | None = None
 
 
 @dataclass(frozen=True)
@@ -53,6 +59,9 @@ class Line:
     :param credentials: those of its configuration, as the API takes them.
     :param sign: makes the headers that sign a request of a method, URL, content type and body.
     :param read: parses a document into verbs.
+    :param keyed: the fields of a turn with these keys.
+    :param takes_hints: whether its documents can hold phrases that the recogniser is to expect.
+    :param takes_keys: whether they can say how many keys are complete.
     :param speech: the fields of a turn with this text.
     :param placed: how its REST API answers a new call: status and body.
     :param placed_id: how that answer names the call: another id than its webhooks have, or None; "" for the same.
@@ -64,6 +73,7 @@ class Line:
     :param detecting: the further fields that ask for machine detection; empty where the carrier has none.
     :param proof: the headers of authentication. Vonage's differ each time, and have tests of their own.
     :param ended: the request that hangs up, as method, path and parsed body.
+    :param unanswered: the request that ends a call which rings, where it is another one.
     :param canceled: the request that ends a call by the id of its answer, where it is another one.
     :param looked_up: its answer about a call that is over, None when it can't be asked.
     :param found: the status and duration in that answer.
@@ -86,6 +96,9 @@ class Line:
     sign: Callable[[str, str, str, bytes], Mapping[str, str]]
     read: Callable[[bytes], list[Verb]]
     speech: Callable[[str], Mapping[str, Any]]
+    keyed: Callable[[str], Mapping[str, Any]] = lambda digits: {"Digits": digits}
+    takes_hints: bool = True
+    takes_keys: bool = True
     placed: tuple[int, Any] = (201, {})
     placed_id: str | None = ""
     others: Mapping[str, str] = field(default_factory=dict)
@@ -96,6 +109,7 @@ class Line:
     detecting: Callable[[str], Mapping[str, Any]] = lambda base: {}
     proof: Mapping[str, str] = field(default_factory=dict)
     ended: tuple[str, str, Any] = ("", "", None)
+    unanswered: tuple[str, str, Any] | None = None
     canceled: tuple[str, str, Any] | None = None
     looked_up: Any = None
     found: tuple[str, float | None] = ("completed", 42.0)
@@ -148,6 +162,10 @@ class Line:
         sign = self.sign_for_others or self.sign
         other = replace(self, sign=sign).request(request.url, changed, "json" if fields is None else "form")
         return replace(other, method=request.method)
+
+    def keys(self, url: str, digits: str) -> Request:
+        """A turn in which the callee pressed these keys."""
+        return self.webhook("turns", "keys", url, **self.keyed(digits))
 
     def words(self, url: str, text: str) -> Request:
         """A turn in which the callee said `text`."""

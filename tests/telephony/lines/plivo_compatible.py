@@ -27,7 +27,12 @@ def read(document: bytes) -> list[Verb]:
     for element in ET.fromstring(document):
         if element.tag in LISTENING:
             verbs += [Verb(NAMES[inner.tag], inner.text or "") for inner in element]
-            verbs.append(Verb("listen", url=element.attrib["action"]))
+            given = element.attrib
+            assert given["finishOnKey"] == "#"
+            hints = tuple(filter(None, given.get("hints", "").split(",")))
+            keys = int(given["numDigits"]) if "numDigits" in given else None
+            inputs = tuple(given["inputType"].split())
+            verbs.append(Verb("listen", url=given["action"], inputs=inputs, hints=hints, keys=keys))
         elif element.tag == "Redirect":
             verbs.append(Verb("redirect", url=element.text or ""))
         elif element.tag == "Dial":

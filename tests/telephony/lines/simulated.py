@@ -25,6 +25,8 @@ def read(document: bytes) -> list[Verb]:
             verb.get("text") or verb.get("to", ""),
             f"#{verb['turn']}" if "turn" in verb else "",
             verb.get("limit"),
+            ("dtmf", "speech") if verb["verb"] == "listen" else (),
+            tuple(verb.get("hints", ())),
         )
         for verb in json.loads(document)
     ]
@@ -37,5 +39,7 @@ SIMULATOR = Line(
     signs_address=True,
     read=read,
     speech=lambda text: {"speech": text},
+    keyed=lambda digits: {"keys": digits},
+    takes_keys=False,
     forged={"X-Simulator-Signature": "0" * 64},
 )

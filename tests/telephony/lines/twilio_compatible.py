@@ -34,7 +34,7 @@ def read(document: bytes) -> list[Verb]:
         verbs += [Verb(inner.tag.lower(), inner.text or "") for inner in prompt]
         match element.tag:
             case "Gather":
-                verbs.append(Verb("listen", url=element.attrib["action"]))
+                verbs.append(listening(element))
             case "Redirect":
                 verbs.append(Verb("redirect", url=element.text or ""))
             case "Dial":
@@ -43,6 +43,14 @@ def read(document: bytes) -> list[Verb]:
             case _:
                 verbs.append(Verb(element.tag.lower(), element.text or ""))
     return verbs
+
+
+def listening(gather: ET.Element) -> Verb:
+    given = gather.attrib
+    assert given["finishOnKey"] == "#"
+    hints = tuple(filter(None, given.get("hints", "").split(",")))
+    keys = int(given["numDigits"]) if "numDigits" in given else None
+    return Verb("listen", url=given["action"], inputs=tuple(given["input"].split()), hints=hints, keys=keys)
 
 
 def sign_as_twilio(token: str) -> Callable[[str, str, str, bytes], Mapping[str, str]]:
@@ -270,6 +278,7 @@ CLOUDONIX = Line(
     proof={"Authorization": f"Bearer {DOMAIN_KEY}"},
     sign=lambda method, url, kind, body: {"X-CX-APIKey": DOMAIN_KEY},
     signs_words=False,
+    takes_hints=False,
     signed_with="bearer_token",
     read=read,
     speech=lambda text: {"SpeechResult": text},

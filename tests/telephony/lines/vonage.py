@@ -34,7 +34,9 @@ def read(document: bytes) -> list[Verb]:
             case "wait":
                 verbs.append(Verb("pause"))
             case "input":
-                verbs.append(Verb("listen", url=url))
+                assert action["dtmf"]["submitOnHash"] is True
+                hints, keys = tuple(action["speech"].get("context", ())), action["dtmf"].get("maxDigits")
+                verbs.append(Verb("listen", url=url, inputs=tuple(sorted(action["type"])), hints=hints, keys=keys))
             case "notify":
                 verbs.append(Verb("redirect", url=url))
             case "connect":
@@ -75,6 +77,7 @@ VONAGE = Line(
     conversation=samples("vonage", "legs")["own"]["reads"]["conversation"],
     read=read,
     speech=lambda text: {"speech": {"timeout_reason": "end_on_silence_timeout", "results": [{"text": text}]}},
+    keyed=lambda digits: {"dtmf": {"digits": digits, "timed_out": False}},
     placed=(201, {"uuid": CALL, "status": "started", "direction": "outbound", "conversation_uuid": "CON-1"}),
     placing_path="/v1/calls",
     fields_of_placing=lambda base: {

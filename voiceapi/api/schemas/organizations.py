@@ -7,6 +7,7 @@ from typing import Any
 from marshmallow import INCLUDE, ValidationError, validates_schema
 from marshmallow.fields import Raw
 
+from ...llm.configuration import MOST_TOKENS
 from ..errors import Message
 from .base import BodySchema, QuerySchema, ResponseSchema
 from .campaigns import ATTEMPTS, CallingHoursSchema, SetCallingHoursSchema, known_zone
@@ -59,8 +60,16 @@ class ModelServiceSchema(BodySchema):
     api_key = ServiceKey(allow_none=True, metadata={"type": ["string", "array"], "items": {"type": "string"}})
 
 
+class LanguageModelSchema(ModelServiceSchema):
+    max_tokens = Integer(
+        allow_none=True,
+        validate=Range(min=1, max=MOST_TOKENS),
+        metadata={"description": "the most tokens of one reply; VOICEAPI_LLM_MAX_TOKENS unless given"},
+    )
+
+
 class PipelineModelsSchema(BodySchema):
-    llm = Model(ModelServiceSchema, required=True)
+    llm = Model(LanguageModelSchema, required=True)
     tts = Model(ModelServiceSchema, required=True)
     stt = Model(ModelServiceSchema, required=True)
     embeddings = Model(ModelServiceSchema, allow_none=True)
@@ -68,7 +77,7 @@ class PipelineModelsSchema(BodySchema):
 
 class RealtimeModelsSchema(BodySchema):
     realtime = Model(ModelServiceSchema, required=True)
-    llm = Model(ModelServiceSchema, required=True)
+    llm = Model(LanguageModelSchema, required=True)
     embeddings = Model(ModelServiceSchema, allow_none=True)
 
 

@@ -8,6 +8,7 @@ from typing import Any
 from marshmallow import INCLUDE, RAISE, ValidationError, post_load
 from marshmallow.fields import Dict, Raw
 
+from ...engine.expected_input import LONGEST_HINT, MOST_HINTS
 from ...engine.phrases import DEFAULT_LANGUAGE, PHRASES
 from ...engine.template import placeholders
 from ..errors import Message
@@ -93,6 +94,12 @@ class ConfigurationsSchema(BodySchema):
     context_compaction_enabled = Flag(allow_none=True)
     text_chat_inactivity_timeout_seconds = Integer(allow_none=True, validate=Range(min=60, max=10500))
     phrases = Model(PhrasesSchema, allow_none=True)
+    speech_hints = Items(
+        Text(validate=Length(1, LONGEST_HINT)),
+        allow_none=True,
+        validate=Length(max=MOST_HINTS),
+        metadata={"description": "phrases that the speech recogniser is to expect at every node"},
+    )
     external_pbx_field_mappings = Items(Model(FieldMappingSchema), allow_none=True, validate=Length(max=100))
     external_pbx_lead_headers = Items(Text(validate=FIELD_NAME), allow_none=True, validate=Length(max=50))
 

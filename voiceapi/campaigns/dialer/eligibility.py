@@ -15,6 +15,9 @@ from zoneinfo import ZoneInfo
 from ...timestamps import write_time
 from .calling_hours import DAY, HORIZON_DAYS, Slot, Weekly, daily, next_open
 
+# The codes of blocks that end by themselves.
+ATTEMPTS_A_DAY, OUTSIDE_HOURS = POSTPONED = ("attempts_a_day", "outside_hours")
+
 
 @dataclass(frozen=True, slots=True)
 class Eligibility:
@@ -85,10 +88,8 @@ def block(moment: datetime, contact: Contact, eligibility: Eligibility, schedule
     again = write_time(opens, "seconds")
     if earliest > moment:
         most = f"{eligibility.most_a_day} attempt{'s' if eligibility.most_a_day != 1 else ''}"
-        return Block(
-            opens, "attempts_a_day", f"The number had {most} within 24 hours; it is looked at again at {again}."
-        )
-    return Block(opens, "outside_hours", f"It is outside the calling hours of {_named(contact)} until {again}.")
+        return Block(opens, ATTEMPTS_A_DAY, f"The number had {most} within 24 hours; it is looked at again at {again}.")
+    return Block(opens, OUTSIDE_HOURS, f"It is outside the calling hours of {_named(contact)} until {again}.")
 
 
 def zones_of(column: str | None, number: str, look_up: Callable[[str], tuple[str, ...]]) -> tuple[str, ...]:

@@ -32,7 +32,9 @@ def take(campaign_id: int) -> bool:
     """
     moment = now()
     campaign = _campaign(campaign_id)
-    leased = campaign.source_lease_until is not None and campaign.source_lease_until > moment
+    until = campaign.source_lease_until
+    # A lease that ends later than one from now was given while the clock was ahead.
+    leased = until is not None and moment < until <= moment + LEASE
     if campaign.source_status == "completed" or leased:
         return False
     campaign.source_status, campaign.source_lease_until = "in_progress", moment + LEASE

@@ -29,10 +29,10 @@ from ...store.campaigns import Campaign
 from ...store.database import write
 from ...store.fields import now
 from ...store.runs import Run
-from ...store.telephony import TelephonyConfiguration, next_call_at
+from ...store.telephony import TelephonyConfiguration
 from ...store.workflows import Workflow
 from ...telephony import connect, selection
-from ...telephony.configurations import calls_per_second
+from ...telephony.configurations import next_call_at
 from ...telephony.selection import NotConfigured
 from ...workflows import versions
 from .. import attempts
@@ -107,10 +107,12 @@ class Dialer:
     def recover(self, moment: datetime | None = None) -> int:
         """Release the claims whose lease expired before their call was placed; returns how many there were."""
         moment, given_back = moment or now(), 0
-        if not dialing.lapsed(moment):
+        # Claims that other threads make meanwhile may be leased until a little later than a lease from `moment`.
+        latest = moment + 2 * attempts.LEASE
+        if not dialing.lapsed(moment, latest):
             return 0
         with write():
-            for contact in dialing.lapsed(moment):
+            for contact in dialing.lapsed(moment, latest):
                 run = find(Run, id=contact.run_id)
                 if run is not None and is_dialable(run):
                     attempts.release(contact, run, "The process that was to call stopped before it did.", moment)
@@ -148,7 +150,7 @@ class Dialer:
             attempts.stop(campaign, "paused", "batch_failed", f"Nobody can be called: {reason}")
             return Plan(), []
         settings = settings_of(self._service, campaign, agent.configuration)
-        load = load_of(campaign, agent.configuration)
+        load = load_of(campaign, agent.configuration, moment)
         hold = held(moment, settings, load)
         if hold is not None:
             return Plan(hold=hold, look_again=hold.until), []
@@ -229,13 +231,13 @@ def register(service: Service) -> None:
         service.workers.repeat(float("inf"), Dialer(service).run)
 
 
-def load_of(campaign: Campaign, configuration: TelephonyConfiguration | None) -> Load:
+def load_of(campaign: Campaign, configuration: TelephonyConfiguration | None, moment: datetime) -> Load:
     """The calls in progress, including those that are claimed but not placed yet."""
     organization = campaign.organization_id
     return Load(
         runs.in_progress(organization) + dialing.claimed(organization),
         dialing.dialing(campaign.id),
-        None if configuration is None or not calls_per_second(configuration) else next_call_at(configuration),
+        None if configuration is None else next_call_at(configuration, moment),
     )
 
 

@@ -14,15 +14,18 @@ from ...store import campaigns as records
 from ...store import dialing
 from ...store.base import find
 from ...store.campaigns import Campaign
+from ...store.fields import EPOCH
 from ...store.telephony import TelephonyConfiguration
 from ...telephony.numbers import zones_of_number
 from ...telephony.providers import PROVIDERS
 from ...timestamps import write_time
 from .. import campaigns
 from ..contact_list import ContactList
+from ..dialer.calling_hours import DAY
 from ..dialer.eligibility import Contact, Eligibility, zones_of
 from ..dialer.settings import settings_of
 from ..retry import Breaker, Retry
+from .others import OtherCampaign
 from .simulator import Attempt, Mix, Rehearsal, rehearse
 
 # The share of each outcome, unless the request names others.
@@ -35,7 +38,8 @@ def simulate(service: Service, organization: int, campaign_id: int, wanted: Mapp
     """Run a campaign's whole list as if it began at `starts_at`; the same seed answers the same.
 
     :param wanted: `seed`, `outcomes` (shares by outcome, None for the usual ones), `talk_seconds` (shortest, longest),
-        `days`, and `starts_at`, without which it is the instant that the campaign was created at.
+        `days`, and `starts_at`, without which it is when the campaign was created, or when the organization's
+        campaigns last dialed if that was later.
     :raises RecordNotFound: when there is no such campaign.
     :raises NotPossible: when its list can't be read.
     """
@@ -43,9 +47,9 @@ def simulate(service: Service, organization: int, campaign_id: int, wanted: Mapp
     configuration = find(TelephonyConfiguration, id=campaign.telephony_configuration_id)
     settings = replace(settings_of(service, campaign, configuration), state="running")
     numbers, unread = _numbers(campaign, configuration)
-    people = list(_contacts(organization, numbers, settings.eligibility))
+    starts_at = wanted["starts_at"] or max(campaign.created_at, dialing.last_dialed_at(organization) or EPOCH)
+    people = list(_contacts(organization, numbers, settings.eligibility, starts_at))
     shares, talk = wanted["outcomes"] or SHARES, wanted["talk_seconds"]
-    starts_at = wanted["starts_at"] or campaign.created_at
     found = rehearse(
         settings,
         Retry.read(campaign.retry_config),
@@ -55,6 +59,8 @@ def simulate(service: Service, organization: int, campaign_id: int, wanted: Mapp
         wanted["seed"],
         starts_at,
         timedelta(days=wanted["days"]),
+        list(_others(service, campaign)),
+        _account(configuration),
     )
     skipped = [(row, number, "row_skipped", reason) for row, number, reason in unread]
     skipped += [(id, numbers[id][0], block.code, block.reason) for id, block in found.skipped.items()]
@@ -99,12 +105,34 @@ def _numbers(
 
 
 def _contacts(
-    organization: int, numbers: Mapping[int, tuple[str, str | None]], eligibility: Eligibility
+    organization: int, numbers: Mapping[int, tuple[str, str | None]], eligibility: Eligibility, starts_at: datetime
 ) -> Iterator[Contact]:
+    """The contacts with what the organization's campaigns dialed in the 24 hours before the dry run begins."""
     listed = dialing.all_not_to_call(organization)
+    dialed = {}
+    if eligibility.most_a_day is not None:
+        dialed = dialing.all_dialed(organization, starts_at - DAY, starts_at)
     for row, (number, zone) in numbers.items():
         zones = zones_of(zone, number, zones_of_number) if eligibility.hours else ()
-        yield Contact(row, number, zones, number in listed)
+        yield Contact(row, number, zones, number in listed, dialed.get(number, ()))
+
+
+def _others(service: Service, campaign: Campaign) -> Iterator[OtherCampaign]:
+    """The other campaigns of the organization that are running or about to."""
+    for other in records.active(campaign.organization_id):
+        if other.id == campaign.id:
+            continue
+        configuration = find(TelephonyConfiguration, id=other.telephony_configuration_id)
+        settings = replace(settings_of(service, other, configuration), state="running")
+        waiting = sum(count for state, count in dialing.states(other.id).items() if state in records.OPEN)
+        yield OtherCampaign(other.id, settings, waiting, _account(configuration))
+
+
+def _account(configuration: TelephonyConfiguration | None) -> object:
+    """What tells a carrier's accounts apart; a configuration whose account isn't known has one of its own."""
+    if configuration is None or configuration.account_id is None:
+        return None if configuration is None else configuration.id
+    return configuration.provider, configuration.account_id
 
 
 def _counted(codes: Iterator[str]) -> dict[str, int]:

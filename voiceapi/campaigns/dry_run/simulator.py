@@ -16,6 +16,7 @@ from ..dialer.calling_hours import DAY
 from ..dialer.eligibility import Block, Contact
 from ..dialer.plan import Load, Settings, plan
 from ..retry import FAILURES, Breaker, Retry, after_call
+from .others import OtherCampaign, OtherCampaigns, Pace
 
 RINGING = {"busy": 2.0, "failed": 2.0, "refused": 0.0, "canceled": 10.0, "no_answer": 60.0}
 ANSWERED_AFTER = 10.0
@@ -115,8 +116,14 @@ def rehearse(
     seed: int,
     starts_at: datetime,
     longest: timedelta,
+    others: Sequence[OtherCampaign] = (),
+    account: object = None,
 ) -> Rehearsal:
-    """Run a campaign from `starts_at` to its end, or for as long as `longest`, or for 300,000 attempts."""
+    """Run a campaign from `starts_at` to its end, or for as long as `longest`, or for 300,000 calls.
+
+    :param others: the organization's other running campaigns, which take their turns.
+    :param account: the carrier account that the campaign calls through.
+    """
     found = Rehearsal(states=dict.fromkeys((contact.id for contact in contacts), "queued"))
     known = {contact.id: contact for contact in contacts}
     tried: Counter[int] = Counter()
@@ -125,15 +132,18 @@ def rehearse(
     heapq.heapify(line.queued)
     talking: list[tuple[datetime, int, Attempt]] = []
     window = _BreakerWindow(breaker)
-    clock, next_call_at = starts_at, starts_at
+    rest = OtherCampaigns(others, lambda campaign, number: sum(mix.outcome(seed, -campaign, number)[1:]))
+    pace: Pace = {}
+    clock, turn, last_turn = starts_at, 0, 0
 
     def due() -> Iterator[Contact]:
         for id in line.due(clock):
             contact = known[id]
-            past = tuple(at for at in recent[contact.number] if at > clock - DAY)
-            yield replace(contact, recent=(*contact.recent, *past))
+            past = (*contact.recent, *recent[contact.number])
+            yield replace(contact, recent=tuple(at for at in past if at > clock - DAY))
 
-    while clock <= starts_at + longest and len(found.attempts) < MOST_ATTEMPTS:
+    while clock <= starts_at + longest and len(found.attempts) + rest.dialed < MOST_ATTEMPTS:
+        rest.end_calls(clock)
         while talking and talking[0][0] <= clock:
             attempt = heapq.heappop(talking)[2]
             verdict = after_call(attempt.outcome, attempt.number, attempt.ends_at, retry)
@@ -142,7 +152,11 @@ def rehearse(
                 heapq.heappush(line.retries, (verdict.due_at, attempt.contact.id))
             if window.trips_on(attempt):
                 found.tripped_at.append(attempt.ends_at)
-        decided = plan(clock, settings, due(), Load(len(talking), len(talking), next_call_at))
+        turn += 1
+        before = last_turn
+        rest.dial(clock, len(talking), pace, turn, 0, before)
+        load = Load(len(talking) + rest.in_progress, len(talking), pace.get(account))
+        decided = plan(clock, settings, due(), load)
         for contact, reason in decided.blocked:
             if reason.until is None:
                 found.states[contact.id], found.skipped[contact.id] = "skipped", reason
@@ -152,16 +166,21 @@ def rehearse(
         for contact in decided.dial:
             tried[contact.id] += 1
             recent[contact.number] = (*(at for at in recent[contact.number] if at > clock - DAY), clock)
-            next_call_at = clock + settings.interval
+            pace[account], last_turn = clock + settings.interval, turn
             found.states[contact.id] = "dialing"
             outcome, rings, talks = mix.outcome(seed, contact.id, tried[contact.id])
             ends_at = clock + timedelta(seconds=round(rings + talks, 3))
             attempt = Attempt(contact, tried[contact.id], clock, ends_at, outcome, talks)
             found.attempts.append(attempt)
             heapq.heappush(talking, (ends_at, len(found.attempts), attempt))
+        rest.dial(clock, len(talking), pace, turn, before + 1, turn - 1)
         found.peak = max(found.peak, len(talking))
+        if not talking and line.later() is None:
+            found.ended_at = clock
+            break
         later = None if decided.hold is not None else line.later()
-        ahead = [at for at in (decided.look_again, later, talking[0][0] if talking else None) if at is not None]
+        events = (decided.look_again, later, talking[0][0] if talking else None, rest.next_event())
+        ahead = [at for at in events if at is not None]
         if not ahead:
             found.ended_at = clock
             break

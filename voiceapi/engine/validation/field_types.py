@@ -62,10 +62,12 @@ _ENFORCED_LIMITS = {"tuner"}
 _EVERYWHERE = (Field("is_start", "boolean", nullable=False), Field("is_end", "boolean", nullable=False))
 _INTERRUPT = Field("allow_interrupt", "boolean", nullable=False)
 _FILTERS = Field("mcp_tool_filters", "lists")
+# Phrases that the speech recogniser is to expect.
+_HINTS = Field("speech_hints", "texts")
 _BEYOND_CATALOGUE: Mapping[str, tuple[Field, ...]] = {
     # The older spelling of pre_call_fetch_mode, sent by published clients.
-    "startCall": (_FILTERS, Field("pre_call_fetch_enabled", "boolean", nullable=False)),
-    "agentNode": (_FILTERS,),
+    "startCall": (_FILTERS, _HINTS, Field("pre_call_fetch_enabled", "boolean", nullable=False)),
+    "agentNode": (_FILTERS, _HINTS),
     "endCall": (_INTERRUPT,),
     "globalNode": (_INTERRUPT, Field("add_global_prompt", "boolean", nullable=False)),
 }

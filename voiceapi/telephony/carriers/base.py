@@ -141,11 +141,15 @@ class Carrier(ABC):
 
     @abstractmethod
     def hang_up(self, call_id: str) -> None:
-        """End a call that is ringing or in progress."""
+        """End a call that is answered."""
+
+    def stop_ringing(self, call_id: str) -> None:
+        """End a call that isn't answered yet."""
+        self.hang_up(call_id)
 
     def cancel(self, call_id: str) -> None:
         """End a call by the id that `place_call` returned, before a webhook has named it."""
-        self.hang_up(call_id)
+        self.stop_ringing(call_id)
 
     @abstractmethod
     def look_up(self, call_id: str) -> StatusUpdate:

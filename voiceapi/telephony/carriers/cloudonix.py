@@ -5,6 +5,7 @@ from __future__ import annotations
 from collections.abc import Sequence
 from dataclasses import dataclass
 
+from . import twiml
 from .base import InboundRoute, OutboundCall
 from .rest import CarrierRefused, Rest, bearer, path_part
 from .signatures import same
@@ -17,6 +18,7 @@ class Cloudonix(TwilioCompatible):
     """One domain at Cloudonix."""
 
     name = "Cloudonix"
+    style = twiml.Style(takes_hints=False)
     signature_key = "bearer_token"
     sends_json = True
     # The domain may be named by an alias, and its key in the header proves it.

@@ -13,6 +13,9 @@ FINAL = ("completed", "busy", "no-answer", "failed", "canceled")
 # detection of an answering machine.
 After = Literal["turn", "transfer", "machine"]
 
+# The keys of a telephone that are an input; `#` ends one.
+KEYS = "0123456789*"
+
 
 @dataclass(frozen=True, slots=True)
 class Speech:
@@ -22,8 +25,21 @@ class Speech:
 
 
 @dataclass(frozen=True, slots=True)
+class Keys:
+    """The caller pressed keys: digits and `*`, without the `#` that ends them; not empty."""
+
+    digits: str
+
+    @classmethod
+    def read(cls, text: str) -> Keys | None:
+        """The keys in a webhook's field; None when it holds none."""
+        digits = "".join(key for key in text.partition("#")[0] if key in KEYS)
+        return cls(digits) if digits else None
+
+
+@dataclass(frozen=True, slots=True)
 class Silence:
-    """The caller didn't speak, or the call was just answered."""
+    """The caller neither spoke nor pressed keys, or the call was just answered."""
 
 
 @dataclass(frozen=True, slots=True)
@@ -52,7 +68,7 @@ class Transferred:
         return cls(answered, reason, over and not answered)
 
 
-CallerInput = Speech | Silence | Machine | Transferred
+CallerInput = Speech | Keys | Silence | Machine | Transferred
 
 
 @dataclass(frozen=True, slots=True)

@@ -12,7 +12,7 @@ from typing import Any
 from ...engine.actions import Action, HangUp, Listen, Pause, Redirect, Say, Transfer
 from ..numbers import normalize
 from .base import Account, Carrier, Document, InboundRoute, OutboundCall, VoiceSettings
-from .events import After, CallerInput, Inbound, Leg, Machine, Silence, Speech, StatusUpdate, Transferred
+from .events import After, CallerInput, Inbound, Keys, Leg, Machine, Silence, Speech, StatusUpdate, Transferred
 from .prompts import prompted
 from .rest import CarrierRefused, CarrierSilent, bearer, path_part
 from .signatures import is_recent, same
@@ -22,6 +22,8 @@ from .webhook import CallbackURLs, Webhook, amount
 CONTENT_TYPE = "application/json"
 # The vendor of speech that the account or the application has chosen.
 VENDOR = "default"
+# Keys end after this many seconds without another one.
+KEY_PAUSE = 3
 
 # The status of a call, or of the other leg of a transfer, and our names of it.
 STATUSES: Mapping[str, str] = {
@@ -91,7 +93,14 @@ class Jambonz(Carrier):
         return {name: answer[name] for name in SPEECH if answer.get(name)}
 
     def hang_up(self, call_id: str) -> None:
-        self._ask("POST", f"{self._account}/Calls/{path_part(call_id)}", {"call_status": "completed"})
+        self._set_status(call_id, "completed")
+
+    def stop_ringing(self, call_id: str) -> None:
+        # `completed` changes nothing before the answer.
+        self._set_status(call_id, "no-answer")
+
+    def _set_status(self, call_id: str, status: str) -> None:
+        self._ask("POST", f"{self._account}/Calls/{path_part(call_id)}", {"call_status": status})
 
     def look_up(self, call_id: str) -> StatusUpdate:
         answer = self._ask("GET", f"{self._account}/Calls/{path_part(call_id)}")
@@ -158,6 +167,8 @@ class Jambonz(Carrier):
             reason = STATUSES.get(webhook.text("dial_call_status"), "failed")
             own = STATUSES.get(webhook.text("call_status"))
             return Transferred.reported(reason in ("completed", "in-progress"), reason, own)
+        if keys := Keys.read(webhook.text("digits")):
+            return keys
         if text := webhook.at("speech", "alternatives", 0, "transcript"):
             return Speech(text)
         return Machine() if webhook.text("type") == MACHINE else Silence()
@@ -216,13 +227,17 @@ def _speech(text: str, voice: VoiceSettings) -> dict[str, Any]:
 
 
 def _gather(action: Listen, prompt: str, urls: CallbackURLs, voice: VoiceSettings) -> dict[str, Any]:
-    say = {"bargein": True, "say": _speech(prompt, voice)} if prompt else {}
+    say = {"bargein": True, "dtmfBargein": True, "say": _speech(prompt, voice)} if prompt else {}
+    hints = {"hints": list(action.hints)} if action.hints else {}
     return {
         "verb": "gather",
-        "input": ["speech"],
+        "input": ["digits", "speech"],
+        "finishOnKey": "#",
+        **({"numDigits": action.keys} if action.keys else {}),
+        "interDigitTimeout": KEY_PAUSE,
         "actionHook": urls.next,
         "timeout": max(1, math.ceil(action.timeout_seconds)),
-        "recognizer": {"vendor": VENDOR, "language": voice.language},
+        "recognizer": {"vendor": VENDOR, "language": voice.language, **hints},
         **say,
     }
 

@@ -3,7 +3,7 @@
 from __future__ import annotations
 
 import math
-from collections.abc import Callable, Mapping, Sequence
+from collections.abc import Callable, Iterable, Mapping, Sequence
 from xml.etree.ElementTree import Element, tostring
 
 from ...engine.actions import Action, Listen, Play, Say
@@ -52,6 +52,11 @@ def element(name: str, attributes: Mapping[str, str], text: str | None = None) -
     result = Element(name, {key: clean(value) for key, value in attributes.items()})
     result.text = text
     return result
+
+
+def comma_separated(phrases: Iterable[str]) -> str:
+    """Phrases as one attribute; a comma within one becomes a blank."""
+    return ",".join(" ".join(phrase.replace(",", " ").split()) for phrase in phrases)
 
 
 def seconds(duration: float) -> str:

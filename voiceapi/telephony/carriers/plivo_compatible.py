@@ -13,7 +13,7 @@ from urllib.parse import urlsplit, urlunsplit
 from ...engine.actions import Action
 from . import plivo_xml
 from .base import Account, Carrier, Document, InboundRoute, OutboundCall, VoiceSettings
-from .events import After, CallerInput, Inbound, Leg, Machine, Silence, Speech, StatusUpdate, Transferred
+from .events import After, CallerInput, Inbound, Keys, Leg, Machine, Silence, Speech, StatusUpdate, Transferred
 from .rest import CarrierRefused, Rest, path_part
 from .signatures import same, spellings
 from .webhook import CallbackURLs, Webhook
@@ -181,6 +181,8 @@ class PlivoCompatible(Carrier):
         if after == "transfer":
             reason = STATUSES.get(webhook.text("DialStatus"), "failed")
             return Transferred.reported(reason == "completed", reason, STATUSES.get(webhook.text("CallStatus")))
+        if keys := Keys.read(webhook.text("Digits")):
+            return keys
         if text := webhook.text("Speech"):
             return Speech(text)
         return Machine() if _is_machine(webhook) else Silence()

@@ -10,12 +10,14 @@ from ...engine.actions import Action, HangUp, Listen, Pause, Play, Redirect, Say
 from ..numbers import normalize
 from . import markup
 from .base import Document, VoiceSettings
-from .markup import element, redirect, seconds
+from .markup import comma_separated, element, redirect, seconds
 from .speech import clean, pieces
 from .webhook import CallbackURLs
 
 # The limits of waiting for the caller to speak, in seconds.
 SHORTEST_WAIT, LONGEST_WAIT = 5, 60
+# Keys end after this many seconds without another one.
+KEY_PAUSE = 3
 # An Amazon Polly voice has a language of its own; the others speak the language that they are given.
 OWN_LANGUAGE = "Polly."
 
@@ -63,11 +65,17 @@ def _verbs(action: Action, urls: CallbackURLs, voice: VoiceSettings, style: Styl
 
 def _listening(action: Listen, urls: CallbackURLs, voice: VoiceSettings) -> dict[str, str]:
     wait = min(max(action.timeout_seconds, SHORTEST_WAIT), LONGEST_WAIT)
+    hints = {"hints": comma_separated(action.hints)} if action.hints else {}
+    keys = {"numDigits": str(action.keys)} if action.keys else {}
     return {
         "action": urls.next,
         "method": "POST",
-        "inputType": "speech",
+        "inputType": "dtmf speech",
+        "finishOnKey": "#",
+        **keys,
+        "digitEndTimeout": str(KEY_PAUSE),
         "executionTimeout": seconds(wait),
+        **hints,
         "speechEndTimeout": "auto",
         "language": voice.language,
     }

@@ -2,26 +2,30 @@
 
 Its phones send webhooks with fields and carry out documents as a real carrier does, but within the process. Ringing
 and speech take no time unless the configuration's `realtime` is set; the reported duration is what the call would have
-taken.
+taken. A phone in real time pauses without a thread.
 """
 
 from __future__ import annotations
 
 import hmac
 import json
-from collections.abc import Callable, Mapping, Sequence
+import time
+from collections.abc import Generator, Mapping, Sequence
 from contextlib import suppress
 from dataclasses import dataclass, replace
 from typing import Any, Literal, Protocol
 
+from ...background import Cancelled, Pausing
 from ...engine.actions import Action, HangUp, Listen, Pause, Play, Redirect, Say, Transfer
 from .base import Carrier, Document, OutboundCall, VoiceSettings
 from .events import (
     FINAL,
+    KEYS,
     PROGRESS,
     After,
     CallerInput,
     Inbound,
+    Keys,
     Leg,
     Machine,
     Silence,
@@ -29,7 +33,7 @@ from .events import (
     StatusUpdate,
     Transferred,
 )
-from .rest import CarrierRefused
+from .rest import CarrierRefused, CarrierSilent
 from .webhook import CallbackURLs, Webhook
 
 SIGNATURE = "x-simulator-signature"
@@ -57,20 +61,31 @@ class Webhooks(Protocol):
     def status(self, token: str, webhook: Webhook) -> None: ...
 
 
+class Phones(Protocol):
+    """The phones of this process, by the tokens of their runs."""
+
+    def start(self, token: str, call: Pausing, *, pauses: bool) -> None:
+        """Carry out a call on other threads; with its pauses if it takes real time."""
+
+    def cancel(self, call_id: str) -> bool:
+        """Have a call end at its next pause, or now if it pauses; False if it isn't carried out here."""
+
+    def owns(self, token: str) -> bool:
+        """False if another process carries out the call."""
+
+
 @dataclass(frozen=True)
 class Simulator(Carrier):
     """The simulated carrier.
 
     :param webhooks: where its phones send their webhooks.
     :param key: signs its webhooks.
-    :param start: runs a phone on another thread.
-    :param sleep: waits real seconds; returns True if the process is stopping. Called only when `realtime` is set.
+    :param phones: carry out its calls.
     """
 
     webhooks: Webhooks
     key: bytes
-    start: Callable[[Callable[[], None]], Any]
-    sleep: Callable[[float], bool]
+    phones: Phones
     realtime: bool = False
 
     name = "Simulator"
@@ -80,18 +95,23 @@ class Simulator(Carrier):
     def place_call(self, call: OutboundCall) -> str:
         callee = Callee.of(call.context)
         if callee is None:
-            raise CarrierRefused("initial_context.simulated_callee must be a list of texts, the callee's lines.")
-        phone = Phone(self, call.urls, TEST_NUMBERS.get(call.to, "answers"), callee)
-        self.start(phone.ring)
-        return phone.call_id
+            raise CarrierRefused(
+                "initial_context.simulated_callee must be a list of texts, the callee's lines; keys are "
+                '{"keys": "12"}.'
+            )
+        return self._start(Phone(self, call.urls, TEST_NUMBERS.get(call.to, "answers"), callee))
 
     def resume(self, urls: CallbackURLs, to: str, context: Mapping[str, Any]) -> None:
         """Continue a call whose phone was lost in a restart, after `urls.turn` documents were answered."""
-        phone = Phone(self, urls, TEST_NUMBERS.get(to, "answers"), Callee.of(context) or Callee())
-        self.start(phone.ring if urls.turn == 0 else lambda: phone.resume(urls.turn - 1))
+        self._start(Phone(self, urls, TEST_NUMBERS.get(to, "answers"), Callee.of(context) or Callee()))
+
+    def _start(self, phone: Phone) -> str:
+        self.phones.start(phone.urls.token, phone.steps(), pauses=self.realtime)
+        return phone.call_id
 
     def hang_up(self, call_id: str) -> None:
-        raise CarrierRefused("Nobody but itself ends a simulated call.")
+        if not self.phones.cancel(call_id):
+            raise CarrierSilent("The simulated call isn't carried out by this process.")
 
     def look_up(self, call_id: str) -> StatusUpdate:
         raise CarrierRefused("The simulator keeps no list of its calls.")
@@ -121,6 +141,8 @@ class Simulator(Carrier):
             return Transferred(reason == "answered", reason, reason == CALLEE_GONE)
         if _is_machine(webhook):
             return Machine()
+        if keys := Keys.read(webhook.text("keys")):
+            return keys
         text = webhook.text("speech")
         return Speech(text) if text else Silence()
 
@@ -148,12 +170,12 @@ class Simulator(Carrier):
 
 @dataclass(frozen=True)
 class Callee:
-    """The person called: their lines, one a turn, "" for silence, and the outcome of a transfer.
+    """The person called: their lines, one a turn, "" for silence or the keys pressed, and the outcome of a transfer.
 
     `transfer` is answered, busy, no-answer or failed, or canceled when they hang up while it rings.
     """
 
-    lines: tuple[str, ...] = DEFAULT_CALLEE
+    lines: tuple[str | Keys, ...] = DEFAULT_CALLEE
     transfer: str = "answered"
 
     @classmethod
@@ -162,9 +184,21 @@ class Callee:
         lines, transfer = context.get("simulated_callee"), context.get("simulated_transfer")
         if lines is None:
             lines = list(DEFAULT_CALLEE)
-        if not isinstance(lines, list) or not all(isinstance(line, str) for line in lines):
+        if not isinstance(lines, list):
             return None
-        return cls(tuple(lines), str(transfer or "answered"))
+        read = [_line(line) for line in lines]
+        known = tuple(line for line in read if line is not None)
+        return cls(known, str(transfer or "answered")) if len(known) == len(read) else None
+
+
+def _line(line: Any) -> str | Keys | None:
+    """A line of a callee; None when it is malformed. Keys may end with `#`."""
+    match line:
+        case str():
+            return line
+        case {"keys": str(keys)} if len(line) == 1 and set(keys.removesuffix("#")) <= set(KEYS):
+            return Keys.read(keys)
+    return None
 
 
 def _is_machine(webhook: Webhook) -> bool:
@@ -180,7 +214,8 @@ def _verb(action: Action, turn: int, voice: VoiceSettings) -> dict[str, Any] | N
         case Pause():
             return {"verb": "pause", "seconds": action.seconds}
         case Listen():
-            return {"verb": "listen", "timeout": action.timeout_seconds, "turn": turn}
+            hints = {"hints": list(action.hints)} if action.hints else {}
+            return {"verb": "listen", "timeout": action.timeout_seconds, **hints, "turn": turn}
         case Redirect():
             return {"verb": "redirect", "turn": action.turn}
         case Transfer():
@@ -193,90 +228,113 @@ def _verb(action: Action, turn: int, voice: VoiceSettings) -> dict[str, Any] | N
             return None
 
 
+def call_id_of(token: str) -> str:
+    """The simulator's id of the call of a run with this token."""
+    return f"SIM-{token[:16]}"
+
+
 class Interrupted(Exception):
-    """The process is stopping in the middle of a call; the next process continues it."""
+    """Another process carries out the call."""
 
 
 class Phone:
-    """One simulated call, from ringing to the end. Its duration is added up from what was said and waited for."""
+    """One simulated call, from ringing to the end, or from turn `urls.turn` on.
+
+    Its duration is added up from what was said and waited for.
+    """
 
     def __init__(self, carrier: Simulator, urls: CallbackURLs, behaviour: str, callee: Callee) -> None:
+        self.urls = urls
+        self.call_id = call_id_of(urls.token)
         self._carrier = carrier
-        self._urls = urls
         self._behaviour = behaviour
         self._callee = callee
         self._seconds = 0.0
-        self.call_id = f"SIM-{urls.token[:16]}"
+        self._is_answered = urls.turn > 0
 
-    def ring(self) -> None:
-        """Run the whole call."""
+    def steps(self) -> Pausing:
+        """The call; it yields the seconds that pass, and ends with a final status when it is cancelled."""
         with suppress(Interrupted):
-            self._ring()
+            try:
+                # The last turn that was answered is asked for again.
+                yield from self._talk(self.urls.turn - 1, {}) if self._is_answered else self._ring()
+            except Cancelled:
+                self._report("completed" if self._is_answered else "canceled", duration=round(self._seconds, 1))
 
-    def resume(self, turn: int) -> None:
-        """Run the rest of a call: turn number `turn` was the last one answered, and is asked for again."""
-        with suppress(Interrupted):
-            self._talk(turn, {})
-
-    def _ring(self) -> None:
+    def _ring(self) -> Pausing:
         self._report("ringing")
-        self._pass_time(RINGING_SECONDS)
+        yield from self._pass_time(RINGING_SECONDS)
+        self._seconds = 0.0
         if self._behaviour in FINAL:
             self._report(self._behaviour, duration=0)
             return
-        self._seconds = 0.0
+        self._is_answered = True
         self._report("in-progress")
         machine = {"answered_by": "machine"} if self._behaviour == "voicemail" else {}
-        self._talk(0, machine)
+        yield from self._talk(0, machine)
 
-    def _talk(self, turn: int, fields: Mapping[str, Any]) -> None:
+    def _talk(self, turn: int, fields: Mapping[str, Any]) -> Pausing:
         """Ask for turn number `turn` and carry out documents until one hangs up, or the callee does."""
-        listening = self._carry_out(self._ask(turn, fields))
+        listening = yield from self._carry_out(self._ask(turn, fields))
         spoken = turn
         while (
             listening is not None and self._behaviour == "answers" and spoken < min(len(self._callee.lines), MOST_TURNS)
         ):
             line = self._callee.lines[spoken]
             spoken += 1
-            self._speak(line)
-            listening = self._carry_out(self._ask(listening, {"speech": line}))
+            if isinstance(line, Keys):
+                yield from self._pass_time(SECONDS_A_WORD * len(line.digits))
+            else:
+                yield from self._speak(line)
+            said = {"keys": line.digits} if isinstance(line, Keys) else {"speech": line}
+            listening = yield from self._carry_out(self._ask(listening, said))
         self._report("completed", duration=round(self._seconds, 1))
 
     def _ask(self, turn: int, fields: Mapping[str, Any], after: Literal["turn", "transfer"] = "turn") -> Document:
-        urls = replace(self._urls, turn=turn)
+        urls = replace(self.urls, turn=turn)
+        self._check_owner()
         url = urls.transferred if after == "transfer" else urls.next
         webhook = self._carrier.signed(url, {"call_id": self.call_id, **fields})
         return self._carrier.webhooks.turn(urls.token, turn, after, webhook)
 
-    def _carry_out(self, document: Document) -> int | None:
+    def _carry_out(self, document: Document) -> Generator[float, None, int | None]:
         """Carry out a document; returns the number of the turn that it listens for, None when it ends the call."""
         for verb in json.loads(document.body):
             match verb["verb"]:
                 case "say":
-                    self._speak(verb["text"])
+                    yield from self._speak(verb["text"])
                 case "pause":
-                    self._pass_time(verb["seconds"])
+                    yield from self._pass_time(verb["seconds"])
                 case "listen":
                     return int(verb["turn"])
                 case "transfer":
                     outcome = {"transfer": self._callee.transfer}
                     document = self._ask(int(verb["turn"]), outcome, "transfer")
-                    return None if self._callee.transfer == CALLEE_GONE else self._carry_out(document)
+                    return None if self._callee.transfer == CALLEE_GONE else (yield from self._carry_out(document))
                 case "redirect":
-                    return self._carry_out(self._ask(int(verb["turn"]), {}))
+                    return (yield from self._carry_out(self._ask(int(verb["turn"]), {})))
                 case "hangup":
                     return None
         return None
 
-    def _speak(self, text: str) -> None:
-        self._pass_time(SECONDS_A_WORD * len(text.split()))
+    def _speak(self, text: str) -> Pausing:
+        yield from self._pass_time(SECONDS_A_WORD * len(text.split()))
 
-    def _pass_time(self, seconds: float) -> None:
+    def _pass_time(self, seconds: float) -> Pausing:
+        began = time.monotonic()
+        try:
+            yield seconds
+        except Cancelled:
+            self._seconds += min(seconds, time.monotonic() - began) if self._is_answered else 0.0
+            raise
         self._seconds += seconds
-        if self._carrier.realtime and self._carrier.sleep(seconds):
+
+    def _check_owner(self) -> None:
+        if not self._carrier.phones.owns(self.urls.token):
             raise Interrupted
 
     def _report(self, status: str, duration: float | None = None) -> None:
         fields = {"call_id": self.call_id, "status": status}
         timed = fields if duration is None else {**fields, "duration": duration}
-        self._carrier.webhooks.status(self._urls.token, self._carrier.signed(self._urls.status, timed))
+        self._check_owner()
+        self._carrier.webhooks.status(self.urls.token, self._carrier.signed(self.urls.status, timed))

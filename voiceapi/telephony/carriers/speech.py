@@ -5,13 +5,14 @@ from __future__ import annotations
 import re
 from collections.abc import Iterator
 
+from ...engine.sentences import last_end
+
 # Characters in one piece; the smallest limit of a carrier is 1500.
 LONGEST = 1400
 
 # What XML 1.0 doesn't allow, lone surrogates included: some carriers refuse the whole document for it.
 _FORBIDDEN = re.compile("[^\t\n\r\x20-\ud7ff\ue000-\ufffd\U00010000-\U0010ffff]")
 _BRACKETS = {ord(bracket): None for bracket in "<>"}
-_SENTENCE_END = re.compile(r"""[.!?…。！？]["'”’)\]]*\s+|\n+""")
 
 
 def clean(text: str) -> str:
@@ -28,15 +29,9 @@ def pieces(text: str, longest: int = LONGEST) -> Iterator[str]:
     """The clean text in pieces of at most `longest` characters, cut at sentence ends, else at blanks, else anywhere."""
     rest = clean(text)
     while len(rest) > longest:
-        cut = _last_end(rest, longest) or rest.rfind(" ", 1, longest + 1)
+        cut = last_end(rest, longest) or rest.rfind(" ", 1, longest + 1)
         cut = cut if cut > 0 else longest
         yield rest[:cut].strip()
         rest = rest[cut:].strip()
     if rest:
         yield rest
-
-
-def _last_end(text: str, longest: int) -> int:
-    """Where the last sentence that fits ends, 0 when none does."""
-    ends = [found.end() for found in _SENTENCE_END.finditer(text, 0, longest)]
-    return ends[-1] if ends else 0

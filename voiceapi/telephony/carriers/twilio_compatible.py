@@ -11,7 +11,7 @@ from urllib.parse import urlencode
 from ...engine.actions import Action
 from . import twiml
 from .base import Account, Carrier, Document, InboundRoute, OutboundCall, VoiceSettings
-from .events import After, CallerInput, Inbound, Leg, Machine, Silence, Speech, StatusUpdate, Transferred
+from .events import After, CallerInput, Inbound, Keys, Leg, Machine, Silence, Speech, StatusUpdate, Transferred
 from .rest import CarrierRefused, Rest, path_part
 from .webhook import CallbackURLs, Webhook, amount
 
@@ -205,6 +205,8 @@ class TwilioCompatible(Carrier):
             status = webhook.text("DialCallStatus")
             own = STATUSES.get(webhook.text("CallStatus"))
             return Transferred.reported(status in ANSWERED, STATUSES.get(status, "failed"), own)
+        if keys := Keys.read(webhook.text("Digits")):
+            return keys
         if text := webhook.text("SpeechResult"):
             return Speech(text)
         return Machine() if _is_machine(webhook.fields.get("AnsweredBy")) else Silence()

@@ -10,7 +10,7 @@ from ...engine.actions import Action, HangUp, Listen, Pause, Play, Redirect, Say
 from ..numbers import normalize
 from . import markup
 from .base import Document, VoiceSettings
-from .markup import element, redirect, seconds
+from .markup import comma_separated, element, redirect, seconds
 from .speech import clean, pieces
 from .webhook import CallbackURLs
 
@@ -23,11 +23,13 @@ class Style:
     """How one carrier's documents differ from Twilio's.
 
     :param gather: attributes of `<Gather>` beside those that all carriers have.
+    :param takes_hints: whether `<Gather>` has phrases that the recogniser is to expect.
     :param voice: the voice when none is chosen; None for the carrier's default.
     :param language_with_voice: whether a chosen voice is given a language, too.
     """
 
     gather: Mapping[str, str] = field(default_factory=lambda: LISTENING)
+    takes_hints: bool = True
     voice: str | None = None
     language_with_voice: bool = True
 
@@ -58,12 +60,17 @@ def _verbs(action: Action, urls: CallbackURLs, voice: VoiceSettings, style: Styl
 
 
 def _gather(action: Listen, urls: CallbackURLs, voice: VoiceSettings, style: Style) -> dict[str, str]:
+    hints = {"hints": comma_separated(action.hints)} if action.hints and style.takes_hints else {}
+    keys = {"numDigits": str(action.keys)} if action.keys else {}
     return {
-        "input": "speech",
+        "input": "dtmf speech",
+        "finishOnKey": "#",
+        **keys,
         "action": urls.next,
         "method": "POST",
         "language": voice.language,
         "timeout": seconds(action.timeout_seconds),
+        **hints,
         **style.gather,
     }
 

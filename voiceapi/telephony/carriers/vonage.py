@@ -17,7 +17,7 @@ from typing import TYPE_CHECKING, Any
 from ...engine.actions import Action, Listen, Pause, Redirect, Say, Transfer
 from ..numbers import normalize
 from .base import Account, Carrier, Document, InboundRoute, OutboundCall, VoiceSettings
-from .events import FINAL, After, CallerInput, Inbound, Leg, Machine, Silence, Speech, StatusUpdate, Transferred
+from .events import FINAL, After, CallerInput, Inbound, Keys, Leg, Machine, Silence, Speech, StatusUpdate, Transferred
 from .prompts import prompted
 from .rest import CarrierRefused, Rest, basic, bearer, path_part
 from .signatures import TOLERANCE, same
@@ -38,6 +38,8 @@ TOKEN_SECONDS = 300
 # The limits of ringing and of waiting for the caller to speak, in seconds.
 LONGEST_RINGING = 120
 LONGEST_WAIT = 60
+# The longest pause after a key, in seconds.
+LONGEST_KEY_PAUSE = 10
 # Speech ends after this many seconds of silence, and at the latest after LONGEST_SPEECH seconds.
 END_OF_SPEECH = 1.0
 LONGEST_SPEECH = 60
@@ -220,6 +222,8 @@ class Vonage(Carrier):
             # Every status of the other leg comes here. A document before the final one would end the transfer.
             status = STATUSES.get(webhook.text("status"))
             return Transferred(status == "completed", status, status == "canceled") if status in FINAL else None
+        if keys := Keys.read(webhook.at("dtmf", "digits")):
+            return keys
         if text := webhook.at("speech", "results", 0, "text"):
             return Speech(text)
         return Machine() if webhook.text("status") == "machine" else Silence()
@@ -310,13 +314,21 @@ def _talk(text: str, voice: VoiceSettings) -> dict[str, Any]:
 
 
 def _input(action: Listen, urls: CallbackURLs, voice: VoiceSettings) -> dict[str, Any]:
+    wait = max(1, math.ceil(action.timeout_seconds))
+    keys = {
+        # It might also end an input during which the caller says nothing yet.
+        "timeOut": min(wait, LONGEST_KEY_PAUSE),
+        "submitOnHash": True,
+        **({"maxDigits": action.keys} if action.keys else {}),
+    }
     speech = {
         "language": voice.language,
-        "startTimeout": min(max(1, math.ceil(action.timeout_seconds)), LONGEST_WAIT),
+        "startTimeout": min(wait, LONGEST_WAIT),
         "endOnSilence": END_OF_SPEECH,
         "maxDuration": LONGEST_SPEECH,
+        **({"context": list(action.hints)} if action.hints else {}),
     }
-    return _sent_to("input", urls.next, type=["speech"], speech=speech)
+    return _sent_to("input", urls.next, type=["dtmf", "speech"], dtmf=keys, speech=speech)
 
 
 def _connect(action: Transfer, urls: CallbackURLs, voice: VoiceSettings) -> dict[str, Any]:

@@ -1,0 +1,50 @@
+"""The command that ends a run."""
+
+from __future__ import annotations
+
+import json
+from collections.abc import Callable, Iterator
+from pathlib import Path
+from typing import Any
+
+import pytest
+from click.testing import CliRunner, Result
+
+from voiceapi import create_app
+from voiceapi.cli.base import script_info
+from voiceapi.cli.main import group
+
+API = "/api/v1"
+KEY = "test-key-0123456789"
+
+
+@pytest.fixture
+def chat(tmp_path: Path, talk: Callable[..., Any], monkeypatch: pytest.MonkeyPatch) -> Iterator[int]:
+    """A text chat in a database of its own; returns its run's id."""
+    monkeypatch.setenv("VOICEAPI_DATABASE", str(tmp_path / "v.db"))
+    monkeypatch.setenv("VOICEAPI_API_KEY", KEY)
+    app = create_app({"VOICEAPI_WORKER": False})
+    client = app.test_client()
+    client.environ_base["HTTP_X_API_KEY"] = KEY
+    body = {"name": "Agent", "workflow_definition": talk()}
+    assert client.post(f"{API}/workflow/create/definition", json=body).status_code == 200
+    yield client.post(f"{API}/workflow/1/text-chat/sessions", json={}).get_json()["workflow_run_id"]
+    app.extensions["voiceapi"].close()
+
+
+def run(*arguments: str) -> Result:
+    return CliRunner().invoke(group, ["run", "end", *arguments], obj=script_info(create_app))
+
+
+def test_a_run_is_ended(chat: int) -> None:
+    for _ in range(2):
+        done = run(str(chat))
+        assert (done.exit_code, done.stdout) == (0, f"Run {chat} has ended: user_hangup.\n")
+    done = run(str(chat), "--json")
+    assert json.loads(done.stdout) == {"id": chat, "is_completed": True, "disposition": "user_hangup"}
+
+
+def test_a_run_that_is_not_there(chat: int) -> None:
+    done = run("99")
+    assert (done.exit_code, done.stderr) == (1, "Error: Workflow run not found\n")
+    assert run("x").exit_code == 2

@@ -100,7 +100,7 @@ TOLD_APART = [
 NOT_TOLD_APART = [
     ([("Next", "When the question was answered.")], ["e0"]),
     ([("Done", "All information is collected.")], ["e0"]),
-    ([("Continue", "The step is complete."), ("No", "They decline.")], ["e0"]),
+    ([("Step done", "The step is complete."), ("No", "They decline.")], ["e0"]),
     ([("Qualified", "At least five seats were stated."), ("Too small", "Fewer than five seats.")], ["e0", "e1"]),
     ([("Old enough", "The caller is older than 18."), ("No", "They decline.")], ["e0"]),
     ([("Rich", "The budget is above 5000 dollars."), ("Poor", "The budget is below 5000 dollars.")], ["e0", "e1"]),

@@ -4,7 +4,7 @@ from __future__ import annotations
 
 import os
 import sys
-from collections.abc import Callable
+from collections.abc import Callable, Hashable
 from dataclasses import dataclass, field
 from datetime import datetime
 from functools import partial
@@ -34,8 +34,8 @@ class Service:
     the API's OpenAPI document. `model`, when given, speaks in every conversation, whatever is configured.
     `simulated_webhooks` makes the receiver of the simulated phones' webhooks; `phones` are those of this process, by
     the tokens of their runs. `listeners` run inside the transaction that completes a run. `refused_parameters` are the
-    optional parameters that a model's server has refused, by its URL and the model. `announce` prints a line for the
-    person who starts the service.
+    optional parameters that a model's server has refused, by its URL and the model. `noticed` holds what is logged only
+    once. `announce` prints a line for the person who starts the service.
     """
 
     settings: Settings
@@ -54,6 +54,7 @@ class Service:
     started_at: datetime = field(default_factory=now)
     token: str = field(default_factory=partial(token_hex, 4))
     refused_parameters: dict[tuple[str, str | None], set[str]] = field(default_factory=dict)
+    noticed: dict[Hashable, object] = field(default_factory=dict)
     announce: Callable[[str], None] = _to_stderr
 
     @property

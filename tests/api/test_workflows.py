@@ -786,3 +786,59 @@ def test_faulty_configurations(shared: FlaskClient, configurations: Any, loc: An
     answer = shared.put(f"{API}/1", json={"workflow_configurations": configurations})
     fault = {"loc": ["body", "workflow_configurations", *loc], "msg": msg, "type": type}
     assert (answer.status_code, answer.get_json()) == (422, {"detail": [fault]})
+
+
+# -- what a definition needs a language model for
+
+NEEDED = (
+    "This prompt is an instruction to a language model; no language model is configured, "
+    "so it is spoken as it is written."
+)
+MODEL = {
+    "mode": "byok",
+    "byok": {
+        "mode": "pipeline",
+        "pipeline": {
+            "llm": {"provider": "openai", "model": "gpt", "api_key": "sk-0123456789"},
+            "tts": {"provider": "elevenlabs", "model": "flash", "api_key": "el-0123456789", "voice": "Ana"},
+            "stt": {"provider": "deepgram", "model": "nova-3", "api_key": "dg-0123456789"},
+        },
+    },
+}
+
+
+def warned(client: FlaskClient, made: dict[str, Any]) -> list[Any]:
+    answer = client.post(f"/api/v1/workflow/{made['id']}/validate").get_json()
+    assert answer["is_valid"]
+    return [(each["kind"], each["id"], each["field"], each["message"]) for each in answer["warnings"]]
+
+
+def test_validation_warns_of_what_needs_a_model(client: FlaskClient, workflow: Callable[..., Any]) -> None:
+    assert warned(client, workflow()) == []
+    assert warned(client, workflow(greeting="")) == [("node", "1", "data.prompt", NEEDED)]
+
+
+def test_no_such_warning_once_a_model_is_configured(client: FlaskClient, workflow: Callable[..., Any]) -> None:
+    made, other = workflow(greeting=""), workflow(greeting="")
+    override = {"workflow_configurations": {"model_configuration_v2_override": MODEL}}
+    assert client.put(f"/api/v1/workflow/{made['id']}", json=override).status_code == 200
+    assert warned(client, made) == []
+    assert warned(client, other) == [("node", "1", "data.prompt", NEEDED)]
+    assert client.put("/api/v1/organizations/model-configurations/v2", json=MODEL).status_code == 200
+    assert warned(client, other) == []
+
+
+def test_a_transfer_needs_no_model(client: FlaskClient, workflow: Callable[..., Any]) -> None:
+    """The scripted model transfers a caller who asks for a person."""
+    transfer = {
+        "schema_version": 1,
+        "type": "transfer_call",
+        "config": {"destination": "+12025550177", "messageType": "none"},
+    }
+    end = {"schema_version": 1, "type": "end_call", "config": {"messageType": "none"}}
+    uuids = [
+        client.post("/api/v1/tools/", json={"name": name, "definition": body}).get_json()["tool_uuid"]
+        for name, body in (("Person", transfer), ("Bye", end))
+    ]
+    found = warned(client, workflow(tool_uuids=uuids))
+    assert [place for _, _, place, _ in found] == ["data.tool_uuids.1"]

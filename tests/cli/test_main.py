@@ -1,5 +1,6 @@
 from __future__ import annotations
 
+import io
 import json
 import os
 import re
@@ -7,9 +8,11 @@ import signal
 import socket
 import subprocess
 import sys
+import threading
 import urllib.request
 from collections.abc import Callable, Iterator
 from contextlib import contextmanager
+from http.server import BaseHTTPRequestHandler, HTTPServer
 from pathlib import Path
 from typing import Any
 
@@ -388,6 +391,95 @@ def test_chat_with_a_model_that_fails(
     else:
         apology = f"agent: {phrases({})['apology']}"
         assert result.stdout.splitlines()[1:] == [apology, "-- user_hangup; gathered: {}"]
+
+
+NEEDED = (
+    "warning: node 1 data.prompt: This prompt is an instruction to a language model; no language model is configured, "
+    "so it is spoken as it is written."
+)
+
+
+@pytest.mark.parametrize("as_json", [False, True])
+def test_chat_warns_of_what_needs_a_model(
+    run: Callable[..., Result], save: Callable[..., str], talk: Any, as_json: bool
+) -> None:
+    flags = ["--json"] * as_json
+    result = run("chat", save(talk(greeting="")), *flags, input="yes\n")
+    assert (result.exit_code, result.stderr) == (0, f"{NEEDED}\n")
+    if as_json:
+        assert json.loads(result.stdout)["disposition"] == "user_qualified"
+    assert run("chat", save(talk()), *flags, input="yes\n").stderr == ""
+    url = "http://127.0.0.1:1/v1"
+    assert "warning" not in run("chat", save(talk(greeting="")), *flags, VOICEAPI_LLM_URL=url).stderr
+
+
+def test_validate_warns_of_what_needs_a_model(run: Callable[..., Result], save: Callable[..., str], talk: Any) -> None:
+    name = save(talk(greeting="", tool_uuids=["x"]))
+    result = run("validate", name)
+    tool = "warning: node 1 data.tool_uuids.0: Only a language model calls this tool; no language model is configured."
+    assert (result.exit_code, result.stdout) == (0, f"{NEEDED}\n{tool}\n{name} is valid.\n")
+    found = json.loads(run("validate", "--json", name).stdout)
+    assert [each["field"] for each in found["warnings"]] == ["data.prompt", "data.tool_uuids.0"]
+    url = "http://127.0.0.1:1/v1"
+    assert run("validate", name, VOICEAPI_LLM_URL=url).stdout == f"{name} is valid.\n"
+
+
+@contextmanager
+def model_server() -> Iterator[tuple[str, list[Any]]]:
+    """A model that always says the same; its URL, and the bodies of the requests to it."""
+    asked: list[Any] = []
+
+    class Handler(BaseHTTPRequestHandler):
+        def do_POST(self) -> None:
+            asked.append(json.loads(self.rfile.read(int(self.headers["Content-Length"]))))
+            content = b'{"choices": [{"message": {"role": "assistant", "content": "Hm."}}]}'
+            self.send_response(200)
+            self.send_header("Content-Length", str(len(content)))
+            self.end_headers()
+            self.wfile.write(content)
+
+        def log_message(self, *_: Any) -> None: ...
+
+    server = HTTPServer(("127.0.0.1", 0), Handler)
+    thread = threading.Thread(target=server.serve_forever, args=(0.01,))
+    thread.start()
+    yield f"http://127.0.0.1:{server.server_port}/v1", asked
+    server.shutdown()
+    server.server_close()
+    thread.join()
+
+
+def test_chat_with_a_file_offers_the_tools_and_documents_of_the_default_organization(
+    run: Callable[..., Result], save: Callable[..., str], settings: dict[str, str], talk: Any
+) -> None:
+    app = create_app(settings)
+    client = app.test_client()
+    client.environ_base["HTTP_X_API_KEY"] = settings["VOICEAPI_API_KEY"]
+    calculator = {"name": "Sums", "definition": {"schema_version": 1, "type": "calculator", "config": {}}}
+    tool = client.post("/api/v1/tools/", json=calculator).get_json()["tool_uuid"]
+    file = {"file": (io.BytesIO(b"We open at nine."), "hours.md")}
+    document = client.post("/api/v1/knowledge-base/documents", data=file).get_json()["document_uuid"]
+    app.extensions["voiceapi"].close()
+    name = save(talk(tool_uuids=[tool, "unknown"], document_uuids=[document]))
+    with model_server() as (url, asked):
+        result = run("chat", name, input="When do you open?\n", VOICEAPI_LLM_URL=url)
+    assert (result.exit_code, result.stderr) == (0, "")
+    offered = [each["function"]["name"] for each in asked[0]["tools"]]
+    assert offered == ["retrieve_from_knowledge_base", "safe_calculator", "yes", "no"]
+    without = run("chat", name, input="yes\n")
+    assert [line.split(": ")[1] for line in without.stderr.splitlines()] == [
+        "node 1 data.tool_uuids.0",
+        "node 1 data.tool_uuids.1",
+        "node 1 data.document_uuids",
+    ]
+
+
+def test_chat_with_a_file_without_a_default_organization(
+    run: Callable[..., Result], save: Callable[..., str], talk: Any, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    monkeypatch.setattr("voiceapi.cli.main.api_keys.DEFAULT_ORGANIZATION", "nobody")
+    result = run("chat", save(talk(tool_uuids=["x"], document_uuids=["y"])), input="yes\n")
+    assert result.stdout.splitlines()[-1] == "-- user_qualified; gathered: {}"
 
 
 def test_chat_with_a_stored_workflow(run: Callable[..., Result], settings: dict[str, str], talk: Any) -> None:

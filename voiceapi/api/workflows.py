@@ -56,7 +56,7 @@ def create_from_template(body: dict[str, Any]) -> dict[str, Any]:
 @blueprint.response(200, ValidationSchema)
 def validate_workflow(workflow_id: int) -> dict[str, Any]:
     """Check all nodes of the workflow for their required fields."""
-    errors, warnings = versions.validate(organization(), workflow_id)
+    errors, warnings = versions.validate(service(), organization(), workflow_id)
     return {
         "is_valid": not errors,
         "errors": [item.as_dict() for item in errors],

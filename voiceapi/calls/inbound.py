@@ -33,6 +33,7 @@ from ..telephony.carriers.webhook import CallbackURLs, Webhook
 from ..telephony.numbers import masked, normalize
 from ..workflows import versions
 from . import webhooks
+from .model_notice import warn_without_model
 from .refusals import WebhookRefused
 
 log = logging.getLogger("voiceapi")
@@ -219,6 +220,7 @@ def _store_call(service: Service, verified: VerifiedCall, workflow: Workflow) ->
     configuration, call = verified.configuration, verified.call
     caller, called = (normalize(number).address_normalized for number in (call.from_number, call.to))
     model = selection.choose(service, workflow.organization_id, version.configurations)
+    warn_without_model(service, workflow, version, model)
     context = {
         "provider": configuration.provider,
         "direction": "inbound",

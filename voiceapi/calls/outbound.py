@@ -29,6 +29,7 @@ from ..telephony.carriers.rest import CarrierRefused, CarrierSilent
 from ..telephony.configurations import next_turn
 from ..telephony.numbers import masked
 from . import ending, webhooks
+from .model_notice import warn_without_model
 
 log = logging.getLogger("voiceapi")
 
@@ -133,6 +134,7 @@ def _store_call(
 ) -> tuple[Run, float]:
     """The stored run, and the seconds until its turn in the account's pace."""
     model = selection.choose(service, agent.workflow.organization_id, agent.version.configurations)
+    warn_without_model(service, agent.workflow, agent.version, model)
     context = {**context, **selection.runtime_configuration(model)}
     columns: dict[str, Any] = {
         "version": agent.version,

@@ -7,8 +7,10 @@ from __future__ import annotations
 
 import io
 import json
+import os
 import re
 import sys
+from collections.abc import Iterable
 from dataclasses import asdict
 from pathlib import Path
 from typing import Any
@@ -17,15 +19,21 @@ import click
 from flask import current_app
 
 from .. import __version__
+from ..config import PREFIX
 from ..conversations.conversation import Conversation
 from ..conversations.local import LocalConversation
 from ..engine.validation.check import check
+from ..engine.validation.finding import Finding
 from ..engine.validation.lint import lint
 from ..errors import InvalidFields
+from ..llm import selection
+from ..llm.model_needs import model_needs
 from ..organizations import api_keys
-from ..store.base import require
+from ..store.base import find, require
+from ..store.organizations import Organization
 from ..store.workflows import Workflow
 from ..strict_json import parse
+from ..tools import offered
 from ..workflows import node_types, versions
 from .base import (
     ID,
@@ -105,7 +113,8 @@ def chat(workflow: str, variables: tuple[str, ...], as_json: bool) -> None:
     """Talk to WORKFLOW, a definition's file or a stored workflow's id, by text.
 
     What you type is what the caller says; an empty line is silence, the end of the input hangs up. What fails, such as
-    the language model, is written to standard error with its reason.
+    the language model, is written to standard error with its reason. A definition in a file uses the tools, documents
+    and language model of the default organization.
     """
     if isinstance(sys.stdin, io.TextIOWrapper):
         sys.stdin.reconfigure(errors="replace")
@@ -114,9 +123,16 @@ def chat(workflow: str, variables: tuple[str, ...], as_json: bool) -> None:
     if findings:
         raise click.ClickException(f"{workflow} can't be run: {findings[0].message} Try `voiceapi validate`.")
     context = dict(_pair(pair) for pair in variables)
-    organization, workflow_id = (None, None) if stored is None else (stored.organization_id, stored.id)
+    if stored is None:
+        default = find(Organization, name=api_keys.DEFAULT_ORGANIZATION)
+        organization, workflow_id = (None if default is None else default.id), None
+    else:
+        organization, workflow_id = stored.organization_id, stored.id
+    service = current_service()
+    if selection.is_scripted(selection.choose(service, organization, configurations)):
+        _show("warning", model_needs(definition, offered.usable_without_model(organization, definition)), err=True)
     conversation = LocalConversation(
-        Conversation.from_definition(current_service(), definition, configurations, context, organization, workflow_id),
+        Conversation.from_definition(service, definition, configurations, context, organization, workflow_id),
         on_error=lambda error: click.echo(f"error: {error['processor']}: {error['error']}", err=True),
     )
     say = click.echo if not as_json else (lambda *_args, **_kwargs: None)
@@ -180,16 +196,23 @@ def validate(file: str, as_json: bool) -> None:
     definition = _read_file(file)
     errors = check(definition, node_types.by_name())
     warnings = lint(definition, node_types.by_name())
+    if not os.environ.get(f"{PREFIX}LLM_URL"):
+        warnings += model_needs(definition)
     if as_json:
         found = {"is_valid": not errors, "errors": errors, "warnings": warnings}
         click.echo(json.dumps(found, default=lambda item: item.as_dict(), ensure_ascii=False, indent=2))
     else:
-        for kind, items in (("error", errors), ("warning", warnings)):
-            for item in items:
-                place = " ".join(part for part in (item.kind, item.id, item.field) if part)
-                click.echo(f"{kind}: {place}: {item.message}")
+        _show("error", errors)
+        _show("warning", warnings)
         click.echo(f"{click.format_filename(file)} is {'not valid' if errors else 'valid'}.")
     sys.exit(1 if errors else 0)
+
+
+def _show(kind: str, findings: Iterable[Finding], *, err: bool = False) -> None:
+    """Write a line for each finding."""
+    for item in findings:
+        place = " ".join(part for part in (item.kind, item.id, item.field) if part)
+        click.echo(f"{kind}: {place}: {item.message}", err=err)
 
 
 @group.group("keys", cls=CommandGroup)

@@ -79,9 +79,13 @@ def _node(node: Mapping[str, Any], definition: object, usable_tools: Collection[
         return
     for variable in variables_of(Node(id, str(type), "", data)):
         if _is_derived(variable):
-            index = next(index for index, item in enumerate(listed) if item.get("name") == variable.name)
+            index = next(index for index, item in enumerate(listed) if _name(item) == variable.name)
             text = f"{variable.name} isn't something that a caller says; {NO_MODEL}, so it may stay empty or be wrong."
             yield Finding("node", id, f"data.extraction_variables.{index}", text)
+
+
+def _name(item: object) -> object:
+    return item.get("name") if isinstance(item, Mapping) else None
 
 
 def _is_derived(variable: Variable) -> bool:

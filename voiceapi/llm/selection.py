@@ -80,6 +80,11 @@ def choose(service: Service, organization: int | None, configurations: Mapping[s
     )
 
 
+def is_scripted(model: LanguageModel) -> bool:
+    """True for the scripted model, which speaks when no language model is configured."""
+    return isinstance(model, Scripted)
+
+
 def has_own(service: Service, organization: int) -> bool:
     """True if an organization has configured a language model; a configuration that can't be decrypted counts, too."""
     try:

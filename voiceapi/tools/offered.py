@@ -116,6 +116,12 @@ def active_tools(organization: int, definition: object) -> dict[str, Tool]:
     return {tool.tool_uuid: tool for tool in _attached(organization, definition) if tool.status == "active"}
 
 
+def usable_without_model(organization: int | None, definition: object) -> set[str]:
+    """The uuids of attached tools that the scripted model uses, too: transfers, for a caller who asks for a person."""
+    attached = {} if organization is None else active_tools(organization, definition)
+    return {uuid for uuid, tool in attached.items() if tool.category == "transfer_call"}
+
+
 def warnings(organization: int, definition: object) -> dict[str, str]:
     """The organization's tools that a definition attaches, by uuid, each with a warning for the author or ""."""
     return {tool.tool_uuid: _warning(tool) for tool in _attached(organization, definition)}

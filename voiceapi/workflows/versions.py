@@ -18,9 +18,11 @@ from ..engine.validation.finding import Finding
 from ..engine.validation.lint import lint
 from ..engine.validation.speech_rules import speech_findings
 from ..errors import Conflict, InvalidInput, NotPossible, RecordNotFound
-from ..llm import configuration
+from ..llm import configuration, selection
+from ..llm.model_needs import model_needs
 from ..organizations import credentials
 from ..security import Vault
+from ..service import Service
 from ..store import workflows
 from ..store.base import find, insert, require, update
 from ..store.database import write
@@ -202,7 +204,7 @@ def _get_or_create_draft(workflow: Workflow) -> WorkflowVersion:
     )
 
 
-def validate(organization: int, workflow_id: int) -> tuple[list[Finding], list[Finding]]:
+def validate(service: Service, organization: int, workflow_id: int) -> tuple[list[Finding], list[Finding]]:
     """The errors of the current version's definition, and the warnings about it and its configurations.
 
     A warning doesn't prevent publishing.
@@ -221,6 +223,8 @@ def validate(organization: int, workflow_id: int) -> tuple[list[Finding], list[F
     )
     warnings += graph_rules.fixed_name_findings(definition, offered.active_tools(organization, definition))
     warnings += speech_findings(version.configurations)
+    if selection.is_scripted(selection.choose(service, organization, version.configurations)):
+        warnings += model_needs(definition, offered.usable_without_model(organization, definition))
     return errors(workflow, definition), warnings
 
 

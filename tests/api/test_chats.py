@@ -241,7 +241,7 @@ def test_the_run_of_a_chat_is_kept_like_a_calls(client: FlaskClient, workflow: i
 def test_ending_extracts_a_last_time_and_is_done_once(client: FlaskClient, workflow: int) -> None:
     url, _ = opened(client, workflow)
     post(client, f"{url}/messages", text="table")
-    post(client, f"{url}/messages", text="what if we were 12?")
+    post(client, f"{url}/messages", text="We would be 12.")
     ended = post(client, f"{url}/end", expected_revision=6)
     assert (ended["revision"], ended["state"], ended["session_data"]["status"]) == (7, "completed", "completed")
     assert ended["gathered_context"] == {

@@ -4,7 +4,7 @@ import re
 from collections.abc import Iterable, Sequence
 from functools import lru_cache
 
-from ..engine.actions import Function
+from ...engine.actions import Function
 from .matching import content, listed, signed_content, stem
 from .person import offers_person
 from .stance_tables import KNOWN

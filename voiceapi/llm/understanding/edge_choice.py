@@ -103,7 +103,7 @@ def spoken_choices(functions: tuple[Function, ...]) -> list[str] | None:
 
 
 def _answer(said: str, question: str) -> Stance | None:
-    """Return what the words answer, with what only the question tells: which may ask for somebody, a moment or a day."""
+    """Return what the words answer, with what only the question tells: which may ask who, when or for a moment."""
     answer, text, asked = stance(said), normalize(said), normalize(question)
     if answer in (None, "open") and _SAYS_WHO.search(text) and _ASKS_WHO.search(asked):
         return "yes"

@@ -125,8 +125,8 @@ PHRASES: tuple[tuple[str, tuple[str, ...]], ...] = (
             r"lovely|it|that|convenient|inconvenient|what|thursday)\b)\w+",
             # Not an answer, but that somebody is listening.
             r"^(?:yes|yeah|yep|yup|ok|sure) (?:this is|speaking|i am (?:here|listening|driving|on the phone)|"
-            r"that is me$|(?:i|we) (?:can |do |just |already )*(?:hear|heard|see|know|understand|understood|get it|got it))"
-            r"\b|^(?:i|we) (?:can )?hear you",
+            r"that is me$|(?:i|we) (?:can |do |just |already )*(?:hear|heard|see|know|understand|understood|get it|"
+            r"got it))\b|^(?:i|we) (?:can )?hear you",
             # Questions, and things that an answer to another question has in it.
             r"(?:who|what|when|where|why|how|which|whose)(?: is| are)?\b(?! not$| about| ever you)",
             r"(?:^|(?<=^so )|(?<=^and )|(?<=^well ))(?:do|does|did|is|are|was|were|can|could|will|would|should|"

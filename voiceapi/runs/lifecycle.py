@@ -173,12 +173,12 @@ def complete(service: Service, run: Run, duration: float | None = None) -> None:
     """Complete a run and call the listeners, which store what follows in the same transaction.
 
     :param duration: seconds as the carrier counted them; None takes the time since the answer, of a chat since its
-        creation.
+        creation, or 0 if the clock was set back since.
     """
     move(run, "complete")
     run.ended_at = now()
     began_at = run.created_at if run.mode == "textchat" else run.answered_at or run.ended_at
-    run.duration = (run.ended_at - began_at).total_seconds() if duration is None else duration
+    run.duration = max(0.0, (run.ended_at - began_at).total_seconds()) if duration is None else duration
     run.deadline_at = run.check_at = run.slot_until = None
     for listener in service.listeners:
         listener(service, run)

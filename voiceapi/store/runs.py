@@ -210,9 +210,10 @@ def ended_by_report() -> list[Run]:
 
 
 def to_check(moment: datetime) -> list[Run]:
-    """The calls in progress whose carriers are to be asked about them by `moment`."""
+    """The calls in progress whose carriers are to be asked about them by `moment`; first those that wait longest."""
     known = Run.carrier_call_id.is_null(False) & (Run.mode != "simulator")
-    return list(Run.select().where(Run.deadline_at.is_null(False), Run.check_at <= moment, known))
+    due = Run.select().where(Run.deadline_at.is_null(False), Run.check_at <= moment, known)
+    return list(due.order_by(Run.check_at))
 
 
 def claim_check(run: Run, again_at: datetime) -> bool:

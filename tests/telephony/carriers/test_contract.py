@@ -497,7 +497,7 @@ def test_a_call_that_its_carrier_accepted_and_never_reported_has_failed(
     sweeper.sweep(call.service, call.run.deadline_at + timedelta(seconds=1))
     assert disposition(call) == ("completed", "failed")
     assert call.run.gathered_context["error"] == (
-        "The carrier's last word about this call never came. Check VOICEAPI_PUBLIC_URL: the carrier was given an "
+        "The carrier never reported how this call ended. Check VOICEAPI_PUBLIC_URL: the carrier was given an "
         "address that begins with https://voice.example.org. If it asked and was refused, the log says why."
     )
 

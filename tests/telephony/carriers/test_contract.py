@@ -1034,6 +1034,9 @@ def test_an_internal_error_is_answered_with_a_goodbye(
     with caplog.at_level(logging.CRITICAL, "voiceapi"):
         verbs = call.answered()
     assert (spoken(verbs), names(verbs)) == ([phrases({})["service_error"]], ["hangup"])
+    call.status("completed")
+    assert disposition(call) == ("completed", "pipeline_error")
+    assert "ZeroDivisionError" in call.run.gathered_context["error"]
 
 
 def test_the_services_own_words_are_in_the_workflows_language(

@@ -1,5 +1,15 @@
 """The life cycle of a run: its states, their transitions, and its end.
 
+Beside its state, a call in progress has three instants, which each of its webhooks moves ahead (`extend`):
+
+* `slot_until`: it counts towards the limits of calls until then. It passes by itself, so that no slot can leak.
+* `check_at`: the sweeper asks its carrier about it then, and once a minute after that.
+* `deadline_at`: the sweeper completes it as failed then. It is null exactly when no call is in progress.
+
+The other columns of a call are set elsewhere: `call_id_confirmed` when a webhook has named the call (`fix_call_id`),
+`hang_up_reason` and `hung_up_at` when this service is to end it (calls.ending), `phone_worker` and `phone_lease_until`
+of a simulated call (telephony.phones).
+
 The functions that change a run expect one that was read inside the caller's transaction.
 """
 

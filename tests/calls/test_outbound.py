@@ -128,7 +128,7 @@ def test_calls_are_placed_at_that_pace(
     assert [at >= begin + timedelta(seconds=0.049 * place) for place, (_, _, at) in enumerate(wire.asked)] == [True] * 3
 
 
-# -- calls whose last word never came
+# -- calls whose end is never reported
 
 
 @pytest.fixture

@@ -9,7 +9,6 @@ from datetime import datetime
 from typing import Any
 
 from ..conversations import storage
-from ..engine.actions import Record
 from ..errors import Conflict, LimitReached, NotPossible, OutOfService
 from ..llm import selection
 from ..runs import lifecycle
@@ -109,7 +108,7 @@ def place(
         raise refused(str(refusal)) from None
     except CarrierSilent as silence:
         with write():
-            storage.append_log(run, [_error(str(silence), fatal=False)])
+            storage.append_log(run, [ending.error_record(str(silence), fatal=False)])
             lifecycle.lose(reload(run))
         return Placement(run, "unknown")
     with write():
@@ -180,7 +179,7 @@ def _fail(service: Service, run: Run, error: str) -> None:
     """Complete a run whose call was never placed, with the reason on it; a final status may have done so already."""
     with write():
         run = reload(run)
-        storage.append_log(run, [_error(error, fatal=True)])
+        storage.append_log(run, [ending.error_record(error, fatal=True)])
         if run.is_completed:
             return
         run.gathered_context = {
@@ -191,7 +190,3 @@ def _fail(service: Service, run: Run, error: str) -> None:
         }
         run.disposition = "error"
         lifecycle.complete(service, run, 0)
-
-
-def _error(sentence: str, *, fatal: bool) -> Record:
-    return Record("rtf-pipeline-error", {"error": sentence, "fatal": fatal}, now().timestamp(), 0, "", "")

@@ -6,7 +6,7 @@ import re
 import time
 
 import pytest
-from hypothesis import given, settings
+from hypothesis import example, given, settings
 from hypothesis import strategies as st
 
 from voiceapi.llm.speakable import read_entities, speakable
@@ -107,6 +107,7 @@ def test_what_was_spoken_is_spoken_as_it_is(text: str) -> None:
 
 @given(HOSTILE)
 @settings(max_examples=150, deadline=None)
+@example("http://0_¹")
 def test_no_markup_is_added(text: str) -> None:
     spoken = speakable(text)
     for mark in "*_~`#<>[]|\\{}":

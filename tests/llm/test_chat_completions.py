@@ -137,6 +137,7 @@ REPLIES: dict[str, tuple[list[Answer], Any]] = {
     "words": ([message("Hello.")], replied("Hello.")),
     "a list of parts": ([message([{"type": "text", "text": "Hel"}, {"type": "image"}, "lo."])], replied("Hello.")),
     "thoughts first": ([message("<think>Hm.\nWell.</think>\n\nHello.")], replied("Hello.")),
+    "thoughts without their first tag": ([message("Hm.\nWell.</think>\n\nHello.")], replied("Hello.")),
     "a function": ([message(None, call("yes"))], replied("", YES)),
     "words and a function": ([message("Good.", call("yes"))], replied("Good.", YES)),
     "several functions": (

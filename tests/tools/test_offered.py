@@ -33,3 +33,27 @@ def test_a_context_knows_the_credentials_of_its_organization(service: Service, d
     header = offered.context_for(service, organization).header
     assert (header(made.uuid), header(None), header("unknown")) == ({"Authorization": "Bearer s3cret"}, {}, None)
     assert offered.context_for(service, organization + 1).header(made.uuid) is None
+
+
+def test_the_scripted_model_uses_transfers_that_ask_it_nothing(service: Service, db: None) -> None:
+    organization = api_keys.require_organization(api_keys.DEFAULT_ORGANIZATION).id
+    fields = {"name": "Reception", "description": None, "icon": None, "icon_color": None}
+    asks = [{"name": "city", "type": "string", "description": "The caller's city", "required": True}]
+    configs = [
+        {"destination_source": "static", "destination": "+12025550150", "parameters": None},
+        *(
+            {
+                "destination_source": "dynamic",
+                "parameters": None,
+                "resolver": {"type": "http", "url": "https://example.com/", "parameters": parameters},
+            }
+            for parameters in ([], asks)
+        ),
+    ]
+    made = [
+        stored.create(organization, {**fields, "definition": {"type": "transfer_call", "config": config}}).tool_uuid
+        for config in configs
+    ]
+    definition = {"nodes": [{"id": "1", "data": {"tool_uuids": [*made, calculator(organization)]}}]}
+    assert offered.usable_without_model(organization, definition) == set(made[:2])
+    assert offered.usable_without_model(None, definition) == set()

@@ -2,6 +2,8 @@
 
 from __future__ import annotations
 
+import json
+import re
 from collections.abc import Mapping
 from dataclasses import dataclass, replace
 
@@ -12,6 +14,17 @@ from .wire import Completion, FunctionCall
 
 # Characters of an answer that are read; a turn can say far fewer (engine.step_state.LONGEST_SPEECH).
 LONGEST_TEXT = 40_000
+# A JSON object, with a fence around it or without.
+_ONLY_OBJECT = re.compile(r"(?:```\w*\s*)?(\{.*\})(?:\s*```)?", re.DOTALL)
+_NAMES_OF_TEXT = {"response", "reply", "text", "message", "answer", "content", "output", "speech", "assistant"}
+# How small models begin, and how they go on with the other's part of a conversation.
+_OWN_PART = re.compile(
+    r"\A\s*(?:<\|(?:im_start|start_header_id)\|>\s*)?(?:\**(?:assistant|ai|agent|bot)\**:\**\s+|assistant\s*(?:<\|end_header_id\|>|\n))",
+    re.I,
+)
+_OTHER_PART = re.compile(
+    r"(?:\n[ \t]*\**(?:user|human|caller)\**:|<\|(?:im_start|start_header_id)\|>\s*user\b).*", re.I | re.DOTALL
+)
 
 
 @dataclass(frozen=True)
@@ -30,7 +43,7 @@ def spoken_reply(completion: Completion, names: Mapping[str, str]) -> SpokenRepl
 
     :param names: the offered functions' own names by the names sent, from `wire.offered`.
     """
-    found = without_calls(completion.text[:LONGEST_TEXT], names)
+    found = without_calls(_own_part(completion.text[:LONGEST_TEXT]), names)
     calls, dropped, seen = found.calls, found.dropped, found.found
     text = read_entities(found.text)
     if text != found.text:  # calls may have been escaped, too
@@ -39,7 +52,7 @@ def spoken_reply(completion: Completion, names: Mapping[str, str]) -> SpokenRepl
         seen = seen or found.found
     written = tuple(FunctionCall("", call.name, call.arguments) for call in calls)
     known = tuple(replace(call, name=names.get(call.name, call.name)) for call in completion.calls or written)
-    text, notes = speakable(text), []
+    text, notes = speakable(_text_in_json(text)), []
     if seen and not known:
         what = f": {', '.join(dict.fromkeys(dropped))[:200]}" if dropped else ""
         notes.append(f"The model wrote a call of a function that isn't offered here{what}.")
@@ -49,3 +62,21 @@ def spoken_reply(completion: Completion, names: Mapping[str, str]) -> SpokenRepl
         notes.append(f"The model's reply reached its longest length (max_tokens); {lost} characters were left out.")
         text = whole
     return SpokenReply(text, known, tuple(notes))
+
+
+def _own_part(text: str) -> str:
+    """The text without "Assistant:" before it, and without what the model made up for the caller after it."""
+    return _OTHER_PART.sub("", _OWN_PART.sub("", text, count=1))
+
+
+def _text_in_json(text: str) -> str:
+    """The text in a JSON object that holds nothing else, as `{"response": "Hello."}`, with a fence or without."""
+    found = _ONLY_OBJECT.fullmatch(text.strip())
+    try:
+        value = json.loads(found[1]) if found else None
+    except (ValueError, RecursionError):
+        return text
+    match list(value.items()) if isinstance(value, dict) else []:
+        case [(name, str(only))] if name in _NAMES_OF_TEXT:
+            return only
+    return text

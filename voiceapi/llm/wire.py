@@ -16,6 +16,7 @@ from ..http_client import Reply
 
 # The function names that OpenAI accepts.
 _SAFE = re.compile(r"[a-zA-Z0-9_-]{1,64}")
+_LONE_THOUGHTS = re.compile(r"\A.*</think(?:ing)?>", re.DOTALL)
 _THOUGHTS = re.compile(r"<think(?:ing)?>.*?(?:</think(?:ing)?>|\Z)", re.DOTALL)
 LONGEST_ERROR = 200
 _COUNTED = ("prompt_tokens", "completion_tokens", "total_tokens")
@@ -149,7 +150,8 @@ def read(reply: Reply) -> Completion:
                 raise NotACompletion("The model server's answer holds no reply.")
     except ValueError:
         raise NotACompletion("The model server's answer is not JSON.") from None
-    text = _THOUGHTS.sub("", _text(message.get("content"))).strip()
+    # Thoughts whose opening tag stands in the model's prompt end with the closing one.
+    text = _LONE_THOUGHTS.sub("", _THOUGHTS.sub("", _text(message.get("content")))).strip()
     cut = choice.get("finish_reason") == "length"
     return Completion(text, tuple(_calls(message)), _usage(rest.get("usage")), cut=cut)
 

@@ -117,9 +117,13 @@ def active_tools(organization: int, definition: object) -> dict[str, Tool]:
 
 
 def usable_without_model(organization: int | None, definition: object) -> set[str]:
-    """The uuids of attached tools that the scripted model uses, too: transfers, for a caller who asks for a person."""
+    """The uuids of attached tools that the scripted model uses, too: transfers, for a caller who asks for a person.
+
+    One with a required parameter isn't among them, since only a language model fills that in.
+    """
     attached = {} if organization is None else active_tools(organization, definition)
-    return {uuid for uuid, tool in attached.items() if tool.category == "transfer_call"}
+    usable = {uuid: _tool_of(tool) for uuid, tool in attached.items() if tool.category == "transfer_call"}
+    return {uuid for uuid, tool in usable.items() if tool and not tool.function().parameters.get("required")}
 
 
 def warnings(organization: int, definition: object) -> dict[str, str]:

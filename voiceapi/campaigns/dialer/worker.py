@@ -235,8 +235,8 @@ def load_of(campaign: Campaign, configuration: TelephonyConfiguration | None, mo
     """The calls in progress, including those that are claimed but not placed yet."""
     organization = campaign.organization_id
     return Load(
-        runs.in_progress(organization) + dialing.claimed(organization),
-        dialing.dialing(campaign.id),
+        runs.in_progress(organization, moment) + dialing.claimed(organization),
+        dialing.dialing(campaign.id, moment),
         None if configuration is None else next_call_at(configuration, moment),
     )
 

@@ -107,7 +107,7 @@ class Dialer:
     def recover(self, moment: datetime | None = None) -> int:
         """Release the claims whose lease expired before their call was placed; returns how many there were."""
         moment, given_back = moment or now(), 0
-        # Claims that other threads make meanwhile may be leased until a little later than a lease from `moment`.
+        # Another thread may claim after `moment`, so its lease may end later than one from `moment`.
         latest = moment + 2 * attempts.LEASE
         if not dialing.lapsed(moment, latest):
             return 0

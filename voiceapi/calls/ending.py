@@ -148,6 +148,8 @@ def complete_from_status(service: Service, run_id: int, moment: datetime | None 
         machine = any(each.fields.get("machine") for each in callbacks)
         for _ in range(MAX_ATTEMPTS):
             run = require(Run, "The call is gone.", id=run_id)
+            if run.is_completed:
+                return
             before = (run.state, run.hang_up_reason)
             reason = VOICEMAIL if machine else run.hang_up_reason or HUNG_UP
             concludes = run.state == "talking" or reason == VOICEMAIL

@@ -85,7 +85,7 @@ def place(
     :raises LimitReached: when the organization has as many calls in progress as it may have, or too many wait for
         the account.
     :raises NotPossible: when the carrier couldn't reach this service, and nothing is stored; when the carrier refused,
-        and the run is completed with the reason.
+        and the run is completed with the reason; when somebody ended the run while it waited for its account's turn.
     :raises Stopped: when the service stops while the call waits for its account's turn.
     """
     number = None if agent.number is None else agent.number.address_normalized
@@ -98,6 +98,8 @@ def place(
     if wait and service.workers.stopping.wait(wait):
         _fail(service, run, "The service stopped before the call was placed.")
         raise Stopped("The service stops.")
+    if wait and _is_canceled(service, run):
+        raise NotPossible("The run was ended before its call was placed.")
     log.info("Run %s: outbound call to %s through %s", run.id, masked(to), configurations.title(agent.configuration))
     call = OutboundCall(
         urls=webhooks.callback_urls(service, run, 0),
@@ -171,6 +173,16 @@ def _store_call(
         if reserve is not None:
             reserve(run)
     return run, wait
+
+
+def _is_canceled(service: Service, run: Run) -> bool:
+    """True if somebody has ended a run whose carrier wasn't asked yet; it is completed then."""
+    with write():
+        run = reload(run)
+        if run.hang_up_reason is not None and not run.is_completed:
+            ending.record_outcome(run, "canceled")
+            lifecycle.complete(service, run, 0)
+    return run.is_completed
 
 
 def refused(reason: str) -> NotPossible:

@@ -45,11 +45,14 @@ class Placement:
     """A call that was placed; `status` is `initiated`, or `unknown` when the carrier gave no answer.
 
     :param missing: the variables that the agent's first words need and its context lacks, if anybody looked for them.
+    :param model_needs: the parts of the workflow that need a language model while none is configured, if that was noticed
+        with this call (see warn_without_model).
     """
 
     run: Run
     status: str
     missing: tuple[str, ...] = ()
+    model_needs: tuple[str, ...] = ()
 
 
 @dataclass(frozen=True, slots=True)
@@ -88,6 +91,9 @@ def place(
     number = None if agent.number is None else agent.number.address_normalized
     connect.require_public_url(service, agent.configuration)
     carrier = connect.connect(service, agent.configuration)
+    model = selection.choose(service, agent.workflow.organization_id, agent.version.configurations)
+    needs = tuple(warn_without_model(service, agent.workflow, agent.version, model))
+    context = {**context, **selection.runtime_configuration(model)}
     run, wait = _store_call(service, agent, to, number, name, context, gathered, prepared, reserve, turn_until)
     if wait and service.workers.stopping.wait(wait):
         _fail(service, run, "The service stopped before the call was placed.")
@@ -112,13 +118,13 @@ def place(
         with write():
             storage.append_log(run, [ending.error_record(str(silence), fatal=False)])
             lifecycle.lose(reload(run))
-        return Placement(run, "unknown")
+        return Placement(run, "unknown", model_needs=needs)
     with write():
         run = reload(run)
         lifecycle.accept(run, call_id)
     if run.hang_up_reason is not None:  # somebody ended it while the carrier was asked
         service.workers.submit(ending.try_hang_up, service, run.id)
-    return Placement(run, "initiated")
+    return Placement(run, "initiated", model_needs=needs)
 
 
 def _store_call(
@@ -134,9 +140,6 @@ def _store_call(
     turn_until: datetime | None,
 ) -> tuple[Run, float]:
     """The stored run, and the seconds until its turn in the account's pace."""
-    model = selection.choose(service, agent.workflow.organization_id, agent.version.configurations)
-    warn_without_model(service, agent.workflow, agent.version, model)
-    context = {**context, **selection.runtime_configuration(model)}
     columns: dict[str, Any] = {
         "version": agent.version,
         "draft": agent.version.definition if agent.version.status == "draft" else None,

@@ -45,8 +45,8 @@ class Placement:
     """A call that was placed; `status` is `initiated`, or `unknown` when the carrier gave no answer.
 
     :param missing: the variables that the agent's first words need and its context lacks, if anybody looked for them.
-    :param model_needs: the parts of the workflow that need a language model while none is configured, if that was noticed
-        with this call (see warn_without_model).
+    :param model_needs: the parts of the workflow that need a language model while none is configured, if that was
+        noticed with this call (see warn_without_model).
     """
 
     run: Run

@@ -8,7 +8,7 @@ from collections.abc import Sequence
 from dataclasses import dataclass
 
 from . import twiml
-from .base import Advice, InboundRoute, OutboundCall
+from .base import NO_APPLICATION, Advice, InboundRoute, OutboundCall
 from .events import StatusUpdate
 from .rest import CarrierRefused, Rest, bearer, path_part
 from .signatures import is_recent
@@ -100,7 +100,7 @@ class Telnyx(TwilioCompatible):
             return None
         application = self._text(entry, "connection_id")
         if not application:
-            return InboundRoute()
+            return NO_APPLICATION
         try:
             answer = self._ask("GET", f"/texml_applications/{path_part(application)}")
         except CarrierRefused as refusal:

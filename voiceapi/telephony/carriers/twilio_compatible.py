@@ -140,16 +140,11 @@ class TwilioCompatible(Carrier):
         )
 
     def check(self, numbers: Sequence[str]) -> list[str]:
-        path = self._numbers_path()
         try:
             self._calls_path()
             if not numbers:
-                self._ask("GET", path)
-            missing = [
-                number
-                for number in numbers
-                if not self._ask("GET", f"{path}?{urlencode({self.number_filter: number})}").get(self.number_list)
-            ]
+                self._ask("GET", self._numbers_path())
+            missing = [number for number in numbers if self._entry(number) is None]
         except CarrierRefused as refusal:
             return [str(refusal)]
         return self._not_of_account(missing)

@@ -16,7 +16,7 @@ from typing import TYPE_CHECKING, Any
 
 from ...engine.actions import Action, Listen, Pause, Redirect, Say, Transfer
 from ..numbers import normalize
-from .base import Account, Carrier, Document, InboundRoute, OutboundCall, VoiceSettings
+from .base import NO_APPLICATION, Account, Carrier, Document, InboundRoute, OutboundCall, VoiceSettings
 from .events import FINAL, After, CallerInput, Inbound, Keys, Leg, Machine, Silence, Speech, StatusUpdate, Transferred
 from .prompts import prompted
 from .rest import CarrierRefused, Rest, basic, bearer, path_part
@@ -122,7 +122,7 @@ class Vonage(Carrier):
         wrong = []
         try:
             for number in numbers:
-                if not self._listed(number):
+                if self._entry(number) is None:
                     wrong += self._not_of_account([number])
         except CarrierRefused as refusal:
             wrong.append(str(refusal))
@@ -133,7 +133,7 @@ class Vonage(Carrier):
         return wrong
 
     def inbound_route(self, number: str) -> InboundRoute | None:
-        entry = self._entry_of(self._listed(number), number)
+        entry = self._entry(number)
         if entry is None:
             return None
         kind = self._text(entry, "voiceCallbackType")
@@ -141,7 +141,7 @@ class Vonage(Carrier):
             return InboundRoute(diverted=f"the {kind} address that the number is forwarded to")
         application = self._text(entry, "app_id") or (self._text(entry, "voiceCallbackValue") if kind == "app" else "")
         if not application:
-            return InboundRoute(place="it isn't linked to an application")
+            return NO_APPLICATION
         answer = self._with_secret(CALLS).ask("GET", f"/v2/applications/{path_part(application)}")
         found = answer.get("capabilities")
         voice = found.get("voice") if isinstance(found, Mapping) else None
@@ -154,10 +154,10 @@ class Vonage(Carrier):
             unsigned="" if is_signed else f"switch signed webhooks on in application {application}",
         )
 
-    def _listed(self, number: str) -> Any:
-        """The entries of the account's list of numbers for this one."""
+    def _entry(self, number: str) -> Any:
+        """The number in the account's list, None when it isn't there."""
         path = f"/account/numbers?pattern={number.removeprefix('+')}"
-        return self._with_secret(NUMBERS).ask("GET", path).get("numbers")
+        return self._entry_of(self._with_secret(NUMBERS).ask("GET", path).get("numbers"), number)
 
     def _with_secret(self, base: str) -> Rest:
         """The account's API that is authenticated by key and secret."""

@@ -670,6 +670,9 @@ def test_spellings_of_an_id(shared: FlaskClient, id: str) -> None:
     assert shared.get(f"{API}/fetch/{id}").get_json()["id"] == 1
 
 
+REPLACEABLE = ", ".join(name for name in PHRASES["en"] if name != "number_not_in_service")
+
+
 def test_phrases_are_kept_as_they_are_given(client: FlaskClient, workflow: Any) -> None:
     workflow()
     given = {"language": "de-DE", "phrases": {"wait": "Augenblick.", "apology": None}}
@@ -726,19 +729,27 @@ def test_validate_warns_of_a_language_and_a_voice_that_no_carrier_knows(client: 
         (
             {"phrases": {"goodbye": "Bye."}},
             ["phrases", "goodbye"],
-            f"There is no such phrase; the phrases are {', '.join(PHRASES['en'])}",
+            f"There is no such phrase; the phrases are {REPLACEABLE}",
             "extra_forbidden",
         ),
         (
+            {"phrases": {"number_not_in_service": "Nobody is here."}},
+            ["phrases", "number_not_in_service"],
+            f"There is no such phrase; the phrases are {REPLACEABLE}",
+            "extra_forbidden",
+        ),
+        ({"language": 5}, ["language"], "Input should be a valid string", "string_type"),
+        ({"voice": ["Polly.Vicki"]}, ["voice"], "Input should be a valid string", "string_type"),
+        (
             {"phrases": {"wait": " \n"}},
             ["phrases", "wait"],
-            "A phrase is spoken, so it can't be blank",
+            "Value error, a phrase is spoken, so it can't be blank",
             "value_error",
         ),
         (
             {"phrases": {"wait": "Wait, {{first_name | please}}."}},
             ["phrases", "wait"],
-            "A phrase is spoken as it is written: it can't have {{variables}}",
+            "Value error, a phrase is spoken as it is written: it can't have {{variables}}",
             "value_error",
         ),
         (

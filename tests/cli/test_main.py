@@ -399,18 +399,13 @@ NEEDED = (
 )
 
 
-@pytest.mark.parametrize("as_json", [False, True])
-def test_chat_warns_of_what_needs_a_model(
-    run: Callable[..., Result], save: Callable[..., str], talk: Any, as_json: bool
-) -> None:
-    flags = ["--json"] * as_json
-    result = run("chat", save(talk(greeting="")), *flags, input="yes\n")
+def test_chat_warns_of_what_needs_a_model(run: Callable[..., Result], save: Callable[..., str], talk: Any) -> None:
+    result = run("chat", save(talk(greeting="")), "--json", input="yes\n")
     assert (result.exit_code, result.stderr) == (0, f"{NEEDED}\n")
-    if as_json:
-        assert json.loads(result.stdout)["disposition"] == "user_qualified"
-    assert run("chat", save(talk()), *flags, input="yes\n").stderr == ""
+    assert json.loads(result.stdout)["disposition"] == "user_qualified"
+    assert run("chat", save(talk()), input="yes\n").stderr == ""
     url = "http://127.0.0.1:1/v1"
-    assert "warning" not in run("chat", save(talk(greeting="")), *flags, VOICEAPI_LLM_URL=url).stderr
+    assert "warning" not in run("chat", save(talk(greeting="")), VOICEAPI_LLM_URL=url).stderr
 
 
 def test_validate_warns_of_what_needs_a_model(run: Callable[..., Result], save: Callable[..., str], talk: Any) -> None:

@@ -60,7 +60,7 @@ def plans(service: Service, db: None) -> Iterator[Callable[[Callable[[], Any]], 
         connection.set_trace_callback(None)
         found = []
         for statement in statements:
-            if statement.startswith("SELECT"):
+            if statement.startswith(("SELECT", "UPDATE")):
                 steps = connection.execute(f"EXPLAIN QUERY PLAN {statement}").fetchall()
                 found.append("; ".join(_plainly(step[3]) for step in steps))
         return found
@@ -151,9 +151,12 @@ def test_the_calls_in_progress_are_counted_without_walking_through_all_runs(
 
 
 def test_the_sweeper_looks_at_the_calls_in_progress_only(workflow: Workflow, plans: Callable[..., list[str]]) -> None:
-    few = ["SCAN t1 USING INDEX run_in_progress"]
-    assert plans(lambda: runs.to_check(FIRST)) == few
-    assert plans(lambda: runs.past_deadline(FIRST)) == few
+    few = "SCAN t1 USING INDEX run_in_progress"
+    assert plans(lambda: runs.to_check(FIRST)) == [f"{few}; USE TEMP B-TREE FOR ORDER BY"]
+    assert plans(lambda: runs.past_deadline(FIRST)) == [few]
+    assert plans(runs.to_hang_up) == [few]
+    for ask in (runs.ended_by_report, lambda: runs.without_phone(FIRST, timedelta(1))):
+        assert plans(ask)[0].startswith(few)
 
 
 def test_a_clock_that_was_set_back_is_noticed_without_walking_through_all_runs(
@@ -186,6 +189,7 @@ BY_CODE = "decision_campaign_id_code_at"
         (lambda: dialing.ended_since(1, FIRST, tuple(OUTCOMES), FAILURES), [BY_CODE]),
         (lambda: dialing.not_to_call(1, ["+1"]), ["do_not_call_organization_id_phone_number"]),
         (lambda: dialing.dialed_since(1, ["+1"], FIRST), ["contact_phone_number"]),
+        (lambda: dialing.dialed_since(1, ["+1"] * 100, FIRST), ["contact_phone_number"]),
         (lambda: dialing.active(), ["campaign_active"]),
         (lambda: dialing.all_contacts(1), ["contact_campaign_id_row"]),
     ],
@@ -199,6 +203,19 @@ def test_the_dialer_asks_its_indexes(
     for plan, index in zip(found, indexes, strict=True):
         assert re.match(rf"(SEARCH|SCAN|MULTI-INDEX OR).*USING INDEX {index}\b", plan), plan
         assert "contact_phone_number" in plan or "TEMP B-TREE" not in plan, plan
+
+
+def test_a_dry_run_finds_what_was_dialed_in_a_day_without_reading_the_rest(plans: Callable[..., list[str]]) -> None:
+    (plan,) = plans(lambda: dialing.all_dialed(1, FIRST, FIRST))
+    assert f"INDEX {BY_CODE} (campaign_id=? AND code=? AND at>? AND at<?)" in plan
+    (plan,) = plans(lambda: dialing.last_dialed_at(1))
+    assert f"INDEX {BY_CODE} (campaign_id=? AND code=?)" in plan
+    assert "TEMP B-TREE" not in plan
+
+
+def test_an_attempt_that_is_given_back_looks_at_one_number(plans: Callable[..., list[str]]) -> None:
+    (plan,) = plans(lambda: dialing.recall_postponed(1, "+1", "attempts_a_day", FIRST))
+    assert "INDEX contact_phone_number (phone_number=?)" in plan
 
 
 def test_what_follows_ended_runs_is_found_among_few_rows(workflow: Workflow, plans: Callable[..., list[str]]) -> None:

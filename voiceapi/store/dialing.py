@@ -120,45 +120,52 @@ def add_to_do_not_call(organization: int, numbers: Sequence[str], reason: str | 
     return len(new)
 
 
+# When a contact was dialed, unless that attempt was released, because then nobody was called.
+DIALED = """decision.code = 'dialed' AND NOT EXISTS (
+  SELECT 1 FROM decision AS later
+  WHERE later.contact_id = decision.contact_id AND later.run_id = decision.run_id AND later.code = 'released')"""
+# CROSS JOIN: the few numbers first, then what was decided about each of them.
+DIALED_SINCE = f"""SELECT contact.phone_number, decision.at FROM contact CROSS JOIN decision
+WHERE contact.phone_number IN ({{numbers}}) AND decision.contact_id = contact.id AND decision.at > ?
+  AND decision.campaign_id IN (SELECT id FROM campaign WHERE organization_id = ?) AND {DIALED}
+ORDER BY decision.at"""
+# CROSS JOIN: what was dialed within that time first, then the contact of each.
+ALL_DIALED = f"""SELECT contact.phone_number, decision.at FROM campaign CROSS JOIN decision CROSS JOIN contact
+WHERE campaign.organization_id = ? AND decision.campaign_id = campaign.id AND decision.at > ? AND decision.at <= ?
+  AND contact.id = decision.contact_id AND {DIALED}
+ORDER BY decision.at"""
+LAST_DIALED = f"""SELECT max((
+  SELECT at FROM decision WHERE campaign_id = campaign.id AND {DIALED} ORDER BY at DESC LIMIT 1))
+FROM campaign WHERE organization_id = ?"""
+
+
 def dialed_since(organization: int, numbers: Iterable[str], since: datetime) -> dict[str, tuple[datetime, ...]]:
     """When the organization's campaigns dialed each of these numbers, oldest first.
 
-    An attempt that was released doesn't count, because nobody was called.
+    An attempt that was released doesn't count.
     """
-    return _by_number(_dialed(organization).where(Contact.phone_number.in_(list(numbers)), Decision.at > since))
+    asked = list(numbers)
+    if not asked:
+        return {}
+    statement = DIALED_SINCE.format(numbers=", ".join("?" * len(asked)))
+    return _by_number(execute(statement, *asked, Decision.at.db_value(since), organization))
 
 
 def all_dialed(organization: int, since: datetime, until: datetime) -> dict[str, tuple[datetime, ...]]:
     """When the organization's campaigns dialed which numbers, after `since` and up to `until`, as `dialed_since`."""
-    return _by_number(_dialed(organization).where(Decision.at > since, Decision.at <= until))
+    return _by_number(execute(ALL_DIALED, organization, Decision.at.db_value(since), Decision.at.db_value(until)))
 
 
 def last_dialed_at(organization: int) -> datetime | None:
-    """When the organization's campaigns last dialed; None if they never did."""
-    last: Decision | None = _dialed(organization).order_by(Decision.at.desc()).first()
-    return None if last is None else last.at
+    """When the organization's campaigns last dialed, as `dialed_since`; None if they never did."""
+    return Decision.at.python_value(_first(LAST_DIALED, organization))
 
 
-def _dialed(organization: int) -> Any:
-    """The decisions to dial of the organization's campaigns, each with its contact's number, but those released."""
-    release = Decision.alias()
-    released = release.select().where(
-        release.contact == Decision.contact, release.run_id == Decision.run_id, release.code == "released"
-    )
-    return (
-        Decision.select(Decision.at, Contact.phone_number)
-        .join(Contact)
-        .join(Campaign, on=(Contact.campaign == Campaign.id))
-        .where(Campaign.organization == organization, Decision.code == "dialed", ~fn.EXISTS(released))
-    )
-
-
-def _by_number(dialed: Any) -> dict[str, tuple[datetime, ...]]:
-    found: dict[str, tuple[datetime, ...]] = {}
-    for decision in dialed.order_by(Decision.at):
-        number = decision.contact.phone_number
-        found[number] = (*found.get(number, ()), decision.at)
-    return found
+def _by_number(dialed: Iterable[tuple[str, int]]) -> dict[str, tuple[datetime, ...]]:
+    found: dict[str, list[Any]] = {}
+    for number, at in dialed:
+        found.setdefault(number, []).append(Decision.at.python_value(at))
+    return {number: tuple(times) for number, times in found.items()}
 
 
 def ended_since(campaign: int, since: datetime, outcomes: Sequence[str], failures: Sequence[str]) -> tuple[int, int]:

@@ -50,8 +50,9 @@ class Strict:
     """Speaks the simulator's dialect with a carrier that writes down every call it is asked for."""
 
     def __init__(self, dialect: Simulator) -> None:
-        self.read_turn, self.read_status = dialect.read_turn, dialect.read_status
+        self.read_turn, self.read_status, self.read_leg = dialect.read_turn, dialect.read_status, dialect.read_leg
         self.render, self.acknowledge = dialect.render, dialect.acknowledge
+        self.is_of_other_account, self.names_new_calls = dialect.is_of_other_account, dialect.names_new_calls
 
     def verify(self, webhook: Webhook) -> bool:
         return True

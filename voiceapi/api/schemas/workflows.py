@@ -42,30 +42,30 @@ class FieldMappingSchema(BodySchema):
     destination_field = Text(required=True, validate=FIELD_NAME)
 
 
+# Where the called number has no workflow, there is nothing to replace the phrase by.
+REPLACEABLE = {name: text for name, text in PHRASES[DEFAULT_LANGUAGE].items() if name != "number_not_in_service"}
+
+
 def _check_phrase(text: str) -> None:
     """A phrase may be spoken when nothing is known of a call, so it can't have variables."""
     if not text.strip():
-        raise ValidationError(Message("A phrase is spoken, so it can't be blank", "value_error"))
+        raise ValidationError(Message("Value error, a phrase is spoken, so it can't be blank"))
     if next(placeholders(text), None) is not None:
-        raise ValidationError(
-            Message("A phrase is spoken as it is written: it can't have {{variables}}", "value_error")
-        )
+        raise ValidationError(Message("Value error, a phrase is spoken as it is written: it can't have {{variables}}"))
 
 
 class PhrasesSchema(BodySchema):
     """What the service speaks by itself, by name, instead of its own sentences; see docs/workflows.md."""
 
     error_messages = {
-        "unknown": Message(
-            f"There is no such phrase; the phrases are {', '.join(PHRASES[DEFAULT_LANGUAGE])}", "extra_forbidden"
-        )
+        "unknown": Message(f"There is no such phrase; the phrases are {', '.join(REPLACEABLE)}", "extra_forbidden")
     }
 
     class Meta:
         unknown = RAISE
         include = {
             name: Text(allow_none=True, validate=[Length(max=1000), _check_phrase], metadata={"description": text})
-            for name, text in PHRASES[DEFAULT_LANGUAGE].items()
+            for name, text in REPLACEABLE.items()
         }
 
     @post_load
@@ -93,6 +93,8 @@ class ConfigurationsSchema(BodySchema):
     dictionary = Text(allow_none=True)
     context_compaction_enabled = Flag(allow_none=True)
     text_chat_inactivity_timeout_seconds = Integer(allow_none=True, validate=Range(min=60, max=10500))
+    language = Text(allow_none=True, metadata={"description": "a language tag such as de-DE; en-US when absent"})
+    voice = Text(allow_none=True, metadata={"description": "the carrier's own name of a voice"})
     phrases = Model(PhrasesSchema, allow_none=True)
     speech_hints = Items(
         Text(validate=Length(1, LONGEST_HINT)),

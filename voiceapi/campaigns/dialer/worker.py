@@ -107,7 +107,7 @@ class Dialer:
     def recover(self, moment: datetime | None = None) -> int:
         """Release the claims whose lease expired before their call was placed; returns how many there were."""
         moment, given_back = moment or now(), 0
-        # Claims that other threads make meanwhile may be leased until a little later than a lease from `moment`.
+        # Another thread may claim after `moment`, so its lease may end later than one from `moment`.
         latest = moment + 2 * attempts.LEASE
         if not dialing.lapsed(moment, latest):
             return 0
@@ -235,8 +235,8 @@ def load_of(campaign: Campaign, configuration: TelephonyConfiguration | None, mo
     """The calls in progress, including those that are claimed but not placed yet."""
     organization = campaign.organization_id
     return Load(
-        runs.in_progress(organization) + dialing.claimed(organization),
-        dialing.dialing(campaign.id),
+        runs.in_progress(organization, moment) + dialing.claimed(organization),
+        dialing.dialing(campaign.id, moment),
         None if configuration is None else next_call_at(configuration, moment),
     )
 

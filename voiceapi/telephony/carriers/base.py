@@ -216,13 +216,6 @@ class Carrier(ABC):
         digits = _digits(number)
         return next((each for each in entries if digits in map(_digits, each.values())), None)
 
-    @staticmethod
-    def _text(answer: Any, *path: str) -> str:
-        """A text at a place in a carrier's answer, whatever that is; empty when there is none."""
-        for name in path:
-            answer = answer.get(name) if isinstance(answer, Mapping) else None
-        return str(answer).strip() if isinstance(answer, str | int) and not isinstance(answer, bool) else ""
-
     def _not_of_account(self, numbers: Iterable[str]) -> list[str]:
         return [f"{number} is not a number of this {self.name} account." for number in numbers]
 

@@ -17,7 +17,7 @@ from .prompts import prompted
 from .rest import CarrierRefused, CarrierSilent, bearer, path_part
 from .signatures import is_recent, same
 from .speech import clean
-from .webhook import CallbackURLs, Webhook, amount
+from .webhook import CallbackURLs, Webhook, amount, text_at
 
 CONTENT_TYPE = "application/json"
 # The vendor of speech that the account or the application has chosen.
@@ -118,14 +118,14 @@ class Jambonz(Carrier):
         entry = self._entry_of(self._ask("GET", "/PhoneNumbers").get("items"), number)
         if entry is None:
             return None
-        application = self._text(entry, "application_sid")
+        application = text_at(entry, "application_sid")
         if not application:
             return NO_APPLICATION
         answer = self._ask("GET", f"/Applications/{path_part(application)}")
         return InboundRoute(
-            answer=self._text(answer, "call_hook", "url"),
-            status=self._text(answer, "call_status_hook", "url"),
-            method=self._text(answer, "call_hook", "method"),
+            answer=text_at(answer, "call_hook", "url"),
+            status=text_at(answer, "call_status_hook", "url"),
+            method=text_at(answer, "call_hook", "method"),
             place=f"application {application}",
         )
 

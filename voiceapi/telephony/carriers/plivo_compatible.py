@@ -16,7 +16,7 @@ from .base import NO_APPLICATION, Account, Carrier, Document, InboundRoute, Outb
 from .events import After, CallerInput, Inbound, Keys, Leg, Machine, Silence, Speech, StatusUpdate, Transferred
 from .rest import CarrierRefused, Rest, path_part
 from .signatures import same, spellings
-from .webhook import CallbackURLs, Webhook
+from .webhook import CallbackURLs, Webhook, text_at
 
 # CallStatus and DialStatus, and our names of them.
 STATUSES: Mapping[str, str] = {
@@ -115,9 +115,9 @@ class PlivoCompatible(Carrier):
             return InboundRoute(diverted=diverted) if diverted else NO_APPLICATION
         answer = self._ask("GET", f"Application/{path_part(application)}/")
         return InboundRoute(
-            answer=self._text(answer, "answer_url"),
-            status=self._text(answer, "hangup_url"),
-            method=self._text(answer, "answer_method"),
+            answer=text_at(answer, "answer_url"),
+            status=text_at(answer, "hangup_url"),
+            method=text_at(answer, "answer_method"),
             place=f"application {application}",
         )
 

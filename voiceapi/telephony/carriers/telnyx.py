@@ -13,7 +13,7 @@ from .events import StatusUpdate
 from .rest import CarrierRefused, Rest, bearer, path_part
 from .signatures import is_recent
 from .twilio_compatible import EVENTS, Fields, TwilioCompatible
-from .webhook import Webhook
+from .webhook import Webhook, text_at
 
 ADVICE = Advice(
     "Without account_sid, calls go through an endpoint that Telnyx has deprecated, and Telnyx can't be asked how a "
@@ -98,7 +98,7 @@ class Telnyx(TwilioCompatible):
         entry = self._entry(number)
         if entry is None:
             return None
-        application = self._text(entry, "connection_id")
+        application = text_at(entry, "connection_id")
         if not application:
             return NO_APPLICATION
         try:

@@ -13,7 +13,7 @@ from . import twiml
 from .base import Account, Carrier, Document, InboundRoute, OutboundCall, VoiceSettings
 from .events import After, CallerInput, Inbound, Keys, Leg, Machine, Silence, Speech, StatusUpdate, Transferred
 from .rest import CarrierRefused, Rest, path_part
-from .webhook import CallbackURLs, Webhook, amount
+from .webhook import CallbackURLs, Webhook, amount, text_at
 
 # CallStatus and DialCallStatus, and our names of them.
 STATUSES: Mapping[str, str] = {
@@ -153,9 +153,9 @@ class TwilioCompatible(Carrier):
         entry = self._entry(number)
         if entry is None:
             return None
-        if trunk := self._text(entry, "trunk_sid"):
+        if trunk := text_at(entry, "trunk_sid"):
             return InboundRoute(diverted=f"SIP trunk {trunk}")
-        application = self._text(entry, "voice_application_sid")
+        application = text_at(entry, "voice_application_sid")
         if not application:
             return self._route_in(entry)
         # Twilio ignores the number's own URLs then.
@@ -171,9 +171,9 @@ class TwilioCompatible(Carrier):
     def _route_in(self, holder: Any, place: str = "") -> InboundRoute:
         """The URLs that a number or an application has."""
         return InboundRoute(
-            answer=self._text(holder, "voice_url"),
-            status=self._text(holder, "status_callback"),
-            method=self._text(holder, "voice_method"),
+            answer=text_at(holder, "voice_url"),
+            status=text_at(holder, "status_callback"),
+            method=text_at(holder, "voice_method"),
             place=place,
         )
 

@@ -22,7 +22,7 @@ from .prompts import prompted
 from .rest import CarrierRefused, Rest, basic, bearer, path_part
 from .signatures import TOLERANCE, same
 from .speech import clean
-from .webhook import CallbackURLs, Webhook, amount
+from .webhook import CallbackURLs, Webhook, amount, text_at
 
 if TYPE_CHECKING:
     from cryptography.hazmat.primitives.asymmetric.rsa import RSAPrivateKey
@@ -136,10 +136,10 @@ class Vonage(Carrier):
         entry = self._entry(number)
         if entry is None:
             return None
-        kind = self._text(entry, "voiceCallbackType")
+        kind = text_at(entry, "voiceCallbackType")
         if kind in FORWARDED:
             return InboundRoute(diverted=f"the {kind} address that the number is forwarded to")
-        application = self._text(entry, "app_id") or (self._text(entry, "voiceCallbackValue") if kind == "app" else "")
+        application = text_at(entry, "app_id") or (text_at(entry, "voiceCallbackValue") if kind == "app" else "")
         if not application:
             return NO_APPLICATION
         answer = self._with_secret(CALLS).ask("GET", f"/v2/applications/{path_part(application)}")
@@ -147,9 +147,9 @@ class Vonage(Carrier):
         voice = found.get("voice") if isinstance(found, Mapping) else None
         is_signed = not isinstance(voice, Mapping) or voice.get("signed_callbacks") is not False
         return InboundRoute(
-            answer=self._text(voice, "webhooks", "answer_url", "address"),
-            status=self._text(voice, "webhooks", "event_url", "address"),
-            method=self._text(voice, "webhooks", "answer_url", "http_method"),
+            answer=text_at(voice, "webhooks", "answer_url", "address"),
+            status=text_at(voice, "webhooks", "event_url", "address"),
+            method=text_at(voice, "webhooks", "answer_url", "http_method"),
             place=f"application {application}",
             unsigned="" if is_signed else f"switch signed webhooks on in application {application}",
         )

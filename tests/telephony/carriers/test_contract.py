@@ -997,7 +997,7 @@ def test_a_call_that_no_webhook_has_named_is_canceled_by_the_id_of_its_answer(
     line: Line, office: Any, dial: Callable[..., Any]
 ) -> None:
     if line.name == "simulator":
-        pytest.skip("Nobody but itself ends a simulated call.")
+        pytest.skip("The simulator is asked without a wire.")
     call = dial()
     with call.service.store.session():
         carrier = connect.connect_run(call.service, call.run)

@@ -418,6 +418,23 @@ def test_a_job_that_was_dropped_does_not_go_on(workers: Workers) -> None:
     assert jobs.running() == []
 
 
+def test_a_dropped_job_that_ends_leaves_the_next_one_of_its_key(workers: Workers) -> None:
+    jobs, late, go = PausingJobs(), Pauses(30.0), threading.Event()
+
+    def slow() -> Pausing:
+        go.wait(5)
+        yield from ()
+
+    jobs.start(workers, "a", slow(), pauses=True)
+    jobs.drop("a")
+    jobs.start(workers, "a", late.steps(), pauses=True)
+    while not late.did:
+        time.sleep(0.001)
+    go.set()
+    time.sleep(0.05)
+    assert jobs.running() == ["a"]
+
+
 def test_a_job_that_fails_is_forgotten(workers: Workers, caplog: pytest.LogCaptureFixture) -> None:
     def broken() -> Pausing:
         yield 0.0

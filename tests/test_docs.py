@@ -23,7 +23,8 @@ from voiceapi.engine.extraction import Variable
 from voiceapi.engine.template import render
 from voiceapi.engine.validation.check import check
 from voiceapi.engine.validation.lint import lint
-from voiceapi.llm.scripted import Scripted, best_edge
+from voiceapi.llm.scripted import Scripted
+from voiceapi.llm.understanding.edge_choice import best_edge
 from voiceapi.organizations import credentials
 from voiceapi.runs import filters
 from voiceapi.telephony.carriers.simulator import TEST_NUMBERS

@@ -307,7 +307,8 @@ class PausingJobs:
                         workers.submit_later(seconds, self._go_on, workers, key, job, job.number)
                         return
             finally:
-                if is_over:
+                # Not a later job of this key, which was started after this one was dropped.
+                if is_over and self._jobs.get(key) is job:
                     self.drop(key)
 
 

@@ -27,6 +27,22 @@ def called(client: FlaskClient, finished: Callable[..., Any], caplog: pytest.Log
     return call
 
 
+@pytest.mark.parametrize("route", ["line", "test/line"])
+def test_the_answer_to_the_first_trigger_names_the_parts(
+    client: FlaskClient, workflow: Callable[..., Any], route: str
+) -> None:
+    workflow(path="line", greeting="", tool_uuids=["a b"])
+
+    def call() -> list[str]:
+        answer = client.post(f"{API}/public/agent/{route}", json={"phone_number": "+12025550123"})
+        assert answer.status_code == 200, answer.text
+        return answer.headers.getlist("Warning")
+
+    named = "node.1.data.prompt, node.1.data.tool_uuids.0"
+    assert call() == [f'199 voiceapi "parts that need a language model, and none is configured: {named}"']
+    assert call() == []
+
+
 def line(id: int, version: int, *places: str, more: str = "") -> str:
     return (
         f"Workflow {id} 'Agent', version {version}, needs a language model, and none is configured: "

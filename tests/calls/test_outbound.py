@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 import itertools
+import threading
 from collections.abc import Callable
 from concurrent.futures import ThreadPoolExecutor
 from contextlib import nullcontext
@@ -128,7 +129,32 @@ def test_calls_are_placed_at_that_pace(
     assert [at >= begin + timedelta(seconds=0.049 * place) for place, (_, _, at) in enumerate(wire.asked)] == [True] * 3
 
 
-# -- calls whose last word never came
+# -- calls whose end is never reported
+
+
+def test_a_run_that_is_ended_while_it_waits_for_its_turn_is_not_called(
+    client: FlaskClient, service: Service, configure: Callable[..., Any], workflow: Callable[..., Any], db: None
+) -> None:
+    wire = Wire((201, b'{"sid": "CA1"}'))
+    configuration = configure(wire=wire, calls_per_second=0.5)
+    workflow(path="line")
+    with write():
+        next_turn(configuration)
+    body = {"phone_number": "+12025550123", "telephony_configuration_id": configuration.id}
+
+    class Ends(threading.Event):
+        def wait(self, timeout: float | None = None) -> bool:
+            assert (timeout or 0.0) > 1
+            answer = client.post(f"{API}/workflow/1/runs/1/end")
+            assert (answer.status_code, answer.get_json()["is_completed"]) == (200, False)
+            return False
+
+    service.workers.stopping = Ends()
+    answer = client.post(f"{API}/public/agent/line", json=body)
+    assert (answer.status_code, answer.get_json()["detail"]) == (400, "The run was ended before its call was placed.")
+    assert wire.asked == []
+    run = Run.get_by_id(1)
+    assert (run.state, run.disposition, run.duration) == ("completed", "canceled", 0.0)
 
 
 @pytest.fixture

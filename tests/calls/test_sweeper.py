@@ -158,6 +158,28 @@ def test_a_silent_carrier_holds_up_neither_the_others_nor_the_sweep(
     assert stored(silent).is_completed
 
 
+def test_a_hundred_calls_of_a_silent_carrier_delay_no_other_work_and_are_asked_about_in_turn(
+    service: Service, carrier: Asked, call: Callable[..., Run], monkeypatch: pytest.MonkeyPatch
+) -> None:
+    monkeypatch.setattr(sweeper, "LOOK_UP_SECONDS", 0.2)
+    monkeypatch.setattr(sweeper, "THREADS", 40)
+    silence = threading.Event()
+    moment = in_(61)
+    for number in range(100):
+        carrier.answers[f"CA{number}"] = silence
+        call(f"CA{number}", check_at=in_(number / 100))
+    over = call("last", check_at=in_(2))
+    carrier.answers["last"] = "completed"
+    for asked in (40, 80, 101):
+        sweeper.sweep(service, moment)
+        assert len(carrier.calls) == len(set(carrier.calls)) == asked
+        began = threading.Event()
+        service.workers.submit(began.set)
+        assert began.wait(5)
+    assert stored(over).is_completed
+    silence.set()
+
+
 def test_two_sweeps_at_once_ask_once(service: Service, carrier: Asked, call: Callable[..., Run]) -> None:
     run = call("CA1")
     carrier.answers["CA1"] = "in-progress"

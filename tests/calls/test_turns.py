@@ -470,7 +470,7 @@ def test_a_carrier_that_is_silent(silent: Callable[..., Call], carrier: Fake) ->
     assert sweeper.sweep(call.service, now() + timedelta(seconds=55)) == 0
     assert sweeper.sweep(call.service, now() + timedelta(seconds=61)) == 1
     run = call.run
-    error = "The carrier's last word about this call never came."
+    error = "The carrier never reported how this call ended."
     assert (run.state, run.disposition, run.duration) == ("completed", "failed", 0.0)
     assert run.gathered_context["error"] == error
     assert run.gathered_context["call_tags"] == ["not_connected", "telephony_failed"]
@@ -521,7 +521,7 @@ def test_a_call_whose_final_status_never_comes(call: Call) -> None:
     assert sweeper.sweep(call.service, now() + timedelta(seconds=1321)) == 0
     run = call.run
     assert (run.state, run.disposition, run.deadline_at) == ("completed", "failed", None)
-    assert run.gathered_context["error"] == "The carrier's last word about this call never came."
+    assert run.gathered_context["error"] == "The carrier never reported how this call ended."
     assert run.gathered_context["call_tags"] == ["telephony_failed"]
     call.status("completed", duration=9)
     assert (call.run.disposition, call.run.duration) == ("failed", run.duration)

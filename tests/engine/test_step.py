@@ -863,5 +863,5 @@ def test_notes_of_a_reply_are_recorded(call: Any) -> None:
     call.send(CallerSaid, "I want to book")
     call.send(ModelReplied, "Hello.", (), ("Something was left out.",))
     assert call.recorded("rtf-pipeline-error") == [
-        {"error": "Something was left out.", "fatal": False, "processor": "llm"}
+        {"error": "Something was left out.", "fatal": False, "processor": "speech"}
     ]

@@ -23,8 +23,9 @@ from voiceapi.engine.graph import Graph
 from voiceapi.engine.phrases import phrases
 from voiceapi.engine.state import State, begin
 from voiceapi.engine.step import step
-from voiceapi.llm.matching import clauses, content, digits, numbers, stem
-from voiceapi.llm.scripted import Scripted, best_edge
+from voiceapi.llm.scripted import Scripted
+from voiceapi.llm.understanding.edge_choice import best_edge
+from voiceapi.llm.understanding.matching import clauses, content, digits, numbers, stem
 
 NOT_UNDERSTOOD, STILL_THERE, FAREWELL, YES_OR_NO, CAN_SAY, GIVE_UP, NOBODY, NO_PERSON = (
     phrases({})[name]

@@ -13,23 +13,17 @@ from urllib.parse import parse_qs
 import pytest
 from flask import Flask
 from flask.testing import FlaskClient
-from lines import LINES, Line, Verb
-from lines.line import Request
+from lines import LINES, Line
+from lines.call import API, PUBLIC, Call
 from lines.simulated import SECRET
-from werkzeug.test import TestResponse
 
 from voiceapi import create_app
 from voiceapi.service import Service
 from voiceapi.store.database import write
-from voiceapi.store.runs import SPEAKERS, Event, Run, StatusCallback, Turn
-from voiceapi.store.steps import Step
 from voiceapi.store.telephony import PhoneNumber
 from voiceapi.store.workflows import Workflow
 
-API = "/api/v1"
 KEY = "test-key-0123456789"
-# The public URL that carriers are given; nothing listens there, requests go through the test client.
-PUBLIC = "https://voice.example.org"
 OURS, THEIRS = "+12025550199", "+12025550123"
 
 
@@ -180,79 +174,6 @@ def configuration(client: FlaskClient, line: Line) -> int:
     return int(made)
 
 
-@dataclass
-class Call:
-    """A call, from its carrier's side: it sends webhooks and follows our documents."""
-
-    client: FlaskClient
-    line: Line
-    service: Service
-    base: str = ""
-    run_id: int = 0
-    next: str = ""
-    silence: str = ""
-    transfer: str = ""
-
-    def send(self, request: Request) -> TestResponse:
-        return self.client.open(
-            request.url.removeprefix(PUBLIC), method=request.method, headers=dict(request.headers), data=request.body
-        )
-
-    def hear(self, response: TestResponse) -> list[Verb]:
-        """The verbs of our answer; sets the URLs that the carrier requests next."""
-        assert response.status_code == 200, response.text
-        verbs = self.line.read(response.data)
-        self.next = self.silence = self.transfer = ""
-        for verb in verbs:
-            match verb.name:
-                case "listen":
-                    self.next = self.silence = self._url(verb.url)
-                case "redirect" if self.next:
-                    self.silence = self._url(verb.url)
-                case "redirect":
-                    self.next = self._url(verb.url)
-                case "transfer":
-                    self.transfer = self._url(verb.url, "/transfer")
-        return verbs
-
-    def _url(self, url: str, after: str = "") -> str:
-        return f"{self.base}/turns/{url[1:]}{after}" if url.startswith("#") else url
-
-    def answered(self) -> list[Verb]:
-        return self.hear(self.send(self.line.webhook("turns", "answered", f"{self.base}/turns/0")))
-
-    def says(self, text: str) -> list[Verb]:
-        return self.hear(self.send(self.line.words(self.next, text)))
-
-    def is_silent(self) -> list[Verb]:
-        """The caller is silent: the carrier reports it to the listening's URL, or follows the redirect after it."""
-        name = "silence" if self.silence == self.next else "answered"
-        return self.hear(self.send(self.line.webhook("turns", name, self.silence)))
-
-    def status(self, name: str, **fields: Any) -> TestResponse:
-        return self.send(self.line.webhook("statuses", name, f"{self.base}/status", **fields))
-
-    @property
-    def run(self) -> Run:
-        with self.service.store.session():
-            return Run.get_by_id(self.run_id)
-
-    @property
-    def transcript(self) -> list[str]:
-        """What was said, by either side."""
-        with self.service.store.session():
-            events = Event.select().where(Event.run == self.run_id).order_by(Event.id)
-            return [event.payload["text"] for event in events if event.type in SPEAKERS]
-
-    @property
-    def stored(self) -> Any:
-        """All that is stored of the call."""
-        with self.service.store.session():
-            tables = (Turn, Event, Step, StatusCallback)
-            rows = [list(each.select().where(each.run == self.run_id).dicts()) for each in tables]
-            return [Run.get_by_id(self.run_id).columns(), *rows]
-
-
 @pytest.fixture
 def call(fresh: None, bare: FlaskClient, line: Line, service: Service) -> Call:
     """A call that hasn't begun."""
@@ -269,14 +190,7 @@ def dial(client: FlaskClient, call: Call, configuration: int, workflow: Callable
         answer = client.post(f"{API}/public/agent/line", json=body)
         assert answer.status_code == 200, answer.text
         assert answer.get_json()["status"] == "initiated"
-        follow(call, answer.get_json()["workflow_run_id"])
+        call.follow(answer.get_json()["workflow_run_id"])
         return call
 
     return place
-
-
-def follow(call: Call, run_id: int) -> None:
-    """Set the call's run and its webhook URLs."""
-    with call.service.store.session():
-        token = Run.get_by_id(run_id).token
-    call.base, call.run_id = f"{PUBLIC}{API}/telephony/calls/{token}", run_id

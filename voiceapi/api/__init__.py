@@ -43,6 +43,7 @@ GUARDED = (
 WARNINGS = {
     "voiceapi_unknown_fields": "fields not known here and passed over",
     "voiceapi_missing_variables": "variables that the greeting needs and initial_context lacks",
+    "voiceapi_model_needs": "parts that need a language model, and none is configured",
 }
 OPEN = (health.blueprint, triggers.blueprint, files.public)
 

@@ -117,8 +117,9 @@ def initiate_call(headers: dict[str, Any], body: dict[str, Any]) -> Response:
 
 
 def _noted(placement: Placement) -> Placement:
-    """The placement, whose missing variables the answer's Warning header names."""
+    """The placement; the answer's Warning headers name its missing variables and what needs a language model."""
     g.voiceapi_missing_variables = placement.missing
+    g.voiceapi_model_needs = [place.replace(" ", ".") for place in placement.model_needs]
     return placement
 
 

@@ -5,9 +5,11 @@ from __future__ import annotations
 import logging
 from datetime import datetime, timedelta
 
+from ..conversations import storage
 from ..conversations.conversation import Conversation
 from ..conversations.driver import Progress
-from ..errors import NotPossible
+from ..engine.actions import Record
+from ..errors import NotPossible, OutOfService
 from ..runs import lifecycle
 from ..service import Service
 from ..store import runs
@@ -23,7 +25,7 @@ log = logging.getLogger("voiceapi")
 
 # Why an answered call without a turn failed; why a call without a final status did; and what to look at in both cases.
 NEVER_ASKED = "The carrier reported the call as answered, but never asked for its first document."
-NEVER_ENDED = "The carrier's last word about this call never came."
+NEVER_ENDED = "The carrier never reported how this call ended."
 WHERE_TO_LOOK = (
     " Check VOICEAPI_PUBLIC_URL: the carrier was given an address that begins with {}. If it asked and was refused, "
     "the log says why."
@@ -32,6 +34,9 @@ WHERE_TO_LOOK = (
 VOICEMAIL = "voicemail_detected"
 # That of a call that a person hung up on.
 HUNG_UP = "user_hangup"
+# That of a call that an error of this service ended, or whose conversation an error keeps from being concluded.
+FAILED_HERE = "pipeline_error"
+NOT_CONCLUDED = "An error of this service kept the conversation from being concluded. Its log says more."
 
 # How long after the end of a call its carrier may still report the outcome of a transfer.
 TRANSFER_GRACE = timedelta(seconds=10)
@@ -65,6 +70,31 @@ def withdraw_hang_up(run: Run) -> None:
         update(run, Run.hang_up_reason)
 
 
+def fail(run: Run, error: str) -> None:
+    """Record that an error of this service ends a call, whose carrier gets a document that hangs up.
+
+    The run ends as pipeline_error, with the error, by the status that follows or past its deadline.
+
+    :param error: a sentence.
+    """
+    with write():
+        run = reload(run)
+        if run.is_completed or run.hang_up_reason is not None:
+            return
+        storage.append_log(run, [error_record(error, fatal=True)])
+        # The carrier isn't asked through its API: that would cut off the goodbye.
+        run.hang_up_reason, run.hung_up_at = FAILED_HERE, now()
+        run.gathered_context = {**run.gathered_context, "error": error}
+        lifecycle.talk(run, now())
+        lifecycle.extend(run, lifecycle.CLOSING_SECONDS, lifecycle.CLOSING_SECONDS)
+        update(run)
+
+
+def error_record(error: str, *, fatal: bool) -> Record:
+    """The record of an error in a run's log; a fatal one ends the call."""
+    return Record("rtf-pipeline-error", {"error": error, "fatal": fatal}, now().timestamp(), 0, "", "")
+
+
 def hang_up(service: Service, run_id: int) -> None:
     """Ask the carrier to end a call for which a hang-up is requested, unless it has accepted that before.
 
@@ -75,10 +105,12 @@ def hang_up(service: Service, run_id: int) -> None:
         run = require(Run, "The call is gone.", id=run_id)
         if run.is_completed or run.hung_up_at is not None or run.carrier_call_id is None:
             return
-        connect.hang_up(connect.connect_run(service, run), run)
-        with write():
-            run.hung_up_at = now()
-            update(run, Run.hung_up_at)
+        carrier = connect.connect_run(service, run)
+    # Usually no connection to the database is held while the carrier is asked.
+    connect.hang_up(carrier, run)
+    with service.store.session(), write():
+        run.hung_up_at = now()
+        update(run, Run.hung_up_at)
 
 
 def try_hang_up(service: Service, run_id: int) -> None:
@@ -97,6 +129,14 @@ def _hang_up_logged(service: Service, run_id: int) -> None:
 # -- completing
 
 
+def complete(service: Service, run_id: int, moment: datetime | None = None) -> None:
+    """Complete a run as `complete_from_status`, once at a time in this process.
+
+    It goes on in the background if it takes longer than a webhook may: a last extraction may have to ask a model.
+    """
+    service.slow_jobs.run_once((run_id, "end"), lambda: complete_from_status(service, run_id, moment))
+
+
 def complete_from_status(service: Service, run_id: int, moment: datetime | None = None) -> None:
     """Complete a run by its carrier's first final status.
 
@@ -108,14 +148,15 @@ def complete_from_status(service: Service, run_id: int, moment: datetime | None 
         machine = any(each.fields.get("machine") for each in callbacks)
         for _ in range(MAX_ATTEMPTS):
             run = require(Run, "The call is gone.", id=run_id)
+            if run.is_completed:
+                return
             before = (run.state, run.hang_up_reason)
-            connected = run.state == "talking"
             reason = VOICEMAIL if machine else run.hang_up_reason or HUNG_UP
-            concludes = connected or reason == VOICEMAIL
-            conversation = Conversation.from_run(service, run, concluding=True) if concludes else None
-            waited = (moment or now()) - final.at
+            concludes = run.state == "talking" or reason == VOICEMAIL
+            conversation = _load(service, run) if concludes else None
             transferring = conversation is not None and conversation.state.phase == "transferring"
-            if transferring and reason == HUNG_UP and waited < TRANSFER_GRACE:
+            # Never long, also when the clock was set back since.
+            if transferring and reason == HUNG_UP and abs((moment or now()) - final.at) < TRANSFER_GRACE:
                 return  # its outcome may be reported after the end of the call; the sweeper tries again
             try:
                 last = None if conversation is None else _conclude(run, conversation, reason)
@@ -127,27 +168,58 @@ def complete_from_status(service: Service, run_id: int, moment: datetime | None 
                         continue
                     if conversation is not None and last is not None:
                         conversation.store(run, last)
-                        lifecycle.complete(service, run, final.fields["duration"])
+                    elif concludes:
+                        _record_not_concluded(run, str(final.outcome))
                     else:
                         _record_no_conversation(service, run, str(final.outcome))
-                        lifecycle.complete(service, run, final.fields["duration"] or 0)
+                    seconds = final.fields["duration"]
+                    lifecycle.complete(service, run, seconds if concludes else seconds or 0)
                 return
             except ConcurrentUpdate:
                 continue
 
 
-def _conclude(run: Run, conversation: Conversation, reason: str) -> Progress:
+def _load(service: Service, run: Run) -> Conversation | None:
+    """The conversation of a call that is over; None, and a line in the log, when it can't be loaded."""
+    try:
+        return Conversation.from_run(service, run, concluding=True)
+    except Exception:
+        log.exception("The conversation of run %s could not be loaded", run.id)
+        return None
+
+
+def _conclude(run: Run, conversation: Conversation, reason: str) -> Progress | None:
     """Conclude the conversation of a call that is over, for `reason` unless it has ended before.
 
     The steps before a last extraction are stored here, so that a restart finds them; the caller stores the last ones.
+    None, and a line in the log, when an error of this service keeps it from being concluded.
     """
-    for progress in conversation.conclude(reason):
-        if progress.request is not None:
-            with write():
-                run = reload(run)
-                conversation.store(run, progress)
-                update(run)
+    try:
+        for progress in conversation.conclude(reason):
+            if progress.request is not None:
+                with write():
+                    run = reload(run)
+                    conversation.store(run, progress)
+                    update(run)
+    except (ConcurrentUpdate, OutOfService):
+        raise
+    except Exception:
+        log.exception("The conversation of run %s could not be concluded", run.id)
+        return None
     return progress
+
+
+def _record_not_concluded(run: Run, status: str) -> None:
+    """Set the disposition of a call whose conversation couldn't be loaded or concluded, unless it has one."""
+    if run.disposition:
+        return
+    gathered = run.gathered_context
+    run.gathered_context = {
+        **gathered,
+        "error": gathered.get("error", NOT_CONCLUDED),
+        "call_tags": [*gathered.get("call_tags", []), FAILED_HERE],
+    }
+    record_outcome(run, FAILED_HERE, status)
 
 
 def _record_no_conversation(service: Service, run: Run, status: str) -> None:
@@ -184,23 +256,29 @@ def record_outcome(run: Run, disposition: str, status: str | None = None) -> Non
 
 
 def expire(service: Service, run: Run, moment: datetime) -> bool:
-    """Complete a run as failed if its deadline is before `moment`; False if it isn't, or the run is completed."""
-    concludes = run.state == "talking" or run.hang_up_reason == VOICEMAIL
-    conversation = Conversation.from_run(service, run, concluding=True) if concludes else None
-    last = None
-    if conversation is not None and (run.hang_up_reason is not None or conversation.state.phase == "closing"):
-        last = _conclude(run, conversation, run.hang_up_reason or HUNG_UP)
-    with write():
-        run = reload(run)
-        if run.deadline_at is None or run.deadline_at >= moment:
-            return False
-        if conversation is not None and last is not None:
-            conversation.store(run, last)
-        # The carrier accepted the call and never asked for its first turn: it may not reach us, or was refused.
-        unreached = run.state == "ringing" and run.mode != "simulator" and run.call_type == "outbound"
-        error = NEVER_ENDED + (WHERE_TO_LOOK.format(service.base_url) if unreached else "")
-        run.gathered_context = {**run.gathered_context, "error": error}
-        if not run.disposition:
-            record_outcome(run, "canceled" if run.hang_up_reason == HUNG_UP else "failed", "failed")
-        lifecycle.complete(service, run)
-    return True
+    """Complete a run as failed if its deadline is before `moment`; False if it isn't, or the run is completed.
+
+    A conversation that was closing, or that this service was to end, is concluded as it would have been.
+    """
+    with service.store.session():
+        concludes = run.state == "talking" or run.hang_up_reason == VOICEMAIL
+        conversation = _load(service, run) if concludes else None
+        last = None
+        if conversation is not None and (run.hang_up_reason is not None or conversation.state.phase == "closing"):
+            last = _conclude(run, conversation, run.hang_up_reason or HUNG_UP)
+        with write():
+            run = reload(run)
+            if run.deadline_at is None or run.deadline_at >= moment:
+                return False
+            if conversation is not None and last is not None:
+                conversation.store(run, last)
+            # The carrier accepted the call and never asked for its first turn: it may not reach us, or was refused.
+            unreached = run.state == "ringing" and run.mode != "simulator" and run.call_type == "outbound"
+            error = NEVER_ENDED + (WHERE_TO_LOOK.format(service.base_url) if unreached else "")
+            run.gathered_context = {"error": error, **run.gathered_context}
+            if run.hang_up_reason == FAILED_HERE:
+                _record_not_concluded(run, "failed")
+            elif not run.disposition:
+                record_outcome(run, "canceled" if run.hang_up_reason == HUNG_UP else "failed", "failed")
+            lifecycle.complete(service, run)
+        return True

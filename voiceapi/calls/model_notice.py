@@ -1,4 +1,4 @@
-"""One warning in the log when a workflow that needs a language model is called without one."""
+"""One warning when a workflow that needs a language model is called without one."""
 
 from __future__ import annotations
 
@@ -17,13 +17,16 @@ log = logging.getLogger("voiceapi")
 NAMED = 5
 
 
-def warn_without_model(service: Service, workflow: Workflow, version: WorkflowVersion, model: LanguageModel) -> None:
-    """Log what of a version the scripted model can't carry out, if that one speaks: once in the life of this process.
+def warn_without_model(
+    service: Service, workflow: Workflow, version: WorkflowVersion, model: LanguageModel
+) -> list[str]:
+    """Log and return what of a version the scripted model can't carry out, if that one speaks.
 
-    Of a draft, which may be edited between two calls, it is once for each list of such parts.
+    It is once in the life of this process, for a draft, which may be edited between two calls, once for each list of
+    such parts; else nothing is logged and the list is empty.
     """
     if not selection.is_scripted(model) or (version.status != "draft" and version.id in service.noticed):
-        return
+        return []
     usable = offered.usable_without_model(workflow.organization_id, version.definition)
     places = [
         " ".join(filter(None, (each.kind, each.id, each.field))) for each in model_needs(version.definition, usable)
@@ -32,7 +35,7 @@ def warn_without_model(service: Service, workflow: Workflow, version: WorkflowVe
     first = object()
     # Of two calls at once, one finds its own object.
     if service.noticed.setdefault(key, first) is not first or not places:
-        return
+        return []
     more = f" and {len(places) - NAMED} more" if len(places) > NAMED else ""
     log.warning(
         "Workflow %s %r, version %s, needs a language model, and none is configured: %s%s. "
@@ -44,3 +47,4 @@ def warn_without_model(service: Service, workflow: Workflow, version: WorkflowVe
         more,
         workflow.id,
     )
+    return places

@@ -9,7 +9,6 @@ from datetime import datetime
 from typing import Any
 
 from ..conversations import storage
-from ..engine.actions import Record
 from ..errors import Conflict, LimitReached, NotPossible, OutOfService
 from ..llm import selection
 from ..runs import lifecycle
@@ -46,11 +45,14 @@ class Placement:
     """A call that was placed; `status` is `initiated`, or `unknown` when the carrier gave no answer.
 
     :param missing: the variables that the agent's first words need and its context lacks, if anybody looked for them.
+    :param model_needs: the parts of the workflow that need a language model while none is configured, if that was noticed
+        with this call (see warn_without_model).
     """
 
     run: Run
     status: str
     missing: tuple[str, ...] = ()
+    model_needs: tuple[str, ...] = ()
 
 
 @dataclass(frozen=True, slots=True)
@@ -83,16 +85,21 @@ def place(
     :raises LimitReached: when the organization has as many calls in progress as it may have, or too many wait for
         the account.
     :raises NotPossible: when the carrier couldn't reach this service, and nothing is stored; when the carrier refused,
-        and the run is completed with the reason.
+        and the run is completed with the reason; when somebody ended the run while it waited for its account's turn.
     :raises Stopped: when the service stops while the call waits for its account's turn.
     """
     number = None if agent.number is None else agent.number.address_normalized
     connect.require_public_url(service, agent.configuration)
     carrier = connect.connect(service, agent.configuration)
+    model = selection.choose(service, agent.workflow.organization_id, agent.version.configurations)
+    needs = tuple(warn_without_model(service, agent.workflow, agent.version, model))
+    context = {**context, **selection.runtime_configuration(model)}
     run, wait = _store_call(service, agent, to, number, name, context, gathered, prepared, reserve, turn_until)
     if wait and service.workers.stopping.wait(wait):
         _fail(service, run, "The service stopped before the call was placed.")
         raise Stopped("The service stops.")
+    if wait and _is_canceled(service, run):
+        raise NotPossible("The run was ended before its call was placed.")
     log.info("Run %s: outbound call to %s through %s", run.id, masked(to), configurations.title(agent.configuration))
     call = OutboundCall(
         urls=webhooks.callback_urls(service, run, 0),
@@ -109,15 +116,15 @@ def place(
         raise refused(str(refusal)) from None
     except CarrierSilent as silence:
         with write():
-            storage.append_log(run, [_error(str(silence), fatal=False)])
+            storage.append_log(run, [ending.error_record(str(silence), fatal=False)])
             lifecycle.lose(reload(run))
-        return Placement(run, "unknown")
+        return Placement(run, "unknown", model_needs=needs)
     with write():
         run = reload(run)
         lifecycle.accept(run, call_id)
     if run.hang_up_reason is not None:  # somebody ended it while the carrier was asked
         service.workers.submit(ending.try_hang_up, service, run.id)
-    return Placement(run, "initiated")
+    return Placement(run, "initiated", model_needs=needs)
 
 
 def _store_call(
@@ -133,9 +140,6 @@ def _store_call(
     turn_until: datetime | None,
 ) -> tuple[Run, float]:
     """The stored run, and the seconds until its turn in the account's pace."""
-    model = selection.choose(service, agent.workflow.organization_id, agent.version.configurations)
-    warn_without_model(service, agent.workflow, agent.version, model)
-    context = {**context, **selection.runtime_configuration(model)}
     columns: dict[str, Any] = {
         "version": agent.version,
         "draft": agent.version.definition if agent.version.status == "draft" else None,
@@ -171,6 +175,16 @@ def _store_call(
     return run, wait
 
 
+def _is_canceled(service: Service, run: Run) -> bool:
+    """True if somebody has ended a run whose carrier wasn't asked yet; it is completed then."""
+    with write():
+        run = reload(run)
+        if run.hang_up_reason is not None and not run.is_completed:
+            ending.record_outcome(run, "canceled")
+            lifecycle.complete(service, run, 0)
+    return run.is_completed
+
+
 def refused(reason: str) -> NotPossible:
     """The error of a call that the carrier refused."""
     return NotPossible(f"Failed to initiate call: {reason}")
@@ -180,7 +194,7 @@ def _fail(service: Service, run: Run, error: str) -> None:
     """Complete a run whose call was never placed, with the reason on it; a final status may have done so already."""
     with write():
         run = reload(run)
-        storage.append_log(run, [_error(error, fatal=True)])
+        storage.append_log(run, [ending.error_record(error, fatal=True)])
         if run.is_completed:
             return
         run.gathered_context = {
@@ -191,7 +205,3 @@ def _fail(service: Service, run: Run, error: str) -> None:
         }
         run.disposition = "error"
         lifecycle.complete(service, run, 0)
-
-
-def _error(sentence: str, *, fatal: bool) -> Record:
-    return Record("rtf-pipeline-error", {"error": sentence, "fatal": fatal}, now().timestamp(), 0, "", "")

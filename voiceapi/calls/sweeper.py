@@ -3,9 +3,8 @@
 from __future__ import annotations
 
 import logging
-from collections.abc import Iterator
-from concurrent.futures import Future, wait
-from contextlib import contextmanager
+from collections.abc import Callable, Sequence
+from concurrent.futures import ThreadPoolExecutor, wait
 from datetime import datetime, timedelta
 
 from ..errors import NotPossible
@@ -17,12 +16,14 @@ from ..store.database import write
 from ..store.fields import now
 from ..store.runs import Run
 from ..telephony import connect, phones
-from ..telephony.carriers.events import FINAL
+from ..telephony.carriers.events import FINAL, StatusUpdate
 from ..telephony.carriers.rest import TIMEOUT_SECONDS, CarrierRefused, CarrierSilent
 from ..telephony.carriers.simulator import Simulator
 from . import ending, idempotency, webhooks
 from .turns import turns_taken
 
+# How many calls are dealt with at once; their threads are the sweep's own, so that silent carriers delay nothing else.
+THREADS = 16
 # How long a sweep waits for all the carriers that it asks: a little longer than one may take to answer.
 LOOK_UP_SECONDS = TIMEOUT_SECONDS + 2
 
@@ -39,65 +40,69 @@ def sweep(service: Service, moment: datetime | None = None) -> int:
 
     :param moment: now, unless given.
     """
-    dealt_with = 0
     moment = moment or now()
     with service.store.session():
-        for run in runs.ended_by_report():
-            with _logged(run):
-                ending.complete_from_status(service, run.id, moment)
-        asked = [service.workers.submit(ending.try_hang_up, service, run.id) for run in runs.to_hang_up()]
-        wait(asked, LOOK_UP_SECONDS)
+        _for_each(runs.ended_by_report(), lambda run: ending.complete(service, run.id, moment))
+        _for_each(runs.to_hang_up(), lambda run: ending.try_hang_up(service, run.id))
         overdue = {run.id for run in runs.past_deadline(moment)}
-        known = _ask_carriers(service, moment)
-        for run in runs.past_deadline(moment):
-            with _logged(run):
-                dealt_with += run.id not in known and ending.expire(service, run, moment)
+        known = _for_each(runs.to_check(moment), lambda run: _look_up(service, run, moment))
+        unknown = [run for run in runs.past_deadline(moment) if run.id not in known]
+        expired = _for_each(unknown, lambda run: _expire(service, run, moment))
         idempotency.forget(moment)
-    return dealt_with + len(overdue & known)
+    return len(expired | (overdue & known))
 
 
-@contextmanager
-def _logged(run: Run) -> Iterator[None]:
-    """Log what goes wrong with one call, so that the others are swept all the same."""
-    try:
-        yield
-    except Exception:
-        log.exception("The call of run %s could not be swept, and is tried again", run.id)
+def _for_each(calls: Sequence[Run], work: Callable[[Run], object]) -> set[int]:
+    """Do the work for each call, THREADS at once; what hasn't begun after LOOK_UP_SECONDS is left to the next sweep.
 
+    What goes wrong with one call is logged, so that the others are swept all the same.
 
-def _ask_carriers(service: Service, moment: datetime) -> set[int]:
-    """Ask the carriers about the calls without news, all at once, and record the statuses that they answer.
-
-    :returns: the runs whose carrier gave a status, and those whose carrier hasn't answered within LOOK_UP_SECONDS.
+    :returns: the ids of the runs for which the work returned true, hasn't ended, or hasn't begun.
     """
-    asked: dict[int, Future[None]] = {}
-    known: set[int] = set()
 
-    def look_up(run: Run) -> None:
-        with service.store.session(), _logged(run):
-            if _record_look_up(service, run):
-                known.add(run.id)
+    def logged(run: Run) -> bool:
+        try:
+            return bool(work(run))
+        except Exception:
+            log.exception("The call of run %s could not be swept, and is tried again", run.id)
+            return False
 
-    for run in runs.to_check(moment):
-        if _claim(run, moment + timedelta(seconds=lifecycle.CHECK_SECONDS)):
-            asked[run.id] = service.workers.submit(look_up, run)
-    unanswered = wait(asked.values(), LOOK_UP_SECONDS).not_done
-    return known | {id for id, future in asked.items() if future in unanswered}
-
-
-def _claim(run: Run, again_at: datetime) -> bool:
-    with write():
-        return runs.claim_check(run, again_at)
+    if not calls:
+        return set()
+    pool = ThreadPoolExecutor(min(len(calls), THREADS), thread_name_prefix="voiceapi-sweep")
+    results = {run.id: pool.submit(logged, run) for run in calls}
+    unended = wait(results.values(), LOOK_UP_SECONDS).not_done
+    pool.shutdown(wait=False, cancel_futures=True)
+    return {id for id, result in results.items() if result in unended or result.result()}
 
 
-def _record_look_up(service: Service, run: Run) -> bool:
-    """Record the status that the carrier answers for a call; False when it gives none."""
+def _expire(service: Service, run: Run, moment: datetime) -> object:
+    # As the end by a status: once at a time, and without waiting long for a model.
+    return service.slow_jobs.run_once((run.id, "end"), lambda: ending.expire(service, run, moment))
+
+
+def _look_up(service: Service, run: Run, moment: datetime) -> bool:
+    """Ask the carrier about a call, and record the status that it answers; False when it gives none.
+
+    Another process may do so at the same time; one of them asks.
+    """
     try:
-        carrier = connect.connect_run(service, run)
+        with service.store.session():
+            with write():
+                if not runs.claim_check(run, moment + timedelta(seconds=lifecycle.CHECK_SECONDS)):
+                    return False
+            carrier = connect.connect_run(service, run)
+        # No connection to the database is held while the carrier is asked.
         report = carrier.look_up(run.carrier_call_id or "")
     except (NotPossible, CarrierRefused, CarrierSilent) as error:
         log.info("The carrier of run %s gave no status of its call: %s", run.id, error)
         return False
+    with service.store.session():
+        return _record_look_up(service, run, report)
+
+
+def _record_look_up(service: Service, run: Run, report: StatusUpdate) -> bool:
+    """Record what the carrier answered about a call; False when it gave no status."""
     if report.status is None:
         return False
     if report.status in FINAL or report.machine:

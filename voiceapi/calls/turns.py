@@ -195,7 +195,7 @@ def _latency(turn: Turn, conversation: Conversation) -> list[Record]:
     """The log record of how long the caller waited for the answer; none when the caller had said nothing."""
     if not turn.caller_text:
         return []
-    seconds = round((turn.answered_at - turn.at).total_seconds(), 3)
+    seconds = max(0.0, round((turn.answered_at - turn.at).total_seconds(), 3))
     node, at = conversation.graph.node(conversation.state.node_id), turn.answered_at.timestamp()
     return [
         Record("rtf-latency-measured", {"latency_seconds": seconds}, at, conversation.state.turn, node.id, node.name)

@@ -88,18 +88,29 @@ def take_turn(service: Service, token: str, number: int, step: Step, webhook: We
     document = reply(service, run, carrier, number, _event(given, number, is_over))
     if is_over:
         # The end of the call waited for this outcome.
-        _complete(service, run)
+        ending.complete(service, run.id)
     return document
 
 
 def reply(service: Service, run: Run, carrier: Carrier, number: int, event: ev.Event) -> Document:
-    """The document of turn `number`, which began with `event`."""
+    """The document of turn `number`, which began with `event`; an error of this service is spoken and ends the call."""
     try:
         actions = answer(service, run, number, event)
-    except Exception:
+    except Exception as error:
         log.exception("Turn %s of run %s could not be answered", number, run.id)
+        _record_failure(run, number, error)
         actions = [Say(phrases_of(run)["service_error"], False), HangUp()]
     return carrier.render(actions, callback_urls(service, run, number + 1), _voice_of(run))
+
+
+def _record_failure(run: Run, number: int, error: Exception) -> None:
+    # What an error says may be secret, so only the log shows it.
+    sentence = f"An error of this service, {type(error).__name__}, ended the call at turn {number}. Its log says more."
+    try:
+        ending.fail(run, sentence)
+    except Exception:
+        # The caller still gets a sentence.
+        log.exception("The failure of run %s could not be recorded", run.id)
 
 
 def _voice_of(run: Run) -> VoiceSettings:
@@ -126,12 +137,6 @@ def record_machine(service: Service, token: str, webhook: Webhook) -> Document:
         call_id = carrier.read_status(webhook).call_id
         record(service, run, StatusUpdate(None, "machine", call_id, machine=True))
     return carrier.acknowledge()
-
-
-def _complete(service: Service, run: Run) -> None:
-    """Complete a run whose call is over."""
-    # A last extraction may have to ask a model: the carrier waits for it no longer than for a turn.
-    service.slow_jobs.run_once((run.id, "end"), lambda: ending.complete_from_status(service, run.id))
 
 
 def _event(given: CallerInput, number: int, is_over: bool) -> ev.Event:
@@ -212,7 +217,7 @@ def record(service: Service, run: Run, status: StatusUpdate) -> None:
         if status.price is not None:
             _record_price(run, status)
     if final is not None:
-        _complete(service, run)
+        ending.complete(service, run.id)
     elif hangs_up:
         service.workers.submit(ending.try_hang_up, service, run.id)
 

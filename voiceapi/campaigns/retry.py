@@ -18,7 +18,7 @@ OUTCOMES: Mapping[str, str] = {
     "failed": "The call failed",
     "refused": "The carrier refused the call",
     "canceled": "The call was canceled",
-    "lost": "The carrier's last word about the call never came",
+    "lost": "The carrier never reported how the call ended",
     "unknown": "The carrier gave no answer, so the phone may have rung",
 }
 # Which flag of a retry configuration lets an outcome be followed by another attempt.

@@ -164,7 +164,7 @@ def _silent(current: StepState, _: Event) -> None:
 
 def _replied(current: StepState, event: ModelReplied) -> None:
     for note in event.notes:
-        current.record_error(note, "llm")
+        current.record_error(note, "speech")
     text = current.fitting(event.text.strip())
     calls = () if current.state.occasion == "goodbye" else event.calls
     if not text and not calls:

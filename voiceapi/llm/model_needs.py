@@ -13,8 +13,8 @@ from ..engine.validation.finding import Finding
 from ..engine.validation.graph_rules import attached_documents, attached_tools
 from ..engine.validation.instructions import is_instruction
 from ..engine.values import as_boolean
-from .matching import content
-from .scripted import best_edge
+from .understanding.edge_choice import best_edge
+from .understanding.matching import content
 
 NO_MODEL = "no language model is configured"
 INSTRUCTION = f"This prompt is an instruction to a language model; {NO_MODEL}, so it is spoken as it is written."

@@ -4,11 +4,9 @@ import re
 
 from ..engine.actions import AskModel, Extract, Function, Message
 from ..engine.events import ModelReplied, ToolCall, VariablesExtracted
-from .edge_choice import best_edge, person_edge, spoken_choices
-from .person import wants_person
-from .spoken_values import find_values
-
-__all__ = ["Scripted", "best_edge"]
+from .understanding.edge_choice import best_edge, person_edge, spoken_choices
+from .understanding.person import wants_person
+from .understanding.spoken_values import find_values
 
 # After so many turns in a row at one node in which no edge matched, the call ends.
 MISSES = 3

@@ -153,7 +153,7 @@ def _without_tags(text: str) -> str:
 def _spoken_url(found: re.Match[str]) -> str:
     url = found[0].rstrip(".,;:!?*'_~-")
     rest = found[0][len(url) :]
-    host = found[1].rstrip(".-")
+    host = found[1].rstrip("._~-")
     path = re.split("[?#]", (found[2] or "").rstrip(".,;:!?*'_~-"), maxsplit=1)[0]
     return host + (path.rstrip("/") if _PATH.fullmatch(path) else "") + rest
 

@@ -10,12 +10,11 @@ from ..store.fields import Instant
 from ..store.runs import Run
 from .lifecycle import CHECK_SECONDS, NO_NEWS_SECONDS
 
-# How far ahead, in seconds, what is set while a call is in progress may lie. A simulated phone renews its lease.
+# How far ahead, in seconds, what is set while a call is in progress may lie.
 FURTHEST: Mapping[Instant, float] = {
     Run.check_at: CHECK_SECONDS,
     Run.slot_until: NO_NEWS_SECONDS,
     Run.deadline_at: NO_NEWS_SECONDS,
-    Run.phone_lease_until: 120,
 }
 
 

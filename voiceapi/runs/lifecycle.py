@@ -1,5 +1,15 @@
 """The life cycle of a run: its states, their transitions, and its end.
 
+Beside its state, a call in progress has three instants, which each of its webhooks moves ahead (`extend`):
+
+* `slot_until`: it counts towards the limits of calls until then. It passes by itself, so that no slot can leak.
+* `check_at`: the sweeper asks its carrier about it then, and once a minute after that.
+* `deadline_at`: the sweeper completes it as failed then. It is null exactly when no call is in progress.
+
+The other columns of a call are set elsewhere: `call_id_confirmed` when a webhook has named the call (`fix_call_id`),
+`hang_up_reason` and `hung_up_at` when this service is to end it (calls.ending), `phone_worker` and `phone_lease_until`
+of a simulated call (telephony.phones).
+
 The functions that change a run expect one that was read inside the caller's transaction.
 """
 
@@ -173,12 +183,12 @@ def complete(service: Service, run: Run, duration: float | None = None) -> None:
     """Complete a run and call the listeners, which store what follows in the same transaction.
 
     :param duration: seconds as the carrier counted them; None takes the time since the answer, of a chat since its
-        creation.
+        creation, or 0 if the clock was set back since.
     """
     move(run, "complete")
     run.ended_at = now()
     began_at = run.created_at if run.mode == "textchat" else run.answered_at or run.ended_at
-    run.duration = (run.ended_at - began_at).total_seconds() if duration is None else duration
+    run.duration = max(0.0, (run.ended_at - began_at).total_seconds()) if duration is None else duration
     run.deadline_at = run.check_at = run.slot_until = None
     for listener in service.listeners:
         listener(service, run)

@@ -68,16 +68,17 @@ class Run(Record):
     created_at = Instant(default=now)
     answered_at = Instant(null=True)
     ended_at = Instant(null=True)
-    # Set while a call is in progress: when it is expired unless its carrier reports something.
-    deadline_at = Instant(null=True)
-    # Until when the call in progress counts towards the organization's limit, and when its carrier is asked about it.
+    # What follows is only about calls; see runs.lifecycle. Three instants are set while a call is in progress, and null
+    # before and after: until when it counts towards the organization's limit, when its carrier is next asked about it,
+    # and when it is expired. Each webhook moves them ahead.
     slot_until = Instant(null=True)
     check_at = Instant(null=True)
+    deadline_at = Instant(null=True)
     # True once a webhook of the carrier has brought carrier_call_id; before, it is from the answer to our request.
     call_id_confirmed = BooleanField(default=False)
-    # Why this service is to end the call: at its next webhook, and through the carrier's API until that succeeds.
+    # Why this service ends the call, a disposition code: all its webhooks are answered with a hang-up from then on.
     hang_up_reason = TextField(null=True)
-    # When the carrier accepted the request to end the call; null while it is still to be asked.
+    # When the carrier accepted that; null while its API is still to be asked.
     hung_up_at = Instant(null=True)
     # The process whose simulated phone carries out the call, and when another process may take it over.
     phone_worker = TextField(null=True)
@@ -210,9 +211,10 @@ def ended_by_report() -> list[Run]:
 
 
 def to_check(moment: datetime) -> list[Run]:
-    """The calls in progress whose carriers are to be asked about them by `moment`."""
+    """The calls in progress whose carriers are to be asked about them by `moment`; first those that wait longest."""
     known = Run.carrier_call_id.is_null(False) & (Run.mode != "simulator")
-    return list(Run.select().where(Run.deadline_at.is_null(False), Run.check_at <= moment, known))
+    due = Run.select().where(Run.deadline_at.is_null(False), Run.check_at <= moment, known)
+    return list(due.order_by(Run.check_at))
 
 
 def claim_check(run: Run, again_at: datetime) -> bool:
@@ -237,13 +239,15 @@ def without_phone(moment: datetime, longest: timedelta) -> list[Run]:
     return list(Run.select().where(Run.deadline_at.is_null(False), lapsed, ~fn.EXISTS(ended)))
 
 
-def claim_phone(run: Run, worker: str, until: datetime | None) -> bool:
-    """Lease a simulated call to a process; False if another has leased it since `run` was read.
-
-    :param until: None if no process is to carry it out any more.
-    """
+def claim_phone(run: Run, worker: str, until: datetime) -> bool:
+    """Lease a simulated call to a process; False if another has leased it since `run` was read."""
     lease = Run.phone_lease_until == run.phone_lease_until
     return bool(Run.update(phone_worker=worker, phone_lease_until=until).where(Run.id == run.id, lease).execute())
+
+
+def abandon_phone(run: int) -> None:
+    """Have no process carry out a simulated call any more."""
+    Run.update(phone_lease_until=None).where(Run.id == run).execute()
 
 
 def renew_phones(worker: str, tokens: Sequence[str], until: datetime) -> dict[str, str | None]:

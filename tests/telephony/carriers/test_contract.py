@@ -497,7 +497,7 @@ def test_a_call_that_its_carrier_accepted_and_never_reported_has_failed(
     sweeper.sweep(call.service, call.run.deadline_at + timedelta(seconds=1))
     assert disposition(call) == ("completed", "failed")
     assert call.run.gathered_context["error"] == (
-        "The carrier's last word about this call never came. Check VOICEAPI_PUBLIC_URL: the carrier was given an "
+        "The carrier never reported how this call ended. Check VOICEAPI_PUBLIC_URL: the carrier was given an "
         "address that begins with https://voice.example.org. If it asked and was refused, the log says why."
     )
 
@@ -1034,6 +1034,9 @@ def test_an_internal_error_is_answered_with_a_goodbye(
     with caplog.at_level(logging.CRITICAL, "voiceapi"):
         verbs = call.answered()
     assert (spoken(verbs), names(verbs)) == ([phrases({})["service_error"]], ["hangup"])
+    call.status("completed")
+    assert disposition(call) == ("completed", "pipeline_error")
+    assert "ZeroDivisionError" in call.run.gathered_context["error"]
 
 
 def test_the_services_own_words_are_in_the_workflows_language(

@@ -4,16 +4,14 @@ from __future__ import annotations
 
 import hmac
 import json
-import shutil
-import subprocess
 from dataclasses import replace
-from pathlib import Path
 from typing import Any
 
 import pytest
 from hypothesis import given
 from hypothesis import strategies as st
 from jsonschema import Draft202012Validator
+from libraries import jambonz_schema, read_as_jambonz
 from lines.line import samples
 from referencing import Registry, Resource
 
@@ -220,38 +218,16 @@ def test_no_text_is_markup_or_breaks_the_document(text: str) -> None:
 
 # -- what jambonz itself says of them
 
-VALIDATE = """
-const {validateApp} = require('@jambonz/schema');
-const documents = JSON.parse(require('fs').readFileSync(0));
-console.log(JSON.stringify(documents.map((each) => validateApp(each).valid)));
-"""
 
-
-@pytest.fixture(scope="module")
-def schema() -> Path:
-    """The folder of npm's package; NODE_PATH may name the folder of packages."""
-    node = shutil.which("node")
-    if node is None:
-        pytest.skip("Node is not installed")
-    find = "console.log(require.resolve('@jambonz/schema/package.json'))"
-    found = subprocess.run([node, "-e", find], capture_output=True, text=True)
-    if found.returncode:
-        pytest.skip("npm's @jambonz/schema is not where Node looks for packages; NODE_PATH may name the place")
-    return Path(found.stdout.strip()).parent
-
-
-@pytest.mark.usefixtures("schema")
 def test_documents_match_the_schema() -> None:
     wrong = [[{"verb": "gather", "input": ["voice"]}], [{"verb": "sayy", "text": "Hello."}]]
-    documents = [verbs for _, _, verbs in DOCUMENTS if verbs] + wrong
-    done = subprocess.run(["node", "-e", VALIDATE], input=json.dumps(documents), capture_output=True, text=True)
-    assert done.returncode == 0, done.stderr
-    assert json.loads(done.stdout) == [True] * (len(documents) - 2) + [False, False]
+    documents = [verbs for _, _, verbs in DOCUMENTS if verbs]
+    assert read_as_jambonz([*documents, *wrong]) == [True] * len(documents) + [False, False]
 
 
 @pytest.fixture(scope="module")
-def registry(schema: Path) -> Registry[Any]:
-    texts = [json.loads(file.read_text(encoding="utf-8")) for file in schema.glob("*/*.schema.json")]
+def registry() -> Registry[Any]:
+    texts = [json.loads(file.read_text(encoding="utf-8")) for file in jambonz_schema().glob("*/*.schema.json")]
     return Registry().with_resources((text["$id"], Resource.from_contents(text)) for text in texts)
 
 

@@ -1,4 +1,4 @@
-from voiceapi.llm.person import offers_person, wants_person
+from voiceapi.llm.understanding.person import offers_person, wants_person
 
 
 def test_a_request_among_other_words() -> None:

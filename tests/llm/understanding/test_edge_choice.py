@@ -10,9 +10,9 @@ from typing import Any
 import pytest
 
 from voiceapi.engine.actions import Function
-from voiceapi.llm.edge_choice import best_edge, spoken_choices
+from voiceapi.llm.understanding.edge_choice import best_edge, spoken_choices
 
-TABLES = json.loads((Path(__file__).parent.parent / "data" / "phone_answers.json").read_text(encoding="utf-8"))
+TABLES = json.loads((Path(__file__).parent.parent.parent / "data" / "phone_answers.json").read_text(encoding="utf-8"))
 QUESTION = "Hello Ada, you have an appointment on Thursday at ten. Can you come on Thursday?"
 
 

@@ -7,7 +7,7 @@ from typing import Literal, cast
 
 from .matching import digits, listed
 from .other_languages import OTHER_LANGUAGES
-from .stance_tables import ANSWER_AFTER_NO, KNOWN, NEGATORS, PHRASES, WEAK
+from .stance_tables import ABSENCES, ANSWER_AFTER_NO, KNOWN, NEGATORS, PHRASES, WEAK
 
 Stance = Literal["yes", "no", "change", "cancel", "open"]
 
@@ -131,9 +131,12 @@ def _read(part: str, lenient: bool) -> Reading:
         if kind != "word":
             new = cast(Stance, _OF_GROUP[kind])
             if match[0] == "no" and not _is_answer(text[match.end() :]):
-                unknown = True
+                unknown, previous = True, "no"
                 weak = _together(weak, Reading("no")) if lenient else weak
                 continue
+            if new == "yes" and previous == "no" and not negated and found.stance is None:
+                # "No sure" may be a no and a yes, or a misheard "not sure".
+                new = "open"
             if negated and new in _OPPOSITE:
                 new = _OPPOSITE[new]
             elif negated and new in ("change", "cancel"):
@@ -141,7 +144,7 @@ def _read(part: str, lenient: bool) -> Reading:
             if new:
                 found = _together(found, Reading(new, True))
                 negated = ""
-        elif match[0] in NEGATORS:
+        elif match[0] in NEGATORS or match[0] in ABSENCES:
             negated = previous or "not"
         elif match[0] in _WEAK:
             new = _WEAK[match[0]]
@@ -153,12 +156,13 @@ def _read(part: str, lenient: bool) -> Reading:
                 weak = _together(weak, Reading("no"))
             negated = ""
         previous = match[0]
+    if weak.stance and (lenient or not unknown):
+        found = weak if found.stance is None else _together(found, weak)
     if negated and (negated in _AUXILIARIES or text in NEGATORS):
         found = _together(found, Reading("no", True))
     elif negated and found.stance:
+        # What is negated comes before it: "I confirm nothing".
         found = Reading("open")
-    if weak.stance and (lenient or not unknown):
-        found = weak if found.stance is None else _together(found, weak)
     if asked and found.stance in ("yes", "no"):
         return Reading("open")
     return found

@@ -26,8 +26,8 @@ _SOFT = (
     r"happily|all|both|be|simply|at all|right|most|of course|always) )*"
 )
 _COME = (
-    r"(?:come|coming|there|attend|attending|make (?:it|that|this)|make the (?:appointment|meeting|time|visit)|join|"
-    r"joining|show up|turn up|stop by|"
+    r"(?:come|coming(?! down)|there|attend|attending|make (?:it|that|this)|make the (?:appointment|meeting|time|visit)|"
+    r"join|joining|show up|turn up|stop by|"
     r"drop by|participate|take part|on time|keep (?:it|that|this|the appointment|my appointment|the date|"
     r"the visit)|(?:do|"
     r"manage) (?:it|that|this)|able|available|around|"
@@ -41,7 +41,7 @@ _WILL = (
 _AUX = r"(?:can|could|will|would|shall|should|may|might|am|are|is|was|do|does|did|have|has)"
 _NOT_AUX = rf"{_AUX} not"
 _BARRIER = (
-    r"(?:problem|issue|trouble|bother|worries|worry|sweat|biggie|(?:big )?deal|objections?|question about it|doubts?|"
+    r"(?:problem|issue|trouble|bother|worries|worry|sweat|biggie|big deal|objections?|question about it|doubts?|"
     r"conflicts?|complaints?|difficulty|inconvenience|hassle|reason (?:why )?not|reason to say no)"
 )
 _DUTY = (
@@ -107,7 +107,7 @@ PHRASES: tuple[tuple[str, tuple[str, ...]], ...] = (
             r"(?:i|we) (?:will|can|could) (?:\w+ )?(?:try|see|think|check|ask|look|do my best|let you know|"
             r"get back)\b",
             r"i guess(?! so)|i suppose(?! so| i (?:can|could))|probably(?! not)|kind of|sort of|more or less|"
-            r"possibly not",
+            r"possibly not|used to",
             r"let me|give me(?! another| a different)|let us see|have to (?:\w+ )?(?:check|ask|look|think|talk|"
             r"speak|discuss|clear|find|consult|confirm|leave|"
             r"see (?:if|whether|about|what|how|my)|go)\b|get back to|think (?:about|it over)",
@@ -123,12 +123,16 @@ PHRASES: tuple[tuple[str, tuple[str, ...]], ...] = (
             r"^this is (?!(?:fine|ok|good|great|perfect|bad|terrible|awful|not|too|a|the|very|really|so|my|our|"
             r"impossible|possible|"
             r"lovely|it|that|convenient|inconvenient|what|thursday)\b)\w+",
-            r"^yes (?:this is|speaking|i am (?:here|listening)|that is me$)",
+            # Not an answer, but that somebody is listening.
+            r"^(?:yes|yeah|yep|yup|ok|sure) (?:this is|speaking|i am (?:here|listening|driving|on the phone)|"
+            r"that is me$|(?:i|we) (?:can |do |just |already )*(?:hear|heard|see|know|understand|understood|get it|"
+            r"got it))\b|^(?:i|we) (?:can )?hear you",
             # Questions, and things that an answer to another question has in it.
             r"(?:who|what|when|where|why|how|which|whose)(?: is| are)?\b(?! not$| about| ever you)",
             r"(?:^|(?<=^so )|(?<=^and )|(?<=^well ))(?:do|does|did|is|are|was|were|can|could|will|would|should|"
             r"shall|may|"
-            r"must|have|has|had|am) (?:not )?(?:you|it|that|this|there|we|i|they|he|she|the|my|your|thursday)\b",
+            r"must|have|has|had|am) (?:not )?(?:you|it|that|this|there|we|i|they|he|she|the|my|your|\d+|\w+day|"
+            r"tomorrow)\b",
             r"pardon|excuse me|come again|say (?:that |it )?again|repeat|speak up|slower|(?:i am )?sorry$|huh|eh",
             r"call (?:me |us )(?:back|later|again|tomorrow)(?! to)|call (?:back|later)|(?:i will|"
             r"let me) call(?: you)?|wrong (?:number|"
@@ -241,8 +245,8 @@ PHRASES: tuple[tuple[str, tuple[str, ...]], ...] = (
             rf"(?:on |at |that |this )*{DAY})",
             rf"(?:{_WE} )?{_NOT_AUX}$|not {DAY}|not (?:really|quite|at all|so much|particularly|up (?:for|"
             r"to) (?:it|that)|in a million years)$|"
-            r"not (?:now|me|for me|this time|today|anymore|any more|interested|likely|possible|feasible|convenient|"
-            r"necessary|going|coming|a chance|ever|free|available|"
+            r"not (?:(?:right )?now|me|for me|this time|today|anymore|any more|interested|likely|possible|feasible|"
+            r"convenient|necessary|going|coming|a chance|ever|free|available|"
             r"unfortunately|in town|good|great|ideal|fine|okay|ok|happy|satisfied|happening|suitable|well|up to it|"
             r"on your life)",
             r"(?:i am )?afraid not|(?:probably|unfortunately|sadly|regrettably|sorry|certainly|definitely|"
@@ -308,11 +312,13 @@ WEAK: Mapping[str, tuple[str, ...]] = {
         listed(
             "bad terrible awful horrible tough tricky difficult hard full packed hectic crazy inconvenient "
             "nightmare problematic busy worst stop afraid unsuitable useless clashes sick ill unfortunately "
-            "neither none nobody incorrect wrong false negative"
+            "neither incorrect wrong false negative"
         )
     ),
 }
 NEGATORS = frozenset(listed("not never no hardly barely without nor scarcely"))
+# They negate as well, but are no answer alone.
+ABSENCES = frozenset(listed("nothing none nobody nowhere"))
 # Words that say nothing against a weak one.
 KNOWN = frozenset(
     listed(

@@ -4,7 +4,7 @@ import re
 from collections.abc import Iterable, Sequence
 from functools import lru_cache
 
-from ..engine.actions import Function
+from ...engine.actions import Function
 from .matching import content, listed, signed_content, stem
 from .person import offers_person
 from .stance_tables import KNOWN
@@ -34,6 +34,21 @@ _DAY = re.compile(r"\b((?:mon|tues|wednes|thurs|fri|satur|sun)day|tomorrow|today
 _CHANGES = re.compile(r"\b(?:reschedul|postpone|rebook|another|different|other|move|change|push|later|earlier)")
 _ASKS_WHO = re.compile(r"\b(?:speaking|talking|speak|talk) (?:to|with)\b|\bis (?:this|that)\b|\bam i\b|\bare you\b")
 _SAYS_WHO = re.compile(r"\bspeaking$|\bthis is (?:he|she|him|her|me)\b|\bthat is me\b|\bit is me\b|^yes,? this is\b")
+_ASKS_FOR_TIME = re.compile(
+    r"\b(?:good|convenient|right) (?:moment|time) (?:to (?:talk|speak|chat)|for (?:you|this|a)|now)\b|"
+    r"\b(?:good|convenient) (?:moment|time)$|\b(?:talk|speak|chat) (?:right )?now\b|"
+    r"\b(?:have|spare) (?:me |us )?(?:a |a few |some |\d )?(?:moment|minute|second|time)s?\b"
+)
+_LATER = re.compile(
+    r"^(?:(?:please|can you|could you|no|sorry|just|maybe|try|you can) )*(?:call|ring|phone|try|later)(?: me| us)?"
+    r"(?: back| again| later| tomorrow|$)|\bcan not (?:talk|speak)\b|"
+    r"\bi am (?:\w+ )?(?:driving|eating|cooking|sleeping|leaving|about to|on the (?:other )?(?:line|phone|road|way|"
+    r"train|bus)|at work|in the (?:car|shower|middle))\b"
+)
+_NOW = re.compile(
+    r"^(?:(?:yes|yeah|sure|ok|well) )*(?:perfect timing|"
+    r"i (?:am listening|have (?:(?:a|some|\d) )?(?:moment|minute|time|second)))"
+)
 _YES_FIRST = re.compile(r"^(?:yes|yeah|yep|sure|ok|of course|absolutely)\b")
 _NOT_SPOKEN = re.compile(
     r"\b(?:wants?|needs?|asks?|says?|agrees|refuses|accepts|declines|is|are|has|does|gives|names|they|caller)\b|"
@@ -88,10 +103,15 @@ def spoken_choices(functions: tuple[Function, ...]) -> list[str] | None:
 
 
 def _answer(said: str, question: str) -> Stance | None:
-    """Return what the words answer, with what only the question tells: who was asked for, and for which day."""
+    """Return what the words answer, with what only the question tells: which may ask who, when or for a moment."""
     answer, text, asked = stance(said), normalize(said), normalize(question)
     if answer in (None, "open") and _SAYS_WHO.search(text) and _ASKS_WHO.search(asked):
         return "yes"
+    if answer in (None, "open") and _ASKS_FOR_TIME.search(asked.rstrip("?")):
+        if _LATER.search(text):
+            return "no"
+        if _NOW.search(text):
+            return "yes"
     days, offered = set(_DAY.findall(text)), set(_DAY.findall(asked))
     if answer == "change" and days and days <= offered and not _CHANGES.search(text):
         # "I'd prefer Thursday", when that is the day.

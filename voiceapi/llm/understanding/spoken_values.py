@@ -5,7 +5,7 @@ from collections.abc import Callable, Sequence
 from dataclasses import dataclass
 from functools import cached_property
 
-from ..engine.extraction import Variable
+from ...engine.extraction import Variable
 from .matching import clauses, content, digits, listed, numbers, signed_content
 from .stance_tables import KNOWN
 from .stances import LONGEST, normalize, stance

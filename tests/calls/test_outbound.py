@@ -157,6 +157,34 @@ def test_a_run_that_is_ended_while_it_waits_for_its_turn_is_not_called(
     assert (run.state, run.disposition, run.duration) == ("completed", "canceled", 0.0)
 
 
+def test_a_run_that_is_ended_while_its_carrier_is_asked_is_hung_up(
+    client: FlaskClient,
+    configure: Callable[..., Any],
+    workflow: Callable[..., Any],
+    wait_for: Callable[..., Any],
+    db: None,
+    monkeypatch: pytest.MonkeyPatch,
+) -> None:
+    # Without the sweeper, which would ask as well.
+    monkeypatch.setattr(sweeper.runs, "to_hang_up", list)
+
+    class Ends(Wire):
+        def send(self, method: str, url: str, **options: Any) -> Reply:
+            if not self.asked:
+                ended.append(client.post(f"{API}/workflow/1/runs/1/end").status_code)
+            return super().send(method, url, **options)
+
+    ended: list[int] = []
+    wire = Ends((201, b'{"sid": "CA1"}'), (200, b"{}"))
+    configuration = configure(wire=wire)
+    workflow(path="line")
+    body = {"phone_number": "+12025550123", "telephony_configuration_id": configuration.id}
+    assert client.post(f"{API}/public/agent/line", json=body).status_code == 200
+    wait_for(lambda: Run.get_by_id(1).hung_up_at is not None)
+    assert ended == [200]
+    assert [url.rpartition("/")[2] for _, url, _ in wire.asked] == ["Calls.json", "CA1.json"]
+
+
 @pytest.fixture
 def silent(
     app: Flask, client: FlaskClient, configure: Callable[..., Any], workflow: Callable[..., Any]

@@ -771,8 +771,8 @@ def test_a_transfer_of_a_call_to_our_number_has_the_same_limit(line: Line, call:
     """The carrier gave the call no limit: it wasn't placed by us."""
     first = call.send(line.webhook("inbound", "call", inbound))
     with call.service.store.session():
-        run = Run.get()
-    call.base, call.run_id = f"https://voice.example.org{API}/telephony/calls/{run.token}", run.id
+        run_id = Run.get().id
+    call.follow(run_id)
     call.hear(first)
     assert call.says("A human, please.")[-1].limit == lifecycle.LONGEST_CALL_SECONDS
 
@@ -948,8 +948,8 @@ def test_a_webhook_before_the_answer_to_a_new_call(
 
     def ring() -> None:
         with call.service.store.session():
-            run = Run.get()
-        call.base, call.run_id = f"https://voice.example.org{API}/telephony/calls/{run.token}", run.id
+            run_id = Run.get().id
+        call.follow(run_id)
         assert call.status("ringing").status_code == 200
 
     office.before_answering.append(ring)
@@ -985,8 +985,8 @@ def test_another_leg_of_a_call_to_our_number_changes_nothing(line: Line, call: A
         pytest.skip("The simulator has no other legs.")
     call.send(line.webhook("inbound", "call", inbound))
     with call.service.store.session():
-        run = Run.get()
-    call.base, call.run_id = f"https://voice.example.org{API}/telephony/calls/{run.token}", run.id
+        run_id = Run.get().id
+    call.follow(run_id)
     for url in (f"{inbound}/status", f"{call.base}/status"):
         assert call.send(line.webhook("legs", "other_leg", url)).status_code == 200
     assert (call.run.state, call.run.carrier_call_id) == ("talking", line.call_id)
@@ -1085,9 +1085,7 @@ def test_a_call_to_our_number(client: FlaskClient, line: Line, call: Any, inboun
     assert (run["call_type"], run["mode"], run["name"][:10]) == ("inbound", line.name, "WR-TEL-IN-")
     context = run["initial_context"]
     assert (context["caller_number"], context["called_number"]) == (NUMBER, "+12025550199")
-    with call.service.store.session():
-        token = Run.get_by_id(run["id"]).token
-    call.base, call.run_id = f"https://voice.example.org{API}/telephony/calls/{token}", run["id"]
+    call.follow(run["id"])
     call.hear(first)
     assert names(call.says("yes")) == ["hangup"]
     other = call.send(line.another_call(line.webhook("inbound", "call", inbound)))

@@ -30,7 +30,7 @@ from voiceapi.workflows import versions
 TWILIO = {"provider": "twilio", "account_sid": "AC1", "auth_token": "12345", "amd_enabled": False}
 PUBLIC = "https://voice.example.org"
 HEALTH = b'{"status": "ok", "backend_api_endpoint": "https://voice.example.org"}'
-OWNED = b'{"incoming_phone_numbers": [{}]}'
+OWNED = b'{"incoming_phone_numbers": [{"phone_number": "+12025550188"}]}'
 ADDRESS = f"public address {PUBLIC}"
 MODEL = "language model of the service (the scripted model)"
 SIMULATOR = "configuration 1 'Simulator' (simulator)"
@@ -191,7 +191,7 @@ def test_all_that_is_missing_is_reported(public: Flask, config: dict[str, Any], 
     wire = {
         PUBLIC: (200, HEALTH),
         "https://api.telnyx.com/v2/texml_applications/1": (200, json.dumps({"data": TEXML}).encode()),
-        "https://api.telnyx.com": (200, b'{"data": [{"connection_id": "1"}]}'),
+        "https://api.telnyx.com": (200, b'{"data": [{"phone_number": "+12025550188", "connection_id": "1"}]}'),
         "https://rest.nexmo.com": (401, b'{"title": "Unauthorized"}'),
     }
     object.__setattr__(service, "http", Wire(wire))
@@ -284,7 +284,11 @@ def test_a_simulator_that_cannot_be_used(app: Flask) -> None:
 def test_advice_is_no_error(public: Flask) -> None:
     """A number that only calls out may be answered elsewhere."""
     entry = {"phone_number": "+12025550188", "voice_url": "https://pbx.example.org/"}
-    found = findings(public, (200, HEALTH), (200, json.dumps({"incoming_phone_numbers": [entry]}).encode()))
+    found = findings(
+        public,
+        (200, HEALTH),
+        (200, json.dumps({"incoming_phone_numbers": [entry]}).encode()),
+    )
     assert [each.sentence for each in found if each.subject == MAIN] == [
         "good",
         "advice: Calls to +12025550188 don't come here: Twilio requests https://pbx.example.org/.",

@@ -136,7 +136,9 @@ def test_a_simulated_call_and_one_without_an_id_are_not_asked_about(
     service: Service, carrier: Asked, call: Callable[..., Run]
 ) -> None:
     call(None)
-    call("SIM-1", mode="simulator")
+    call("SIM-1", mode="simulator", hang_up_reason="user_hangup")
+    # The process that carries a simulated call out ends it, too.
+    assert runs.to_hang_up() == []
     sweeper.sweep(service, in_(61))
     assert carrier.calls == []
 

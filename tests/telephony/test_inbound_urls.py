@@ -24,6 +24,7 @@ VONAGE = "https://rest.nexmo.com/account/numbers?pattern=12025550188"
 JAMBONZ = "https://j.example.org/api/v1/PhoneNumbers"
 MA1 = {"auth_id": "MA1", "auth_token": "t"}
 KEY = {"api_key": "k", "api_secret": "s"}
+FORWARDED = {"msisdn": US[1:], "voiceCallbackType": "tel", "voiceCallbackValue": "1"}
 OWN = {"api_base_url": "https://j.example.org/api/v1", "account_sid": "a", "api_key": "k"}
 
 
@@ -42,27 +43,37 @@ def carrier_with(name: str, credentials: Mapping[str, Any], pages: Mapping[str, 
         ("twilio", TWILIO, {LISTED: {"incoming_phone_numbers": []}}, None),
         ("twilio", TWILIO, {LISTED: {"incoming_phone_numbers": [None]}}, None),
         ("twilio", TWILIO, {LISTED: {"incoming_phone_numbers": {}}}, None),
-        ("twilio", TWILIO, {LISTED: {"incoming_phone_numbers": [{"voice_url": 1, "status_callback": []}]}}, ("1", "")),
         (
             "twilio",
             TWILIO,
-            {LISTED: {"incoming_phone_numbers": [{"trunk_sid": "TK1", "voice_url": "https://ignored"}]}},
+            {LISTED: {"incoming_phone_numbers": [{"phone_number": US, "voice_url": 1, "status_callback": []}]}},
+            ("1", ""),
+        ),
+        (
+            "twilio",
+            TWILIO,
+            {LISTED: {"incoming_phone_numbers": [{"phone_number": US, "trunk_sid": "TK1", "voice_url": "https://x"}]}},
             "SIP trunk TK1",
         ),
-        ("telnyx", {"api_key": "k"}, {TELNYX: {"data": [{"connection_id": None}]}}, ("", "")),
+        ("telnyx", {"api_key": "k"}, {TELNYX: {"data": [{"phone_number": US, "connection_id": None}]}}, ("", "")),
         (
             "telnyx",
             {"api_key": "k"},
-            {TELNYX: {"data": [{"connection_id": "77"}]}},
+            {TELNYX: {"data": [{"phone_number": US, "connection_id": "77"}]}},
             "connection 77, which isn't a TeXML application (Telnyx answered 404: Not here.)",
         ),
         ("plivo", MA1, {PLIVO: {"objects": [{"number": "12025550188", "application": None}]}}, ("", "")),
-        ("vobiz", MA1, {VOBIZ: {"items": [{"application_id": None, "trunk_group_id": "t1"}]}}, "SIP trunk t1"),
-        ("vobiz", MA1, {VOBIZ: {"items": [{"application_id": None}]}}, ("", "")),
+        (
+            "vobiz",
+            MA1,
+            {VOBIZ: {"items": [{"e164": US, "application_id": None, "trunk_group_id": "t1"}]}},
+            "SIP trunk t1",
+        ),
+        ("vobiz", MA1, {VOBIZ: {"items": [{"e164": US, "application_id": None}]}}, ("", "")),
         (
             "vonage",
             KEY,
-            {VONAGE: {"numbers": [{"voiceCallbackType": "tel", "voiceCallbackValue": "1", "app_id": "x"}]}},
+            {VONAGE: {"numbers": [{**FORWARDED, "app_id": "x"}]}},
             "the tel address that the number is forwarded to",
         ),
         ("vonage", KEY, {VONAGE: {"numbers": [{"msisdn": US[1:]}]}}, ("", "")),
@@ -70,12 +81,12 @@ def carrier_with(name: str, credentials: Mapping[str, Any], pages: Mapping[str, 
             "vonage",
             KEY,
             {
-                VONAGE: {"numbers": [{"voiceCallbackType": "app", "voiceCallbackValue": "x"}]},
+                VONAGE: {"numbers": [{"msisdn": US[1:], "voiceCallbackType": "app", "voiceCallbackValue": "x"}]},
                 "https://api.nexmo.com/v2/applications/x": {"capabilities": {"messages": {}}},
             },
             ("", ""),
         ),
-        ("jambonz", OWN, {JAMBONZ: [{"number": US}]}, ("", "")),
+        ("jambonz", OWN, {JAMBONZ: [{"number": "1 (202) 555-0188"}]}, ("", "")),
         ("jambonz", OWN, {JAMBONZ: [None, {"number": "+12025550100"}]}, None),
         ("cloudonix", {"bearer_token": "k", "domain_id": "d"}, {}, None),
     ],
@@ -96,7 +107,7 @@ def test_what_the_carrier_has(
 def test_an_application_whose_webhooks_are_not_signed() -> None:
     voice = {"signed_callbacks": False, "webhooks": {"answer_url": {"address": URLS.answer, "http_method": "POST"}}}
     pages = {
-        VONAGE: {"numbers": [{"app_id": "x"}]},
+        VONAGE: {"numbers": [{"msisdn": US[1:], "app_id": "x"}]},
         "https://api.nexmo.com/v2/applications/x": {"capabilities": {"voice": voice}},
     }
     found = carrier_with("vonage", KEY, pages).inbound_route(US)

@@ -268,12 +268,16 @@ def release_phones(worker: str) -> None:
 
 
 def to_hang_up() -> list[Run]:
-    """The calls in progress that this service is to end, and whose carrier hasn't accepted that yet."""
+    """The calls in progress that this service is to end, and whose carrier hasn't accepted that yet.
+
+    A simulated call is ended by the process that carries it out.
+    """
     return list(
         Run.select().where(
             Run.deadline_at.is_null(False),
             Run.hang_up_reason.is_null(False),
             Run.hung_up_at.is_null(),
+            Run.mode != "simulator",
             Run.carrier_call_id.is_null(False),
         )
     )

@@ -123,3 +123,15 @@ def test_campaigns_of_one_account_share_its_pace(service: Service, campaign: Cal
     assert minutes(simulate(service, 1, tried, brief)) * 60 == pytest.approx(6 * 10 + 20)
     campaign(7, 3000, started=True)
     assert minutes(simulate(service, 1, tried, brief)) * 60 == pytest.approx(13 * 10 + 20)
+
+
+def test_other_campaigns_go_on_dialing_while_this_one_waits_for_its_own_calls(
+    service: Service, campaign: Callable[..., int]
+) -> None:
+    """A call each half minute: the first is the other's, and three of its calls follow each one of 100 s here."""
+    TelephonyConfiguration.update(calls_per_second=1 / 30).execute()
+    tried = campaign(3, max_concurrency=1)
+    long = {**ANSWERED, "talk_seconds": {"shortest": 90, "longest": 90}}
+    assert minutes(simulate(service, 1, tried, long)) * 60 == pytest.approx(3 * 100)
+    campaign(20, 3000, started=True)
+    assert minutes(simulate(service, 1, tried, long)) * 60 == pytest.approx(30 + 2 * 120 + 100)

@@ -997,7 +997,7 @@ def test_a_call_that_no_webhook_has_named_is_canceled_by_the_id_of_its_answer(
     line: Line, office: Any, dial: Callable[..., Any]
 ) -> None:
     if line.name == "simulator":
-        pytest.skip("Nobody but itself ends a simulated call.")
+        pytest.skip("The simulator is asked without a wire.")
     call = dial()
     with call.service.store.session():
         carrier = connect.connect_run(call.service, call.run)
@@ -1422,6 +1422,10 @@ def test_credentials_and_numbers_are_checked(line: Line, office: Any, carrier: A
     office.answers.append((200, {}))
     (wrong,) = carrier.check(["+12025550199"]) or ["nothing"]
     assert wrong == (f"+12025550199 is not a number of this {line.title} account." if line.numbers else "nothing")
+    # Some lists are of all numbers that begin with the digits asked for.
+    longer = json.loads(json.dumps(line.numbers).replace("12025550199", "120255501990"))
+    office.answers.append((200, longer))
+    assert carrier.check(["+12025550199"]) == ([wrong] if line.numbers else [])
     office.answers.append((401, {"message": "Authenticate"}))
     assert carrier.check([]) == [f"{line.title} answered 401: Authenticate."]
 
@@ -1552,6 +1556,27 @@ def test_urls_that_the_carrier_does_not_show(
         stored = TelephonyConfiguration.get_by_id(configuration)
         (found,) = doctor.examine_configuration(call.service, stored)
     assert f"{line.title} answered 404: There is no {application}" in found
+
+
+@pytest.mark.parametrize("missing", ["number", "application"])
+def test_a_number_that_leads_nowhere_at_the_carrier(
+    line: Line, office: Any, call: Any, configuration: int, inbound: str, missing: str
+) -> None:
+    pages = line.directory(inbound, f"{inbound}/status", "POST")
+    if len(pages) < 2 or "voice_application_sid" in json.dumps(pages):
+        pytest.skip("A number needs no application.")
+    if missing == "number":
+        listed = {path: json.dumps(page).replace('12025550199"', '120255501990"') for path, page in pages.items()}
+        changed = {path: json.loads(page) for path, page in listed.items()}
+        said = f"+12025550199 is not a number of this {line.title} account."
+    else:
+        without = re.sub(r'"((?:app_id|connection_id|application\w*)": )"[^"]*"', r'"\1null', json.dumps(pages))
+        changed = json.loads(without)
+        said = f"{line.title} has no URL for calls to +12025550199 (it has no application): enter {inbound}."
+    office.pages.update(changed)
+    with call.service.store.session():
+        stored = TelephonyConfiguration.get_by_id(configuration)
+        assert [*doctor.examine_configuration(call.service, stored)] == [said]
 
 
 ODD = (None, "", "nan\x00", -1, [None], {"a": []})

@@ -103,8 +103,19 @@ def test_a_new_call_is_accepted(carrier: Any) -> None:
 
 def test_a_call_is_ended_and_looked_up(carrier: Any) -> None:
     make, call_id = carrier
-    make().hang_up(call_id)
+    for end in (make().cancel, make().stop_ringing, make().hang_up):
+        end(call_id)
     make().look_up(call_id)
+
+
+def test_numbers_are_listed(carrier: Any, request: pytest.FixtureRequest) -> None:
+    if request.node.callspec.params["carrier"] == "twilio":
+        pytest.skip("Twilio's file describes its calls only")
+    make, _ = carrier
+    number = "+12025550199"
+    # The numbers of the mock are samples.
+    assert make().check([number]) == [f"{number} is not a number of this jambonz account."]
+    assert make().inbound_route(number) is None
 
 
 def test_the_mock_does_refuse(carrier: Any, request: pytest.FixtureRequest) -> None:

@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import re
 import time
 from abc import ABC, abstractmethod
 from collections.abc import Callable, Iterable, Mapping, Sequence
@@ -69,7 +70,7 @@ class InboundRoute:
     :param answer: the URL that it requests when a call comes in; empty when none is set.
     :param status: the URL of its status callbacks; empty when none is set.
     :param method: how it requests `answer`: GET, POST, or empty when it isn't known.
-    :param place: what the URLs are set on, such as "application 12"; empty for the number itself.
+    :param place: what the URLs are set on, such as "application 12", or why none are; empty for the number itself.
     :param diverted: what takes the calls without asking a URL, such as "SIP trunk TK1"; empty if nothing does.
     :param unsigned: what to do about webhooks that it doesn't sign; empty if it does, or if it isn't known.
     """
@@ -80,6 +81,10 @@ class InboundRoute:
     place: str = ""
     diverted: str = ""
     unsigned: str = ""
+
+
+# Where a number needs an application to have URLs, and has none.
+NO_APPLICATION = InboundRoute(place="it has no application")
 
 
 @dataclass(frozen=True, slots=True)
@@ -203,18 +208,17 @@ class Carrier(ABC):
 
     @staticmethod
     def _entry_of(listed: Any, number: str) -> Any:
-        """The entry of a list of numbers that holds this one, else the first entry; None when there is none."""
-        entries = [each for each in listed if isinstance(each, Mapping)] if isinstance(listed, list) else []
-        digits = number.removeprefix("+")
-        exact = (each for each in entries if digits in (str(value).removeprefix("+") for value in each.values()))
-        return next(exact, entries[0] if entries else None)
+        """The entry of an account's list that is about this number, however it is spelled; None when there is none.
 
-    @staticmethod
-    def _text(answer: Any, *path: str) -> str:
-        """A text at a place in a carrier's answer, whatever that is; empty when there is none."""
-        for name in path:
-            answer = answer.get(name) if isinstance(answer, Mapping) else None
-        return str(answer).strip() if isinstance(answer, str | int) and not isinstance(answer, bool) else ""
+        Lists may hold other numbers, too: some are of all numbers that begin with the digits asked for.
+        """
+        entries = [each for each in listed if isinstance(each, Mapping)] if isinstance(listed, list) else []
+        digits = _digits(number)
+        return next((each for each in entries if digits in map(_digits, each.values())), None)
 
     def _not_of_account(self, numbers: Iterable[str]) -> list[str]:
         return [f"{number} is not a number of this {self.name} account." for number in numbers]
+
+
+def _digits(value: Any) -> str:
+    return re.sub(r"\D", "", value) if isinstance(value, str) else str(value)

@@ -11,13 +11,13 @@ from typing import Any
 
 from ...engine.actions import Action, HangUp, Listen, Pause, Redirect, Say, Transfer
 from ..numbers import normalize
-from .base import Account, Carrier, Document, InboundRoute, OutboundCall, VoiceSettings
+from .base import NO_APPLICATION, Account, Carrier, Document, InboundRoute, OutboundCall, VoiceSettings
 from .events import After, CallerInput, Inbound, Keys, Leg, Machine, Silence, Speech, StatusUpdate, Transferred
 from .prompts import prompted
 from .rest import CarrierRefused, CarrierSilent, bearer, path_part
 from .signatures import is_recent, same
 from .speech import clean
-from .webhook import CallbackURLs, Webhook, amount
+from .webhook import CallbackURLs, Webhook, amount, text_at
 
 CONTENT_TYPE = "application/json"
 # The vendor of speech that the account or the application has chosen.
@@ -109,27 +109,23 @@ class Jambonz(Carrier):
 
     def check(self, numbers: Sequence[str]) -> list[str]:
         try:
-            listed = self._ask("GET", "/PhoneNumbers" if numbers else self._account).get("items", ())
+            listed = self._ask("GET", "/PhoneNumbers" if numbers else self._account).get("items")
         except CarrierRefused as refusal:
             return [str(refusal)]
-        theirs = {normalize(str(each.get("number"))).address_normalized for each in listed if isinstance(each, dict)}
-        return self._not_of_account(number for number in numbers if number not in theirs)
+        return self._not_of_account(number for number in numbers if self._entry_of(listed, number) is None)
 
     def inbound_route(self, number: str) -> InboundRoute | None:
-        listed = self._ask("GET", "/PhoneNumbers").get("items", ())
-        entry = next(
-            (each for each in listed if normalize(self._text(each, "number")).address_normalized == number), None
-        )
+        entry = self._entry_of(self._ask("GET", "/PhoneNumbers").get("items"), number)
         if entry is None:
             return None
-        application = self._text(entry, "application_sid")
+        application = text_at(entry, "application_sid")
         if not application:
-            return InboundRoute(place="it has no application")
+            return NO_APPLICATION
         answer = self._ask("GET", f"/Applications/{path_part(application)}")
         return InboundRoute(
-            answer=self._text(answer, "call_hook", "url"),
-            status=self._text(answer, "call_status_hook", "url"),
-            method=self._text(answer, "call_hook", "method"),
+            answer=text_at(answer, "call_hook", "url"),
+            status=text_at(answer, "call_status_hook", "url"),
+            method=text_at(answer, "call_hook", "method"),
             place=f"application {application}",
         )
 

@@ -3,12 +3,14 @@
 from __future__ import annotations
 
 import math
-from collections.abc import Callable, Iterable, Mapping, Sequence
+from collections.abc import Callable, Mapping, Sequence
 from xml.etree.ElementTree import Element, tostring
 
-from ...engine.actions import Action, Listen, Play, Say
-from .base import Document
+from ...engine.actions import Action, Listen, Play, Say, Transfer
+from ..numbers import normalize
+from .base import Document, VoiceSettings
 from .speech import clean
+from .webhook import CallbackURLs
 
 CONTENT_TYPE = "text/xml; charset=utf-8"
 DECLARATION = b'<?xml version="1.0" encoding="UTF-8"?>\n'
@@ -54,9 +56,33 @@ def element(name: str, attributes: Mapping[str, str], text: str | None = None) -
     return result
 
 
-def comma_separated(phrases: Iterable[str]) -> str:
-    """Phrases as one attribute; a comma within one becomes a blank."""
-    return ",".join(" ".join(phrase.replace(",", " ").split()) for phrase in phrases)
+def expected_input(listen: Listen, *, takes_hints: bool = True) -> dict[str, str]:
+    """The attributes of a verb that listens for how keys end and what the caller is likely to say."""
+    keys = {"numDigits": str(listen.keys)} if listen.keys else {}
+    # A comma within a phrase would make it two.
+    phrases = (" ".join(phrase.replace(",", " ").split()) for phrase in listen.hints)
+    hints = {"hints": ",".join(phrases)} if listen.hints and takes_hints else {}
+    return {"finishOnKey": "#", **keys, **hints}
+
+
+def dial(
+    transfer: Transfer, urls: CallbackURLs, voice: VoiceSettings, sip: str, spelled: Callable[[str], str] = str
+) -> Element:
+    """The verb of a transfer.
+
+    :param sip: the name of the element that holds a sip: address.
+    :param spelled: how the carrier writes numbers and addresses.
+    """
+    attributes = {"action": urls.transferred, "method": "POST", "timeout": seconds(transfer.timeout_seconds)}
+    if voice.transfer_limit:
+        attributes["timeLimit"] = seconds(voice.transfer_limit)
+    if voice.caller_id:
+        attributes["callerId"] = spelled(voice.caller_id)
+    to = normalize(clean(transfer.destination))
+    dialed = element(sip if to.address_type == "sip_uri" else "Number", {}, spelled(to.address_normalized))
+    found = element("Dial", attributes)
+    found.append(dialed)
+    return found
 
 
 def seconds(duration: float) -> str:

@@ -10,7 +10,7 @@ from . import plivo_xml
 from .events import StatusUpdate
 from .plivo_compatible import PlivoCompatible
 from .rest import Rest, basic, path_part
-from .webhook import amount
+from .webhook import amount, text_at
 
 # call_state of the record of a call that is over, and our names of it.
 STATES: Mapping[str, str] = {
@@ -41,7 +41,7 @@ class Plivo(PlivoCompatible):
 
     def _application_of(self, entry: Any) -> str:
         # A path such as /v1/Account/MA.../Application/12/.
-        return self._text(entry, "application").rstrip("/").rpartition("/")[2]
+        return text_at(entry, "application").rstrip("/").rpartition("/")[2]
 
     def cancel(self, call_id: str) -> None:
         self._ask("DELETE", f"Request/{path_part(call_id)}/")

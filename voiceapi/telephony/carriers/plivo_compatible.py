@@ -12,11 +12,11 @@ from urllib.parse import urlsplit, urlunsplit
 
 from ...engine.actions import Action
 from . import plivo_xml
-from .base import Account, Carrier, Document, InboundRoute, OutboundCall, VoiceSettings
+from .base import NO_APPLICATION, Account, Carrier, Document, InboundRoute, OutboundCall, VoiceSettings
 from .events import After, CallerInput, Inbound, Keys, Leg, Machine, Silence, Speech, StatusUpdate, Transferred
 from .rest import CarrierRefused, Rest, path_part
 from .signatures import same, spellings
-from .webhook import CallbackURLs, Webhook
+from .webhook import CallbackURLs, Webhook, text_at
 
 # CallStatus and DialStatus, and our names of them.
 STATUSES: Mapping[str, str] = {
@@ -100,23 +100,24 @@ class PlivoCompatible(Carrier):
         try:
             if not numbers:
                 self._ask("GET", self.numbers_path)
-            missing = [number for number in numbers if not self._listed(number)]
+            missing = [number for number in numbers if self._entry(number) is None]
         except CarrierRefused as refusal:
             return [str(refusal)]
         return self._not_of_account(missing)
 
     def inbound_route(self, number: str) -> InboundRoute | None:
-        entry = self._entry_of(self._listed(number), number)
+        entry = self._entry(number)
         if entry is None:
             return None
         application = self._application_of(entry)
         if not application:
-            return InboundRoute(diverted=self._diverted(entry))
+            diverted = self._diverted(entry)
+            return InboundRoute(diverted=diverted) if diverted else NO_APPLICATION
         answer = self._ask("GET", f"Application/{path_part(application)}/")
         return InboundRoute(
-            answer=self._text(answer, "answer_url"),
-            status=self._text(answer, "hangup_url"),
-            method=self._text(answer, "answer_method"),
+            answer=text_at(answer, "answer_url"),
+            status=text_at(answer, "hangup_url"),
+            method=text_at(answer, "answer_method"),
             place=f"application {application}",
         )
 
@@ -128,10 +129,10 @@ class PlivoCompatible(Carrier):
         """What takes the calls to a number without an application."""
         return ""
 
-    def _listed(self, number: str) -> Any:
-        """The entries of the account's list of numbers for this one."""
+    def _entry(self, number: str) -> Any:
+        """The number in the account's list, None when it isn't there."""
         path = f"{self.numbers_path}?{self.number_filter}={number.removeprefix('+')}"
-        return self._ask("GET", path).get(self.number_list)
+        return self._entry_of(self._ask("GET", path).get(self.number_list), number)
 
     def _ask(self, method: str, path: str, fields: Mapping[str, Any] | None = None) -> dict[str, Any]:
         return self._rest().ask(method, f"/Account/{path_part(self.account.text('auth_id'))}/{path}", json=fields)

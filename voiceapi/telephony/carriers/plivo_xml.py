@@ -7,11 +7,10 @@ from dataclasses import dataclass
 from xml.etree.ElementTree import Element
 
 from ...engine.actions import Action, HangUp, Listen, Pause, Play, Redirect, Say, Transfer
-from ..numbers import normalize
 from . import markup
 from .base import Document, VoiceSettings
-from .markup import comma_separated, element, redirect, seconds
-from .speech import clean, pieces
+from .markup import dial, element, expected_input, redirect, seconds
+from .speech import pieces
 from .webhook import CallbackURLs
 
 # The limits of waiting for the caller to speak, in seconds.
@@ -54,7 +53,7 @@ def _verbs(action: Action, urls: CallbackURLs, voice: VoiceSettings, style: Styl
         case Pause():
             return [element("Wait", {"length": seconds(action.seconds)})]
         case Transfer():
-            return [_dial(action, urls, voice, style)]
+            return [dial(action, urls, voice, "User", style.number)]
         case Redirect():
             return [redirect(urls.wait(action.turn))]
         case HangUp():
@@ -65,17 +64,13 @@ def _verbs(action: Action, urls: CallbackURLs, voice: VoiceSettings, style: Styl
 
 def _listening(action: Listen, urls: CallbackURLs, voice: VoiceSettings) -> dict[str, str]:
     wait = min(max(action.timeout_seconds, SHORTEST_WAIT), LONGEST_WAIT)
-    hints = {"hints": comma_separated(action.hints)} if action.hints else {}
-    keys = {"numDigits": str(action.keys)} if action.keys else {}
     return {
         "action": urls.next,
         "method": "POST",
         "inputType": "dtmf speech",
-        "finishOnKey": "#",
-        **keys,
+        **expected_input(action),
         "digitEndTimeout": str(KEY_PAUSE),
         "executionTimeout": seconds(wait),
-        **hints,
         "speechEndTimeout": "auto",
         "language": voice.language,
     }
@@ -87,16 +82,3 @@ def _voice(voice: VoiceSettings) -> dict[str, str]:
     if voice.name.startswith(OWN_LANGUAGE):
         return {"voice": voice.name}
     return {"language": voice.language, "voice": voice.name}
-
-
-def _dial(action: Transfer, urls: CallbackURLs, voice: VoiceSettings, style: Style) -> Element:
-    attributes = {"action": urls.transferred, "method": "POST", "timeout": seconds(action.timeout_seconds)}
-    if voice.transfer_limit:
-        attributes["timeLimit"] = seconds(voice.transfer_limit)
-    if voice.caller_id:
-        attributes["callerId"] = style.number(voice.caller_id)
-    dial = element("Dial", attributes)
-    to = normalize(clean(action.destination))
-    is_sip = to.address_type == "sip_uri"
-    dial.append(element("User" if is_sip else "Number", {}, style.number(to.address_normalized)))
-    return dial

@@ -8,12 +8,12 @@ from collections.abc import Sequence
 from dataclasses import dataclass
 
 from . import twiml
-from .base import Advice, InboundRoute, OutboundCall
+from .base import NO_APPLICATION, Advice, InboundRoute, OutboundCall
 from .events import StatusUpdate
 from .rest import CarrierRefused, Rest, bearer, path_part
 from .signatures import is_recent
 from .twilio_compatible import EVENTS, Fields, TwilioCompatible
-from .webhook import Webhook
+from .webhook import Webhook, text_at
 
 ADVICE = Advice(
     "Without account_sid, calls go through an endpoint that Telnyx has deprecated, and Telnyx can't be asked how a "
@@ -98,9 +98,9 @@ class Telnyx(TwilioCompatible):
         entry = self._entry(number)
         if entry is None:
             return None
-        application = self._text(entry, "connection_id")
+        application = text_at(entry, "connection_id")
         if not application:
-            return InboundRoute()
+            return NO_APPLICATION
         try:
             answer = self._ask("GET", f"/texml_applications/{path_part(application)}")
         except CarrierRefused as refusal:

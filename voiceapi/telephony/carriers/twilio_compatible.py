@@ -13,7 +13,7 @@ from . import twiml
 from .base import Account, Carrier, Document, InboundRoute, OutboundCall, VoiceSettings
 from .events import After, CallerInput, Inbound, Keys, Leg, Machine, Silence, Speech, StatusUpdate, Transferred
 from .rest import CarrierRefused, Rest, path_part
-from .webhook import CallbackURLs, Webhook, amount
+from .webhook import CallbackURLs, Webhook, amount, text_at
 
 # CallStatus and DialCallStatus, and our names of them.
 STATUSES: Mapping[str, str] = {
@@ -140,16 +140,11 @@ class TwilioCompatible(Carrier):
         )
 
     def check(self, numbers: Sequence[str]) -> list[str]:
-        path = self._numbers_path()
         try:
             self._calls_path()
             if not numbers:
-                self._ask("GET", path)
-            missing = [
-                number
-                for number in numbers
-                if not self._ask("GET", f"{path}?{urlencode({self.number_filter: number})}").get(self.number_list)
-            ]
+                self._ask("GET", self._numbers_path())
+            missing = [number for number in numbers if self._entry(number) is None]
         except CarrierRefused as refusal:
             return [str(refusal)]
         return self._not_of_account(missing)
@@ -158,9 +153,9 @@ class TwilioCompatible(Carrier):
         entry = self._entry(number)
         if entry is None:
             return None
-        if trunk := self._text(entry, "trunk_sid"):
+        if trunk := text_at(entry, "trunk_sid"):
             return InboundRoute(diverted=f"SIP trunk {trunk}")
-        application = self._text(entry, "voice_application_sid")
+        application = text_at(entry, "voice_application_sid")
         if not application:
             return self._route_in(entry)
         # Twilio ignores the number's own URLs then.
@@ -176,9 +171,9 @@ class TwilioCompatible(Carrier):
     def _route_in(self, holder: Any, place: str = "") -> InboundRoute:
         """The URLs that a number or an application has."""
         return InboundRoute(
-            answer=self._text(holder, "voice_url"),
-            status=self._text(holder, "status_callback"),
-            method=self._text(holder, "voice_method"),
+            answer=text_at(holder, "voice_url"),
+            status=text_at(holder, "status_callback"),
+            method=text_at(holder, "voice_method"),
             place=place,
         )
 

@@ -7,11 +7,10 @@ from dataclasses import dataclass, field
 from xml.etree.ElementTree import Element
 
 from ...engine.actions import Action, HangUp, Listen, Pause, Play, Redirect, Say, Transfer
-from ..numbers import normalize
 from . import markup
 from .base import Document, VoiceSettings
-from .markup import comma_separated, element, redirect, seconds
-from .speech import clean, pieces
+from .markup import dial, element, expected_input, redirect, seconds
+from .speech import pieces
 from .webhook import CallbackURLs
 
 # With actionOnEmptyResult the action URL is requested also when nobody spoke.
@@ -50,7 +49,7 @@ def _verbs(action: Action, urls: CallbackURLs, voice: VoiceSettings, style: Styl
         case Pause():
             return [element("Pause", {"length": seconds(action.seconds)})]
         case Transfer():
-            return [_dial(action, urls, voice)]
+            return [dial(action, urls, voice, "Sip")]
         case Redirect():
             return [redirect(urls.wait(action.turn))]
         case HangUp():
@@ -60,17 +59,13 @@ def _verbs(action: Action, urls: CallbackURLs, voice: VoiceSettings, style: Styl
 
 
 def _gather(action: Listen, urls: CallbackURLs, voice: VoiceSettings, style: Style) -> dict[str, str]:
-    hints = {"hints": comma_separated(action.hints)} if action.hints and style.takes_hints else {}
-    keys = {"numDigits": str(action.keys)} if action.keys else {}
     return {
         "input": "dtmf speech",
-        "finishOnKey": "#",
-        **keys,
+        **expected_input(action, takes_hints=style.takes_hints),
         "action": urls.next,
         "method": "POST",
         "language": voice.language,
         "timeout": seconds(action.timeout_seconds),
-        **hints,
         **style.gather,
     }
 
@@ -79,15 +74,3 @@ def _voice(voice: VoiceSettings, style: Style) -> dict[str, str]:
     name = voice.name or style.voice
     language = {"language": voice.language} if voice.name is None or style.language_with_voice else {}
     return {**language, **({"voice": name} if name else {})}
-
-
-def _dial(action: Transfer, urls: CallbackURLs, voice: VoiceSettings) -> Element:
-    attributes = {"action": urls.transferred, "method": "POST", "timeout": seconds(action.timeout_seconds)}
-    if voice.transfer_limit:
-        attributes["timeLimit"] = seconds(voice.transfer_limit)
-    if voice.caller_id:
-        attributes["callerId"] = voice.caller_id
-    dial = element("Dial", attributes)
-    to = normalize(clean(action.destination))
-    dial.append(element("Sip" if to.address_type == "sip_uri" else "Number", {}, to.address_normalized))
-    return dial

@@ -10,7 +10,7 @@ from . import plivo_xml
 from .events import StatusUpdate
 from .plivo_compatible import PlivoCompatible, without_query
 from .rest import Rest, path_part
-from .webhook import Webhook, amount
+from .webhook import Webhook, amount, text_at
 
 # hangup_cause of the record of a call that is over, and our names of it; any other cause is a failure.
 CAUSES: Mapping[str, str] = {
@@ -44,10 +44,10 @@ class Vobiz(PlivoCompatible):
         return f"Call/{path_part(call_id)}"
 
     def _application_of(self, entry: Any) -> str:
-        return self._text(entry, "application_id")
+        return text_at(entry, "application_id")
 
     def _diverted(self, entry: Any) -> str:
-        trunk = self._text(entry, "trunk_group_id")
+        trunk = text_at(entry, "trunk_group_id")
         return f"SIP trunk {trunk}" if trunk else ""
 
     def look_up(self, call_id: str) -> StatusUpdate:

@@ -16,13 +16,13 @@ from typing import TYPE_CHECKING, Any
 
 from ...engine.actions import Action, Listen, Pause, Redirect, Say, Transfer
 from ..numbers import normalize
-from .base import Account, Carrier, Document, InboundRoute, OutboundCall, VoiceSettings
+from .base import NO_APPLICATION, Account, Carrier, Document, InboundRoute, OutboundCall, VoiceSettings
 from .events import FINAL, After, CallerInput, Inbound, Keys, Leg, Machine, Silence, Speech, StatusUpdate, Transferred
 from .prompts import prompted
 from .rest import CarrierRefused, Rest, basic, bearer, path_part
 from .signatures import TOLERANCE, same
 from .speech import clean
-from .webhook import CallbackURLs, Webhook, amount
+from .webhook import CallbackURLs, Webhook, amount, text_at
 
 if TYPE_CHECKING:
     from cryptography.hazmat.primitives.asymmetric.rsa import RSAPrivateKey
@@ -122,7 +122,7 @@ class Vonage(Carrier):
         wrong = []
         try:
             for number in numbers:
-                if not self._listed(number):
+                if self._entry(number) is None:
                     wrong += self._not_of_account([number])
         except CarrierRefused as refusal:
             wrong.append(str(refusal))
@@ -133,31 +133,31 @@ class Vonage(Carrier):
         return wrong
 
     def inbound_route(self, number: str) -> InboundRoute | None:
-        entry = self._entry_of(self._listed(number), number)
+        entry = self._entry(number)
         if entry is None:
             return None
-        kind = self._text(entry, "voiceCallbackType")
+        kind = text_at(entry, "voiceCallbackType")
         if kind in FORWARDED:
             return InboundRoute(diverted=f"the {kind} address that the number is forwarded to")
-        application = self._text(entry, "app_id") or (self._text(entry, "voiceCallbackValue") if kind == "app" else "")
+        application = text_at(entry, "app_id") or (text_at(entry, "voiceCallbackValue") if kind == "app" else "")
         if not application:
-            return InboundRoute(place="it isn't linked to an application")
+            return NO_APPLICATION
         answer = self._with_secret(CALLS).ask("GET", f"/v2/applications/{path_part(application)}")
         found = answer.get("capabilities")
         voice = found.get("voice") if isinstance(found, Mapping) else None
         is_signed = not isinstance(voice, Mapping) or voice.get("signed_callbacks") is not False
         return InboundRoute(
-            answer=self._text(voice, "webhooks", "answer_url", "address"),
-            status=self._text(voice, "webhooks", "event_url", "address"),
-            method=self._text(voice, "webhooks", "answer_url", "http_method"),
+            answer=text_at(voice, "webhooks", "answer_url", "address"),
+            status=text_at(voice, "webhooks", "event_url", "address"),
+            method=text_at(voice, "webhooks", "answer_url", "http_method"),
             place=f"application {application}",
             unsigned="" if is_signed else f"switch signed webhooks on in application {application}",
         )
 
-    def _listed(self, number: str) -> Any:
-        """The entries of the account's list of numbers for this one."""
+    def _entry(self, number: str) -> Any:
+        """The number in the account's list, None when it isn't there."""
         path = f"/account/numbers?pattern={number.removeprefix('+')}"
-        return self._with_secret(NUMBERS).ask("GET", path).get("numbers")
+        return self._entry_of(self._with_secret(NUMBERS).ask("GET", path).get("numbers"), number)
 
     def _with_secret(self, base: str) -> Rest:
         """The account's API that is authenticated by key and secret."""

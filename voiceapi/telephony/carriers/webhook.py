@@ -67,13 +67,7 @@ class Webhook:
 
     def at(self, *path: str | int) -> str:
         """A nested value as `text` gives it; `path` holds names and indexes, outermost first."""
-        value: Any = self.fields
-        for step in path:
-            try:
-                value = value[step]
-            except (LookupError, TypeError):
-                return ""
-        return clean(str(value)) if isinstance(value, str | int | float) else ""
+        return text_at(self.fields, *path)
 
     @property
     def _type(self) -> str:
@@ -124,6 +118,19 @@ class CallbackURLs:
 
     def _turn(self, number: int, after: str = "") -> str:
         return f"{self.base}/{self.token}/turns/{number}{after}"
+
+
+def text_at(value: Any, *path: str | int) -> str:
+    """The clean text or number at a place in parsed JSON; empty when there is none.
+
+    :param path: names and indexes, outermost first.
+    """
+    for step in path:
+        try:
+            value = value[step]
+        except (LookupError, TypeError):
+            return ""
+    return clean(str(value)) if isinstance(value, str | int | float) else ""
 
 
 def amount(value: Any) -> float | None:

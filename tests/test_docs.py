@@ -16,6 +16,7 @@ from flask.testing import FlaskClient
 from werkzeug.exceptions import MethodNotAllowed, NotFound
 
 from voiceapi import config
+from voiceapi.api.schemas.workflows import REPLACEABLE
 from voiceapi.cli.main import group
 from voiceapi.engine.actions import Extract, Function
 from voiceapi.engine.events import VariablesExtracted
@@ -27,6 +28,7 @@ from voiceapi.llm.scripted import Scripted
 from voiceapi.llm.understanding.edge_choice import best_edge
 from voiceapi.organizations import credentials
 from voiceapi.runs import filters
+from voiceapi.store import migrations
 from voiceapi.telephony.carriers.simulator import TEST_NUMBERS
 from voiceapi.tools.transfer_call import FAILURES
 from voiceapi.workflows import node_types
@@ -222,3 +224,15 @@ def test_the_map_names_every_module_and_room() -> None:
     modules = {path.stem for path in inside if path.suffix == ".py"}
     rooms = {path.name for path in inside if path.is_dir()}
     assert (modules | rooms) - named == set()
+
+
+def test_the_schema_has_the_version_that_the_page_on_upgrades_names() -> None:
+    page = " ".join(text("operations.md").split())
+    assert f"in this release it is {migrations.VERSION}." in page
+    assert f"this one's is {migrations.VERSION}." in page
+
+
+def test_the_table_of_phrases_has_those_that_a_workflow_can_replace() -> None:
+    section = text("workflows.md").partition("### Phrases")[2].partition("###")[0]
+    rows = re.findall(r"^\| (`.*?) \|", section, re.MULTILINE)
+    assert [found for row in rows for found in re.findall(r"`(\w+)`", row)] == list(REPLACEABLE)

@@ -209,6 +209,42 @@ def test_a_wake_after_the_stop_starts_nothing(workers: Workers) -> None:
     assert not done.acquire(timeout=0.1)
 
 
+@pytest.mark.parametrize("begin", [Workers.start, Workers.wake])
+def test_what_begins_during_a_stop_leaves_no_thread_behind(
+    workers: Workers, monkeypatch: pytest.MonkeyPatch, begin: Callable[[Workers], None]
+) -> None:
+    """Otherwise the stop would wait for threads that nobody has told to stop, 2 s for each of them."""
+    runs: list[threading.Event] = []
+
+    def consumer() -> float:
+        runs.append(workers.stopping)
+        return 60.0
+
+    class Overtaken(threading.Event):
+        """One that a stop overtakes as soon as it was found unset."""
+
+        def is_set(self) -> bool:
+            found = super().is_set()
+            if not found and not stopper.ident:
+                stopper.start()
+                stopper.join(0.2)
+            return found
+
+    workers.consume(consumer, 1)
+    stopper = threading.Thread(target=workers.stop)
+    workers.start()
+    known = [workers.stopping, Overtaken()]
+    if begin is Workers.wake:
+        workers.stopping = known[1]
+        workers.wake()
+    else:
+        workers.at_stop(workers.start)
+        stopper.start()
+    stopper.join(5)
+    assert workers.stopping.is_set()
+    assert [each for each in runs if each not in known] == []
+
+
 def test_a_failing_consumer_is_logged_and_runs_again(workers: Workers, caplog: pytest.LogCaptureFixture) -> None:
     done = threading.Semaphore(0)
 

@@ -102,18 +102,21 @@ class Workers:
 
     def wake(self) -> None:
         """End the pauses of all consumers; start the threads if they don't run."""
-        if not self.stopping.is_set():  # a job that ends while `stop` waits for it must not start the threads again
-            self.start()
-        self._signal.send()
+        with self._lock:
+            if not self.stopping.is_set():  # a job that ends while `stop` waits for it must not start the threads again
+                self._start()
+            signal = self._signal
+        signal.send()
 
     def at_stop(self, callback: Callable[[], Any]) -> None:
         """Register what `stop` calls first, such as setting an event that a repeated job waits for."""
         self._stop_callbacks.append(callback)
 
     def start(self) -> None:
-        """Start the threads and the repeated jobs, if they don't run yet."""
+        """Start the threads and the repeated jobs, if they don't run yet; not while `stop` waits for them."""
         with self._lock:
-            self._start()
+            if not self._is_stopping:
+                self._start()
 
     def submit(self, job: Callable[..., Any], *args: Any) -> Future[None]:
         """Queue `job(*args)` for a thread of the pool. What it raises is logged, not raised by the future.

@@ -55,12 +55,20 @@ BLOCKS = blocks()
 NEED, OPEN, VALUES, START, SET_UP, OUTBOUND, INBOUND, NEW_TUNNEL, TROUBLE = BLOCKS
 
 
+# A program that was started in the background ignores interrupts, and so would the shell and all that it starts.
+SHELL = """
+import os, signal
+signal.signal(signal.SIGINT, signal.SIG_DFL)
+os.execvp("bash", ["bash", "--noprofile", "--norc"])
+"""
+
+
 class Terminal:
     """A shell in the checkout, with nothing of this one's environment."""
 
     def __init__(self, folder: Path, environment: dict[str, str]) -> None:
         self._shell = subprocess.Popen(
-            ["bash", "--noprofile", "--norc"],
+            [sys.executable, "-c", SHELL],
             cwd=folder,
             env=environment,
             stdin=subprocess.PIPE,

@@ -102,6 +102,24 @@ def test_the_index_leads_to_every_page() -> None:
     assert {page.name for page in DOCS.glob("*.md")} - set(LINK.findall(text("README.md"))) == {"README.md"}
 
 
+@pytest.mark.parametrize("page", ["security.md", "reliability.md"])
+def test_each_promise_names_a_test_that_exists(page: str) -> None:
+    """Every line below the first heading of a section is a row of promises, but what is measured."""
+    sections = text(page).split("\n## ")[1:]
+    for section in sections:
+        heading, *lines = filter(None, section.splitlines())
+        if heading == "Measured":
+            continue
+        assert lines[:2] == ["| what holds | shown by |", "|---|---|"], f"{page}: {heading}"
+        for promise, tests in _cells(iter(lines[2:])):
+            assert promise
+            for named in re.sub("`", "", tests).split(", "):
+                file, _, function = named.partition("::")
+                content = (ROOT / "tests" / file).read_text(encoding="utf-8")
+                assert f"def {function or 'test_'}" in content, f"{page}: {named}"
+        assert all(line.startswith("|") for line in lines), f"{page}: {heading} has lines without a test"
+
+
 @pytest.mark.parametrize("page", PAGES, ids=name)
 def test_settings_that_are_named_exist(page: Path) -> None:
     assert set(SETTING.findall(page.read_text(encoding="utf-8"))) <= set(config.names())

@@ -11,11 +11,16 @@ class ServiceError(Exception):
     """A request that is refused, with the reason.
 
     :param detail: a sentence for the client, or an object where a sentence isn't enough.
+    :param retry_after: seconds after which the same request may succeed; None if time alone doesn't help.
     """
 
-    def __init__(self, detail: Any) -> None:
+    retry_after: int | None = None
+
+    def __init__(self, detail: Any, retry_after: int | None = None) -> None:
         super().__init__(detail)
         self.detail = detail
+        if retry_after is not None:
+            self.retry_after = retry_after
 
 
 class NotPossible(ServiceError):
@@ -69,8 +74,12 @@ class InvalidFields(InvalidInput):
 
 
 class LimitReached(ServiceError):
-    """The limit of calls in progress is reached."""
+    """A limit is reached, such as that of calls in progress; later the request may succeed."""
+
+    retry_after = 5
 
 
 class OutOfService(ServiceError):
     """The service can't carry out such requests at the moment: it is stopping, or its disk is full."""
+
+    retry_after = 5

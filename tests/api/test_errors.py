@@ -13,6 +13,8 @@ from flask import Flask
 from flask.testing import FlaskClient
 
 from voiceapi import VoiceAPI
+from voiceapi.api.errors import answer_service_error
+from voiceapi.errors import LimitReached, NotPossible, OutOfService, ServiceError
 
 API = "/api/v1"
 CREATE = f"{API}/workflow/create/definition"
@@ -456,3 +458,14 @@ def test_unknown_fields_within_known_ones(client: FlaskClient, workflow: Any) ->
     loc = ["body", "workflow_configurations", "external_pbx_field_mappings", 0, "destination_field"]
     assert answer.get_json() == item(loc, MISSING)
     assert answer.headers["Warning"] == '199 voiceapi "fields not known here and passed over: surplus"'
+
+
+# -- errors that time mends
+
+
+@pytest.mark.parametrize("error", [LimitReached, OutOfService])
+def test_an_error_that_time_mends_says_when_to_try_again(app: Flask, error: type[ServiceError]) -> None:
+    with app.test_request_context():
+        assert answer_service_error(error("Later.")).headers["Retry-After"] == "5"
+        assert answer_service_error(error("Later.", retry_after=60)).headers["Retry-After"] == "60"
+        assert "Retry-After" not in answer_service_error(NotPossible("Never.")).headers

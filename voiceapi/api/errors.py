@@ -89,10 +89,13 @@ def field_item(error: errors.FieldError) -> dict[str, Any]:
 
 
 def answer_service_error(error: errors.ServiceError) -> Response:
-    """The answer to an error of a use case."""
+    """The answer to an error of a use case, with Retry-After where time helps."""
     status = next(STATUS[kind] for kind in type(error).__mro__ if kind in STATUS)
     detail = [field_item(each) for each in error.errors] if isinstance(error, errors.InvalidFields) else error.detail
-    return json_response({"detail": detail}, status)
+    response = json_response({"detail": detail}, status)
+    if error.retry_after is not None:
+        response.headers["Retry-After"] = str(error.retry_after)
+    return response
 
 
 def answer_http_exception(error: HTTPException) -> Response:

@@ -24,6 +24,7 @@ from marshmallow import Schema, fields
 from werkzeug.exceptions import HTTPException, NotFound
 
 from voiceapi import VoiceAPI, create_app
+from voiceapi.config import SettingError
 from voiceapi.store.organizations import ApiKey
 from voiceapi.store.runs import Run
 
@@ -489,3 +490,11 @@ def test_a_hosts_own_runner_reaches_the_hosts_database(tmp_path: Path) -> None:
     with host.extensions["voiceapi"].store.session():
         assert [key.name for key in ApiKey.select().order_by(ApiKey.id)] == ["first key", "mine"]
     host.extensions["voiceapi"].close()
+
+
+def test_a_database_elsewhere_demands_the_secret() -> None:
+    """There is no folder beside it in which the secret could be kept."""
+    with pytest.raises(SettingError) as raised:
+        create_app({"VOICEAPI_DATABASE": "postgresql://voice:s3cr3t@db.example/voice"})
+    assert str(raised.value).startswith("VOICEAPI_SECRET must be set, because VOICEAPI_DATABASE is no file")
+    assert "s3cr3t" not in str(raised.value)

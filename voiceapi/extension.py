@@ -16,14 +16,14 @@ from .calls.webhooks import SimulatedWebhooks
 from .campaigns import attempts
 from .campaigns.dialer import worker
 from .cli.main import group
-from .config import PREFIX, Settings, names
+from .config import PREFIX, SettingError, Settings, names
 from .http_client import HTTPClient
 from .organizations import api_keys
 from .postcall import outbox
 from .security import Vault, read_or_create_secret
 from .service import Service
 from .store.database import Store, StoreError
-from .store.migrations import migrate
+from .store.migrations import check_version, migrate
 
 # What follows the end of a run, in this order.
 LISTENERS = (outbox.on_run_completed, attempts.on_run_completed)
@@ -80,17 +80,22 @@ def open_service(settings: Settings, prefix: str = "", authenticate: Callable[[]
     The errors are those of `init_app`.
     """
     path = settings.database_file
+    if path is None and settings.secret is None:
+        raise SettingError(
+            f"{PREFIX}SECRET must be set, because {PREFIX}DATABASE is no file with a folder for the secret's file. "
+            "If an earlier release made a file voiceapi.db.secret, set it to the content of that one."
+        )
     try:
         if path is not None:
             path.parent.mkdir(parents=True, exist_ok=True)
         store = Store(settings.database)
-        migrate(store)
-        given = settings.secret
-        secret = given.encode() if given else read_or_create_secret(Path(f"{path or Path('voiceapi.db')}.secret"))
+        check_version(store)
+        # The secret comes before the migration, which encrypts what earlier releases stored in clear.
+        vault = Vault(settings.secret.encode() if settings.secret else read_or_create_secret(Path(f"{path}.secret")))
+        migrate(store, vault)
     except OSError as error:
         raise StoreError(f"The files of the database {settings.database} can't be made: {error.strerror}.") from None
     document, http = cache(partial(openapi.document, prefix)), HTTPClient(settings.allow_private_urls)
-    vault = Vault(secret)
     service = Service(
         settings, store, vault, SimulatedWebhooks, prefix, authenticate, document, http=http, listeners=LISTENERS
     )

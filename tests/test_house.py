@@ -62,6 +62,7 @@ THIRD_PARTIES: dict[str, set[str]] = {
     "flask_smorest": {"api"},
     "itsdangerous": {"security"},
     "jwt": {"telephony"},
+    "limits": {"security"},
     "marshmallow": {"api"},
     "peewee": {"store"},
     "phonenumbers": {"telephony"},

@@ -6,11 +6,12 @@ import os
 from collections.abc import Callable
 from functools import cache, partial
 from pathlib import Path
+from typing import ClassVar
 
-from flask import Flask
+from flask import Blueprint, Flask
 
 from . import jobs
-from .api import openapi, register
+from .api import BLUEPRINTS, openapi, register
 from .api.errors import install_routing
 from .calls.webhooks import SimulatedWebhooks
 from .campaigns import attempts
@@ -37,6 +38,10 @@ class VoiceAPI:
     :param authenticate: the host's own login, called for a request without a key. It returns the name of the
         organization that the request acts for (created when it is new), or None to refuse the request.
     """
+
+    # For a host's protection against forged requests (CSRF), which has to leave these alone: their requests come from
+    # programs and carriers, or from pages of the host's own origin, which voiceapi checks itself.
+    blueprints: ClassVar[tuple[Blueprint, ...]] = BLUEPRINTS
 
     def __init__(
         self,

@@ -311,7 +311,7 @@ def test_head_and_options(shared: FlaskClient) -> None:
 
 def test_only_our_own_paths_are_answered(tmp_path: Any) -> None:
     host = Flask("host")
-    host.config.update(VOICEAPI_DATABASE=str(tmp_path / "voice.db"), VOICEAPI_API_KEY="k" * 16)
+    host.config.update(VOICEAPI_DATABASE=str(tmp_path / "voice.db"), VOICEAPI_API_KEY="test-key-0123456789")
     VoiceAPI(host, url_prefix="/voice")
     client = host.test_client()
     for path in ("/nope", "/voice/nope", "/voice/api/v11", "/api/v1/nope"):

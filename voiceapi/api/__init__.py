@@ -46,6 +46,8 @@ WARNINGS = {
     "voiceapi_model_needs": "parts that need a language model, and none is configured",
 }
 OPEN = (health.blueprint, triggers.blueprint, files.public)
+# All that have routes: what Flask names as the blueprint of a request is one of these, not one that they are nested in.
+BLUEPRINTS: tuple[flask.Blueprint, ...] = (*GUARDED, *OPEN, call_webhooks.blueprint)
 
 
 def register(app: Flask | flask_smorest.Api, prefix: str) -> None:

@@ -139,7 +139,7 @@ class Blueprint(flask_smorest.Blueprint):  # type: ignore[misc]
                 return answer if isinstance(answer, Response) else json_response(answer, status_code)
 
             decorated = document(answered)
-            for status in () if self.public else (401, 404, 422):
+            for status in () if self.public else (401, 404, 422, 429):
                 _document_error(decorated, status)
             return decorated
 
@@ -219,5 +219,5 @@ DESCRIPTIONS = {
     413: "The body is too large",
     415: "The body's charset or encoding is unknown",
     422: "The request breaks a rule",
-    429: "Too many calls in progress",
+    429: "Too many wrong keys from this address",
 }

@@ -74,7 +74,7 @@ class VoiceAPI:
             given[f"{PREFIX}DATABASE"] = Path(app.instance_path, "voiceapi.db")
         app.extensions["voiceapi"] = open_service(Settings.read(given), prefix, self._authenticate)
         register(app, prefix)
-        install_routing(app, f"{prefix}/api/v1")
+        install_routing(app, prefix)
         app.cli.add_command(group)
 
 

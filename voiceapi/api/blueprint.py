@@ -26,6 +26,9 @@ from .schemas.fields import MODEL, REQUIRED, Integer
 Decorator = Callable[[Any], Any]
 ORDER = ("path", "query", "header", "body")
 PARAMETER = re.compile(r"<(?:\w+:)?(\w+)>")
+# Options of every route: it is served with and without a slash at its end, and never answered with a redirect, which
+# many clients don't follow with a POST.
+SERVED_AS_ASKED = {"strict_slashes": False, "merge_slashes": False}
 WHOLE = Integer()
 
 
@@ -180,7 +183,7 @@ class Blueprint(flask_smorest.Blueprint):  # type: ignore[misc]
         options["tags"] = [self.tag]
         described = view_func._apidoc.setdefault("manual_doc", {})
         described |= {"operationId": view_func.__name__, "security": self.security}
-        super().add_url_rule(rule, endpoint, view_func, **options)
+        super().add_url_rule(rule, endpoint, view_func, **SERVED_AS_ASKED, **options)
 
 
 def _path_type(name: str) -> str:

@@ -147,10 +147,12 @@ def test_the_hosts_error_pages_stay_and_the_apis_are_json(
     embed(app)
     after(app)
     client = app.test_client()
-    for path in ("/nowhere", "/forbidden", "/voice", "/voice/nowhere", "/voice/api/v10/health"):
+    for path in ("/nowhere", "/forbidden", "/voices", "/api/v1/health"):
         answer = client.get(path)
         assert (answer.status_code, answer.text, answer.mimetype) == (404, lost, "text/html"), path
-    assert client.get(f"{API}/nowhere").get_json() == {"detail": "Not Found"}
+    for path in (f"{API}/nowhere", "/voice", "/voice/", "/voice/nowhere", "/voice/api/v10/health"):
+        answer = client.get(path)
+        assert (answer.status_code, answer.get_json()) == (404, {"detail": "Not Found"}), path
     wrong_method = client.put(f"{API}/health")
     assert (wrong_method.get_json(), set(wrong_method.allow)) == (
         {"detail": "Method Not Allowed"},

@@ -6,21 +6,24 @@ import os
 from collections.abc import Callable
 from functools import cache, partial
 from pathlib import Path
+from typing import ClassVar
 
-from flask import Flask
+from flask import Blueprint, Flask
 
 from . import jobs
-from .api import openapi, register
+from .api import BLUEPRINTS, openapi, register
 from .api.errors import install_routing
+from .bulkhead import Bulkhead
 from .calls.webhooks import SimulatedWebhooks
 from .campaigns import attempts
 from .campaigns.dialer import worker
 from .cli.main import group
 from .config import PREFIX, SettingError, Settings, names
 from .http_client import HTTPClient
+from .masking import mask_password
 from .organizations import api_keys
 from .postcall import outbox
-from .security import Vault, mask_password, read_or_create_secret
+from .security import Vault, read_or_create_secret
 from .service import Service
 from .store import secret_check
 from .store.database import Store, StoreError
@@ -38,6 +41,10 @@ class VoiceAPI:
     :param authenticate: the host's own login, called for a request without a key. It returns the name of the
         organization that the request acts for (created when it is new), or None to refuse the request.
     """
+
+    # For a host's protection against forged requests (CSRF), which has to leave these alone: their requests come from
+    # programs and carriers, or from pages of the host's own origin, which voiceapi checks itself.
+    blueprints: ClassVar[tuple[Blueprint, ...]] = BLUEPRINTS
 
     def __init__(
         self,
@@ -70,7 +77,7 @@ class VoiceAPI:
             given[f"{PREFIX}DATABASE"] = Path(app.instance_path, "voiceapi.db")
         app.extensions["voiceapi"] = open_service(Settings.read(given), prefix, self._authenticate)
         register(app, prefix)
-        install_routing(app, f"{prefix}/api/v1")
+        install_routing(app, prefix)
         app.cli.add_command(group)
 
 
@@ -103,12 +110,19 @@ def open_service(settings: Settings, prefix: str = "", authenticate: Callable[[]
         migrate(store, vault)
         secret_check.prove(store, vault)
     except OSError as error:
-        raise StoreError(
-            f"The files of the database {mask_password(settings.database)} can't be made: {error.strerror}."
-        ) from None
-    document, http = cache(partial(openapi.document, prefix)), HTTPClient(settings.allow_private_urls)
+        name = mask_password(settings.database)
+        raise StoreError(f"The files of the database {name} can't be made: {error.strerror}.") from None
     service = Service(
-        settings, store, vault, SimulatedWebhooks, prefix, authenticate, document, http=http, listeners=LISTENERS
+        settings,
+        store,
+        vault,
+        SimulatedWebhooks,
+        prefix,
+        authenticate,
+        cache(partial(openapi.document, prefix)),
+        bulkhead=Bulkhead(settings.threads),
+        http=HTTPClient(settings.allow_private_urls, before_sending=store.release),
+        listeners=LISTENERS,
     )
     jobs.register(service)
     worker.register(service)

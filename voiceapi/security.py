@@ -4,12 +4,15 @@ from __future__ import annotations
 
 import hashlib
 import hmac
+import ipaddress
 import json
+import math
 import os
 import re
 import secrets
 import threading
-from collections.abc import Callable, Collection, Iterable, Mapping
+import time
+from collections.abc import Callable, Mapping
 from contextlib import suppress
 from functools import cached_property, lru_cache
 from pathlib import Path
@@ -21,6 +24,7 @@ from .errors import NotPossible
 
 if TYPE_CHECKING:
     from cryptography.fernet import Fernet, MultiFernet
+    from limits.strategies import FixedWindowRateLimiter
 
 KEY_PREFIX_LENGTH = 8
 MIN_SECRET_LENGTH = 32
@@ -28,6 +32,10 @@ MIN_SECRET_LENGTH = 32
 TOKEN = re.compile(r"(?<![\w-])gAAAA[\w-]{90,}={0,2}", re.ASCII)
 # How many decrypted values a vault caches.
 CACHED = 64
+# How many requests with a wrong key an address may send within a minute before they are refused as too many.
+WRONG_KEYS_A_MINUTE = 60
+# Addresses are counted in so many groups, so that no number of addresses takes more memory.
+ADDRESS_GROUPS = 4096
 
 
 class SecretError(Exception):
@@ -52,100 +60,6 @@ def key_prefix(key: str) -> str:
 def hash_key(key: str) -> str:
     """The SHA-256 of an API key in hexadecimal, as it is stored. Keys are random and long, so they need no salt."""
     return hashlib.sha256(key.encode("utf-8", "surrogatepass")).hexdigest()
-
-
-def mask(value: Any) -> Any:
-    """A secret as answers show it: a star for each character, except the last 4 of one that is longer than 4.
-
-    Lists are masked item by item; empty values stay as they are.
-    """
-    if not value:
-        return value
-    if isinstance(value, list):
-        return [mask(item) for item in value]
-    text = str(value)
-    end = text[-4:] if len(text) > 4 else ""
-    return end.rjust(len(text), "*")
-
-
-def unmask(value: Any, stored: Any) -> Any:
-    """The stored secret if the value is its mask, which a client sent back unchanged; else the value."""
-    return stored if stored and value == mask(stored) else value
-
-
-def unmask_fields(incoming: Mapping[str, Any], stored: Mapping[str, Any], names: Collection[str]) -> dict[str, Any]:
-    """The incoming values, those of `names` unmasked with the stored value of the same name."""
-    return {name: unmask(value, stored.get(name)) if name in names else value for name, value in incoming.items()}
-
-
-_SCHEME = re.compile(r"\s*[A-Za-z][A-Za-z0-9+.-]*://")
-_HOST = re.compile(r"[^/?#\s]*")
-# What stands for a secret of which not even the last characters are shown: "Basic dTpw" is u:p.
-HIDDEN = "********"
-# Headers whose values are no secrets.
-PLAIN_HEADERS = ("accept", "accept-language", "content-type", "user-agent")
-
-
-def split_password(url: str) -> tuple[str, str, str] | None:
-    """A URL as what stands before its password, the password, and the rest; None if it has none.
-
-    A user name without a password counts as one, since some services take a token there. One that holds a template
-    variable is no secret itself.
-    """
-    scheme = _SCHEME.match(url)
-    host = scheme and _HOST.match(url, scheme.end())
-    if not scheme or not host or "@" not in host[0]:
-        return None
-    user, colon, password = host[0].rpartition("@")[0].partition(":")
-    if not password:
-        user, colon, password = "", "", user
-    if not password or "{{" in password:
-        return None
-    start = scheme.end() + len(user) + len(colon)
-    return url[:start], password, url[start + len(password) :]
-
-
-def mask_password(url: str) -> str:
-    """The URL with its password hidden, if it has one."""
-    parts = split_password(url)
-    return url if parts is None else f"{parts[0]}{HIDDEN}{parts[2]}"
-
-
-def unmask_password(url: str, stored: str) -> str | None:
-    """The URL with its hidden password replaced by that of the stored URL of the same user and host.
-
-    None if its password isn't hidden, or the stored URL is another's.
-    """
-    mine, theirs = split_password(url), split_password(stored)
-    if mine is None or theirs is None or mine[1] != HIDDEN:
-        return None
-    same = mine[0] == theirs[0] and re.split("[/?#]", mine[2])[0] == re.split("[/?#]", theirs[2])[0]
-    return f"{mine[0]}{theirs[1]}{mine[2]}" if same else None
-
-
-def has_hidden_password(url: str) -> bool:
-    """True if a URL's password is only the mask of one."""
-    return (split_password(url) or ("", "", ""))[1] == HIDDEN
-
-
-def mask_headers(headers: Mapping[str, str]) -> dict[str, str]:
-    """Headers as answers show them: every value hidden that may be a secret."""
-    return {name: value if name.lower() in PLAIN_HEADERS else HIDDEN for name, value in headers.items()}
-
-
-def sent_secrets(url: str, headers: Mapping[str, str]) -> list[str]:
-    """The secrets that a request sends: the values of its headers, with and without their scheme, and its password."""
-    values = [value for name, value in headers.items() if name.lower() not in PLAIN_HEADERS]
-    parts = split_password(url)
-    return [*values, *(value.partition(" ")[2] for value in values), *([] if parts is None else [parts[1]])]
-
-
-def hide(text: bytes, secrets: Iterable[str]) -> bytes:
-    """The text of an answer without the secrets that its request had; those of less than 8 characters are left."""
-    for secret in sorted(secrets, key=len, reverse=True):
-        if len(secret) >= len(HIDDEN):
-            text = text.replace(secret.encode("utf-8", "replace"), HIDDEN.encode())
-    return text
 
 
 class Vault:
@@ -376,3 +290,43 @@ def write_secret(path: Path, secret: str, *, replace: bool = False) -> None:
         pass
     finally:
         draft.unlink(missing_ok=True)
+
+
+class WrongKeys:
+    """Counts the requests with a wrong API key by the address that sent them, in this process.
+
+    An address is an IPv4 address or, since a single host usually has that many, the /64 network of an IPv6 address.
+    Two addresses may share a count: that only refuses a wrong key in another way, since a right one is never counted.
+    """
+
+    @cached_property
+    def _limiter(self) -> FixedWindowRateLimiter:
+        # Made by the first wrong key: the library takes 16 MB, and its storage starts a short-lived thread.
+        from limits.storage import MemoryStorage
+        from limits.strategies import FixedWindowRateLimiter
+
+        return FixedWindowRateLimiter(MemoryStorage())
+
+    def count(self, address: str | None) -> int | None:
+        """Count a request from `address`; the seconds until its requests are answered as usual again, if too many.
+
+        :param address: as the server gives it; None where it gives none, as for a Unix socket.
+        """
+        from limits import RateLimitItemPerMinute
+
+        most, group = RateLimitItemPerMinute(WRONG_KEYS_A_MINUTE), str(hash(_network(address)) % ADDRESS_GROUPS)
+        if self._limiter.hit(most, group):
+            return None
+        seconds = math.ceil(self._limiter.get_window_stats(most, group).reset_time - time.time())
+        return min(max(seconds, 1), most.get_expiry())
+
+
+def _network(address: str | None) -> object:
+    """What an address is counted as: itself, or the /64 network of an IPv6 address."""
+    try:
+        parsed = ipaddress.ip_address(address or "")
+    except ValueError:
+        return address
+    if isinstance(parsed, ipaddress.IPv6Address):
+        return parsed.ipv4_mapped or int(parsed) >> 64
+    return parsed

@@ -4,9 +4,9 @@ from __future__ import annotations
 
 from typing import Any
 
+from ..masking import mask, mask_password
 from ..postcall import delivery as deliveries
 from ..postcall import signing
-from ..security import mask, mask_password
 from ..store.base import require
 from ..store.postcall import Delivery, DeliveryAttempt
 from ..store.runs import Run

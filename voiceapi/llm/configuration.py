@@ -10,16 +10,8 @@ from typing import Any
 
 from ..engine.values import as_integer
 from ..errors import InvalidInput, NotPossible
-from ..security import (
-    Vault,
-    decrypt_json,
-    encrypt_json,
-    has_hidden_password,
-    mask,
-    mask_password,
-    unmask,
-    unmask_password,
-)
+from ..masking import has_hidden_password, mask, mask_password, unmask, unmask_password
+from ..security import Vault, decrypt_json, encrypt_json
 from ..store import organizations, secret_fields
 from ..store.base import scalar
 from ..store.database import write

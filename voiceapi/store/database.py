@@ -19,7 +19,7 @@ from playhouse.pool import PooledSqliteDatabase
 from werkzeug.local import LocalProxy
 
 from ..errors import OutOfService
-from ..security import mask_password
+from ..masking import mask_password
 
 # WAL and synchronous NORMAL: a commit survives a killed process; a power cut may lose the last ones, never the file.
 PRAGMAS = {"journal_mode": "wal", "synchronous": 1, "foreign_keys": 1, "busy_timeout": 5000}
@@ -112,6 +112,14 @@ class Store:
     def after_commit(self, call: Callable[[], None]) -> None:
         """Call this once the current transaction is committed; not at all if it is rolled back."""
         self._after_commit.append(call)
+
+    def release(self) -> None:
+        """Return this thread's connection to the pool, unless a transaction is open; the next query opens one again.
+
+        Called before another server is asked: of the 64 connections, none is held while one waits for an answer.
+        """
+        if not self.database.is_closed() and not self.database.in_transaction():
+            self.database.close()
 
     def close(self) -> None:
         """Close every idle connection, so that the file can be moved or removed."""

@@ -12,18 +12,8 @@ from copy import deepcopy
 from typing import Any, NamedTuple
 
 from ..errors import FieldError, InvalidFields
-from ..security import (
-    HIDDEN,
-    PLAIN_HEADERS,
-    TOKEN,
-    SecretError,
-    Vault,
-    has_hidden_password,
-    mask,
-    mask_password,
-    split_password,
-    unmask_password,
-)
+from ..masking import HIDDEN, PLAIN_HEADERS, has_hidden_password, mask, mask_password, split_password, unmask_password
+from ..security import TOKEN, SecretError, Vault
 
 # Members of a node's data that are keys of other services, and those that are URLs.
 NODE_KEYS = ("qa_api_key", "noveum_api_key", "paygent_api_key", "tuner_api_key")

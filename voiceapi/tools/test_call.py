@@ -8,7 +8,7 @@ from typing import Any
 
 from ..engine.actions import RunTool
 from ..http_client import Reply
-from ..security import mask_headers, mask_password
+from ..masking import mask_headers, mask_password
 from .http_api import HttpApi, prepare, send_request
 from .tool import ToolError
 

@@ -13,7 +13,7 @@ from ..engine.events import ToolReturned
 from ..engine.graph import tool_slug
 from ..engine.template import render
 from ..http_client import Reply
-from ..security import hide, sent_secrets
+from ..masking import hide, sent_secrets
 from ..service import Service
 from ..store import secret_fields
 

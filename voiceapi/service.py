@@ -27,7 +27,7 @@ def _to_stderr(line: str) -> None:
     print(line, file=sys.stderr, flush=True)  # noqa: T201 - a line for the person who starts the service
 
 
-@dataclass(frozen=True)
+@dataclass(frozen=True, repr=False)
 class Service:
     """The parts of one app, in `app.extensions["voiceapi"]`.
 
@@ -60,6 +60,10 @@ class Service:
     wrong_keys: WrongKeys = field(default_factory=WrongKeys)
     noticed: dict[Hashable, object] = field(default_factory=dict)
     announce: Callable[[str], None] = _to_stderr
+
+    def __repr__(self) -> str:
+        # Not of all parts: this must not show a secret, wherever it is logged.
+        return f"<Service of {self.store.name}>"
 
     @property
     def worker(self) -> str:

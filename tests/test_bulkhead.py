@@ -106,14 +106,14 @@ STEPS = st.lists(
 @given(permits=st.integers(1, 8), places=st.integers(0, 4), steps=STEPS)
 def test_whatever_comes_the_bounds_hold_and_no_permit_lies_idle(permits: int, places: int, steps: list[Any]) -> None:
     shares, tickets, at = Shares(permits, places), [], 0.0
-    for name, *given in steps:
+    for name, *values in steps:
         if name == "ask":
-            tickets.append(ask(shares, *given, at))
+            tickets.append(ask(shares, *values, at))
         elif name == "pass":
-            at += given[0]
+            at += values[0]
             shares.grant(at)
         elif tickets:
-            getattr(shares, name)(tickets[given[0] % len(tickets)], at)
+            getattr(shares, name)(tickets[values[0] % len(tickets)], at)
         check(shares, tickets)
     # Nothing waits for ever: once those that are expected haven't come, whatever waits runs.
     while shares.running or shares.waiting:

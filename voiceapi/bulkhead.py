@@ -150,7 +150,7 @@ class Bulkhead:
                     self.shares.turn_away(ticket, time.monotonic())
 
     def wait_for_job(self, organization: Hashable, job: Future[Any], seconds: float) -> None:
-        """Have a webhook wait until a job is done, at most `seconds`; less when its thread is needed for other requests.
+        """Have a webhook wait until a job is done, at most `seconds`; less when its thread is needed elsewhere.
 
         Then the organization with the most waiting webhooks gives up the one that has waited longest.
         """

@@ -7,7 +7,7 @@ from typing import Any
 
 from flask import Response
 
-from ..campaigns import campaigns, lifecycle
+from ..campaigns import campaigns, contact_list, lifecycle
 from ..campaigns.campaigns import Reserve
 from ..runs import files, filters
 from ..store import run_lists
@@ -45,7 +45,8 @@ def create_campaign(headers: dict[str, Any], body: dict[str, Any]) -> Response:
     """Create a new campaign."""
 
     def create(reserve: Reserve | None) -> Campaign:
-        return campaigns.create(service(), organization(), body, reserve=reserve)
+        with contact_list.reading(service(), organization(), files.size(organization(), body["source_id"])):
+            return campaigns.create(service(), organization(), body, reserve=reserve)
 
     return answer_once(organization(), headers["idempotency_key"], create, campaign_answer)
 

@@ -49,7 +49,7 @@ ARROWS |= {
     "cli": USE_CASES | {"api", "rehearsal", "__init__"},
     "jobs": set(USE_CASES),
     "extension": USE_CASES | {"api", "cli", "console", "jobs"},
-    "factory": {"extension"},
+    "factory": {"api", "extension"},
     "__main__": {"cli", "factory"},
     "__init__": {"extension", "factory"},
 }
@@ -62,6 +62,7 @@ THIRD_PARTIES: dict[str, set[str]] = {
     "flask_smorest": {"api"},
     "itsdangerous": {"security"},
     "jwt": {"telephony"},
+    "limits": {"security"},
     "marshmallow": {"api"},
     "peewee": {"store"},
     "phonenumbers": {"telephony"},

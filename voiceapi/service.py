@@ -16,7 +16,7 @@ from .bulkhead import Bulkhead
 from .config import Settings
 from .engine.ports import LanguageModel
 from .http_client import HTTPClient
-from .security import Vault
+from .security import Vault, WrongKeys
 from .store import runs
 from .store.database import Store, write
 from .store.fields import now
@@ -35,8 +35,9 @@ class Service:
     the API's OpenAPI document. `model`, when given, speaks in every conversation, whatever is configured.
     `simulated_webhooks` makes the receiver of the simulated phones' webhooks; `phones` are those of this process, by
     the tokens of their runs. `listeners` run inside the transaction that completes a run. `refused_parameters` are the
-    optional parameters that a model's server has refused, by its URL and the model. `noticed` holds what is logged only
-    once. `bulkhead` shares the server's threads. `announce` prints a line for the person who starts the service.
+    optional parameters that a model's server has refused, by its URL and the model. `wrong_keys` counts the requests
+    with a wrong API key. `noticed` holds what is logged only once. `bulkhead` shares the server's threads. `announce`
+    prints a line for the person who starts the service.
     """
 
     settings: Settings
@@ -56,6 +57,7 @@ class Service:
     started_at: datetime = field(default_factory=now)
     token: str = field(default_factory=partial(token_hex, 4))
     refused_parameters: dict[tuple[str, str | None], set[str]] = field(default_factory=dict)
+    wrong_keys: WrongKeys = field(default_factory=WrongKeys)
     noticed: dict[Hashable, object] = field(default_factory=dict)
     announce: Callable[[str], None] = _to_stderr
 

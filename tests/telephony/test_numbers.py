@@ -93,6 +93,7 @@ def test_only_a_bare_number_needs_a_country(address: str, country_code: str | No
         ("1 (202) 555-0102", False, "+12025550102"),
         ("+44 20 7946 0018", False, "+442079460018"),
         ("+44 (0)20 7946 0018", False, "+442079460018"),
+        ("+971 00 22222", False, "+97122222"),
         ("+39 06 1234 5678", False, "+390612345678"),
         ("SIP:Alice@Example.org:5060", True, "sip:Alice@example.org"),
     ],
@@ -115,6 +116,7 @@ BAD_SIP = "A SIP address to call is written like sip:name@example.org."
         ("+999123456789", False, "No country has telephone numbers that begin like +999123456789."),
         ("00000000", False, "No country has telephone numbers that begin like +00000000."),
         ("+120255501", False, "+120255501 is too short or too long for a telephone number of its country."),
+        ("+27022222", False, "+27022222 is too short or too long for a telephone number of its country."),
         ("+120255501011", False, "+120255501011 is too short or too long for a telephone number of its country."),
         ("sip:alice@example.org", False, NO_SIP),
         ("sip:", True, BAD_SIP),
@@ -134,6 +136,8 @@ def test_any_text_is_dialed_as_e164_or_sip_or_refused_with_a_reason(text: str, s
         outcome = dialable(text, sip=sip)
     except NotDialable as refused:
         outcome = refused.reason
+    else:
+        assert dialable(outcome, sip=sip) == outcome
 
     assert re.fullmatch(r"\+[0-9]{3,15}|sips?:\S+|[A-Z+].+\.", outcome)
 

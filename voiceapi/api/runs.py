@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 from collections.abc import Mapping
+from contextlib import ExitStack
 from typing import Any
 
 from flask import Response
@@ -31,6 +32,9 @@ from .schemas.runs import (
 )
 
 blueprint = Blueprint("runs", __name__)
+
+# Runs of a report that is read quickly.
+LONG_REPORT = 2000
 
 
 @blueprint.get("/workflow/<workflow_id>/runs")
@@ -107,10 +111,17 @@ def list_usage(query: dict[str, Any]) -> dict[str, Any]:
 
 
 def csv_response(filename: str, where: list[Any], query: dict[str, Any]) -> Response:
-    """The report of the runs that `where` selects, sent as it is read."""
-    app = service()
-    lines = reports.lines(app, where, query["start_date"], query["end_date"])
-    response = Response(lines, mimetype="text/csv")
+    """The report of the runs that `where` selects, sent as it is read.
+
+    :raises OutOfService: when it is long and too many slow requests are in progress.
+    """
+    app, since, until = service(), query["start_date"], query["end_date"]
+    response = Response(reports.lines(app, where, since, until), mimetype="text/csv")
+    if run_lists.has_more(where, since, until, LONG_REPORT):
+        # Until all of it is sent: a client that reads slowly holds the thread.
+        permit = ExitStack()
+        permit.enter_context(app.bulkhead.slow(organization()))
+        response.call_on_close(permit.close)
     response.headers["Content-Disposition"] = f"attachment; filename={filename}"
     return response
 

@@ -140,9 +140,11 @@ def _e164(number: str) -> str:
         parsed = phonenumbers.parse(number)
     except phonenumbers.NumberParseException:
         raise NotDialable(f"No country has telephone numbers that begin like {number}.") from None
-    if not phonenumbers.is_possible_number(parsed):
+    found = phonenumbers.format_number(parsed, phonenumbers.PhoneNumberFormat.E164)
+    if not phonenumbers.is_possible_number(parsed) or not _DIGITS.fullmatch(found.removeprefix("+")):
         raise NotDialable(f"{number} is too short or too long for a telephone number of its country.")
-    return phonenumbers.format_number(parsed, phonenumbers.PhoneNumberFormat.E164)
+    # A 0 that is only dialed within the country was dropped; there may be another.
+    return found if found == number else _e164(found)
 
 
 @lru_cache(maxsize=4096)

@@ -37,6 +37,7 @@ SETTINGS = ("retry_config", "max_concurrency", "schedule_config", "circuit_break
 
 
 @blueprint.post("/campaign/create")
+@blueprint.alt_response(503)
 @blueprint.alt_response(409)
 @blueprint.arguments(RepeatableSchema, location="headers")
 @blueprint.arguments(CreateCampaignSchema)
@@ -137,6 +138,7 @@ def get_source_download_url(campaign_id: int) -> dict[str, Any]:
 
 
 @blueprint.get("/campaign/<campaign_id>/report")
+@blueprint.alt_response(503)
 @blueprint.arguments(ReportQuerySchema, location="query")
 @blueprint.response(200, {"type": "string"}, content_type="text/csv")
 def download_campaign_report(query: dict[str, Any], campaign_id: int) -> Response:

@@ -39,6 +39,7 @@ CSV = {"required": True, "content": {"text/csv": {"schema": {"type": "string"}}}
 
 
 @blueprint.post("/campaign/create/csv")
+@blueprint.alt_response(503)
 @blueprint.doc(requestBody=FORM)  # type: ignore[untyped-decorator]
 @blueprint.alt_response(400)
 @blueprint.alt_response(409)
@@ -83,6 +84,7 @@ def get_contact(campaign_id: int, row_id: int) -> dict[str, Any]:
 
 
 @blueprint.post("/campaign/<campaign_id>/simulate")
+@blueprint.alt_response(503)
 @blueprint.arguments(SimulateSchema)
 @blueprint.response(200, SimulationSchema)
 def simulate_campaign(body: dict[str, Any], campaign_id: int) -> dict[str, Any]:
@@ -118,6 +120,7 @@ def add_numbers_not_to_call(body: dict[str, Any]) -> dict[str, Any]:
 
 
 @blueprint.post("/do-not-call/csv")
+@blueprint.alt_response(503)
 @blueprint.doc(requestBody=CSV)  # type: ignore[untyped-decorator]
 @blueprint.alt_response(400)
 @blueprint.alt_response(413, description="The list is larger than 10 MiB")

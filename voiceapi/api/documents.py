@@ -40,6 +40,7 @@ def list_documents(query: dict[str, Any]) -> dict[str, Any]:
 
 
 @blueprint.post("/documents")
+@blueprint.alt_response(503)
 @blueprint.doc(requestBody={"required": True, "content": {"multipart/form-data": {"schema": FORM}}})  # type: ignore[untyped-decorator]
 @blueprint.alt_response(400)
 @blueprint.alt_response(413, description="The file is larger than 5 MiB")

@@ -57,6 +57,7 @@ def get_run(workflow_id: int, run_id: int) -> dict[str, Any]:
 
 
 @blueprint.post("/workflow/<workflow_id>/runs/<run_id>/end")
+@blueprint.alt_response(503)
 @blueprint.alt_response(400, description="The carrier refused to end the call")
 @blueprint.response(200, RunSchema)
 def end_run(workflow_id: int, run_id: int) -> dict[str, Any]:
@@ -84,6 +85,7 @@ def create_run(body: dict[str, Any], workflow_id: int) -> dict[str, Any]:
 
 
 @blueprint.get("/workflow/<workflow_id>/report")
+@blueprint.alt_response(503)
 @blueprint.arguments(ReportQuerySchema, location="query")
 @blueprint.response(200, {"type": "string"}, content_type="text/csv")
 def download_report(query: dict[str, Any], workflow_id: int) -> Response:

@@ -13,6 +13,7 @@ from flask import Blueprint, Flask
 from . import jobs
 from .api import BLUEPRINTS, openapi, register
 from .api.errors import install_routing
+from .bulkhead import Bulkhead
 from .calls.webhooks import SimulatedWebhooks
 from .campaigns import attempts
 from .campaigns.dialer import worker
@@ -100,9 +101,17 @@ def open_service(settings: Settings, prefix: str = "", authenticate: Callable[[]
         migrate(store, vault)
     except OSError as error:
         raise StoreError(f"The files of the database {settings.database} can't be made: {error.strerror}.") from None
-    document, http = cache(partial(openapi.document, prefix)), HTTPClient(settings.allow_private_urls)
     service = Service(
-        settings, store, vault, SimulatedWebhooks, prefix, authenticate, document, http=http, listeners=LISTENERS
+        settings,
+        store,
+        vault,
+        SimulatedWebhooks,
+        prefix,
+        authenticate,
+        cache(partial(openapi.document, prefix)),
+        bulkhead=Bulkhead(settings.threads),
+        http=HTTPClient(settings.allow_private_urls, before_sending=store.release),
+        listeners=LISTENERS,
     )
     jobs.register(service)
     worker.register(service)

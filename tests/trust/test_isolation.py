@@ -16,6 +16,7 @@ import pytest
 from flask.testing import FlaskClient
 
 from tests.trust.world import LIST, Asked, World, http_tool, transfer_tool
+from voiceapi.organizations import api_keys, credentials
 
 DOCUMENT = json.loads((Path(__file__).parents[2] / "schemas" / "openapi.json").read_text(encoding="utf-8"))
 METHODS = ("get", "post", "put", "patch", "delete")
@@ -497,3 +498,26 @@ def test_a_definition_cannot_use_another_organizations_records(world: World, tal
 
     assert told(world.theirs, 1) == told(world.unknown, 2)
     assert world.photo <= world.dump()
+
+
+def test_a_credential_of_another_organization_is_never_sent(world: World) -> None:
+    """Tools, fetches and webhooks all take their header from `credentials.header`, for the organization of the run."""
+    uuid = world.theirs["credential_uuid"]
+    with world.service.store.session():
+        alpha, beta = (api_keys.require_organization(name).id for name in ("alpha", "beta"))
+        assert credentials.header(world.service, alpha, uuid) == {"Authorization": "Bearer Alpha-secret"}
+        assert credentials.header(world.service, beta, uuid) == {}
+        assert credentials.uuids(beta) == {world.mine["credential_uuid"]}
+
+
+def test_what_is_taken_across_organizations_does_not_say_by_whom(world: World, talk: Callable[..., Any]) -> None:
+    """A trigger path is an organization's for good, and so is a number at an account; nothing else is shared."""
+    client = world.client("beta")
+    body = {"name": "Beta", "workflow_definition": talk(world.theirs["uuid"])}
+    before = world.dump()
+    taken = world.ask(client, "POST /workflow/create/definition", {}, world.theirs["uuid"], json=body)
+    assert taken.status == 409
+    body["workflow_definition"] = talk(world.mine["uuid"])
+    # The same as of a path of the caller's own.
+    assert taken == world.ask(client, "POST /workflow/create/definition", {}, world.mine["uuid"], json=body)
+    assert world.dump() == before

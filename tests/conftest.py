@@ -229,12 +229,15 @@ def ahead(monkeypatch: pytest.MonkeyPatch) -> Callable[[], AbstractContextManage
 
 
 def check_answer(app: Flask, response: Response) -> None:
-    """Fail if one of our endpoints gave an answer that its schema doesn't describe."""
+    """Fail if one of our endpoints answered in HTML, or what its schema doesn't describe, or 429 without a time."""
     view = app.view_functions.get(request.endpoint or "")
+    if not str(getattr(view, "__module__", "")).startswith("voiceapi."):
+        return  # the host app's
+    assert response.mimetype != "text/html"
+    if response.status_code in (429, 503):
+        assert int(response.headers["Retry-After"]) > 0
     documented = getattr(view, "_apidoc", None)
-    # A host app may have other endpoints that flask-smorest documents.
-    ours = documented is not None and str(view.__module__).startswith("voiceapi.")
-    if not ours or response.mimetype != "application/json":
+    if documented is None or response.mimetype != "application/json":
         return
     answer = response.get_json()
     if response.status_code >= 400:

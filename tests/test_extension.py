@@ -24,6 +24,7 @@ from marshmallow import Schema, fields
 from werkzeug.exceptions import HTTPException, NotFound
 
 from voiceapi import VoiceAPI, create_app
+from voiceapi.config import SettingError
 from voiceapi.store.organizations import ApiKey
 from voiceapi.store.runs import Run
 
@@ -146,10 +147,12 @@ def test_the_hosts_error_pages_stay_and_the_apis_are_json(
     embed(app)
     after(app)
     client = app.test_client()
-    for path in ("/nowhere", "/forbidden", "/voice", "/voice/nowhere", "/voice/api/v10/health"):
+    for path in ("/nowhere", "/forbidden", "/voices", "/api/v1/health"):
         answer = client.get(path)
         assert (answer.status_code, answer.text, answer.mimetype) == (404, lost, "text/html"), path
-    assert client.get(f"{API}/nowhere").get_json() == {"detail": "Not Found"}
+    for path in (f"{API}/nowhere", "/voice", "/voice/", "/voice/nowhere", "/voice/api/v10/health"):
+        answer = client.get(path)
+        assert (answer.status_code, answer.get_json()) == (404, {"detail": "Not Found"}), path
     wrong_method = client.put(f"{API}/health")
     assert (wrong_method.get_json(), set(wrong_method.allow)) == (
         {"detail": "Method Not Allowed"},
@@ -224,7 +227,7 @@ def test_a_hook_of_the_host_may_refuse_a_request(embed: Callable[..., Flask]) ->
     app = Flask("host")
 
     def maintenance() -> Response:
-        return Response("closed", 503)
+        return Response("closed", 503, {"Retry-After": "60"}, mimetype="text/plain")
 
     app.before_request(maintenance)
     assert embed(app).test_client().get(f"{API}/health").text == "closed"
@@ -489,3 +492,11 @@ def test_a_hosts_own_runner_reaches_the_hosts_database(tmp_path: Path) -> None:
     with host.extensions["voiceapi"].store.session():
         assert [key.name for key in ApiKey.select().order_by(ApiKey.id)] == ["first key", "mine"]
     host.extensions["voiceapi"].close()
+
+
+def test_a_database_elsewhere_demands_the_secret() -> None:
+    """There is no folder beside it in which the secret could be kept."""
+    with pytest.raises(SettingError) as raised:
+        create_app({"VOICEAPI_DATABASE": "postgresql://voice:s3cr3t@db.example/voice"})
+    assert str(raised.value).startswith("VOICEAPI_SECRET must be set, because VOICEAPI_DATABASE is no file")
+    assert "s3cr3t" not in str(raised.value)

@@ -19,7 +19,7 @@ MODULES = sorted(HOUSE.rglob("*.py"))
 LONGEST = 400
 
 # Any room may use these, but the engine.
-LEAVES = {"background", "config", "errors", "http_client", "security", "strict_json", "timestamps"}
+LEAVES = {"background", "bulkhead", "config", "errors", "http_client", "security", "strict_json", "timestamps"}
 
 # A room is a package, or a module beside them: what it may import, from the ground up. Every room above `service` may
 # import it.
@@ -49,7 +49,7 @@ ARROWS |= {
     "cli": USE_CASES | {"api", "rehearsal", "__init__"},
     "jobs": set(USE_CASES),
     "extension": USE_CASES | {"api", "cli", "console", "jobs"},
-    "factory": {"extension"},
+    "factory": {"api", "extension"},
     "__main__": {"cli", "factory"},
     "__init__": {"extension", "factory"},
 }
@@ -62,6 +62,7 @@ THIRD_PARTIES: dict[str, set[str]] = {
     "flask_smorest": {"api"},
     "itsdangerous": {"security"},
     "jwt": {"telephony"},
+    "limits": {"security"},
     "marshmallow": {"api"},
     "peewee": {"store"},
     "phonenumbers": {"telephony"},

@@ -10,6 +10,18 @@ from typing import Any
 from urllib.parse import urlsplit
 
 PREFIX = "VOICEAPI_"
+# Keys that are guessed first. docs/api.md shows them.
+GUESSED_KEYS = (
+    *("0123456789abcdef", "1234567890123456", "12345678901234567890", "123456789abcdefg", "1q2w3e4r5t6y7u8i"),
+    *("abcdefghijklmnop", "abcdefghijklmnopqrstuvwxyz", "qwertyuiopasdfgh", "qwertyuiopasdfghjklzxcvbnm"),
+    *("administrator123", "change-me-please", "correcthorsebatterystaple", "my-secret-api-key", "password12345678"),
+    *("password123456789", "replace-this-key", "supersecretapikey", "voiceapi-api-key", "voiceapi_api_key"),
+    *("your-api-key-here", "your-secret-api-key"),
+)
+API_KEY = (
+    "16 to 128 printable ASCII characters without blanks, at least 8 of them different, and none of the keys that "
+    "docs/api.md lists as easily guessed"
+)
 CARRIER_URL = "a URL of http or https such as http://127.0.0.1:4010"
 
 
@@ -74,6 +86,8 @@ def _api_key(value: Any) -> str:
     key = _text(value)
     if not 16 <= len(key) <= 128 or not key.isascii() or not key.isprintable() or " " in key:
         raise ValueError
+    if len(set(key)) < 8 or key.lower() in GUESSED_KEYS:
+        raise ValueError
     return key
 
 
@@ -89,7 +103,7 @@ class Settings:
     host: str = _setting(_text, "a host name or address to listen on", "127.0.0.1")
     port: int = _setting(_whole(0, 65535), "a whole number from 0 to 65535", 8000)
     threads: int = _setting(_whole(1, 512), "a whole number from 1 to 512", 16)
-    api_key: str | None = _setting(_api_key, "16 to 128 printable ASCII characters without blanks", secret=True)
+    api_key: str | None = _setting(_api_key, API_KEY, secret=True)
     public_url: str | None = _setting(_origin, "an origin without a path, such as https://voice.example.org")
     concurrent_calls: int = _setting(_whole(1, 100_000), "a whole number from 1 to 100000", 10)
     max_body: int = _setting(_whole(1024, 2**30), "a number of bytes from 1024 to 1073741824", 1024 * 1024)

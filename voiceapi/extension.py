@@ -6,24 +6,26 @@ import os
 from collections.abc import Callable
 from functools import cache, partial
 from pathlib import Path
+from typing import ClassVar
 
-from flask import Flask
+from flask import Blueprint, Flask
 
 from . import jobs
-from .api import openapi, register
+from .api import BLUEPRINTS, openapi, register
 from .api.errors import install_routing
+from .bulkhead import Bulkhead
 from .calls.webhooks import SimulatedWebhooks
 from .campaigns import attempts
 from .campaigns.dialer import worker
 from .cli.main import group
-from .config import PREFIX, Settings, names
+from .config import PREFIX, SettingError, Settings, names
 from .http_client import HTTPClient
 from .organizations import api_keys
 from .postcall import outbox
 from .security import Vault, read_or_create_secret
 from .service import Service
 from .store.database import Store, StoreError
-from .store.migrations import migrate
+from .store.migrations import check_version, migrate
 
 # What follows the end of a run, in this order.
 LISTENERS = (outbox.on_run_completed, attempts.on_run_completed)
@@ -37,6 +39,10 @@ class VoiceAPI:
     :param authenticate: the host's own login, called for a request without a key. It returns the name of the
         organization that the request acts for (created when it is new), or None to refuse the request.
     """
+
+    # For a host's protection against forged requests (CSRF), which has to leave these alone: their requests come from
+    # programs and carriers, or from pages of the host's own origin, which voiceapi checks itself.
+    blueprints: ClassVar[tuple[Blueprint, ...]] = BLUEPRINTS
 
     def __init__(
         self,
@@ -69,7 +75,7 @@ class VoiceAPI:
             given[f"{PREFIX}DATABASE"] = Path(app.instance_path, "voiceapi.db")
         app.extensions["voiceapi"] = open_service(Settings.read(given), prefix, self._authenticate)
         register(app, prefix)
-        install_routing(app, f"{prefix}/api/v1")
+        install_routing(app, prefix)
         app.cli.add_command(group)
 
 
@@ -80,19 +86,32 @@ def open_service(settings: Settings, prefix: str = "", authenticate: Callable[[]
     The errors are those of `init_app`.
     """
     path = settings.database_file
+    if path is None and settings.secret is None:
+        raise SettingError(
+            f"{PREFIX}SECRET must be set, because {PREFIX}DATABASE is no file with a folder for the secret's file. "
+            "If an earlier release made a file voiceapi.db.secret, set it to the content of that one."
+        )
     try:
         if path is not None:
             path.parent.mkdir(parents=True, exist_ok=True)
         store = Store(settings.database)
-        migrate(store)
-        given = settings.secret
-        secret = given.encode() if given else read_or_create_secret(Path(f"{path or Path('voiceapi.db')}.secret"))
+        check_version(store)
+        # The secret comes before the migration, which encrypts what earlier releases stored in clear.
+        vault = Vault(settings.secret.encode() if settings.secret else read_or_create_secret(Path(f"{path}.secret")))
+        migrate(store, vault)
     except OSError as error:
         raise StoreError(f"The files of the database {settings.database} can't be made: {error.strerror}.") from None
-    document, http = cache(partial(openapi.document, prefix)), HTTPClient(settings.allow_private_urls)
-    vault = Vault(secret)
     service = Service(
-        settings, store, vault, SimulatedWebhooks, prefix, authenticate, document, http=http, listeners=LISTENERS
+        settings,
+        store,
+        vault,
+        SimulatedWebhooks,
+        prefix,
+        authenticate,
+        cache(partial(openapi.document, prefix)),
+        bulkhead=Bulkhead(settings.threads),
+        http=HTTPClient(settings.allow_private_urls, before_sending=store.release),
+        listeners=LISTENERS,
     )
     jobs.register(service)
     worker.register(service)

@@ -7,6 +7,7 @@ from typing import Any
 
 from flask import Flask
 
+from .api import errors
 from .extension import VoiceAPI
 
 
@@ -17,5 +18,6 @@ def create_app(config: Mapping[str, Any] | None = None) -> Flask:
     """
     app = Flask("voiceapi", static_folder=None)
     app.config.update(config or {})
+    errors.install(app)
     VoiceAPI(app)
     return app

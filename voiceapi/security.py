@@ -4,9 +4,12 @@ from __future__ import annotations
 
 import hashlib
 import hmac
+import ipaddress
 import json
+import math
 import os
 import secrets
+import time
 from collections.abc import Callable, Collection, Mapping
 from functools import cached_property, lru_cache
 from pathlib import Path
@@ -18,11 +21,16 @@ from .errors import NotPossible
 
 if TYPE_CHECKING:
     from cryptography.fernet import Fernet
+    from limits.strategies import FixedWindowRateLimiter
 
 KEY_PREFIX_LENGTH = 8
 MIN_SECRET_LENGTH = 32
 # How many decrypted values a vault caches.
 CACHED = 64
+# How many requests with a wrong key an address may send within a minute before they are refused as too many.
+WRONG_KEYS_A_MINUTE = 60
+# Addresses are counted in so many groups, so that no number of addresses takes more memory.
+ADDRESS_GROUPS = 4096
 
 
 class SecretError(Exception):
@@ -198,3 +206,43 @@ def _create_secret(path: Path) -> None:
         pass
     finally:
         draft.unlink()
+
+
+class WrongKeys:
+    """Counts the requests with a wrong API key by the address that sent them, in this process.
+
+    An address is an IPv4 address or, since a single host usually has that many, the /64 network of an IPv6 address.
+    Two addresses may share a count: that only refuses a wrong key in another way, since a right one is never counted.
+    """
+
+    @cached_property
+    def _limiter(self) -> FixedWindowRateLimiter:
+        # Made by the first wrong key: the library takes 16 MB, and its storage starts a short-lived thread.
+        from limits.storage import MemoryStorage
+        from limits.strategies import FixedWindowRateLimiter
+
+        return FixedWindowRateLimiter(MemoryStorage())
+
+    def count(self, address: str | None) -> int | None:
+        """Count a request from `address`; the seconds until its requests are answered as usual again, if too many.
+
+        :param address: as the server gives it; None where it gives none, as for a Unix socket.
+        """
+        from limits import RateLimitItemPerMinute
+
+        most, group = RateLimitItemPerMinute(WRONG_KEYS_A_MINUTE), str(hash(_network(address)) % ADDRESS_GROUPS)
+        if self._limiter.hit(most, group):
+            return None
+        seconds = math.ceil(self._limiter.get_window_stats(most, group).reset_time - time.time())
+        return min(max(seconds, 1), most.get_expiry())
+
+
+def _network(address: str | None) -> object:
+    """What an address is counted as: itself, or the /64 network of an IPv6 address."""
+    try:
+        parsed = ipaddress.ip_address(address or "")
+    except ValueError:
+        return address
+    if isinstance(parsed, ipaddress.IPv6Address):
+        return parsed.ipv4_mapped or int(parsed) >> 64
+    return parsed

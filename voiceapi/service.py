@@ -12,10 +12,11 @@ from secrets import token_hex
 from typing import Any
 
 from .background import PausingJobs, SlowJobs, Workers
+from .bulkhead import Bulkhead
 from .config import Settings
 from .engine.ports import LanguageModel
 from .http_client import HTTPClient
-from .security import Vault
+from .security import Vault, WrongKeys
 from .store import runs
 from .store.database import Store, write
 from .store.fields import now
@@ -34,8 +35,9 @@ class Service:
     the API's OpenAPI document. `model`, when given, speaks in every conversation, whatever is configured.
     `simulated_webhooks` makes the receiver of the simulated phones' webhooks; `phones` are those of this process, by
     the tokens of their runs. `listeners` run inside the transaction that completes a run. `refused_parameters` are the
-    optional parameters that a model's server has refused, by its URL and the model. `noticed` holds what is logged only
-    once. `announce` prints a line for the person who starts the service.
+    optional parameters that a model's server has refused, by its URL and the model. `wrong_keys` counts the requests
+    with a wrong API key. `noticed` holds what is logged only once. `bulkhead` shares the server's threads. `announce`
+    prints a line for the person who starts the service.
     """
 
     settings: Settings
@@ -48,12 +50,14 @@ class Service:
     workers: Workers = field(default_factory=Workers)
     model: LanguageModel | None = None
     slow_jobs: SlowJobs = field(default_factory=SlowJobs)
+    bulkhead: Bulkhead = field(default_factory=lambda: Bulkhead(16))
     phones: PausingJobs = field(default_factory=PausingJobs)
     http: HTTPClient = field(default_factory=HTTPClient)
     listeners: tuple[Callable[[Service, Run], None], ...] = ()
     started_at: datetime = field(default_factory=now)
     token: str = field(default_factory=partial(token_hex, 4))
     refused_parameters: dict[tuple[str, str | None], set[str]] = field(default_factory=dict)
+    wrong_keys: WrongKeys = field(default_factory=WrongKeys)
     noticed: dict[Hashable, object] = field(default_factory=dict)
     announce: Callable[[str], None] = _to_stderr
 

@@ -158,7 +158,7 @@ def test_under_a_prefix(tmp_path: Path, talk: Callable[..., Any]) -> None:
 
 def test_places_that_are_none(bare: FlaskClient, base: str) -> None:
     numbers = ("turns/10000", "turns/99999999999999999999", "turns/-1", "turns/x")
-    for place in (*numbers, "turns/0/elsewhere", "turns/0/", "turns", "", "status/x"):
+    for place in (*numbers, "turns/0/elsewhere", "turns/0//", "turns", "", "status/x"):
         answer = send(bare, f"{base}/{place}", {"CallSid": "CA1"})
         assert (answer.status_code, answer.get_json()) == (404, {"detail": "Not Found"})
     assert b"<Hangup" in send(bare, f"{base}/turns/9999", {"CallSid": "CA1"}).data

@@ -43,7 +43,9 @@ def test_health_needs_no_key(bare: FlaskClient, headers: dict[str, str]) -> None
     ],
 )
 def test_health_names_the_instances_own_origin(tmp_path: Path, settings: dict[str, str], origin: str) -> None:
-    app = create_app({"VOICEAPI_DATABASE": tmp_path / "other.db", "VOICEAPI_API_KEY": "k" * 16, **settings})
+    app = create_app(
+        {"VOICEAPI_DATABASE": tmp_path / "other.db", "VOICEAPI_API_KEY": "test-key-0123456789", **settings}
+    )
     assert app.test_client().get(HEALTH).get_json() == healthy(origin)
     app.extensions["voiceapi"].close()
 

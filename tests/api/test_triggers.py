@@ -215,7 +215,7 @@ def test_an_agent_of_another_organization(
 ) -> None:
     uuid = workflow(path="line")["workflow_uuid"]
     for route in ("line", "test/line"):
-        assert trigger(route, asked=stranger) == (403, {"detail": "Access denied"})
+        assert trigger(route, asked=stranger) == (404, {"detail": "Agent trigger not found"})
     for route in (f"workflow/{uuid}", f"test/workflow/{uuid}"):
         assert trigger(route, asked=stranger) == (404, {"detail": "Workflow not found"})
 
@@ -422,11 +422,11 @@ def in_progress(app: Flask) -> int:
 def test_the_limit_of_calls_is_never_exceeded(tmp_path: Path, talk: Callable[..., Any], wait_for: Any) -> None:
     settings = {
         "VOICEAPI_DATABASE": tmp_path / "voice.db",
-        "VOICEAPI_API_KEY": "k" * 16,
+        "VOICEAPI_API_KEY": "test-key-0123456789",
         "VOICEAPI_CONCURRENT_CALLS": 3,
     }
     app = create_app(settings)
-    headers = {"X-API-Key": "k" * 16}
+    headers = {"X-API-Key": "test-key-0123456789"}
     client = app.test_client()
     body = {"name": "x", "workflow_definition": talk("line")}
     client.post(f"{API}/workflow/create/definition", json=body, headers=headers)
@@ -458,12 +458,12 @@ def test_the_limit_of_calls_is_never_exceeded(tmp_path: Path, talk: Callable[...
 def test_a_call_that_is_over_makes_room(tmp_path: Path, talk: Callable[..., Any], wait_for: Any) -> None:
     settings = {
         "VOICEAPI_DATABASE": tmp_path / "voice.db",
-        "VOICEAPI_API_KEY": "k" * 16,
+        "VOICEAPI_API_KEY": "test-key-0123456789",
         "VOICEAPI_CONCURRENT_CALLS": 1,
     }
     app = create_app(settings)
     client = app.test_client()
-    client.environ_base["HTTP_X_API_KEY"] = "k" * 16
+    client.environ_base["HTTP_X_API_KEY"] = "test-key-0123456789"
     body = {"name": "x", "workflow_definition": talk("line")}
     client.post(f"{API}/workflow/create/definition", json=body)
     for _ in range(5):

@@ -27,7 +27,7 @@ from schemathesis.config import SchemathesisConfig
 from schemathesis.specs.openapi import checks
 
 from voiceapi import create_app
-from voiceapi.api import multipart
+from voiceapi.api import campaign_form
 from voiceapi.organizations import api_keys
 
 DOCUMENT = Path(__file__).parents[2] / "schemas/openapi.json"
@@ -290,7 +290,7 @@ BODIES: dict[str, dict[str, Any]] = {
         "telephony_configuration_id": None,
     },
     "create_campaign_with_list": {
-        **dict.fromkeys(multipart.OPTIONAL, ABSENT),
+        **dict.fromkeys(campaign_form.OPTIONAL, ABSENT),
         "workflow_id": lambda world: world.agent,
         "file": CSV,
     },

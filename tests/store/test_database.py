@@ -14,6 +14,7 @@ import pytest
 from flask.testing import FlaskClient
 
 from voiceapi import create_app
+from voiceapi.security import Vault
 from voiceapi.service import Service
 from voiceapi.store import migrations
 from voiceapi.store.database import ConcurrentUpdate, Store, StoreError, after_commit, write
@@ -23,6 +24,7 @@ from voiceapi.store.workflows import TriggerPath, Workflow
 
 ROOT = Path(__file__).parents[2]
 THREADS = 8
+VAULT = Vault(b"s" * 32)
 
 
 @pytest.fixture
@@ -33,7 +35,7 @@ def path(tmp_path: Path) -> Path:
 @pytest.fixture
 def store(path: Path) -> Iterator[Store]:
     store = Store(str(path))
-    migrate(store)
+    migrate(store, VAULT)
     yield store
     store.close()
 
@@ -93,7 +95,7 @@ def test_a_new_thread_sees_no_database(store: Store) -> None:
 
 def test_two_stores_in_one_thread(store: Store, tmp_path: Path) -> None:
     other = Store(str(tmp_path / "other.db"))
-    migrate(other)
+    migrate(other, VAULT)
     with store.session():
         Organization.create(name="here")
         with other.session():
@@ -245,8 +247,8 @@ def test_the_database_itself_keeps_what_hangs_together(store: Store) -> None:
 
 def test_a_new_file_is_made_at_the_newest_version(path: Path) -> None:
     store = Store(str(path))
-    assert migrate(store) == 0
-    assert migrate(store) == VERSION
+    assert migrate(store, VAULT) == 0
+    assert migrate(store, VAULT) == VERSION
     store.close()
     assert user_version(path) == VERSION
     assert [file.name for file in path.parent.iterdir()] == ["voice.db"]
@@ -255,21 +257,24 @@ def test_a_new_file_is_made_at_the_newest_version(path: Path) -> None:
 def test_threads_and_processes_that_make_the_file_at_once(path: Path) -> None:
     def make(_: int) -> int:
         store = Store(str(path))
-        found = migrate(store)
+        found = migrate(store, VAULT)
         store.close()
         return found
 
     assert sorted(in_threads(make))[-1] in (0, VERSION)
     assert user_version(path) == VERSION
     path.unlink()
-    script = f"from voiceapi.store.migrations import *; migrate(Store({str(path)!r}))"
+    script = (
+        "from voiceapi.security import Vault; from voiceapi.store.migrations import *; "
+        f"migrate(Store({str(path)!r}), Vault(b's'))"
+    )
     processes = [subprocess.Popen([sys.executable, "-c", script], cwd=ROOT) for _ in range(3)]
     assert [process.wait(60) for process in processes] == [0, 0, 0]
     assert user_version(path) == VERSION
 
 
-def add_table(name: str) -> Callable[[Any], None]:
-    def step(database: Any) -> None:
+def add_table(name: str) -> Callable[[Any, Vault], None]:
+    def step(database: Any, _: Vault) -> None:
         database.execute_sql(f"CREATE TABLE {name} (id INTEGER PRIMARY KEY)")
         database.execute_sql(f"INSERT INTO {name} VALUES (1)")
 
@@ -281,8 +286,8 @@ def test_an_older_file_is_copied_and_then_migrated(store: Store, path: Path) -> 
         Organization.create(name="kept")
     before = schema(path)
     steps = {VERSION: add_table("first"), VERSION + 1: add_table("second")}
-    assert migrate(store, VERSION + 2, steps) == VERSION
-    assert migrate(store, VERSION + 2, steps) == VERSION + 2
+    assert migrate(store, VAULT, VERSION + 2, steps) == VERSION
+    assert migrate(store, VAULT, VERSION + 2, steps) == VERSION + 2
     assert user_version(path) == VERSION + 2
     assert {row[1] for row in schema(path)} - {row[1] for row in before} == {"first", "second"}
     copy = path.with_name(f"voice.db.version-{VERSION}")
@@ -297,7 +302,7 @@ def test_an_older_file_is_copied_and_then_migrated(store: Store, path: Path) -> 
 def test_threads_that_migrate_at_once_migrate_once(store: Store, path: Path) -> None:
     def upgrade(_: int) -> int:
         mine = Store(str(path))
-        found = migrate(mine, VERSION + 1, {VERSION: add_table("first")})
+        found = migrate(mine, VAULT, VERSION + 1, {VERSION: add_table("first")})
         mine.close()
         return found
 
@@ -308,7 +313,7 @@ def test_threads_that_migrate_at_once_migrate_once(store: Store, path: Path) -> 
 
 
 def test_a_failing_step_leaves_the_file_as_it_was(store: Store, path: Path) -> None:
-    def broken(database: Any) -> None:
+    def broken(database: Any, _: Vault) -> None:
         database.execute_sql("DELETE FROM organization")
         database.execute_sql("DROP TABLE api_key")
         database.execute_sql("SELECT * FROM nowhere")
@@ -317,19 +322,19 @@ def test_a_failing_step_leaves_the_file_as_it_was(store: Store, path: Path) -> N
         Organization.create(name="kept")
     before = schema(path)
     with pytest.raises(StoreError) as raised:
-        migrate(store, VERSION + 2, {VERSION: add_table("first"), VERSION + 1: broken})
+        migrate(store, VAULT, VERSION + 2, {VERSION: add_table("first"), VERSION + 1: broken})
     assert str(raised.value) == f"The database {path} can't be opened: no such table: nowhere."
     assert (schema(path), user_version(path)) == (before, VERSION)
     with store.session():
         assert [row.name for row in Organization.select()] == ["kept"]
-    assert migrate(store) == VERSION
+    assert migrate(store, VAULT) == VERSION
 
 
 def test_a_newer_file_is_refused(store: Store, path: Path) -> None:
     with store.session():
         store.database.execute_sql(f"PRAGMA user_version = {VERSION + 1}")
     with pytest.raises(StoreError) as raised:
-        migrate(store)
+        migrate(store, VAULT)
     assert str(raised.value) == (
         f"{path} was written by a newer release: its schema is {VERSION + 1}, this one's is {VERSION}. "
         "Install that release, or restore a backup made by this one."
@@ -348,7 +353,7 @@ def test_a_newer_file_is_refused(store: Store, path: Path) -> None:
 )
 def test_a_file_that_is_no_database_is_refused_in_one_line(path: Path, content: bytes, reason: str) -> None:
     path.write_bytes(content)
-    for make in (lambda: migrate(Store(str(path))), lambda: create_app({"VOICEAPI_DATABASE": path})):
+    for make in (lambda: migrate(Store(str(path)), VAULT), lambda: create_app({"VOICEAPI_DATABASE": path})):
         with pytest.raises(StoreError) as raised:
             make()
         assert str(raised.value) == f"The database {path} can't be opened: {reason}."
@@ -361,7 +366,7 @@ def test_a_folder_that_can_not_be_written_is_refused_in_one_line(tmp_path: Path,
     (tmp_path / "file").write_text("")
     path = tmp_path / folder / "voice.db"
     with pytest.raises(StoreError) as raised:
-        migrate(Store(str(path)))
+        migrate(Store(str(path)), VAULT)
     assert str(raised.value) == f"The database {path} can't be opened: unable to open database file."
 
 
@@ -371,7 +376,7 @@ def test_a_file_that_may_only_be_read_is_refused_in_one_line(store: Store, path:
     reading = Store(str(path))
     reading.database.init(f"file:{path}?mode=ro", uri=True)
     with pytest.raises(StoreError) as raised:
-        migrate(reading, VERSION + 1, {VERSION: add_table("first")})
+        migrate(reading, VAULT, VERSION + 1, {VERSION: add_table("first")})
     assert str(raised.value) == f"The database {path} can't be opened: attempt to write a readonly database."
     reading.close()
     assert user_version(path) == VERSION
@@ -386,7 +391,7 @@ def test_a_file_that_may_only_be_read_is_refused_in_one_line(store: Store, path:
 )
 def test_an_unknown_kind_of_database_is_refused(location: str, text: str | None) -> None:
     with pytest.raises(StoreError) as raised:
-        migrate(Store(location))
+        migrate(Store(location), VAULT)
     assert str(raised.value) == text or text is None
     assert "\n" not in str(raised.value)
 

@@ -6,7 +6,7 @@ from urllib.parse import quote
 
 import flask
 import flask_smorest
-from flask import Flask, Response, g
+from flask import Flask, Response, g, request
 
 from . import (
     auth,
@@ -46,6 +46,8 @@ WARNINGS = {
     "voiceapi_model_needs": "parts that need a language model, and none is configured",
 }
 OPEN = (health.blueprint, triggers.blueprint, files.public)
+# All that have routes: what Flask names as the blueprint of a request is one of these, not one that they are nested in.
+BLUEPRINTS: tuple[flask.Blueprint, ...] = (*GUARDED, *OPEN, call_webhooks.blueprint)
 
 
 def register(app: Flask | flask_smorest.Api, prefix: str) -> None:
@@ -54,6 +56,7 @@ def register(app: Flask | flask_smorest.Api, prefix: str) -> None:
     root.before_request(auth.open_session)
     root.teardown_request(auth.close_session)
     root.after_request(add_warnings)
+    root.after_request(drop_content_type)
     errors.install(root)
     guarded = Blueprint("guarded", __name__)
     guarded.before_request(auth.authenticate)
@@ -65,6 +68,13 @@ def register(app: Flask | flask_smorest.Api, prefix: str) -> None:
     # Registered with Flask only, not with flask-smorest: these routes stay out of the document.
     flask.Blueprint.register_blueprint(root, call_webhooks.blueprint)
     app.register_blueprint(root, url_prefix=f"{prefix}/api/v1")
+
+
+def drop_content_type(response: Response) -> Response:
+    """Take Flask's text/html from its automatic answer to OPTIONS, which has no content."""
+    if request.method == "OPTIONS" and not response.is_json:
+        response.headers.pop("Content-Type")
+    return response
 
 
 def add_warnings(response: Response) -> Response:

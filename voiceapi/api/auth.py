@@ -1,15 +1,23 @@
-"""Authentication: the key of a request, and the organization that it acts for."""
+"""Authentication: the key of a request or the host's login, and the organization that it acts for."""
 
 from __future__ import annotations
 
 from typing import cast
+from urllib.parse import urlsplit
 
 from flask import current_app, g, request
 
-from ..errors import NotAuthenticated
+from ..errors import LimitReached, NotAuthenticated, NotPermitted
 from ..organizations import api_keys
 from ..service import Service
+from ..store.organizations import ApiKey
 from .blueprint import json_body
+
+# Requests that change nothing; the answer to one from another site's page can't be read there.
+SAFE_METHODS = ("GET", "HEAD", "OPTIONS")
+# `none`: the user's own doing, such as a bookmark. No page of another site can send it.
+TRUSTED_SITES = ("same-origin", "none")
+DEFAULT_PORTS = {"http": 80, "https": 443}
 
 
 def service() -> Service:
@@ -36,7 +44,7 @@ def close_session(_error: BaseException | None = None) -> None:
 
 
 def authenticate() -> None:
-    """Let the request in, or raise NotAuthenticated.
+    """Let the request in, or raise NotAuthenticated, LimitReached for too many wrong keys, or NotPermitted.
 
     X-API-Key wins over Authorization. Malformed JSON is answered before an invalid key.
     """
@@ -46,20 +54,62 @@ def authenticate() -> None:
     g.voiceapi_organization = _authenticated_organization()
 
 
+def check_key(key: str, refusal: str = "Invalid or expired API key") -> ApiKey:
+    """The record of a request's API key. A right key is let in whatever the address has sent before.
+
+    :raises NotAuthenticated: with `refusal`, when the key is wrong.
+    :raises LimitReached: when it is wrong and too many from this address were.
+    """
+    try:
+        return api_keys.authenticate(key, refusal)
+    except NotAuthenticated:
+        seconds = service().wrong_keys.count(request.remote_addr)
+        if seconds is None:
+            raise
+        text = f"This API key is wrong, as were too many before it from this address; wait {seconds} s."
+        raise LimitReached(f"{text} A right key is let in at once.", retry_after=seconds) from None
+
+
 def _authenticated_organization() -> int:
     """The id of the organization of the request's key, or of the host's own login when there is no key."""
     key = request.headers.get("X-API-Key") or ""
     if not key:
         authorization = request.headers.get("Authorization")
         if authorization is None:
-            host = service().authenticate
-            name = host() if host is not None else None
-            if name is None:
-                raise NotAuthenticated("Authorization header required")
-            found: int = api_keys.get_or_create_organization(service(), name).id
-            return found
+            return _organization_of_login()
         scheme, _, rest = authorization.strip().partition(" ")
         key = rest.strip() if scheme.lower() == "bearer" else authorization.strip()
         if not key:
             raise NotAuthenticated("Invalid authorization token")
-    return api_keys.authenticate(key).organization_id
+    return check_key(key).organization_id
+
+
+def _organization_of_login() -> int:
+    """The id of the organization that the host's login names, for a request without a key."""
+    login = service().authenticate
+    name = login() if login is not None else None
+    if name is None:
+        raise NotAuthenticated("Authorization header required")
+    if request.method not in SAFE_METHODS and not _is_same_origin():
+        raise NotPermitted(
+            "Another site's page sent this request, and only a login lets it in. Send it from a page of this site, or "
+            "with an API key."
+        )
+    found: int = api_keys.get_or_create_organization(service(), name).id
+    return found
+
+
+def _is_same_origin() -> bool:
+    """False if a browser says that the request comes from a page of another origin; programs say nothing."""
+    site = request.headers.get("Sec-Fetch-Site")
+    if site:
+        return site in TRUSTED_SITES
+    origin = request.headers.get("Origin")
+    if not origin:
+        return True
+    try:
+        sent, own = urlsplit(origin), urlsplit(f"//{request.host}")
+        default = DEFAULT_PORTS[sent.scheme]
+        return (sent.hostname, sent.port or default) == (own.hostname or "", own.port or default)
+    except (ValueError, KeyError):  # `null`, or no origin of a page
+        return False

@@ -26,6 +26,9 @@ from .schemas.fields import MODEL, REQUIRED, Integer
 Decorator = Callable[[Any], Any]
 ORDER = ("path", "query", "header", "body")
 PARAMETER = re.compile(r"<(?:\w+:)?(\w+)>")
+# Options of every route: it is served with and without a slash at its end, and never answered with a redirect, which
+# many clients don't follow with a POST.
+SERVED_AS_ASKED = {"strict_slashes": False, "merge_slashes": False}
 WHOLE = Integer()
 
 
@@ -139,7 +142,7 @@ class Blueprint(flask_smorest.Blueprint):  # type: ignore[misc]
                 return answer if isinstance(answer, Response) else json_response(answer, status_code)
 
             decorated = document(answered)
-            for status in () if self.public else (401, 404, 422):
+            for status in () if self.public else (401, 404, 422, 429):
                 _document_error(decorated, status)
             return decorated
 
@@ -180,7 +183,7 @@ class Blueprint(flask_smorest.Blueprint):  # type: ignore[misc]
         options["tags"] = [self.tag]
         described = view_func._apidoc.setdefault("manual_doc", {})
         described |= {"operationId": view_func.__name__, "security": self.security}
-        super().add_url_rule(rule, endpoint, view_func, **options)
+        super().add_url_rule(rule, endpoint, view_func, **SERVED_AS_ASKED, **options)
 
 
 def _path_type(name: str) -> str:
@@ -219,5 +222,5 @@ DESCRIPTIONS = {
     413: "The body is too large",
     415: "The body's charset or encoding is unknown",
     422: "The request breaks a rule",
-    429: "Too many calls in progress",
+    429: "Too many wrong keys from this address",
 }

@@ -6,6 +6,7 @@ The answers are documents in the carriers' own formats, so these routes are no p
 from __future__ import annotations
 
 import logging
+from typing import Any
 from urllib.parse import urlsplit
 
 import flask
@@ -16,6 +17,7 @@ from ..errors import NotPermitted, RecordNotFound, ServiceError
 from ..telephony.carriers.base import Document
 from ..telephony.carriers.webhook import Webhook
 from .auth import service
+from .blueprint import SERVED_AS_ASKED
 from .errors import answer_service_error
 from .request_body import read_bytes
 
@@ -23,48 +25,48 @@ log = logging.getLogger("voiceapi")
 
 blueprint = flask.Blueprint("call_webhooks", __name__, url_prefix="/telephony")
 
-METHODS = ["GET", "POST"]
+ROUTE: dict[str, Any] = {"methods": ["GET", "POST"], **SERVED_AS_ASKED}
 # No call has as many turns.
 TURN = "<int(max=9999):number>"
 
 
-@blueprint.route(f"/calls/<token>/turns/{TURN}", methods=METHODS)
+@blueprint.route(f"/calls/<token>/turns/{TURN}", **ROUTE)
 def take_turn(token: str, number: int) -> Response:
     """Answer what the caller said."""
     return _document(webhooks.take_turn(service(), token, number, "turn", webhook()))
 
 
-@blueprint.route(f"/calls/<token>/turns/{TURN}/<any(transfer, silence, wait):step>", methods=METHODS)
+@blueprint.route(f"/calls/<token>/turns/{TURN}/<any(transfer, silence, wait):step>", **ROUTE)
 def take_other_turn(token: str, number: int, step: webhooks.Step) -> Response:
     """Answer the outcome of a transfer, a silence, or a repeated request for a reply that wasn't ready."""
     return _document(webhooks.take_turn(service(), token, number, step, webhook()))
 
 
-@blueprint.route("/calls/<token>/status", methods=METHODS)
+@blueprint.route("/calls/<token>/status", **ROUTE)
 def record_status(token: str) -> Response:
     """Record a status callback of an outbound call."""
     return _document(webhooks.record_status(service(), token, webhook()))
 
 
-@blueprint.route("/calls/<token>/machine", methods=METHODS)
+@blueprint.route("/calls/<token>/machine", **ROUTE)
 def record_machine(token: str) -> Response:
     """Record whether a person or a machine answered a call."""
     return _document(webhooks.record_machine(service(), token, webhook()))
 
 
-@blueprint.route("/inbound/<int(max=9223372036854775807):config_id>", methods=METHODS)
+@blueprint.route("/inbound/<int(max=9223372036854775807):config_id>", **ROUTE)
 def answer_number(config_id: int) -> Response:
     """Answer a call to one of a configuration's numbers, with the workflow that the number is given."""
     return _inbound(inbound.answer_number(service(), config_id, webhook()))
 
 
-@blueprint.route("/inbound/workflow/<workflow_uuid>", methods=METHODS)
+@blueprint.route("/inbound/workflow/<workflow_uuid>", **ROUTE)
 def answer_workflow(workflow_uuid: str) -> Response:
     """Answer a call with one workflow, whatever number was called."""
     return _inbound(inbound.answer_workflow(service(), workflow_uuid, webhook()))
 
 
-@blueprint.route("/inbound/<int(max=9223372036854775807):config_id>/status", methods=METHODS)
+@blueprint.route("/inbound/<int(max=9223372036854775807):config_id>/status", **ROUTE)
 def record_inbound_status(config_id: int) -> Response:
     """Record a status callback about a call to one of a configuration's numbers."""
     return _document(inbound.record_status(service(), config_id, webhook()))

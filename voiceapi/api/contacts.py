@@ -14,10 +14,10 @@ from ..runs import files
 from ..store.campaigns import Campaign
 from .auth import organization, service
 from .blueprint import Blueprint
+from .campaign_form import FORM, read_campaign
 from .campaigns import campaign_answer
 from .idempotent import HEADERS, answer_once
-from .multipart import FORM, read_form
-from .request_body import read_bytes
+from .request_body import read_file
 from .runs import paging
 from .schemas.base import DoneSchema, PagingSchema, RepeatableSchema
 from .schemas.campaigns import CampaignSchema, CreateCampaignFormSchema
@@ -47,17 +47,19 @@ CSV = {"required": True, "content": {"text/csv": {"schema": {"type": "string"}}}
 @blueprint.response(200, CampaignSchema, headers=HEADERS)
 def create_campaign_with_list(headers: dict[str, Any]) -> Response:
     """Create a campaign with its contact list: a form of the same fields, and the list as `file`."""
-    body, file_name, content = read_form(request, CreateCampaignFormSchema())
+    body, form, content = read_campaign(request, CreateCampaignFormSchema())
+    file_name = form.file_name or "contacts.csv"
 
     def create(reserve: Reserve | None) -> Campaign:
         with files.stored(organization(), file_name, content) as key:
             wanted = {**body, "source_type": "csv", "source_id": key}
             return campaigns.create(service(), organization(), wanted, "file", reserve)
 
-    def form() -> Any:
-        return [request.form.to_dict(flat=False), file_name, hashlib.sha256(content).hexdigest()]
+    def sent() -> Any:
+        fields = {name: [text] for name, text in form.fields.items()}
+        return [fields, file_name, hashlib.sha256(content).hexdigest()]
 
-    return answer_once(organization(), headers["idempotency_key"], create, campaign_answer, form)
+    return answer_once(organization(), headers["idempotency_key"], create, campaign_answer, sent)
 
 
 @blueprint.get("/campaign/<campaign_id>/contacts")
@@ -117,7 +119,7 @@ def add_numbers_not_to_call(body: dict[str, Any]) -> dict[str, Any]:
 @blueprint.response(200, AddedListSchema)
 def add_list_not_to_call() -> dict[str, Any]:
     """Put the column phone_number of a CSV on the do-not-call list."""
-    content = read_bytes(request, files.LARGEST, "A list")
+    content = read_file(request, files.LARGEST, "A list")
     added, already, refused = do_not_call.add_list(organization(), content)
     named = [{"row": row, "reason": reason} for row, reason in refused[: do_not_call.MOST_REFUSED]]
     return {"added": added, "already_listed": already, "refused_count": len(refused), "refused": named}

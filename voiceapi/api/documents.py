@@ -2,7 +2,6 @@
 
 from __future__ import annotations
 
-from contextlib import closing
 from typing import Any
 
 from flask import Request, request
@@ -13,6 +12,7 @@ from ..strict_json import parse
 from ..tools.knowledge import documents
 from .auth import organization
 from .blueprint import Blueprint
+from .multipart import BINARY, read_form
 from .schemas.base import DoneSchema
 from .schemas.documents import DocumentListSchema, DocumentQuerySchema, DocumentSchema, FoundSchema, SearchBodySchema
 
@@ -22,7 +22,7 @@ FORM = {
     "type": "object",
     "required": ["file"],
     "properties": {
-        "file": {"type": "string", "format": "binary"},
+        "file": BINARY,
         "retrieval_mode": {"type": "string", "enum": list(documents.MODES), "default": "chunked"},
         "custom_metadata": {"type": "string", "description": "a JSON object"},
     },
@@ -77,26 +77,22 @@ def search_documents(body: dict[str, Any]) -> dict[str, Any]:
 def read_upload(request: Request) -> tuple[str, bytes, str, dict[str, Any]]:
     """The name and the bytes of the uploaded file, its mode of retrieval and its metadata.
 
-    :raises InvalidFields: for the first part of the form that is missing or wrong.
+    :raises InvalidFields: for the first part of the form that is missing or wrong; the other errors are `read_form`'s.
     """
-    # Room for the other fields and the borders of the parts.
-    request.max_content_length = documents.MAX_BYTES + 64 * 1024
-    file = request.files.get("file")
-    if file is None or not file.filename:
+    form = read_form(request, documents.MAX_BYTES, "A document")
+    if form.file is None or not form.file_name:
         raise InvalidFields([FieldError(("file",), "Field required", "missing")])
-    mode = request.form.get("retrieval_mode") or documents.MODES[0]
+    mode = form.fields.get("retrieval_mode") or documents.MODES[0]
     if mode not in documents.MODES:
         raise InvalidFields([FieldError(("retrieval_mode",), "Input should be 'chunked' or 'full_document'", "enum")])
-    metadata = parse(request.form.get("custom_metadata") or "{}", ("custom_metadata",))
+    metadata = parse(form.fields.get("custom_metadata") or "{}", ("custom_metadata",))
     if not isinstance(metadata, dict):
         raise InvalidFields([FieldError(("custom_metadata",), "Input should be a valid dictionary", "dict_type")])
     # Some clients send the whole path.
-    name = file.filename.rpartition("/")[2][-255:]
+    name = form.file_name.rpartition("/")[2][-255:]
     if not name.isprintable():
         raise InvalidFields([FieldError(("file",), "the file's name may hold printable characters only")])
-    with closing(file):
-        content = file.read()
-    return name, content, mode, metadata
+    return name, form.file, mode, metadata
 
 
 def document_answer(record: Document) -> dict[str, Any]:

@@ -7,11 +7,13 @@ A body is `{"detail": ...}`: a sentence, an object, or for a request that breaks
 from __future__ import annotations
 
 import logging
+import re
 from collections.abc import Iterator, Mapping, Sequence
 from typing import Any
 
 from flask import Blueprint, Flask, Response, request
-from werkzeug.exceptions import HTTPException, InternalServerError, MethodNotAllowed, NotFound
+from werkzeug.exceptions import HTTPException, InternalServerError
+from werkzeug.routing import RequestRedirect
 
 from .. import errors
 from .json_response import json_response
@@ -116,20 +118,25 @@ def answer_exception(error: Exception) -> Response:
     return json_response({"detail": InternalServerError.description}, 500)
 
 
-def install(blueprint: Blueprint) -> None:
-    """Answer the errors raised under `blueprint`; the host's other pages keep their own."""
-    blueprint.register_error_handler(errors.ServiceError, answer_service_error)
-    blueprint.register_error_handler(HTTPException, answer_http_exception)
-    blueprint.register_error_handler(Exception, answer_exception)
+def install(scope: Blueprint | Flask) -> None:
+    """Answer the errors raised under a blueprint, or of a whole app; a host's other pages keep their own."""
+    scope.register_error_handler(errors.ServiceError, answer_service_error)
+    scope.register_error_handler(HTTPException, answer_http_exception)
+    scope.register_error_handler(Exception, answer_exception)
 
 
 def install_routing(app: Flask, prefix: str) -> None:
-    """Answer unknown paths and wrong methods under `prefix`, which never reach a blueprint's own handlers."""
+    """Answer what can't be routed under the mount prefix, and so never reaches a blueprint's own handlers.
+
+    Without a prefix, a host app's own pages stand beside ours: only `/api` and each version below it are ours.
+    """
+    ours = re.compile(rf"{re.escape(prefix)}(/.*)?" if prefix else r"/api(/?|/v[0-9]+(/.*)?)", re.DOTALL)
 
     def answer_routing() -> Response | None:
         error = request.routing_exception
-        if isinstance(error, NotFound | MethodNotAllowed) and f"{request.path}/".startswith(f"{prefix}/"):
-            return answer_http_exception(error)
-        return None
+        # A redirect can only lead to a route of the host's.
+        if isinstance(error, RequestRedirect) or not isinstance(error, HTTPException):
+            return None
+        return answer_http_exception(error) if ours.fullmatch(request.path) else None
 
     app.before_request(answer_routing)

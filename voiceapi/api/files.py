@@ -16,7 +16,7 @@ from ..store.base import require
 from ..store.runs import Run
 from .auth import organization, service
 from .blueprint import Blueprint
-from .request_body import read_bytes
+from .request_body import read_file
 from .schemas.files import (
     AddressQuerySchema,
     DownloadAddressSchema,
@@ -64,7 +64,7 @@ def sign_address(query: dict[str, Any]) -> dict[str, Any]:
 @public.response(200, StoredFileSchema)
 def put_file(token: str) -> dict[str, Any]:
     """Put a contact list at its signed address; again, until a campaign uses it."""
-    content = read_bytes(request, files.LARGEST, "A contact list")
+    content = read_file(request, files.LARGEST, "A contact list")
     return {"file_key": files.receive(service(), token, content), "file_size": len(content)}
 
 

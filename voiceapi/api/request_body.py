@@ -7,12 +7,35 @@ from typing import Any
 
 from flask import Request
 
-from ..errors import NotPossible, SizeExceeded
+from ..errors import FieldError, InvalidFields, NotPossible, SizeExceeded
 from ..strict_json import parse
 from .errors import UnsupportedEncoding
 
 JSON_TYPE = re.compile(r"application/([\w.+-]+\+)?json", re.ASCII)
 ABSENT = object()
+
+
+def refuse_encoded(request: Request) -> None:
+    """Refuse a body that is compressed.
+
+    :raises UnsupportedEncoding: for any Content-Encoding.
+    """
+    encoding = request.headers.get("Content-Encoding", "identity").strip().lower()
+    if encoding not in ("", "identity"):
+        raise UnsupportedEncoding(f"The content encoding {encoding[:40]!r} is not supported; send the body unencoded.")
+
+
+def read_file(request: Request, largest: int, name: str) -> bytes:
+    """The body of `request`, which is a file by itself.
+
+    :raises InvalidFields: for a form.
+    :raises UnsupportedEncoding: for a body that is compressed.
+    :raises SizeExceeded: above `largest` bytes, naming it as `name`.
+    """
+    refuse_encoded(request)
+    if request.mimetype.startswith("multipart/"):
+        raise InvalidFields([FieldError((), "the body must be the file itself, not a form")])
+    return read_bytes(request, largest, name)
 
 
 def read_bytes(request: Request, largest: int, name: str = "The request body") -> bytes:
@@ -39,9 +62,7 @@ def read_json(request: Request, largest: int) -> Any:
     :raises NotPossible: when the bytes are not text in their charset.
     :raises InvalidFields: when the text is not JSON, or holds values that can't be stored.
     """
-    encoding = request.headers.get("Content-Encoding", "identity").strip().lower()
-    if encoding not in ("", "identity"):
-        raise UnsupportedEncoding(f"The content encoding {encoding[:40]!r} is not supported; send the body unencoded.")
+    refuse_encoded(request)
     raw = read_bytes(request, largest)
     if not raw:
         return ABSENT

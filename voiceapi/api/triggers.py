@@ -12,8 +12,7 @@ from flask import Response, g
 
 from ..calls import triggers
 from ..calls.outbound import Placement, Reserve
-from ..organizations import api_keys
-from .auth import organization, service
+from .auth import check_key, organization, service
 from .blueprint import Blueprint
 from .idempotent import HEADERS, answer_once
 from .schemas.base import RepeatableSchema
@@ -37,9 +36,8 @@ def trigger_endpoint(rule: str) -> Callable[[Any], Any]:
             blueprint.response(200, TriggeredSchema, headers=HEADERS),
             blueprint.arguments(TriggerCallSchema),
             blueprint.arguments(TriggerHeadersSchema, location="headers"),
-            blueprint.alt_response(429, description="Too many calls in progress"),
+            blueprint.alt_response(429, description="Too many calls, or too many wrong keys"),
             blueprint.alt_response(409),
-            blueprint.alt_response(403, description="The agent is another organization's"),
             blueprint.post(rule),
         ):
             func = decorator(func)
@@ -76,7 +74,7 @@ def start_call(
     headers: dict[str, Any], body: dict[str, Any], kind: triggers.Identifier, identifier: str, mode: triggers.Mode
 ) -> Response:
     """Start the call that a trigger's request asks for, once for each Idempotency-Key."""
-    key = api_keys.authenticate(headers["api_key"], "Invalid API key")
+    key = check_key(headers["api_key"], "Invalid API key")
     wanted = triggers.CallRequest(
         body["phone_number"],
         body["initial_context"] or {},
@@ -92,7 +90,7 @@ def start_call(
 
 @manual.post("/initiate-call")
 @manual.alt_response(409)
-@manual.alt_response(429, description="Too many calls in progress")
+@manual.alt_response(429, description="Too many calls, or too many wrong keys")
 @manual.arguments(RepeatableSchema, location="headers")
 @manual.arguments(InitiateCallSchema)
 @manual.response(200, InitiatedSchema, headers=HEADERS)

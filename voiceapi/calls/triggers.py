@@ -9,7 +9,7 @@ from typing import Any, Literal
 
 from ..engine.compose import missing_in_opening
 from ..engine.graph import Graph, trigger_paths
-from ..errors import Conflict, FieldError, InvalidFields, NotPermitted, NotPossible, RecordNotFound
+from ..errors import Conflict, FieldError, InvalidFields, NotPossible, RecordNotFound
 from ..runs.lifecycle import is_dialable
 from ..runs.runs import without_reserved
 from ..service import Service
@@ -53,7 +53,7 @@ def trigger(
 
     :param identifier: a trigger path, or the uuid of a workflow, as `kind` says.
     :param reserve: see `place`.
-    :raises RecordNotFound, NotPermitted, NotPossible, InvalidInput, LimitReached: in the order of docs/api.md.
+    :raises RecordNotFound, NotPossible, InvalidInput, LimitReached: in the order of docs/api.md.
     """
     organization: int = key.organization_id
     workflow = _by_path(organization, identifier) if kind == "trigger_path" else _by_uuid(organization, identifier)
@@ -91,11 +91,9 @@ def trigger(
 
 
 def _by_path(organization: int, path: str) -> Workflow:
-    workflow = workflow_of_path(path)
+    workflow = workflow_of_path(organization, path)
     if workflow is None:
         raise RecordNotFound("Agent trigger not found")
-    if workflow.organization_id != organization:
-        raise NotPermitted("Access denied")
     return workflow
 
 

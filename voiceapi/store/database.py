@@ -110,6 +110,14 @@ class Store:
         """Call this once the current transaction is committed; not at all if it is rolled back."""
         self._after_commit.append(call)
 
+    def release(self) -> None:
+        """Return this thread's connection to the pool, unless a transaction is open; the next query opens one again.
+
+        Called before another server is asked: of the 64 connections, none is held while one waits for an answer.
+        """
+        if not self.database.is_closed() and not self.database.in_transaction():
+            self.database.close()
+
     def close(self) -> None:
         """Close every idle connection, so that the file can be moved or removed."""
         if hasattr(self.database, "close_idle"):

@@ -11,6 +11,7 @@ import time
 from collections.abc import Callable, Mapping
 from typing import Any
 
+from ..security import Vault
 from . import knowledge
 from .base import Record
 from .campaigns import Campaign, Contact, Decision, DoNotCall, Upload
@@ -54,7 +55,7 @@ INDEXES_OF_2 = (
 )
 
 
-def _to_2(database: Any) -> None:
+def _to_2(database: Any, _: Vault) -> None:
     """Tools, documents, webhooks and contacts get their tables; turns may be pending."""
     for table, column in COLUMNS_OF_2:
         database.execute_sql(f'ALTER TABLE "{table}" ADD COLUMN {column}')
@@ -119,11 +120,9 @@ def _chats_to_3(database: Any) -> None:
     database.execute_sql('ALTER TABLE "chat_session" ADD COLUMN functions TEXT')
 
 
-def _to_3(database: Any) -> None:
-    _runs_to_3(database)
-    _campaigns_to_3(database)
-    _pace_to_3(database)
-    _chats_to_3(database)
+def _to_3(database: Any, _: Vault) -> None:
+    for change in (_runs_to_3, _campaigns_to_3, _pace_to_3, _chats_to_3):
+        change(database)
 
 
 # The columns that version 4 adds.
@@ -139,7 +138,7 @@ COLUMNS_OF_4 = (
 )
 
 
-def _to_4(database: Any) -> None:
+def _to_4(database: Any, _: Vault) -> None:
     """A call in progress holds its slot until its deadline, and its carrier is asked about it at once."""
     for table, column in COLUMNS_OF_4:
         database.execute_sql(f'ALTER TABLE "{table}" ADD COLUMN {column}')
@@ -159,24 +158,39 @@ def _to_4(database: Any) -> None:
 
 # From version N to N + 1. A step uses SQL only, because the models are those of the newest version; new tables are
 # created after the last step.
-STEPS: Mapping[int, Callable[[Any], None]] = {1: _to_2, 2: _to_3, 3: _to_4}
+STEPS: Mapping[int, Callable[[Any, Vault], None]] = {1: _to_2, 2: _to_3, 3: _to_4}
 
 
-def migrate(store: Store, version: int = VERSION, steps: Mapping[int, Callable[[Any], None]] = STEPS) -> int:
-    """Create or migrate the tables of `store`; returns the version that the file had, 0 for a new one.
+def check_version(store: Store, version: int = VERSION) -> int:
+    """The version of the schema that the file has, 0 for a new one.
 
     :raises StoreError: when the file is no database, can't be opened, or was written by a newer release.
     """
+    return _try_while_locked(store, lambda: _check_version(store, version))
+
+
+def migrate(
+    store: Store, vault: Vault, version: int = VERSION, steps: Mapping[int, Callable[[Any, Vault], None]] = STEPS
+) -> int:
+    """Create or migrate the tables of `store`; returns the version that the file had, 0 for a new one.
+
+    :param vault: encrypts the secrets that earlier releases stored in clear.
+    :raises StoreError: when the file is no database, can't be opened, or was written by a newer release.
+    """
+    return _try_while_locked(store, lambda: _migrate(store, vault, version, steps))
+
+
+def _try_while_locked(store: Store, call: Callable[[], int]) -> int:
     try:
         for _ in range(TRIES):
             try:
-                return _migrate(store, version, steps)
+                return call()
             except Exception as error:
                 # Switching to WAL doesn't wait while another process does the same.
                 if "locked" not in str(error):
                     raise
             time.sleep(WAIT_SECONDS)
-        return _migrate(store, version, steps)
+        return call()
     except (sqlite3.Error, OSError) as error:
         raise StoreError(f"The database {store.location} can't be opened: {_reason(error)}.") from error
     except Exception as error:
@@ -185,14 +199,20 @@ def migrate(store: Store, version: int = VERSION, steps: Mapping[int, Callable[[
         raise
 
 
-def _migrate(store: Store, version: int, steps: Mapping[int, Callable[[Any], None]]) -> int:
+def _check_version(store: Store, version: int) -> int:
     with store.session():
         found = _version(store)
-        if found > version:
-            raise StoreError(
-                f"{store.location} was written by a newer release: its schema is {found}, this one's is {version}. "
-                "Install that release, or restore a backup made by this one."
-            )
+    if found > version:
+        raise StoreError(
+            f"{store.location} was written by a newer release: its schema is {found}, this one's is {version}. "
+            "Install that release, or restore a backup made by this one."
+        )
+    return found
+
+
+def _migrate(store: Store, vault: Vault, version: int, steps: Mapping[int, Callable[[Any, Vault], None]]) -> int:
+    with store.session():
+        found = _check_version(store, version)
         if 0 < found < version:
             _copy(store, found)
         if found < version:
@@ -200,7 +220,7 @@ def _migrate(store: Store, version: int, steps: Mapping[int, Callable[[Any], Non
                 # Read again: another process may have migrated while this one waited for the lock.
                 current = _version(store)
                 for step in range(current, version) if current else ():
-                    steps[step](store.database)
+                    steps[step](store.database, vault)
                 known = set(store.database.get_tables())
                 store.database.create_tables([table for table in TABLES if table._meta.table_name not in known])
                 knowledge.create(store)

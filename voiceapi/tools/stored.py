@@ -93,13 +93,15 @@ def try_out(
     :param presets: values of preset parameters, used instead of their templates.
     :raises RecordNotFound: when there is no such tool.
     :raises NotPossible: when the tool is of another category.
+    :raises OutOfService: when too many slow requests are in progress; nothing is sent then.
     """
     record = get(organization, uuid)
     if record.category != "http_api":
         raise NotPossible("Only tools of the category http_api can be tested: the others send nothing by themselves.")
     tool = HttpApi(record.tool_uuid, record.name, record.description, record.definition.get("config", {}))
     header = credentials.header(service, organization, tool.config["credential_uuid"])
-    return run_test(tool, arguments, presets, header, service.http.send, now().timestamp())
+    with service.bulkhead.slow(organization):
+        return run_test(tool, arguments, presets, header, service.http.send, now().timestamp())
 
 
 def _require_credentials(organization: int, definition: Mapping[str, Any]) -> None:

@@ -20,6 +20,7 @@ from .database import Store, StoreError, write
 from .idempotency import IdempotencyKey
 from .knowledge import Document, Passage
 from .organizations import ApiKey, Credential, Organization
+from .outbound_calls import OutboundCall
 from .postcall import Delivery, DeliveryAttempt, FollowUp, WebhookSecret
 from .runs import Event, Run, StatusCallback, Turn
 from .steps import Snapshot, Step
@@ -31,7 +32,7 @@ VERSION = 4
 TABLES: tuple[type[Record], ...] = (
     *(Organization, ApiKey, Credential, Tool, Document, Passage, WebhookSecret),
     *(Workflow, WorkflowVersion, TriggerPath, TelephonyConfiguration, PhoneNumber),
-    *(Upload, Campaign, Contact, Decision, DoNotCall),
+    *(Upload, Campaign, Contact, Decision, DoNotCall, OutboundCall),
     *(Run, Event, Step, Snapshot, Turn, StatusCallback, IdempotencyKey, ChatSession, ChatTurn),
     *(FollowUp, Delivery, DeliveryAttempt),
 )

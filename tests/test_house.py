@@ -46,8 +46,8 @@ ARROWS: dict[str, set[str]] = {
     "runs": {"store", "workflows"},
     "conversations": {"engine", "llm", "organizations", "runs", "store", "tools", "workflows"},
     "postcall": {"engine", "llm", "organizations", "runs", "store", "workflows"},
-    "calls": {"conversations", "engine", "llm", "runs", "store", "telephony", "tools", "workflows"},
-    "campaigns": {"calls", "engine", "runs", "store", "telephony", "workflows"},
+    "calls": {"conversations", "engine", "llm", "organizations", "runs", "store", "telephony", "tools", "workflows"},
+    "campaigns": {"calls", "engine", "organizations", "runs", "store", "telephony", "workflows"},
 }
 USE_CASES = set(ARROWS) - LEAVES
 for above in USE_CASES - {"engine", "store", "service"}:

@@ -72,6 +72,7 @@ def unarchive_tool(tool_uuid: str) -> dict[str, Any]:
 
 
 @blueprint.post("/tools/<tool_uuid>/test")
+@blueprint.alt_response(503)
 @blueprint.arguments(TrialSchema)
 @blueprint.response(200, TrialResultSchema)
 def test_tool(body: dict[str, Any], tool_uuid: str) -> dict[str, Any]:

@@ -21,6 +21,7 @@ from .database import Store, StoreError, erasing, keep_private, write
 from .idempotency import IdempotencyKey
 from .knowledge import Document, Passage
 from .organizations import ApiKey, Credential, Organization
+from .outbound_calls import OutboundCall
 from .postcall import Delivery, DeliveryAttempt, FollowUp, WebhookSecret
 from .runs import Event, Run, StatusCallback, Turn
 from .secret_check import SecretCheck
@@ -33,7 +34,7 @@ VERSION = 5
 TABLES: tuple[type[Record], ...] = (
     *(SecretCheck, Organization, ApiKey, Credential, Tool, Document, Passage, WebhookSecret),
     *(Workflow, WorkflowVersion, TriggerPath, TelephonyConfiguration, PhoneNumber),
-    *(Upload, Campaign, Contact, Decision, DoNotCall),
+    *(Upload, Campaign, Contact, Decision, DoNotCall, OutboundCall),
     *(Run, Event, Step, Snapshot, Turn, StatusCallback, IdempotencyKey, ChatSession, ChatTurn),
     *(FollowUp, Delivery, DeliveryAttempt),
 )

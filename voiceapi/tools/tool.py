@@ -42,11 +42,14 @@ class ToolContext:
     :param header: makes the header of a credential from its uuid; {} when no credential is named, None when the one
         that is named doesn't exist.
     :param no_transfer: why this call can't be transferred, one of transfer_call.FAILURES; empty if it can be.
+    :param refuse_transfer: why it can't be transferred to a destination: one of transfer_call.FAILURES and a sentence;
+        None if it can be.
     """
 
     send: Callable[..., Reply]
     header: Callable[[str | None], Mapping[str, str] | None]
     no_transfer: str = ""
+    refuse_transfer: Callable[[str], tuple[str, str] | None] = lambda _destination: None
 
 
 @dataclass(frozen=True)

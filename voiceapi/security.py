@@ -126,14 +126,19 @@ class Vault:
         ) from None
 
     def rotate(self, text: str) -> str:
-        """The text with each Fernet token in it encrypted again with the present secret, if it can be decrypted."""
+        """The text with each token of another secret encrypted again with the present one, if it can be decrypted."""
         from cryptography.fernet import InvalidToken
 
+        present = _fernet_of(self._secrets[0])
+
         def reencrypted(found: re.Match[str]) -> str:
-            try:
-                return self._fernet.rotate(found[0].encode()).decode()
-            except InvalidToken:
+            token = found[0].encode()
+            with suppress(InvalidToken):
+                present.decrypt(token)
                 return found[0]
+            with suppress(InvalidToken):
+                return self._fernet.rotate(token).decode()
+            return found[0]
 
         return TOKEN.sub(reencrypted, text)
 

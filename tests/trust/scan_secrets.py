@@ -63,10 +63,10 @@ class Scan(logging.Handler):
     def found_in_answer(self, content: bytes) -> set[bytes]:
         return {each for each in self.found_in(content) if not each.startswith(SHOWN_ONCE)}
 
-    def found_in_files(self, folder: Path) -> dict[str, set[bytes]]:
-        """By the names of the files of databases in a folder, but their secrets' own."""
-        files = [file for file in folder.glob("*.db*") if file.is_file() and not file.name.endswith(".secret")]
-        return {file.name: found for file in files if (found := self.found_in(file.read_bytes()))}
+    def found_in_database(self, path: Path) -> set[bytes]:
+        """The secrets in the files of a database, those in free pages and in the WAL included."""
+        files = [Path(f"{path}{end}") for end in ("", "-wal", "-shm")]
+        return set().union(*(self.found_in(file.read_bytes()) for file in files if file.exists()))
 
     def found_in_log(self) -> set[bytes]:
         return self.found_in("\n".join(self.lines).encode("utf-8", "replace"))

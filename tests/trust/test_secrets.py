@@ -319,8 +319,10 @@ def test_the_scan_finds_a_secret_that_is_stored(service: Service, tmp_path: Path
     for secret in ("a key of some service", "s3cr3t-without-encryption"):
         with service.store.session():
             ApiKey.update(name=secret).execute()
-        files = SCAN.found_in_files(tmp_path).values()
-        assert any(each.startswith(secret.encode()) for found in files for each in found)
+        found = SCAN.found_in_database(tmp_path / "voice.db")
+        assert any(each.startswith(secret.encode()) for each in found)
+        with pytest.raises(AssertionError, match="holds secrets in clear"):
+            service.close()
         assert SCAN.found_in_answer(f'{{"detail": "{secret}"}}'.encode()) == {secret.encode()}
         logging.getLogger("voiceapi").warning("The key %s was refused", secret)
         assert SCAN.found_in_log() == {secret.encode()}

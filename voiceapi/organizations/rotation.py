@@ -39,7 +39,11 @@ def rotate(service: Service, new: str | None = None) -> int:
             if vault.file is not None and vault.secret != secret:
                 write_secret(vault.file, secret.decode(), replace=True)
             vault.replace(secret)
-        changed = encryption.encrypt_again(vault, [table for table in TABLES if table is not SecretCheck])
+        tables = [table for table in TABLES if table is not SecretCheck]
+        changed = 0
+        # Until nothing is left: meanwhile, a row that was read before may have been copied behind the present one.
+        while more := encryption.encrypt_again(vault, tables):
+            changed += more
         with write():
             secret_check.finish(vault)
     return changed

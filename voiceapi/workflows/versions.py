@@ -107,8 +107,9 @@ def create(
         graph_rules.tool_name_findings(definition, offered.active_tools(organization, definition)),
     ):
         _raise_if_any(InvalidInput, found)
-    definition = secret_fields.merged(vault, definition, secret_fields.in_definition, at=("workflow_definition",))
-    return _store(organization, name, definition)
+    with write():
+        definition = secret_fields.merged(vault, definition, secret_fields.in_definition, at=("workflow_definition",))
+        return _store(organization, name, definition)
 
 
 def _store(
@@ -281,11 +282,12 @@ def duplicate(organization: int, workflow_id: int) -> tuple[Workflow, WorkflowVe
 
     :raises RecordNotFound: when the organization has no such workflow.
     """
-    source = get(organization, workflow_id)
-    version = current(source)
-    definition = add_trigger_paths(version.definition, new_path, replace_all=True)
-    name = f"{source.name} - Duplicate"
-    return _store(organization, name, definition, version.configurations, version.template_context_variables)
+    with write():
+        source = get(organization, workflow_id)
+        version = current(source)
+        definition = add_trigger_paths(version.definition, new_path, replace_all=True)
+        name = f"{source.name} - Duplicate"
+        return _store(organization, name, definition, version.configurations, version.template_context_variables)
 
 
 def set_status(organization: int, workflow_id: int, status: str) -> Workflow:

@@ -18,6 +18,7 @@ from scan_secrets import SCAN
 
 from voiceapi.config import Settings, names
 from voiceapi.extension import open_service
+from voiceapi.llm.chat_completions import ChatCompletions
 from voiceapi.masking import HIDDEN
 from voiceapi.postcall import delivery, processing
 from voiceapi.security import SecretError
@@ -217,7 +218,8 @@ def test_nothing_shows_secrets_when_it_is_printed(service: Service) -> None:
     read = Settings.read(dict.fromkeys(names()) | given)
     account = Account({"auth_token": "s3cr3t-token"}, service.http.send)
     rest = Rest("Carrier", "https://carrier.example", {"Authorization": "Bearer s3cr3t-token"}, service.http.send)
-    for each in (read, service, service.vault, account, rest):
+    model = ChatCompletions(service.http.send, "https://ann:s3cr3t-url@llm.example/v1", key="s3cr3t-key")
+    for each in (read, service, service.vault, account, rest, model):
         assert "s3cr3t" not in repr(each)
         assert KEY not in repr(each)
     assert "host='127.0.0.1'" in repr(read)
@@ -236,6 +238,17 @@ def test_log_lines_can_not_be_forged(service: Service, caplog: pytest.LogCapture
     assert r"A caller said x\n2026-01-01" in text
     assert "\x1b" not in text
     assert not [line for line in text.splitlines() if line.startswith("2026-01-01")]
+
+
+def test_the_token_in_an_address_is_not_logged(
+    bare: FlaskClient, monkeypatch: pytest.MonkeyPatch, caplog: pytest.LogCaptureFixture
+) -> None:
+    def fail(*_: Any) -> None:
+        raise RuntimeError("a defect")
+
+    monkeypatch.setattr("voiceapi.runs.files.fetch", fail)
+    assert bare.get(f"{API}/s3/files/s3cr3t-token").status_code == 500
+    assert "GET /api/v1/s3/files/… failed" in caplog.text
 
 
 # -- files

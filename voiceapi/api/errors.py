@@ -114,7 +114,9 @@ def answer_http_exception(error: HTTPException) -> Response:
 
 def answer_exception(error: Exception) -> Response:
     """The answer to any other exception, a defect of ours: the log has all of it, the client a plain sentence."""
-    log.error("%s %s failed", request.method, request.path, exc_info=error)
+    token = (request.view_args or {}).get("token")  # whoever has it may use the address
+    path = request.path.replace(token, "…") if token else request.path
+    log.error("%s %s failed", request.method, path, exc_info=error)
     return json_response({"detail": InternalServerError.description}, 500)
 
 

@@ -8,6 +8,7 @@ from __future__ import annotations
 
 import glob
 import os
+import stat
 import threading
 from collections.abc import Callable, Iterator
 from contextlib import contextmanager, suppress
@@ -184,8 +185,9 @@ def keep_private(path: Path) -> list[Path]:
         kept = file.name.removeprefix(path.name)
         if kept in ("", "-wal", "-shm", ".secret") or kept.startswith(".version-"):
             try:
-                if file.stat().st_mode & 0o077:
-                    file.chmod(0o600)
+                mode = stat.S_IMODE(file.stat().st_mode)
+                if mode & 0o077:
+                    file.chmod(mode & 0o700)
             except OSError:
                 open_to_others.append(file)
     return open_to_others

@@ -34,7 +34,7 @@ TEXTS: tuple[tuple[type[Record], str, tuple[str, ...]], ...] = (
 # What stands in a text like a phone number, with the marks that people write it with.
 _WRITTEN = re.compile(r"\+?[0-9][0-9 \xa0()./-]{5,}[0-9]")
 # A record of a contact list: lines, of which those within quotes belong together.
-_RECORD = re.compile(rb'(?:"[^"]*(?:"|\Z)|[^"\r\n])*(?:\r\n|\n|\r|\Z)')
+_RECORD = re.compile(rb'(?:"[^"]*(?:"|\Z)|[^"\r\n]++)*(?:\r\n|\n|\r|\Z)')
 LONGEST_COUNTRY_CODE = 3
 SHORTEST_NATIONAL = 7
 

@@ -107,11 +107,6 @@ def open_service(settings: Settings, prefix: str = "", authenticate: Callable[[]
     The errors are those of `init_app`.
     """
     path = settings.database_file
-    if path is None and settings.secret is None:
-        raise SettingError(
-            f"{PREFIX}SECRET must be set, because {PREFIX}DATABASE is no file with a folder for the secret's file. "
-            "If an earlier release made a file voiceapi.db.secret, set it to the content of that one."
-        )
     logging.getLogger("voiceapi").addFilter(ONE_LINE)
     open_to_others: list[Path] = []
     try:
@@ -119,6 +114,11 @@ def open_service(settings: Settings, prefix: str = "", authenticate: Callable[[]
             path.parent.mkdir(parents=True, exist_ok=True)
             open_to_others = keep_private(path)
         store = Store(settings.database)
+        if path is None and settings.secret is None:
+            raise SettingError(
+                f"{PREFIX}SECRET must be set, because {PREFIX}DATABASE is no file with a folder for the secret's file. "
+                "If an earlier release made a file voiceapi.db.secret, set it to the content of that one."
+            )
         version = check_version(store)
         # The secret comes before the migration, which encrypts what earlier releases stored in clear.
         vault = _open_vault(settings, is_needed=secret_check.is_needed(store, version))

@@ -125,7 +125,10 @@ def test_a_host_answers_it_alike(shared: FlaskClient, arguments: tuple[str, ...]
 @pytest.mark.parametrize(
     ("words", "completed"),
     [
-        ("voiceapi ", {"campaign", "chat", "dial", "doctor", "keys", "openapi", "run", "serve", "validate"}),
+        (
+            "voiceapi ",
+            {"campaign", "chat", "dial", "doctor", "forget", "keys", "openapi", "run", "secret", "serve", "validate"},
+        ),
         ("voiceapi keys ", {"archive", "create", "list", "reactivate"}),
         ("voiceapi serve --", {"--host", "--port", "--help"}),
         ("voiceapi serve --port 8000 --h", {"--host", "--help"}),

@@ -16,7 +16,7 @@ from ..errors import Conflict, NotPermitted, NotPossible, RecordNotFound, Servic
 from ..service import Service
 from ..store import runs
 from ..store.base import find, scalar
-from ..store.campaigns import Upload, delete_upload, is_campaign_source, replace_upload
+from ..store.campaigns import Upload, delete_upload, is_campaign_source, replace_upload, upload_size
 from ..store.database import write
 from ..store.fields import now
 from ..store.runs import Run
@@ -99,6 +99,11 @@ def read(organization: int, key: str) -> bytes:
     if content is None:
         raise RecordNotFound("File not found")
     return bytes(content)
+
+
+def size(organization: int, key: str) -> int:
+    """The bytes of a contact list; 0 when the organization has no file with that key."""
+    return upload_size(organization, key) or 0
 
 
 def address(service: Service, organization: int, key: str, expires_in: int, *, inline: bool) -> str:

@@ -227,7 +227,7 @@ def test_a_hook_of_the_host_may_refuse_a_request(embed: Callable[..., Flask]) ->
     app = Flask("host")
 
     def maintenance() -> Response:
-        return Response("closed", 503)
+        return Response("closed", 503, {"Retry-After": "60"}, mimetype="text/plain")
 
     app.before_request(maintenance)
     assert embed(app).test_client().get(f"{API}/health").text == "closed"

@@ -19,7 +19,17 @@ MODULES = sorted(HOUSE.rglob("*.py"))
 LONGEST = 400
 
 # Any room may use these, but the engine.
-LEAVES = {"background", "config", "errors", "http_client", "security", "strict_json", "timestamps"}
+LEAVES = {
+    "background",
+    "bulkhead",
+    "config",
+    "errors",
+    "http_client",
+    "masking",
+    "security",
+    "strict_json",
+    "timestamps",
+}
 
 # A room is a package, or a module beside them: what it may import, from the ground up. Every room above `service` may
 # import it.

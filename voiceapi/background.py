@@ -9,6 +9,7 @@ import os
 import threading
 import time
 from collections.abc import Callable, Generator, Hashable
+from concurrent import futures
 from concurrent.futures import Future, ThreadPoolExecutor
 from dataclasses import dataclass, field
 from typing import Any
@@ -24,6 +25,10 @@ STOP_WAIT_SECONDS = 2.0
 CONSUMER_THREAD = "voiceapi-consumer"
 
 
+# Waits until a job is done, at most so many seconds.
+Wait = Callable[["Future[Any]", float], Any]
+
+
 class SlowJobs:
     """Jobs that may outlast the request that needs their result. While one runs, no second one runs under its key.
 
@@ -35,9 +40,10 @@ class SlowJobs:
         self._lock = threading.Lock()
         self._running: dict[Hashable, Future[Any]] = {}
 
-    def run_once(self, key: Hashable, job: Callable[[], Any]) -> Any | None:
+    def run_once(self, key: Hashable, job: Callable[[], Any], wait: Wait | None = None) -> Any | None:
         """Run `job` on another thread, or join the one that runs under this key; raises what the job raises.
 
+        :param wait: waits instead of this thread, and may give up before `wait_seconds` have passed.
         :returns: the job's result, or None when it takes longer than `wait_seconds`. Call again to wait longer.
         """
         with self._lock:
@@ -46,11 +52,11 @@ class SlowJobs:
                 future = self._running[key] = Future()
                 # Not one of the pool's threads: simulated phones fill the pool, and they wait for these jobs.
                 threading.Thread(target=self._run, args=(key, job, future), daemon=True).start()
-        try:
-            return future.result(self.wait_seconds)
-        except TimeoutError:
-            # Done: the job itself raised a TimeoutError, or it ended just after the wait did.
-            return future.result() if future.done() else None
+        if wait is None:
+            futures.wait([future], self.wait_seconds)
+        else:
+            wait(future, self.wait_seconds)
+        return future.result() if future.done() else None
 
     def _run(self, key: Hashable, job: Callable[[], Any], future: Future[Any]) -> None:
         try:

@@ -97,10 +97,12 @@ class HTTPClient:
 
     :param allow_private: whether URLs that users of the API gave may lead to private addresses.
     :param resolve: returns the IP addresses of a host and port, or raises OSError.
+    :param before_sending: called before each request, to give back what the wait for its answer would block.
     """
 
     allow_private: bool = False
     resolve: Resolve = resolve
+    before_sending: Callable[[], None] = lambda: None
 
     def send(
         self,
@@ -124,6 +126,7 @@ class HTTPClient:
         :param trusted: the operator set this URL, so it may lead to a private address.
         :raises RequestFailed: when there is no answer within these limits, or the address isn't allowed.
         """
+        self.before_sending()
         started = time.monotonic()
         prepared = _prepare(method, url, headers, json, data, params)
         name = _origin(url)

@@ -12,6 +12,7 @@ from secrets import token_hex
 from typing import Any
 
 from .background import PausingJobs, SlowJobs, Workers
+from .bulkhead import Bulkhead
 from .config import Settings
 from .engine.ports import LanguageModel
 from .http_client import HTTPClient
@@ -35,8 +36,8 @@ class Service:
     `simulated_webhooks` makes the receiver of the simulated phones' webhooks; `phones` are those of this process, by
     the tokens of their runs. `listeners` run inside the transaction that completes a run. `refused_parameters` are the
     optional parameters that a model's server has refused, by its URL and the model. `wrong_keys` counts the requests
-    with a wrong API key. `noticed` holds what is logged only once. `announce` prints a line for the person who starts
-    the service.
+    with a wrong API key. `noticed` holds what is logged only once. `bulkhead` shares the server's threads. `announce`
+    prints a line for the person who starts the service.
     """
 
     settings: Settings
@@ -49,6 +50,7 @@ class Service:
     workers: Workers = field(default_factory=Workers)
     model: LanguageModel | None = None
     slow_jobs: SlowJobs = field(default_factory=SlowJobs)
+    bulkhead: Bulkhead = field(default_factory=lambda: Bulkhead(16))
     phones: PausingJobs = field(default_factory=PausingJobs)
     http: HTTPClient = field(default_factory=HTTPClient)
     listeners: tuple[Callable[[Service, Run], None], ...] = ()

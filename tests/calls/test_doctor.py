@@ -200,7 +200,7 @@ def test_all_that_is_missing_is_reported(public: Flask, config: dict[str, Any], 
     with service.store.session():
         fields = {field.name: config.get(field.name) for field in PROVIDERS[config["provider"]].fields}
         made = configurations.create(service.vault, 1, "Main", {**fields, "provider": config["provider"]})
-        workflow, _ = versions.create(1, "Agent", {"nodes": [], "edges": []})
+        workflow, _ = versions.create(service.vault, 1, "Agent", {"nodes": [], "edges": []})
         create(1, made.id, "+12025550188", inbound_workflow_id=workflow.id)
         assert [each.wrong or each.note for each in examine(service) if "'Main'" in each.subject] == wrong
 

@@ -21,7 +21,7 @@ from unittest.mock import patch
 from voiceapi.config import Settings, names
 from voiceapi.extension import open_service
 
-SETTINGS = {"VOICEAPI_API_KEY": "k" * 16, "VOICEAPI_SECRET": "s" * 32, "VOICEAPI_WORKER": "off"}
+SETTINGS = {"VOICEAPI_API_KEY": "key-of-broken-off-starts", "VOICEAPI_SECRET": "s" * 32, "VOICEAPI_WORKER": "off"}
 
 
 @contextmanager

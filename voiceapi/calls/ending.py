@@ -5,6 +5,7 @@ from __future__ import annotations
 import logging
 from datetime import datetime, timedelta
 
+from ..background import Wait
 from ..conversations import storage
 from ..conversations.conversation import Conversation
 from ..conversations.driver import Progress
@@ -129,12 +130,14 @@ def _hang_up_logged(service: Service, run_id: int) -> None:
 # -- completing
 
 
-def complete(service: Service, run_id: int, moment: datetime | None = None) -> None:
+def complete(service: Service, run_id: int, moment: datetime | None = None, wait: Wait | None = None) -> None:
     """Complete a run as `complete_from_status`, once at a time in this process.
 
     It goes on in the background if it takes longer than a webhook may: a last extraction may have to ask a model.
+
+    :param wait: how a webhook waits for that; see `turns.line_of`.
     """
-    service.slow_jobs.run_once((run_id, "end"), lambda: complete_from_status(service, run_id, moment))
+    service.slow_jobs.run_once((run_id, "end"), lambda: complete_from_status(service, run_id, moment), wait)
 
 
 def complete_from_status(service: Service, run_id: int, moment: datetime | None = None) -> None:

@@ -14,6 +14,7 @@ from dataclasses import replace
 from datetime import datetime, timedelta
 from functools import partial
 
+from ..background import Wait
 from ..conversations.conversation import Conversation
 from ..conversations.driver import Progress
 from ..engine import events as ev
@@ -69,7 +70,7 @@ def answer(service: Service, run: Run, number: int, event: ev.Event) -> list[Act
             decided: list[Action] | None = None
             if not _has_other_worker(service, turn):
                 carry_on = partial(_carry_on, service, run.id, number, conversation)
-                decided = service.slow_jobs.run_once((run.id, number), carry_on)
+                decided = service.slow_jobs.run_once((run.id, number), carry_on, line_of(service, run))
             if decided is not None:
                 return decided
             if reload(run).hang_up_reason is None:
@@ -98,6 +99,13 @@ def _record_answered(run: Run) -> None:
 def phrases_of(run: Run) -> Mapping[str, str]:
     """The sentences that the service speaks by itself in a run's call, by name (see engine.phrases)."""
     return phrases(scalar(WorkflowVersion, "configurations", id=run.version_id) or {})
+
+
+def line_of(service: Service, run: Run) -> Wait | None:
+    """How a webhook of a run waits, so that others find a thread; simulated phones wait on threads of their own."""
+    if run.mode == "simulator":
+        return None
+    return partial(service.bulkhead.wait_for_job, run.organization_id)
 
 
 def turns_taken(run: Run) -> int:

@@ -103,7 +103,7 @@ def on_run_completed(_service: Service, run: Run) -> None:
     if run.disposition in OPT_OUTS:
         number = run.caller_number if run.call_type == "inbound" else run.called_number
         if number:
-            dialing.add_to_do_not_call(run.organization_id, [number], OPT_OUTS[run.disposition])
+            dialing.add_to_do_not_call(run.organization_id, {number: OPT_OUTS[run.disposition]})
     wake_dialer()
     contact = None if run.campaign_id is None else find(Contact, run_id=run.id)
     if contact is None or contact.state != "dialing":

@@ -18,7 +18,7 @@ from ..store.base import find
 from ..store.tools import Tool
 from .knowledge import documents
 from .registry import CATEGORIES
-from .tool import RunnableTool, ToolContext
+from .tool import RunnableTool, ToolContext, sender
 
 log = logging.getLogger("voiceapi")
 
@@ -78,7 +78,7 @@ def context_for(service: Service, organization: int | None, no_transfer: str = "
             return "call_limit_reached", str(error.detail)
         return None
 
-    return ToolContext(service.http.send, header, no_transfer, refuse_transfer)
+    return ToolContext(sender(service), header, no_transfer, refuse_transfer)
 
 
 def is_local(organization: int | None, request: RunTool) -> bool:

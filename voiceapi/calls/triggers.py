@@ -11,6 +11,7 @@ from typing import Any, Literal
 from ..engine.compose import missing_in_opening
 from ..engine.graph import Graph, trigger_paths
 from ..errors import Conflict, FieldError, InvalidFields, NotPossible, RecordNotFound
+from ..organizations.call_quota import limits_of
 from ..runs.lifecycle import is_dialable
 from ..runs.runs import without_reserved
 from ..service import Service
@@ -130,12 +131,16 @@ def _configuration(organization: int, config_id: int | None) -> TelephonyConfigu
 def number_to_dial(phone_number: str, configuration: TelephonyConfiguration) -> str:
     """What the carrier is asked to call.
 
-    :raises InvalidFields: at `phone_number`, when it can't be dialed.
+    :raises InvalidFields: at `phone_number`, when it can't be dialed, or its country isn't allowed.
     """
     try:
-        return dialable(phone_number, sip=PROVIDERS[configuration.provider].dials_sip)
+        address = dialable(phone_number, sip=PROVIDERS[configuration.provider].dials_sip)
     except NotDialable as error:
         raise InvalidFields([FieldError(("phone_number",), error.reason)]) from None
+    refusal = limits_of(configuration.organization_id).refusal(address)
+    if refusal is not None:
+        raise InvalidFields([FieldError(("phone_number",), refusal)])
+    return address
 
 
 def initiate(

@@ -22,6 +22,7 @@ from ..store.telephony import TelephonyConfiguration
 from ..store.workflows import Workflow
 from ..telephony.configurations import next_turn
 from ..timestamps import write_time
+from .dialer.calling_hours import DAY
 from .dialer.eligibility import ATTEMPTS_A_DAY
 from .retry import FAILURES, OUTCOMES, Breaker, Retry, after_call
 
@@ -153,6 +154,14 @@ def finish(campaign: int, moment: datetime) -> None:
 def stop(campaign: Campaign, state: str, event: str, message: str, **details: Any) -> None:
     """Set the state of a campaign that is running or syncing, and log the reason in it."""
     records.stop(campaign.id, state, _with_entry(campaign, "error", event, message, details))
+
+
+def note_hold(campaign: Campaign, event: str, reason: str, moment: datetime) -> None:
+    """Log why a running campaign calls nobody for hours, once in 24 hours: it goes on by itself."""
+    since = write_time(moment - DAY)
+    if not any(entry["event"] == event and since < entry["ts"] for entry in campaign.logs):
+        campaign.logs = _with_entry(campaign, "warning", event, reason, {})
+        update(campaign, Campaign.logs)
 
 
 def _check_breaker(campaign: Campaign, moment: datetime) -> None:

@@ -110,14 +110,14 @@ def address(service: Service, organization: int, key: str, expires_in: int, *, i
     """A URL to download a file of the organization, valid for `expires_in` seconds.
 
     :raises NotPossible: when the key has another form.
-    :raises NotPermitted: when the file is another organization's.
+    :raises RecordNotFound: when the file is another organization's, or a transcript of no run.
     """
     if match := CONTACT_LIST.fullmatch(key):
         if int(match[1]) != organization:
-            raise NotPermitted("Access denied")
+            raise RecordNotFound("File not found")
     elif match := TRANSCRIPT.fullmatch(key):
         if scalar(Run, "id", id=int(match[1]), organization=organization) is None:
-            raise NotPermitted("Access denied for this workflow run")
+            raise RecordNotFound("File not found")
     else:
         raise NotPossible("Invalid key format")
     payload = {"organization": organization, "key": key, "inline": inline}

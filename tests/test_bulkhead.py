@@ -10,7 +10,7 @@ from concurrent.futures import Future, ThreadPoolExecutor
 from typing import Any
 
 import pytest
-from hypothesis import given
+from hypothesis import given, settings
 from hypothesis import strategies as st
 
 from voiceapi.bulkhead import RETURN_SECONDS, Bulkhead, Shares, Ticket
@@ -103,6 +103,7 @@ STEPS = st.lists(
 )
 
 
+@settings(max_examples=50)
 @given(permits=st.integers(1, 8), places=st.integers(0, 4), steps=STEPS)
 def test_whatever_comes_the_bounds_hold_and_no_permit_lies_idle(permits: int, places: int, steps: list[Any]) -> None:
     shares, tickets, at = Shares(permits, places), [], 0.0

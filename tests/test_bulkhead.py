@@ -244,3 +244,16 @@ def test_on_few_threads_a_webhook_waits_only_while_no_slow_work_runs() -> None:
             bulkhead.wait_for_job("a", Future(), 0.05)
             stop()
         assert (time.monotonic() - before >= 0.05) == waits, threads
+
+
+def test_an_interrupt_ends_the_waiting(monkeypatch: pytest.MonkeyPatch) -> None:
+    bulkhead = Bulkhead(threads=4)
+
+    def interrupt(_: Ticket) -> None:
+        raise KeyboardInterrupt
+
+    with bulkhead.slow("a"), bulkhead.slow("a"), monkeypatch.context() as patch:
+        patch.setattr(bulkhead, "_wait", interrupt)
+        with pytest.raises(KeyboardInterrupt), bulkhead.slow("b"):
+            pytest.fail("It has no permit.")
+    assert (bulkhead.shares.running, bulkhead.shares.waiting) == ([], [])

@@ -61,7 +61,7 @@ class Accepting:
 
 @pytest.fixture
 def settings() -> dict[str, Any]:
-    return {"VOICEAPI_PUBLIC_URL": PUBLIC, "VOICEAPI_WORKER": "off"}
+    return {"VOICEAPI_PUBLIC_URL": PUBLIC, "VOICEAPI_WORKER": "off", "VOICEAPI_THREADS": "6"}
 
 
 @pytest.fixture
@@ -178,6 +178,10 @@ def test_long_work_of_one_kind_runs_one_after_the_other(
             statuses = {name: slow_requests[name]().status_code for name in set().union(*kinds.values())}
         assert {name for name, status in statuses.items() if status == 503} == names
         assert set(statuses.values()) == {200, 503}
+
+
+def test_the_threads_that_are_shared_are_those_of_the_setting(service: Service) -> None:
+    assert (service.bulkhead.shares.permits, service.bulkhead.shares.places) == (3, 1)
 
 
 def test_quick_requests_need_no_permit(

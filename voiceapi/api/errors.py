@@ -37,6 +37,7 @@ STATUS: Mapping[type[errors.ServiceError], int] = {
     errors.NotPermitted: 403,
     errors.RecordNotFound: 404,
     errors.Conflict: 409,
+    errors.Outdated: 412,
     errors.SizeExceeded: 413,
     UnsupportedEncoding: 415,
     errors.InvalidInput: 422,

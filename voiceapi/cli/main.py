@@ -47,6 +47,7 @@ from .base import (
     with_session,
 )
 from .campaigns import campaign_group, dial
+from .memory import return_large_blocks
 from .runs import run_group
 from .trust import forget_number, secret_group
 
@@ -71,6 +72,7 @@ def serve(host: str | None, port: int | None) -> None:
     """Serve the API until interrupted."""
     import waitress
 
+    return_large_blocks()
     service = current_service()
     settings = service.settings
     try:

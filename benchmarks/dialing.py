@@ -94,7 +94,7 @@ def _dry_run(service: Service) -> str:
 
 
 def _campaign(service: Service, rows: int, **settings: Any) -> int:
-    workflow, _ = versions.create(1, "Benchmark", _short_definition())
+    workflow, _ = versions.create(service.vault, 1, "Benchmark", _short_definition())
     people = "".join(f"+1202{2000000 + row},Name {row},Somewhere {row % 100}\n" for row in range(rows))
     wanted = {
         **dict.fromkeys((*campaigns.CHANGEABLE, "telephony_configuration_id")),

@@ -55,6 +55,10 @@ class Server:
         connection.close()
         return body
 
+    @property
+    def pid(self) -> int:
+        return self._process.pid
+
     def resident_megabytes(self) -> float:
         shown = subprocess.run(
             ["ps", "-o", "rss=", "-p", str(self._process.pid)], capture_output=True, text=True, check=True

@@ -69,7 +69,7 @@ def seed(database: Path, runs: int) -> Ids:
     service = app.extensions["voiceapi"]
     with service.store.session():
         organization = api_keys.require_organization(api_keys.DEFAULT_ORGANIZATION).id
-        workflow, version = versions.create(organization, "Benchmark", definition(trigger=True))
+        workflow, version = versions.create(service.vault, organization, "Benchmark", definition(trigger=True))
         other, _ = api_keys.create(organization, "other")
         number = PhoneNumber.get()
         rows = _rows(runs, organization, workflow.id, version.id)

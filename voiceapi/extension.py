@@ -19,10 +19,12 @@ from .campaigns.dialer import worker
 from .cli.main import group
 from .config import PREFIX, SettingError, Settings, names
 from .http_client import HTTPClient
+from .masking import mask_password
 from .organizations import api_keys
 from .postcall import outbox
 from .security import Vault, read_or_create_secret
 from .service import Service
+from .store import secret_check
 from .store.database import Store, StoreError
 from .store.migrations import check_version, migrate
 
@@ -78,6 +80,13 @@ class VoiceAPI:
         app.cli.add_command(group)
 
 
+def _open_vault(settings: Settings) -> Vault:
+    if settings.secret is not None:
+        return Vault(settings.secret.encode())
+    file = Path(f"{settings.database_file}.secret")
+    return Vault(read_or_create_secret(file), file=file)
+
+
 def open_service(settings: Settings, prefix: str = "", authenticate: Callable[[], str | None] | None = None) -> Service:
     """Open the database, migrate it, and return the parts of one app, which is kept in `app.extensions["voiceapi"]`.
 
@@ -96,10 +105,12 @@ def open_service(settings: Settings, prefix: str = "", authenticate: Callable[[]
         store = Store(settings.database)
         check_version(store)
         # The secret comes before the migration, which encrypts what earlier releases stored in clear.
-        vault = Vault(settings.secret.encode() if settings.secret else read_or_create_secret(Path(f"{path}.secret")))
+        vault = _open_vault(settings)
         migrate(store, vault)
+        secret_check.prove(store, vault)
     except OSError as error:
-        raise StoreError(f"The files of the database {settings.database} can't be made: {error.strerror}.") from None
+        name = mask_password(settings.database)
+        raise StoreError(f"The files of the database {name} can't be made: {error.strerror}.") from None
     service = Service(
         settings,
         store,

@@ -8,9 +8,12 @@ import ipaddress
 import json
 import math
 import os
+import re
 import secrets
+import threading
 import time
-from collections.abc import Callable, Collection, Mapping
+from collections.abc import Callable, Mapping
+from contextlib import suppress
 from functools import cached_property, lru_cache
 from pathlib import Path
 from typing import TYPE_CHECKING, Any
@@ -20,11 +23,13 @@ from itsdangerous import BadData, URLSafeSerializer
 from .errors import NotPossible
 
 if TYPE_CHECKING:
-    from cryptography.fernet import Fernet
+    from cryptography.fernet import Fernet, MultiFernet
     from limits.strategies import FixedWindowRateLimiter
 
 KEY_PREFIX_LENGTH = 8
 MIN_SECRET_LENGTH = 32
+# A Fernet token of at least one byte, whatever stands around it.
+TOKEN = re.compile(r"(?<![\w-])gAAAA[\w-]{90,}={0,2}", re.ASCII)
 # How many decrypted values a vault caches.
 CACHED = 64
 # How many requests with a wrong key an address may send within a minute before they are refused as too many.
@@ -57,39 +62,48 @@ def hash_key(key: str) -> str:
     return hashlib.sha256(key.encode("utf-8", "surrogatepass")).hexdigest()
 
 
-def mask(value: Any) -> Any:
-    """A secret as answers show it: a star for each character, except the last 4 of one that is longer than 4.
-
-    Lists are masked item by item; empty values stay as they are.
-    """
-    if not value:
-        return value
-    if isinstance(value, list):
-        return [mask(item) for item in value]
-    text = str(value)
-    end = text[-4:] if len(text) > 4 else ""
-    return end.rjust(len(text), "*")
-
-
-def unmask(value: Any, stored: Any) -> Any:
-    """The stored secret if the value is its mask, which a client sent back unchanged; else the value."""
-    return stored if stored and value == mask(stored) else value
-
-
-def unmask_fields(incoming: Mapping[str, Any], stored: Mapping[str, Any], names: Collection[str]) -> dict[str, Any]:
-    """The incoming values, those of `names` unmasked with the stored value of the same name."""
-    return {name: unmask(value, stored.get(name)) if name in names else value for name, value in incoming.items()}
-
-
 class Vault:
-    """Encrypts and signs with keys derived from one secret, the service's own."""
+    """Encrypts and signs with keys derived from one secret, the service's own.
 
-    def __init__(self, secret: bytes) -> None:
-        self._secret = secret
-        self._keys: dict[str, bytes] = {}
+    What was encrypted with one of `others` can be decrypted, too, while the secret is being replaced. The secret's file
+    is read again when it has changed, so that a running service takes part in that: call `encrypt` inside the
+    transaction that stores its result, because the file is replaced inside one.
+
+    :param others: the secret before this one or after it.
+    :param file: where the secret is from; None if it is from a setting.
+    """
+
+    def __init__(self, secret: bytes, *others: bytes, file: Path | None = None) -> None:
+        self._lock = threading.Lock()
+        self._file = file
+        self._stamp = self._file_stamp()
+        self._use(secret, *others)
+
+    def __repr__(self) -> str:
+        return "Vault()"
+
+    @property
+    def secret(self) -> bytes:
+        """The secret that it encrypts and signs with."""
+        self._refresh()
+        return self._secrets[0]
+
+    @property
+    def file(self) -> Path | None:
+        """The file that the secret is from; None if it is from a setting."""
+        return self._file
+
+    def add(self, other: bytes) -> None:
+        """Decrypt what was encrypted with this secret, too."""
+        self._use(*self._secrets, other)
+
+    def replace(self, secret: bytes) -> None:
+        """Encrypt and sign with this secret from now on; decrypt with those before it, too."""
+        self._use(secret, *self._secrets)
 
     def encrypt(self, text: str) -> str:
         """The text as a Fernet token."""
+        self._refresh()
         return self._fernet.encrypt(text.encode()).decode()
 
     def decrypt(self, token: str) -> str:
@@ -99,13 +113,28 @@ class Vault:
         """
         from cryptography.fernet import InvalidToken
 
-        try:
-            return self._decrypt(token.encode()).decode()
-        except InvalidToken:
-            raise SecretError(
-                "A stored credential can't be decrypted, because it was encrypted with another secret. "
-                "Restore that secret, or enter the credentials again."
-            ) from None
+        for _ in range(2):
+            try:
+                return self._decrypt(token.encode()).decode()
+            except InvalidToken:
+                if not self._refresh():
+                    break
+        raise SecretError(
+            "A stored credential can't be decrypted, because it was encrypted with another secret. "
+            "Restore that secret, or enter the credentials again."
+        ) from None
+
+    def rotate(self, text: str) -> str:
+        """The text with each Fernet token in it encrypted again with the present secret, if it can be decrypted."""
+        from cryptography.fernet import InvalidToken
+
+        def reencrypted(found: re.Match[str]) -> str:
+            try:
+                return self._fernet.rotate(found[0].encode()).decode()
+            except InvalidToken:
+                return found[0]
+
+        return TOKEN.sub(reencrypted, text)
 
     def sign(self, payload: Mapping[str, Any], purpose: str, expires_at: float) -> str:
         """A signed url-safe token with a JSON payload: not encrypted, valid for one purpose until `expires_at`.
@@ -129,15 +158,41 @@ class Vault:
     def key(self, purpose: str) -> bytes:
         """A key of 32 bytes for one purpose, derived from the secret."""
         if purpose not in self._keys:
-            self._keys[purpose] = hmac.digest(self._secret, f"voiceapi {purpose}".encode(), "sha256")
+            self._keys[purpose] = hmac.digest(self._secrets[0], f"voiceapi {purpose}".encode(), "sha256")
         return self._keys[purpose]
 
     def _signer(self, purpose: str) -> URLSafeSerializer:
         return URLSafeSerializer(
-            self._secret,
+            self.secret,
             salt=f"voiceapi link {purpose}",
             signer_kwargs={"key_derivation": "hmac", "digest_method": hashlib.sha256},
         )
+
+    def _use(self, *secrets: bytes) -> None:
+        self._secrets = tuple(dict.fromkeys(secrets))
+        self._keys: dict[str, bytes] = {}
+        for name in ("_decrypt", "_fernet"):
+            self.__dict__.pop(name, None)
+
+    def _file_stamp(self) -> tuple[int, int] | None:
+        try:
+            found = None if self._file is None else self._file.stat()
+        except OSError:
+            found = None
+        return None if found is None else (found.st_ino, found.st_mtime_ns)
+
+    def _refresh(self) -> bool:
+        """Read the secret's file again if it has changed; True if it holds another secret now."""
+        stamp = self._file_stamp()
+        if stamp is None or stamp == self._stamp:
+            return False
+        with self._lock:
+            before = self._secrets[0]
+            if stamp != self._stamp and self._file is not None:
+                self._stamp = stamp
+                with suppress(OSError, SecretError):  # a file that can't be used leaves the secret as it was
+                    self.replace(read_secret(self._file))
+            return self._secrets[0] != before
 
     @cached_property
     def _decrypt(self) -> Callable[[bytes], bytes]:
@@ -145,15 +200,21 @@ class Vault:
         return lru_cache(maxsize=CACHED)(self._fernet.decrypt)
 
     @cached_property
-    def _fernet(self) -> Fernet:
-        import base64
+    def _fernet(self) -> MultiFernet:
+        from cryptography.fernet import MultiFernet
 
-        from cryptography.fernet import Fernet
-        from cryptography.hazmat.primitives.hashes import SHA256
-        from cryptography.hazmat.primitives.kdf.hkdf import HKDF
+        return MultiFernet(_fernet_of(secret) for secret in self._secrets)
 
-        key = HKDF(SHA256(), length=32, salt=None, info=b"voiceapi credentials").derive(self._secret)
-        return Fernet(base64.urlsafe_b64encode(key))
+
+def _fernet_of(secret: bytes) -> Fernet:
+    import base64
+
+    from cryptography.fernet import Fernet
+    from cryptography.hazmat.primitives.hashes import SHA256
+    from cryptography.hazmat.primitives.kdf.hkdf import HKDF
+
+    key = HKDF(SHA256(), length=32, salt=None, info=b"voiceapi credentials").derive(secret)
+    return Fernet(base64.urlsafe_b64encode(key))
 
 
 def encrypt_json(vault: Vault, value: Mapping[str, Any]) -> str:
@@ -183,7 +244,21 @@ def read_or_create_secret(path: str | os.PathLike[str]) -> bytes:
     """
     path = Path(path)
     if not path.exists():
-        _create_secret(path)
+        write_secret(path, new_secret())
+    return read_secret(path)
+
+
+def new_secret() -> str:
+    """A new secret of the service: 64 url-safe characters."""
+    return secrets.token_urlsafe(48)
+
+
+def read_secret(path: Path) -> bytes:
+    """The secret in a file.
+
+    :raises SecretError: when the file holds less than 32 bytes.
+    :raises OSError: when it can't be read.
+    """
     secret = path.read_bytes().strip()
     if len(secret) < MIN_SECRET_LENGTH:
         raise SecretError(
@@ -193,19 +268,28 @@ def read_or_create_secret(path: str | os.PathLike[str]) -> bytes:
     return secret
 
 
-def _create_secret(path: Path) -> None:
+def write_secret(path: Path, secret: str, *, replace: bool = False) -> None:
+    """Store a secret in a file that only its owner can read, whole or not at all.
+
+    A file that exists stays as it is unless `replace` is true.
+
+    :raises OSError: when it can't be written.
+    """
     draft = path.with_name(f"{path.name}.{secrets.token_hex(8)}")
     handle = os.open(draft, os.O_WRONLY | os.O_CREAT | os.O_EXCL, 0o600)
     try:
         with os.fdopen(handle, "w") as file:
-            file.write(secrets.token_urlsafe(48) + "\n")
+            file.write(f"{secret}\n")
             file.flush()
             os.fsync(handle)
-        os.link(draft, path)  # unlike a rename, this fails when another process created it first
+        if replace:
+            os.replace(draft, path)
+        else:
+            os.link(draft, path)  # unlike a rename, this fails when another process created it first
     except FileExistsError:
         pass
     finally:
-        draft.unlink()
+        draft.unlink(missing_ok=True)
 
 
 class WrongKeys:

@@ -194,8 +194,8 @@ def test_a_file_that_never_came_is_missing(client: FlaskClient, bare: FlaskClien
         ({"key": "campaigns/1/"}, 400, "Invalid key format"),
         ({"key": "campaigns/1/../2/x.csv"}, 400, "Invalid key format"),
         ({"key": "voice.db"}, 400, "Invalid key format"),
-        ({"key": "campaigns/99/x.csv"}, 403, "Access denied"),
-        ({"key": "transcripts/99.txt"}, 403, "Access denied for this workflow run"),
+        ({"key": "campaigns/99/x.csv"}, 404, "File not found"),
+        ({"key": "transcripts/99.txt"}, 404, "File not found"),
         ({}, 422, [{"loc": ["query", "key"], "msg": "Field required", "type": "missing"}]),
         (
             {"key": "campaigns/1/x.csv", "expires_in": 0},
@@ -219,7 +219,7 @@ def test_files_of_another_organization_stay_there(
     client: FlaskClient, stranger: FlaskClient, bare: FlaskClient
 ) -> None:
     answer = stranger.get(SIGNED, query_string={"key": upload(client, bare)})
-    assert (answer.status_code, answer.get_json()) == (403, {"detail": "Access denied"})
+    assert (answer.status_code, answer.get_json()) == (404, {"detail": "File not found"})
 
 
 @pytest.mark.usefixtures("db")
@@ -239,7 +239,7 @@ def test_a_transcript_is_fetched_by_its_key(client: FlaskClient, stranger: Flask
     assert answer.headers["Content-Disposition"] == f"attachment; filename={run.id}.txt"
 
     refused = stranger.get(SIGNED, query_string={"key": key})
-    assert (refused.status_code, refused.get_json()) == (403, {"detail": "Access denied for this workflow run"})
+    assert (refused.status_code, refused.get_json()) == (404, {"detail": "File not found"})
 
 
 def test_the_address_is_where_clients_reach_the_service(tmp_path: Any) -> None:

@@ -39,6 +39,8 @@ UNSET = {
     "external_pbx_integrations_enabled": False,
     "calling_hours": None,
     "max_attempts_per_day": None,
+    "allowed_countries": None,
+    "max_calls_a_day": None,
 }
 
 

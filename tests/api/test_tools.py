@@ -188,6 +188,12 @@ def transfer(**members: Any) -> dict[str, Any]:
             "greater_than_equal",
         ),
         (
+            config(timeout_ms=60_001),
+            ["definition", "http_api", "config", "timeout_ms"],
+            "Input should be less than or equal to 60000",
+            "less_than_equal",
+        ),
+        (
             config(headers={"A": "a", "B": 1}),
             ["definition", "http_api", "config", "headers", "B"],
             "Input should be a valid string",

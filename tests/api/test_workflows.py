@@ -241,7 +241,11 @@ def test_every_sample_gets_its_verdict(client: FlaskClient, workflow: Callable[.
         answer = client.post(CREATE, json={"name": name, "workflow_definition": definition})
         assert answer.status_code == (200 if refused == "accepted" else int(refused)), name
         if answer.status_code == 200:
-            assert answer.get_json()["workflow_definition"] == definition, name
+            expected = deepcopy(definition)
+            for each in expected.get("nodes", []):
+                for header in each["data"].get("custom_headers", []):
+                    header["value"] = "********"
+            assert answer.get_json()["workflow_definition"] == expected, name
             check = client.post(f"{API}/{answer.get_json()['id']}/validate").get_json()
             found = [[fault["kind"], fault["id"], fault["field"]] for fault in check["errors"]]
             assert (check["is_valid"], found) == (not sample.get("errors"), sample.get("errors", [])), name
@@ -437,26 +441,39 @@ def test_secrets_are_masked_and_survive_a_round_trip(
     for sent, kept in (
         ("another-5678", "another-5678"),
         ("********5678", "another-5678"),
-        ("*******15678", "*******15678"),
+        ("**********1234", "sk-secret-1234"),  # that of the published version
         ("", ""),
     ):
         made["nodes"][-1]["data"]["qa_api_key"] = sent
         put(client, workflow_definition=made)
         assert stored_secret(client) == kept, sent
-    made["nodes"][-1]["id"] = "moved"
-    made["nodes"][-1]["data"]["qa_api_key"] = "****5678"
+    made["nodes"][-1]["data"]["qa_api_key"] = "another-5678"
     put(client, workflow_definition=made)
-    assert stored_secret(client) == "****5678"
+    for id, masked in (("q", "*******15678"), ("moved", "********5678")):
+        made["nodes"][-1]["id"] = id
+        made["nodes"][-1]["data"]["qa_api_key"] = masked
+        for answer in (
+            client.put(f"{API}/1", json={"workflow_definition": made}),
+            client.post(CREATE, json={"name": "Copy", "workflow_definition": made}),
+        ):
+            assert answer.status_code == 422
+            place = ["body", "workflow_definition", "nodes", 3, "data", "qa_api_key"]
+            text = "Value error, the value is masked and no stored one matches it, so send it in full"
+            assert answer.get_json() == {"detail": [{"loc": place, "msg": text, "type": "value_error"}]}
+    assert stored_secret(client) == "another-5678"
     copied = client.post(f"{API}/1/duplicate").get_json()["workflow_definition"]
-    assert copied["nodes"][-1]["data"]["qa_api_key"] == "****5678"
+    assert copied["nodes"][-1]["data"]["qa_api_key"] == "********5678"
+    assert stored_secret(client) == "another-5678"
 
 
 def stored_secret(client: FlaskClient) -> Any:
     from voiceapi.store.workflows import WorkflowVersion
 
-    with client.application.extensions["voiceapi"].store.session():
+    service = client.application.extensions["voiceapi"]
+    with service.store.session():
         newest = WorkflowVersion.select().order_by(WorkflowVersion.id.desc()).first()
-        return newest.definition["nodes"][-1]["data"]["qa_api_key"]
+        text = newest.definition["nodes"][-1]["data"]["qa_api_key"]
+    return text and service.vault.decrypt(text)
 
 
 def test_the_keys_of_a_model_override_are_masked(client: FlaskClient, workflow: Callable[..., Any]) -> None:

@@ -18,6 +18,7 @@ from voiceapi.cli.base import script_info
 from voiceapi.cli.main import group
 from voiceapi.http_client import HTTPClient, Reply, RequestFailed
 from voiceapi.llm import configuration
+from voiceapi.organizations import preferences
 from voiceapi.organizations.api_keys import get_or_create_organization
 from voiceapi.service import Service
 from voiceapi.store.organizations import Organization
@@ -57,6 +58,7 @@ def findings(app: Flask, health: Any, twilio: Any, *, number: bool = True) -> li
     wire = Wire({f"{PUBLIC}/api/v1/health": health, "https://api.twilio.com": twilio})
     object.__setattr__(service, "http", wire)
     with service.store.session():
+        preferences.replace(1, {"max_calls_a_day": 100})
         made = configurations.create(service.vault, 1, "Main", TWILIO)
         if number:
             create(1, made.id, "+12025550188")
@@ -198,7 +200,7 @@ def test_all_that_is_missing_is_reported(public: Flask, config: dict[str, Any], 
     with service.store.session():
         fields = {field.name: config.get(field.name) for field in PROVIDERS[config["provider"]].fields}
         made = configurations.create(service.vault, 1, "Main", {**fields, "provider": config["provider"]})
-        workflow, _ = versions.create(1, "Agent", {"nodes": [], "edges": []})
+        workflow, _ = versions.create(service.vault, 1, "Agent", {"nodes": [], "edges": []})
         create(1, made.id, "+12025550188", inbound_workflow_id=workflow.id)
         assert [each.wrong or each.note for each in examine(service) if "'Main'" in each.subject] == wrong
 
@@ -249,6 +251,7 @@ def test_a_line_for_each_configuration_says_which_one_outbound_calls_use(public:
     found = findings(public, (200, HEALTH), (200, OWNED))
     with service.store.session():
         office = get_or_create_organization(service, "off\x1bice")
+        preferences.replace(office.id, {"max_calls_a_day": 100})
         made = configurations.create(service.vault, office.id, "Ma\nin", TWILIO, is_default_outbound=True)
         found = list(examine(service))
     assert [each.subject for each in found[2:]] == [
@@ -279,6 +282,25 @@ def test_a_simulator_that_cannot_be_used(app: Flask) -> None:
         *_, last = examine(service)
     assert last.subject == ONLY
     assert last.wrong is not None
+
+
+@pytest.mark.parametrize(
+    ("limits", "is_advised"),
+    [({}, True), ({"allowed_countries": ["US"]}, False), ({"max_calls_a_day": 1}, False)],
+)
+def test_a_real_carrier_without_any_limit_of_calls_is_pointed_out(
+    public: Flask, limits: dict[str, Any], is_advised: bool
+) -> None:
+    service: Service = public.extensions["voiceapi"]
+    findings(public, (200, HEALTH), (200, OWNED))
+    with service.store.session():
+        preferences.replace(1, {"allowed_countries": None, "max_calls_a_day": None, **limits})
+        found = [each for each in examine(service) if "limits" in each.subject]
+    advice = (
+        "advice: Whoever gets hold of an API key could call any number, all night. Set allowed_countries or "
+        "max_calls_a_day with PUT /organizations/preferences."
+    )
+    assert found == ([Finding("limits of outbound calls", note=advice)] if is_advised else [])
 
 
 def test_advice_is_no_error(public: Flask) -> None:

@@ -66,7 +66,7 @@ def session(service: Service) -> ChatSession:
 
 def opened(service: Service, configurations: dict[str, Any] | None = None) -> ChatSession:
     organization = Organization.get(name=api_keys.DEFAULT_ORGANIZATION).id
-    workflow, _ = versions.create(organization, "Parrot", {"nodes": NODES, "edges": []})
+    workflow, _ = versions.create(service.vault, organization, "Parrot", {"nodes": NODES, "edges": []})
     if configurations is not None:
         versions.save(service.vault, organization, workflow.id, configurations=configurations)
     return text_chats.create(service, organization, workflow.id, None, {}, {})

@@ -373,9 +373,8 @@ def test_documents_of_others_and_removed_ones_are_not_found(
 ) -> None:
     service = app.extensions["voiceapi"]
     with service.store.session():
-        theirs = documents.upload(
-            api_keys.get_or_create_organization(service, "strangers").id, "theirs.md", b"We open at ten.", "chunked", {}
-        )
+        strangers = api_keys.get_or_create_organization(service, "strangers").id
+        theirs = documents.upload(service, strangers, "theirs.md", b"We open at ten.", "chunked", {})
     gone = put("We open at eleven.")
     client.delete(f"{API}/knowledge-base/documents/{gone}")
     stand.script += [{LOOKUP: {"query": "open"}}, "I don't know."]

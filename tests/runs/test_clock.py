@@ -28,7 +28,7 @@ def place(service: Service, db: None, talk: Callable[..., Any]) -> Callable[...,
     """Stores a call in progress that waits for news from its carrier."""
 
     def store(token: str) -> Run:
-        workflow, _ = versions.create(1, "Agent", talk())
+        workflow, _ = versions.create(service.vault, 1, "Agent", talk())
         lease = now() + timedelta(seconds=30)
         columns = {"state": "ringing", "phone_lease_until": lease, **lifecycle.in_progress()}
         return runs.create(workflow, name="n", mode="twilio", token=token, **columns)

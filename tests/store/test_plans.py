@@ -29,7 +29,7 @@ RUNS = 400
 def workflow(service: Service, db: None, talk: Callable[..., dict[str, Any]]) -> Workflow:
     """One of two, with ten pages of runs each."""
     organization = api_keys.require_organization(api_keys.DEFAULT_ORGANIZATION).id
-    wanted, other = (versions.create(organization, name, talk())[0] for name in ("wanted", "other"))
+    wanted, other = (versions.create(service.vault, organization, name, talk())[0] for name in ("wanted", "other"))
     rows = [
         {
             "organization": organization,

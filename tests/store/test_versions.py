@@ -1,8 +1,8 @@
 """Databases of earlier releases are brought up to this one's schema, and what was under way in them goes on.
 
-tests/data/version-1.sql to version-3.sql were dumped from files that the releases with these schema versions made, with
+tests/data/version-1.sql to version-4.sql were dumped from files that the releases with these schema versions made, with
 the secret and the API key that stand below: requests to the API, the simulator's phones and the dialer one step at a
-time, then every table, index and trigger as SQL. The files of version 2 and 3 hold what a killed process left:
+time, then every table, index and trigger as SQL. The files of version 2 to 4 hold what a killed process left:
 
 * run 1, a call that has ended and owes its webhook; run 2, a call with two turns answered; run 3, one that rings;
   run 4, a text chat;
@@ -10,6 +10,11 @@ time, then every table, index and trigger as SQL. The files of version 2 and 3 h
   queued, and can't be called; campaign 2, paused; campaign 3, whose list was read up to row 2 of 3; campaign 4, not
   started;
 * a pace of the simulator's configuration and one of a carrier's, which version 2 kept in two places.
+
+That of version 4 is the file of version 3, opened by the release with version 4. Through its API it was given what
+that release stored in clear, each text beginning with "s3cr3t": a workflow with a key, headers and passwords in URLs,
+published and as a draft; a chat with each of the two, one of which owes its webhook as rendered, the other its
+follow-up; tools with static headers and passwords; and a credential, which was encrypted already.
 """
 
 from __future__ import annotations
@@ -27,12 +32,15 @@ from flask import Flask
 from flask.testing import FlaskClient
 
 from voiceapi import create_app
+from voiceapi.store import secret_fields
 from voiceapi.store.campaigns import Campaign, Contact
 from voiceapi.store.fields import Instant, now
 from voiceapi.store.postcall import Delivery
 from voiceapi.store.runs import Run, Turn
 from voiceapi.store.steps import Step
 from voiceapi.store.telephony import TelephonyConfiguration
+from voiceapi.store.tools import Tool
+from voiceapi.store.workflows import WorkflowVersion
 
 DATA = Path(__file__).parent.parent / "data"
 # In the files. As a setting it is refused by now; a key that a database has goes on working.
@@ -44,6 +52,7 @@ API = "/api/v1"
 MADE = {
     2: datetime(2026, 11, 22, 4, 23, 48, tzinfo=UTC),
     3: datetime(2026, 11, 22, 6, 17, 59, tzinfo=UTC),
+    4: datetime(2026, 11, 22, 9, 25, 31, tzinfo=UTC),
 }
 INSTANT = re.compile(r"\b1795\d{6}(?:\d{6}\b|\.\d+)")
 
@@ -89,7 +98,7 @@ def schema(path: Path) -> dict[str, Any]:
     return found
 
 
-@pytest.fixture(params=[1, 2, 3])
+@pytest.fixture(params=[1, 2, 3, 4])
 def version(request: pytest.FixtureRequest) -> int:
     return int(request.param)
 
@@ -148,6 +157,33 @@ def test_a_campaign_that_version_1_created_is_dialed(tmp_path: Path, wait_for: C
     with app.extensions["voiceapi"].store.session():
         wait_for(lambda: Campaign.get_by_id(1).state == "completed")
         assert reached(1) == dict.fromkeys(("+12025552041", "+12025552042"), 1)
+    app.extensions["voiceapi"].close()
+
+
+def test_what_version_4_stored_in_clear_is_encrypted(tmp_path: Path) -> None:
+    """Nothing is left in the file, its free pages and its WAL either; the copy for the way back holds it in clear."""
+    path = restore(tmp_path / "old.db", 4)
+    clear = set(re.findall(rb"s3cr3t-[a-z-]+", path.read_bytes()))
+    assert len(clear) == 16
+    app = open_app(path)
+    files = {file.name: file.read_bytes() for file in tmp_path.iterdir() if file.name.startswith("old.db")}
+    assert clear <= set(re.findall(rb"s3cr3t-[a-z-]+", files.pop("old.db.version-4")))
+    assert set(files) >= {"old.db", "old.db-wal"}
+    for name, content in files.items():
+        assert b"s3cr3t" not in content, name
+    vault = app.extensions["voiceapi"].vault
+    with app.extensions["voiceapi"].store.session():
+        versions = {row.version_number: row for row in WorkflowVersion.select().where(WorkflowVersion.workflow == 3)}
+        runs, tools = Run.select().where(Run.draft.is_null(False)), Tool.select().order_by(Tool.id)
+        read = [
+            secret_fields.decrypted(vault, row.definition, secret_fields.in_definition) for row in versions.values()
+        ]
+        read += [secret_fields.decrypted(vault, row.draft, secret_fields.in_definition) for row in runs]
+        read += [secret_fields.decrypted(vault, row.definition, secret_fields.in_tool) for row in tools]
+        read += [secret_fields.decrypted(vault, versions[2].configurations, secret_fields.in_configurations)]
+        delivery = Delivery.get(Delivery.url.is_null(False))
+        read += [secret_fields.reveal_url(vault, delivery.url)]
+    assert set(re.findall(rb"s3cr3t-[a-z-]+", json.dumps(read).encode())) == clear
     app.extensions["voiceapi"].close()
 
 

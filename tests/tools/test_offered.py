@@ -9,20 +9,20 @@ from voiceapi.service import Service
 from voiceapi.tools import offered, stored
 
 
-def calculator(organization: int) -> str:
+def calculator(service: Service, organization: int) -> str:
     fields = {"name": "Sums", "description": None, "icon": None, "icon_color": None}
-    return str(stored.create(organization, {**fields, "definition": {"type": "calculator"}}).tool_uuid)
+    return str(stored.create(service.vault, organization, {**fields, "definition": {"type": "calculator"}}).tool_uuid)
 
 
 def test_a_tool_runs_as_it_is_stored_now(service: Service, db: None, request_of: Any) -> None:
     organization = api_keys.require_organization(api_keys.DEFAULT_ORGANIZATION).id
     context = offered.context_for(service, organization)
-    request = request_of({"expression": "2 + 3"}, uuid=calculator(organization))
+    request = request_of({"expression": "2 + 3"}, uuid=calculator(service, organization))
     assert offered.is_local(organization, request)
     assert offered.run(organization, request, context).result == {"expression": "2 + 3", "result": 5}
     gone = {"status": "error", "error": 'The tool "tool" is not there any more.'}
     assert offered.run(organization + 1, request, context).result == gone
-    stored.update(organization, request.tool_uuid, {"status": "archived"})
+    stored.update(service.vault, organization, request.tool_uuid, {"status": "archived"})
     assert offered.run(organization, request, context).result == gone
     assert offered.is_local(organization, request)
 
@@ -51,9 +51,11 @@ def test_the_scripted_model_uses_transfers_that_ask_it_nothing(service: Service,
         ),
     ]
     made = [
-        stored.create(organization, {**fields, "definition": {"type": "transfer_call", "config": config}}).tool_uuid
+        stored.create(
+            service.vault, organization, {**fields, "definition": {"type": "transfer_call", "config": config}}
+        ).tool_uuid
         for config in configs
     ]
-    definition = {"nodes": [{"id": "1", "data": {"tool_uuids": [*made, calculator(organization)]}}]}
+    definition = {"nodes": [{"id": "1", "data": {"tool_uuids": [*made, calculator(service, organization)]}}]}
     assert offered.usable_without_model(organization, definition) == set(made[:2])
     assert offered.usable_without_model(None, definition) == set()

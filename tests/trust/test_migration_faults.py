@@ -22,7 +22,7 @@ from voiceapi.store.migrations import VERSION
 HERE = Path(__file__).parent
 FILES = {int(path.stem.split("-")[1]): path for path in sorted((HERE.parent / "data").glob("version-*.sql"))}
 # So many processes are killed for each version.
-KILLS = 8
+KILLS = 4
 Content = dict[str, list[tuple[Any, ...]]]
 
 

@@ -223,4 +223,5 @@ DESCRIPTIONS = {
     415: "The body's charset or encoding is unknown",
     422: "The request breaks a rule",
     429: "Too many wrong keys from this address",
+    503: "Too many slow requests are in progress; send it again after Retry-After seconds",
 }

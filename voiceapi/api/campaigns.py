@@ -7,7 +7,7 @@ from typing import Any
 
 from flask import Response
 
-from ..campaigns import campaigns, lifecycle
+from ..campaigns import campaigns, contact_list, lifecycle
 from ..campaigns.campaigns import Reserve
 from ..runs import files, filters
 from ..store import run_lists
@@ -37,6 +37,7 @@ SETTINGS = ("retry_config", "max_concurrency", "schedule_config", "circuit_break
 
 
 @blueprint.post("/campaign/create")
+@blueprint.alt_response(503)
 @blueprint.alt_response(409)
 @blueprint.arguments(RepeatableSchema, location="headers")
 @blueprint.arguments(CreateCampaignSchema)
@@ -45,7 +46,8 @@ def create_campaign(headers: dict[str, Any], body: dict[str, Any]) -> Response:
     """Create a new campaign."""
 
     def create(reserve: Reserve | None) -> Campaign:
-        return campaigns.create(service(), organization(), body, reserve=reserve)
+        with contact_list.reading(service(), organization(), files.size(organization(), body["source_id"])):
+            return campaigns.create(service(), organization(), body, reserve=reserve)
 
     return answer_once(organization(), headers["idempotency_key"], create, campaign_answer)
 
@@ -136,6 +138,7 @@ def get_source_download_url(campaign_id: int) -> dict[str, Any]:
 
 
 @blueprint.get("/campaign/<campaign_id>/report")
+@blueprint.alt_response(503)
 @blueprint.arguments(ReportQuerySchema, location="query")
 @blueprint.response(200, {"type": "string"}, content_type="text/csv")
 def download_campaign_report(query: dict[str, Any], campaign_id: int) -> Response:

@@ -18,6 +18,7 @@ blueprint = Blueprint("chats", __name__, url_prefix="/workflow/<workflow_id>/tex
 
 
 @blueprint.post("")
+@blueprint.alt_response(503)
 @blueprint.arguments(CreateChatSchema)
 @blueprint.response(200, ChatSchema)
 def create_chat(body: dict[str, Any], workflow_id: int) -> dict[str, Any]:
@@ -34,6 +35,7 @@ def get_chat(workflow_id: int, run_id: int) -> dict[str, Any]:
 
 
 @blueprint.post("/<run_id>/messages")
+@blueprint.alt_response(503)
 @blueprint.alt_response(409, description="The chat is at another revision")
 @blueprint.arguments(ChatMessageSchema)
 @blueprint.response(200, ChatSchema)
@@ -44,6 +46,7 @@ def send_message(body: dict[str, Any], workflow_id: int, run_id: int) -> dict[st
 
 
 @blueprint.post("/<run_id>/rewind")
+@blueprint.alt_response(503)
 @blueprint.alt_response(409, description="The chat is at another revision")
 @blueprint.arguments(RewindChatSchema)
 @blueprint.response(200, ChatSchema)
@@ -54,6 +57,7 @@ def rewind_chat(body: dict[str, Any], workflow_id: int, run_id: int) -> dict[str
 
 
 @blueprint.post("/<run_id>/end")
+@blueprint.alt_response(503)
 @blueprint.alt_response(409, description="The chat is at another revision")
 @blueprint.arguments(EndChatSchema)
 @blueprint.response(200, ChatSchema)

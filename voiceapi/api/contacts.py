@@ -7,7 +7,7 @@ from typing import Any
 
 from flask import Response, request
 
-from ..campaigns import campaigns, contacts, do_not_call
+from ..campaigns import campaigns, contact_list, contacts, do_not_call
 from ..campaigns.campaigns import Reserve
 from ..campaigns.dry_run import report
 from ..runs import files
@@ -39,6 +39,7 @@ CSV = {"required": True, "content": {"text/csv": {"schema": {"type": "string"}}}
 
 
 @blueprint.post("/campaign/create/csv")
+@blueprint.alt_response(503)
 @blueprint.doc(requestBody=FORM)  # type: ignore[untyped-decorator]
 @blueprint.alt_response(400)
 @blueprint.alt_response(409)
@@ -51,7 +52,10 @@ def create_campaign_with_list(headers: dict[str, Any]) -> Response:
     file_name = form.file_name or "contacts.csv"
 
     def create(reserve: Reserve | None) -> Campaign:
-        with files.stored(organization(), file_name, content) as key:
+        with (
+            contact_list.reading(service(), organization(), len(content)),
+            files.stored(organization(), file_name, content) as key,
+        ):
             wanted = {**body, "source_type": "csv", "source_id": key}
             return campaigns.create(service(), organization(), wanted, "file", reserve)
 
@@ -80,11 +84,14 @@ def get_contact(campaign_id: int, row_id: int) -> dict[str, Any]:
 
 
 @blueprint.post("/campaign/<campaign_id>/simulate")
+@blueprint.alt_response(503)
 @blueprint.arguments(SimulateSchema)
 @blueprint.response(200, SimulationSchema)
 def simulate_campaign(body: dict[str, Any], campaign_id: int) -> dict[str, Any]:
     """Simulate a campaign on a virtual clock: nobody is called, nothing is stored."""
-    return report.simulate(service(), organization(), campaign_id, body)
+    source = campaigns.get(organization(), campaign_id).source_id
+    with contact_list.reading(service(), organization(), files.size(organization(), source)):
+        return report.simulate(service(), organization(), campaign_id, body)
 
 
 @blueprint.get("/do-not-call")
@@ -113,6 +120,7 @@ def add_numbers_not_to_call(body: dict[str, Any]) -> dict[str, Any]:
 
 
 @blueprint.post("/do-not-call/csv")
+@blueprint.alt_response(503)
 @blueprint.doc(requestBody=CSV)  # type: ignore[untyped-decorator]
 @blueprint.alt_response(400)
 @blueprint.alt_response(413, description="The list is larger than 10 MiB")
@@ -120,7 +128,7 @@ def add_numbers_not_to_call(body: dict[str, Any]) -> dict[str, Any]:
 def add_list_not_to_call() -> dict[str, Any]:
     """Put the column phone_number of a CSV on the do-not-call list."""
     content = read_file(request, files.LARGEST, "A list")
-    added, already, refused = do_not_call.add_list(organization(), content)
+    added, already, refused = do_not_call.add_list(service(), organization(), content)
     named = [{"row": row, "reason": reason} for row, reason in refused[: do_not_call.MOST_REFUSED]]
     return {"added": added, "already_listed": already, "refused_count": len(refused), "refused": named}
 

@@ -10,7 +10,7 @@ from ..errors import FieldError, InvalidFields
 from ..store.knowledge import Document
 from ..strict_json import parse
 from ..tools.knowledge import documents
-from .auth import organization
+from .auth import organization, service
 from .blueprint import Blueprint
 from .multipart import BINARY, read_form
 from .schemas.base import DoneSchema
@@ -40,6 +40,7 @@ def list_documents(query: dict[str, Any]) -> dict[str, Any]:
 
 
 @blueprint.post("/documents")
+@blueprint.alt_response(503)
 @blueprint.doc(requestBody={"required": True, "content": {"multipart/form-data": {"schema": FORM}}})  # type: ignore[untyped-decorator]
 @blueprint.alt_response(400)
 @blueprint.alt_response(413, description="The file is larger than 5 MiB")
@@ -47,7 +48,7 @@ def list_documents(query: dict[str, Any]) -> dict[str, Any]:
 def upload_document() -> dict[str, Any]:
     """Upload a text, Markdown, HTML, PDF or CSV document and index it; one that can't be read is kept as failed."""
     name, content, mode, metadata = read_upload(request)
-    return document_answer(documents.upload(organization(), name, content, mode, metadata))
+    return document_answer(documents.upload(service(), organization(), name, content, mode, metadata))
 
 
 @blueprint.get("/documents/<document_uuid>")

@@ -45,7 +45,6 @@ def prepare_upload(body: dict[str, Any]) -> dict[str, Any]:
 
 @blueprint.get("/signed-url")
 @blueprint.alt_response(400, description="The key is none of ours")
-@blueprint.alt_response(403, description="The file is another organization's")
 @blueprint.arguments(AddressQuerySchema, location="query")
 @blueprint.response(200, DownloadAddressSchema)
 def sign_address(query: dict[str, Any]) -> dict[str, Any]:

@@ -39,7 +39,10 @@ def get_preferences() -> dict[str, Any]:
 @blueprint.arguments(NewPreferencesSchema)
 @blueprint.response(200, PreferencesSchema)
 def set_preferences(body: dict[str, Any]) -> dict[str, Any]:
-    """Replace the preferences of the organization; what is left out goes back to its default."""
+    """Replace the preferences of the organization.
+
+    What is left out goes back to its default, but for allowed_countries and max_calls_a_day: only null removes these.
+    """
     return preferences.replace(organization(), body)
 
 

@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 from collections.abc import Mapping
+from contextlib import ExitStack
 from typing import Any
 
 from flask import Response
@@ -32,6 +33,9 @@ from .schemas.runs import (
 
 blueprint = Blueprint("runs", __name__)
 
+# Runs of a report that is read quickly.
+LONG_REPORT = 2000
+
 
 @blueprint.get("/workflow/<workflow_id>/runs")
 @blueprint.arguments(RunsQuerySchema, location="query")
@@ -53,6 +57,7 @@ def get_run(workflow_id: int, run_id: int) -> dict[str, Any]:
 
 
 @blueprint.post("/workflow/<workflow_id>/runs/<run_id>/end")
+@blueprint.alt_response(503)
 @blueprint.alt_response(400, description="The carrier refused to end the call")
 @blueprint.response(200, RunSchema)
 def end_run(workflow_id: int, run_id: int) -> dict[str, Any]:
@@ -80,6 +85,7 @@ def create_run(body: dict[str, Any], workflow_id: int) -> dict[str, Any]:
 
 
 @blueprint.get("/workflow/<workflow_id>/report")
+@blueprint.alt_response(503)
 @blueprint.arguments(ReportQuerySchema, location="query")
 @blueprint.response(200, {"type": "string"}, content_type="text/csv")
 def download_report(query: dict[str, Any], workflow_id: int) -> Response:
@@ -107,10 +113,17 @@ def list_usage(query: dict[str, Any]) -> dict[str, Any]:
 
 
 def csv_response(filename: str, where: list[Any], query: dict[str, Any]) -> Response:
-    """The report of the runs that `where` selects, sent as it is read."""
-    app = service()
-    lines = reports.lines(app, where, query["start_date"], query["end_date"])
-    response = Response(lines, mimetype="text/csv")
+    """The report of the runs that `where` selects, sent as it is read.
+
+    :raises OutOfService: when it is long and too many slow requests are in progress.
+    """
+    app, since, until = service(), query["start_date"], query["end_date"]
+    response = Response(reports.lines(app, where, since, until), mimetype="text/csv")
+    if run_lists.has_more(where, since, until, LONG_REPORT):
+        # Until all of it is sent: a client that reads slowly holds the thread.
+        permit = ExitStack()
+        permit.enter_context(app.bulkhead.slow(organization()))
+        response.call_on_close(permit.close)
     response.headers["Content-Disposition"] = f"attachment; filename={filename}"
     return response
 

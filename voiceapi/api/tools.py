@@ -4,6 +4,7 @@ from __future__ import annotations
 
 from typing import Any
 
+from ..store import secret_fields
 from ..store.tools import Tool
 from ..tools import stored
 from .auth import organization, service
@@ -36,7 +37,8 @@ def list_tools(query: dict[str, Any]) -> list[dict[str, Any]]:
 @blueprint.response(200, ToolSchema)
 def create_tool(body: dict[str, Any]) -> dict[str, Any]:
     """Store a tool. Its definition is kept with every default filled in."""
-    return tool_answer(stored.create(organization(), {name: body[name] for name in body if name != "category"}))
+    fields = {name: body[name] for name in body if name != "category"}
+    return tool_answer(stored.create(service().vault, organization(), fields))
 
 
 @blueprint.get("/tools/<tool_uuid>")
@@ -51,14 +53,14 @@ def get_tool(tool_uuid: str) -> dict[str, Any]:
 @blueprint.response(200, ToolSchema)
 def update_tool(body: dict[str, Any], tool_uuid: str) -> dict[str, Any]:
     """Change a tool; its definition is replaced whole, and what is left out stays."""
-    return tool_answer(stored.update(organization(), tool_uuid, body))
+    return tool_answer(stored.update(service().vault, organization(), tool_uuid, body))
 
 
 @blueprint.delete("/tools/<tool_uuid>")
 @blueprint.response(200, ArchivedToolSchema)
 def archive_tool(tool_uuid: str) -> dict[str, Any]:
     """Archive a tool: no node offers it from now on."""
-    stored.update(organization(), tool_uuid, {"status": "archived"})
+    stored.update(service().vault, organization(), tool_uuid, {"status": "archived"})
     return {"status": "archived", "tool_uuid": tool_uuid}
 
 
@@ -66,10 +68,11 @@ def archive_tool(tool_uuid: str) -> dict[str, Any]:
 @blueprint.response(200, ToolSchema)
 def unarchive_tool(tool_uuid: str) -> dict[str, Any]:
     """Offer an archived tool again."""
-    return tool_answer(stored.update(organization(), tool_uuid, {"status": "active"}))
+    return tool_answer(stored.update(service().vault, organization(), tool_uuid, {"status": "active"}))
 
 
 @blueprint.post("/tools/<tool_uuid>/test")
+@blueprint.alt_response(503)
 @blueprint.arguments(TrialSchema)
 @blueprint.response(200, TrialResultSchema)
 def test_tool(body: dict[str, Any], tool_uuid: str) -> dict[str, Any]:
@@ -87,7 +90,7 @@ def tool_answer(tool: Tool) -> dict[str, Any]:
         "icon": tool.icon,
         "icon_color": tool.icon_color,
         "status": tool.status,
-        "definition": tool.definition,
+        "definition": secret_fields.masked(service().vault, tool.definition, secret_fields.in_tool),
         "created_at": tool.created_at,
         "updated_at": tool.updated_at,
         "created_by": None,

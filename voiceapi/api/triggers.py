@@ -36,6 +36,7 @@ def trigger_endpoint(rule: str) -> Callable[[Any], Any]:
             blueprint.response(200, TriggeredSchema, headers=HEADERS),
             blueprint.arguments(TriggerCallSchema),
             blueprint.arguments(TriggerHeadersSchema, location="headers"),
+            blueprint.alt_response(503),
             blueprint.alt_response(429, description="Too many calls, or too many wrong keys"),
             blueprint.alt_response(409),
             blueprint.post(rule),
@@ -89,6 +90,7 @@ def start_call(
 
 
 @manual.post("/initiate-call")
+@manual.alt_response(503)
 @manual.alt_response(409)
 @manual.alt_response(429, description="Too many calls, or too many wrong keys")
 @manual.arguments(RepeatableSchema, location="headers")

@@ -4,9 +4,9 @@ from __future__ import annotations
 
 from typing import Any
 
+from ..masking import mask, mask_password
 from ..postcall import delivery as deliveries
 from ..postcall import signing
-from ..security import mask
 from ..store.base import require
 from ..store.postcall import Delivery, DeliveryAttempt
 from ..store.runs import Run
@@ -86,7 +86,7 @@ def delivery_answer(delivery: Delivery) -> dict[str, Any]:
         "node_name": delivery.node_name,
         "state": delivery.state,
         "method": delivery.method,
-        "url": delivery.url,
+        "url": delivery.url and mask_password(delivery.url),
         "body": None if delivery.body is None else bytes(delivery.body).decode(),
         "next_attempt_at": delivery.next_attempt_at,
         "created_at": delivery.created_at,

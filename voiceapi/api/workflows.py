@@ -6,8 +6,9 @@ from typing import Any
 
 from ..errors import InvalidInput, RecordNotFound
 from ..llm.configuration import mask_override
+from ..store import secret_fields
 from ..store.workflows import Workflow, WorkflowVersion
-from ..workflows import masking, node_types, templates, versions
+from ..workflows import node_types, templates, versions
 from .auth import organization, service
 from .blueprint import Blueprint
 from .schemas.workflows import (
@@ -40,7 +41,7 @@ STATUSES = ("active", "archived")
 @blueprint.response(200, WorkflowSchema)
 def create_from_definition(body: dict[str, Any]) -> dict[str, Any]:
     """Create a new workflow for the authenticated user."""
-    return workflow_answer(*versions.create(organization(), body["name"], body["workflow_definition"]))
+    return workflow_answer(*versions.create(service().vault, organization(), body["name"], body["workflow_definition"]))
 
 
 @blueprint.post("/create/template")
@@ -49,7 +50,7 @@ def create_from_definition(body: dict[str, Any]) -> dict[str, Any]:
 def create_from_template(body: dict[str, Any]) -> dict[str, Any]:
     """Create a small workflow from a use case and what the agent is to do."""
     name = f"{body['use_case']} - {body['call_type']}"
-    return workflow_answer(*versions.create(organization(), name, templates.definition(**body)))
+    return workflow_answer(*versions.create(service().vault, organization(), name, templates.definition(**body)))
 
 
 @blueprint.post("/<workflow_id>/validate")
@@ -193,7 +194,7 @@ def workflow_answer(workflow: Workflow, version: WorkflowVersion) -> dict[str, A
         "name": workflow.name,
         "status": workflow.status,
         "created_at": workflow.created_at,
-        "workflow_definition": masking.mask_secrets(version.definition),
+        "workflow_definition": secret_fields.masked(service().vault, version.definition, secret_fields.in_definition),
         "current_definition_id": version.id,
         "template_context_variables": version.template_context_variables,
         "call_disposition_codes": {"disposition_codes": []},
@@ -212,7 +213,7 @@ def version_answer(version: WorkflowVersion) -> dict[str, Any]:
         "status": version.status,
         "created_at": version.created_at,
         "published_at": version.published_at,
-        "workflow_json": masking.mask_secrets(version.definition),
+        "workflow_json": secret_fields.masked(service().vault, version.definition, secret_fields.in_definition),
         "workflow_configurations": mask_override(service().vault, version.configurations),
         "template_context_variables": version.template_context_variables,
     }

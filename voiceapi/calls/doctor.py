@@ -8,6 +8,7 @@ from dataclasses import dataclass
 from ..errors import NotPossible
 from ..http_client import RequestFailed
 from ..llm import probe, selection
+from ..organizations.call_limits import CallLimits
 from ..service import Service
 from ..store import organizations, workflows
 from ..store.organizations import Organization
@@ -20,6 +21,10 @@ from ..telephony.selection import NotConfigured, resolve_outbound
 
 SECONDS = 10.0
 MODEL = "language model"
+NO_LIMITS = (
+    "Whoever gets hold of an API key could call any number, all night. Set allowed_countries or max_calls_a_day with "
+    "PUT /organizations/preferences."
+)
 
 
 @dataclass(frozen=True, slots=True)
@@ -52,6 +57,10 @@ def examine(service: Service) -> Iterator[Finding]:
         for configuration in found[organization.id]:
             subject = f"{configurations.title(configuration)}{owner}{_role(configuration, outbound)}"
             yield from _report(subject, examine_configuration(service, configuration))
+        limits = CallLimits.read(organization.preferences)
+        real = any(each.provider != "simulator" for each in found[organization.id])
+        if real and limits.countries is None and limits.calls_a_day is None:
+            yield Finding(f"limits of outbound calls{owner}", note=f"advice: {NO_LIMITS}")
 
 
 def _report(subject: str, sentences: Iterator[str]) -> Iterator[Finding]:

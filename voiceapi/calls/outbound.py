@@ -11,6 +11,7 @@ from typing import Any
 from ..conversations import storage
 from ..errors import Conflict, LimitReached, NotPossible, OutOfService
 from ..llm import selection
+from ..organizations.call_quota import count_call
 from ..runs import lifecycle
 from ..security import new_token
 from ..service import Service
@@ -82,8 +83,8 @@ def place(
     :param reserve: stores something with the call, such as an Idempotency-Key, or refuses it.
     :param turn_until: when the turn that a claim took in the account's pace expires; after that, or if None, the call
         takes one here.
-    :raises LimitReached: when the organization has as many calls in progress as it may have, or too many wait for
-        the account.
+    :raises LimitReached: when the organization has as many calls in progress as it may have, or placed as many within
+        24 hours, or too many wait for the account.
     :raises NotPossible: when the carrier couldn't reach this service, and nothing is stored; when the carrier refused,
         and the run is completed with the reason; when somebody ended the run while it waited for its account's turn.
     :raises Stopped: when the service stops while the call waits for its account's turn.
@@ -154,6 +155,7 @@ def _store_call(
     with write():
         if runs.in_progress(agent.workflow.organization_id) >= service.settings.concurrent_calls:
             raise LimitReached("Concurrent call limit reached")
+        count_call(agent.workflow.organization_id)
         has_turn = turn_until is not None and now() < turn_until
         wait = 0.0 if has_turn else next_turn(reload(agent.configuration))
         columns |= lifecycle.in_progress(wait + lifecycle.RINGING_SLOT_SECONDS)

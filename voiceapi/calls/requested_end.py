@@ -2,7 +2,7 @@
 
 from __future__ import annotations
 
-from contextlib import suppress
+from contextlib import nullcontext, suppress
 
 from ..conversations import text_chats
 from ..errors import NotPossible
@@ -23,11 +23,18 @@ def end(service: Service, run: Run) -> Run:
     carrier gives no answer, or hasn't named the call yet, it is asked again until it has ended the call.
 
     :raises NotPossible: with the reason, when the carrier refuses; the call goes on then.
+    :raises OutOfService: when too many slow requests are in progress; nothing has changed then.
     """
     session = find(ChatSession, run=run)
     if session is not None:
         text_chats.end(service, session)
         return reload(run)
+    asks = run.mode != "simulator" and run.state != "prepared" and not run.is_completed
+    with service.bulkhead.slow(run.organization_id) if asks else nullcontext():
+        return _end_call(service, run)
+
+
+def _end_call(service: Service, run: Run) -> Run:
     with write():
         run = reload(run)
         if run.state == "prepared":

@@ -4,12 +4,14 @@ from __future__ import annotations
 
 import secrets
 from collections.abc import Mapping
+from contextlib import AbstractContextManager, nullcontext
 from dataclasses import dataclass, replace
 from typing import Any, Literal
 
 from ..engine.compose import missing_in_opening
 from ..engine.graph import Graph, trigger_paths
 from ..errors import Conflict, FieldError, InvalidFields, NotPossible, RecordNotFound
+from ..organizations.call_quota import limits_of
 from ..runs.lifecycle import is_dialable
 from ..runs.runs import without_reserved
 from ..service import Service
@@ -87,7 +89,15 @@ def trigger(
     gathered = {"triggered_by": "api", **({"trigger_uuid": identifier} if kind == "trigger_path" else {})}
     label = "API" if mode == "production" else "TEST"
     name = f"WR-{label}-{1000 + secrets.randbelow(9000)}"
-    return _with_missing(graph, place(service, agent, to, name, context, gathered, reserve=reserve))
+    with _permit(service, configuration):
+        return _with_missing(graph, place(service, agent, to, name, context, gathered, reserve=reserve))
+
+
+def _permit(service: Service, configuration: TelephonyConfiguration) -> AbstractContextManager[None]:
+    """The permit for slow work of a request that asks a carrier; the simulator answers at once."""
+    if configuration.provider == "simulator":
+        return nullcontext()
+    return service.bulkhead.slow(configuration.organization_id)
 
 
 def _by_path(organization: int, path: str) -> Workflow:
@@ -121,12 +131,16 @@ def _configuration(organization: int, config_id: int | None) -> TelephonyConfigu
 def number_to_dial(phone_number: str, configuration: TelephonyConfiguration) -> str:
     """What the carrier is asked to call.
 
-    :raises InvalidFields: at `phone_number`, when it can't be dialed.
+    :raises InvalidFields: at `phone_number`, when it can't be dialed, or its country isn't allowed.
     """
     try:
-        return dialable(phone_number, sip=PROVIDERS[configuration.provider].dials_sip)
+        address = dialable(phone_number, sip=PROVIDERS[configuration.provider].dials_sip)
     except NotDialable as error:
         raise InvalidFields([FieldError(("phone_number",), error.reason)]) from None
+    refusal = limits_of(configuration.organization_id).refusal(address)
+    if refusal is not None:
+        raise InvalidFields([FieldError(("phone_number",), refusal)])
+    return address
 
 
 def initiate(
@@ -144,7 +158,8 @@ def initiate(
     :param run_id: a prepared run to place this call for.
     :param phone_number: without one, the test number of the organization's preferences is called.
     :param reserve: see `place`.
-    :raises RecordNotFound, NotPossible, Conflict, InvalidInput, LimitReached: in the order of docs/api.md.
+    :raises RecordNotFound, NotPossible, Conflict, InvalidInput, OutOfService, LimitReached: in the order of
+        docs/api.md.
     """
     try:
         configuration = selection.resolve_outbound(organization, config_id)
@@ -171,7 +186,8 @@ def initiate(
         "telephony_configuration_id": configuration.id,
     }
     name = f"WR-TEL-OUT-{secrets.randbelow(10**8):08}"
-    return _with_missing(graph, place(service, agent, to, name, context, {}, prepared, reserve))
+    with _permit(service, configuration):
+        return _with_missing(graph, place(service, agent, to, name, context, {}, prepared, reserve))
 
 
 def _with_missing(graph: Graph, placement: Placement) -> Placement:

@@ -22,6 +22,7 @@ from ..store.telephony import TelephonyConfiguration
 from ..store.workflows import Workflow
 from ..telephony.configurations import next_turn
 from ..timestamps import write_time
+from .dialer.calling_hours import DAY
 from .dialer.eligibility import ATTEMPTS_A_DAY
 from .retry import FAILURES, OUTCOMES, Breaker, Retry, after_call
 
@@ -102,7 +103,7 @@ def on_run_completed(_service: Service, run: Run) -> None:
     if run.disposition in OPT_OUTS:
         number = run.caller_number if run.call_type == "inbound" else run.called_number
         if number:
-            dialing.add_to_do_not_call(run.organization_id, [number], OPT_OUTS[run.disposition])
+            dialing.add_to_do_not_call(run.organization_id, {number: OPT_OUTS[run.disposition]})
     wake_dialer()
     contact = None if run.campaign_id is None else find(Contact, run_id=run.id)
     if contact is None or contact.state != "dialing":
@@ -153,6 +154,14 @@ def finish(campaign: int, moment: datetime) -> None:
 def stop(campaign: Campaign, state: str, event: str, message: str, **details: Any) -> None:
     """Set the state of a campaign that is running or syncing, and log the reason in it."""
     records.stop(campaign.id, state, _with_entry(campaign, "error", event, message, details))
+
+
+def note_hold(campaign: Campaign, event: str, reason: str, moment: datetime) -> None:
+    """Log why a running campaign calls nobody for hours, once in 24 hours: it goes on by itself."""
+    since = write_time(moment - DAY)
+    if not any(entry["event"] == event and since < entry["ts"] for entry in campaign.logs):
+        campaign.logs = _with_entry(campaign, "warning", event, reason, {})
+        update(campaign, Campaign.logs)
 
 
 def _check_breaker(campaign: Campaign, moment: datetime) -> None:

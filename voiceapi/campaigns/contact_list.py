@@ -10,10 +10,12 @@ from __future__ import annotations
 import csv
 import io
 from collections.abc import Iterator, Mapping
+from contextlib import AbstractContextManager, nullcontext
 from dataclasses import dataclass
 from itertools import zip_longest
 
 from ..errors import NotPossible
+from ..service import Service
 from ..telephony.numbers import NotDialable, dialable, needs_country_code
 
 PHONE_NUMBER = "phone_number"
@@ -21,6 +23,17 @@ PHONE_NUMBER = "phone_number"
 DELIMITERS = (",", ";", "\t")
 # Short rows are padded, so a very long header with many short rows would exhaust the memory.
 MOST_COLUMNS = 2000
+# Bytes of a list that is read quickly; of longer ones, which keep the processor busy for up to half a minute, one is
+# read at a time.
+SHORT = 64 * 1024
+
+
+def reading(service: Service, organization: int, size: int) -> AbstractContextManager[None]:
+    """What a request holds while it reads a contact list of `size` bytes.
+
+    :raises OutOfService: when the list is long and too many slow requests are in progress.
+    """
+    return nullcontext() if size <= SHORT else service.bulkhead.slow(organization, "lists")
 
 
 @dataclass(frozen=True, slots=True)

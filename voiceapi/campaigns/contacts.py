@@ -85,5 +85,5 @@ def _hold_reason(service: Service, campaign: Campaign) -> str:
     configuration = find(TelephonyConfiguration, id=campaign.telephony_configuration_id)
     settings = settings_of(service, campaign, configuration)
     moment = now()
-    hold = held(moment, settings, load_of(campaign, configuration, moment))
+    hold = held(moment, settings, load_of(campaign, configuration, settings, moment))
     return "It is due, and its turn comes." if hold is None else hold.reason

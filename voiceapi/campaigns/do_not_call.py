@@ -3,13 +3,15 @@
 from __future__ import annotations
 
 from collections.abc import Sequence
+from itertools import islice
 
 from ..errors import FieldError, InvalidFields, RecordNotFound
+from ..service import Service
 from ..store import dialing
 from ..store.campaigns import DoNotCall
 from ..store.database import write
 from ..telephony.numbers import NotDialable, dialable
-from .contact_list import ContactList, number_of
+from .contact_list import ContactList, number_of, reading
 
 # How many numbers are stored in one transaction, and how many refused rows an answer names.
 BATCH, MOST_REFUSED = 500, 1000
@@ -33,26 +35,38 @@ def add(organization: int, numbers: Sequence[str], reason: str | None) -> int:
             errors.append(FieldError(("phone_numbers", index), error.reason))
     if errors:
         raise InvalidFields(errors)
-    return _store(organization, found, reason)
+    with write():
+        return dialing.add_to_do_not_call(organization, dict.fromkeys(found, reason))
 
 
-def add_list(organization: int, content: bytes) -> tuple[int, int, list[tuple[int, str]]]:
+def add_list(service: Service, organization: int, content: bytes) -> tuple[int, int, list[tuple[int, str]]]:
     """Put the column `phone_number` of a CSV on the list; its other columns don't matter, but for `reason`.
 
     Returns how many numbers are new, how many were there already, and the refused rows, each with why.
 
+    Each BATCH of rows is read, then stored in a transaction of its own, so that nobody waits long to write. What an
+    interrupted request has stored stays, for those numbers mustn't be called; the same list, sent again, completes it.
+
     :raises NotPossible: when the file isn't text, has no data row, or no `phone_number` column.
+    :raises OutOfService: when the list is long and too many slow requests are in progress; nothing is stored then.
     """
-    good: dict[str | None, list[str]] = {}
-    refused: list[tuple[int, str]] = []
-    for row in ContactList(content).rows():
-        number, error = number_of(row, sip=True)
-        if error is None:
-            good.setdefault(row.values.get("reason", "").strip() or None, []).append(number)
-        else:
-            refused.append((row.number, error))
-    new = sum(_store(organization, numbers, reason) for reason, numbers in good.items())
-    return new, sum(map(len, good.values())) - new, refused
+    with reading(service, organization, len(content)):
+        rows = ContactList(content).rows()
+        new = readable = 0
+        refused: list[tuple[int, str]] = []
+        while batch := list(islice(rows, BATCH)):
+            good: dict[str, str | None] = {}
+            for row in batch:
+                number, error = number_of(row, sip=True)
+                if error is None:
+                    good.setdefault(number, row.values.get("reason", "").strip() or None)
+                    readable += 1
+                else:
+                    refused.append((row.number, error))
+            if good:
+                with write():
+                    new += dialing.add_to_do_not_call(organization, good)
+        return new, readable - new, refused
 
 
 def remove(organization: int, number: str) -> None:
@@ -75,11 +89,3 @@ def canonical(text: str) -> str:
     :raises NotDialable: when it isn't one.
     """
     return dialable(text, sip=True)
-
-
-def _store(organization: int, numbers: Sequence[str], reason: str | None) -> int:
-    new = 0
-    for first in range(0, len(numbers), BATCH):
-        with write():
-            new += dialing.add_to_do_not_call(organization, numbers[first : first + BATCH], reason)
-    return new

@@ -9,9 +9,12 @@ from typing import Any
 from ..engine import actions as act
 from ..engine import events as ev
 from ..engine.ports import LanguageModel
+from ..errors import LimitReached
 from ..llm import selection
 from ..llm.scripted import Scripted
+from ..organizations.call_quota import count_call
 from ..service import Service
+from ..store.database import write
 from ..store.fields import now
 from ..store.runs import Run
 from ..tools import offered
@@ -92,9 +95,20 @@ class EffectHandler:
                 result = failed(self.no_transfer)
                 return ev.TransferSettled(request.at, request.number, answered=False, result=result)
             case act.Transfer():
-                return None
+                return self._counted(request)
             case _:
                 raise TypeError(f"{request!r} can't be answered.")
+
+    def _counted(self, request: act.Transfer) -> ev.Answer | None:
+        """Count a transfer as a call; an answer if the organization has placed all that it may since the tool ran."""
+        if self.organization is not None:
+            try:
+                with write():
+                    count_call(self.organization)
+            except LimitReached as error:
+                result = failed("call_limit_reached", str(error.detail))
+                return ev.TransferSettled(request.at, request.number, answered=False, result=result)
+        return None
 
     @property
     def _context(self) -> ToolContext:

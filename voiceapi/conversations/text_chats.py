@@ -9,7 +9,7 @@ from __future__ import annotations
 import logging
 import time
 from collections.abc import Iterator, Mapping
-from contextlib import suppress
+from contextlib import AbstractContextManager, nullcontext, suppress
 from datetime import datetime, timedelta
 from secrets import token_hex
 from typing import Any
@@ -17,6 +17,7 @@ from typing import Any
 from ..engine import events as ev
 from ..engine.actions import Finish
 from ..engine.disposition import with_disposition
+from ..engine.graph import data_of, objects
 from ..engine.state import Setup, State
 from ..engine.values import as_number
 from ..errors import Conflict, InvalidInput, NotPossible, RecordNotFound
@@ -57,30 +58,32 @@ def create(
 
     :raises RecordNotFound: when there is no such workflow.
     :raises InvalidInput: with a sentence, when its definition can't be carried out.
+    :raises OutOfService: when too many slow requests are in progress; nothing is stored then.
     """
     workflow = versions.get(organization, workflow_id, "ID")
     version = versions.current(workflow)
     model = selection.choose(service, organization, version.configurations)
-    with write():
-        run = runs.create(
-            workflow,
-            version=version,
-            name=name or f"WR-TEXT-{token_hex(3).upper()}",
-            mode="textchat",
-            token=new_token(),
-            initial_context={
-                **version.template_context_variables,
-                **without_reserved(dict(initial_context)),
-                **selection.runtime_configuration(model),
-            },
-            annotations={**ANNOTATIONS, **annotations},
-        )
-        session = insert(ChatSession, run=run, checkpoint=chats.BEGINNING)
-        conversation = Conversation.from_chat(service, session)
-        turn = chats.append(session, None)
-    # In an app that only chats nothing else starts the threads, which also close idle chats.
-    service.workers.start()
-    return _answer(service, session, turn, conversation)
+    with _permit(service, organization, version):
+        with write():
+            run = runs.create(
+                workflow,
+                version=version,
+                name=name or f"WR-TEXT-{token_hex(3).upper()}",
+                mode="textchat",
+                token=new_token(),
+                initial_context={
+                    **version.template_context_variables,
+                    **without_reserved(dict(initial_context)),
+                    **selection.runtime_configuration(model),
+                },
+                annotations={**ANNOTATIONS, **annotations},
+            )
+            session = insert(ChatSession, run=run, checkpoint=chats.BEGINNING)
+            conversation = Conversation.from_chat(service, session)
+            turn = chats.append(session, None)
+        # In an app that only chats nothing else starts the threads, which also close idle chats.
+        service.workers.start()
+        return _answer(service, session, turn, conversation)
 
 
 def say(service: Service, session: ChatSession, text: str, expected_revision: int | None = None) -> ChatSession:
@@ -89,16 +92,18 @@ def say(service: Service, session: ChatSession, text: str, expected_revision: in
     :raises NotPossible: when the chat has ended.
     :raises Conflict: when the session isn't at `expected_revision`, or was changed while the agent answered.
     :raises InvalidInput: with a sentence, when the workflow was edited so that the chat can't go on.
+    :raises OutOfService: as `create`.
     """
-    while True:
-        session = _changeable(service, session, expected_revision)
-        conversation = Conversation.from_chat(service, session)
-        try:
-            with write():
-                turn = chats.append(session, text)
-        except ConcurrentUpdate:
-            continue
-        return _answer(service, session, turn, conversation)
+    with _permit(service, session.run.organization_id, session.run.version):
+        while True:
+            session = _changeable(service, session, expected_revision)
+            conversation = Conversation.from_chat(service, session)
+            try:
+                with write():
+                    turn = chats.append(session, text)
+            except ConcurrentUpdate:
+                continue
+            return _answer(service, session, turn, conversation)
 
 
 def rewind(
@@ -106,31 +111,34 @@ def rewind(
 ) -> ChatSession:
     """Let the next message follow the turn `cursor_turn_id`; None undoes an earlier rewind.
 
-    :raises NotPossible, Conflict: as `say`.
+    :raises NotPossible, Conflict, OutOfService: as `say`.
     :raises RecordNotFound: when the session has no such turn.
     """
-    status = "idle" if cursor_turn_id is None else "rewound"
-    while True:
-        session = _changeable(service, session, expected_revision)
-        if cursor_turn_id is not None and all(turn.turn_id != cursor_turn_id for turn in chats.turns(session)):
-            raise RecordNotFound("Turn not found in text chat session")
-        with suppress(ConcurrentUpdate), write():
-            chats.change(session, status=status, cursor_turn_id=cursor_turn_id)
-            return session
+    with _permit(service, session.run.organization_id, session.run.version):
+        status = "idle" if cursor_turn_id is None else "rewound"
+        while True:
+            session = _changeable(service, session, expected_revision)
+            if cursor_turn_id is not None and all(turn.turn_id != cursor_turn_id for turn in chats.turns(session)):
+                raise RecordNotFound("Turn not found in text chat session")
+            with suppress(ConcurrentUpdate), write():
+                chats.change(session, status=status, cursor_turn_id=cursor_turn_id)
+                return session
 
 
 def end(service: Service, session: ChatSession, expected_revision: int | None = None) -> ChatSession:
     """End a chat, with a last extraction; one that has ended stays as it is.
 
     :raises Conflict: when the session isn't at `expected_revision`.
+    :raises OutOfService: as `create`.
     """
-    while True:
-        session = _without_pending_turn(service, session)
-        if session.run.is_completed:
-            return session
-        _check_revision(session, expected_revision)
-        with suppress(ConcurrentUpdate):
-            return _close(service, session, "user_hangup")
+    with _permit(service, session.run.organization_id, session.run.version):
+        while True:
+            session = _without_pending_turn(service, session)
+            if session.run.is_completed:
+                return session
+            _check_revision(session, expected_revision)
+            with suppress(ConcurrentUpdate):
+                return _close(service, session, "user_hangup")
 
 
 def close_idle(service: Service, moment: datetime | None = None) -> int:
@@ -164,6 +172,19 @@ def _idle_time(version: WorkflowVersion | None) -> timedelta:
 
 
 # -- whether a request may change the session
+
+
+def _permit(service: Service, organization: int, version: WorkflowVersion | None) -> AbstractContextManager[None]:
+    """The permit for slow work of a request to a chat whose turns may ask another server.
+
+    Others need none: they are answered at once, and never wait long for the turn before.
+    """
+    if version is None:
+        return nullcontext()
+    fetches = any(data_of(node).get("pre_call_fetch_url") for node in objects(version.definition, "nodes"))
+    if not fetches and selection.is_scripted(selection.choose(service, organization, version.configurations)):
+        return nullcontext()
+    return service.bulkhead.slow(organization)
 
 
 def _without_pending_turn(service: Service, session: ChatSession) -> ChatSession:

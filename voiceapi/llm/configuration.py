@@ -10,14 +10,15 @@ from typing import Any
 
 from ..engine.values import as_integer
 from ..errors import InvalidInput, NotPossible
-from ..security import Vault, decrypt_json, encrypt_json, mask, unmask
-from ..store import organizations
+from ..masking import has_hidden_password, mask, mask_password, unmask, unmask_password
+from ..security import Vault, decrypt_json, encrypt_json
+from ..store import organizations, secret_fields
 from ..store.base import scalar
 from ..store.database import write
 from ..store.organizations import Organization
 
 # Members of a service that answers show masked.
-SECRET_MEMBERS = ("api_key", "credentials", "aws_access_key", "aws_secret_key")
+SECRET_MEMBERS = secret_fields.MODEL_KEYS
 # The services that a configuration can name.
 SERVICES = ("llm", "tts", "stt", "embeddings", "realtime")
 # The largest `max_tokens` of an llm service.
@@ -54,21 +55,26 @@ def replace(vault: Vault, organization: int, configuration: Mapping[str, Any]) -
 def encrypt_override(
     vault: Vault, organization: int, configurations: Mapping[str, Any], before: Mapping[str, Any]
 ) -> dict[str, Any]:
-    """A workflow's configurations as they are stored: masked secrets restored, the override encrypted.
+    """A workflow's configurations as they are stored: masked secrets restored, the override encrypted as a whole.
 
     Masks are compared with the secrets stored `before`, and with those of the organization, since clients copy its
     masked configuration into a workflow's override.
 
     :raises InvalidInput: for a secret that is masked otherwise, or an override of another shape.
     """
-    merged: dict[str, Any] = unmask_secrets(configurations, before)
-    if merged.get(OVERRIDE) is None:
-        refuse_masked(merged)
+    given, stored = ({name: each[name] for name in each if name != OVERRIDE} for each in (configurations, before))
+    merged: dict[str, Any] = secret_fields.merged(
+        vault, given, secret_fields.in_configurations, [stored], ("workflow_configurations",)
+    )
+    if OVERRIDE not in configurations:
+        return merged
+    merged = {name: merged.get(name, configurations[name]) for name in configurations}
+    if merged[OVERRIDE] is None:
         return merged
     for known in (partial(decrypt_override, vault, before), partial(load, vault, organization)):
         with suppress(NotPossible):  # secrets that can't be decrypted any more may be entered again
             merged[OVERRIDE] = unmask_secrets(merged[OVERRIDE], known())
-    refuse_masked(merged)
+    refuse_masked(merged[OVERRIDE])
     check_override(merged[OVERRIDE])
     return {**merged, OVERRIDE: encrypt_json(vault, merged[OVERRIDE])}
 
@@ -84,12 +90,14 @@ def decrypt_override(vault: Vault, configurations: Mapping[str, Any]) -> dict[st
 
 def mask_override(vault: Vault, configurations: Mapping[str, Any]) -> dict[str, Any]:
     """A workflow's stored configurations for an answer: secrets masked, an override that can't be decrypted null."""
+    rest = {name: value for name, value in configurations.items() if name != OVERRIDE}
+    masked = secret_fields.masked(vault, rest, secret_fields.in_configurations)
     if OVERRIDE not in configurations:
-        return dict(mask_secrets(configurations))
+        return dict(masked)
     models = None
     with suppress(NotPossible):
-        models = decrypt_override(vault, configurations)
-    return dict(mask_secrets({**configurations, OVERRIDE: models}))
+        models = mask_secrets(decrypt_override(vault, configurations))
+    return {name: masked.get(name, models) for name in configurations}
 
 
 def check_override(override: Any) -> None:
@@ -141,7 +149,9 @@ def mask_secrets(value: Any) -> Any:
     """The value with all secrets in it masked, at any depth."""
     if isinstance(value, dict):
         return {name: mask(below) if name in SECRET_MEMBERS else mask_secrets(below) for name, below in value.items()}
-    return [mask_secrets(below) for below in value] if isinstance(value, list) else value
+    if isinstance(value, list):
+        return [mask_secrets(below) for below in value]
+    return mask_password(value) if isinstance(value, str) else value
 
 
 def unmask_secrets(value: Any, before: Any) -> Any:
@@ -149,6 +159,8 @@ def unmask_secrets(value: Any, before: Any) -> Any:
     if isinstance(value, list):
         places = before[: len(value)] if isinstance(before, list) else []
         return [unmask_secrets(below, place) for below, place in zip_longest(value, places)]
+    if isinstance(value, str) and isinstance(before, str):
+        return unmask_password(value, before) or value
     if not isinstance(value, dict):
         return value
     known = before if isinstance(before, dict) else {}
@@ -178,6 +190,8 @@ def refuse_masked(value: Any) -> None:
                     raise InvalidInput(
                         f"The {name} {key[-8:]!r} is masked and no stored one matches it. Send it in full."
                     )
+        elif isinstance(found, str) and has_hidden_password(found):
+            raise InvalidInput(f"The password in the {name} is masked and no stored one matches it. Send it in full.")
         else:
             refuse_masked(found)
 

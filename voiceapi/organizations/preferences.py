@@ -16,7 +16,11 @@ PREFERENCES: Mapping[str, Any] = {
     "external_pbx_integrations_enabled": False,
     "calling_hours": None,
     "max_attempts_per_day": None,
+    "allowed_countries": None,
+    "max_calls_a_day": None,
 }
+# A client that doesn't know these limits must not remove them by replacing the preferences: only null does.
+KEPT = ("allowed_countries", "max_calls_a_day")
 # Dispositions of conversations. Their order is part of the API.
 END_REASONS = (
     "call_duration_exceeded",
@@ -46,10 +50,14 @@ def get(organization: int) -> dict[str, Any]:
 
 
 def replace(organization: int, values: Mapping[str, Any]) -> dict[str, Any]:
-    """Replace all preferences; what `values` lacks goes back to its default, unknown names are dropped."""
-    preferences = {name: values.get(name, default) for name, default in PREFERENCES.items()}
+    """Replace all preferences; what `values` lacks goes back to its default, unless it is KEPT.
+
+    Unknown names are dropped.
+    """
     with write():
         record = require(Organization, "Organization not found", id=organization)
+        kept = {name: record.preferences[name] for name in KEPT if name in record.preferences}
+        preferences = {**PREFERENCES, **kept, **{name: values[name] for name in PREFERENCES if name in values}}
         record.preferences = preferences
         record.save(only=[Organization.preferences])
     return preferences

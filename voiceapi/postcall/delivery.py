@@ -17,7 +17,7 @@ from ..http_client import Reply, RequestFailed
 from ..organizations import credentials
 from ..security import decrypt_json
 from ..service import Service
-from ..store import clock, postcall
+from ..store import clock, postcall, secret_fields
 from ..store.base import insert, reload, require, update
 from ..store.database import write
 from ..store.fields import now
@@ -93,7 +93,7 @@ def send(service: Service, delivery: Delivery, moment: datetime) -> Outcome:
     try:
         reply = service.http.send(
             delivery.method or "POST",
-            delivery.url or "",
+            secret_fields.reveal_url(service.vault, delivery.url or ""),
             headers=headers,
             data=None if delivery.body is None else bytes(delivery.body),
             timeout=TIMEOUT_SECONDS,

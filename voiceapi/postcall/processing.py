@@ -11,12 +11,13 @@ from ..engine.graph import data_of
 from ..runs.runs import added, transcript_address, usage
 from ..security import encrypt_json
 from ..service import Service
-from ..store import clock, postcall
+from ..store import clock, postcall, secret_fields
 from ..store.base import find, reload, update
 from ..store.database import write
 from ..store.fields import now
 from ..store.postcall import FollowUp
 from ..store.runs import Run
+from ..store.secret_fields import in_definition
 from ..store.workflows import Workflow, WorkflowVersion
 from ..timestamps import write_time
 from . import outbox, qa, rendering
@@ -66,7 +67,7 @@ def process(service: Service, claimed: Claim, moment: datetime) -> None:
     """
     run = claimed.run
     version = find(WorkflowVersion, id=run.version_id) if run.version_id is not None else None
-    definition = outbox.definition_of(run, version)
+    definition = secret_fields.decrypted(service.vault, outbox.definition_of(run, version), in_definition)
     configurations = {} if version is None else version.configurations
     reviews = qa.review(service, run, definition, configurations, claimed.renew)
     with write():
@@ -89,7 +90,7 @@ def _render(service: Service, run: Run, definition: Mapping[str, Any], moment: d
         request = rendering.render_request(data, context, moment)
         credential = data.get("credential_uuid")
         delivery.method = request.method
-        delivery.url = request.url
+        delivery.url = secret_fields.encrypt_url(service.vault, request.url)
         delivery.headers = encrypt_json(service.vault, request.headers)
         delivery.body = request.body
         delivery.credential_uuid = credential if isinstance(credential, str) and credential else None

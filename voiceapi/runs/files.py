@@ -16,7 +16,7 @@ from ..errors import Conflict, NotPermitted, NotPossible, RecordNotFound, Servic
 from ..service import Service
 from ..store import runs
 from ..store.base import find, scalar
-from ..store.campaigns import Upload, delete_upload, is_campaign_source, replace_upload
+from ..store.campaigns import Upload, delete_upload, is_campaign_source, replace_upload, upload_size
 from ..store.database import write
 from ..store.fields import now
 from ..store.runs import Run
@@ -101,18 +101,23 @@ def read(organization: int, key: str) -> bytes:
     return bytes(content)
 
 
+def size(organization: int, key: str) -> int:
+    """The bytes of a contact list; 0 when the organization has no file with that key."""
+    return upload_size(organization, key) or 0
+
+
 def address(service: Service, organization: int, key: str, expires_in: int, *, inline: bool) -> str:
     """A URL to download a file of the organization, valid for `expires_in` seconds.
 
     :raises NotPossible: when the key has another form.
-    :raises NotPermitted: when the file is another organization's.
+    :raises RecordNotFound: when the file is another organization's, or a transcript of no run.
     """
     if match := CONTACT_LIST.fullmatch(key):
         if int(match[1]) != organization:
-            raise NotPermitted("Access denied")
+            raise RecordNotFound("File not found")
     elif match := TRANSCRIPT.fullmatch(key):
         if scalar(Run, "id", id=int(match[1]), organization=organization) is None:
-            raise NotPermitted("Access denied for this workflow run")
+            raise RecordNotFound("File not found")
     else:
         raise NotPossible("Invalid key format")
     payload = {"organization": organization, "key": key, "inline": inline}

@@ -11,6 +11,7 @@ from peewee import (
     ForeignKeyField,
     IntegerField,
     TextField,
+    fn,
 )
 
 from .base import Record
@@ -184,3 +185,10 @@ def replace_upload(organization: int, file_key: str, content: bytes) -> None:
 
 def delete_upload(file_key: str) -> None:
     Upload.delete().where(Upload.file_key == file_key).execute()
+
+
+def upload_size(organization: int, file_key: str) -> int | None:
+    """How many bytes a contact list has; None when the organization has no file with that key."""
+    owned = (Upload.organization == organization, Upload.file_key == file_key)
+    found: int | None = Upload.select(fn.length(Upload.content)).where(*owned).scalar()
+    return found

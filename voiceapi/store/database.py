@@ -19,6 +19,7 @@ from playhouse.pool import PooledSqliteDatabase
 from werkzeug.local import LocalProxy
 
 from ..errors import OutOfService
+from ..masking import mask_password
 
 # WAL and synchronous NORMAL: a commit survives a killed process; a power cut may lose the last ones, never the file.
 PRAGMAS = {"journal_mode": "wal", "synchronous": 1, "foreign_keys": 1, "busy_timeout": 5000}
@@ -45,6 +46,8 @@ class Store:
 
     def __init__(self, location: str) -> None:
         self.location = location
+        # For messages: the location without a password.
+        self.name = mask_password(location)
         # SQLite has one writer: queueing for this lock is fairer and quicker than SQLite's sleeping and retrying.
         self._writer = threading.RLock()
         # Called once the current transaction is committed. Changed only under the writer lock.
@@ -124,6 +127,24 @@ class Store:
             self.database.close_idle()
 
 
+@contextmanager
+def erasing(store: Store) -> Iterator[None]:
+    """Overwrite in the file what is deleted or replaced meanwhile; else SQLite would leave it there until it is reused.
+
+    The session's connection is the only one that erases. At the end the WAL is emptied, if no reader needs it.
+    """
+    if store.path is None:
+        yield
+        return
+    was = store.database.execute_sql("PRAGMA secure_delete").fetchone()[0]
+    store.database.execute_sql("PRAGMA secure_delete = ON").fetchone()
+    try:
+        yield
+    finally:
+        store.database.execute_sql(f"PRAGMA secure_delete = {was}").fetchone()
+        store.database.execute_sql("PRAGMA wal_checkpoint(TRUNCATE)").fetchone()
+
+
 def _defect_or_concurrent(error: peewee.IntegrityError) -> Exception:
     """The error itself for a NOT NULL or CHECK constraint, which only a defect breaks; else ConcurrentUpdate."""
     text = str(error)
@@ -142,7 +163,7 @@ def _connected(location: str) -> Any:
     try:
         return connect(location)
     except (RuntimeError, ValueError, peewee.ImproperlyConfigured) as error:
-        raise StoreError(f"The database {location} can't be used: {str(error).rstrip('.!')}.") from None
+        raise StoreError(f"The database {mask_password(location)} can't be used: {str(error).rstrip('.!')}.") from None
 
 
 def write() -> Any:

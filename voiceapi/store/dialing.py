@@ -5,7 +5,7 @@ Those of every call are written as SQL: Peewee takes longer to build a statement
 
 from __future__ import annotations
 
-from collections.abc import Iterable, Sequence
+from collections.abc import Iterable, Mapping, Sequence
 from datetime import datetime
 from typing import Any
 
@@ -86,6 +86,11 @@ def recall_postponed(organization: int, number: str, code: str, moment: datetime
     )
 
 
+# A list of numbers is stored by one statement for so many, which takes a tenth of the time of one for each: meanwhile
+# nobody else writes. Some builds of SQLite take 999 values at most.
+COLUMNS, ROWS = "organization_id, phone_number, reason, created_at", 240
+
+
 def not_to_call(organization: int, numbers: Iterable[str]) -> set[str]:
     """Which of these numbers are on the do-not-call list."""
     asked = list(numbers)
@@ -111,13 +116,16 @@ def all_not_to_call(organization: int) -> set[str]:
     return {entry.phone_number for entry in DoNotCall.select().where(DoNotCall.organization == organization)}
 
 
-def add_to_do_not_call(organization: int, numbers: Sequence[str], reason: str | None) -> int:
-    """Put numbers on the do-not-call list; returns how many weren't there yet."""
-    known = not_to_call(organization, numbers)
-    new = [number for number in dict.fromkeys(numbers) if number not in known]
-    entry = {"organization": organization, "reason": reason, "created_at": now()}
-    base.insert_all(DoNotCall, ({**entry, "phone_number": number} for number in new))
-    return len(new)
+def add_to_do_not_call(organization: int, numbers: Mapping[str, str | None]) -> int:
+    """Put numbers, each with its reason, on the do-not-call list; returns how many weren't there yet."""
+    at, entries, new = DoNotCall.created_at.db_value(now()), list(numbers.items()), 0
+    for first in range(0, len(entries), ROWS):
+        rows = entries[first : first + ROWS]
+        marks = ", ".join(["(?, ?, ?, ?)"] * len(rows))
+        statement = f"INSERT INTO do_not_call ({COLUMNS}) VALUES {marks} ON CONFLICT DO NOTHING"
+        values = (value for number, reason in rows for value in (organization, number, reason, at))
+        new += execute(statement, *values).rowcount
+    return new
 
 
 # When a contact was dialed, unless that attempt was released, because then nobody was called.

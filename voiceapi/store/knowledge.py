@@ -6,6 +6,7 @@ import json
 import unicodedata
 from collections.abc import Iterable, Sequence
 from dataclasses import dataclass
+from datetime import datetime
 from typing import Any
 
 from peewee import CharField, ForeignKeyField, IntegerField, TextField
@@ -53,7 +54,8 @@ SCHEMA = (
 SEARCH = (
     "SELECT p.id, d.id, d.retrieval_mode = 'full_document', bm25(passage_words) AS score FROM passage_words "
     "JOIN passage p ON p.id = passage_words.rowid JOIN document d ON d.id = p.document_id "
-    "WHERE passage_words MATCH ? AND d.organization_id = ?{among} ORDER BY score, p.id"
+    "WHERE passage_words MATCH ? AND d.organization_id = ? AND d.processing_status = 'completed'{among} "
+    "ORDER BY score, p.id"
 )
 IN_DOCUMENTS = " AND d.document_uuid IN (SELECT value FROM json_each(?))"
 CONTAINED = (
@@ -91,11 +93,22 @@ def create(store: Store) -> None:
         store.database.execute_sql(statement)
 
 
-def add(document: Document, texts: Sequence[str]) -> None:
-    """Store and index the passages of a document, within the caller's transaction."""
-    rows = [{"document": document.id, "number": number, "text": text} for number, text in enumerate(texts)]
+def add(document: Document, texts: Sequence[str], first: int = 0) -> None:
+    """Store and index passages of a document, numbered from `first`, within the caller's transaction."""
+    rows = [{"document": document.id, "number": number, "text": text} for number, text in enumerate(texts, first)]
     for start in range(0, len(rows), 300):
         Passage.insert_many(rows[start : start + 300]).execute()
+
+
+def unfinished(moment: datetime) -> list[Document]:
+    """The documents created before `moment` that aren't stored with all their passages."""
+    begun = (Document.processing_status == "processing", Document.created_at < moment)
+    return list(Document.select().where(*begun))
+
+
+def clear(document: Document) -> None:
+    """Delete a document's passages and their index, within the caller's transaction."""
+    Passage.delete().where(Passage.document == document.id).execute()
 
 
 def phrases(query: str) -> list[str]:

@@ -12,26 +12,28 @@ from collections.abc import Callable, Mapping
 from typing import Any
 
 from ..security import Vault
-from . import knowledge
+from . import encryption, knowledge
 from .base import Record
 from .campaigns import Campaign, Contact, Decision, DoNotCall, Upload
 from .chats import ChatSession, ChatTurn
-from .database import Store, StoreError, write
+from .database import Store, StoreError, erasing, write
 from .idempotency import IdempotencyKey
 from .knowledge import Document, Passage
 from .organizations import ApiKey, Credential, Organization
+from .outbound_calls import OutboundCall
 from .postcall import Delivery, DeliveryAttempt, FollowUp, WebhookSecret
 from .runs import Event, Run, StatusCallback, Turn
+from .secret_check import SecretCheck
 from .steps import Snapshot, Step
 from .telephony import PhoneNumber, TelephonyConfiguration
 from .tools import Tool
 from .workflows import TriggerPath, Workflow, WorkflowVersion
 
-VERSION = 4
+VERSION = 5
 TABLES: tuple[type[Record], ...] = (
-    *(Organization, ApiKey, Credential, Tool, Document, Passage, WebhookSecret),
+    *(SecretCheck, Organization, ApiKey, Credential, Tool, Document, Passage, WebhookSecret),
     *(Workflow, WorkflowVersion, TriggerPath, TelephonyConfiguration, PhoneNumber),
-    *(Upload, Campaign, Contact, Decision, DoNotCall),
+    *(Upload, Campaign, Contact, Decision, DoNotCall, OutboundCall),
     *(Run, Event, Step, Snapshot, Turn, StatusCallback, IdempotencyKey, ChatSession, ChatTurn),
     *(FollowUp, Delivery, DeliveryAttempt),
 )
@@ -156,9 +158,14 @@ def _to_4(database: Any, _: Vault) -> None:
     )
 
 
+def _to_5(database: Any, vault: Vault) -> None:
+    """What is secret in definitions, tools and webhooks is encrypted."""
+    encryption.encrypt_clear(database, vault)
+
+
 # From version N to N + 1. A step uses SQL only, because the models are those of the newest version; new tables are
 # created after the last step.
-STEPS: Mapping[int, Callable[[Any, Vault], None]] = {1: _to_2, 2: _to_3, 3: _to_4}
+STEPS: Mapping[int, Callable[[Any, Vault], None]] = {1: _to_2, 2: _to_3, 3: _to_4, 4: _to_5}
 
 
 def check_version(store: Store, version: int = VERSION) -> int:
@@ -192,10 +199,10 @@ def _try_while_locked(store: Store, call: Callable[[], int]) -> int:
             time.sleep(WAIT_SECONDS)
         return call()
     except (sqlite3.Error, OSError) as error:
-        raise StoreError(f"The database {store.location} can't be opened: {_reason(error)}.") from error
+        raise StoreError(f"The database {store.name} can't be opened: {_reason(error)}.") from error
     except Exception as error:
         if type(error).__module__ == "peewee":
-            raise StoreError(f"The database {store.location} can't be opened: {_reason(error)}.") from error
+            raise StoreError(f"The database {store.name} can't be opened: {_reason(error)}.") from error
         raise
 
 
@@ -204,7 +211,7 @@ def _check_version(store: Store, version: int) -> int:
         found = _version(store)
     if found > version:
         raise StoreError(
-            f"{store.location} was written by a newer release: its schema is {found}, this one's is {version}. "
+            f"{store.name} was written by a newer release: its schema is {found}, this one's is {version}. "
             "Install that release, or restore a backup made by this one."
         )
     return found
@@ -216,7 +223,7 @@ def _migrate(store: Store, vault: Vault, version: int, steps: Mapping[int, Calla
         if 0 < found < version:
             _copy(store, found)
         if found < version:
-            with write():
+            with erasing(store), write():
                 # Read again: another process may have migrated while this one waited for the lock.
                 current = _version(store)
                 for step in range(current, version) if current else ():

@@ -103,11 +103,18 @@ def other_dispositions(organization: int, known: Sequence[str], limit: int) -> l
 
 def finished(where: Sequence[Expression], since: datetime | None, until: datetime | None) -> Iterator[Run]:
     """Completed runs with a duration, newest first, fetched one by one."""
-    runs = Run.select().where(
-        Run.state == "completed", Run.duration.is_null(False), *where, *created_through(since, until)
-    )
+    runs = Run.select().where(*_finished(where, since, until))
     found: Iterator[Run] = runs.order_by(Run.created_at.desc(), Run.id.desc()).iterator()
     return found
+
+
+def has_more(where: Sequence[Expression], since: datetime | None, until: datetime | None, than: int) -> bool:
+    """Whether `finished` finds more runs than that."""
+    return bool(Run.select(Run.id).where(*_finished(where, since, until)).offset(than).exists())
+
+
+def _finished(where: Sequence[Expression], since: datetime | None, until: datetime | None) -> list[Expression]:
+    return [Run.state == "completed", Run.duration.is_null(False), *where, *created_through(since, until)]
 
 
 def created_through(first: datetime | None, last: datetime | None) -> list[Expression]:

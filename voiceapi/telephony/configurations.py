@@ -8,7 +8,8 @@ from datetime import datetime, timedelta
 from typing import Any
 
 from ..errors import Conflict, LimitReached, NotPossible
-from ..security import Vault, decrypt_json, encrypt_json, mask, unmask_fields
+from ..masking import mask, unmask_fields
+from ..security import Vault, decrypt_json, encrypt_json
 from ..store.base import count, find, require
 from ..store.campaigns import Campaign
 from ..store.database import write

@@ -164,6 +164,32 @@ def zones_of_number(number: str) -> tuple[str, ...]:
     return tuple(zone for zone in zones if zone != phonenumbers.timezone.UNKNOWN_TIMEZONE)
 
 
+@lru_cache(maxsize=4096)
+def country_of(address: str) -> str | None:
+    """The ISO 3166 code of the country that a number belongs to.
+
+    None for a SIP address, a number without its `+`, one of no country (satellites, international freephone), and one
+    whose country can't be told: some countries share a code, as +1, and the number has to be one that is given out.
+    """
+    import phonenumbers  # imported when needed, because its tables take memory
+
+    text = _PUNCTUATION.sub("", address)
+    if not text.startswith("+"):
+        return None
+    try:
+        code: str | None = phonenumbers.region_code_for_number(phonenumbers.parse(text))
+    except phonenumbers.NumberParseException:
+        return None
+    return code if code != phonenumbers.REGION_CODE_FOR_NON_GEO_ENTITY else None
+
+
+def is_country(code: str) -> bool:
+    """True for the ISO 3166 code, two capitals, of a country that has telephone numbers."""
+    import phonenumbers  # imported when needed, because its tables take memory
+
+    return code in phonenumbers.SUPPORTED_REGIONS
+
+
 def masked(number: str) -> str:
     """A number as logs show it: its last four digits. Of a sip: address, or of a caller without a number, nothing."""
     if number.lower().startswith(("sip:", "sips:")):

@@ -19,8 +19,9 @@ from ..strict_json import parse
 from .parameters import declared_arguments, preset_values, schema
 from .tool import RunnableTool, ToolContext, ToolError, called_at, contexts
 
-# The longest timeout, whatever timeout_ms says: the caller is waiting on the phone.
-MAX_TIMEOUT_SECONDS = 60.0
+# The longest timeout_ms, since the caller is waiting on the phone. Tools stored by earlier releases may have a longer
+# one, which counts as this.
+LONGEST_TIMEOUT_MS = 60_000
 # Bytes of a reply's body; it becomes part of the model's prompt.
 MAX_REPLY_BYTES = 64 * 1024
 QUERY_METHODS = ("GET", "DELETE")
@@ -108,7 +109,7 @@ def prepare(
 
 def timeout_seconds(config: Mapping[str, Any]) -> float:
     """How long to wait for the reply; 5 seconds unless the config sets another time, 60 at most."""
-    return min((config["timeout_ms"] or 5000) / 1000, MAX_TIMEOUT_SECONDS)
+    return min(config["timeout_ms"] or 5000, LONGEST_TIMEOUT_MS) / 1000
 
 
 def send_request(send: Callable[..., Reply], prepared: PreparedRequest) -> dict[str, Any]:

@@ -10,14 +10,15 @@ from ..engine.actions import Function, RunTool
 from ..engine.events import ToolReturned
 from ..engine.graph import Graph, objects
 from ..engine.validation.graph_rules import LOOKUP, attached_documents, attached_tools
-from ..organizations import credentials
+from ..errors import LimitReached
+from ..organizations import call_quota, credentials
 from ..service import Service
 from ..store import tools
 from ..store.base import find
 from ..store.tools import Tool
 from .knowledge import documents
 from .registry import CATEGORIES
-from .tool import RunnableTool, ToolContext
+from .tool import RunnableTool, ToolContext, sender
 
 log = logging.getLogger("voiceapi")
 
@@ -65,7 +66,19 @@ def context_for(service: Service, organization: int | None, no_transfer: str = "
             return None
         return credentials.header(service, organization, uuid)
 
-    return ToolContext(service.http.send, header, no_transfer)
+    def refuse_transfer(destination: str) -> tuple[str, str] | None:
+        if organization is None:
+            return None
+        refusal = call_quota.limits_of(organization).refusal(destination)
+        if refusal is not None:
+            return "country_not_allowed", refusal
+        try:
+            call_quota.require_quota(organization)
+        except LimitReached as error:
+            return "call_limit_reached", str(error.detail)
+        return None
+
+    return ToolContext(sender(service), header, no_transfer, refuse_transfer)
 
 
 def is_local(organization: int | None, request: RunTool) -> bool:

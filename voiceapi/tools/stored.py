@@ -8,14 +8,16 @@ from uuid import uuid4
 
 from ..errors import FieldError, InvalidFields, NotPossible, RecordNotFound
 from ..organizations import credentials
+from ..security import Vault
 from ..service import Service
-from ..store import tools
+from ..store import secret_fields, tools
 from ..store.base import require
 from ..store.database import write
 from ..store.fields import now
 from ..store.tools import Tool
 from .http_api import HttpApi
 from .test_call import run_test
+from .tool import sender
 
 STATUSES = ("active", "archived", "draft")
 CATEGORIES = ("http_api", "end_call", "transfer_call", "calculator", "native", "integration", "mcp")
@@ -41,26 +43,32 @@ def listed(organization: int, statuses: Sequence[str], category: str) -> list[To
     return tools.of_organization(organization, statuses, category)
 
 
-def create(organization: int, fields: Mapping[str, Any]) -> Tool:
+def create(vault: Vault, organization: int, fields: Mapping[str, Any]) -> Tool:
     """Store a tool; it is active at once.
 
     :param fields: `name`, `description`, `icon`, `icon_color` and `definition`.
     :raises RecordNotFound: when the definition names a credential that the organization doesn't have.
+    :raises InvalidFields: for a secret that is masked.
     """
     _require_credentials(organization, fields["definition"])
     with write():
+        definition = secret_fields.merged(vault, fields["definition"], secret_fields.in_tool, at=("definition",))
         record: Tool = Tool.create(
-            organization=organization, tool_uuid=str(uuid4()), category=fields["definition"]["type"], **fields
+            organization=organization,
+            tool_uuid=str(uuid4()),
+            category=definition["type"],
+            **{**fields, "definition": definition},
         )
     return record
 
 
-def update(organization: int, uuid: str, changes: Mapping[str, Any]) -> Tool:
+def update(vault: Vault, organization: int, uuid: str, changes: Mapping[str, Any]) -> Tool:
     """Change `name`, `description`, `icon`, `icon_color`, `definition` or `status`; a value of None changes nothing.
 
     :raises RecordNotFound: when there is no such tool, or the definition names an unknown credential.
     :raises NotPossible: for an unknown status.
-    :raises InvalidFields: when the definition's type isn't the tool's category, which never changes.
+    :raises InvalidFields: when the definition's type isn't the tool's category, which never changes, or for a masked
+        secret that stands for no stored one.
     """
     given = {name: value for name, value in changes.items() if value is not None}
     if "status" in given:
@@ -72,6 +80,9 @@ def update(organization: int, uuid: str, changes: Mapping[str, Any]) -> Tool:
             if definition["type"] != record.category:
                 raise InvalidFields([FieldError((), mismatch(record.category, definition["type"]))])
             _require_credentials(organization, definition)
+            given["definition"] = secret_fields.merged(
+                vault, definition, secret_fields.in_tool, [record.definition], ("definition",)
+            )
         for name, value in given.items():
             setattr(record, name, value)
         record.updated_at = now()
@@ -101,7 +112,7 @@ def try_out(
     tool = HttpApi(record.tool_uuid, record.name, record.description, record.definition.get("config", {}))
     header = credentials.header(service, organization, tool.config["credential_uuid"])
     with service.bulkhead.slow(organization):
-        return run_test(tool, arguments, presets, header, service.http.send, now().timestamp())
+        return run_test(tool, arguments, presets, header, sender(service), now().timestamp())
 
 
 def _require_credentials(organization: int, definition: Mapping[str, Any]) -> None:

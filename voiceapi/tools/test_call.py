@@ -8,6 +8,7 @@ from typing import Any
 
 from ..engine.actions import RunTool
 from ..http_client import Reply
+from ..masking import mask_headers, mask_password
 from .http_api import HttpApi, prepare, send_request
 from .tool import ToolError
 
@@ -19,8 +20,6 @@ HINTS = {
     422: "The server doesn't take these values: check parameters and body.",
 }
 TIMEOUT_HINT = "Raise timeout_ms, or make the server answer sooner: the caller waits for it."
-# Replaces a credential as a whole: its last characters alone may give it away, as "Basic dTpw" is u:p.
-HIDDEN = "********"
 VALUES_HINT = "Give values in llm_params for what the model is asked for, in preset_params for what a call would know."
 
 
@@ -38,14 +37,15 @@ def run_test(
 
     :param arguments: what a model would give.
     :param presets: values of preset parameters, used instead of their templates.
-    :param header: that of the tool's credential; its value is masked in the result.
+    :param header: that of the tool's credential; the result hides the values of all headers that may hold a secret.
     :param at: Unix time of the call, for templates that name the current time.
     """
     request = RunTool(0, at, "", "", tool.function_name, tool.uuid, arguments)
     result: dict[str, Any] = dict.fromkeys(
         ("status_code", "data", "error", "hint", "request_headers", "request_body", "request_params")
     )
-    result |= {"request_method": tool.config["method"], "request_url": tool.config["url"], "duration_ms": 0}
+    url = mask_password(tool.config["url"])
+    result |= {"request_method": tool.config["method"], "request_url": url, "duration_ms": 0}
     try:
         prepared = prepare(tool.config, request, header, presets)
     except ToolError as error:
@@ -53,10 +53,8 @@ def run_test(
     started = time.monotonic()
     result |= send_request(send, prepared)
     result |= {
-        "request_url": prepared.url,
-        "request_headers": {
-            name: HIDDEN if header.get(name) == value else value for name, value in prepared.headers.items()
-        },
+        "request_url": mask_password(prepared.url),
+        "request_headers": mask_headers(prepared.headers),
         "request_body": prepared.body,
         "request_params": prepared.params,
         "duration_ms": round((time.monotonic() - started) * 1000),

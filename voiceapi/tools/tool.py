@@ -4,7 +4,7 @@ from __future__ import annotations
 
 from abc import ABC, abstractmethod
 from collections.abc import Callable, Mapping
-from dataclasses import dataclass
+from dataclasses import dataclass, replace
 from datetime import UTC, datetime
 from typing import Any
 
@@ -13,6 +13,24 @@ from ..engine.events import ToolReturned
 from ..engine.graph import tool_slug
 from ..engine.template import render
 from ..http_client import Reply
+from ..masking import hide, sent_secrets
+from ..service import Service
+from ..store import secret_fields
+
+
+def sender(service: Service) -> Callable[..., Reply]:
+    """`HTTPClient.send` for tools: it decrypts the stored secrets in headers and URL as it sends them.
+
+    So whatever is shown or stored of a tool's request holds no secret. An answer that repeats one has it masked.
+    """
+
+    def send(method: str, url: str, *, headers: Mapping[str, str], **options: Any) -> Reply:
+        revealed = {name: secret_fields.reveal(service.vault, value) for name, value in headers.items()}
+        url = secret_fields.reveal_url(service.vault, url)
+        reply = service.http.send(method, url, headers=revealed, **options)
+        return replace(reply, body=hide(reply.body, sent_secrets(url, revealed)))
+
+    return send
 
 
 class ToolError(Exception):
@@ -23,15 +41,18 @@ class ToolError(Exception):
 class ToolContext:
     """What a tool may use while it runs.
 
-    :param send: `HTTPClient.send`.
+    :param send: `HTTPClient.send`, or the one of `sender`, for what is stored encrypted.
     :param header: makes the header of a credential from its uuid; {} when no credential is named, None when the one
         that is named doesn't exist.
     :param no_transfer: why this call can't be transferred, one of transfer_call.FAILURES; empty if it can be.
+    :param refuse_transfer: why it can't be transferred to a destination: one of transfer_call.FAILURES and a sentence;
+        None if it can be.
     """
 
     send: Callable[..., Reply]
     header: Callable[[str | None], Mapping[str, str] | None]
     no_transfer: str = ""
+    refuse_transfer: Callable[[str], tuple[str, str] | None] = lambda _destination: None
 
 
 @dataclass(frozen=True)

@@ -27,6 +27,8 @@ FAILURES: Mapping[str, str] = {
     "resolver_http_error": "The destination was asked for and refused.",
     "invalid_resolver_response": "The destination was asked for, and the answer named none.",
     "invalid_custom_message": "The destination was asked for, and the answer's message is no text.",
+    "country_not_allowed": "This destination may not be called.",
+    "call_limit_reached": "No more calls may be placed for now.",
     "timeout": "Nobody answered there.",
     "provider_error": "The carrier could not put the caller through.",
     "caller_hung_up": "The caller hung up before anybody answered there.",
@@ -90,6 +92,9 @@ class TransferCall(RunnableTool):
             destination = destination.strip()
             if not destination or len(destination) > MAX_DESTINATION_LENGTH:
                 raise TransferFailed("no_destination")
+            refused = context.refuse_transfer(destination)
+            if refused is not None:
+                raise TransferFailed(*refused)
         except TransferFailed as failure:
             return ToolReturned(request.at, request.number, failed(failure.reason, failure.details))
         if message is None and self.config["messageType"] == "custom":

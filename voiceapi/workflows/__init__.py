@@ -1,4 +1,4 @@
 """Workflows: their versions, templates and node types.
 
-Other rooms use `versions` (create, save, publish, load_graph), `masking`, `templates` and `node_types`.
+Other rooms use `versions` (create, save, publish, load_graph), `templates` and `node_types`.
 """

@@ -7,7 +7,7 @@ routes use the published version only.
 
 from __future__ import annotations
 
-from collections.abc import Mapping
+from collections.abc import Iterator, Mapping
 from typing import Any
 from uuid import uuid4
 
@@ -23,7 +23,7 @@ from ..llm.model_needs import model_needs
 from ..organizations import credentials
 from ..security import Vault
 from ..service import Service
-from ..store import workflows
+from ..store import secret_fields, workflows
 from ..store.base import find, insert, require, update
 from ..store.database import write
 from ..store.fields import now
@@ -31,7 +31,6 @@ from ..store.workflows import Workflow, WorkflowVersion
 from ..tools import offered
 from ..tools.knowledge import documents
 from . import node_types
-from .masking import restore_secrets
 
 
 def get(organization: int, workflow_id: int, spelling: str = "id") -> Workflow:
@@ -91,10 +90,13 @@ def published(workflow: Workflow) -> WorkflowVersion:
     return require(WorkflowVersion, "The workflow has no released version.", workflow=workflow, status="published")
 
 
-def create(organization: int, name: str, definition: Mapping[str, Any]) -> tuple[Workflow, WorkflowVersion]:
+def create(
+    vault: Vault, organization: int, name: str, definition: Mapping[str, Any]
+) -> tuple[Workflow, WorkflowVersion]:
     """Store a workflow; its version 1 is published at once. An unfinished definition is accepted.
 
-    :raises InvalidInput: for a malformed trigger path, too many nodes of a type, or two functions of one name.
+    :raises InvalidInput: for a malformed trigger path, too many nodes of a type, two functions of one name, or a secret
+        that is masked.
     :raises Conflict: when another workflow owns one of the trigger paths.
     """
     definition = add_trigger_paths(definition, new_path)
@@ -105,6 +107,7 @@ def create(organization: int, name: str, definition: Mapping[str, Any]) -> tuple
         graph_rules.tool_name_findings(definition, offered.active_tools(organization, definition)),
     ):
         _raise_if_any(InvalidInput, found)
+    definition = secret_fields.merged(vault, definition, secret_fields.in_definition, at=("workflow_definition",))
     return _store(organization, name, definition)
 
 
@@ -146,7 +149,7 @@ def save(
     A part that is None stays as it is.
 
     :raises RecordNotFound: when there is no such workflow.
-    :raises InvalidInput: for a malformed trigger path, or a masked model key that stands for no stored one.
+    :raises InvalidInput: for a malformed trigger path, or a masked secret that stands for no stored one.
     :raises Conflict: for too many nodes of a type, two functions of one name at a node, or a trigger path that another
         workflow owns.
     """
@@ -168,7 +171,13 @@ def save(
         version = _get_or_create_draft(workflow)
         if definition is not None:
             _raise_if_any(Conflict, graph_rules.taken_path_findings(definition, taken_paths(definition, workflow)))
-            version.definition = restore_secrets(definition, version.definition)
+            version.definition = secret_fields.merged(
+                vault,
+                definition,
+                secret_fields.in_definition,
+                _definitions(workflow, version),
+                ("workflow_definition",),
+            )
             workflows.add_paths(workflow, [path for _, path, _ in trigger_paths(definition)])
         if configurations is not None:
             version.configurations = configuration.encrypt_override(
@@ -178,6 +187,15 @@ def save(
             version.template_context_variables = variables
         update(version)
     return workflow, version
+
+
+def _definitions(workflow: Workflow, first: WorkflowVersion) -> Iterator[Mapping[str, Any]]:
+    """The definitions in which a masked secret may be: that of `first`, then those of the other versions, newest first.
+
+    The others are only read when they are asked for.
+    """
+    yield first.definition
+    yield from (version.definition for version in workflows.versions_of(workflow) if version.id != first.id)
 
 
 def create_draft(organization: int, workflow_id: int) -> WorkflowVersion:

@@ -95,7 +95,7 @@ def stored(app: Flask, talk: Any, people: int, **settings: Any) -> int:
     """A started campaign of so many people, of whom three in ten aren't reached."""
     rows = "\n".join(f"+1202{5550000 + number}" for number in range(people))
     with app.extensions["voiceapi"].store.session():
-        workflow, _ = versions.create(1, "Agent", talk())
+        workflow, _ = versions.create(app.extensions["voiceapi"].vault, 1, "Agent", talk())
         key = files.store(1, "l.csv", f"phone_number\n{rows}\n".encode())
         names = (
             "telephony_configuration_id",

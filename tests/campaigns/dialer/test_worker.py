@@ -47,7 +47,7 @@ def start(service: Service, db: None, talk: Callable[..., Any]) -> Callable[...,
     """Makes and starts a campaign of so many people whose list is read; returns its id."""
 
     def begin(people: int = 5, *, read: bool = True, **settings: Any) -> int:
-        workflow, _ = versions.create(1, "Agent", talk())
+        workflow, _ = versions.create(service.vault, 1, "Agent", talk())
         rows = "\n".join(f"+1202555{2000 + number}" for number in range(people))
         names = ("telephony_configuration_id", "retry_config", "schedule_config", "circuit_breaker", "max_concurrency")
         wanted = {

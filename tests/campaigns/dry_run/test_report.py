@@ -42,7 +42,7 @@ def campaign(service: Service, db: None, talk: Callable[..., Any]) -> Callable[.
     """Creates a campaign to so many people, and starts it if asked to; returns its id."""
 
     def create(people: int, first: int = 2000, *, started: bool = False, **own: Any) -> int:
-        workflow, _ = versions.create(1, "Agent", talk())
+        workflow, _ = versions.create(service.vault, 1, "Agent", talk())
         rows = "\n".join(f"+1202555{first + number}" for number in range(people))
         names = ("telephony_configuration_id", "retry_config", "schedule_config", "circuit_breaker", "max_concurrency")
         wanted = {

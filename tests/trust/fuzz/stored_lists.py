@@ -32,7 +32,7 @@ def service() -> Service:
     found: Service = app.extensions["voiceapi"]
     object.__setattr__(found, "folder", folder)  # kept until the process ends
     with found.store.session():
-        versions.create(1, "Fuzz", SAMPLES[0])
+        versions.create(found.vault, 1, "Fuzz", SAMPLES[0])
     return found
 
 

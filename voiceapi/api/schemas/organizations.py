@@ -8,10 +8,24 @@ from marshmallow import INCLUDE, ValidationError, validates_schema
 from marshmallow.fields import Raw
 
 from ...llm.configuration import MOST_TOKENS
+from ...telephony.numbers import is_country
 from ..errors import Message
 from .base import BodySchema, QuerySchema, ResponseSchema
 from .campaigns import ATTEMPTS, CallingHoursSchema, SetCallingHoursSchema, known_zone
-from .fields import LIST, STRING, Choice, Flag, Integer, Items, Model, Number, Object, Range, Text, Time
+from .fields import LIST, STRING, Choice, Flag, Integer, Items, Length, Model, Number, Object, Range, Text, Time
+
+COUNTRIES = Length(min=1, max=250)
+CALLS_A_DAY = Range(min=1, max=100_000)
+
+
+class Country(Text):
+    """An ISO 3166 code of two letters, which are stored as capitals."""
+
+    def _deserialize(self, value: Any, attr: Any, data: Any, **kwargs: Any) -> str:
+        code = super()._deserialize(value, attr, data, **kwargs).upper()
+        if not is_country(code):
+            raise ValidationError([Message("Value error, use ISO 3166 codes of two letters, such as US or DE")])
+        return code
 
 
 class NewPreferencesSchema(BodySchema):
@@ -20,6 +34,18 @@ class NewPreferencesSchema(BodySchema):
     external_pbx_integrations_enabled = Flag(load_default=False)
     calling_hours = Model(SetCallingHoursSchema, load_default=None, allow_none=True)
     max_attempts_per_day = Integer(load_default=None, allow_none=True, validate=ATTEMPTS)
+    # Without a default: see preferences.KEPT.
+    allowed_countries = Items(
+        Country(),
+        allow_none=True,
+        validate=COUNTRIES,
+        metadata={"description": "whose numbers may be called, by ISO 3166 codes; if left out it stays as it is"},
+    )
+    max_calls_a_day = Integer(
+        allow_none=True,
+        validate=CALLS_A_DAY,
+        metadata={"description": "in any 24 hours; if left out it stays as it is"},
+    )
 
 
 class PreferencesSchema(ResponseSchema):
@@ -28,6 +54,8 @@ class PreferencesSchema(ResponseSchema):
     external_pbx_integrations_enabled = Flag(required=True)
     calling_hours = Model(CallingHoursSchema, required=True, allow_none=True)
     max_attempts_per_day = Integer(required=True, allow_none=True)
+    allowed_countries = Items(Country(), required=True, allow_none=True)
+    max_calls_a_day = Integer(required=True, allow_none=True)
 
 
 class KnownDispositionsSchema(ResponseSchema):

@@ -8,6 +8,7 @@ from typing import Any
 from marshmallow import ValidationError, validates_schema
 from marshmallow.fields import Raw
 
+from ...tools.http_api import LONGEST_TIMEOUT_MS
 from ...tools.stored import CATEGORIES, mismatch
 from ..errors import Message
 from .base import BodySchema, QuerySchema, ResponseSchema
@@ -64,7 +65,7 @@ class HttpConfigSchema(BodySchema):
     credential_uuid = _nullable(Text)
     parameters = Items(Model(ToolParameterSchema), load_default=None, allow_none=True)
     preset_parameters = Items(Model(PresetParameterSchema), load_default=None, allow_none=True)
-    timeout_ms = Integer(load_default=5000, allow_none=True, validate=Range(min=1))
+    timeout_ms = Integer(load_default=5000, allow_none=True, validate=Range(min=1, max=LONGEST_TIMEOUT_MS))
     customMessage = _nullable(Text)
     customMessageType = _nullable(Text, validate=Choice(("text", "audio"), "literal_error"))
     customMessageRecordingId = _nullable(Text)

@@ -1,4 +1,4 @@
-"""Whether a contact may be called now: the do-not-call list, the contact's local hours, the attempts a day. Pure.
+"""Whether a contact may be called now: the do-not-call list, countries, local hours, attempts a day. Pure.
 
 In doubt it may not: when hours are set, a contact whose time zone isn't known is not called.
 """
@@ -6,12 +6,13 @@ In doubt it may not: when hours are set, a contact whose time zone isn't known i
 from __future__ import annotations
 
 from collections.abc import Callable, Mapping
-from dataclasses import dataclass
+from dataclasses import dataclass, field
 from datetime import datetime
 from functools import lru_cache
 from typing import Any
 from zoneinfo import ZoneInfo
 
+from ...organizations.call_limits import CallLimits
 from ...timestamps import write_time
 from .calling_hours import DAY, HORIZON_DAYS, Slot, Weekly, daily, next_open
 
@@ -25,19 +26,21 @@ class Eligibility:
 
     :param hours: windows of the day on the contact's own clock, all of which must be open; empty lets any time pass.
     :param most_a_day: how many attempts one number gets within any 24 hours, 1 or more; None is without limit.
+    :param call_limits: those of the organization; a contact is held to its countries.
     """
 
     hours: tuple[tuple[Slot, ...], ...] = ()
     most_a_day: int | None = None
+    call_limits: CallLimits = field(default_factory=CallLimits)
 
     @classmethod
     def read(cls, *settings: Mapping[str, Any]) -> Eligibility:
-        """The limits of all the `calling_hours` and `max_attempts_per_day` that organization and campaign set."""
+        """The limits that the organization's preferences, given first, and the campaign set."""
         windows = dict.fromkeys(
             (hours["start"], hours["end"]) for each in settings if (hours := each.get("calling_hours")) is not None
         )
         caps = [cap for each in settings if (cap := each.get("max_attempts_per_day")) is not None]
-        return cls(tuple(daily(*window) for window in windows), min(caps, default=None))
+        return cls(tuple(daily(*window) for window in windows), min(caps, default=None), CallLimits.read(settings[0]))
 
 
 @dataclass(frozen=True, slots=True)
@@ -71,6 +74,9 @@ def block(moment: datetime, contact: Contact, eligibility: Eligibility, schedule
     """
     if contact.do_not_call:
         return Block(None, "do_not_call", "The number is on the do-not-call list.")
+    refusal = eligibility.call_limits.refusal(contact.number)
+    if refusal is not None:
+        return Block(None, "country_not_allowed", refusal)
     if eligibility.hours and not contact.zones:
         return Block(None, "zone_unknown", "The contact's time zone is not known, and calling hours are set.")
     earliest = moment

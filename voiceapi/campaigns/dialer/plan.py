@@ -7,10 +7,13 @@ from collections.abc import Iterable
 from dataclasses import dataclass, replace
 from datetime import datetime, timedelta
 
+from ...organizations.call_limits import Quota, exhausted
 from ...timestamps import write_time
 from .calling_hours import HORIZON_DAYS, Weekly
 from .eligibility import Block, Contact, Eligibility, block
 
+# The code of the hold by the organization's limit of calls a day.
+CALLS_A_DAY = "max_calls_a_day"
 # The reason that holds back a campaign in each state but `running`.
 STATES = {
     "created": "The campaign has not been started.",
@@ -38,11 +41,16 @@ class Settings:
 
 @dataclass(frozen=True, slots=True)
 class Load:
-    """The calls in progress, and when the carrier's account may place the next one; None is at any time."""
+    """The calls in progress, and what bounds the next ones.
+
+    :param next_call_at: when the carrier's account may place the next one; None is at any time.
+    :param quota: how many the organization may still place within 24 hours; None is any number.
+    """
 
     organization: int
     campaign: int
     next_call_at: datetime | None = None
+    quota: Quota | None = None
 
 
 @dataclass(frozen=True, slots=True)
@@ -95,7 +103,8 @@ def plan(
             continue
         dial.append(contact)
         dialed[contact.number] += 1
-        load = Load(load.organization + 1, load.campaign + 1, moment + settings.interval)
+        quota = None if load.quota is None else load.quota.after_call()
+        load = Load(load.organization + 1, load.campaign + 1, moment + settings.interval, quota)
         hold = held(moment, settings, load)
     again = [reason.until for _, reason in blocked if reason.until is not None]
     if hold is not None:
@@ -116,6 +125,9 @@ def held(moment: datetime, settings: Settings, load: Load) -> Hold | None:
         return Hold("organization_limit", f"{load.organization} calls of the organization are in progress.")
     if settings.campaign_limit is not None and load.campaign >= settings.campaign_limit:
         return Hold("campaign_limit", f"{load.campaign} calls of the campaign are in progress.")
+    if load.quota is not None and load.quota.left <= 0:
+        reason = exhausted(settings.eligibility.call_limits.calls_a_day, load.quota.more_at)
+        return Hold(CALLS_A_DAY, reason, load.quota.more_at)
     if load.next_call_at is not None and moment < load.next_call_at:
         return Hold("pace", "The last call was placed a moment ago.", load.next_call_at)
     return None

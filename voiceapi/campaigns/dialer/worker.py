@@ -13,12 +13,13 @@ import logging
 import threading
 import time
 from collections.abc import Mapping
-from dataclasses import dataclass
+from dataclasses import dataclass, replace
 from datetime import datetime
 from typing import Any
 
 from ...calls.outbound import Agent, place
 from ...errors import Conflict, LimitReached, NotPossible, ServiceError
+from ...organizations import call_quota
 from ...runs.lifecycle import is_dialable
 from ...runs.runs import without_reserved
 from ...service import Service
@@ -37,7 +38,7 @@ from ...telephony.selection import NotConfigured
 from ...workflows import versions
 from .. import attempts
 from . import list_import
-from .plan import Load, Plan, Settings, held, plan
+from .plan import CALLS_A_DAY, Load, Plan, Settings, held, plan
 from .settings import candidates, settings_of
 
 log = logging.getLogger("voiceapi")
@@ -150,9 +151,11 @@ class Dialer:
             attempts.stop(campaign, "paused", "batch_failed", f"Nobody can be called: {reason}")
             return Plan(), []
         settings = settings_of(self._service, campaign, agent.configuration)
-        load = load_of(campaign, agent.configuration, moment)
+        load = load_of(campaign, agent.configuration, settings, moment)
         hold = held(moment, settings, load)
         if hold is not None:
+            if hold.code == CALLS_A_DAY:
+                attempts.note_hold(campaign, hold.code, hold.reason, moment)
             return Plan(hold=hold, look_again=hold.until), []
         limit = (
             BATCH
@@ -231,13 +234,18 @@ def register(service: Service) -> None:
         service.workers.repeat(float("inf"), Dialer(service).run)
 
 
-def load_of(campaign: Campaign, configuration: TelephonyConfiguration | None, moment: datetime) -> Load:
-    """The calls in progress, including those that are claimed but not placed yet."""
+def load_of(
+    campaign: Campaign, configuration: TelephonyConfiguration | None, settings: Settings, moment: datetime
+) -> Load:
+    """The calls in progress and those left for the day; contacts that are claimed but not called yet count as calls."""
     organization = campaign.organization_id
+    claimed = dialing.claimed(organization)
+    quota = call_quota.quota(organization, settings.eligibility.call_limits.calls_a_day, moment)
     return Load(
-        runs.in_progress(organization, moment) + dialing.claimed(organization),
+        runs.in_progress(organization, moment) + claimed,
         dialing.dialing(campaign.id, moment),
         None if configuration is None else next_call_at(configuration, moment),
+        None if quota is None else replace(quota, left=quota.left - claimed),
     )
 
 
@@ -288,6 +296,8 @@ def _free_slots(settings: Settings, load: Load) -> int:
     limits = [settings.organization_limit - load.organization]
     if settings.campaign_limit is not None:
         limits.append(settings.campaign_limit - load.campaign)
+    if load.quota is not None:
+        limits.append(load.quota.left)
     return min(limits)
 
 

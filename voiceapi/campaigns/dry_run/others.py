@@ -8,6 +8,7 @@ from dataclasses import dataclass
 from datetime import datetime, timedelta
 
 from ..dialer.plan import Load, Settings, held
+from .day import CallsOfDay
 
 # When the next call of each carrier account may begin.
 Pace = dict[object, datetime]
@@ -54,21 +55,23 @@ class OtherCampaigns:
         while self._calls and self._calls[0][0] <= clock:
             heapq.heappop(self._calls)[2].calling -= 1
 
-    def dial(self, clock: datetime, calls: int, pace: Pace, turn: int, since: int, until: int) -> None:
+    def dial(self, clock: datetime, calls: int, pace: Pace, day: CallsOfDay, turn: int, since: int, until: int) -> None:
         """Let the campaigns whose last turn was from `since` to `until` dial, the one that dialed longest ago first.
 
         :param calls: those of the dry run's own campaign that go on.
+        :param day: the calls of the last 24 hours; those placed here are added.
         :param turn: the number of this turn.
         """
         chosen = [each for each in self._campaigns if since <= each.turn <= until]
         for campaign in sorted(chosen, key=lambda each: (each.turn, each.id)):
             campaign.held_until = None
             while campaign.waiting:
-                load = Load(calls + self.in_progress, campaign.calling, pace.get(campaign.account))
+                load = Load(calls + self.in_progress, campaign.calling, pace.get(campaign.account), day.quota(clock))
                 hold = held(clock, campaign.settings, load)
                 if hold is not None:
                     campaign.held_until = hold.until
                     break
+                day.record(clock)
                 self.dialed += 1
                 campaign.waiting -= 1
                 campaign.calling += 1

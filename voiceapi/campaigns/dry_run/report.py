@@ -11,7 +11,7 @@ from typing import Any
 from ...runs import files
 from ...service import Service
 from ...store import campaigns as records
-from ...store import dialing
+from ...store import dialing, outbound_calls
 from ...store.base import find
 from ...store.campaigns import Campaign
 from ...store.fields import EPOCH
@@ -25,6 +25,7 @@ from ..dialer.calling_hours import DAY
 from ..dialer.eligibility import Contact, Eligibility, zones_of
 from ..dialer.settings import settings_of
 from ..retry import Breaker, Retry
+from .day import CallsOfDay
 from .others import OtherCampaign
 from .simulator import Attempt, Mix, Rehearsal, rehearse
 
@@ -48,6 +49,7 @@ def simulate(service: Service, organization: int, campaign_id: int, wanted: Mapp
     settings = replace(settings_of(service, campaign, configuration), state="running")
     numbers, unread = _numbers(campaign, configuration)
     starts_at = wanted["starts_at"] or max(campaign.created_at, dialing.last_dialed_at(organization) or EPOCH)
+    calls_a_day = settings.eligibility.call_limits.calls_a_day
     people = list(_contacts(organization, numbers, settings.eligibility, starts_at))
     shares, talk = wanted["outcomes"] or SHARES, wanted["talk_seconds"]
     found = rehearse(
@@ -61,6 +63,7 @@ def simulate(service: Service, organization: int, campaign_id: int, wanted: Mapp
         timedelta(days=wanted["days"]),
         list(_others(service, campaign)),
         _account(configuration),
+        CallsOfDay(calls_a_day, outbound_calls.times(organization, starts_at - DAY, starts_at) if calls_a_day else ()),
     )
     skipped = [(row, number, "row_skipped", reason) for row, number, reason in unread]
     skipped += [(id, numbers[id][0], block.code, block.reason) for id, block in found.skipped.items()]

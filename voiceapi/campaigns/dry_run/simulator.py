@@ -16,6 +16,7 @@ from ..dialer.calling_hours import DAY
 from ..dialer.eligibility import Block, Contact
 from ..dialer.plan import Load, Settings, plan
 from ..retry import FAILURES, Breaker, Retry, after_call
+from .day import CallsOfDay
 from .others import OtherCampaign, OtherCampaigns, Pace
 
 RINGING = {"busy": 2.0, "failed": 2.0, "refused": 0.0, "canceled": 10.0, "no_answer": 60.0}
@@ -118,11 +119,13 @@ def rehearse(
     longest: timedelta,
     others: Sequence[OtherCampaign] = (),
     account: object = None,
+    day: CallsOfDay | None = None,
 ) -> Rehearsal:
     """Run a campaign from `starts_at` to its end, or for as long as `longest`, or for 300,000 calls.
 
     :param others: the organization's other running campaigns, which take their turns.
     :param account: the carrier account that the campaign calls through.
+    :param day: the organization's calls of the 24 hours before; without it their number isn't limited.
     """
     found = Rehearsal(states=dict.fromkeys((contact.id for contact in contacts), "queued"))
     known = {contact.id: contact for contact in contacts}
@@ -134,6 +137,7 @@ def rehearse(
     window = _BreakerWindow(breaker)
     rest = OtherCampaigns(others, lambda campaign, number: sum(mix.outcome(seed, -campaign, number)[1:]))
     pace: Pace = {}
+    day = day or CallsOfDay()
     clock, turn, last_turn = starts_at, 0, 0
 
     def due() -> Iterator[Contact]:
@@ -154,8 +158,8 @@ def rehearse(
                 found.tripped_at.append(attempt.ends_at)
         turn += 1
         before = last_turn
-        rest.dial(clock, len(talking), pace, turn, 0, before)
-        load = Load(len(talking) + rest.in_progress, len(talking), pace.get(account))
+        rest.dial(clock, len(talking), pace, day, turn, 0, before)
+        load = Load(len(talking) + rest.in_progress, len(talking), pace.get(account), day.quota(clock))
         decided = plan(clock, settings, due(), load)
         for contact, reason in decided.blocked:
             if reason.until is None:
@@ -165,6 +169,7 @@ def rehearse(
                 heapq.heappush(line.retries if tried[contact.id] else line.queued, (reason.until, contact.id))
         for contact in decided.dial:
             tried[contact.id] += 1
+            day.record(clock)
             recent[contact.number] = (*(at for at in recent[contact.number] if at > clock - DAY), clock)
             pace[account], last_turn = clock + settings.interval, turn
             found.states[contact.id] = "dialing"
@@ -173,7 +178,7 @@ def rehearse(
             attempt = Attempt(contact, tried[contact.id], clock, ends_at, outcome, talks)
             found.attempts.append(attempt)
             heapq.heappush(talking, (ends_at, len(found.attempts), attempt))
-        rest.dial(clock, len(talking), pace, turn, before + 1, turn - 1)
+        rest.dial(clock, len(talking), pace, day, turn, before + 1, turn - 1)
         found.peak = max(found.peak, len(talking))
         if not talking and line.later() is None:
             found.ended_at = clock

@@ -1,24 +1,30 @@
 """Use cases of the knowledge base: upload, list, delete and search documents, and the lookup that agents are offered.
 
-A document is stored with all its passages in one transaction, so a crash never leaves half of one. A document whose
-text can't be extracted is stored as failed, with the reason.
+A document is searched once all its passages are stored: a long one is stored in several transactions, so that nobody
+else waits long to write. A document whose text can't be extracted is stored as failed, with the reason, and so is one
+whose process stopped before all was stored.
 """
 
 from __future__ import annotations
 
 import hashlib
 import logging
+import time
 from collections.abc import Mapping, Sequence
+from contextlib import nullcontext, suppress
+from datetime import datetime, timedelta
 from typing import Any
 from uuid import uuid4
 
 from ...engine.actions import Function, RunTool
 from ...engine.graph import Graph, objects
 from ...engine.validation.graph_rules import LOOKUP, attached_documents
-from ...errors import FieldError, InvalidFields, NotPossible, RecordNotFound, SizeExceeded
+from ...errors import Conflict, FieldError, InvalidFields, NotPossible, RecordNotFound, SizeExceeded
+from ...service import Service
 from ...store import knowledge
-from ...store.base import require
-from ...store.database import write
+from ...store.base import require, update
+from ...store.database import ConcurrentUpdate, write
+from ...store.fields import now
 from ...store.knowledge import Document
 from .splitting import split
 from .text_extraction import FILE_TYPES, NotReadable, read
@@ -33,11 +39,19 @@ DEFAULT_LIMIT, MAX_NAMES = 3, 20
 NOT_FOUND = "Document not found"
 NO_INDEX = "Documents need SQLite's full-text index; this service runs on another database."
 
+# Bytes of a text file that is read quickly, whoever else waits. Of all others one is read at a time.
+SHORT = 64 * 1024
+# A long document is stored by so many passages, with a pause after each; how long all of it may take.
+PROCESSING, BATCH, PAUSE_SECONDS, STORING = "processing", 200, 0.005, timedelta(minutes=10)
+INTERRUPTED = "The service stopped before all of the document was stored. Delete it, and upload it again."
+
 QUERY = {"type": "string", "description": "What to look for: the telling words, in the language of the documents."}
 PARAMETERS = {"type": "object", "properties": {"query": QUERY}, "required": ["query"]}
 
 
-def upload(organization: int, name: str, content: bytes, mode: str, metadata: Mapping[str, Any]) -> Document:
+def upload(
+    service: Service, organization: int, name: str, content: bytes, mode: str, metadata: Mapping[str, Any]
+) -> Document:
     """Extract the text of a file, and store and index it; without usable text the document is stored as failed.
 
     :param name: the file's name; its extension chooses the file type.
@@ -45,6 +59,8 @@ def upload(organization: int, name: str, content: bytes, mode: str, metadata: Ma
     :raises SizeExceeded: above 5 MiB.
     :raises InvalidFields: at `file`, for an unknown file type.
     :raises NotPossible: when the database is not SQLite.
+    :raises Conflict: when the document is deleted before all of it is stored.
+    :raises OutOfService: when too many slow requests are in progress; nothing is stored then.
     """
     _require_index()
     if len(content) > MAX_BYTES:
@@ -62,18 +78,60 @@ def upload(organization: int, name: str, content: bytes, mode: str, metadata: Ma
         "retrieval_mode": mode,
         "custom_metadata": metadata,
     }
-    try:
-        text = read(extension, content)
-        texts = _passages(text, extension, mode)
-    except NotReadable as error:
-        texts = []
-        columns |= {"processing_status": "failed", "processing_error": str(error)}
-    else:
-        columns |= {"text": text, "total_chunks": len(texts)}
+    is_quick = not FILE_TYPES[extension].in_subprocess and len(content) <= SHORT
+    with nullcontext() if is_quick else service.bulkhead.slow(organization, "documents"):
+        try:
+            text = read(extension, content)
+            texts = _passages(text, extension, mode)
+        except NotReadable as error:
+            texts = []
+            columns |= {"processing_status": "failed", "processing_error": str(error)}
+        else:
+            columns |= {"text": text, "total_chunks": len(texts)}
+        return _store(columns, texts)
+
+
+def _store(columns: Mapping[str, Any], texts: Sequence[str]) -> Document:
+    """Store a document and its passages: a few in one transaction, many in several."""
+    is_long = len(texts) > BATCH
     with write():
-        document: Document = Document.create(**columns)
-        knowledge.add(document, texts)
+        document: Document = Document.create(**columns, **({"processing_status": PROCESSING} if is_long else {}))
+        knowledge.add(document, texts[:BATCH])
+    if is_long:
+        try:
+            _store_others(document, texts)
+        except Exception as error:
+            with suppress(Exception), write():
+                knowledge.delete(document.organization_id, document.document_uuid)
+            if isinstance(error, ConcurrentUpdate):
+                raise Conflict("The document was deleted while it was being stored.") from None
+            raise
     return document
+
+
+def _store_others(document: Document, texts: Sequence[str]) -> None:
+    """Store the passages of a long document after the first BATCH of them."""
+    for first in range(BATCH, len(texts), BATCH):
+        # Others who wait to write are woken too late to get their turn without a pause.
+        time.sleep(PAUSE_SECONDS)
+        with write():
+            knowledge.add(document, texts[first : first + BATCH], first)
+    with write():
+        document.processing_status = "completed"
+        update(document, Document.processing_status)
+
+
+def fail_interrupted(service: Service, moment: datetime | None = None) -> None:
+    """Mark documents as failed whose process stopped before all of them was stored.
+
+    :param moment: now, unless given.
+    """
+    with service.store.session():
+        for document in knowledge.unfinished((moment or now()) - STORING):
+            with write():
+                knowledge.clear(document)
+                document.processing_status, document.processing_error = "failed", INTERRUPTED
+                update(document, Document.processing_status, Document.processing_error)
 
 
 def _passages(text: str, extension: str, mode: str) -> list[str]:

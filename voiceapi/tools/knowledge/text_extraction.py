@@ -232,6 +232,8 @@ def _set_limits() -> None:
     except ImportError:
         # Windows has no resource limits; the timeout of the parent process still holds.
         return
+    # The calls in progress come first, also on a machine with one core.
+    os.nice(10)
     resource.setrlimit(resource.RLIMIT_AS, (MAX_MEMORY, MAX_MEMORY))
     # The parent has a timeout as well, but it may be killed.
     resource.setrlimit(resource.RLIMIT_CPU, (MAX_SECONDS, MAX_SECONDS))

@@ -1,0 +1,28 @@
+"""A voiceapi whose leases, intervals and deadlines are short, for the test that kills it again and again.
+
+python impatient.py serve --port N
+"""
+
+from __future__ import annotations
+
+from datetime import timedelta
+
+from voiceapi import jobs
+from voiceapi.__main__ import main
+from voiceapi.calls import idempotency
+from voiceapi.campaigns import attempts
+from voiceapi.campaigns.dialer import list_import
+from voiceapi.postcall import delivery, processing
+from voiceapi.runs import lifecycle
+from voiceapi.telephony import phones
+
+if __name__ == "__main__":
+    phones.LEASE, phones.RENEW_SECONDS = timedelta(seconds=1.5), 0.4
+    jobs.RESUME_SECONDS, jobs.SWEEP_SECONDS = 0.4, 0.5
+    attempts.LEASE = list_import.LEASE = delivery.LEASE = processing.LEASE = timedelta(seconds=2)
+    idempotency.PLACING = timedelta(seconds=2)
+    delivery.FIRST_WAIT_SECONDS = 0.5
+    lifecycle.CHECK_SECONDS, lifecycle.UNKNOWN_SECONDS = 2, 20
+    # The deadline of a call without news.
+    lifecycle.extend.__defaults__ = (20.0,)
+    main()

@@ -1,0 +1,369 @@
+"""While slow requests have all their threads, others of their kind are refused whole, and quick ones go through."""
+
+from __future__ import annotations
+
+import io
+import json
+import subprocess
+import sys
+import threading
+import time
+from collections.abc import Callable, Iterator
+from contextlib import ExitStack
+from http.server import BaseHTTPRequestHandler, ThreadingHTTPServer
+from typing import Any
+
+import pytest
+from flask.testing import FlaskClient
+from lines.call import API, PUBLIC, Call
+from lines.twilio_compatible import THEM, TWILIO, US
+
+from voiceapi.api import runs as runs_api
+from voiceapi.bulkhead import Bulkhead
+from voiceapi.campaigns import contact_list
+from voiceapi.engine.phrases import phrases
+from voiceapi.http_client import Reply
+from voiceapi.llm.scripted import Scripted
+from voiceapi.llm.selection import from_configuration
+from voiceapi.service import Service
+from voiceapi.store import dialing, knowledge
+from voiceapi.store.base import update
+from voiceapi.store.campaigns import DoNotCall
+from voiceapi.store.database import write
+from voiceapi.store.fields import now
+from voiceapi.store.knowledge import Document, Passage
+from voiceapi.store.runs import Run
+from voiceapi.tools.knowledge import documents
+
+CONFIGS = f"{API}/organizations/telephony-configs"
+LONG_LIST = b"phone_number\n" + b"".join(b"+12025%06d\n" % (550_000 + row) for row in range(1_500))
+SHORT_LIST = b"phone_number\n+12025550123\n"
+
+
+class Patient:
+    """The scripted model behind a gate; as it isn't `Scripted`, it counts as one on another server."""
+
+    def __init__(self) -> None:
+        self.gate = threading.Event()
+        self.extract = Scripted().extract
+
+    def reply(self, ask: Any) -> Any:
+        assert self.gate.wait(10)
+        return Scripted().reply(ask)
+
+
+class Accepting:
+    """A client of a carrier that accepts every call."""
+
+    def send(self, *_: Any, **__: Any) -> Reply:
+        return Reply(TWILIO.placed[0], {}, json.dumps(TWILIO.placed[1]).encode(), 0.0)
+
+
+@pytest.fixture
+def settings() -> dict[str, Any]:
+    return {"VOICEAPI_PUBLIC_URL": PUBLIC, "VOICEAPI_WORKER": "off"}
+
+
+@pytest.fixture
+def carrier(client: FlaskClient, service: Service) -> int:
+    """A configuration of a carrier that accepts every call."""
+    object.__setattr__(service, "http", Accepting())
+    config = {"provider": "twilio", **TWILIO.credentials, "calls_per_second": 1000}
+    client.delete(f"{CONFIGS}/1/phone-numbers/1")
+    made: int = client.post(CONFIGS, json={"name": "Twilio", "config": config}).get_json()["id"]
+    assert client.post(f"{CONFIGS}/{made}/phone-numbers", json={"address": US}).status_code == 200
+    return made
+
+
+@pytest.fixture
+def full(service: Service) -> Iterator[Callable[[], None]]:
+    """Gives all permits for slow work to another organization."""
+    with ExitStack() as held:
+
+        def fill() -> None:
+            bulkhead = Bulkhead(threads=2)
+            object.__setattr__(service, "bulkhead", bulkhead)
+            held.enter_context(bulkhead.slow("another"))
+
+        yield fill
+
+
+def stored(service: Service) -> dict[str, Any]:
+    """Every row of the database, but for when a key was last used."""
+    with service.store.session():
+        database = service.store.database
+        tables = [name for name in database.get_tables() if name != "api_key"]
+        return {name: database.execute_sql(f'SELECT * FROM "{name}"').fetchall() for name in tables}
+
+
+@pytest.fixture
+def slow_requests(
+    client: FlaskClient, service: Service, workflow: Callable[..., Any], carrier: int, monkeypatch: pytest.MonkeyPatch
+) -> dict[str, Callable[[], Any]]:
+    """Every kind of slow request by its name, each ready to be sent."""
+    patient = Patient()
+    patient.gate.set()
+    object.__setattr__(service, "model", patient)
+    # What counts as long here; longer ones would take their time.
+    for module, limit in ((runs_api, "LONG_REPORT"), (contact_list, "SHORT"), (documents, "SHORT")):
+        monkeypatch.setattr(module, limit, 0)
+    made = workflow(path="line")["id"]
+    definition = {"schema_version": 1, "type": "http_api", "config": {"method": "GET", "url": "https://example.org"}}
+    tool = client.post(f"{API}/tools/", json={"name": "Ask", "definition": definition}).get_json()["tool_uuid"]
+    chats = f"{API}/workflow/{made}/text-chat/sessions"
+    chat = f"{chats}/{client.post(chats, json={}).get_json()['workflow_run_id']}"
+    with service.store.session(), write():
+        ended = Run.get()
+        ended.state, ended.duration = "completed", 1.0
+        update(ended)
+    chat = f"{chats}/{client.post(chats, json={}).get_json()['workflow_run_id']}"
+    call = client.post(f"{API}/public/agent/line", json={"phone_number": THEM}).get_json()["workflow_run_id"]
+    form = {"name": "Spring", "workflow_id": str(made)}
+    answer = client.post(f"{API}/campaign/create/csv", data={**form, "file": (io.BytesIO(SHORT_LIST), "l.csv")})
+    campaign = answer.get_json()
+    body = {"name": "Fall", "workflow_id": made, "source_type": "csv", "source_id": campaign["source_id"]}
+    uploads = f"{API}/knowledge-base/documents"
+    return {
+        "trial": lambda: client.post(f"{API}/tools/{tool}/test", json={}),
+        "pdf": lambda: client.post(uploads, data={"file": (io.BytesIO(b"%PDF-1.4"), "x.pdf")}),
+        "long text": lambda: client.post(uploads, data={"file": (io.BytesIO(b"A word."), "x.txt")}),
+        "numbers": lambda: client.post(f"{API}/do-not-call/csv", data=SHORT_LIST),
+        "campaign with its list": lambda: client.post(
+            f"{API}/campaign/create/csv", data={**form, "file": (io.BytesIO(SHORT_LIST), "l.csv")}
+        ),
+        "campaign": lambda: client.post(f"{API}/campaign/create", json=body),
+        "dry run": lambda: client.post(f"{API}/campaign/{campaign['id']}/simulate", json={}),
+        "chat": lambda: client.post(chats, json={}),
+        "message": lambda: client.post(f"{chat}/messages", json={"text": "Perhaps."}),
+        "rewind": lambda: client.post(f"{chat}/rewind", json={"cursor_turn_id": None}),
+        "end of a chat": lambda: client.post(f"{chat}/end", json={}),
+        "trigger": lambda: client.post(f"{API}/public/agent/line", json={"phone_number": THEM}),
+        "initiate": lambda: client.post(
+            f"{API}/telephony/initiate-call", json={"workflow_id": made, "phone_number": THEM}
+        ),
+        "end of a call": lambda: client.post(f"{API}/workflow/{made}/runs/{call}/end"),
+        "report": lambda: client.get(f"{API}/workflow/{made}/report"),
+    }
+
+
+def test_slow_requests_beyond_the_limit_are_refused_whole(
+    service: Service, slow_requests: dict[str, Callable[[], Any]], full: Callable[[], None]
+) -> None:
+    full()
+    before = stored(service)
+    for name, send in slow_requests.items():
+        answer = send()
+        assert (answer.status_code, answer.headers.get("Retry-After")) == (503, "5"), name
+        assert "busy with other slow requests" in answer.get_json()["detail"], name
+    assert stored(service) == before
+
+
+def test_every_slow_request_gives_its_permit_back(
+    service: Service, slow_requests: dict[str, Callable[[], Any]]
+) -> None:
+    for name, send in slow_requests.items():
+        with send() as answer:
+            assert answer.status_code == 200, f"{name}: {answer.text}"
+        assert (service.bulkhead.shares.running, service.bulkhead.shares.waiting) == ([], []), name
+
+
+def test_quick_requests_need_no_permit(
+    client: FlaskClient, service: Service, workflow: Callable[..., Any], full: Callable[[], None]
+) -> None:
+    """The scripted model, the simulator, a short list and a short text never wait for anything."""
+    full()
+    made = workflow(path="line")["id"]
+    chats = f"{API}/workflow/{made}/text-chat/sessions"
+    chat = f"{chats}/{client.post(chats, json={}).get_json()['workflow_run_id']}"
+    form = {"name": "Spring", "workflow_id": str(made)}
+    for answer in (
+        client.post(f"{chat}/messages", json={"text": "Yes."}),
+        client.post(f"{API}/public/agent/line", json={"phone_number": THEM}),
+        client.post(f"{API}/do-not-call/csv", data=SHORT_LIST),
+        client.post(f"{API}/campaign/create/csv", data={**form, "file": (io.BytesIO(SHORT_LIST), "l.csv")}),
+        client.post(f"{API}/knowledge-base/documents", data={"file": (io.BytesIO(b"We open at nine."), "x.md")}),
+        client.get(f"{API}/workflow/{made}/report"),
+    ):
+        assert answer.status_code == 200, answer.text
+
+
+# -- webhooks
+
+
+def test_a_webhook_waits_for_a_slow_turn_only_while_there_are_threads(
+    client: FlaskClient,
+    bare: FlaskClient,
+    service: Service,
+    workflow: Callable[..., Any],
+    carrier: int,
+    full: Callable[[], None],
+) -> None:
+    workflow(path="line")
+    model = Patient()
+    object.__setattr__(service, "model", model)
+    call = Call(bare, TWILIO, service)
+    call.follow(client.post(f"{API}/public/agent/line", json={"phone_number": THEM}).get_json()["workflow_run_id"])
+    call.answered()
+    full()
+    before = time.monotonic()
+    said = call.says("Yes.")
+    assert time.monotonic() - before < service.slow_jobs.wait_seconds / 2
+    assert [verb.name for verb in said] == ["say", "redirect"]
+    assert said[0].text == phrases({})["wait"]
+    object.__setattr__(service, "bulkhead", Bulkhead(threads=2))
+    threading.Timer(0.05, model.gate.set).start()
+    asked_again = call.hear(call.send(TWILIO.webhook("turns", "answered", call.next)))
+    assert [verb.name for verb in asked_again] == ["say", "hangup"]
+
+
+def test_no_connection_of_the_database_is_held_while_another_server_is_asked(
+    client: FlaskClient, service: Service, workflow: Callable[..., Any]
+) -> None:
+    held: list[int] = []
+
+    class Model(BaseHTTPRequestHandler):
+        def do_POST(self) -> None:
+            held.append(len(service.store.database._in_use))
+            self.rfile.read(int(self.headers["Content-Length"]))
+            answer = json.dumps({"choices": [{"message": {"content": "Good morning."}}]}).encode()
+            self.send_response(200)
+            self.send_header("Content-Length", str(len(answer)))
+            self.end_headers()
+            self.wfile.write(answer)
+
+        def log_message(self, *_: Any) -> None:
+            pass
+
+    server = ThreadingHTTPServer(("127.0.0.1", 0), Model)
+    thread = threading.Thread(target=server.serve_forever, args=(0.01,))
+    thread.start()
+    url = f"http://127.0.0.1:{server.server_port}"
+    object.__setattr__(service.http, "allow_private", True)
+    object.__setattr__(service, "model", from_configuration(service, {"model": "m", "base_url": f"{url}/v1"}))
+    made = workflow(path="line")["id"]
+    definition = {"schema_version": 1, "type": "http_api", "config": {"method": "POST", "url": url}}
+    tool = client.post(f"{API}/tools/", json={"name": "Ask", "definition": definition}).get_json()["tool_uuid"]
+    chats = f"{API}/workflow/{made}/text-chat/sessions"
+    chat = f"{chats}/{client.post(chats, json={}).get_json()['workflow_run_id']}"
+    asked = [client.post(f"{chat}/messages", json={"text": "Yes."}), client.post(f"{API}/tools/{tool}/test", json={})]
+    server.shutdown()
+    thread.join()
+    server.server_close()
+    assert [each.status_code for each in asked] == [200, 200]
+    assert held == [0, 0]
+
+
+# -- lists and documents
+
+
+def test_a_long_list_is_stored_in_short_transactions(
+    client: FlaskClient, service: Service, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    """Each 500 rows in one, and the answer still counts all of them."""
+    batches: list[int] = []
+    add = dialing.add_to_do_not_call
+
+    def watched(organization: int, numbers: Any) -> int:
+        assert service.store.database.in_transaction()
+        batches.append(len(numbers))
+        return add(organization, numbers)
+
+    monkeypatch.setattr(dialing, "add_to_do_not_call", watched)
+    rows = b"phone_number,reason\n+12025550000,asked\nx,\n+12025550000,again\n" + LONG_LIST.partition(b"\n")[2]
+    found = client.post(
+        f"{API}/do-not-call/csv", data=rows.replace(b"+12025550001\n", b"+1 202 555 0001,\n")
+    ).get_json()
+    assert (found["added"], found["already_listed"], found["refused_count"]) == (1_500, 2, 1)
+    assert (max(batches), len(batches)) == (500, 4)
+    with service.store.session():
+        assert DoNotCall.select().count() == 1_500
+        assert DoNotCall.get(DoNotCall.phone_number == "+12025550000").reason == "asked"
+
+
+@pytest.fixture
+def batches(monkeypatch: pytest.MonkeyPatch) -> None:
+    """Documents are stored by two passages."""
+    monkeypatch.setattr(documents, "BATCH", 2)
+    monkeypatch.setattr(documents, "split", lambda text: text.split())
+
+
+def upload(client: FlaskClient, text: bytes = b"one two three four five") -> Any:
+    return client.post(f"{API}/knowledge-base/documents", data={"file": (io.BytesIO(text), "x.md")})
+
+
+def test_a_long_document_is_searched_when_all_of_it_is_stored(
+    client: FlaskClient, service: Service, batches: None, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    seen: list[Any] = []
+    add = knowledge.add
+
+    def watched(document: Document, texts: Any, first: int = 0) -> None:
+        add(document, texts, first)
+        found = knowledge.search(document.organization_id, "one", None, 3)
+        seen.append((list(texts), first, document.processing_status, len(found)))
+
+    monkeypatch.setattr(knowledge, "add", watched)
+    answer = upload(client).get_json()
+    assert seen == [
+        (["one", "two"], 0, "processing", 0),
+        (["three", "four"], 2, "processing", 0),
+        (["five"], 4, "processing", 0),
+    ]
+    assert (answer["processing_status"], answer["total_chunks"]) == ("completed", 5)
+    body = {"query": "five", "limit": 5}
+    (found,) = client.post(f"{API}/knowledge-base/search", json=body).get_json()["chunks"]
+    assert (found["text"], found["chunk_index"]) == ("five", 4)
+
+
+def test_a_document_that_is_deleted_while_it_is_stored_leaves_nothing(
+    client: FlaskClient, service: Service, batches: None, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    def gone(_: float) -> None:
+        with write():
+            Document.delete().execute()
+
+    monkeypatch.setattr(documents.time, "sleep", gone)
+    answer = upload(client)
+    assert (answer.status_code, answer.get_json()) == (
+        409,
+        {"detail": "The document was deleted while it was being stored."},
+    )
+    with service.store.session():
+        assert (Document.select().count(), Passage.select().count()) == (0, 0)
+
+
+class Killed(BaseException):
+    """Ends a thread as the end of its process would."""
+
+
+def test_what_a_killed_process_left_of_a_document_is_marked_as_failed(
+    client: FlaskClient, service: Service, batches: None, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    def killed(_: float) -> None:
+        raise Killed
+
+    with monkeypatch.context() as patch:
+        patch.setattr(documents.time, "sleep", killed)
+        with pytest.raises(Killed):
+            upload(client)
+    documents.fail_interrupted(service)
+    (left,) = client.get(f"{API}/knowledge-base/documents").get_json()["documents"]
+    assert left["processing_status"] == "processing"
+    documents.fail_interrupted(service, now() + documents.STORING)
+    (left,) = client.get(f"{API}/knowledge-base/documents").get_json()["documents"]
+    assert (left["processing_status"], left["processing_error"]) == ("failed", documents.INTERRUPTED)
+    with service.store.session():
+        assert Passage.select().count() == 0
+    assert client.delete(f"{API}/knowledge-base/documents/{left['document_uuid']}").status_code == 200
+
+
+def test_the_process_that_reads_a_document_leaves_the_processor_to_others() -> None:
+    script = f"""
+import os
+from {documents.read.__module__} import _set_limits
+before = os.nice(0)
+_set_limits()
+print(os.nice(0) - before)
+"""
+    shown = subprocess.run([sys.executable, "-c", script], capture_output=True, text=True, check=True)
+    assert shown.stdout == "10\n"

@@ -1,0 +1,101 @@
+"""Masks of secrets, as answers show them: of values, of headers, and of passwords in URLs."""
+
+from __future__ import annotations
+
+import re
+from collections.abc import Collection, Iterable, Mapping
+from typing import Any
+
+
+def mask(value: Any) -> Any:
+    """A secret as answers show it: a star for each character, except the last 4 of one that is longer than 4.
+
+    Lists are masked item by item; empty values stay as they are.
+    """
+    if not value:
+        return value
+    if isinstance(value, list):
+        return [mask(item) for item in value]
+    text = str(value)
+    end = text[-4:] if len(text) > 4 else ""
+    return end.rjust(len(text), "*")
+
+
+def unmask(value: Any, stored: Any) -> Any:
+    """The stored secret if the value is its mask, which a client sent back unchanged; else the value."""
+    return stored if stored and value == mask(stored) else value
+
+
+def unmask_fields(incoming: Mapping[str, Any], stored: Mapping[str, Any], names: Collection[str]) -> dict[str, Any]:
+    """The incoming values, those of `names` unmasked with the stored value of the same name."""
+    return {name: unmask(value, stored.get(name)) if name in names else value for name, value in incoming.items()}
+
+
+_SCHEME = re.compile(r"\s*[A-Za-z][A-Za-z0-9+.-]*://")
+_HOST = re.compile(r"[^/?#\s]*")
+# What stands for a secret of which not even the last characters are shown: "Basic dTpw" is u:p.
+HIDDEN = "********"
+# Headers whose values are no secrets.
+PLAIN_HEADERS = ("accept", "accept-language", "content-type", "user-agent")
+
+
+def split_password(url: str) -> tuple[str, str, str] | None:
+    """A URL as what stands before its password, the password, and the rest; None if it has none.
+
+    A user name without a password counts as one, since some services take a token there. One that holds a template
+    variable is no secret itself.
+    """
+    scheme = _SCHEME.match(url)
+    host = scheme and _HOST.match(url, scheme.end())
+    if not scheme or not host or "@" not in host[0]:
+        return None
+    user, colon, password = host[0].rpartition("@")[0].partition(":")
+    if not password:
+        user, colon, password = "", "", user
+    if not password or "{{" in password:
+        return None
+    start = scheme.end() + len(user) + len(colon)
+    return url[:start], password, url[start + len(password) :]
+
+
+def mask_password(url: str) -> str:
+    """The URL with its password hidden, if it has one."""
+    parts = split_password(url)
+    return url if parts is None else f"{parts[0]}{HIDDEN}{parts[2]}"
+
+
+def unmask_password(url: str, stored: str) -> str | None:
+    """The URL with its hidden password replaced by that of the stored URL of the same user and host.
+
+    None if its password isn't hidden, or the stored URL is another's.
+    """
+    mine, theirs = split_password(url), split_password(stored)
+    if mine is None or theirs is None or mine[1] != HIDDEN:
+        return None
+    same = mine[0] == theirs[0] and re.split("[/?#]", mine[2])[0] == re.split("[/?#]", theirs[2])[0]
+    return f"{mine[0]}{theirs[1]}{mine[2]}" if same else None
+
+
+def has_hidden_password(url: str) -> bool:
+    """True if a URL's password is only the mask of one."""
+    return (split_password(url) or ("", "", ""))[1] == HIDDEN
+
+
+def mask_headers(headers: Mapping[str, str]) -> dict[str, str]:
+    """Headers as answers show them: every value hidden that may be a secret."""
+    return {name: value if name.lower() in PLAIN_HEADERS else HIDDEN for name, value in headers.items()}
+
+
+def sent_secrets(url: str, headers: Mapping[str, str]) -> list[str]:
+    """The secrets that a request sends: the values of its headers, with and without their scheme, and its password."""
+    values = [value for name, value in headers.items() if name.lower() not in PLAIN_HEADERS]
+    parts = split_password(url)
+    return [*values, *(value.partition(" ")[2] for value in values), *([] if parts is None else [parts[1]])]
+
+
+def hide(text: bytes, secrets: Iterable[str]) -> bytes:
+    """The text of an answer without the secrets that its request had; those of less than 8 characters are left."""
+    for secret in sorted(secrets, key=len, reverse=True):
+        if len(secret) >= len(HIDDEN):
+            text = text.replace(secret.encode("utf-8", "replace"), HIDDEN.encode())
+    return text

@@ -222,6 +222,7 @@ DESCRIPTIONS = {
     403: "Not allowed",
     404: "There is no such record",
     409: "In conflict with what is stored",
+    412: "The record was changed since it was read",
     413: "The body is too large",
     415: "The body's charset or encoding is unknown",
     422: "The request breaks a rule",

@@ -163,11 +163,10 @@ class Dialer:
             if hold.code == CALLS_A_DAY:
                 attempts.note_hold(campaign, hold.code, hold.reason, moment)
             return Plan(hold=hold, look_again=hold.until), []
-        limit = (
-            BATCH
-            if settings.eligibility.hours or settings.eligibility.most_a_day
-            else min(BATCH, _free_slots(settings, load))
-        )
+        rules = settings.eligibility
+        # Where contacts may be skipped or postponed, more of them are read than may be called.
+        selective = rules.hours or rules.most_a_day or rules.call_limits.countries
+        limit = BATCH if selective else min(BATCH, _free_slots(settings, load))
         due = {contact.id: contact for contact in dialing.due(campaign_id, moment, limit)}
         later = moment if len(due) == limit else dialing.due_after(campaign_id, moment)
         looked_at = candidates(campaign.organization_id, list(due.values()), settings.eligibility, moment)

@@ -47,7 +47,7 @@ from .base import (
     with_session,
 )
 from .campaigns import campaign_group, dial
-from .memory import return_large_blocks
+from .memory import return_freed_memory
 from .runs import run_group
 
 
@@ -71,7 +71,7 @@ def serve(host: str | None, port: int | None) -> None:
     """Serve the API until interrupted."""
     import waitress
 
-    return_large_blocks()
+    return_freed_memory()
     service = current_service()
     settings = service.settings
     try:

@@ -14,6 +14,7 @@ from ipaddress import ip_address
 from typing import Any, Literal
 from urllib.parse import urlsplit
 
+from .masking import hide, sent_secrets
 from .special_addresses import OTHER_PROTOCOLS, is_special
 
 Kind = Literal["address", "timeout", "connection", "size", "scheme"]
@@ -109,6 +110,8 @@ class HTTPClient:
     ) -> Reply:
         """Send one request and read its answer, whatever its status; redirects aren't followed.
 
+        An answer that repeats a secret of the request has it masked, since answers end up in logs and transcripts.
+
         :param timeout: seconds for the whole request, from the DNS lookup to the last byte of the answer.
         :param max_bytes: how large the answer's body may be, after decompression.
         :param truncate: cut a larger body off instead of raising an error.
@@ -141,6 +144,7 @@ class HTTPClient:
             guard.close()
         if guard.late:  # an aborted connection may look like the end of a body
             raise guard.too_late()
+        body = hide(body, sent_secrets(url, headers or {}))
         return Reply(response.status_code, response.headers, body, round(time.monotonic() - started, 4))
 
 

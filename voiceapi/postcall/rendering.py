@@ -5,7 +5,7 @@ from __future__ import annotations
 import json
 import re
 from collections.abc import Iterator, Mapping
-from dataclasses import dataclass
+from dataclasses import dataclass, field
 from datetime import datetime
 from typing import Any
 from urllib.parse import quote
@@ -35,8 +35,8 @@ class RenderedRequest:
     """
 
     method: str
-    url: str
-    headers: Mapping[str, str]
+    url: str = field(repr=False)
+    headers: Mapping[str, str] = field(repr=False)
     body: bytes | None
     missing: tuple[str, ...]
     dropped: tuple[str, ...]

@@ -4,7 +4,7 @@ from __future__ import annotations
 
 from abc import ABC, abstractmethod
 from collections.abc import Callable, Mapping
-from dataclasses import dataclass, replace
+from dataclasses import dataclass
 from datetime import UTC, datetime
 from typing import Any
 
@@ -13,7 +13,6 @@ from ..engine.events import ToolReturned
 from ..engine.graph import tool_slug
 from ..engine.template import KIB64, Bound, TextTooLong, render
 from ..http_client import Reply
-from ..masking import hide, sent_secrets
 from ..service import Service
 from ..store import secret_fields
 
@@ -21,14 +20,12 @@ from ..store import secret_fields
 def sender(service: Service) -> Callable[..., Reply]:
     """`HTTPClient.send` for tools: it decrypts the stored secrets in headers and URL as it sends them.
 
-    So whatever is shown or stored of a tool's request holds no secret. An answer that repeats one has it masked.
+    So whatever is shown or stored of a tool's request holds no secret.
     """
 
     def send(method: str, url: str, *, headers: Mapping[str, str], **options: Any) -> Reply:
         revealed = {name: secret_fields.reveal(service.vault, value) for name, value in headers.items()}
-        url = secret_fields.reveal_url(service.vault, url)
-        reply = service.http.send(method, url, headers=revealed, **options)
-        return replace(reply, body=hide(reply.body, sent_secrets(url, revealed)))
+        return service.http.send(method, secret_fields.reveal_url(service.vault, url), headers=revealed, **options)
 
     return send
 

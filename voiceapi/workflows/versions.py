@@ -107,8 +107,9 @@ def create(
         graph_rules.tool_name_findings(definition, offered.active_tools(organization, definition)),
     ):
         _raise_if_any(InvalidInput, found)
-    definition = secret_fields.merged(vault, definition, secret_fields.in_definition, at=("workflow_definition",))
-    return _store(organization, name, definition)
+    with write():
+        definition = secret_fields.merged(vault, definition, secret_fields.in_definition, at=("workflow_definition",))
+        return _store(organization, name, definition)
 
 
 def _store(
@@ -296,11 +297,12 @@ def duplicate(organization: int, workflow_id: int, expected: tags.Expected = Non
     :raises RecordNotFound: when the organization has no such workflow.
     :raises Outdated: when the tag isn't expected.
     """
-    source, version = get_with_version(organization, workflow_id)
-    tags.require(expected, source, version)
-    definition = add_trigger_paths(version.definition, new_path, replace_all=True)
-    name = f"{source.name} - Duplicate"
-    return _store(organization, name, definition, version.configurations, version.template_context_variables)
+    with write():
+        source, version = get_with_version(organization, workflow_id)
+        tags.require(expected, source, version)
+        definition = add_trigger_paths(version.definition, new_path, replace_all=True)
+        name = f"{source.name} - Duplicate"
+        return _store(organization, name, definition, version.configurations, version.template_context_variables)
 
 
 def set_status(

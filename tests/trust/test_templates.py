@@ -19,6 +19,7 @@ from typing import Any
 import pytest
 from flask.testing import FlaskClient
 
+from voiceapi.conversations import text_chats
 from voiceapi.postcall import processing
 from voiceapi.service import Service
 
@@ -153,6 +154,23 @@ def test_a_request_of_a_tool_that_is_too_large_is_an_error_for_the_model(
     tried = client.post(f"{API}/tools/{created.get_json()['tool_uuid']}/test", json=trial).get_json()
     assert tried["status"] == "error"
     assert tried["error"].startswith(error), tried["error"][:200]
+
+
+def test_a_text_chat_does_not_grow_without_end(
+    chat: Callable[..., Any], client: FlaskClient, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    monkeypatch.setattr(text_chats, "MOST_STORED", 20_000)
+    session = chat({}, greeting="Tell me a number.")
+    url = f"{session['sessions']}/{session['workflow_run_id']}"
+    statuses = []
+    for _ in range(4):
+        client.post(f"{url}/rewind", json={"cursor_turn_id": session["session_data"]["turns"][0]["id"]})
+        answer = client.post(f"{url}/messages", json={"text": "x" * 9_000})
+        statuses.append(answer.status_code)
+    # Discarded turns count, too: the chat is shown with them.
+    assert statuses == [200, 200, 200, 400]
+    assert answer.get_json() == {"detail": "This text chat is too long to go on. End it, and open another one."}
+    assert client.post(f"{url}/end", json={}).get_json()["is_completed"]
 
 
 def test_the_texts_of_a_tool_are_limited(client: FlaskClient) -> None:

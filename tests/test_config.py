@@ -7,6 +7,7 @@ import pytest
 
 from voiceapi import create_app
 from voiceapi.config import API_KEY, SettingError, Settings, names
+from voiceapi.masking import mask_password
 
 DEFAULTS = {
     "database": "voiceapi.db",
@@ -111,7 +112,11 @@ def test_a_setting_is_read(name: str, given: Any, read: Any) -> None:
         ("SECRET", " ", "any text that isn't blank"),
     ]
     + [
-        ("PUBLIC_URL", url, f"an origin without a path, such as https://voice.example.org, not {url!r}")
+        (
+            "PUBLIC_URL",
+            url,
+            f"an origin without a path, such as https://voice.example.org, not {mask_password(url)!r}",
+        )
         for url in (
             *("voice.example.org", "ftp://voice.example.org", "https://", "https://voice.example.org/voice"),
             *("https://voice.example.org?a=b", "https://voice.example.org#a", "http://[::1", "http://voice:99999"),

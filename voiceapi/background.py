@@ -14,6 +14,8 @@ from concurrent.futures import Future, ThreadPoolExecutor
 from dataclasses import dataclass, field
 from typing import Any
 
+from .errors import OutOfService
+
 log = logging.getLogger("voiceapi")
 
 # The strictest carriers give up on a webhook after five seconds.
@@ -89,7 +91,8 @@ class Workers:
     def __init__(self, threads: int = 32) -> None:
         self._threads = threads
         self._lock = threading.Lock()
-        self._pid = 0
+        # The id of the process whose threads were started, 0 for none yet.
+        self.process = 0
         self._pool: ThreadPoolExecutor | None = None
         self._repeated: list[tuple[float, Callable[[], Any]]] = []
         self._consumers: list[tuple[Callable[[], float], int]] = []
@@ -174,7 +177,7 @@ class Workers:
         try:
             for callback in self._stop_callbacks:
                 callback()
-            if pool is None or self._pid != os.getpid():
+            if pool is None or self.process != os.getpid():
                 return
             self._signal.send()
             if timer is not None:
@@ -187,8 +190,8 @@ class Workers:
             self._is_stopping = False
 
     def _start(self) -> ThreadPoolExecutor:
-        if self._pool is None or self._pid != os.getpid():
-            self._pid = os.getpid()
+        if self._pool is None or self.process != os.getpid():
+            self.process = os.getpid()
             self.stopping = threading.Event()
             self._signal = _Signal()
             self._timer = None
@@ -356,6 +359,9 @@ def _consume(stopping: threading.Event, signal: _Signal, job: Callable[[], float
         seen = signal.sent
         try:
             pause = job()
+        except OutOfService as error:
+            log.debug("A job in the background has to wait: %s", error.detail)
+            pause = float(error.retry_after or RETRY_SECONDS)
         except Exception:
             log.exception("A job in the background failed")
             pause = RETRY_SECONDS
@@ -373,5 +379,7 @@ def _repeat(stopping: threading.Event, seconds: float, job: Callable[[], Any]) -
 def _run_logged(job: Callable[..., Any], args: tuple[Any, ...]) -> None:
     try:
         job(*args)
+    except OutOfService as error:  # who raised it has logged the reason
+        log.debug("A job in the background was given up: %s", error.detail)
     except Exception:
         log.exception("A job in the background failed")

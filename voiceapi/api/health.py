@@ -7,7 +7,7 @@ from typing import Any
 from flask import Response
 
 from .. import __version__
-from .auth import service
+from .auth import origin, service
 from .blueprint import Blueprint
 from .schemas.health import HealthSchema
 
@@ -21,7 +21,7 @@ def health() -> dict[str, Any]:
     return {
         "status": "ok",
         "version": __version__,
-        "backend_api_endpoint": service().settings.origin,
+        "backend_api_endpoint": origin(),
         "tunnel_url": None,
         "deployment_mode": "oss",
         "auth_provider": "local",

@@ -45,12 +45,13 @@ from .base import (
 from .campaigns import campaign_group, dial
 from .runs import run_group
 from .serve import serve
+from .trust import forget_number, secret_group
 
 
 @click.group(
     "voiceapi",
     cls=CommandGroup,
-    commands=[campaign_group, dial, run_group, serve],
+    commands=[campaign_group, dial, forget_number, run_group, secret_group, serve],
     context_settings={"help_option_names": ["-h", "--help"]},
 )
 @click.version_option(__version__, prog_name="voiceapi")

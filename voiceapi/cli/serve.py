@@ -16,6 +16,7 @@ from flask.cli import with_appcontext
 from .. import __version__
 from ..service import Service
 from .base import current_service, log_to_stderr, use_as_setting
+from .memory import return_large_blocks
 
 if TYPE_CHECKING:
     from .server import Server
@@ -49,6 +50,7 @@ def serve(host: str | None, port: int | None) -> None:
     # No other command needs waitress.
     from .server import Server
 
+    return_large_blocks()
     service = current_service()
     settings = service.settings
     files = raise_file_limit()

@@ -20,7 +20,7 @@ from ..engine.disposition import with_disposition
 from ..engine.graph import data_of, objects
 from ..engine.state import Setup, State
 from ..engine.values import as_number
-from ..errors import Conflict, InvalidInput, NotPossible, RecordNotFound
+from ..errors import Conflict, InvalidInput, NotPossible, OutOfService, RecordNotFound
 from ..llm import selection
 from ..runs.runs import without_reserved
 from ..security import new_token
@@ -154,6 +154,8 @@ def close_idle(service: Service, moment: datetime | None = None) -> int:
                 closed += 1
             except ConcurrentUpdate:
                 continue
+            except OutOfService:
+                raise
             except Exception:
                 log.exception("The idle text chat of run %s could not be closed", session.run_id)
     return closed

@@ -4,6 +4,7 @@ from __future__ import annotations
 
 import gc
 import json
+import logging
 import shutil
 import time
 from collections.abc import Callable, Iterator
@@ -18,11 +19,13 @@ from flask import Flask, Response, request
 from flask.testing import FlaskClient
 from flask_smorest.utils import resolve_schema_instance
 from marshmallow import RAISE, Schema
+from scan_secrets import SCAN, secrets_in
 
 from voiceapi import create_app
 from voiceapi.api.schemas.base import ErrorBodySchema, ErrorItemSchema
 from voiceapi.config import Settings, names
 from voiceapi.extension import open_service
+from voiceapi.security import Vault
 from voiceapi.service import Service
 from voiceapi.store import fields
 
@@ -44,11 +47,43 @@ def every_answer_is_what_its_schema_says() -> Iterator[None]:
     def process_and_check(self: Flask, response: Response) -> Response:
         processed = process_response(self, response)
         check_answer(self, processed)
+        if not processed.direct_passthrough:
+            assert not SCAN.found_in_answer(processed.get_data()), f"{request.path} shows a secret"
         return processed
 
     with pytest.MonkeyPatch.context() as patch:
         patch.setattr(Flask, "process_response", process_and_check)
         yield
+
+
+@pytest.fixture(scope="session", autouse=True)
+def every_secret_is_known() -> Iterator[None]:
+    """Note what is encrypted, as a secret that may be in no answer or log, nor in a database when it is closed."""
+    encrypt, close = Vault.encrypt, Service.close
+
+    def note(self: Vault, text: str) -> str:
+        SCAN.known |= secrets_in(text)
+        return encrypt(self, text)
+
+    def close_and_search(self: Service) -> None:
+        close(self)
+        if self.store.path is not None:
+            assert not SCAN.found_in_database(self.store.path), f"{self.store.path} holds secrets in clear"
+
+    with pytest.MonkeyPatch.context() as patch:
+        patch.setattr(Vault, "encrypt", note)
+        patch.setattr(Service, "close", close_and_search)
+        logging.getLogger("voiceapi").addHandler(SCAN)
+        yield
+        logging.getLogger("voiceapi").removeHandler(SCAN)
+
+
+@pytest.fixture(autouse=True)
+def no_secret_is_logged() -> Iterator[None]:
+    """Search the log of each test, its tracebacks included, for the secrets that went in."""
+    SCAN.begin()
+    yield
+    assert not SCAN.found_in_log()
 
 
 @pytest.fixture(scope="session")

@@ -7,12 +7,15 @@ import pytest
 
 from voiceapi import create_app
 from voiceapi.config import API_KEY, SettingError, Settings, names
+from voiceapi.masking import mask_password
 
 DEFAULTS = {
     "database": "voiceapi.db",
     "host": "127.0.0.1",
     "port": 8000,
     "threads": 16,
+    "connections": 1000,
+    "idle_timeout": 30.0,
     "api_key": None,
     "public_url": None,
     "concurrent_calls": 10,
@@ -57,6 +60,9 @@ def test_what_is_not_set_has_its_default(unset: Any) -> None:
         ("PORT", "0", 0),
         ("PORT", 65535, 65535),
         ("THREADS", " 512 ", 512),
+        ("CONNECTIONS", "100000", 100_000),
+        ("IDLE_TIMEOUT", "0.5", 0.5),
+        ("IDLE_TIMEOUT", 120, 120.0),
         ("API_KEY", "abcdefgh" * 2, "abcdefgh" * 2),
         ("API_KEY", "!~,;:_#'" * 16, "!~,;:_#'" * 16),
         ("PUBLIC_URL", "https://voice.example.org:8443/", "https://voice.example.org:8443"),
@@ -90,6 +96,9 @@ def test_a_setting_is_read(name: str, given: Any, read: Any) -> None:
         ("PORT", 80.5, "a whole number from 0 to 65535, not 80.5"),
         ("PORT", float("inf"), "a whole number from 0 to 65535, not inf"),
         ("THREADS", "0", "a whole number from 1 to 512, not '0'"),
+        ("CONNECTIONS", "0", "a whole number from 1 to 100000, not '0'"),
+        ("IDLE_TIMEOUT", "0", "a number of seconds above 0, at most 120, not '0'"),
+        ("IDLE_TIMEOUT", "nan", "a number of seconds above 0, at most 120, not 'nan'"),
         ("CONCURRENT_CALLS", "many", "a whole number from 1 to 100000, not 'many'"),
         ("MAX_BODY", "1", "a number of bytes from 1024 to 1073741824, not '1'"),
         ("WORKER", "perhaps", "on or off, not 'perhaps'"),
@@ -103,7 +112,11 @@ def test_a_setting_is_read(name: str, given: Any, read: Any) -> None:
         ("SECRET", " ", "any text that isn't blank"),
     ]
     + [
-        ("PUBLIC_URL", url, f"an origin without a path, such as https://voice.example.org, not {url!r}")
+        (
+            "PUBLIC_URL",
+            url,
+            f"an origin without a path, such as https://voice.example.org, not {mask_password(url)!r}",
+        )
         for url in (
             *("voice.example.org", "ftp://voice.example.org", "https://", "https://voice.example.org/voice"),
             *("https://voice.example.org?a=b", "https://voice.example.org#a", "http://[::1", "http://voice:99999"),

@@ -153,7 +153,6 @@ def test_a_file_without_a_secret_is_not_replaced(tmp_path: Path, content: bytes)
         security.read_or_create_secret(path)
 
     assert str(error.value) == (
-        f"The file {path} must hold a secret of at least 32 characters. Restore it from a backup, "
-        "or delete it: a new one is made then, and the carriers' credentials have to be entered again."
+        f"The file {path} must hold a secret of at least 32 characters. Restore it from a backup."
     )
     assert path.read_bytes() == content

@@ -21,7 +21,7 @@ log = logging.getLogger("voiceapi")
 # The strictest carriers give up on a webhook after five seconds.
 WAIT_SECONDS = 3.5
 
-# The pause after a consumer that raised, and how long `stop` waits for each thread outside the pool.
+# The pause after a consumer that raised, and how long `stop` waits for the threads outside the pool.
 RETRY_SECONDS = 15.0
 STOP_WAIT_SECONDS = 2.0
 CONSUMER_THREAD = "voiceapi-consumer"
@@ -59,6 +59,11 @@ class SlowJobs:
         else:
             wait(future, self.wait_seconds)
         return future.result() if future.done() else None
+
+    def running(self) -> list[Hashable]:
+        """The keys of the jobs that run."""
+        with self._lock:
+            return list(self._running)
 
     def _run(self, key: Hashable, job: Callable[[], Any], future: Future[Any]) -> None:
         try:
@@ -153,10 +158,16 @@ class Workers:
                 self._timer.start()
             self._timer.add(seconds, job, args)
 
+    def wind_down(self) -> None:
+        """Begin nothing new: repeated jobs and consumers end after what they do now. Single jobs run until `stop`."""
+        with self._lock:
+            self.stopping.set()
+        self._signal.send()
+
     def stop(self, wait: bool = True) -> None:
         """Stop the repeated jobs and drop the queued ones.
 
-        :param wait: also wait for running jobs: without limit for the pool's, 2 seconds for each other thread.
+        :param wait: also wait for running jobs: without limit for the pool's, 2 seconds for all other threads.
         """
         with self._lock:
             pool, self._pool = self._pool, None
@@ -172,8 +183,9 @@ class Workers:
             if timer is not None:
                 timer.stop()
             pool.shutdown(wait=wait, cancel_futures=True)
+            until = time.monotonic() + STOP_WAIT_SECONDS
             for thread in self._own_threads if wait else ():
-                thread.join(STOP_WAIT_SECONDS)
+                thread.join(max(0.0, until - time.monotonic()))
         finally:
             self._is_stopping = False
 

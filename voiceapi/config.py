@@ -9,6 +9,8 @@ from pathlib import Path
 from typing import Any
 from urllib.parse import urlsplit
 
+from .masking import HIDDEN, mask_password
+
 PREFIX = "VOICEAPI_"
 # Keys that are guessed first. docs/api.md shows them.
 GUESSED_KEYS = (
@@ -91,11 +93,16 @@ def _api_key(value: Any) -> str:
     return key
 
 
+def _shown(value: Any) -> str:
+    """A setting's value for messages, without a URL's password."""
+    return repr(mask_password(value) if isinstance(value, str) else value)
+
+
 def _setting(read: Callable[[Any], Any], allowed: str, default: Any = None, secret: bool = False) -> Any:
     return field(default=default, metadata={"read": read, "allowed": allowed, "secret": secret})
 
 
-@dataclass(frozen=True, slots=True)
+@dataclass(frozen=True, slots=True, repr=False)
 class Settings:
     """The settings of one app. Each is VOICEAPI_ and its name in capitals; None means unset."""
 
@@ -103,6 +110,8 @@ class Settings:
     host: str = _setting(_text, "a host name or address to listen on", "127.0.0.1")
     port: int = _setting(_whole(0, 65535), "a whole number from 0 to 65535", 8000)
     threads: int = _setting(_whole(1, 512), "a whole number from 1 to 512", 16)
+    connections: int = _setting(_whole(1, 100_000), "a whole number from 1 to 100000", 1000)
+    idle_timeout: float = _setting(_seconds, "a number of seconds above 0, at most 120", 30.0)
     api_key: str | None = _setting(_api_key, API_KEY, secret=True)
     public_url: str | None = _setting(_origin, "an origin without a path, such as https://voice.example.org")
     concurrent_calls: int = _setting(_whole(1, 100_000), "a whole number from 1 to 100000", 10)
@@ -124,6 +133,12 @@ class Settings:
     jambonz_url: str | None = _setting(_base_url, CARRIER_URL)
     secret: str | None = _setting(_text, "any text that isn't blank", secret=True)
 
+    def __repr__(self) -> str:
+        shown = {name: _shown(getattr(self, name)) for name in (each.name for each in fields(self))}
+        hidden = {each.name for each in fields(self) if each.metadata["secret"] and shown[each.name] != "None"}
+        parts = (f"{name}={HIDDEN if name in hidden else value}" for name, value in shown.items())
+        return f"Settings({', '.join(parts)})"
+
     @classmethod
     def read(cls, given: Mapping[str, Any]) -> Settings:
         """Read the VOICEAPI_* entries of `given`; entries that are None or blank count as unset.
@@ -139,7 +154,7 @@ class Settings:
             try:
                 values[setting.name] = setting.metadata["read"](value)
             except (ValueError, KeyError, TypeError, OverflowError):
-                shown = "" if setting.metadata["secret"] else f", not {value!r}"
+                shown = "" if setting.metadata["secret"] else f", not {_shown(value)}"
                 raise SettingError(f"{name} must be {setting.metadata['allowed']}{shown}.") from None
         return cls(**values)
 

@@ -2,9 +2,9 @@
 
 from __future__ import annotations
 
+import logging
 import os
 from collections.abc import Callable
-from functools import cache, partial
 from pathlib import Path
 from typing import ClassVar
 
@@ -23,12 +23,14 @@ from .http_client import HTTPClient
 from .masking import mask_password
 from .organizations import api_keys
 from .postcall import outbox
-from .security import Vault, read_or_create_secret
+from .security import OneLine, SecretError, Vault, read_or_create_secret
 from .service import Service
 from .store import secret_check
-from .store.database import Store, StoreError
+from .store.database import Store, StoreError, keep_private
 from .store.migrations import check_version, migrate
 
+# One filter for all apps of a process, since they share a logger.
+ONE_LINE = OneLine()
 # What follows the end of a run, in this order.
 LISTENERS = (outbox.on_run_completed, attempts.on_run_completed)
 
@@ -81,10 +83,19 @@ class VoiceAPI:
         app.cli.add_command(group)
 
 
-def _open_vault(settings: Settings) -> Vault:
+def _open_vault(settings: Settings, *, is_needed: bool) -> Vault:
+    """The vault with the secret of the settings, else with that in the file beside the database.
+
+    :param is_needed: the database was encrypted with a secret, so a file that is missing isn't made again.
+    """
     if settings.secret is not None:
         return Vault(settings.secret.encode())
     file = Path(f"{settings.database_file}.secret")
+    if is_needed and not file.exists():
+        raise SecretError(
+            f"The secret of the database is missing: there is no file {file}, and {PREFIX}SECRET isn't set. Restore "
+            "it; if it is lost, docs/operations.md says how to go on without it."
+        )
     return Vault(read_or_create_secret(file), file=file)
 
 
@@ -100,13 +111,16 @@ def open_service(settings: Settings, prefix: str = "", authenticate: Callable[[]
             f"{PREFIX}SECRET must be set, because {PREFIX}DATABASE is no file with a folder for the secret's file. "
             "If an earlier release made a file voiceapi.db.secret, set it to the content of that one."
         )
+    logging.getLogger("voiceapi").addFilter(ONE_LINE)
+    open_to_others: list[Path] = []
     try:
         if path is not None:
             path.parent.mkdir(parents=True, exist_ok=True)
+            open_to_others = keep_private(path)
         store = Store(settings.database)
-        check_version(store)
+        version = check_version(store)
         # The secret comes before the migration, which encrypts what earlier releases stored in clear.
-        vault = _open_vault(settings)
+        vault = _open_vault(settings, is_needed=secret_check.is_needed(store, version))
         migrate(store, vault)
         secret_check.prove(store, vault)
     except OSError as error:
@@ -119,13 +133,15 @@ def open_service(settings: Settings, prefix: str = "", authenticate: Callable[[]
         SimulatedWebhooks,
         prefix,
         authenticate,
-        cache(partial(openapi.document, prefix)),
+        openapi.text(prefix),
         bulkhead=Bulkhead(settings.threads),
         http=HTTPClient(settings.allow_private_urls, before_sending=store.release),
         listeners=LISTENERS,
     )
     jobs.register(service)
     worker.register(service)
+    for file in open_to_others:
+        service.announce(f"Others may be able to read {file}, since its mode can't be changed: make it 0600.")
     key = api_keys.bootstrap(service)
     if key is not None:
         service.announce(f"First API key, shown this once: {key}")

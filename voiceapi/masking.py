@@ -3,7 +3,9 @@
 from __future__ import annotations
 
 import re
+from base64 import b64decode
 from collections.abc import Collection, Iterable, Mapping
+from contextlib import suppress
 from typing import Any
 
 
@@ -33,6 +35,8 @@ def unmask_fields(incoming: Mapping[str, Any], stored: Mapping[str, Any], names:
 
 _SCHEME = re.compile(r"\s*[A-Za-z][A-Za-z0-9+.-]*://")
 _HOST = re.compile(r"[^/?#\s]*")
+# What the names of headers contain whose values are surely secrets.
+_SECRET_WORDS = ("auth", "token", "secret", "passw", "cookie", "credential", "key")
 # What stands for a secret of which not even the last characters are shown: "Basic dTpw" is u:p.
 HIDDEN = "********"
 # Headers whose values are no secrets.
@@ -87,10 +91,17 @@ def mask_headers(headers: Mapping[str, str]) -> dict[str, str]:
 
 
 def sent_secrets(url: str, headers: Mapping[str, str]) -> list[str]:
-    """The secrets that a request sends: the values of its headers, with and without their scheme, and its password."""
-    values = [value for name, value in headers.items() if name.lower() not in PLAIN_HEADERS]
+    """The secrets that a request sends: its password, and the values of headers whose names are those of secrets.
+
+    Of a value with a scheme, such as `Bearer`, also the rest alone; of `Basic` the password alone, too.
+    """
+    found = [value for name, value in headers.items() if any(word in name.lower() for word in _SECRET_WORDS)]
+    found += [rest for value in found if (rest := value.partition(" ")[2])]
+    for value in found:
+        with suppress(ValueError):  # not in base64
+            found = [*found, b64decode(value, validate=True).decode().partition(":")[2]]
     parts = split_password(url)
-    return [*values, *(value.partition(" ")[2] for value in values), *([] if parts is None else [parts[1]])]
+    return found if parts is None else [*found, parts[1]]
 
 
 def hide(text: bytes, secrets: Iterable[str]) -> bytes:

@@ -6,6 +6,7 @@ import hashlib
 import hmac
 import ipaddress
 import json
+import logging
 import math
 import os
 import re
@@ -125,14 +126,19 @@ class Vault:
         ) from None
 
     def rotate(self, text: str) -> str:
-        """The text with each Fernet token in it encrypted again with the present secret, if it can be decrypted."""
+        """The text with each token of another secret encrypted again with the present one, if it can be decrypted."""
         from cryptography.fernet import InvalidToken
 
+        present = _fernet_of(self._secrets[0])
+
         def reencrypted(found: re.Match[str]) -> str:
-            try:
-                return self._fernet.rotate(found[0].encode()).decode()
-            except InvalidToken:
+            token = found[0].encode()
+            with suppress(InvalidToken):
+                present.decrypt(token)
                 return found[0]
+            with suppress(InvalidToken):
+                return self._fernet.rotate(token).decode()
+            return found[0]
 
         return TOKEN.sub(reencrypted, text)
 
@@ -262,8 +268,7 @@ def read_secret(path: Path) -> bytes:
     secret = path.read_bytes().strip()
     if len(secret) < MIN_SECRET_LENGTH:
         raise SecretError(
-            f"The file {path} must hold a secret of at least {MIN_SECRET_LENGTH} characters. Restore it from a backup, "
-            "or delete it: a new one is made then, and the carriers' credentials have to be entered again."
+            f"The file {path} must hold a secret of at least {MIN_SECRET_LENGTH} characters. Restore it from a backup."
         )
     return secret
 
@@ -290,6 +295,35 @@ def write_secret(path: Path, secret: str, *, replace: bool = False) -> None:
         pass
     finally:
         draft.unlink(missing_ok=True)
+
+
+def printable(text: str) -> str:
+    """The text with control characters escaped, so that it can't forge lines of a log or of a terminal."""
+    if text.isprintable():
+        return text
+    return "".join(each if each.isprintable() else each.encode("unicode_escape").decode() for each in text)
+
+
+class OneLine(logging.Filter):
+    """Keeps what others sent from forging lines of the log, whichever handlers write it.
+
+    Control characters in the arguments of a message are escaped; the lines of a traceback are indented.
+    """
+
+    def filter(self, record: logging.LogRecord) -> bool:
+        if isinstance(record.args, tuple):
+            record.args = tuple(_argument(each) for each in record.args)
+        if record.exc_info and not record.exc_text:
+            lines = logging.Formatter().formatException(record.exc_info).split("\n")
+            record.exc_text = "\n".join(f"  {printable(line)}" for line in lines)
+        return True
+
+
+def _argument(value: Any) -> Any:
+    if value is None or isinstance(value, int | float):
+        return value
+    text = printable(str(value))
+    return value if text == str(value) else text
 
 
 class WrongKeys:

@@ -27,12 +27,12 @@ def _to_stderr(line: str) -> None:
     print(line, file=sys.stderr, flush=True)  # noqa: T201 - a line for the person who starts the service
 
 
-@dataclass(frozen=True)
+@dataclass(frozen=True, repr=False)
 class Service:
     """The parts of one app, in `app.extensions["voiceapi"]`.
 
     `authenticate` is the host's login: it returns the name of the caller's organization, or None. `openapi` returns
-    the API's OpenAPI document. `model`, when given, speaks in every conversation, whatever is configured.
+    the API's OpenAPI document as JSON. `model`, when given, speaks in every conversation, whatever is configured.
     `simulated_webhooks` makes the receiver of the simulated phones' webhooks; `phones` are those of this process, by
     the tokens of their runs. `listeners` run inside the transaction that completes a run. `refused_parameters` are the
     optional parameters that a model's server has refused, by its URL and the model. `wrong_keys` counts the requests
@@ -47,7 +47,7 @@ class Service:
     simulated_webhooks: Callable[[Service], Any]
     prefix: str = ""
     authenticate: Callable[[], str | None] | None = None
-    openapi: Callable[[], dict[str, Any]] = dict
+    openapi: Callable[[], str] = str
     workers: Workers = field(default_factory=Workers)
     model: LanguageModel | None = None
     slow_jobs: SlowJobs = field(default_factory=SlowJobs)
@@ -62,6 +62,10 @@ class Service:
     wrong_keys: WrongKeys = field(default_factory=WrongKeys)
     noticed: dict[Hashable, object] = field(default_factory=dict)
     announce: Callable[[str], None] = _to_stderr
+
+    def __repr__(self) -> str:
+        # Not of all parts: this must not show a secret, wherever it is logged.
+        return f"<Service of {self.store.name}>"
 
     @property
     def worker(self) -> str:

@@ -335,3 +335,36 @@ def test_no_operation_breaks_on_what_is_malformed(server: Server) -> None:
                     checked += 1
                 connection.close()
     assert checked > 5 * len(OPERATIONS)
+
+
+EXTREMES = (
+    "0001-01-01",
+    "9999-12-31",
+    "9999-12-31T23:59:59-14:00",
+    "1e300",
+    "-1e18",
+    "253402300799",
+    "1e-300",
+    str(2**63),
+)
+
+
+@pytest.mark.long
+def test_no_operation_breaks_on_extreme_values(shared: FlaskClient) -> None:
+    """Each parameter of a query, and each bound of a filter, at the ends of what numbers and dates can be."""
+    checked = 0
+    for method, template in OPERATIONS:
+        item = DOCUMENT["paths"][template]
+        named = [*item.get("parameters", []), *item[method.lower()].get("parameters", [])]
+        path = re.sub(r"{\w+}", "1", template)
+        for name in [parameter["name"] for parameter in named if parameter.get("in") == "query"]:
+            for value in EXTREMES:
+                values = [value]
+                if name == "filters":
+                    bounds = [("dateRange", "from"), ("dateRange", "to"), ("duration", "min"), ("tokenUsage", "max")]
+                    values = [json.dumps([{"attribute": each, "value": {bound: value}}]) for each, bound in bounds]
+                for sent in values:
+                    answer = shared.open(path, method=method, query_string={name: sent})
+                    assert answer.status_code < 500, (method, path, name, sent)
+                    checked += 1
+    assert checked > 100

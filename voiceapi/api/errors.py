@@ -37,6 +37,7 @@ STATUS: Mapping[type[errors.ServiceError], int] = {
     errors.NotPermitted: 403,
     errors.RecordNotFound: 404,
     errors.Conflict: 409,
+    errors.Outdated: 412,
     errors.SizeExceeded: 413,
     UnsupportedEncoding: 415,
     errors.InvalidInput: 422,
@@ -120,7 +121,9 @@ def answer_exception(error: Exception) -> Response:
     unavailable = current_app.extensions["voiceapi"].store.failures.find(error)
     if unavailable is not None:
         return answer_service_error(unavailable)
-    log.error("%s %s failed", request.method, request.path, exc_info=error)
+    token = (request.view_args or {}).get("token")  # whoever has it may use the address
+    path = request.path.replace(token, "…") if token else request.path
+    log.error("%s %s failed", request.method, path, exc_info=error)
     return json_response({"detail": InternalServerError.description}, 500)
 
 

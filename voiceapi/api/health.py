@@ -9,7 +9,6 @@ from flask import Response
 from .. import __version__
 from .auth import origin, service
 from .blueprint import Blueprint
-from .json_response import json_response
 from .schemas.health import HealthSchema
 
 blueprint = Blueprint("health", __name__, public=True, tag="service")
@@ -38,4 +37,4 @@ def health() -> dict[str, Any]:
 @blueprint.response(200, {"type": "object"})
 def get_openapi() -> Response:
     """Get this document."""
-    return json_response(service().openapi())
+    return Response(service().openapi(), mimetype="application/json")

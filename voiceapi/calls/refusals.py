@@ -7,6 +7,7 @@ from urllib.parse import urlsplit
 
 from ..config import PREFIX, Settings
 from ..errors import NotPermitted, ServiceError
+from ..security import printable
 from ..store.telephony import TelephonyConfiguration
 from ..telephony import configurations
 from ..telephony.carriers.base import Carrier
@@ -89,11 +90,6 @@ def describe(settings: Settings, refusal: ServiceError, request: RefusedRequest)
 def shortened(secret: str) -> str:
     """The beginning of a secret, enough to recognize it in a log."""
     return f"{secret[:SHOWN]}…"
-
-
-def printable(text: str) -> str:
-    """The text with control characters escaped, so that it can't forge lines of a log or of a terminal."""
-    return "".join(each if each.isprintable() else each.encode("unicode_escape").decode() for each in text)
 
 
 def _url(settings: Settings, request: RefusedRequest) -> str:

@@ -13,6 +13,7 @@ from ..engine.actions import AskModel, Extract
 from ..engine.events import ExtractionFailed, ModelFailed, ModelReplied, VariablesExtracted
 from ..engine.values import as_number
 from ..http_client import Reply, RequestFailed
+from ..masking import mask_password
 from .extraction import REPEATED, conversation_of, instruction, values_in
 from .spoken_reply import SpokenReply, spoken_reply
 from .wire import Completion, NotACompletion, error_text, offered, read, request_messages, text_messages
@@ -96,7 +97,7 @@ class ChatCompletions:
     """
 
     send: Send
-    url: str
+    url: str = field(repr=False)
     model: str | None = None
     key: str | None = field(default=None, repr=False)
     timeout: float = 20.0
@@ -236,7 +237,7 @@ class _Request:
                 self.max_tokens = None
             else:
                 self.server.refused.add(refused)
-                log.warning("The model server at %s refuses the parameter %s", self.server.url, refused)
+                log.warning("The model server at %s refuses the parameter %s", mask_password(self.server.url), refused)
         if reply.status != 200:
             raise self._refusal(reply)
         try:

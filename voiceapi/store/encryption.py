@@ -69,6 +69,8 @@ def _table_again(vault: Vault, table: type[Record]) -> int:
     key, marks = ", ".join(keys), ", ".join("?" * len(keys))
     holding = " OR ".join(f"{text} LIKE '%gAAAA%'" for text in texts)
     chosen = f'SELECT {key}, {", ".join(texts)} FROM "{meta.table_name}" WHERE ({holding})'
+    if execute(f"{chosen} LIMIT 1").fetchone() is None:
+        return 0  # without keeping writers waiting
     changes = ", ".join(f"{text} = ?" for text in texts)
     last: Sequence[Any] = ()
     changed = 0

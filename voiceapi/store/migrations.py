@@ -9,6 +9,7 @@ from __future__ import annotations
 import sqlite3
 import time
 from collections.abc import Callable, Mapping
+from pathlib import Path
 from typing import Any
 
 from ..security import Vault
@@ -16,7 +17,7 @@ from . import encryption, knowledge
 from .base import Record
 from .campaigns import Campaign, Contact, Decision, DoNotCall, Upload
 from .chats import ChatSession, ChatTurn
-from .database import Store, StoreError, erasing, write
+from .database import Store, StoreError, erasing, keep_private, write
 from .failures import DatabaseUnavailable, is_lock
 from .idempotency import IdempotencyKey
 from .knowledge import Document, Passage
@@ -258,7 +259,9 @@ def _set_version(store: Store, version: int) -> None:
 def _copy(store: Store, found: int) -> None:
     if store.path is None:
         return
-    target = sqlite3.connect(f"{store.path}.version-{found}")
+    copy = Path(f"{store.path}.version-{found}")
+    keep_private(copy)  # up to version 4 it holds secrets in clear
+    target = sqlite3.connect(copy)
     try:
         store.database.connection().backup(target)
     finally:

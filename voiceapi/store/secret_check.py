@@ -16,6 +16,8 @@ from .database import Store, write
 
 CHECK, OLD, NEW = "check", "old", "new"
 KNOWN_TEXT = "voiceapi"
+# The version of the schema that has this table.
+SINCE_VERSION = 5
 
 
 class SecretCheck(Record):
@@ -23,6 +25,14 @@ class SecretCheck(Record):
 
     name = CharField(8, unique=True)
     value = TextField()
+
+
+def is_needed(store: Store, version: int) -> bool:
+    """True if the database, of this version of the schema, holds what only its own secret decrypts."""
+    if version < SINCE_VERSION:
+        return False
+    with store.session():
+        return _stored(CHECK) is not None
 
 
 def prove(store: Store, vault: Vault) -> None:

@@ -4,16 +4,15 @@ from __future__ import annotations
 
 from abc import ABC, abstractmethod
 from collections.abc import Callable, Mapping
-from dataclasses import dataclass, replace
+from dataclasses import dataclass
 from datetime import UTC, datetime
 from typing import Any
 
 from ..engine.actions import Function, RunTool
 from ..engine.events import ToolReturned
 from ..engine.graph import tool_slug
-from ..engine.template import render
+from ..engine.template import KIB64, Bound, TextTooLong, render
 from ..http_client import Reply
-from ..masking import hide, sent_secrets
 from ..service import Service
 from ..store import secret_fields
 
@@ -21,14 +20,12 @@ from ..store import secret_fields
 def sender(service: Service) -> Callable[..., Reply]:
     """`HTTPClient.send` for tools: it decrypts the stored secrets in headers and URL as it sends them.
 
-    So whatever is shown or stored of a tool's request holds no secret. An answer that repeats one has it masked.
+    So whatever is shown or stored of a tool's request holds no secret.
     """
 
     def send(method: str, url: str, *, headers: Mapping[str, str], **options: Any) -> Reply:
         revealed = {name: secret_fields.reveal(service.vault, value) for name, value in headers.items()}
-        url = secret_fields.reveal_url(service.vault, url)
-        reply = service.http.send(method, url, headers=revealed, **options)
-        return replace(reply, body=hide(reply.body, sent_secrets(url, revealed)))
+        return service.http.send(method, secret_fields.reveal_url(service.vault, url), headers=revealed, **options)
 
     return send
 
@@ -88,7 +85,10 @@ class RunnableTool(ABC):
 
     @abstractmethod
     def run(self, request: RunTool, context: ToolContext) -> ToolReturned:
-        """Run the tool once, as the model asked; a failure is a result for the model, not an exception."""
+        """Run the tool once, as the model asked; a failure is a result for the model.
+
+        :raises ToolError: when the tool can't run; the text is the result for the model.
+        """
 
 
 def contexts(request: RunTool) -> dict[str, Any]:
@@ -97,8 +97,15 @@ def contexts(request: RunTool) -> dict[str, Any]:
 
 
 def spoken(text: str | None, request: RunTool) -> str:
-    """A text of a tool's config with its template variables filled in, as in prompts."""
-    return render(text or "", {**request.initial_context, **contexts(request)}, now=called_at(request))
+    """A text of a tool's config with its template variables filled in, as in prompts.
+
+    :raises ToolError: when it is more than 64 KiB.
+    """
+    context = {**request.initial_context, **contexts(request)}
+    try:
+        return render(text or "", context, Bound(KIB64, "A text of the tool"), now=called_at(request))
+    except TextTooLong as error:
+        raise ToolError(str(error)) from None
 
 
 def called_at(request: RunTool) -> datetime:

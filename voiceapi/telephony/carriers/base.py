@@ -6,7 +6,7 @@ import re
 import time
 from abc import ABC, abstractmethod
 from collections.abc import Callable, Iterable, Mapping, Sequence
-from dataclasses import dataclass
+from dataclasses import dataclass, field
 from typing import Any, ClassVar
 
 from ...engine.actions import Action
@@ -97,7 +97,7 @@ class Account:
     :param clock: seconds since 1970; old signatures are refused by it.
     """
 
-    credentials: Mapping[str, Any]
+    credentials: Mapping[str, Any] = field(repr=False)
     send: Send
     url: str | None = None
     clock: Callable[[], float] = time.time

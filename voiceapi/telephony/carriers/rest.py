@@ -4,7 +4,7 @@ from __future__ import annotations
 
 import base64
 from collections.abc import Mapping, Sequence
-from dataclasses import dataclass
+from dataclasses import dataclass, field
 from typing import Any, Protocol
 from urllib.parse import quote, urlencode
 
@@ -53,7 +53,7 @@ class Rest:
 
     name: str
     base: str
-    headers: Mapping[str, str]
+    headers: Mapping[str, str] = field(repr=False)
     send: Send
     trusted: bool = False
 

@@ -276,15 +276,37 @@ def test_a_stop_waits_for_no_pause_and_little_for_a_consumer(workers: Workers, m
         return 3600.0
 
     workers.consume(pausing, 2)
-    workers.consume(working, 1)
+    workers.consume(working, 60)
     workers.start()
     assert idle.wait(5)
     assert busy.wait(5)
     stopped = threading.Thread(target=workers.stop)
     stopped.start()
-    stopped.join(5)
+    # However many there are: 60 times the time for one is longer.
+    stopped.join(2)
     assert not stopped.is_alive()
     gate.set()
+
+
+def test_what_winds_down_begins_nothing_new_but_single_jobs(workers: Workers) -> None:
+    ran: list[str] = []
+    began, gate = threading.Event(), threading.Event()
+
+    def working() -> float:
+        began.set()
+        gate.wait(5)
+        ran.append("consumer")
+        return 0.0
+
+    workers.consume(working, 1)
+    workers.start()
+    assert began.wait(5)
+    workers.wind_down()
+    workers.wake()
+    workers.submit(ran.append, "single").result(5)
+    gate.set()
+    workers.stop()
+    assert ran == ["single", "consumer"]
 
 
 # -- slow jobs

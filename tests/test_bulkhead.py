@@ -10,7 +10,7 @@ from concurrent.futures import Future, ThreadPoolExecutor
 from typing import Any
 
 import pytest
-from hypothesis import given
+from hypothesis import given, settings
 from hypothesis import strategies as st
 
 from voiceapi.bulkhead import RETURN_SECONDS, Bulkhead, Shares, Ticket
@@ -103,6 +103,7 @@ STEPS = st.lists(
 )
 
 
+@settings(max_examples=50)
 @given(permits=st.integers(1, 8), places=st.integers(0, 4), steps=STEPS)
 def test_whatever_comes_the_bounds_hold_and_no_permit_lies_idle(permits: int, places: int, steps: list[Any]) -> None:
     shares, tickets, at = Shares(permits, places), [], 0.0
@@ -243,3 +244,16 @@ def test_on_few_threads_a_webhook_waits_only_while_no_slow_work_runs() -> None:
             bulkhead.wait_for_job("a", Future(), 0.05)
             stop()
         assert (time.monotonic() - before >= 0.05) == waits, threads
+
+
+def test_an_interrupt_ends_the_waiting(monkeypatch: pytest.MonkeyPatch) -> None:
+    bulkhead = Bulkhead(threads=4)
+
+    def interrupt(_: Ticket) -> None:
+        raise KeyboardInterrupt
+
+    with bulkhead.slow("a"), bulkhead.slow("a"), monkeypatch.context() as patch:
+        patch.setattr(bulkhead, "_wait", interrupt)
+        with pytest.raises(KeyboardInterrupt), bulkhead.slow("b"):
+            pytest.fail("It has no permit.")
+    assert (bulkhead.shares.running, bulkhead.shares.waiting) == ([], [])

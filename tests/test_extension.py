@@ -281,7 +281,7 @@ def test_only_what_is_promised_is_added_to_the_host(embed: Callable[..., Flask])
 
 
 def test_a_host_in_a_process_of_its_own(tmp_path: Path) -> None:
-    """Its own `schemas` module is the one that is imported, its commands list ours, and no thread starts."""
+    """Its own `schemas` module is the one that is imported, its commands list ours, and no thread starts at first."""
     (tmp_path / "schemas.py").write_text("OWNER = 'host'\n")
     (tmp_path / "host.py").write_text(
         dedent("""
@@ -300,8 +300,9 @@ def test_a_host_in_a_process_of_its_own(tmp_path: Path) -> None:
                 return str(Path(__file__).parent / "instance")
 
             if __name__ == "__main__":
-                health = create_app().test_client().get("/voice/api/v1/health")
-                print(schemas.OWNER, threading.active_count(), health.status_code)
+                app = create_app()
+                print(schemas.OWNER, threading.active_count(), end=" ")
+                print(app.test_client().get("/voice/api/v1/health").status_code)
         """)
     )
     environment = {**os.environ, "PYTHONPATH": f"{tmp_path}{os.pathsep}{ROOT}", "VOICEAPI_API_KEY": KEY}
@@ -322,20 +323,34 @@ def test_a_host_in_a_process_of_its_own(tmp_path: Path) -> None:
     ]
 
 
-def test_no_thread_starts_before_a_call_needs_one(
-    tmp_path: Path, talk: Callable[..., dict[str, Any]], wait_for: Callable[..., Any]
-) -> None:
+@pytest.mark.parametrize("path", ["/own", "/nowhere", f"{API}/health", f"{API}/nothing", f"{API}/user/api-keys"])
+def test_the_first_request_of_any_kind_starts_the_background_jobs(embed: Callable[..., Flask], path: str) -> None:
     before = {*threading.enumerate()}
     app = Flask("host")
-    app.config.update(VOICEAPI_DATABASE=tmp_path / "voice.db", VOICEAPI_API_KEY=KEY)
-    VoiceAPI(app)
-    client = app.test_client()
-    body = {"name": "Agent", "workflow_definition": talk("path")}
-    assert client.post("/api/v1/workflow/create/definition", json=body, headers=AUTHORIZED).status_code == 200
+    app.add_url_rule("/own", view_func=lambda: "own", endpoint="own")
+    embed(app)
+    assert app.test_cli_runner().invoke(args=["voiceapi", "keys", "list"]).exit_code == 0
     assert {*threading.enumerate()} == before
-    place(client, "/api/v1", "path")
-    assert {*threading.enumerate()} > before
-    app.extensions["voiceapi"].close()
+    app.test_client().get(path)
+    started = {*threading.enumerate()}
+    assert started > before
+    app.test_client().get(path)
+    assert {*threading.enumerate()} == started
+    service = app.extensions["voiceapi"]
+    service.close()
+    assert {*threading.enumerate()} == before
+    # A host that has closed the service has ended it.
+    app.test_client().get("/own")
+    assert {*threading.enumerate()} == before
+
+
+def test_no_job_starts_where_they_are_left_to_another_process(embed: Callable[..., Flask]) -> None:
+    before = {*threading.enumerate()}
+    app = Flask("host")
+    app.config["VOICEAPI_WORKER"] = "off"
+    embed(app)
+    for path in ("/own", f"{API}/health", f"{API}/nothing"):
+        app.test_client().get(path)
     assert {*threading.enumerate()} == before
 
 

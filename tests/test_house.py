@@ -27,6 +27,7 @@ LEAVES = {
     "http_client",
     "masking",
     "security",
+    "special_addresses",
     "strict_json",
     "timestamps",
 }

@@ -12,7 +12,7 @@ from typing import Any
 
 import pytest
 
-from voiceapi.http_client import HTTPClient, Reply, RequestFailed, is_loopback, is_public
+from voiceapi.http_client import HTTPClient, Reply, RequestFailed, is_loopback
 
 LARGEST = 1000
 
@@ -177,6 +177,8 @@ HOSTS = [
     *("[::1]", "[::]", "[::ffff:127.0.0.1]", "[::ffff:7f00:1]", "[::127.0.0.1]", "[64:ff9b::7f00:1]"),
     *("[64:ff9b:1::1]", "[2002:7f00:1::]", "[fe80::1]", "[fc00::1]", "[fec0::1]", "[ff02::1]"),
     *("public.example@127.0.0.1", "user:word@127.0.0.1", "8.8.8.8@localhost", "127.0.0.1."),
+    *("0x7f.1", "017700000001", "127.000.000.001", "localhost.", "[::ffff:a9fe:a9fe]", "[fe80::1%25lo]", "[::1%25lo]"),
+    *("127.0.0.1\\@8.8.8.8", "127.0.0.1#@8.8.8.8", "8.8.8.8%2f@127.0.0.1"),
 ]
 
 
@@ -186,6 +188,12 @@ def test_private_addresses_are_refused(host: str, port: int) -> None:
         get(f"http://{host}:{port}/echo", HTTPClient())
     assert caught.value.kind == "address"
     assert "word" not in str(caught.value)
+
+
+@pytest.mark.parametrize("host", ["127\u30020\u30020\u30021", "\u24db\u24de\u24d2alhost", "\uff11\uff12\uff17.1"])
+def test_other_spellings_in_unicode_lead_nowhere(host: str, port: int) -> None:
+    with pytest.raises(RequestFailed):
+        get(f"http://{host}:{port}/echo", HTTPClient())
 
 
 def test_one_private_address_among_public_ones_is_enough(port: int) -> None:
@@ -226,6 +234,7 @@ URLS = [
     "127.0.0.1",
     "http://",
     "http://[",
+    "http://127.0.0.1:0/",
     "",
     "a b",
 ]
@@ -249,8 +258,12 @@ def test_a_header_that_can_not_be_sent(port: int) -> None:
         get(f"http://127.0.0.1:{port}/echo", headers={"X-A": "b\r\nX-C: d"})
 
 
-def test_public_addresses_are_public() -> None:
-    assert all(map(is_public, ("8.8.8.8", "93.184.216.34", "2606:4700::1111", "64:ff9b::808:808", "::ffff:8.8.8.8")))
+@pytest.mark.parametrize("port", [22, 25, 587, 6667])
+def test_ports_of_other_protocols_are_refused(port: int) -> None:
+    with pytest.raises(RequestFailed, match=f"Port {port} of http://mail.example:{port} is one of another protocol"):
+        get(f"http://mail.example:{port}/", HTTPClient(resolve=lambda *_: ["8.8.8.8"]))
+    with pytest.raises(RequestFailed, match="could not be reached"):
+        get(f"http://mail.example:{port}/", HTTPClient(resolve=lambda *_: ["127.0.0.2"]), trusted=True)
 
 
 @pytest.mark.parametrize(

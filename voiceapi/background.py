@@ -14,12 +14,14 @@ from concurrent.futures import Future, ThreadPoolExecutor
 from dataclasses import dataclass, field
 from typing import Any
 
+from .errors import OutOfService
+
 log = logging.getLogger("voiceapi")
 
 # The strictest carriers give up on a webhook after five seconds.
 WAIT_SECONDS = 3.5
 
-# The pause after a consumer that raised, and how long `stop` waits for each thread outside the pool.
+# The pause after a consumer that raised, and how long `stop` waits for the threads outside the pool.
 RETRY_SECONDS = 15.0
 STOP_WAIT_SECONDS = 2.0
 CONSUMER_THREAD = "voiceapi-consumer"
@@ -58,6 +60,11 @@ class SlowJobs:
             wait(future, self.wait_seconds)
         return future.result() if future.done() else None
 
+    def running(self) -> list[Hashable]:
+        """The keys of the jobs that run."""
+        with self._lock:
+            return list(self._running)
+
     def _run(self, key: Hashable, job: Callable[[], Any], future: Future[Any]) -> None:
         try:
             result = job()
@@ -84,7 +91,8 @@ class Workers:
     def __init__(self, threads: int = 32) -> None:
         self._threads = threads
         self._lock = threading.Lock()
-        self._pid = 0
+        # The id of the process whose threads were started, 0 for none yet.
+        self.process = 0
         self._pool: ThreadPoolExecutor | None = None
         self._repeated: list[tuple[float, Callable[[], Any]]] = []
         self._consumers: list[tuple[Callable[[], float], int]] = []
@@ -150,10 +158,16 @@ class Workers:
                 self._timer.start()
             self._timer.add(seconds, job, args)
 
+    def wind_down(self) -> None:
+        """Begin nothing new: repeated jobs and consumers end after what they do now. Single jobs run until `stop`."""
+        with self._lock:
+            self.stopping.set()
+        self._signal.send()
+
     def stop(self, wait: bool = True) -> None:
         """Stop the repeated jobs and drop the queued ones.
 
-        :param wait: also wait for running jobs: without limit for the pool's, 2 seconds for each other thread.
+        :param wait: also wait for running jobs: without limit for the pool's, 2 seconds for all other threads.
         """
         with self._lock:
             pool, self._pool = self._pool, None
@@ -163,20 +177,21 @@ class Workers:
         try:
             for callback in self._stop_callbacks:
                 callback()
-            if pool is None or self._pid != os.getpid():
+            if pool is None or self.process != os.getpid():
                 return
             self._signal.send()
             if timer is not None:
                 timer.stop()
             pool.shutdown(wait=wait, cancel_futures=True)
+            until = time.monotonic() + STOP_WAIT_SECONDS
             for thread in self._own_threads if wait else ():
-                thread.join(STOP_WAIT_SECONDS)
+                thread.join(max(0.0, until - time.monotonic()))
         finally:
             self._is_stopping = False
 
     def _start(self) -> ThreadPoolExecutor:
-        if self._pool is None or self._pid != os.getpid():
-            self._pid = os.getpid()
+        if self._pool is None or self.process != os.getpid():
+            self.process = os.getpid()
             self.stopping = threading.Event()
             self._signal = _Signal()
             self._timer = None
@@ -344,6 +359,9 @@ def _consume(stopping: threading.Event, signal: _Signal, job: Callable[[], float
         seen = signal.sent
         try:
             pause = job()
+        except OutOfService as error:
+            log.debug("A job in the background has to wait: %s", error.detail)
+            pause = float(error.retry_after or RETRY_SECONDS)
         except Exception:
             log.exception("A job in the background failed")
             pause = RETRY_SECONDS
@@ -361,5 +379,7 @@ def _repeat(stopping: threading.Event, seconds: float, job: Callable[[], Any]) -
 def _run_logged(job: Callable[..., Any], args: tuple[Any, ...]) -> None:
     try:
         job(*args)
+    except OutOfService as error:  # who raised it has logged the reason
+        log.debug("A job in the background was given up: %s", error.detail)
     except Exception:
         log.exception("A job in the background failed")

@@ -139,6 +139,8 @@ class Bulkhead:
             yield
         finally:
             with self._lock:
+                # An interrupt may end the waiting as well.
+                self.shares.turn_away(ticket, time.monotonic())
                 self.shares.leave(ticket, time.monotonic())
 
     def _wait(self, ticket: Ticket) -> None:

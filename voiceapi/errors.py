@@ -43,6 +43,10 @@ class Conflict(ServiceError):
     """The request contradicts what is stored; repeating it doesn't help."""
 
 
+class Outdated(ServiceError):
+    """The client changes a record that was changed since the client read it."""
+
+
 class SizeExceeded(ServiceError):
     """A file or a body has more bytes than are accepted."""
 

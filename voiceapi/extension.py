@@ -5,7 +5,6 @@ from __future__ import annotations
 import logging
 import os
 from collections.abc import Callable
-from functools import cache, partial
 from pathlib import Path
 from typing import ClassVar
 
@@ -134,7 +133,7 @@ def open_service(settings: Settings, prefix: str = "", authenticate: Callable[[]
         SimulatedWebhooks,
         prefix,
         authenticate,
-        cache(partial(openapi.document, prefix)),
+        openapi.text(prefix),
         bulkhead=Bulkhead(settings.threads),
         http=HTTPClient(settings.allow_private_urls, before_sending=store.release),
         listeners=LISTENERS,

@@ -10,21 +10,18 @@ from collections.abc import Callable, Mapping, Sequence
 from contextlib import suppress
 from dataclasses import dataclass
 from functools import cache
-from ipaddress import IPv4Address, IPv6Address, IPv6Network, ip_address
+from ipaddress import ip_address
 from typing import Any, Literal
 from urllib.parse import urlsplit
 
 from .masking import hide, sent_secrets
+from .special_addresses import OTHER_PROTOCOLS, is_special
 
 Kind = Literal["address", "timeout", "connection", "size", "scheme"]
 Resolve = Callable[[str, int], Sequence[str]]
 
 MEBIBYTE = 1024 * 1024
 CHUNK = 64 * 1024
-
-# IPv6 networks whose addresses end in an IPv4 address (RFC 6052, RFC 4291).
-_EMBEDDING_IPV4 = (IPv6Network("64:ff9b::/96"), IPv6Network("::/96"))
-_LOCAL_NAT64 = IPv6Network("64:ff9b:1::/48")
 
 
 class RequestFailed(Exception):
@@ -69,17 +66,8 @@ def resolve(host: str, port: int) -> list[str]:
 
 
 def is_public(address: str) -> bool:
-    """True for an address of the public internet; an IPv6 address that embeds an IPv4 address is judged by that one."""
-    ip: IPv4Address | IPv6Address = ip_address(address.partition("%")[0])
-    if isinstance(ip, IPv6Address):
-        embedded = ip.ipv4_mapped or ip.sixtofour or (ip.teredo or (None, None))[1]
-        if embedded is None and any(ip in network for network in _EMBEDDING_IPV4):
-            embedded = IPv4Address(int(ip) & 0xFFFFFFFF)
-        if embedded is not None:
-            return is_public(str(embedded))
-        if ip in _LOCAL_NAT64 or ip.is_site_local:
-            return False
-    return ip.is_global and not (ip.is_multicast or ip.is_reserved or ip.is_unspecified or ip.is_link_local)
+    """True for an address of the public internet; an IPv6 address with a zone is one of a local network."""
+    return "%" not in address and not is_special(ip_address(address))
 
 
 def is_loopback(url: str) -> bool:
@@ -190,6 +178,8 @@ class _Guard:
             raise RequestFailed(
                 "address", f"{self._name} is an address in a private network, which this service may not ask."
             )
+        if not self._allow_private and port in OTHER_PROTOCOLS:
+            raise RequestFailed("address", f"Port {port} of {self._name} is one of another protocol than HTTP.")
         failure: OSError = OSError("no address")
         for address in addresses:
             left = self._deadline - time.monotonic()
@@ -267,7 +257,8 @@ def _prepare(
     all_headers = {"User-Agent": "voiceapi", **(headers or {})}
     try:
         parts = urlsplit(url)
-        if parts.scheme.lower() not in ("http", "https") or not parts.hostname:
+        # urllib3 takes port 0 for the default one.
+        if parts.scheme.lower() not in ("http", "https") or not parts.hostname or parts.port == 0:
             raise ValueError
         return requests.Request(method, url, headers=all_headers, json=json, data=data, params=params).prepare()
     except requests.exceptions.InvalidHeader:

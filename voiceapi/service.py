@@ -32,12 +32,13 @@ class Service:
     """The parts of one app, in `app.extensions["voiceapi"]`.
 
     `authenticate` is the host's login: it returns the name of the caller's organization, or None. `openapi` returns
-    the API's OpenAPI document. `model`, when given, speaks in every conversation, whatever is configured.
+    the API's OpenAPI document as JSON. `model`, when given, speaks in every conversation, whatever is configured.
     `simulated_webhooks` makes the receiver of the simulated phones' webhooks; `phones` are those of this process, by
     the tokens of their runs. `listeners` run inside the transaction that completes a run. `refused_parameters` are the
     optional parameters that a model's server has refused, by its URL and the model. `wrong_keys` counts the requests
-    with a wrong API key. `noticed` holds what is logged only once. `bulkhead` shares the server's threads. `announce`
-    prints a line for the person who starts the service.
+    with a wrong API key; `keys_used` holds when this process last noted the use of a key, by its id. `noticed` holds
+    what is logged only once. `bulkhead` shares the server's threads. `announce` prints a line for the person who starts
+    the service.
     """
 
     settings: Settings
@@ -46,7 +47,7 @@ class Service:
     simulated_webhooks: Callable[[Service], Any]
     prefix: str = ""
     authenticate: Callable[[], str | None] | None = None
-    openapi: Callable[[], dict[str, Any]] = dict
+    openapi: Callable[[], str] = str
     workers: Workers = field(default_factory=Workers)
     model: LanguageModel | None = None
     slow_jobs: SlowJobs = field(default_factory=SlowJobs)
@@ -54,6 +55,7 @@ class Service:
     phones: PausingJobs = field(default_factory=PausingJobs)
     http: HTTPClient = field(default_factory=HTTPClient)
     listeners: tuple[Callable[[Service, Run], None], ...] = ()
+    keys_used: dict[int, datetime] = field(default_factory=dict)
     started_at: datetime = field(default_factory=now)
     token: str = field(default_factory=partial(token_hex, 4))
     refused_parameters: dict[tuple[str, str | None], set[str]] = field(default_factory=dict)
@@ -72,8 +74,16 @@ class Service:
 
     @property
     def base_url(self) -> str:
-        """The public URL before `/api/v1`: origin and mount prefix."""
+        """The public URL before `/api/v1`, for carriers and webhooks: origin and mount prefix."""
         return self.settings.origin + self.prefix
+
+    def start_jobs(self) -> None:
+        """Start the background jobs, once in each process, unless VOICEAPI_WORKER is off; each request calls this.
+
+        They don't start again after `close`.
+        """
+        if self.workers.process != os.getpid() and self.settings.worker:
+            self.workers.start()
 
     def close(self) -> None:
         """Stop the threads, leave simulated calls to the next process, and close the database's idle connections."""

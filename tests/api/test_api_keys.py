@@ -1,6 +1,7 @@
 from __future__ import annotations
 
 import re
+from collections.abc import Callable
 from typing import Any
 
 import pytest
@@ -75,10 +76,10 @@ def test_listing_shows_active_keys_and_archived_ones_when_asked(client: FlaskCli
     }
 
 
-def test_last_use_is_recorded(app: Flask, client: FlaskClient) -> None:
+def test_last_use_is_recorded(app: Flask, client: FlaskClient, wait_for: Callable[..., Any]) -> None:
     key = made(client)
     status_of(app, key["api_key"])
-    used = record(client, key["id"])["last_used_at"]
+    used = wait_for(lambda: record(client, key["id"])["last_used_at"])
     assert INSTANT.fullmatch(used)
     assert used > key["created_at"]
 

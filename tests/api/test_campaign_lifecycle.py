@@ -546,6 +546,8 @@ def test_a_dry_run_calls_nobody(client: FlaskClient, create: Any, db: None) -> N
         {"outcomes": {"busy": "x"}},
         {"outcomes": {}},
         {"days": 0},
+        {"starts_at": "9999-12-31"},
+        {"starts_at": "0001-01-01"},
     ],
 )
 def test_a_dry_run_that_is_refused(client: FlaskClient, create: Any, body: Any) -> None:

@@ -647,7 +647,7 @@ def test_a_single_run(client: FlaskClient, bare: FlaskClient, app: Flask, store_
         "call_type": "outbound",
         "definition_id": None,
         "transcript_url": "transcripts/1.txt",
-        "transcript_public_url": f"http://127.0.0.1:8000/api/v1/public/download/workflow/{token}/transcript",
+        "transcript_public_url": f"http://localhost/api/v1/public/download/workflow/{token}/transcript",
         "public_access_token": token,
         "cost_info": {"dograh_token_usage": 0, "call_duration_seconds": 2},
         "usage_info": {"llm": {}, "tts": {}, "stt": {}, "call_duration_seconds": 2.5},
@@ -835,7 +835,7 @@ def test_a_report(client: FlaskClient, store_run: Callable[..., int]) -> None:
     store_run(hours=3, state="completed")
     first = [
         *("1", "", "1", "", "2026-03-01T12:00:00Z", "+12025550123", "user_qualified", "2"),
-        *("", "2", "x", "a, b", "http://127.0.0.1:8000/api/v1/public/download/workflow/abc/transcript", ""),
+        *("", "2", "x", "a, b", "http://localhost/api/v1/public/download/workflow/abc/transcript", ""),
     ]
     second = ["2", "", "1", "", "2026-03-01T13:00:00Z", "", "", "2", "-1", "", "", "", "", ""]
     assert report(client) == [[*HEAD, "note", "seats", "'=cmd()", *TAIL], second, first]

@@ -426,7 +426,13 @@ TAGS = "'cloudonix', 'jambonz', 'plivo', 'signalwire', 'simulator', 'telnyx', 't
         ),
         (
             {"name": "n", "config": {**TWILIO, "calls_per_second": 0}},
-            [item(["config", "twilio", "calls_per_second"], "Input should be greater than 0", "greater_than")],
+            [
+                item(
+                    ["config", "twilio", "calls_per_second"],
+                    "Input should be greater than or equal to 0.001",
+                    "greater_than_equal",
+                )
+            ],
         ),
     ],
 )

@@ -18,6 +18,7 @@ from flask.testing import FlaskClient
 from voiceapi.calls import sweeper
 from voiceapi.errors import LimitReached, NotPossible
 from voiceapi.http_client import HTTPClient, Reply, RequestFailed
+from voiceapi.organizations import api_keys
 from voiceapi.runs import lifecycle
 from voiceapi.service import Service
 from voiceapi.store.base import reload
@@ -25,8 +26,8 @@ from voiceapi.store.database import write
 from voiceapi.store.fields import now
 from voiceapi.store.runs import Run
 from voiceapi.store.telephony import TelephonyConfiguration
-from voiceapi.telephony import connect
-from voiceapi.telephony.configurations import LONGEST_WAIT, next_turn
+from voiceapi.telephony import configurations, connect
+from voiceapi.telephony.configurations import LONGEST_WAIT, SLOWEST_PACE, next_turn
 
 API = "/api/v1"
 CONFIGS = f"{API}/organizations/telephony-configs"
@@ -94,6 +95,31 @@ def test_configurations_of_one_account_share_its_pace(service: Service, configur
     assert turns(service, main, 1) == [pytest.approx(0, abs=0.1)]
     assert turns(service, second, 1) == [pytest.approx(1, abs=0.1)]
     assert turns(service, other, 1) == [pytest.approx(0, abs=0.1)]
+
+
+def test_another_organization_does_not_slow_an_account_down(service: Service, configure: Callable[..., Any]) -> None:
+    """Who knows the id of somebody's account could store it too, with any pace and without its token."""
+    mine = configure()
+    with service.store.session():
+        stranger = api_keys.get_or_create_organization(service, "strangers")
+        config = {**TWILIO, "amd_enabled": False, "calls_per_second": 0.2}
+        theirs = configurations.create(service.vault, stranger.id, "Theirs", config)
+    assert turns(service, theirs, 2) == [pytest.approx(0, abs=0.1), pytest.approx(5, abs=0.1)]
+    assert turns(service, mine, 1) == [pytest.approx(0, abs=0.1)]
+
+
+def test_no_pace_is_slower_than_the_slowest(
+    service: Service, client: FlaskClient, configure: Callable[..., Any]
+) -> None:
+    configuration = configure(calls_per_second=SLOWEST_PACE)
+    with service.store.session(), write():
+        # As earlier releases could store it.
+        TelephonyConfiguration.update(calls_per_second=1e-300).where(
+            TelephonyConfiguration.id == configuration
+        ).execute()
+        assert next_turn(reload(configuration)) == 0.0
+    body = {"config": {**TWILIO, "calls_per_second": 1e-12}}
+    assert client.put(f"{CONFIGS}/{configuration.id}", json=body).status_code == 422
 
 
 def test_a_call_does_not_wait_for_ever(service: Service, configure: Callable[..., Any]) -> None:

@@ -1,6 +1,7 @@
 from __future__ import annotations
 
 import json
+import os
 import random
 import threading
 from collections.abc import Callable, Iterator, Mapping, Sequence
@@ -669,6 +670,7 @@ class Dropped:
     """Workers that drop their jobs, as in a process that is killed."""
 
     stopping = threading.Event()
+    process = os.getpid()
 
     def submit(self, job: Any, *args: Any) -> None: ...
 

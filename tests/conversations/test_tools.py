@@ -10,6 +10,7 @@ from collections.abc import Callable, Iterator
 from dataclasses import dataclass, field
 from http.server import BaseHTTPRequestHandler, ThreadingHTTPServer
 from pathlib import Path
+from types import SimpleNamespace
 from typing import Any
 
 import pytest
@@ -19,8 +20,9 @@ from flask.testing import FlaskClient
 from voiceapi import create_app
 from voiceapi.cli.base import script_info
 from voiceapi.cli.main import group
-from voiceapi.organizations import api_keys
+from voiceapi.organizations import api_keys, call_quota
 from voiceapi.store import knowledge
+from voiceapi.tools import offered
 from voiceapi.tools.knowledge import documents
 
 KEY = "test-key-0123456789"
@@ -229,6 +231,61 @@ def test_a_caller_is_transferred(call: Any, make: Any, stand: Stand) -> None:
     run = call(make("Human", "transfer_call", **HUMAN), lines=("A human!", "Yes."))
     assert spoken(run)[1:] == ["Hold on."]
     assert run["gathered_context"]["call_disposition"] == "transfer_call"
+
+
+@pytest.fixture
+def prefer(client: FlaskClient) -> Callable[..., None]:
+    def put(**preferences: Any) -> None:
+        answer = client.put(f"{API}/organizations/preferences", json=preferences)
+        assert answer.status_code == 200, answer.text
+
+    return put
+
+
+@pytest.mark.parametrize(
+    ("destination", "limits", "reason"),
+    [
+        ("+18765550123", {"allowed_countries": ["US"]}, "country_not_allowed"),
+        ("{{desk}}", {"allowed_countries": ["US"]}, "country_not_allowed"),
+        ("2025550150", {"allowed_countries": ["US"]}, "country_not_allowed"),
+        ("sip:desk@example.org", {"allowed_countries": ["US"]}, "country_not_allowed"),
+        ("+12025550150", {"max_calls_a_day": 1}, "call_limit_reached"),
+    ],
+)
+def test_a_transfer_beyond_the_limits_of_calls_is_refused_and_the_agent_goes_on(
+    call: Any, make: Any, stand: Stand, prefer: Any, destination: str, limits: Any, reason: str
+) -> None:
+    prefer(**limits)
+    stand.script += [{"human": {}}, "Sorry, I can't.", {"yes": {}}, "Bye."]
+    tool = make("Human", "transfer_call", **{**HUMAN, "destination": destination})
+    run = call(tool, lines=("A human!", "Yes."), context={"desk": "+442079460018"})
+    assert spoken(run)[1:2] == ["Sorry, I can't."]
+    [result] = told(stand, 1)
+    assert (result["status"], result["reason"]) == ("transfer_failed", reason)
+    assert reason in json.dumps(run["logs"])
+    assert run["gathered_context"]["call_disposition"] == "user_qualified"
+
+
+def test_a_transfer_counts_as_a_call(client: FlaskClient, call: Any, make: Any, stand: Stand, prefer: Any) -> None:
+    prefer(max_calls_a_day=2)
+    stand.script += [{"human": {}}]
+    run = call(make("Human", "transfer_call", **HUMAN), lines=("A human!", "Yes."))
+    assert run["gathered_context"]["call_disposition"] == "transfer_call"
+    refused = client.post(f"{API}/public/agent/agent", json={"phone_number": "+12025550123"})
+    assert refused.status_code == 429
+
+
+def test_a_transfer_is_counted_where_it_is_made(
+    call: Any, make: Any, stand: Stand, prefer: Any, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    """The last call may be taken between the tool's answer and the transfer."""
+    late = SimpleNamespace(limits_of=call_quota.limits_of, require_quota=lambda organization: None)
+    monkeypatch.setattr(offered, "call_quota", late)
+    prefer(max_calls_a_day=1)
+    stand.script += [{"human": {}}, "Sorry, I can't.", {"yes": {}}, "Bye."]
+    run = call(make("Human", "transfer_call", **HUMAN), lines=("A human!", "Yes."))
+    assert spoken(run)[1:3] == ["Hold on.", "Sorry, I can't."]
+    assert [result["reason"] for result in told(stand, 1)] == ["call_limit_reached"]
 
 
 def test_a_tool_that_is_archived_in_mid_call_is_not_called(

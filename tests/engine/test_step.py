@@ -494,7 +494,7 @@ def test_the_clock_of_prompts_is_the_events(make_call: Any, booking: Any) -> Non
 
 def test_the_system_prompt_leaves_out_what_is_empty(make_call: Any, booking: Any) -> None:
     call = make_call(with_data(booking, "rules", prompt="{{gone}}"))
-    assert Composer(call.graph, call.state, 0.0, set()).system() == "Ask what Ann wants."
+    assert Composer(call.graph, call.state, 0.0, set()).prompts()[0] == "Ask what Ann wants."
 
 
 # -- tools

@@ -1,12 +1,14 @@
 import json
 import time
+import tracemalloc
+from contextlib import suppress
 from datetime import UTC, datetime
 
 import pytest
-from hypothesis import given
+from hypothesis import given, seed
 from hypothesis import strategies as st
 
-from voiceapi.engine.template import render, render_value
+from voiceapi.engine.template import KIB64, MIB, Bound, TextTooLong, render, render_value
 
 NOW = datetime(2025, 3, 31, 22, 30, 5, tzinfo=UTC)
 CONTEXT = {
@@ -118,4 +120,67 @@ def test_a_value_without_placeholders_is_rendered_to_itself(value: object) -> No
 def test_a_hostile_template_takes_no_time(hostile: str, end: str) -> None:
     began = time.process_time()
     render(hostile * 50_000 + end, CONTEXT, now=NOW)
+    assert time.process_time() - began < 2
+
+
+@seed(3)
+@given(st.text(alphabet="{}|: ab.\\nä\U0001f600", max_size=40), st.text() | st.lists(st.text()), st.integers(0, 99))
+def test_a_text_has_at_most_as_many_bytes_as_its_bound(template: str, value: object, limit: int) -> None:
+    context = {"a": value, "b": {"a": value}}
+    whole = render(template, context, now=NOW)
+    if len(whole.encode()) <= limit:
+        assert render(template, context, Bound(limit), now=NOW) == whole
+    else:
+        with pytest.raises(TextTooLong):
+            render(template, context, Bound(limit), now=NOW)
+
+
+@seed(3)
+@given(st.dictionaries(st.text("{}ab"), st.lists(st.text("{}ab"))), st.text(), st.integers(0, 100))
+def test_all_texts_of_an_object_share_one_bound(template: dict[str, list[str]], value: str, limit: int) -> None:
+    context = {"a": value, "b": [value]}
+    texts = [*template, *(text for below in template.values() for text in below)]
+    total = sum(len(render(text, context, now=NOW).encode()) for text in texts)
+    if total <= limit:
+        assert render_value(template, context, Bound(limit), now=NOW) == render_value(template, context, now=NOW)
+    else:
+        with pytest.raises(TextTooLong):
+            render_value(template, context, Bound(limit), now=NOW)
+
+
+@pytest.mark.parametrize(("limit", "shown"), [(KIB64, "64 KiB"), (MIB, "1 MiB")])
+def test_the_error_names_what_is_too_large_and_the_bound(limit: int, shown: str) -> None:
+    assert len(render("{{v}}", {"v": "x" * limit}, Bound(limit), now=NOW)) == limit
+    with pytest.raises(TextTooLong, match=f"^The URL is larger than {shown} with its variables filled in.$"):
+        render("{{v}}.", {"v": "x" * limit}, Bound(limit, "The URL"), now=NOW)
+
+
+LARGE = {"text": "x" * MIB, "object": {"k": ["é" * 1000] * 500}, "small": "", "list": list(range(1000))}
+
+
+@pytest.mark.long
+@pytest.mark.parametrize(
+    "placeholder",
+    [
+        *("{{text}}", "{{object}}", "{{list}}", "{{small}}", "{{missing}}", "{{missing | default}}"),
+        *("{{current_time}}", "{{current_time_Europe/Berlin}}", "{{current_time_No/Where}}"),
+    ],
+)
+def test_a_megabyte_of_placeholders_takes_little_memory_and_time(placeholder: str) -> None:
+    """Whatever their values are: a large one isn't copied, nor dumped as JSON, again and again."""
+    template = placeholder * (MIB // len(placeholder))
+    tracemalloc.start()
+    began = time.process_time()
+    with suppress(TextTooLong):
+        render(template, LARGE, Bound(MIB), now=NOW)
+    taken, (_, peak) = time.process_time() - began, tracemalloc.get_traced_memory()
+    tracemalloc.stop()
+    assert peak < 24 * MIB
+    assert taken < 30  # a tenth of it without the tracing
+
+
+def test_zones_that_do_not_exist_are_not_searched_for_again_and_again() -> None:
+    template = "".join(f"{{{{current_time_No/Where{number}}}}}" for number in range(20_000))
+    began = time.process_time()
+    render(template, {}, now=NOW)
     assert time.process_time() - began < 2

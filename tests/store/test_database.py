@@ -141,7 +141,7 @@ def test_a_session_gives_its_connection_back_also_when_it_fails(store: Store) ->
 
 
 def test_the_settings_of_a_connection(store: Store) -> None:
-    pragmas = {"journal_mode": "wal", "synchronous": 1, "foreign_keys": 1, "busy_timeout": 5000}
+    pragmas = {"journal_mode": "wal", "synchronous": 1, "foreign_keys": 1, "busy_timeout": 1000}
     with store.session():
         found = {name: store.database.execute_sql(f"PRAGMA {name}").fetchone()[0] for name in pragmas}
     assert found == pragmas
@@ -406,10 +406,10 @@ def test_a_full_disk_stores_nothing_and_says_so(client: FlaskClient, service: Se
         database = service.store.database
         pages = database.execute_sql("PRAGMA page_count").fetchone()[0]
         database.execute_sql(f"PRAGMA max_page_count = {pages + 2}")
-    refused = client.post("/api/v1/workflow/create/definition", json=wanted)
-    assert (refused.status_code, refused.json) == (503, {"detail": "The disk is full, so nothing was stored."})
-    assert client.get("/api/v1/workflow/count").json == {"total": 0, "active": 0, "archived": 0}
-    with service.store.session():
+        # In this session, because the limit is that of its connection.
+        refused = client.post("/api/v1/workflow/create/definition", json=wanted)
+        assert (refused.status_code, refused.json) == (503, {"detail": "The disk is full, so nothing was stored."})
+        assert client.get("/api/v1/workflow/count").json == {"total": 0, "active": 0, "archived": 0}
         service.store.database.execute_sql("PRAGMA max_page_count = 1073741823")
     assert client.post("/api/v1/workflow/create/definition", json=wanted).status_code == 200
 

@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 import json
+import os
 import threading
 from collections.abc import Callable, Iterator
 from dataclasses import dataclass, field, replace
@@ -98,6 +99,7 @@ class Dropped:
     """Workers that drop their jobs, so that no simulated phone runs."""
 
     stopping = threading.Event()
+    process = os.getpid()
 
     def submit(self, job: Any, *args: Any) -> None: ...
 

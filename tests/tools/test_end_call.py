@@ -40,6 +40,13 @@ def test_a_call_is_ended(post: Any, request_of: Any, config: Any, arguments: Any
     )
 
 
+def test_a_message_that_is_too_large_does_not_keep_a_call_from_its_end(post: Any, request_of: Any) -> None:
+    tool = ending(messageType="custom", customMessage="{{large}}")
+    answer = tool.run(request_of({}, {"large": "x" * 70_000}), post.context())
+    assert (answer.end_reason, answer.speech) == ("end_call_tool", "")
+    assert answer.result["error"] == "A text of the tool is larger than 64 KiB with its variables filled in."
+
+
 def test_a_reason_is_asked_for_where_it_is_wanted() -> None:
     assert ending().function().parameters["properties"] == {}
     wanted = ending(endCallReason=True, endCallReasonDescription="Why?").function()

@@ -83,3 +83,10 @@ def test_a_preset_parameter_without_a_usable_value(type: str, template: str, err
 
 def test_an_optional_preset_parameter_without_a_value_is_left_out() -> None:
     assert preset_values([parameter("p", required=False, value_template="{{gone}}")], {}, NOW) == {}
+
+
+def test_preset_parameters_share_one_bound() -> None:
+    presets = [parameter(name, value_template="{{large}}") for name in "abc"]
+    assert len(preset_values(presets, {"large": "x" * 300_000}, NOW)) == 3
+    with pytest.raises(ToolError, match="The text of the preset parameters is larger than 1 MiB"):
+        preset_values(presets, {"large": "x" * 400_000}, NOW)

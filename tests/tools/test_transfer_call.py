@@ -8,6 +8,7 @@ import pytest
 
 from voiceapi.http_client import RequestFailed
 from voiceapi.tools import transfer_call
+from voiceapi.tools.tool import ToolError
 from voiceapi.tools.transfer_call import TransferCall
 
 NUMBER = "+12025550123"
@@ -81,6 +82,14 @@ def test_the_destination_of_a_transfer(
     answer = tool.run(request_of({}, initial, gathered), post.context())
     assert (answer.transfer_to, answer.transfer_timeout, answer.speech) == (destination, 20.0, speech)
     assert post.sent == []
+
+
+@pytest.mark.parametrize(
+    "config", [{"destination": "{{large}}"}, {"messageType": "custom", "customMessage": "{{large}}"}]
+)
+def test_a_text_that_is_too_large_is_an_error(post: Any, request_of: Any, config: Any) -> None:
+    with pytest.raises(ToolError, match="A text of the tool is larger than 64 KiB"):
+        transfer(**config).run(request_of({}, {"large": "x" * 70_000}), post.context())
 
 
 def test_a_server_is_asked_for_the_destination(post: Any, request_of: Any) -> None:

@@ -16,7 +16,11 @@ import pytest
 from flask.testing import FlaskClient
 
 from tests.trust.world import LIST, Asked, World, http_tool, transfer_tool
+from voiceapi.engine.actions import RunTool
+from voiceapi.http_client import Reply
 from voiceapi.organizations import api_keys, credentials
+from voiceapi.tools import offered
+from voiceapi.tools.tool import ToolContext
 
 DOCUMENT = json.loads((Path(__file__).parents[2] / "schemas" / "openapi.json").read_text(encoding="utf-8"))
 METHODS = ("get", "post", "put", "patch", "delete")
@@ -498,6 +502,36 @@ def test_a_definition_cannot_use_another_organizations_records(world: World, tal
 
     assert told(world.theirs, 1) == told(world.unknown, 2)
     assert world.photo <= world.dump()
+
+
+# Members of a node that name a record of the organization: those that the test above names.
+OF_NODES = {"tool_uuids", "document_uuids", "pre_call_fetch_credential_uuid", "credential_uuid"}
+OF_OTHER_SERVICES = re.compile(r"(tuner|paygent|noveum|qa)_.*|key|greeting_recording_id")
+
+
+def test_every_member_of_a_node_that_names_a_record_is_covered() -> None:
+    def members(value: Any) -> Iterator[str]:
+        if isinstance(value, dict) and isinstance(value.get("name"), str):
+            yield value["name"]
+        for below in value.values() if isinstance(value, dict) else value if isinstance(value, list) else ():
+            yield from members(below)
+
+    types = json.loads((Path(__file__).parents[2] / "schemas" / "node_types.json").read_text(encoding="utf-8"))
+    found = {name for name in members(types) if LIKE_AN_ID.fullmatch(name)}
+    assert {name for name in found if not OF_OTHER_SERVICES.fullmatch(name)} == OF_NODES
+
+
+def test_a_tool_and_a_document_of_another_organization_are_never_used(world: World) -> None:
+    """Even in a conversation whose definition names them, as one that was made before they were removed."""
+    uuid, document = world.theirs["tool_uuid"], world.theirs["document_uuid"]
+    with world.service.store.session():
+        alpha, beta = (api_keys.require_organization(name).id for name in ("alpha", "beta"))
+        called = RunTool(0.0, 1, "1", "c", "look", uuid, {})
+        looked_up = RunTool(0.0, 1, "1", "c", "look", None, {"query": "opens"}, document_uuids=(document,))
+        for organization, there in ((alpha, True), (beta, False)):
+            context = ToolContext(lambda *_args, **_options: Reply(200, {}, b"{}", 0.0), lambda _uuid: {})
+            assert (offered.run(organization, called, context).result["status"] == "success") is there
+            assert (offered.run(organization, looked_up, context).result["total_results"] == 1) is there
 
 
 def test_a_credential_of_another_organization_is_never_sent(world: World) -> None:

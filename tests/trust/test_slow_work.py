@@ -61,7 +61,7 @@ class Accepting:
 
 @pytest.fixture
 def settings() -> dict[str, Any]:
-    return {"VOICEAPI_PUBLIC_URL": PUBLIC, "VOICEAPI_WORKER": "off"}
+    return {"VOICEAPI_PUBLIC_URL": PUBLIC, "VOICEAPI_WORKER": "off", "VOICEAPI_THREADS": "6"}
 
 
 @pytest.fixture
@@ -165,6 +165,23 @@ def test_every_slow_request_gives_its_permit_back(
         with send() as answer:
             assert answer.status_code == 200, f"{name}: {answer.text}"
         assert (service.bulkhead.shares.running, service.bulkhead.shares.waiting) == ([], []), name
+
+
+def test_long_work_of_one_kind_runs_one_after_the_other(
+    service: Service, slow_requests: dict[str, Callable[[], Any]]
+) -> None:
+    kinds = {"documents": {"pdf", "long text"}, "lists": {"numbers", "campaign with its list", "campaign", "dry run"}}
+    bulkhead = Bulkhead(threads=8, wait_seconds=0.0)
+    object.__setattr__(service, "bulkhead", bulkhead)
+    for kind, names in kinds.items():
+        with bulkhead.slow("another", kind):
+            statuses = {name: slow_requests[name]().status_code for name in set().union(*kinds.values())}
+        assert {name for name, status in statuses.items() if status == 503} == names
+        assert set(statuses.values()) == {200, 503}
+
+
+def test_the_threads_that_are_shared_are_those_of_the_setting(service: Service) -> None:
+    assert (service.bulkhead.shares.permits, service.bulkhead.shares.places) == (3, 1)
 
 
 def test_quick_requests_need_no_permit(

@@ -10,6 +10,7 @@ from flask import current_app, g, request
 from ..errors import LimitReached, NotAuthenticated, NotPermitted
 from ..organizations import api_keys
 from ..service import Service
+from ..store.database import REQUEST
 from ..store.organizations import ApiKey
 from .blueprint import json_body
 
@@ -25,6 +26,20 @@ def service() -> Service:
     return cast(Service, current_app.extensions["voiceapi"])
 
 
+def origin() -> str:
+    """The origin of the addresses in an answer: VOICEAPI_PUBLIC_URL, or else the one that this request asked.
+
+    That is what its client says, so it goes back to that client only, and is neither stored nor signed.
+    """
+    return service().settings.public_url or request.host_url.rstrip("/")
+
+
+def base_url() -> str:
+    """The URL before `/api/v1` in the addresses of an answer."""
+    parts = service()
+    return parts.base_url if parts.settings.public_url else request.root_url.rstrip("/") + parts.prefix
+
+
 def organization() -> int:
     """The id of the organization that this request acts for."""
     return cast(int, g.voiceapi_organization)
@@ -32,7 +47,7 @@ def organization() -> int:
 
 def open_session() -> None:
     """Bind the models to this app's database for as long as the request lasts."""
-    session = service().store.session()
+    session = service().store.session(REQUEST)
     session.__enter__()
     g.voiceapi_session = session
 
@@ -61,7 +76,7 @@ def check_key(key: str, refusal: str = "Invalid or expired API key") -> ApiKey:
     :raises LimitReached: when it is wrong and too many from this address were.
     """
     try:
-        return api_keys.authenticate(key, refusal)
+        return api_keys.authenticate(service(), key, refusal)
     except NotAuthenticated:
         seconds = service().wrong_keys.count(request.remote_addr)
         if seconds is None:

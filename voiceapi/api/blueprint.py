@@ -183,6 +183,9 @@ class Blueprint(flask_smorest.Blueprint):  # type: ignore[misc]
         options["tags"] = [self.tag]
         described = view_func._apidoc.setdefault("manual_doc", {})
         described |= {"operationId": view_func.__name__, "security": self.security}
+        if self.headers and not set(options["methods"]) <= {"GET", "HEAD"}:
+            # A change that a host's login lets in and another site's page sent: see `auth`.
+            _document_error(view_func, 403)
         super().add_url_rule(rule, endpoint, view_func, **SERVED_AS_ASKED, **options)
 
 
@@ -219,6 +222,7 @@ DESCRIPTIONS = {
     403: "Not allowed",
     404: "There is no such record",
     409: "In conflict with what is stored",
+    412: "The record was changed since it was read",
     413: "The body is too large",
     415: "The body's charset or encoding is unknown",
     422: "The request breaks a rule",

@@ -12,7 +12,7 @@ from ..campaigns.campaigns import Reserve
 from ..runs import files, filters
 from ..store import run_lists
 from ..store.campaigns import Campaign
-from .auth import organization, service
+from .auth import base_url, organization, service
 from .blueprint import Blueprint
 from .idempotent import HEADERS, answer_once
 from .runs import csv_response, page_query, paging, run_answer
@@ -133,7 +133,7 @@ def get_campaign_progress(campaign_id: int) -> dict[str, Any]:
 def get_source_download_url(campaign_id: int) -> dict[str, Any]:
     """Get an address to fetch a campaign's contact list from, without a key."""
     campaign = campaigns.get(organization(), campaign_id)
-    url = files.address(service(), organization(), campaign.source_id, SOURCE_URL_SECONDS, inline=False)
+    url = files.address(service(), base_url(), organization(), campaign.source_id, SOURCE_URL_SECONDS, inline=False)
     return {"download_url": url, "expires_in": SOURCE_URL_SECONDS}
 
 

@@ -11,7 +11,7 @@ import re
 from collections.abc import Iterator, Mapping, Sequence
 from typing import Any
 
-from flask import Blueprint, Flask, Response, request
+from flask import Blueprint, Flask, Response, current_app, request
 from werkzeug.exceptions import HTTPException, InternalServerError
 from werkzeug.routing import RequestRedirect
 
@@ -37,6 +37,7 @@ STATUS: Mapping[type[errors.ServiceError], int] = {
     errors.NotPermitted: 403,
     errors.RecordNotFound: 404,
     errors.Conflict: 409,
+    errors.Outdated: 412,
     errors.SizeExceeded: 413,
     UnsupportedEncoding: 415,
     errors.InvalidInput: 422,
@@ -113,7 +114,13 @@ def answer_http_exception(error: HTTPException) -> Response:
 
 
 def answer_exception(error: Exception) -> Response:
-    """The answer to any other exception, a defect of ours: the log has all of it, the client a plain sentence."""
+    """The answer to any other exception: 503 if the database can't be used, whose log says why.
+
+    Otherwise it is a defect of ours: the log has all of it, the client a plain sentence.
+    """
+    unavailable = current_app.extensions["voiceapi"].store.failures.find(error)
+    if unavailable is not None:
+        return answer_service_error(unavailable)
     token = (request.view_args or {}).get("token")  # whoever has it may use the address
     path = request.path.replace(token, "…") if token else request.path
     log.error("%s %s failed", request.method, path, exc_info=error)
@@ -130,11 +137,13 @@ def install(scope: Blueprint | Flask) -> None:
 def install_routing(app: Flask, prefix: str) -> None:
     """Answer what can't be routed under the mount prefix, and so never reaches a blueprint's own handlers.
 
-    Without a prefix, a host app's own pages stand beside ours: only `/api` and each version below it are ours.
+    Without a prefix, a host app's own pages stand beside ours: only `/api` and each version below it are ours. The
+    first request of a process, whatever its path, starts the background jobs.
     """
     ours = re.compile(rf"{re.escape(prefix)}(/.*)?" if prefix else r"/api(/?|/v[0-9]+(/.*)?)", re.DOTALL)
 
     def answer_routing() -> Response | None:
+        app.extensions["voiceapi"].start_jobs()
         error = request.routing_exception
         # A redirect can only lead to a route of the host's.
         if isinstance(error, RequestRedirect) or not isinstance(error, HTTPException):

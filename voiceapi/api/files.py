@@ -14,7 +14,7 @@ from ..runs import files
 from ..store import runs
 from ..store.base import require
 from ..store.runs import Run
-from .auth import organization, service
+from .auth import base_url, organization, service
 from .blueprint import Blueprint
 from .request_body import read_file
 from .schemas.files import (
@@ -39,7 +39,7 @@ ARTIFACTS = ("recording", "transcript", "user_recording", "bot_recording")
 @blueprint.response(200, UploadAddressSchema)
 def prepare_upload(body: dict[str, Any]) -> dict[str, Any]:
     """Get an address to PUT the contact list of a campaign at."""
-    key, url = files.prepare(service(), organization(), body["file_name"])
+    key, url = files.prepare(service(), base_url(), organization(), body["file_name"])
     return {"upload_url": url, "file_key": key, "expires_in": files.UPLOAD_SECONDS}
 
 
@@ -49,8 +49,8 @@ def prepare_upload(body: dict[str, Any]) -> dict[str, Any]:
 @blueprint.response(200, DownloadAddressSchema)
 def sign_address(query: dict[str, Any]) -> dict[str, Any]:
     """Get an address to fetch a contact list or a transcript from, without a key."""
-    expires_in = query["expires_in"]
-    url = files.address(service(), organization(), query["key"], expires_in, inline=query["inline"])
+    key, expires_in, inline = query["key"], query["expires_in"], query["inline"]
+    url = files.address(service(), base_url(), organization(), key, expires_in, inline=inline)
     return {"url": url, "expires_in": expires_in}
 
 

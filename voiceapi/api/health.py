@@ -7,9 +7,8 @@ from typing import Any
 from flask import Response
 
 from .. import __version__
-from .auth import service
+from .auth import origin, service
 from .blueprint import Blueprint
-from .json_response import json_response
 from .schemas.health import HealthSchema
 
 blueprint = Blueprint("health", __name__, public=True, tag="service")
@@ -22,7 +21,7 @@ def health() -> dict[str, Any]:
     return {
         "status": "ok",
         "version": __version__,
-        "backend_api_endpoint": service().settings.origin,
+        "backend_api_endpoint": origin(),
         "tunnel_url": None,
         "deployment_mode": "oss",
         "auth_provider": "local",
@@ -38,4 +37,4 @@ def health() -> dict[str, Any]:
 @blueprint.response(200, {"type": "object"})
 def get_openapi() -> Response:
     """Get this document."""
-    return json_response(service().openapi())
+    return Response(service().openapi(), mimetype="application/json")

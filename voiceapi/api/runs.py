@@ -18,7 +18,7 @@ from ..store.runs import Run
 from ..store.workflows import Workflow
 from ..timestamps import write_time
 from ..workflows import versions
-from .auth import organization, service
+from .auth import base_url, organization, service
 from .blueprint import Blueprint
 from .schemas.runs import (
     CreatedRunSchema,
@@ -118,7 +118,7 @@ def csv_response(filename: str, where: list[Any], query: dict[str, Any]) -> Resp
     :raises OutOfService: when it is long and too many slow requests are in progress.
     """
     app, since, until = service(), query["start_date"], query["end_date"]
-    response = Response(reports.lines(app, where, since, until), mimetype="text/csv")
+    response = Response(reports.lines(app, base_url(), where, since, until), mimetype="text/csv")
     if run_lists.has_more(where, since, until, LONG_REPORT):
         # Until all of it is sent: a client that reads slowly holds the thread.
         permit = ExitStack()
@@ -189,16 +189,16 @@ def run_answer(run: Run) -> dict[str, Any]:
 def run_with_details(run: Run) -> dict[str, Any]:
     """A run as the answer about it alone shows it."""
     run = with_public_token(run)
-    return {**run_answer(run), **artifacts(run, service().base_url), **details(run)}
+    return {**run_answer(run), **artifacts(run), **details(run)}
 
 
 def transcript_key(run: Run) -> str | None:
     return f"transcripts/{run.id}.txt" if run.has_transcript else None
 
 
-def artifacts(run: Run, base_url: str) -> dict[str, Any]:
+def artifacts(run: Run) -> dict[str, Any]:
     """Where anyone who holds the token may fetch the run's transcript."""
-    url = transcript_address(run, base_url)
+    url = transcript_address(run, base_url())
     return {"public_access_token": run.public_access_token, "transcript_public_url": url}
 
 
@@ -238,7 +238,7 @@ def used_answer(run: Run, workflow_names: Mapping[int | None, str]) -> dict[str,
         "name": run.name,
         "created_at": run.created_at,
         "transcript_url": transcript_key(run),
-        **artifacts(run, service().base_url),
+        **artifacts(run),
         "dograh_token_usage": 0.0,
         "call_duration_seconds": round(run.duration or 0),
         "phone_number": run.caller_number if run.call_type == "inbound" else _text(phone_number),

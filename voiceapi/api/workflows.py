@@ -4,21 +4,27 @@ from __future__ import annotations
 
 from typing import Any
 
+from flask import Response
+from werkzeug.http import parse_etags
+
 from ..errors import InvalidInput, RecordNotFound
 from ..llm.configuration import mask_override
 from ..store import secret_fields
 from ..store.workflows import Workflow, WorkflowVersion
-from ..workflows import node_types, templates, versions
+from ..workflows import node_types, tags, templates, versions
 from .auth import organization, service
 from .blueprint import Blueprint
+from .json_response import json_response
 from .schemas.workflows import (
     CountSchema,
     CreateFromTemplateSchema,
     CreateWorkflowSchema,
+    EditSchema,
     ListedWorkflowSchema,
     NodeSpecSchema,
     NodeTypesSchema,
     PublishedSchema,
+    ReadSchema,
     StatusQuerySchema,
     SummarySchema,
     UpdateStatusSchema,
@@ -33,24 +39,26 @@ blueprint = Blueprint("workflows", __name__, url_prefix="/workflow")
 node_type_blueprint = Blueprint("node_types", __name__)
 
 STATUSES = ("active", "archived")
+# For the document: the header of answers that show a workflow, as `response` takes it.
+ETAG = {"ETag": {"description": "for If-Match and If-None-Match", "schema": {"type": "string"}}}
 
 
 @blueprint.post("/create/definition")
 @blueprint.alt_response(409, description="Another workflow owns one of the trigger paths")
 @blueprint.arguments(CreateWorkflowSchema)
-@blueprint.response(200, WorkflowSchema)
-def create_from_definition(body: dict[str, Any]) -> dict[str, Any]:
+@blueprint.response(200, WorkflowSchema, headers=ETAG)
+def create_from_definition(body: dict[str, Any]) -> Response:
     """Create a new workflow for the authenticated user."""
-    return workflow_answer(*versions.create(service().vault, organization(), body["name"], body["workflow_definition"]))
+    return show_workflow(*versions.create(service().vault, organization(), body["name"], body["workflow_definition"]))
 
 
 @blueprint.post("/create/template")
 @blueprint.arguments(CreateFromTemplateSchema)
-@blueprint.response(200, WorkflowSchema)
-def create_from_template(body: dict[str, Any]) -> dict[str, Any]:
+@blueprint.response(200, WorkflowSchema, headers=ETAG)
+def create_from_template(body: dict[str, Any]) -> Response:
     """Create a small workflow from a use case and what the agent is to do."""
     name = f"{body['use_case']} - {body['call_type']}"
-    return workflow_answer(*versions.create(service().vault, organization(), name, templates.definition(**body)))
+    return show_workflow(*versions.create(service().vault, organization(), name, templates.definition(**body)))
 
 
 @blueprint.post("/<workflow_id>/validate")
@@ -101,19 +109,26 @@ def count_workflows() -> dict[str, int]:
 
 
 @blueprint.get("/fetch/<workflow_id>")
-@blueprint.response(200, WorkflowSchema)
-def fetch_workflow(workflow_id: int) -> dict[str, Any]:
+@blueprint.alt_response(304, description="The workflow is as it was")
+@blueprint.arguments(ReadSchema, location="headers")
+@blueprint.response(200, WorkflowSchema, headers=ETAG)
+def fetch_workflow(headers: dict[str, Any], workflow_id: int) -> Response:
     """Get a workflow with its draft, or its released definition without one."""
-    return workflow_answer(*versions.get_with_version(organization(), workflow_id))
+    workflow, version = versions.get_with_version(organization(), workflow_id)
+    if parse_etags(headers["if_none_match"]).contains_weak(etag(workflow, version)):
+        return tagged(Response(status=304, content_type=""), workflow, version)
+    return show_workflow(workflow, version)
 
 
 @blueprint.put("/<workflow_id>")
 @blueprint.alt_response(409, description="The definition clashes with itself or another workflow")
+@blueprint.alt_response(412)
+@blueprint.arguments(EditSchema, location="headers")
 @blueprint.arguments(UpdateWorkflowSchema)
-@blueprint.response(200, WorkflowSchema)
-def update_workflow(body: dict[str, Any], workflow_id: int) -> dict[str, Any]:
+@blueprint.response(200, WorkflowSchema, headers=ETAG)
+def update_workflow(headers: dict[str, Any], body: dict[str, Any], workflow_id: int) -> Response:
     """Rename a workflow at once; save its definition, configurations and variables as the draft."""
-    return workflow_answer(
+    return show_workflow(
         *versions.save(
             service().vault,
             organization(),
@@ -122,17 +137,20 @@ def update_workflow(body: dict[str, Any], workflow_id: int) -> dict[str, Any]:
             body["workflow_definition"],
             body["workflow_configurations"],
             body["template_context_variables"],
+            expected(headers),
         )
     )
 
 
 @blueprint.put("/<workflow_id>/status")
+@blueprint.alt_response(412)
+@blueprint.arguments(EditSchema, location="headers")
 @blueprint.arguments(UpdateStatusSchema)
-@blueprint.response(200, WorkflowSchema)
-def update_workflow_status(body: dict[str, Any], workflow_id: int) -> dict[str, Any]:
+@blueprint.response(200, WorkflowSchema, headers=ETAG)
+def update_workflow_status(headers: dict[str, Any], body: dict[str, Any], workflow_id: int) -> Response:
     """Archive a workflow, so that its production routes answer 404, or make it active again."""
-    workflow = versions.set_status(organization(), workflow_id, body["status"])
-    return workflow_answer(workflow, versions.published(workflow))
+    workflow, version = versions.set_status(organization(), workflow_id, body["status"], expected(headers))
+    return tagged(json_response(workflow_answer(workflow, versions.published(workflow))), workflow, version)
 
 
 @blueprint.get("/<workflow_id>/versions")
@@ -145,30 +163,38 @@ def list_versions(query: dict[str, Any], workflow_id: int) -> list[dict[str, Any
 
 @blueprint.post("/<workflow_id>/publish")
 @blueprint.alt_response(400, description="There is no draft to publish")
-@blueprint.response(200, PublishedSchema)
-def publish_workflow(workflow_id: int) -> dict[str, Any]:
+@blueprint.alt_response(412)
+@blueprint.arguments(EditSchema, location="headers")
+@blueprint.response(200, PublishedSchema, headers=ETAG)
+def publish_workflow(headers: dict[str, Any], workflow_id: int) -> Response:
     """Release the draft, if it is valid."""
-    version = versions.publish(organization(), workflow_id)
-    return {
+    workflow, version = versions.publish(organization(), workflow_id, expected(headers))
+    answer = {
         "id": version.id,
         "version_number": version.version_number,
         "status": version.status,
         "published_at": version.published_at,
     }
+    return tagged(json_response(answer), workflow, version)
 
 
 @blueprint.post("/<workflow_id>/create-draft")
-@blueprint.response(200, VersionSchema)
-def create_draft(workflow_id: int) -> dict[str, Any]:
+@blueprint.alt_response(412)
+@blueprint.arguments(EditSchema, location="headers")
+@blueprint.response(200, VersionSchema, headers=ETAG)
+def create_draft(headers: dict[str, Any], workflow_id: int) -> Response:
     """Get the draft of a workflow, made from the released version when there is none."""
-    return version_answer(versions.create_draft(organization(), workflow_id))
+    workflow, version = versions.create_draft(organization(), workflow_id, expected(headers))
+    return tagged(json_response(version_answer(version)), workflow, version)
 
 
 @blueprint.post("/<workflow_id>/duplicate")
-@blueprint.response(200, WorkflowSchema)
-def duplicate_workflow(workflow_id: int) -> dict[str, Any]:
+@blueprint.alt_response(412)
+@blueprint.arguments(EditSchema, location="headers")
+@blueprint.response(200, WorkflowSchema, headers=ETAG)
+def duplicate_workflow(headers: dict[str, Any], workflow_id: int) -> Response:
     """Copy a workflow, with trigger paths of its own."""
-    return workflow_answer(*versions.duplicate(organization(), workflow_id))
+    return show_workflow(*versions.duplicate(organization(), workflow_id, expected(headers)))
 
 
 @node_type_blueprint.get("/node-types")
@@ -186,6 +212,31 @@ def get_node_type(name: str) -> dict[str, Any]:
     if spec is None:
         raise RecordNotFound(f"Unknown node type: {name!r}")
     return spec
+
+
+def etag(workflow: Workflow, version: WorkflowVersion) -> str:
+    """The ETag of a workflow: its tag and, since answers show it, how many runs it has."""
+    return f"{tags.tag_of(workflow, version)}-{workflow.total_runs}"
+
+
+def expected(headers: dict[str, Any]) -> tags.Expected:
+    """Whether a tag is one of the request's If-Match; the number of runs in that doesn't count."""
+    sent = parse_etags(headers["if_match"])
+    if not sent or sent.star_tag:
+        return None
+    known = {each.partition("-")[0] for each in sent.as_set()}
+    return known.__contains__
+
+
+def tagged(response: Response, workflow: Workflow, version: WorkflowVersion) -> Response:
+    """A response with the workflow's ETag; `version` is its current one."""
+    response.set_etag(etag(workflow, version))
+    return response
+
+
+def show_workflow(workflow: Workflow, version: WorkflowVersion) -> Response:
+    """The answer that shows a workflow and its current version."""
+    return tagged(json_response(workflow_answer(workflow, version)), workflow, version)
 
 
 def workflow_answer(workflow: Workflow, version: WorkflowVersion) -> dict[str, Any]:

@@ -10,6 +10,7 @@ import logging
 import secrets
 from collections.abc import Callable, Mapping
 from dataclasses import dataclass
+from typing import Any
 
 from ..engine import events as ev
 from ..engine.actions import HangUp, Say
@@ -22,6 +23,7 @@ from ..service import Service
 from ..store import runs
 from ..store.base import find
 from ..store.database import write
+from ..store.failures import DatabaseUnavailable
 from ..store.fields import now
 from ..store.runs import Run
 from ..store.telephony import PhoneNumber, TelephonyConfiguration
@@ -32,7 +34,7 @@ from ..telephony.carriers.events import Inbound
 from ..telephony.carriers.webhook import CallbackURLs, Webhook
 from ..telephony.numbers import masked, normalize
 from ..workflows import versions
-from . import webhooks
+from . import postponed, webhooks
 from .model_notice import warn_without_model
 from .refusals import WebhookRefused
 
@@ -66,12 +68,16 @@ class VerifiedCall:
     """An inbound call whose webhook was verified to be its carrier's.
 
     :param conversation: the carrier's id of all legs of the call, None where it has none.
+    :param url: what the carrier asked for, without a query.
+    :param since: when it was first told to ask again, in seconds since 1970; now for the first webhook.
     """
 
     configuration: TelephonyConfiguration
     carrier: Carrier
     call: Inbound
     conversation: str | None
+    url: str
+    since: float
 
 
 def answer_number(service: Service, config_id: int, webhook: Webhook) -> Answered:
@@ -133,12 +139,16 @@ def record_status(service: Service, config_id: int, webhook: Webhook) -> Documen
 
 def _verify(service: Service, configuration: TelephonyConfiguration, webhook: Webhook) -> VerifiedCall:
     carrier = _carrier(service, configuration)
-    call = carrier.read_inbound(webhook)
+    carried = postponed.read(service, webhook)
+    call = carrier.read_inbound(webhook) if carried is None else carried.call
     if call is None:
         reason = f"It isn't in {carrier.name}'s format: the id of the call or the called number is missing."
         raise WebhookRefused("PROVIDER_MISMATCH", reason, configuration)
     _check_sender(configuration, carrier, webhook)
-    return VerifiedCall(configuration, carrier, call, carrier.read_leg(webhook).conversation)
+    url = webhook.url.partition("?")[0]
+    if carried is not None:
+        return VerifiedCall(configuration, carrier, call, carried.conversation, url, carried.since)
+    return VerifiedCall(configuration, carrier, call, carrier.read_leg(webhook).conversation, url, now().timestamp())
 
 
 def _check_sender(configuration: TelephonyConfiguration, carrier: Carrier, webhook: Webhook) -> None:
@@ -180,21 +190,36 @@ def _answer(service: Service, verified: VerifiedCall, choose: Callable[[], Workf
     run = runs.of_inbound_call(verified.configuration.id, verified.call.call_id)
     workflow = None
     try:
-        if run is None:
-            workflow = choose()
-            run = _store_call(service, verified, workflow)
+        with postponed.waiting_shortly():
+            if run is None:
+                workflow = choose()
+                run = _store_call(service, verified, workflow)
+            return Answered(webhooks.reply(service, run, verified.carrier, 0, ev.Started(now().timestamp())))
     except CallRejected as reason:
         return _reject(service, verified, str(reason), workflow)
-    return Answered(webhooks.reply(service, run, verified.carrier, 0, ev.Started(now().timestamp())))
+    except DatabaseUnavailable:
+        return _postpone(service, verified, workflow)
+
+
+def _postpone(service: Service, verified: VerifiedCall, workflow: Workflow | None) -> Answered:
+    """Have the carrier ask again: the call can't be stored, or its first turn can't."""
+    chosen = _configurations_of(workflow)
+    carried = postponed.Carried(verified.since, call=verified.call, conversation=verified.conversation)
+    voice = webhooks.voice_settings(chosen)
+    return Answered(postponed.ask_again(service, verified.carrier, verified.url, carried, chosen, voice))
 
 
 def _reject(service: Service, verified: VerifiedCall, code: str, workflow: Workflow | None) -> Answered:
     """Say why the call isn't taken, in the language of the called workflow, in English when no workflow is known."""
     log.warning("A call to %s is not served: %s", masked(verified.call.to), code)
-    chosen = {} if workflow is None else versions.published(workflow).configurations
+    chosen = _configurations_of(workflow)
     announcement = [Say(phrases(chosen)[SPOKEN[code]], False), HangUp()]
     nowhere = CallbackURLs(service.base_url, "")
     return Answered(verified.carrier.render(announcement, nowhere, webhooks.voice_settings(chosen)), code)
+
+
+def _configurations_of(workflow: Workflow | None) -> Mapping[str, Any]:
+    return {} if workflow is None else versions.published(workflow).configurations
 
 
 def _workflow_of_number(verified: VerifiedCall) -> Workflow:

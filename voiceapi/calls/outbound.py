@@ -17,14 +17,15 @@ from ..security import new_token
 from ..service import Service
 from ..store import runs
 from ..store.base import reload, update
-from ..store.database import write
+from ..store.database import UNREPEATABLE, waiting, write
+from ..store.failures import DatabaseUnavailable
 from ..store.fields import now
 from ..store.runs import Run
 from ..store.telephony import PhoneNumber, TelephonyConfiguration
 from ..store.workflows import Workflow
 from ..store.workflows import WorkflowVersion as Version
 from ..telephony import configurations, connect, phones
-from ..telephony.carriers.base import OutboundCall
+from ..telephony.carriers.base import Carrier, OutboundCall
 from ..telephony.carriers.rest import CarrierRefused, CarrierSilent
 from ..telephony.configurations import next_turn
 from ..telephony.numbers import masked
@@ -111,6 +112,20 @@ def place(
         context=run.initial_context,
     )
     try:
+        with waiting(UNREPEATABLE):
+            run, status = _ask_carrier(service, run, carrier, call)
+    except DatabaseUnavailable:
+        # The phone may ring by now, so nobody is told to try again. Webhooks of the carrier or the sweeper settle it.
+        log.error("Run %s: what its carrier answered could not be stored", run.id)
+        status = "unknown"
+    if run.hang_up_reason is not None:  # somebody ended it while the carrier was asked
+        service.workers.submit(ending.try_hang_up, service, run.id)
+    return Placement(run, status, model_needs=needs)
+
+
+def _ask_carrier(service: Service, run: Run, carrier: Carrier, call: OutboundCall) -> tuple[Run, str]:
+    """Ask the carrier to place a call, once, and store its answer; returns the run and a Placement's status."""
+    try:
         call_id = carrier.place_call(call)
     except CarrierRefused as refusal:
         _fail(service, run, str(refusal))
@@ -119,13 +134,11 @@ def place(
         with write():
             storage.append_log(run, [ending.error_record(str(silence), fatal=False)])
             lifecycle.lose(reload(run))
-        return Placement(run, "unknown", model_needs=needs)
+        return run, "unknown"
     with write():
         run = reload(run)
         lifecycle.accept(run, call_id)
-    if run.hang_up_reason is not None:  # somebody ended it while the carrier was asked
-        service.workers.submit(ending.try_hang_up, service, run.id)
-    return Placement(run, "initiated", model_needs=needs)
+    return run, "initiated"
 
 
 def _store_call(

@@ -7,7 +7,7 @@ from collections.abc import Callable, Sequence
 from concurrent.futures import ThreadPoolExecutor, wait
 from datetime import datetime, timedelta
 
-from ..errors import NotPossible
+from ..errors import NotPossible, OutOfService
 from ..runs import lifecycle
 from ..service import Service
 from ..store import runs
@@ -63,6 +63,8 @@ def _for_each(calls: Sequence[Run], work: Callable[[Run], object]) -> set[int]:
     def logged(run: Run) -> bool:
         try:
             return bool(work(run))
+        except OutOfService:  # the database can't be used, as its log says
+            return False
         except Exception:
             log.exception("The call of run %s could not be swept, and is tried again", run.id)
             return False

@@ -25,7 +25,7 @@ from ..runs import lifecycle
 from ..service import Service
 from ..store import runs
 from ..store.base import count, find, insert, reload, require, scalar, update
-from ..store.database import ConcurrentUpdate, write
+from ..store.database import UNREPEATABLE, ConcurrentUpdate, write
 from ..store.fields import now
 from ..store.runs import Run, Turn
 from ..store.workflows import WorkflowVersion
@@ -131,7 +131,8 @@ def _carry_on(service: Service, run_id: int, number: int, conversation: Conversa
 
     :param conversation: that of the run, if this process has just begun the turn; otherwise it is loaded.
     """
-    with service.store.session():
+    # What the model or a tool has answered isn't to be asked for again.
+    with service.store.session(UNREPEATABLE):
         run = require(Run, "The call is gone.", id=run_id)
         turn = require(Turn, "The turn is gone.", run=run, number=number)
         turn.worker = service.worker

@@ -17,7 +17,8 @@ from ..runs import lifecycle
 from ..service import Service
 from ..store import runs
 from ..store.base import find, insert, reload, scalar, update
-from ..store.database import write
+from ..store.database import UNREPEATABLE, write
+from ..store.failures import DatabaseUnavailable
 from ..store.fields import now
 from ..store.runs import Run, StatusCallback
 from ..store.telephony import TelephonyConfiguration
@@ -27,7 +28,7 @@ from ..telephony.carriers.base import Carrier, Document, VoiceSettings
 from ..telephony.carriers.events import FINAL, CallerInput, Keys, Machine, Silence, Speech, StatusUpdate, Transferred
 from ..telephony.carriers.webhook import CallbackURLs, Webhook
 from ..tools import transfer_call
-from . import ending
+from . import ending, postponed
 from .legs import identify
 from .refusals import WebhookRefused
 from .turns import answer, line_of, phrases_of
@@ -45,11 +46,12 @@ class SimulatedWebhooks:
     service: Service
 
     def turn(self, token: str, number: int, after: Step, webhook: Webhook) -> Document:
-        with self.service.store.session():
-            return take_turn(self.service, token, number, after, webhook)
+        with self.service.store.session(UNREPEATABLE):
+            run, carrier = verify(self.service, token, webhook)
+            return _take_turn(self.service, run, carrier, number, after, webhook)
 
     def status(self, token: str, webhook: Webhook) -> None:
-        with self.service.store.session():
+        with self.service.store.session(UNREPEATABLE):
             record_status(self.service, token, webhook)
 
 
@@ -70,18 +72,41 @@ def route(configuration: TelephonyConfiguration) -> dict[str, Any]:
 def take_turn(service: Service, token: str, number: int, step: Step, webhook: Webhook) -> Document:
     """Answer a webhook that asks what comes next: turn 0 is the answered call, turn n the caller's n-th input.
 
-    An error of this service is spoken, too: without a document the carrier would speak its own message.
+    An error of this service is spoken, too: without a document the carrier would speak its own message. While the
+    database can't be written, the carrier is told to ask again.
 
     :raises WebhookRefused: when no run has this token, or the carrier didn't sign the webhook.
     """
-    run, carrier, is_own = admit(service, token, webhook)
+    run, carrier = verify(service, token, webhook)
+    carried = postponed.read(service, webhook) if step == "wait" else None
+    try:
+        with postponed.waiting_shortly():
+            return _take_turn(service, run, carrier, number, step, webhook, carried)
+    except DatabaseUnavailable:
+        if step != "transfer" and run.call_id_confirmed and not _identify(run, carrier, webhook)[1]:
+            raise
+        if carried is None:
+            carried = postponed.Carried(now().timestamp(), *_reported(carrier, step, webhook))
+        url = callback_urls(service, run, number).wait(number)
+        return postponed.ask_again(service, carrier, url, carried, _configurations_of(run), _voice_of(run))
+
+
+def _take_turn(
+    service: Service,
+    run: Run,
+    carrier: Carrier,
+    number: int,
+    step: Step,
+    webhook: Webhook,
+    carried: postponed.Carried | None = None,
+) -> Document:
+    run, is_own = _identify(run, carrier, webhook)
     if not is_own and step != "transfer":  # the other side of a transfer may report its outcome
         return record_other_leg(run, carrier, webhook)
-    # What the carrier reports after a transfer is about its other leg.
-    if step != "transfer" and carrier.read_status(webhook).machine:
+    given, machine = _reported(carrier, step, webhook) if carried is None else (carried.given, carried.machine)
+    if machine:
         with write():
             ending.request_hang_up(run, ending.VOICEMAIL)
-    given = Silence() if step == "silence" or step == "wait" else carrier.read_turn(webhook, step)
     if given is None:
         return carrier.acknowledge()
     is_over = isinstance(given, Transferred) and runs.is_over(run.id)
@@ -92,11 +117,25 @@ def take_turn(service: Service, token: str, number: int, step: Step, webhook: We
     return document
 
 
+def _reported(carrier: Carrier, step: Step, webhook: Webhook) -> tuple[CallerInput | None, bool]:
+    """What the caller did before a turn, None if nothing asks for a document, and whether a machine took the call."""
+    # What the carrier reports after a transfer is about its other leg.
+    machine = step != "transfer" and carrier.read_status(webhook).machine
+    given = Silence() if step == "silence" or step == "wait" else carrier.read_turn(webhook, step)
+    return given, machine
+
+
 def reply(service: Service, run: Run, carrier: Carrier, number: int, event: ev.Event) -> Document:
-    """The document of turn `number`, which began with `event`; an error of this service is spoken and ends the call."""
+    """The document of turn `number`, which began with `event`; an error of this service is spoken and ends the call.
+
+    :raises DatabaseUnavailable: when the database can't be used, and the turn isn't answered.
+    """
     try:
         actions = answer(service, run, number, event)
     except Exception as error:
+        unavailable = service.store.failures.find(error)
+        if unavailable is not None:
+            raise unavailable from error
         log.exception("Turn %s of run %s could not be answered", number, run.id)
         _record_failure(run, number, error)
         actions = [Say(phrases_of(run)["service_error"], False), HangUp()]
@@ -115,7 +154,11 @@ def _record_failure(run: Run, number: int, error: Exception) -> None:
 
 def _voice_of(run: Run) -> VoiceSettings:
     ours = run.called_number if run.call_type == "inbound" else run.caller_number
-    return voice_settings(scalar(Version, "configurations", id=run.version_id) or {}, ours)
+    return voice_settings(_configurations_of(run), ours)
+
+
+def _configurations_of(run: Run) -> Mapping[str, Any]:
+    return scalar(Version, "configurations", id=run.version_id) or {}
 
 
 def voice_settings(configurations: Mapping[str, Any], caller_id: str | None = None) -> VoiceSettings:
@@ -165,6 +208,16 @@ def admit(service: Service, token: str, webhook: Webhook) -> tuple[Run, Carrier,
     :raises WebhookRefused: when no run has this token, the carrier didn't sign the webhook, or it names another account
         or call.
     """
+    run, carrier = verify(service, token, webhook)
+    run, is_own = _identify(run, carrier, webhook)
+    return run, carrier, is_own
+
+
+def verify(service: Service, token: str, webhook: Webhook) -> tuple[Run, Carrier]:
+    """The run whose token a webhook has, and its carrier, which has signed the webhook.
+
+    :raises WebhookRefused: when no run has this token, or the carrier didn't sign the webhook.
+    """
     run = find(Run, token=token)
     if run is None:
         raise WebhookRefused("There is no such call.")
@@ -176,11 +229,16 @@ def admit(service: Service, token: str, webhook: Webhook) -> tuple[Run, Carrier,
     if carrier.verify(webhook) is False:
         detail = "The signature of this webhook is wrong."
         raise WebhookRefused(detail, configuration=configuration, run=run.id, checked_by=carrier)
+    return run, carrier
+
+
+def _identify(run: Run, carrier: Carrier, webhook: Webhook) -> tuple[Run, bool]:
+    """As `legs.identify`; what it refuses is a refused webhook."""
     try:
-        run, is_own = identify(run, carrier, webhook)
+        return identify(run, carrier, webhook)
     except NotPermitted as refusal:
+        configuration = find(TelephonyConfiguration, id=run.telephony_configuration_id)
         raise WebhookRefused(refusal.detail, configuration=configuration, run=run.id) from None
-    return run, carrier, is_own
 
 
 def record_status(service: Service, token: str, webhook: Webhook) -> Document:

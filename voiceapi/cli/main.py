@@ -16,7 +16,6 @@ from pathlib import Path
 from typing import Any
 
 import click
-from flask import current_app
 
 from .. import __version__
 from ..config import PREFIX
@@ -41,66 +40,23 @@ from .base import (
     TEXT,
     CommandGroup,
     current_service,
-    interrupt_on_term,
-    log_to_stderr,
-    use_as_setting,
     with_session,
 )
 from .campaigns import campaign_group, dial
 from .runs import run_group
+from .serve import serve
 from .trust import forget_number, secret_group
 
 
 @click.group(
     "voiceapi",
     cls=CommandGroup,
-    commands=[campaign_group, dial, forget_number, run_group, secret_group],
+    commands=[campaign_group, dial, forget_number, run_group, secret_group, serve],
     context_settings={"help_option_names": ["-h", "--help"]},
 )
 @click.version_option(__version__, prog_name="voiceapi")
 def group() -> None:
     """Run voice agents defined as workflows: over the phone, by text, or simulated."""
-
-
-@group.command()
-@click.option("--host", callback=use_as_setting, help="Where to listen; VOICEAPI_HOST otherwise.")
-@click.option(
-    "--port", type=click.IntRange(0, 65535), callback=use_as_setting, help="Where to listen; VOICEAPI_PORT otherwise."
-)
-def serve(host: str | None, port: int | None) -> None:
-    """Serve the API until interrupted."""
-    import waitress
-
-    service = current_service()
-    settings = service.settings
-    try:
-        server = waitress.create_server(
-            current_app._get_current_object(),  # type: ignore[attr-defined]
-            host=host or settings.host,
-            port=settings.port if port is None else port,
-            threads=settings.threads,
-            ident="voiceapi",
-            max_request_body_size=settings.max_body + 16 * 1024 * 1024,
-        )
-    except (OSError, ValueError) as error:
-        raise click.ClickException(f"Can't listen there: {str(error).rstrip('.')}.") from None
-    interrupt_on_term()
-    log_to_stderr()
-    try:
-        service.workers.start()
-        click.echo(f"voiceapi {__version__} listens on {' and '.join(_addresses(server))}", err=True)
-        server.run()
-    except KeyboardInterrupt:
-        pass  # it came before run(), which ends on one by itself
-    finally:
-        server.close()
-
-
-def _addresses(server: Any) -> list[str]:
-    """Where a waitress server listens; a name may stand for several addresses."""
-    single = (getattr(server, "effective_host", None), getattr(server, "effective_port", None))
-    listening = getattr(server, "effective_listen", [single])
-    return [f"http://{f'[{host}]' if ':' in host else host}:{port}" for host, port in listening]
 
 
 @group.command()

@@ -65,7 +65,7 @@ class EffectHandler:
         """True if the request is answered within this process: nothing is sent, and there are no side effects."""
         match request:
             case act.AskModel() | act.Extract():
-                return isinstance(self.model, Scripted)
+                return bool(request.problem) or isinstance(self.model, Scripted)
             case act.RunTool():
                 return offered.is_local(self.organization, request)
             case act.Transfer():
@@ -82,6 +82,10 @@ class EffectHandler:
 
     def _answer(self, request: act.Request) -> ev.Answer | None:
         match request:
+            case act.AskModel(problem=str(problem)) if problem:
+                return ev.ModelFailed(request.at, request.number, problem)
+            case act.Extract(problem=str(problem)) if problem:
+                return ev.ExtractionFailed(request.at, request.number, problem)
             case act.AskModel():
                 return self.model.reply(request)
             case act.Extract():

@@ -20,7 +20,7 @@ from ..engine.disposition import with_disposition
 from ..engine.graph import data_of, objects
 from ..engine.state import Setup, State
 from ..engine.values import as_number
-from ..errors import Conflict, InvalidInput, NotPossible, RecordNotFound
+from ..errors import Conflict, InvalidInput, NotPossible, OutOfService, RecordNotFound
 from ..llm import selection
 from ..runs.runs import without_reserved
 from ..security import new_token
@@ -44,6 +44,8 @@ DEFAULT_IDLE_SECONDS, SHORTEST_IDLE_SECONDS, LONGEST_IDLE_SECONDS = 1800.0, 60.0
 # How long a pending turn holds the next request back, and how often that one looks again.
 PENDING_TIMEOUT = timedelta(seconds=60)
 POLL_SECONDS = 0.05
+# Characters of all turns' checkpoints: a chat is shown with all of them, and each has the conversation so far.
+MOST_STORED = 8 * 1024 * 1024
 
 
 def create(
@@ -89,7 +91,7 @@ def create(
 def say(service: Service, session: ChatSession, text: str, expected_revision: int | None = None) -> ChatSession:
     """Say `text` to the agent and have it answer; a pending turn is answered first.
 
-    :raises NotPossible: when the chat has ended.
+    :raises NotPossible: when the chat has ended, or has grown too long.
     :raises Conflict: when the session isn't at `expected_revision`, or was changed while the agent answered.
     :raises InvalidInput: with a sentence, when the workflow was edited so that the chat can't go on.
     :raises OutOfService: as `create`.
@@ -97,6 +99,8 @@ def say(service: Service, session: ChatSession, text: str, expected_revision: in
     with _permit(service, session.run.organization_id, session.run.version):
         while True:
             session = _changeable(service, session, expected_revision)
+            if chats.stored_size(session) > MOST_STORED:
+                raise NotPossible("This text chat is too long to go on. End it, and open another one.")
             conversation = Conversation.from_chat(service, session)
             try:
                 with write():
@@ -154,6 +158,8 @@ def close_idle(service: Service, moment: datetime | None = None) -> int:
                 closed += 1
             except ConcurrentUpdate:
                 continue
+            except OutOfService:
+                raise
             except Exception:
                 log.exception("The idle text chat of run %s could not be closed", session.run_id)
     return closed

@@ -137,7 +137,8 @@ class AskModel(Request):
     `system` is the whole system prompt, `prompt` the node's own part of it; `messages` is the history in OpenAI's
     shape. `greeting` is that of a start node, or empty. `occasion`: "opening" when the node was just entered, "reply"
     to the caller or to function results, "idle" after one silence, "goodbye" after the second, which ends the call.
-    `phrases` are the service's own sentences in the workflow's language, by name.
+    `phrases` are the service's own sentences in the workflow's language, by name. With a `problem`, a sentence, the
+    prompt can't be made: the answer is ModelFailed, and no model is asked.
     """
 
     node_id: str
@@ -149,6 +150,7 @@ class AskModel(Request):
     messages: tuple[Message, ...]
     functions: tuple[Function, ...]
     phrases: Mapping[str, str] = field(default_factory=lambda: phrases({}))
+    problem: str = ""
 
     @property
     def opening(self) -> bool:
@@ -163,13 +165,17 @@ class AskModel(Request):
 
 @dataclass(frozen=True)
 class Extract(Request):
-    """Find the values of `variables` in `messages`; `prompt` is the workflow author's instruction, rendered."""
+    """Find the values of `variables` in `messages`; `prompt` is the workflow author's instruction, rendered.
+
+    With a `problem`, a sentence, the prompt can't be made: the answer is ExtractionFailed, and no model is asked.
+    """
 
     node_id: str
     node_name: str
     variables: tuple[Variable, ...]
     prompt: str
     messages: tuple[Message, ...]
+    problem: str = ""
 
 
 @dataclass(frozen=True)

@@ -9,11 +9,11 @@ from typing import Any
 from .actions import Action, AskModel, Extract, Fetch, Function, Listen, Occasion, RunTool, Transfer
 from .events import ToolCall
 from .expected_input import keys_expected, speech_hints
-from .extraction import ANSWERED_BY, SCREENING, variables_of
+from .extraction import ANSWERED_BY, SCREENING, Variable, variables_of
 from .graph import Edge, Graph, Node, is_supplied
 from .phrases import phrases
 from .state import Phase, State
-from .template import render, values
+from .template import KIB64, MIB, Bound, TextTooLong, render, values
 
 _INSTRUCTIONS: Mapping[Occasion, str] = {
     "idle": "The caller has said nothing for a while. In the caller's language, ask briefly whether they are there.",
@@ -23,10 +23,14 @@ _INSTRUCTIONS: Mapping[Occasion, str] = {
 
 @dataclass(frozen=True)
 class Speech:
-    """A text to speak, or a recording to play; then `text` is its transcript, if known."""
+    """A text to speak, or a recording to play; then `text` is its transcript, if known.
+
+    `problem` is a sentence on why there is no text to speak, else empty.
+    """
 
     text: str
     recording_id: str = ""
+    problem: str = ""
 
 
 @dataclass(frozen=True)
@@ -48,16 +52,25 @@ class Composer:
         """The sentences that the service speaks by itself, by name (see phrases.PHRASES)."""
         return phrases(self.state.setup.configurations)
 
-    def render(self, text: str) -> str:
-        """Render a template from the initial context, with the gathered context as its member gathered_context."""
-        context = {"gathered_context": self.state.gathered_context, **self.state.setup.initial_context}
-        return render(text, context, now=datetime.fromtimestamp(self.at, UTC), missing=self.missing)
+    def render(self, text: str, bound: Bound) -> str:
+        """Render a template from the initial context, with the gathered context as its member gathered_context.
 
-    def system(self) -> str:
-        """Return the system prompt: the global node's, if the current node uses it, then the node's own."""
+        :raises TextTooLong: when the text is more than its bound.
+        """
+        context = {"gathered_context": self.state.gathered_context, **self.state.setup.initial_context}
+        now = datetime.fromtimestamp(self.at, UTC)
+        return render(text, context, bound, now=now, missing=self.missing)
+
+    def prompts(self) -> tuple[str, str]:
+        """Return the system prompt, and the node's own part of it; before that is the global node's, if it is used.
+
+        :raises TextTooLong: when they are more than 1 MiB.
+        """
+        bound = Bound(MIB, f'The prompt of the node "{self.node.name}"')
         shared = self.graph.global_node if self.node.add_global_prompt else None
-        prompts = (self.render(node.prompt) for node in (shared, self.node) if node)
-        return "\n\n".join(prompt for prompt in prompts if prompt)
+        general = self.render(shared.prompt, bound) if shared else ""
+        own = self.render(self.node.prompt, bound)
+        return "\n\n".join(filter(None, (general, own))), own
 
     def functions(self) -> tuple[Function, ...]:
         """Return what the model may call at the current node: its tools, then its edges."""
@@ -68,23 +81,30 @@ class Composer:
         )
 
     def greetings(self) -> Iterator[Speech]:
-        """Yield the possible greetings, the preferred first; a recording may be unknown, a text blank."""
+        """Yield the possible greetings, the preferred first; a recording may be unknown, a text blank or too long."""
         override = self.state.setup.initial_context.get("greeting_override")
         match override:
             case {"type": "text", "text": str(text)}:
-                yield Speech(self.render(text))
+                yield self.speech(text, "The greeting")
             case {"type": "audio", "recording_id": str() | int() as id}:
                 yield self._recording(str(id))
         start = self.graph.start
         if start.text("greeting_type") == "audio" and start.text("greeting_recording_id"):
             yield self._recording(start.text("greeting_recording_id"))
-        yield Speech(self.render(start.text("greeting")))
+        yield self.speech(start.text("greeting"), "The greeting")
 
     def transition(self, edge: Edge) -> Iterator[Speech]:
         """Yield what may be spoken when an edge is followed, the preferred first."""
         if edge.transition_speech_type == "audio" and edge.transition_speech_recording_id:
             yield self._recording(edge.transition_speech_recording_id)
-        yield Speech(self.render(edge.transition_speech))
+        yield self.speech(edge.transition_speech, f'The transition speech of the edge "{edge.label}"')
+
+    def speech(self, template: str, what: str) -> Speech:
+        """A text to speak; one of more than 64 KiB is empty, with a `problem` whose subject is `what`."""
+        try:
+            return Speech(self.render(template, Bound(KIB64, what)))
+        except TextTooLong as error:
+            return Speech("", problem=str(error))
 
     def _recording(self, id: str) -> Speech:
         return Speech(self.state.setup.recordings.get(id, ""), id)
@@ -112,42 +132,58 @@ class Composer:
     def _ask(self) -> AskModel:
         state = self.state
         instruction = _INSTRUCTIONS.get(state.occasion)
+        system = prompt = problem = ""
+        try:
+            system, prompt = self.prompts()
+        except TextTooLong as error:
+            problem = str(error)
         return AskModel(
             state.number,
             self.at,
             node_id=self.node.id,
             node_name=self.node.name,
             occasion=state.occasion,
-            system=self.system(),
-            prompt=self.render(self.node.prompt),
+            system=system,
+            prompt=prompt,
             greeting=self._greeting(),
             messages=(*state.messages, *([{"role": "user", "content": instruction}] if instruction else [])),
             functions=() if state.occasion == "goodbye" else self.functions(),
             phrases=self.phrases,
+            problem=problem,
         )
 
     def _extract(self) -> Extract:
-        return Extract(
-            self.state.number,
-            self.at,
-            node_id=self.node.id,
-            node_name=self.node.name,
-            variables=tuple(replace(each, hint=self.render(each.hint)) for each in variables_of(self.node)),
-            prompt=self.render(self.node.text("extraction_prompt")),
-            messages=self.state.messages,
-        )
+        bound = Bound(MIB, f'What the node "{self.node.name}" says about its extraction')
+        variables = variables_of(self.node)
+        prompt = problem = ""
+        try:
+            variables = tuple(replace(each, hint=self.render(each.hint, bound)) for each in variables)
+            prompt = self.render(self.node.text("extraction_prompt"), bound)
+        except TextTooLong as error:
+            problem = str(error)
+        return self._extraction(variables, prompt, problem)
 
     def _screen(self) -> Extract:
         settings = self.state.setup.screening or {}
-        prompt = settings.get("system_prompt")
+        given = settings.get("system_prompt")
+        prompt, problem = SCREENING, ""
+        try:
+            if isinstance(given, str) and given.strip():
+                prompt = self.render(given, Bound(MIB, "The prompt of the voicemail detection"))
+        except TextTooLong as error:
+            problem = str(error)
+        return self._extraction((ANSWERED_BY,), prompt, problem)
+
+    def _extraction(self, variables: tuple[Variable, ...], prompt: str, problem: str) -> Extract:
         return Extract(
             self.state.number,
             self.at,
             node_id=self.node.id,
             node_name=self.node.name,
-            variables=(ANSWERED_BY,),
-            prompt=self.render(prompt) if isinstance(prompt, str) and prompt.strip() else SCREENING,
+            variables=variables,
+            prompt=prompt,
             messages=self.state.messages,
+            problem=problem,
         )
 
     def _run_tool(self) -> RunTool:

@@ -7,6 +7,7 @@ from dataclasses import dataclass
 from typing import Any, Literal
 
 from .graph import Node
+from .template import KIB64, size
 from .values import as_boolean, as_number
 
 _THOUSANDS = re.compile(r",(?=\d{3}(?!\d))", re.ASCII)
@@ -77,6 +78,8 @@ def convert(variables: tuple[Variable, ...], values: Mapping[str, Any]) -> tuple
         fit = _TYPES[variable.type](value)
         if fit is None:
             notes.append(f"{variable.name} should be a {variable.type}, but {json.dumps(value)[:100]} was found.")
+        elif isinstance(fit, str) and size(fit) > KIB64:
+            notes.append(f"{variable.name} is larger than 64 KiB.")
         else:
             result[variable.name] = fit
     return result, notes

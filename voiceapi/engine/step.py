@@ -28,6 +28,7 @@ from .events import (
 )
 from .extraction import ANSWERED_BY, VOICEMAIL, convert, merge_values, variables_of
 from .graph import Graph
+from .history import NO_ROOM, problem_of
 from .state import Phase, State
 from .step_state import StepState
 
@@ -133,9 +134,11 @@ def _said(current: StepState, event: CallerSaid) -> None:
         _silent(current, event)
         return
     is_first = not current.state.caller_spoke
-    current.add_caller_text(event.text, event.keyed)
+    has_room = current.add_caller_text(event.text, event.keyed)
     current.set(silences=0, occasion="reply")
-    if is_first and current.state.setup.screening:
+    if not has_room:
+        current.apologise(NO_ROOM, fatal=True)
+    elif is_first and current.state.setup.screening:
         current.wait("screening")
     else:
         current.ask_model()
@@ -170,11 +173,16 @@ def _replied(current: StepState, event: ModelReplied) -> None:
     if not text and not calls:
         current.apologise("The model answered without words and without a function.")
         return
+    if problem := problem_of(calls):
+        current.apologise(problem)
+        return
     functions = [
         {"id": call.id, "type": "function", "function": {"name": call.name, "arguments": call.arguments}}
         for call in calls
     ]
-    current.add_message("assistant", text, **({"tool_calls": functions} if functions else {}))
+    if not current.add_message("assistant", text, **({"tool_calls": functions} if functions else {})):
+        current.apologise(NO_ROOM, fatal=True)
+        return
     if text:
         # The first speech of a call can't be interrupted.
         current.say(Speech(text), current.node.allow_interrupt and current.state.turn > 0)

@@ -11,8 +11,10 @@ from .disposition import tags_of, with_disposition
 from .events import Event, ModelAnswer
 from .extraction import variables_of
 from .graph import Edge, Graph, Node
+from .history import LONGEST_INPUT, has_room
 from .sentences import cut
 from .state import Phase, State
+from .template import size
 
 # How often the model is asked within one turn; each round of function calls leads to another request.
 ROUNDS = 8
@@ -76,21 +78,30 @@ class StepState:
     def record_error(self, error: str, processor: str, *, fatal: bool = False) -> None:
         self.record("rtf-pipeline-error", {"error": error, "fatal": fatal, "processor": processor})
 
-    def add_message(self, role: str, content: str, **members: Any) -> None:
-        self.set(messages=(*self.state.messages, {"role": role, "content": content, **members}))
+    def add_message(self, role: str, content: str, **members: Any) -> bool:
+        """Add a message to the history; False, and nothing is added, when the history would become too large."""
+        message = {"role": role, "content": content, **members}
+        if not has_room(self.state.messages, message):
+            return False
+        self.set(messages=(*self.state.messages, message))
+        return True
 
     # -- speech
 
     def begin_turn(self) -> None:
         self.set(turn=self.state.turn + 1, rounds=0, spoken=0)
 
-    def add_caller_text(self, text: str, keyed: bool) -> None:
+    def add_caller_text(self, text: str, keyed: bool) -> bool:
+        """Begin a turn with what the caller said; False when the history has no room for it."""
         self.begin_turn()
         self.set(caller_spoke=True)
         text = text.strip()
+        if size(text) > LONGEST_INPUT:
+            self.record_error("What the caller said is larger than 64 KiB; the rest of it was dropped.", "speech")
+            text = text.encode()[:LONGEST_INPUT].decode(errors="ignore")
         mark = {KEYED: True} if keyed else {}
-        self.add_message("user", text, **mark)
         self.record("rtf-user-transcription", {"text": text, "final": True, "timestamp": iso(self.at), **mark})
+        return self.add_message("user", text, **mark)
 
     def fitting(self, text: str) -> str:
         """As much of `text` as can still be said in this turn, cut at the end of a sentence; a cut is recorded."""
@@ -120,13 +131,15 @@ class StepState:
     def say_first(self, speeches: Iterator[Speech]) -> str | None:
         """Say the first of `speeches` that can be spoken, and return what is said; None when there is none.
 
-        Missing recordings before it are recorded as errors.
+        Missing recordings and texts that are too long before it are recorded as errors.
         """
         for speech in speeches:
             if self.composer.can_be_spoken(speech):
                 return self.say(speech)
             if speech.recording_id:
                 self.record_error(f'The recording "{speech.recording_id}" is not there to be played.', "recording")
+            elif speech.problem:
+                self.record_error(speech.problem, "speech")
         return None
 
     # -- the stages of a turn
@@ -139,13 +152,14 @@ class StepState:
         self.set(rounds=self.state.rounds + 1)
         self.wait("thinking")
 
-    def apologise(self, error: str) -> None:
+    def apologise(self, error: str, *, fatal: bool = False) -> None:
         """Record a failure of the model, say so and end the turn.
 
-        The call ends, too, where it was about to end, or when the model has failed FATAL_FAILURES times in a row.
+        The call ends, too, where it was about to end, or when the model has failed FATAL_FAILURES times in a row. A
+        failure that is `fatal` ends any conversation.
         """
         failures = self.state.failures + 1
-        fatal = self.state.setup.voice and failures >= FATAL_FAILURES
+        fatal = fatal or (self.state.setup.voice and failures >= FATAL_FAILURES)
         last = fatal or self.node.ends_call or self.state.occasion == "goodbye"
         self.set(failures=failures)
         self.record_error(error, "llm", fatal=fatal)
@@ -202,8 +216,7 @@ class StepState:
                 if payload["arguments"] is None:
                     self.return_error("The arguments are not a JSON object.")
                     continue
-                if tool.speech:
-                    self.say(Speech(self.composer.render(tool.speech)))
+                self.say_first(iter([self.composer.speech(tool.speech, f'The message of the tool "{tool.name}"')]))
                 self.wait("acting")
                 return
             else:
@@ -225,7 +238,9 @@ class StepState:
         """Add the result of the first call to the messages, and take that call off the list."""
         call, *rest = self.state.calls
         text = json.dumps(result, ensure_ascii=False)
-        self.add_message("tool", text, tool_call_id=call.id)
+        if not self.add_message("tool", text, tool_call_id=call.id):
+            text = json.dumps({"status": "error", "error": "The result is too large for this conversation."})
+            self.set(messages=(*self.state.messages, {"role": "tool", "content": text, "tool_call_id": call.id}))
         payload = {"function_name": call.name, "tool_call_id": call.id, "result": text}
         self.record("rtf-function-call-end", payload, self.state.calls_from)
         self.set(calls=tuple(rest))

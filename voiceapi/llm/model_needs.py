@@ -53,11 +53,14 @@ def model_needs(definition: object, usable_tools: Collection[str] = ()) -> list[
     :param usable_tools: the uuids of tools that the scripted model uses, too.
     """
     nodes = {node["id"]: node for node in objects(definition, "nodes") if isinstance(node.get("id"), str)}
-    found = [finding for node in nodes.values() for finding in _node(node, definition, usable_tools)]
-    return found + [finding for id in nodes for finding in _edges(_edges_from(definition, id))]
+    edges = _edges_by_source(definition)
+    found = [
+        finding for id, node in nodes.items() for finding in _node(node, usable_tools, leads_on=bool(edges.get(id)))
+    ]
+    return found + [finding for id in nodes for finding in _edges(edges.get(id, []))]
 
 
-def _node(node: Mapping[str, Any], definition: object, usable_tools: Collection[str]) -> Iterator[Finding]:
+def _node(node: Mapping[str, Any], usable_tools: Collection[str], *, leads_on: bool) -> Iterator[Finding]:
     id, type, data = node["id"], node.get("type"), data_of(node)
     if type == "qa" and all(as_boolean(data.get(field)) is not False for field in QA_FIELDS):
         yield Finding("node", id, None, REVIEW)
@@ -67,7 +70,7 @@ def _node(node: Mapping[str, Any], definition: object, usable_tools: Collection[
     if isinstance(prompt, str) and is_instruction(prompt):
         if type != "startCall" or not isinstance(greeting, str) or not greeting.strip():
             yield Finding("node", id, "data.prompt", INSTRUCTION)
-        elif not _edges_from(definition, id):
+        elif not leads_on:
             yield Finding("node", id, "data.prompt", ONLY_GREETING)
     for index, uuid in enumerate(attached_tools(node)):
         if uuid not in usable_tools:
@@ -94,15 +97,17 @@ def _is_derived(variable: Variable) -> bool:
 
 # -- edges
 
+# Of a node with more edges, none is compared with all others: that would take minutes with some thousand.
+MOST_COMPARED = 50
 
-def _edges_from(definition: object, id: str) -> list[tuple[str, Function]]:
-    """The edges that leave a node, by id, as functions; malformed ones are skipped."""
-    found = []
+
+def _edges_by_source(definition: object) -> dict[str, list[tuple[str, Function]]]:
+    """The edges that leave each node, by id, as functions; malformed ones are skipped."""
+    found: dict[str, list[tuple[str, Function]]] = {}
     for edge in objects(definition, "edges"):
         match edge:
-            case {"id": str(edge_id), "source": source, "data": {"label": str(label), "condition": str(condition)}}:
-                if source == id:
-                    found.append((edge_id, Function(transition_slug(label), condition, label=label)))
+            case {"id": str(id), "source": str(source), "data": {"label": str(label), "condition": str(condition)}}:
+                found.setdefault(source, []).append((id, Function(transition_slug(label), condition, label=label)))
     return found
 
 
@@ -114,7 +119,7 @@ def _edges(edges: list[tuple[str, Function]]) -> Iterator[Finding]:
             text = f"Only a language model can compare what this condition compares; {NO_MODEL}."
         elif not _can_be_said(function):
             text = f"No words of a caller lead to this edge, only a language model's judgement; {NO_MODEL}."
-        elif not _is_told_apart(function, functions):
+        elif len(functions) <= MOST_COMPARED and not _is_told_apart(function, functions):
             text = f"By its words this edge can't be told from the others of its node; {NO_MODEL}."
         else:
             continue

@@ -2,7 +2,7 @@
 
 from __future__ import annotations
 
-from datetime import timedelta
+from datetime import datetime, timedelta
 
 from ..errors import NotAuthenticated
 from ..security import hash_key, key_prefix, new_api_key
@@ -70,8 +70,8 @@ def require_organization(name: str) -> Organization:
     return require(Organization, f"There is no organization named {name!r}.", name=name)
 
 
-def authenticate(key: str, refusal: str = "Invalid or expired API key") -> ApiKey:
-    """The record of a raw API key; its `last_used_at` is updated.
+def authenticate(service: Service, key: str, refusal: str = "Invalid or expired API key") -> ApiKey:
+    """The record of a raw API key; another thread updates its `last_used_at`, once a minute.
 
     :raises NotAuthenticated: with `refusal`, when the key is unknown or archived.
     """
@@ -79,11 +79,21 @@ def authenticate(key: str, refusal: str = "Invalid or expired API key") -> ApiKe
     if record is None or not record.is_active:
         raise NotAuthenticated(refusal)
     moment = now()
-    if record.last_used_at is None or moment - record.last_used_at >= LAST_USED_PRECISION:
-        with write():
-            record.last_used_at = moment
-            update(record, ApiKey.last_used_at)
+    if _is_earlier(record.last_used_at, moment) and _is_earlier(service.keys_used.get(record.id), moment):
+        service.keys_used[record.id] = moment
+        service.workers.submit(_note_use, service, record, moment)
     return record
+
+
+def _is_earlier(used: datetime | None, moment: datetime) -> bool:
+    """True unless a use was noted in the last minute; one after `moment` was noted before the clock was set back."""
+    return used is None or not timedelta() <= moment - used < LAST_USED_PRECISION
+
+
+def _note_use(service: Service, record: ApiKey, moment: datetime) -> None:
+    with service.store.session(), write():
+        record.last_used_at = moment
+        update(record, ApiKey.last_used_at)
 
 
 def create(organization: int, name: str) -> tuple[ApiKey, str]:

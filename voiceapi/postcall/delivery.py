@@ -84,6 +84,14 @@ def correct(moment: datetime) -> bool:
     return clock.limit(Delivery.next_attempt_at, moment + timedelta(seconds=MAX_WAIT_SECONDS)) + new > 0
 
 
+def abandon(delivery: Delivery, error: str, moment: datetime) -> None:
+    """Store that a webhook can't be made, as an attempt that failed; call it inside a transaction."""
+    delivery.state, delivery.last_error, delivery.finished_at = "dead_letter", error, moment
+    delivery.attempts = delivery.most_attempts = 1
+    update(delivery)
+    insert(DeliveryAttempt, delivery=delivery.id, number=1, at=moment, error=error)
+
+
 def send(service: Service, delivery: Delivery, moment: datetime) -> Outcome:
     """Make the attempt that was claimed; call it outside any transaction, because it may take 30 seconds."""
     try:
@@ -205,12 +213,14 @@ def redeliver(service: Service, run: Run, delivery_uuid: str) -> Delivery:
     """Send a delivery again, up to five times: the same bytes under the same id, the attempts numbered on.
 
     :raises RecordNotFound: when the run has no such delivery.
-    :raises Conflict: while it is still pending.
+    :raises Conflict: while it is still pending, and when it could not be made.
     """
     with write():
         delivery = require(Delivery, "Delivery not found", run=run.id, delivery_uuid=delivery_uuid)
         if delivery.state == "pending":
             raise Conflict("This delivery is still on its way: it is tried again by itself.")
+        if delivery.url is None:
+            raise Conflict(f"There is nothing to send again: {delivery.last_error}")
         delivery.state = "pending"
         delivery.most_attempts = delivery.attempts + MAX_ATTEMPTS
         delivery.next_attempt_at = now()

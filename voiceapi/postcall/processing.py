@@ -8,6 +8,7 @@ from datetime import datetime, timedelta
 from typing import Any
 
 from ..engine.graph import data_of
+from ..engine.template import TextTooLong
 from ..runs.runs import added, transcript_address, usage
 from ..security import encrypt_json
 from ..service import Service
@@ -21,7 +22,7 @@ from ..store.secret_fields import in_definition
 from ..store.workflows import Workflow, WorkflowVersion
 from ..timestamps import write_time
 from . import outbox, qa, rendering
-from .delivery import MAX_ATTEMPTS
+from .delivery import MAX_ATTEMPTS, abandon
 
 # A claim lasts this long unless it is renewed; then its worker is presumed dead.
 LEASE = timedelta(seconds=180)
@@ -87,7 +88,11 @@ def _render(service: Service, run: Run, definition: Mapping[str, Any], moment: d
     context = _context(service, run)
     for delivery in postcall.unrendered(run.id):
         data = nodes.get(delivery.node_id, {})
-        request = rendering.render_request(data, context, moment)
+        try:
+            request = rendering.render_request(data, context, moment)
+        except TextTooLong as error:
+            abandon(delivery, str(error), moment)
+            continue
         credential = data.get("credential_uuid")
         delivery.method = request.method
         delivery.url = secret_fields.encrypt_url(service.vault, request.url)

@@ -10,7 +10,7 @@ from dataclasses import dataclass, field, replace
 from typing import Any, Protocol
 
 from ..engine.graph import data_of
-from ..engine.template import render
+from ..engine.template import KIB64, MIB, Bound, TextTooLong, render
 from ..engine.values import as_boolean, as_number
 from ..llm import selection
 from ..llm.chat_completions import ChatCompletions, Failure
@@ -187,17 +187,18 @@ def judge(
 ) -> tuple[dict[str, Any], Usage]:
     """The annotation of a QA node, and the tokens used by model. A part whose review fails has an `error` instead.
 
-    Each prompt contains the summaries of the parts before.
+    Each prompt contains the summaries of the parts before. It may be 1 MiB, and each answer 64 KiB.
     """
     results: dict[str, Any] = {}
     summaries: list[str] = []
     used: Usage = {}
     model = None
     for part in parts:
-        system = _filled(prompt, part, "\n".join(summaries))
         try:
+            system = _filled(prompt, part, "\n".join(summaries))
             completion = _ask(reviewer, system, "\n".join(["Transcript:", *part.lines]), context)
-        except Failure as failure:
+            Bound(KIB64, "The model's answer").take(completion.text)
+        except (Failure, TextTooLong) as failure:
             empty: dict[str, Any] = {"error": str(failure), "tags": [], "summary": "", "score": None}
             results[part.key] = {"node_name": part.name, **empty}
             continue
@@ -217,7 +218,7 @@ def _filled(prompt: str, part: Part, before: str) -> str:
         "transcript": "\n".join(part.lines),
         "metrics": json.dumps(part.metrics),
     }
-    return render(prompt, values, now=now())
+    return render(prompt, values, Bound(MIB, "The prompt"), now=now())
 
 
 def _ask(reviewer: Reviewer, system: str, user: str, context: ReviewContext) -> Completion:

@@ -10,7 +10,7 @@ from datetime import datetime
 from typing import Any
 from urllib.parse import quote
 
-from ..engine.template import placeholders, render, render_value
+from ..engine.template import KIB64, MIB, Bound, placeholders, render, render_value
 
 METHODS = ("GET", "POST", "PUT", "PATCH", "DELETE")
 WITH_BODY = ("POST", "PUT", "PATCH")
@@ -47,29 +47,37 @@ def render_request(data: Mapping[str, Any], context: Mapping[str, Any], now: dat
 
     :param data: the node's data.
     :param context: the variables of its templates; `gathered_context` is one of them.
+    :raises TextTooLong: when the URL or the headers are more than 64 KiB, or the body is more than 1 MiB.
     """
     missing: set[str] = set()
     method = str(data.get("http_method") or "POST").upper()
     method = method if method in METHODS else "POST"
     body = _body(data.get("payload_template"), context, now, missing) if method in WITH_BODY else None
-    headers = {"Content-Type": "application/json"} if body is not None else {}
+    # By the names in small letters: of several spellings of one name the last counts.
+    headers = {} if body is None else {"content-type": ("Content-Type", "application/json")}
     dropped = []
+    bound = Bound(KIB64, "The block of headers")
     for name, template in _headers(data.get("custom_headers")):
         if _is_allowed(name):
-            headers = {other: value for other, value in headers.items() if other.lower() != name.lower()}
-            headers[name] = _header_value(render(template, context, now=now, missing=missing))
+            headers.pop(name.lower(), None)
+            value = render(template, context, bound, now=now, missing=missing)
+            headers[name.lower()] = bound.take(name), _header_value(value)
         else:
             dropped.append(name)
     url = _url(str(data.get("endpoint_url") or ""), context, now, missing)
     # The variables that every run has may be empty, but they aren't missing.
-    return RenderedRequest(method, url, headers, body, tuple(sorted(missing - context.keys())), tuple(dropped))
+    unknown = tuple(sorted(missing - context.keys()))
+    return RenderedRequest(method, url, dict(headers.values()), body, unknown, tuple(dropped))
 
 
 def _body(template: Any, context: Mapping[str, Any], now: datetime, missing: set[str]) -> bytes:
-    payload = render_value({} if template is None else template, context, now=now, missing=missing)
+    bound = Bound(MIB, "The body")
+    payload = render_value({} if template is None else template, context, bound, now=now, missing=missing)
     if isinstance(payload, dict):
         payload.setdefault("call_disposition", context["gathered_context"].get("call_disposition") or "")
-    return json.dumps(payload, ensure_ascii=False, separators=(",", ":")).encode("utf-8", "replace")
+    # Counted again: as JSON a control character has six bytes.
+    text = Bound(MIB, "The body").take(json.dumps(payload, ensure_ascii=False, separators=(",", ":")))
+    return text.encode("utf-8", "replace")
 
 
 def _headers(listed: Any) -> Iterator[tuple[str, str]]:
@@ -93,9 +101,11 @@ def _header_value(value: str) -> str:
 def _url(template: str, context: Mapping[str, Any], now: datetime, missing: set[str]) -> str:
     """The URL. Values are percent-encoded, so that none can change the host; only one at the very start is a URL."""
     template = template.strip()
+    bound = Bound(KIB64, "The URL")
     parts, done = [], 0
     for each in placeholders(template):
-        value = render(template[each.start : each.end], context, now=now, missing=missing)
-        parts += [template[done : each.start], quote(value, "", errors="replace") if each.start else value]
+        value = render(template[each.start : each.end], context, Bound(KIB64, "The URL"), now=now, missing=missing)
+        value = quote(value, "", errors="replace") if each.start else value
+        parts += [bound.take(template[done : each.start]), bound.take(value)]
         done = each.end
-    return "".join([*parts, template[done:]]).strip()
+    return "".join([*parts, bound.take(template[done:])]).strip()

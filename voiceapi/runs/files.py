@@ -42,15 +42,15 @@ class File:
     inline: bool
 
 
-def prepare(service: Service, organization: int, file_name: str) -> tuple[str, str]:
-    """The key of a contact list, and the URL to PUT it to within 900 seconds.
+def prepare(service: Service, base_url: str, organization: int, file_name: str) -> tuple[str, str]:
+    """The key of a contact list, and the URL below `base_url` to PUT it to within 900 seconds.
 
     Of the name, the last 100 characters are kept; whatever isn't a letter, a digit, or one of `._-` becomes `_`.
     """
     key = _new_key(organization, file_name)
     payload = {"organization": organization, "key": key}
     token = service.vault.sign(payload, "put a file", now().timestamp() + UPLOAD_SECONDS)
-    return key, _address(service, token)
+    return key, _address(base_url, token)
 
 
 def store(organization: int, file_name: str, content: bytes) -> str:
@@ -106,8 +106,8 @@ def size(organization: int, key: str) -> int:
     return upload_size(organization, key) or 0
 
 
-def address(service: Service, organization: int, key: str, expires_in: int, *, inline: bool) -> str:
-    """A URL to download a file of the organization, valid for `expires_in` seconds.
+def address(service: Service, base_url: str, organization: int, key: str, expires_in: int, *, inline: bool) -> str:
+    """A URL below `base_url` to download a file of the organization, valid for `expires_in` seconds.
 
     :raises NotPossible: when the key has another form.
     :raises RecordNotFound: when the file is another organization's, or a transcript of no run.
@@ -121,7 +121,7 @@ def address(service: Service, organization: int, key: str, expires_in: int, *, i
     else:
         raise NotPossible("Invalid key format")
     payload = {"organization": organization, "key": key, "inline": inline}
-    return _address(service, service.vault.sign(payload, "get a file", now().timestamp() + expires_in))
+    return _address(base_url, service.vault.sign(payload, "get a file", now().timestamp() + expires_in))
 
 
 def fetch(service: Service, token: str) -> File:
@@ -147,5 +147,5 @@ def _new_key(organization: int, file_name: str) -> str:
     return f"campaigns/{organization}/{uuid4()}_{UNSAFE.sub('_', file_name[-LONGEST_NAME:])}"
 
 
-def _address(service: Service, token: str) -> str:
-    return f"{service.base_url}/api/v1/s3/files/{token}"
+def _address(base_url: str, token: str) -> str:
+    return f"{base_url}/api/v1/s3/files/{token}"

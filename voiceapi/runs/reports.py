@@ -25,16 +25,19 @@ FORMULA = re.compile(r"[=+\-@\t\r\n＝＋－＠]")
 NUMBER = re.compile(r"[+-]?[0-9]+([.,][0-9]+)?")
 
 
-def lines(service: Service, where: list[Any], since: datetime | None, until: datetime | None) -> Iterator[str]:
+def lines(
+    service: Service, base_url: str, where: list[Any], since: datetime | None, until: datetime | None
+) -> Iterator[str]:
     """The report of completed runs with a duration, newest first, one line at a time.
 
-    There is a column for each variable that any run extracted, in the order of their first appearance.
+    There is a column for each variable that any run extracted, in the order of their first appearance. Addresses of
+    transcripts begin with `base_url`.
     """
     with service.store.session():
         names = list(dict.fromkeys(name for run in run_lists.finished(where, since, until) for name in _extracted(run)))
         yield _line((*COLUMNS, *names, *TAIL))
         for run in run_lists.finished(where, since, until):
-            yield _line(_cells(run, names, service.base_url))
+            yield _line(_cells(run, names, base_url))
 
 
 def _extracted(run: Run) -> dict[str, Any]:

@@ -4,13 +4,15 @@ from __future__ import annotations
 
 from collections import Counter
 from collections.abc import Mapping
+from contextlib import suppress
 from typing import Any
 from uuid import uuid4
 
 from ..security import new_token
 from ..store import runs
 from ..store.base import reload
-from ..store.database import write
+from ..store.database import Patience, waiting, write
+from ..store.failures import DatabaseUnavailable
 from ..store.runs import Run
 from ..store.workflows import Workflow
 from ..workflows.versions import current
@@ -42,9 +44,11 @@ def prepare(workflow: Workflow, name: str, mode: str) -> Run:
 def with_public_token(run: Run) -> Run:
     """The run, with a public token if it has a transcript."""
     if run.has_transcript and run.public_access_token is None:
-        with write():
-            runs.publish(run.id, str(uuid4()))
-        return reload(run)
+        # A read doesn't fail, and hardly waits, because the database can't be written.
+        with suppress(DatabaseUnavailable), waiting(Patience(0.5, fails_fast=True)):
+            with write():
+                runs.publish(run.id, str(uuid4()))
+            return reload(run)
     return run
 
 

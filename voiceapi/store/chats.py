@@ -17,6 +17,7 @@ from peewee import (
     CharField,
     ForeignKeyField,
     TextField,
+    fn,
 )
 
 from ..errors import RecordNotFound
@@ -113,6 +114,12 @@ def turns(session: ChatSession) -> list[ChatTurn]:
     """The turns of a session, in order, including those after the cursor until they are discarded."""
     kept = ChatTurn.select().where(ChatTurn.run == session.run_id, ChatTurn.discarded_at.is_null())
     return list(kept.order_by(ChatTurn.id))
+
+
+def stored_size(session: ChatSession) -> int:
+    """The characters of the checkpoints of all turns of a session, each of which has the conversation so far."""
+    total = fn.COALESCE(fn.SUM(fn.LENGTH(ChatTurn.checkpoint)), 0)
+    return int(ChatTurn.select(total).where(ChatTurn.run == session.run_id).scalar())
 
 
 def discarded(session: ChatSession) -> list[ChatTurn]:

@@ -10,23 +10,51 @@ import glob
 import os
 import stat
 import threading
+import time
 from collections.abc import Callable, Iterator
-from contextlib import contextmanager, suppress
+from contextlib import ExitStack, contextmanager, suppress
 from contextvars import ContextVar
+from dataclasses import dataclass
 from pathlib import Path
 from typing import Any, cast
 
 import peewee
 from playhouse.db_url import connect
-from playhouse.pool import PooledSqliteDatabase
+from playhouse.pool import MaxConnectionsExceeded, PooledSqliteDatabase
 from werkzeug.local import LocalProxy
 
-from ..errors import OutOfService
 from ..masking import mask_password
+from .failures import BUSY, LOCKED, Failures, is_lock
 
 # WAL and synchronous NORMAL: a commit survives a killed process; a power cut may lose the last ones, never the file.
-PRAGMAS = {"journal_mode": "wal", "synchronous": 1, "foreign_keys": 1, "busy_timeout": 5000}
+# SQLite waits for a locked file in steps of a second, after which a thread may find that waiting is of no use.
+PRAGMAS = {"journal_mode": "wal", "synchronous": 1, "foreign_keys": 1, "busy_timeout": 1000}
+# How many connections one process opens, and how many seconds a thread waits for one of them.
+CONNECTIONS, CONNECTION_SECONDS = 64, 5
+# How often a thread in the queue for the writer lock looks whether waiting is of use.
+QUEUE_SECONDS = 0.1
+# How many requests wait in that queue while another program has locked the file.
+MOST_WAITING = 2
 
+
+@dataclass(frozen=True, slots=True)
+class Patience:
+    """How long a transaction waits until it can begin.
+
+    :param fails_fast: not at all once the file is found to be locked by another program and MOST_WAITING others wait:
+        the server's other threads are needed to read.
+    """
+
+    seconds: float
+    fails_fast: bool = False
+
+
+BACKGROUND = Patience(5.0)
+REQUEST = Patience(5.0, fails_fast=True)
+# For what can't be done again, such as storing that a call was placed.
+UNREPEATABLE = Patience(60.0)
+
+_patience: ContextVar[Patience] = ContextVar("voiceapi_patience", default=BACKGROUND)
 _bound: ContextVar[Store] = ContextVar("voiceapi_store")
 _proxy = LocalProxy(_bound, "database", unbound_message="No database is bound: open a session of the store first.")
 database = cast(peewee.SqliteDatabase, _proxy)
@@ -51,52 +79,84 @@ class Store:
         self.location = location
         # For messages: the location without a password.
         self.name = mask_password(location)
-        # SQLite has one writer: queueing for this lock is fairer and quicker than SQLite's sleeping and retrying.
-        self._writer = threading.RLock()
-        # Called once the current transaction is committed. Changed only under the writer lock.
-        self._after_commit: list[Callable[[], None]] = []
+        is_url = "://" in location and not location.startswith("sqlite:")
+        self.path: Path | None = None if is_url else Path(location.removeprefix("sqlite:///"))
+        # What a forked process inherits of its parent's connections. Closing them would release the parent's locks.
+        self._inherited: list[Any] = []
         # Set whenever a contact may have become due; the dialer of this process waits for it.
         self.dialer_wakeup = threading.Event()
-        if "://" in location and not location.startswith("sqlite:"):
-            self.path: Path | None = None
-            self.database: Any = _connected(location)
+        self.failures = Failures(self.name)
+        self._opening = threading.Lock()
+        self._open()
+
+    def _reopen(self) -> None:
+        """Open the database again in a forked process: SQLite's connections and held locks don't outlive a fork."""
+        with self._opening:
+            if self._process != os.getpid():
+                self._inherited.append(self.database)
+                self._open()
+
+    def _open(self) -> None:
+        # SQLite has one writer: queueing for this lock is fairer and quicker than SQLite's sleeping and retrying.
+        self._writer = threading.RLock()
+        # True from when a thread finds the file locked by another program until a transaction begins again.
+        self._is_locked = False
+        self._places = threading.Semaphore(MOST_WAITING)
+        # Called once the current transaction is committed. Changed only under the writer lock.
+        self._after_commit: list[Callable[[], None]] = []
+        if self.path is None:
+            self.database: Any = _connected(self.location)
         else:
-            self.path = Path(location.removeprefix("sqlite:///"))
             self.database = PooledSqliteDatabase(
                 str(self.path),
-                max_connections=64,
-                timeout=10,
+                max_connections=CONNECTIONS,
+                timeout=CONNECTION_SECONDS,
                 check_same_thread=False,
                 lock_type="IMMEDIATE",
                 pragmas=PRAGMAS,
             )
+        # Last: the other threads of a forked process go by it.
+        self._process = os.getpid()
 
     @contextmanager
-    def session(self) -> Iterator[None]:
+    def session(self, patience: Patience | None = None) -> Iterator[None]:
         """Bind the models to this database; the first query opens a connection, which returns to the pool at the end.
 
-        A session within a session of the same store is part of it.
+        A session within a session of the same store is part of it. A forked process opens its own connections.
+
+        :param patience: how long its transactions wait until they can begin; by default as BACKGROUND.
+        :raises DatabaseUnavailable: when the block can't use the database.
         """
         if _bound.get(None) is self:
             yield
             return
-        token = _bound.set(self)
+        if self._process != os.getpid():
+            self._reopen()
+        token, waits = _bound.set(self), _patience.set(patience or BACKGROUND)
         try:
             yield
+        except Exception as error:
+            found = self.failures.find(error)
+            if found is None or found is error:
+                raise
+            raise found from error
         finally:
             if not self.database.is_closed():
                 self.database.close()
+            _patience.reset(waits)
             _bound.reset(token)
 
     @contextmanager
     def writing(self) -> Iterator[None]:
         """A transaction, or a savepoint within the current one; see `write`."""
         committed: list[Callable[[], None]] = []
+        until = time.monotonic() + _patience.get().seconds
         try:
-            with self._writer:
+            with self._writer_lock(until):
                 outermost = not self.database.in_transaction()
                 try:
-                    with self.database.atomic():
+                    with ExitStack() as transaction:
+                        self._begin(transaction, until)
                         yield
                     if outermost:
                         committed = self._after_commit
@@ -105,12 +165,56 @@ class Store:
                         self._after_commit = []
         except peewee.IntegrityError as error:
             raise _defect_or_concurrent(error) from error
-        except peewee.OperationalError as error:
-            if _disk_is_full(error):
-                raise OutOfService("The disk is full, so nothing was stored.") from error
-            raise
+        except (peewee.DatabaseError, MaxConnectionsExceeded) as error:
+            raise self.failures.find(error) or error from error
+        if outermost and self.failures.last():
+            self.failures.end()
         for call in committed:
             call()
+
+    @contextmanager
+    def _writer_lock(self, until: float) -> Iterator[None]:
+        """Hold the writer lock of this process.
+
+        :param until: when this thread gives up, in seconds of the monotonic clock.
+        :raises DatabaseUnavailable: when it does.
+        """
+        if not self._writer.acquire(timeout=QUEUE_SECONDS):
+            self._queue(until, _patience.get().fails_fast)
+        try:
+            yield
+        finally:
+            self._writer.release()
+
+    def _queue(self, until: float, fails_fast: bool) -> None:
+        """Wait for the writer lock, as `_writer_lock` does."""
+        has_place = False
+        try:
+            while not self._writer.acquire(timeout=QUEUE_SECONDS):
+                if fails_fast and self._is_locked and not has_place:
+                    has_place = self._places.acquire(blocking=False)
+                    until = until if has_place else 0.0
+                if time.monotonic() >= until:
+                    raise self.failures.unavailable(LOCKED if self._is_locked else BUSY)
+        finally:
+            if has_place:
+                self._places.release()
+
+    def _begin(self, transaction: ExitStack, until: float) -> None:
+        """Begin a transaction, which ends with `transaction`; a savepoint if there is one.
+
+        Another program's lock on the file is waited for until then, as in `_writer_lock`.
+        """
+        while True:
+            try:
+                transaction.enter_context(self.database.atomic())
+            except peewee.OperationalError as error:
+                self._is_locked = is_lock(error)
+                if not self._is_locked or time.monotonic() >= until:
+                    raise
+            else:
+                self._is_locked = False
+                return
 
     def after_commit(self, call: Callable[[], None]) -> None:
         """Call this once the current transaction is committed; not at all if it is rolled back."""
@@ -155,13 +259,6 @@ def _defect_or_concurrent(error: peewee.IntegrityError) -> Exception:
     return error if ours else ConcurrentUpdate(text)
 
 
-def _disk_is_full(error: BaseException | None) -> bool:
-    """True if a full disk is the cause, also when ROLLBACK failed because SQLite had rolled back already."""
-    while error is not None and "disk is full" not in str(error):
-        error = error.__context__
-    return error is not None
-
-
 def _connected(location: str) -> Any:
     try:
         return connect(location)
@@ -193,6 +290,21 @@ def keep_private(path: Path) -> list[Path]:
     return open_to_others
 
 
+def patience() -> Patience:
+    """How long the transactions that begin here wait until they can."""
+    return _patience.get()
+
+
+@contextmanager
+def waiting(patience: Patience) -> Iterator[None]:
+    """Let the transactions of the block wait so long until they can begin."""
+    token = _patience.set(patience)
+    try:
+        yield
+    finally:
+        _patience.reset(token)
+
+
 def write() -> Any:
     """One transaction on the bound database: all of the block is stored, or nothing is.
 
@@ -219,11 +331,14 @@ def execute(statement: str, *values: Any) -> Any:
 
     :raises ConcurrentUpdate: when the statement breaks a constraint.
     """
-    bound = _bound.get().database
+    store = _bound.get()
+    bound = store.database
     try:
         return bound.execute_sql(statement if bound.param == "?" else statement.replace("?", bound.param), values)
     except peewee.IntegrityError as error:
         raise _defect_or_concurrent(error) from error
+    except (peewee.DatabaseError, MaxConnectionsExceeded) as error:
+        raise store.failures.find(error) or error from error
 
 
 def wake_dialer() -> None:

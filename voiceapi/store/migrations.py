@@ -18,6 +18,7 @@ from .base import Record
 from .campaigns import Campaign, Contact, Decision, DoNotCall, Upload
 from .chats import ChatSession, ChatTurn
 from .database import Store, StoreError, erasing, keep_private, write
+from .failures import DatabaseUnavailable, is_lock
 from .idempotency import IdempotencyKey
 from .knowledge import Document, Passage
 from .organizations import ApiKey, Credential, Organization
@@ -38,8 +39,8 @@ TABLES: tuple[type[Record], ...] = (
     *(Run, Event, Step, Snapshot, Turn, StatusCallback, IdempotencyKey, ChatSession, ChatTurn),
     *(FollowUp, Delivery, DeliveryAttempt),
 )
-# How often, and after how many seconds, a file that another process has locked is tried again.
-TRIES, WAIT_SECONDS = 50, 0.1
+# For how long, and after what pause each time, a file that another process has locked is tried again.
+LOCKED_SECONDS, PAUSE_SECONDS = 30.0, 0.1
 
 # The columns and indexes that version 2 adds.
 COLUMNS_OF_2 = (
@@ -185,20 +186,24 @@ def migrate(
     :param vault: encrypts the secrets that earlier releases stored in clear.
     :raises StoreError: when the file is no database, can't be opened, or was written by a newer release.
     """
-    return _try_while_locked(store, lambda: _migrate(store, vault, version, steps))
+    found = _try_while_locked(store, lambda: _migrate(store, vault, version, steps))
+    store.failures.is_logged = True
+    return found
 
 
 def _try_while_locked(store: Store, call: Callable[[], int]) -> int:
+    until = time.monotonic() + LOCKED_SECONDS
     try:
-        for _ in range(TRIES):
+        while True:
             try:
                 return call()
-            except Exception as error:
+            except DatabaseUnavailable as unavailable:
                 # Switching to WAL doesn't wait while another process does the same.
-                if "locked" not in str(error):
+                if not is_lock(unavailable.__cause__) or time.monotonic() >= until:
                     raise
-            time.sleep(WAIT_SECONDS)
-        return call()
+                time.sleep(PAUSE_SECONDS)
+    except DatabaseUnavailable as unavailable:
+        raise StoreError(f"The database {store.name} can't be opened: {_reason(unavailable.__cause__)}.") from None
     except (sqlite3.Error, OSError) as error:
         raise StoreError(f"The database {store.name} can't be opened: {_reason(error)}.") from error
     except Exception as error:
@@ -236,7 +241,7 @@ def _migrate(store: Store, vault: Vault, version: int, steps: Mapping[int, Calla
         return found
 
 
-def _reason(error: Exception) -> str:
+def _reason(error: BaseException | None) -> str:
     return " ".join(str(error).split()).rstrip(" .!")
 
 

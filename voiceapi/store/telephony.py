@@ -76,8 +76,9 @@ PhoneNumber.add_index(
 )
 
 
-# A configuration whose account isn't known, which is null, shares it with no other.
-SAME_ACCOUNT = "id = ? OR (provider = ? AND account_id = ?)"
+# A configuration whose account isn't known, which is null, shares it with no other. Nor does one share it with those of
+# another organization: who knows only the id of somebody's account must not slow its calls down.
+SAME_ACCOUNT = "id = ? OR (organization_id = ? AND provider = ? AND account_id = ?)"
 
 
 def has_real_configuration(organization: int) -> bool:
@@ -105,7 +106,7 @@ def set_next_call_at(configuration: TelephonyConfiguration, moment: datetime) ->
 
 def _account(configuration: TelephonyConfiguration) -> tuple[Any, ...]:
     """The values of SAME_ACCOUNT."""
-    return configuration.id, configuration.provider, configuration.account_id
+    return configuration.id, configuration.organization_id, configuration.provider, configuration.account_id
 
 
 def active_numbers(configuration: TelephonyConfiguration) -> list[PhoneNumber]:

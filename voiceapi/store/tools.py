@@ -47,7 +47,8 @@ def with_uuids(organization: int | None, uuids: set[str]) -> list[Tool]:
     if not uuids or organization is None:
         return []
     # Not by IN: a definition may name more uuids than a query may have parameters.
-    return [tool for tool in Tool.select().where(Tool.organization == organization) if tool.tool_uuid in uuids]
+    owned = Tool.select().where(Tool.organization == organization)
+    return [tool for tool in owned.iterator() if tool.tool_uuid in uuids]
 
 
 def latest_change(organization: int) -> tuple[Any, ...]:

@@ -33,6 +33,8 @@ CANONICAL: Mapping[tuple[str, str], Callable[[str], str]] = {("cloudonix", "doma
 
 # Seconds that a call may wait until its account may place it.
 LONGEST_WAIT = 10.0
+# Calls a second.
+SLOWEST_PACE = 0.001
 
 
 def get(organization: int, config_id: int) -> TelephonyConfiguration:
@@ -185,7 +187,9 @@ def readiness(configuration: TelephonyConfiguration, active_numbers: int) -> tup
 
 def calls_per_second(configuration: TelephonyConfiguration) -> float | None:
     """How many calls a second the account may place; None: no limit."""
-    return configuration.calls_per_second or provider(configuration).calls_per_second
+    pace = configuration.calls_per_second or provider(configuration).calls_per_second
+    # Earlier releases stored any pace, even one call in thousands of years.
+    return None if pace is None else max(pace, SLOWEST_PACE)
 
 
 def next_call_at(configuration: TelephonyConfiguration, moment: datetime) -> datetime | None:

@@ -5,7 +5,7 @@ from __future__ import annotations
 from ..engine.actions import Function, RunTool
 from ..engine.events import ToolReturned
 from .parameters import schema
-from .tool import RunnableTool, ToolContext, spoken
+from .tool import RunnableTool, ToolContext, ToolError, spoken
 
 DISPOSITION = "end_call_tool"
 REASON = "Why the call is ended, in a few words."
@@ -27,10 +27,11 @@ class EndCall(RunnableTool):
     def run(self, request: RunTool, _context: ToolContext) -> ToolReturned:
         given = request.arguments.get("reason") if self.config["endCallReason"] else None
         reason = given.strip()[:MAX_REASON_LENGTH] if isinstance(given, str) else ""
-        return ToolReturned(
-            request.at,
-            request.number,
-            {"status": "success", "action": "ending_call"},
-            speech=spoken(self.config["customMessage"], request) if self.config["messageType"] == "custom" else "",
-            end_reason=reason or DISPOSITION,
-        )
+        result = {"status": "success", "action": "ending_call"}
+        speech = ""
+        try:
+            if self.config["messageType"] == "custom":
+                speech = spoken(self.config["customMessage"], request)
+        except ToolError as error:  # the call is to end all the same
+            result["error"] = str(error)
+        return ToolReturned(request.at, request.number, result, speech=speech, end_reason=reason or DISPOSITION)

@@ -8,11 +8,11 @@ from collections.abc import Callable, Mapping
 from dataclasses import dataclass, field
 from datetime import datetime
 from typing import Any
-from urllib.parse import quote, urlsplit
+from urllib.parse import quote, urlencode, urlsplit
 
 from ..engine.actions import Function, RunTool
 from ..engine.events import ToolReturned
-from ..engine.template import as_text, render, values
+from ..engine.template import KIB64, MIB, Bound, TextTooLong, as_text, placeholders, render, values
 from ..errors import InvalidFields
 from ..http_client import Reply, RequestFailed
 from ..strict_json import parse
@@ -78,7 +78,8 @@ def prepare(
     :param credential: the header of the tool's credential. It replaces a header of the same name in the config; None
         when the credential doesn't exist.
     :param presets: values of preset parameters, by name, used instead of their templates.
-    :raises ToolError: when a parameter is missing, a preset value is of another type, or the URL can't be rendered.
+    :raises ToolError: when a parameter is missing, a preset value is of another type, the URL can't be rendered, or the
+        URL or the body is too large.
     """
     now = called_at(request)
     context = {**request.initial_context, **request.gathered_context, **contexts(request)}
@@ -99,10 +100,15 @@ def prepare(
             name: value if isinstance(value, str) else json.dumps(value, ensure_ascii=False)
             for name, value in arguments.items()
         }
+        if len(url) + len(urlencode(params, errors="replace")) >= KIB64:
+            raise ToolError(f"{URL_FAILED}it is larger than 64 KiB.")
     elif config["body_template"] is None:
         body = arguments
     else:
-        body = body_of(config["body_template"], {**arguments, **contexts(request)}, now)
+        try:
+            body = body_of(config["body_template"], {**arguments, **contexts(request)}, now, Bound(MIB, "The body"))
+        except TextTooLong as error:
+            raise ToolError(str(error)) from None
     headers = merge_headers(config["headers"] or {}, credential or {})
     return PreparedRequest(method, url, headers, params, body, timeout_seconds(config))
 
@@ -153,22 +159,16 @@ def url_of(template: str, context: Mapping[str, Any], now: datetime) -> str:
     """Render the URL with each value percent-encoded, so that no value can change its host or path segments.
 
     :raises ToolError: for a value that is missing, empty, a list, an object or a dot segment, for braces without a
-        variable, and when the result isn't an http or https URL.
+        variable, and when the result isn't an http or https URL of at most 64 KiB.
     """
+    bound = Bound(KIB64, "it")
     parts = []
     done = 0
     for each, value in values(template, context, now=now):
-        if value is None or value == "":
-            raise ToolError(f"{each.path} has no value.")
-        if isinstance(value, dict | list):
-            raise ToolError(f"{each.path} is a list or an object.")
-        text = as_text(value).lower() if isinstance(value, bool) else as_text(value)
-        if text in (".", ".."):
-            raise ToolError(f"{each.path} would change the path.")
-        parts += [template[done : each.start], quote(text, safe="", errors="replace")]
+        parts += [_literal(template[done : each.start], bound), _quoted(each.path, value, bound)]
         done = each.end
-    parts.append(template[done:])
-    if any(re.search(r"\{\{|\}\}", literal) for literal in parts):
+    parts.append(_literal(template[done:], bound))
+    if any(re.search(r"\{\{|\}\}", part) for part in parts):
         raise ToolError("there are braces that hold no variable.")
     url = "".join(parts)
     if urlsplit(url.lower()).scheme not in ("http", "https"):
@@ -176,19 +176,45 @@ def url_of(template: str, context: Mapping[str, Any], now: datetime) -> str:
     return url
 
 
-def body_of(template: Any, context: Mapping[str, Any], now: datetime) -> Any:
-    """Render every text in the body template; a text that is a single variable becomes its value, with its type."""
+def _literal(text: str, bound: Bound) -> str:
+    try:
+        return bound.take(text)
+    except TextTooLong as error:
+        raise ToolError(str(error)) from None
+
+
+def _quoted(path: str, value: Any, bound: Bound) -> str:
+    """The value of the variable at `path`, percent-encoded."""
+    if value is None or value == "":
+        raise ToolError(f"{path} has no value.")
+    if isinstance(value, dict | list):
+        raise ToolError(f"{path} is a list or an object.")
+    text = as_text(value).lower() if isinstance(value, bool) else as_text(value)
+    if text in (".", ".."):
+        raise ToolError(f"{path} would change the path.")
+    # Cut, because encoding makes up to nine bytes of a character; so much is too large anyway.
+    return _literal(quote(text[: KIB64 + 1], safe="", errors="replace"), bound)
+
+
+def body_of(template: Any, context: Mapping[str, Any], now: datetime, bound: Bound) -> Any:
+    """Render every text in the body template; a text that is a single variable becomes its value, with its type.
+
+    :raises TextTooLong: when the texts and values are more than `bound` has left.
+    """
     if isinstance(template, Mapping):
-        return {render(key, context, now=now): body_of(below, context, now) for key, below in template.items()}
+        return {
+            render(key, context, bound, now=now): body_of(below, context, now, bound) for key, below in template.items()
+        }
     if isinstance(template, list):
-        return [body_of(below, context, now) for below in template]
+        return [body_of(below, context, now, bound) for below in template]
     if not isinstance(template, str):
         return template
-    found = list(values(template, context, now=now))
-    if len(found) == 1 and (found[0][0].start, found[0][0].end) == (0, len(template)):
-        value = found[0][1]
+    first = next(placeholders(template), None)
+    if first is not None and (first.start, first.end) == (0, len(template)):
+        [(_, value)] = values(template, context, now=now)
+        bound.take(as_text(value))
         return "" if value is None else value
-    return render(template, context, now=now)
+    return render(template, context, bound, now=now)
 
 
 def merge_headers(headers: Mapping[str, str], overrides: Mapping[str, str]) -> dict[str, str]:

@@ -9,6 +9,7 @@ from typing import Any
 from ..engine.actions import Function, RunTool
 from ..engine.events import ToolReturned
 from ..engine.graph import Graph, objects
+from ..engine.template import MIB, Bound, TextTooLong, as_text
 from ..engine.validation.graph_rules import LOOKUP, attached_documents, attached_tools
 from ..errors import LimitReached
 from ..organizations import call_quota, credentials
@@ -18,7 +19,7 @@ from ..store.base import find
 from ..store.tools import Tool
 from .knowledge import documents
 from .registry import CATEGORIES
-from .tool import RunnableTool, ToolContext, sender
+from .tool import RunnableTool, ToolContext, ToolError, sender
 
 log = logging.getLogger("voiceapi")
 
@@ -33,17 +34,26 @@ def functions_for(organization: int | None, graph: Graph) -> dict[str, tuple[Fun
 
     The lookup in documents comes first, then the node's tools. A tool that doesn't exist, isn't active or can't be run
     in this release is skipped, and so is one whose function name is taken by an edge, the lookup or an earlier tool of
-    the node. Validation of the workflow reports each of these cases.
+    the node. Validation of the workflow reports each of these cases. What the nodes offer may have 1 MiB in all; the
+    nodes beyond that go without tools, and the log names the first of them.
     """
     lookups = documents.lookups_for(organization, graph)
     attached = {id: attached_tools({"data": node.data}) for id, node in graph.nodes.items()}
     records = tools.with_uuids(organization, {uuid for uuids in attached.values() for uuid in uuids})
     functions = {tool.uuid: tool.function() for record in records if (tool := _tool_of(record)) is not None}
-    return {
-        id: (*([lookups[id]] if id in lookups else []), *_distinct(graph, id, uuids, functions))
-        for id, uuids in attached.items()
-        if uuids or id in lookups
-    }
+    bound = Bound(MIB, "What the tools of the workflow offer")
+    offers: dict[str, tuple[Function, ...]] = {}
+    for id, uuids in attached.items():
+        if uuids or id in lookups:
+            offered = (*([lookups[id]] if id in lookups else []), *_distinct(graph, id, uuids, functions))
+            try:
+                for function in offered:
+                    bound.take(f"{function.description}{as_text(function.parameters)}{function.speech}")
+            except TextTooLong as error:
+                log.warning('The node "%s" and those after it go without tools: %s', id, error)
+                break
+            offers[id] = offered
+    return offers
 
 
 def _distinct(graph: Graph, id: str, uuids: list[str], functions: Mapping[str, Function]) -> Iterator[Function]:
@@ -99,6 +109,8 @@ def run(organization: int | None, request: RunTool, context: ToolContext) -> Too
         return _error(request, f'The tool "{request.name}" is not there any more.')
     try:
         return tool.run(request, context)
+    except ToolError as error:
+        return _error(request, str(error))
     except Exception as problem:
         log.exception("The tool %s could not be carried out", tool.uuid)
         return _error(request, f"Tool execution failed: {type(problem).__name__}")

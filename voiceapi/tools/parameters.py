@@ -7,7 +7,7 @@ from collections.abc import Callable, Mapping, Sequence
 from datetime import datetime
 from typing import Any
 
-from ..engine.template import render
+from ..engine.template import MIB, Bound, TextTooLong, render
 from ..errors import InvalidFields
 from ..strict_json import parse
 from .tool import ToolError
@@ -57,12 +57,16 @@ def preset_values(parameters: Parameters | None, context: Mapping[str, Any], now
 
     An optional one that renders empty is left out.
 
-    :raises ToolError: when a required one renders empty, or a text can't be converted.
+    :raises ToolError: when a required one renders empty, a text can't be converted, or they are more than 1 MiB.
     """
     found = {}
+    bound = Bound(MIB, "The text of the preset parameters")
     for each in parameters or ():
         name = each["name"]
-        text = render(each["value_template"], context, now=now).strip()
+        try:
+            text = render(each["value_template"], context, bound, now=now).strip()
+        except TextTooLong as error:
+            raise ToolError(str(error)) from None
         if text:
             found[name] = _convert(name, each["type"], text)
         elif each["required"]:

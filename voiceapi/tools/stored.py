@@ -6,6 +6,7 @@ from collections.abc import Mapping, Sequence
 from typing import Any
 from uuid import uuid4
 
+from ..engine.template import KIB64, as_text, size
 from ..errors import FieldError, InvalidFields, NotPossible, RecordNotFound
 from ..organizations import credentials
 from ..security import Vault
@@ -43,14 +44,22 @@ def listed(organization: int, statuses: Sequence[str], category: str) -> list[To
     return tools.of_organization(organization, statuses, category)
 
 
+def _check_size(fields: Mapping[str, Any]) -> None:
+    """A workflow may have a tool at each node, and a state holds what each node offers."""
+    for name in ("description", "definition"):
+        if size(as_text(fields.get(name) or "")) > KIB64:
+            raise InvalidFields([FieldError((name,), "a tool's text may have at most 64 KiB")])
+
+
 def create(vault: Vault, organization: int, fields: Mapping[str, Any]) -> Tool:
     """Store a tool; it is active at once.
 
     :param fields: `name`, `description`, `icon`, `icon_color` and `definition`.
     :raises RecordNotFound: when the definition names a credential that the organization doesn't have.
-    :raises InvalidFields: for a secret that is masked.
+    :raises InvalidFields: for a secret that is masked, or when its texts are too large.
     """
     _require_credentials(organization, fields["definition"])
+    _check_size(fields)
     with write():
         definition = secret_fields.merged(vault, fields["definition"], secret_fields.in_tool, at=("definition",))
         record: Tool = Tool.create(
@@ -67,10 +76,11 @@ def update(vault: Vault, organization: int, uuid: str, changes: Mapping[str, Any
 
     :raises RecordNotFound: when there is no such tool, or the definition names an unknown credential.
     :raises NotPossible: for an unknown status.
-    :raises InvalidFields: when the definition's type isn't the tool's category, which never changes, or for a masked
-        secret that stands for no stored one.
+    :raises InvalidFields: when the definition's type isn't the tool's category, which never changes, when the texts are
+        too large, or for a masked secret that stands for no stored one.
     """
     given = {name: value for name, value in changes.items() if value is not None}
+    _check_size(given)
     if "status" in given:
         _check_choice("status", given["status"], STATUSES)
     with write():

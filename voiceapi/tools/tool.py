@@ -11,7 +11,7 @@ from typing import Any
 from ..engine.actions import Function, RunTool
 from ..engine.events import ToolReturned
 from ..engine.graph import tool_slug
-from ..engine.template import render
+from ..engine.template import KIB64, Bound, TextTooLong, render
 from ..http_client import Reply
 from ..service import Service
 from ..store import secret_fields
@@ -85,7 +85,10 @@ class RunnableTool(ABC):
 
     @abstractmethod
     def run(self, request: RunTool, context: ToolContext) -> ToolReturned:
-        """Run the tool once, as the model asked; a failure is a result for the model, not an exception."""
+        """Run the tool once, as the model asked; a failure is a result for the model.
+
+        :raises ToolError: when the tool can't run; the text is the result for the model.
+        """
 
 
 def contexts(request: RunTool) -> dict[str, Any]:
@@ -94,8 +97,15 @@ def contexts(request: RunTool) -> dict[str, Any]:
 
 
 def spoken(text: str | None, request: RunTool) -> str:
-    """A text of a tool's config with its template variables filled in, as in prompts."""
-    return render(text or "", {**request.initial_context, **contexts(request)}, now=called_at(request))
+    """A text of a tool's config with its template variables filled in, as in prompts.
+
+    :raises ToolError: when it is more than 64 KiB.
+    """
+    context = {**request.initial_context, **contexts(request)}
+    try:
+        return render(text or "", context, Bound(KIB64, "A text of the tool"), now=called_at(request))
+    except TextTooLong as error:
+        raise ToolError(str(error)) from None
 
 
 def called_at(request: RunTool) -> datetime:

@@ -84,7 +84,10 @@ class TransferCall(RunnableTool):
         )
 
     def run(self, request: RunTool, context: ToolContext) -> ToolReturned:
-        """Find the destination; the conversation then speaks the message and asks the carrier for the transfer."""
+        """Find the destination; the conversation then speaks the message and asks the carrier for the transfer.
+
+        :raises ToolError: when the destination or the message is too long.
+        """
         try:
             if context.no_transfer:
                 raise TransferFailed(context.no_transfer)

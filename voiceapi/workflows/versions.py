@@ -30,7 +30,7 @@ from ..store.fields import now
 from ..store.workflows import Workflow, WorkflowVersion
 from ..tools import offered
 from ..tools.knowledge import documents
-from . import node_types
+from . import node_types, tags
 
 
 def get(organization: int, workflow_id: int, spelling: str = "id") -> Workflow:
@@ -144,12 +144,15 @@ def save(
     definition: Mapping[str, Any] | None = None,
     configurations: Mapping[str, Any] | None = None,
     variables: Mapping[str, Any] | None = None,
+    expected: tags.Expected = None,
 ) -> tuple[Workflow, WorkflowVersion]:
     """Rename a workflow at once, and replace parts of its draft, which is created if there is none.
 
     A part that is None stays as it is.
 
+    :param expected: whether the workflow's tag is one that the editor expects; None when any is.
     :raises RecordNotFound: when there is no such workflow.
+    :raises Outdated: when the tag isn't expected.
     :raises InvalidInput: for a malformed trigger path, or a masked secret that stands for no stored one.
     :raises Conflict: for too many nodes of a type, two functions of one name at a node, or a trigger path that another
         workflow owns.
@@ -164,12 +167,14 @@ def save(
         )
     with write():
         workflow = get(organization, workflow_id, "ID")
+        version = current(workflow)
+        tags.require(expected, workflow, version)
         if name is not None:
             workflow.name = name
             update(workflow, Workflow.name)
         if definition is None and configurations is None and variables is None:
-            return workflow, current(workflow)
-        version = _get_or_create_draft(workflow)
+            return workflow, version
+        version = _draft_after(workflow, version)
         if definition is not None:
             _raise_if_any(Conflict, graph_rules.taken_path_findings(definition, taken_paths(definition, workflow)))
             version.definition = secret_fields.merged(
@@ -199,17 +204,23 @@ def _definitions(workflow: Workflow, first: WorkflowVersion) -> Iterator[Mapping
     yield from (version.definition for version in workflows.versions_of(workflow) if version.id != first.id)
 
 
-def create_draft(organization: int, workflow_id: int) -> WorkflowVersion:
-    """The draft of a workflow; if there is none, it is created as a copy of the published version.
+def create_draft(
+    organization: int, workflow_id: int, expected: tags.Expected = None
+) -> tuple[Workflow, WorkflowVersion]:
+    """A workflow and its draft; if there is none, it is created as a copy of the published version.
 
+    :param expected: as in `save`.
     :raises RecordNotFound: when the organization has no such workflow.
+    :raises Outdated: when the tag isn't expected.
     """
     with write():
-        return _get_or_create_draft(get(organization, workflow_id))
+        workflow, version = get_with_version(organization, workflow_id)
+        tags.require(expected, workflow, version)
+        return workflow, _draft_after(workflow, version)
 
 
-def _get_or_create_draft(workflow: Workflow) -> WorkflowVersion:
-    version = current(workflow)
+def _draft_after(workflow: Workflow, version: WorkflowVersion) -> WorkflowVersion:
+    """The draft of a workflow: its current version, or else a copy of that."""
     if version.status == "draft":
         return version
     return insert(
@@ -257,16 +268,18 @@ def errors(workflow: Workflow, definition: Mapping[str, Any], *, is_published: b
     return check(definition, node_types.by_name(), tools, taken_paths(definition, workflow))
 
 
-def publish(organization: int, workflow_id: int) -> WorkflowVersion:
+def publish(organization: int, workflow_id: int, expected: tags.Expected = None) -> tuple[Workflow, WorkflowVersion]:
     """Publish the draft; the version published before is archived.
 
+    :param expected: as in `save`.
+    :raises Outdated: when the tag isn't expected.
     :raises NotPossible: when there is no draft.
     :raises RecordNotFound: when the organization has no such workflow.
     :raises InvalidInput: with all errors of the draft.
     """
     with write():
-        workflow = get(organization, workflow_id)
-        draft = current(workflow)
+        workflow, draft = get_with_version(organization, workflow_id)
+        tags.require(expected, workflow, draft)
         if draft.status != "draft":
             raise NotPossible("No draft to publish")
         _raise_if_any(InvalidInput, errors(workflow, draft.definition))
@@ -274,32 +287,42 @@ def publish(organization: int, workflow_id: int) -> WorkflowVersion:
         draft.status = "published"
         draft.published_at = now()
         update(draft, WorkflowVersion.status, WorkflowVersion.published_at)
-    return draft
+    return workflow, draft
 
 
-def duplicate(organization: int, workflow_id: int) -> tuple[Workflow, WorkflowVersion]:
+def duplicate(organization: int, workflow_id: int, expected: tags.Expected = None) -> tuple[Workflow, WorkflowVersion]:
     """Create a workflow with a copy of the current version, whose trigger paths are replaced by new ones.
 
+    :param expected: as in `save`, of the workflow that is copied.
     :raises RecordNotFound: when the organization has no such workflow.
+    :raises Outdated: when the tag isn't expected.
     """
     with write():
-        source = get(organization, workflow_id)
-        version = current(source)
+        source, version = get_with_version(organization, workflow_id)
+        tags.require(expected, source, version)
         definition = add_trigger_paths(version.definition, new_path, replace_all=True)
         name = f"{source.name} - Duplicate"
         return _store(organization, name, definition, version.configurations, version.template_context_variables)
 
 
-def set_status(organization: int, workflow_id: int, status: str) -> Workflow:
-    """Make a workflow `active` or `archived`; production routes don't find an archived one.
+def set_status(
+    organization: int, workflow_id: int, status: str, expected: tags.Expected = None
+) -> tuple[Workflow, WorkflowVersion]:
+    """Make a workflow `active` or `archived`, and return it with its current version.
 
+    Production routes don't find an archived one.
+
+    :param expected: as in `save`.
     :raises RecordNotFound: when the organization has no such workflow.
+    :raises Outdated: when the tag isn't expected.
     """
     with write():
         workflow = get(organization, workflow_id, "ID")
+        version = current(workflow)
+        tags.require(expected, workflow, version)
         workflow.status = status
         update(workflow, Workflow.status)
-    return workflow
+    return workflow, version
 
 
 def load_graph(workflow: Workflow, version: WorkflowVersion) -> Graph:

@@ -11,6 +11,7 @@ from voiceapi.campaigns.dialer.calling_hours import Slot, Weekly, daily
 from voiceapi.campaigns.dialer.eligibility import Block, Contact, Eligibility, block, zones_of
 from voiceapi.campaigns.dialer.plan import Hold, Load, Plan, Settings, plan
 from voiceapi.campaigns.retry import Breaker, Retry, Verdict, after_call
+from voiceapi.organizations.call_limits import CallLimits, Quota
 from voiceapi.telephony.numbers import zones_of_number
 
 NOON = datetime(2026, 6, 1, 12, tzinfo=UTC)  # a Monday
@@ -28,12 +29,25 @@ def settings(**change: Any) -> Settings:
     )
 
 
+HOUR = timedelta(hours=1)
+A_FEW = settings(eligibility=Eligibility(call_limits=CallLimits(calls_a_day=5)))
+TOMORROW = Hold(
+    "max_calls_a_day",
+    "The organization places at most 5 calls within 24 hours; the next one may be placed at 2026-06-01T13:00:00Z.",
+    NOON + HOUR,
+)
+
+
 @pytest.mark.parametrize(
     ("config", "load", "dialed", "hold"),
     [
         (OPEN, IDLE, (ANN, BOB, CY), None),
         (OPEN, Load(8, 0), (ANN, BOB), Hold("organization_limit", "10 calls of the organization are in progress.")),
         (OPEN, Load(10, 0), (), Hold("organization_limit", "10 calls of the organization are in progress.")),
+        (A_FEW, Load(0, 0, None, Quota(2, NOON + HOUR)), (ANN, BOB), TOMORROW),
+        (A_FEW, Load(0, 0, None, Quota(0, NOON + HOUR)), (), TOMORROW),
+        (A_FEW, Load(0, 0, None, Quota(-3, NOON + HOUR)), (), TOMORROW),
+        (A_FEW, Load(0, 0, None, Quota(4, NOON + HOUR)), (ANN, BOB, CY), None),
         (settings(campaign_limit=1), IDLE, (ANN,), Hold("campaign_limit", "1 calls of the campaign are in progress.")),
         (settings(interval=SECOND), IDLE, (ANN,), PACE),
         (settings(interval=SECOND), Load(1, 1, NOON), (ANN,), PACE),

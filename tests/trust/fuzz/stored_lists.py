@@ -53,14 +53,14 @@ def check(data: bytes) -> None:
 
 def check_do_not_call(data: bytes) -> None:
     try:
-        new, known, refused = do_not_call.add_list(1, data)
+        new, known, refused = do_not_call.add_list(service(), 1, data)
     except ServiceError as refusal:
         assert refusal.detail
         assert not DoNotCall.select().exists()
         return
     assert DoNotCall.select().count() == new
     assert new + known + len(refused) == len(list(ContactList(data).rows()))
-    assert do_not_call.add_list(1, data)[:2] == (0, new + known)
+    assert do_not_call.add_list(service(), 1, data)[:2] == (0, new + known)
 
 
 def check_import(data: bytes, rows: int) -> None:

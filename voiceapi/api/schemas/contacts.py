@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+from datetime import datetime
 from typing import Any
 
 from marshmallow import ValidationError
@@ -17,6 +18,8 @@ from .runs import PageSchema
 STATE = Choice((*OPEN, *FINAL))
 LONGEST_TALK = 4 * 3600
 LONGEST_RUN_DAYS = 366
+# Far enough from the first and the last day that Python knows.
+FIRST_YEAR, LAST_YEAR = 1970, 2999
 
 
 class ContactsQuerySchema(PagingSchema):
@@ -61,6 +64,11 @@ def check_shares(value: dict[str, Any]) -> None:
         raise ValidationError(Message("Value error, at least one outcome must have a share"))
 
 
+def check_start(value: datetime) -> None:
+    if not FIRST_YEAR <= value.year <= LAST_YEAR:
+        raise ValidationError(Message(f"Value error, the year must be from {FIRST_YEAR} to {LAST_YEAR}"))
+
+
 class TalkSecondsSchema(BodySchema):
     shortest = Number(required=True, validate=Range(min=0, max=LONGEST_TALK))
     longest = Number(required=True, validate=Range(min=0, max=LONGEST_TALK))
@@ -73,7 +81,10 @@ class SimulateSchema(BodySchema):
     outcomes = Object(load_default=None, allow_none=True, validate=check_shares)
     talk_seconds = Model(TalkSecondsSchema, load_default=None, allow_none=True)
     starts_at = Time(
-        load_default=None, allow_none=True, metadata={"description": "the campaign's created_at if left out"}
+        load_default=None,
+        allow_none=True,
+        validate=check_start,
+        metadata={"description": "the campaign's created_at if left out"},
     )
     days = Integer(load_default=14, validate=Range(min=1, max=LONGEST_RUN_DAYS))
 

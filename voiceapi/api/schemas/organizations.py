@@ -22,8 +22,9 @@ class Country(Text):
     """An ISO 3166 code of two letters, which are stored as capitals."""
 
     def _deserialize(self, value: Any, attr: Any, data: Any, **kwargs: Any) -> str:
-        code = super()._deserialize(value, attr, data, **kwargs).upper()
-        if not is_country(code):
+        text = super()._deserialize(value, attr, data, **kwargs)
+        code = text.upper()
+        if not text.isascii() or not is_country(code):
             raise ValidationError([Message("Value error, use ISO 3166 codes of two letters, such as US or DE")])
         return code
 

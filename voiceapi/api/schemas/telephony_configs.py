@@ -8,6 +8,7 @@ from typing import Any
 from marshmallow import Schema
 from marshmallow.fields import Raw
 
+from ...telephony.configurations import SLOWEST_PACE
 from ...telephony.providers import PROVIDERS, Field, FieldType, Provider
 from .base import BodySchema, ResponseSchema
 from .fields import Flag, Integer, Items, Length, Model, Number, Object, Range, Tagged, Text, Time
@@ -34,7 +35,7 @@ def _read(field: Field) -> Text | Flag:
 
 
 def _schema(provider: Provider) -> type[Schema]:
-    pace = Number(allow_none=True, validate=Range(min=0, min_inclusive=False))
+    pace = Number(allow_none=True, validate=Range(min=SLOWEST_PACE))
     return BodySchema.from_dict({field.name: _read(field) for field in provider.fields} | {"calls_per_second": pace})
 
 
@@ -47,7 +48,7 @@ def _document(provider: Provider) -> dict[str, Any]:
         if not field.required and field.default is None:
             shape["type"] = [kind, "null"]
         properties[field.name] = {**shape, "description": field.description}
-    properties["calls_per_second"] = {"type": ["number", "null"], "exclusiveMinimum": 0, "description": PACE}
+    properties["calls_per_second"] = {"type": ["number", "null"], "minimum": SLOWEST_PACE, "description": PACE}
     required = ["provider", *(field.name for field in provider.fields if field.required)]
     return {"title": provider.display_name, "type": "object", "properties": properties, "required": required}
 

@@ -125,6 +125,26 @@ class UpdateWorkflowSchema(BodySchema):
     workflow_configurations = Model(ConfigurationsSchema, load_default=None, allow_none=True)
 
 
+class EditSchema(QuerySchema):
+    """The headers of a request that changes a workflow."""
+
+    if_match = Text(
+        load_default="",
+        data_key="If-Match",
+        metadata={"description": "the ETag of the workflow as it was read: 412 when it was changed since"},
+    )
+
+
+class ReadSchema(QuerySchema):
+    """The headers of a request that reads a workflow."""
+
+    if_none_match = Text(
+        load_default="",
+        data_key="If-None-Match",
+        metadata={"description": "the ETag of an earlier answer: 304 when the answer would be the same"},
+    )
+
+
 class UpdateStatusSchema(BodySchema):
     status = Text(required=True, validate=Choice(("active", "archived")))
 

@@ -6,7 +6,7 @@ from collections.abc import Sequence
 from datetime import timedelta
 from itertools import islice
 
-from ...errors import ServiceError
+from ...errors import OutOfService, ServiceError
 from ...runs import files
 from ...service import Service
 from ...store import campaigns as records
@@ -48,6 +48,8 @@ def read_list(service: Service, campaign_id: int) -> None:
         campaign = _campaign(campaign_id)
         try:
             listed = ContactList(files.read(campaign.organization_id, campaign.source_id))
+        except OutOfService:
+            raise
         except ServiceError as error:
             _fail(campaign_id, str(error.detail))
             return

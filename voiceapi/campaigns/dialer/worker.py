@@ -18,7 +18,7 @@ from datetime import datetime
 from typing import Any
 
 from ...calls.outbound import Agent, place
-from ...errors import Conflict, LimitReached, NotPossible, ServiceError
+from ...errors import Conflict, LimitReached, NotPossible, OutOfService, ServiceError
 from ...organizations import call_quota
 from ...runs.lifecycle import is_dialable
 from ...runs.runs import without_reserved
@@ -85,6 +85,8 @@ class Dialer:
             dialer_wakeup.clear()
             try:
                 seconds = self.look()
+            except OutOfService:  # the database can't be used, as its log says
+                seconds = IDLE_SECONDS
             except Exception:
                 log.exception("The dialer failed, and tries again")
                 seconds = IDLE_SECONDS
@@ -101,6 +103,8 @@ class Dialer:
                 try:
                     wait = self._read_list(campaign_id) if state == "syncing" else self._dial(campaign_id)
                     seconds = min(seconds, wait)
+                except OutOfService:
+                    raise
                 except Exception:  # one campaign's trouble doesn't keep the others from being dialed
                     log.exception("Campaign %s could not be dialed, and is looked at again", campaign_id)
         return seconds
@@ -146,6 +150,8 @@ class Dialer:
             return Plan(), []
         try:
             agent = self._agent(campaign)
+        except OutOfService:
+            raise
         except (ServiceError, NotConfigured) as error:
             reason = "its telephony configuration can't be used." if isinstance(error, NotConfigured) else str(error)
             attempts.stop(campaign, "paused", "batch_failed", f"Nobody can be called: {reason}")
@@ -157,11 +163,10 @@ class Dialer:
             if hold.code == CALLS_A_DAY:
                 attempts.note_hold(campaign, hold.code, hold.reason, moment)
             return Plan(hold=hold, look_again=hold.until), []
-        limit = (
-            BATCH
-            if settings.eligibility.hours or settings.eligibility.most_a_day
-            else min(BATCH, _free_slots(settings, load))
-        )
+        rules = settings.eligibility
+        # Where contacts may be skipped or postponed, more of them are read than may be called.
+        selective = rules.hours or rules.most_a_day or rules.call_limits.countries
+        limit = BATCH if selective else min(BATCH, _free_slots(settings, load))
         due = {contact.id: contact for contact in dialing.due(campaign_id, moment, limit)}
         later = moment if len(due) == limit else dialing.due_after(campaign_id, moment)
         looked_at = candidates(campaign.organization_id, list(due.values()), settings.eligibility, moment)
@@ -207,7 +212,7 @@ class Dialer:
                 )
             except Conflict:  # it took so long that the claim was given back
                 return
-            except LimitReached as busy:
+            except (LimitReached, OutOfService) as busy:
                 self._give_back(claim, str(busy.detail), pause=False)
             except Exception as error:
                 if not isinstance(error, ServiceError):

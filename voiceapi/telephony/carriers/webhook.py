@@ -51,7 +51,7 @@ class Webhook:
     def fields(self) -> Mapping[str, Any]:
         """Its fields by name: those of the body, or of the query without a body. Of a repeated field, the last value.
 
-        A query beside a body is ignored: our own URLs have none, and some carriers sign the body alone.
+        A query beside a body is ignored: that of our own URLs is encrypted, and some carriers sign the body alone.
         """
         if not self.body:
             return dict(self.query)
@@ -76,16 +76,18 @@ class Webhook:
 
 @dataclass(frozen=True, slots=True)
 class CallbackURLs:
-    """The URLs that a carrier requests during one call: absolute, without a query.
+    """The URLs that a carrier requests during one call: absolute, without a query but for that of `repeated`.
 
     :param base: the URL that those of all calls begin with.
     :param token: the run's unguessable token.
     :param turn: the number of the turn that comes next; 0 answers the call.
+    :param repeated: asks again for what couldn't be answered, in place of `wait`.
     """
 
     base: str
     token: str
     turn: int = 0
+    repeated: str | None = None
 
     @property
     def next(self) -> str:
@@ -104,7 +106,7 @@ class CallbackURLs:
 
     def wait(self, turn: int) -> str:
         """Asks again for a turn whose reply wasn't ready."""
-        return self._turn(turn, "/wait")
+        return self.repeated or self._turn(turn, "/wait")
 
     @property
     def status(self) -> str:

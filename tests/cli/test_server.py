@@ -1,0 +1,327 @@
+"""The HTTP server of `serve`: what becomes of connections that wait, drip, don't read, or are too many."""
+
+from __future__ import annotations
+
+import json
+import logging
+import socket
+import threading
+import time
+from collections.abc import Callable, Iterable, Iterator
+from contextlib import ExitStack, contextmanager, suppress
+from http.client import HTTPConnection
+from select import select
+from typing import Any
+
+import pytest
+
+from voiceapi.cli import connection, server
+from voiceapi.cli.server import Server
+
+IDLE = 0.2
+HEAD = b"GET / HTTP/1.1\r\nHost: x\r\n"
+LARGE = 8 * 1024 * 1024
+
+
+class App:
+    """A WSGI app: /large is much to read, /slow waits until it may go on, anything else is the length of its body."""
+
+    def __init__(self) -> None:
+        self.go_on = threading.Event()
+        self.asked: list[str] = []
+        self.environ: dict[str, Any] = {}
+
+    def __call__(self, environ: dict[str, Any], start_response: Callable[..., Any]) -> Iterable[bytes]:
+        self.environ = environ
+        self.asked.append(environ["PATH_INFO"])
+        if environ["PATH_INFO"] == "/slow":
+            assert self.go_on.wait(10)
+        length = str(len(environ["wsgi.input"].read())).encode()
+        body = b"x" * LARGE if environ["PATH_INFO"] == "/large" else length
+        start_response("200 OK", [("Content-Type", "text/plain"), ("Content-Length", str(len(body)))])
+        return [body]
+
+
+class Served:
+    """A server on a thread, and connections to it."""
+
+    def __init__(self, app: App, server: Server, closing: ExitStack) -> None:
+        self.app = app
+        self.server = server
+        self.port = server.addresses[0][1]
+        self._closing = closing
+
+    def connect(self, sent: bytes = b"", buffer: int | None = None) -> socket.socket:
+        """A connection that has sent this; with a small receive buffer, if that is given."""
+        client = self._closing.enter_context(socket.socket())
+        if buffer is not None:
+            client.setsockopt(socket.SOL_SOCKET, socket.SO_RCVBUF, buffer)
+        client.settimeout(5)
+        client.connect(("127.0.0.1", self.port))
+        client.sendall(sent)
+        return client
+
+    def get(self, path: str = "/", **options: Any) -> tuple[int, bytes]:
+        """The status and body of one more client's request."""
+        client = HTTPConnection("127.0.0.1", self.port, timeout=5)
+        client.request("GET", path, **options)
+        answer = client.getresponse()
+        found = answer.status, answer.read()
+        client.close()
+        return found
+
+
+Serve = Callable[..., Served]
+
+
+@pytest.fixture
+def serve() -> Iterator[Serve]:
+    with ExitStack() as closing:
+
+        def start(**options: Any) -> Served:
+            app = App()
+            defaults = {"threads": 2, "connections": 100, "idle_timeout": IDLE, "max_body": 1024 * 1024}
+            made = Server(app, host="127.0.0.1", port=0, **{**defaults, **options})
+            thread = threading.Thread(target=made.run)
+            thread.start()
+
+            def stop() -> None:
+                app.go_on.set()
+                made.stop()
+                thread.join()
+                made.close()
+
+            closing.callback(stop)
+            return Served(app, made, closing)
+
+        yield start
+
+
+def read(client: socket.socket) -> bytes:
+    """All that is sent until the connection is closed."""
+    received = b""
+    try:
+        while data := client.recv(65536):
+            received += data
+    except ConnectionResetError:
+        pass
+    return received
+
+
+def drip(client: socket.socket, data: Iterator[bytes]) -> bytes:
+    """Send a piece every 20 ms until the connection is closed; what was answered."""
+    client.settimeout(0.02)
+    received = b""
+    for piece in data:
+        try:
+            client.sendall(piece)
+            if not (got := client.recv(65536)):
+                return received
+            received += got
+        except TimeoutError:
+            continue
+        except OSError:
+            return received
+    return received
+
+
+@contextmanager
+def takes(low: float, high: float) -> Iterator[None]:
+    began = time.monotonic()
+    yield
+    assert low <= time.monotonic() - began < high
+
+
+def times(count: int, piece: bytes) -> Iterator[bytes]:
+    return iter([piece] * count)
+
+
+def test_an_idle_connection_is_closed(serve: Serve) -> None:
+    served = serve()
+    fresh, used = served.connect(), served.connect(HEAD + b"\r\n")
+    with takes(IDLE / 2, 5):
+        assert read(fresh) == b""
+        assert read(used).endswith(b"\r\n\r\n0")
+
+
+@pytest.mark.parametrize(
+    ("begun", "piece"),
+    [(b"GET / HTTP/1.1\r\nX: ", b"x"), (b"", b"\r\n\r\n"), (b"POST / HTTP/1.1\r\nContent-Length: 1000\r\n\r\n", b"x")],
+    ids=["head", "line ends", "body"],
+)
+def test_a_connection_that_drips_is_closed(serve: Serve, begun: bytes, piece: bytes) -> None:
+    client = serve().connect(begun)
+    with takes(IDLE / 2, 5):
+        answer = drip(client, times(500, piece))
+    if begun:
+        head, _, body = answer.partition(b"\r\n\r\n")
+        assert head.startswith(b"HTTP/1.1 408 Request Timeout\r\nConnection: close\r\n")
+        assert json.loads(body) == {"detail": "The request didn't arrive within 0.2 s."}
+    else:
+        assert answer == b""
+
+
+def test_a_body_that_arrives_slowly_but_steadily_is_read(serve: Serve) -> None:
+    served = serve()
+    # 100 bytes every 20 ms are ten times the rate that is asked for, and take longer than the time-out.
+    client = served.connect(b"POST / HTTP/1.1\r\nConnection: close\r\nContent-Length: 2000\r\n\r\n")
+    with takes(1.5 * IDLE, 5):
+        answer = drip(client, times(20, b"x" * 100)) + read(client)
+    assert answer.endswith(b"\r\n\r\n2000")
+
+
+def test_a_connection_that_does_not_read_is_closed(serve: Serve, wait_for: Callable[..., Any]) -> None:
+    served = serve()
+    client = served.connect(b"GET /large HTTP/1.1\r\n\r\n", buffer=4096)
+    wait_for(served.server.requests)
+    with takes(0, 5):
+        wait_for(lambda: not served.server.requests())
+    client.settimeout(5)
+    assert len(read(client)) < LARGE
+
+
+def test_an_answer_that_is_read_slowly_but_steadily_arrives(serve: Serve) -> None:
+    client = serve().connect(b"GET /large HTTP/1.1\r\nConnection: close\r\n\r\n", buffer=65536)
+    received, began = 0, time.monotonic()
+    while data := client.recv(262144):
+        received += len(data)
+        time.sleep(len(data) / LARGE * 3 * IDLE)
+    assert time.monotonic() - began > 2 * IDLE
+    assert received > LARGE
+
+
+def test_clients_that_send_requests_and_read_no_answer_hold_no_thread(serve: Serve) -> None:
+    served = serve(threads=2, idle_timeout=30)
+    for _ in range(4):
+        served.connect(20 * b"GET /large HTTP/1.1\r\n\r\n", buffer=4096)
+    began = time.monotonic()
+    assert served.get() == (200, b"0")
+    assert time.monotonic() - began < 1
+    # One answer each is made, and the next not before that one is read.
+    assert served.app.asked.count("/large") <= 4
+
+
+def test_requests_sent_ahead_are_answered_in_turn_up_to_a_number(serve: Serve) -> None:
+    served = serve()
+    few = served.connect(2 * b"GET /a HTTP/1.1\r\n\r\n" + b"GET /a HTTP/1.1\r\nConnection: close\r\n\r\n")
+    assert read(few).count(b"HTTP/1.1 200 OK") == 3
+    many = served.connect(300 * b"GET / HTTP/1.1\r\n\r\n")
+    answer = read(many)
+    assert answer.count(b"HTTP/1.1 200 OK") == connection.MOST_AHEAD
+    assert answer.count(b"Connection: close") == 1
+
+
+def test_who_connects_gets_the_place_that_waited_longest(serve: Serve, caplog: pytest.LogCaptureFixture) -> None:
+    served = serve(connections=20, idle_timeout=30)
+    with caplog.at_level(logging.WARNING, "voiceapi"):
+        waiting = [served.connect() for _ in range(20)]
+        for _ in range(5):
+            assert served.connect(b"GET / HTTP/1.1\r\n\r\n").recv(65536).startswith(b"HTTP/1.1 200 OK")
+    assert [read(client) for client in waiting[:5]] == [b""] * 5
+    waiting[-1].sendall(b"GET / HTTP/1.1\r\nConnection: close\r\n\r\n")
+    assert read(waiting[-1]).startswith(b"HTTP/1.1 200 OK")
+    assert [record.getMessage() for record in caplog.records] == [
+        "All 20 connections were taken, so 1 that had waited longest were closed"
+    ]
+
+
+def test_a_request_whose_place_is_given_away_gets_an_answer(serve: Serve) -> None:
+    served = serve(connections=1, idle_timeout=30)
+    begun = served.connect(b"GET / HTTP/1.1\r\n")
+    time.sleep(0.05)
+    assert served.get() == (200, b"0")
+    head, _, body = read(begun).partition(b"\r\n\r\n")
+    assert head.startswith(b"HTTP/1.1 503 Service Unavailable\r\n")
+    assert b"\r\nRetry-After: 5" in head
+    assert json.loads(body) == {"detail": "All connections are taken. Try again later."}
+
+
+def test_a_request_that_is_being_answered_keeps_its_place(serve: Serve, wait_for: Callable[..., Any]) -> None:
+    served = serve(connections=3, threads=3, idle_timeout=30)
+    slow = [served.connect(b"GET /slow HTTP/1.1\r\nConnection: close\r\n\r\n") for _ in range(3)]
+    wait_for(lambda: len(served.app.asked) == 3)
+    waits = served.connect(b"GET / HTTP/1.1\r\nConnection: close\r\n\r\n")
+    time.sleep(0.1)
+    assert served.app.asked == ["/slow"] * 3
+    served.app.go_on.set()
+    assert all(read(client).startswith(b"HTTP/1.1 200 OK") for client in [*slow, waits])
+
+
+def test_the_network_with_most_connections_loses_its_own_first(serve: Serve, wait_for: Callable[..., Any]) -> None:
+    served = serve(connections=20, idle_timeout=30)
+    other = served._closing.enter_context(socket.socket())
+    other.bind(("127.0.0.2", 0))
+    other.settimeout(5)
+    other.connect(("127.0.0.1", served.port))
+    time.sleep(0.01)
+    for _ in range(60):
+        served.connect()
+    wait_for(lambda: served.get() == (200, b"0"))
+    # It waited longest of all.
+    other.sendall(b"GET / HTTP/1.1\r\nConnection: close\r\n\r\n")
+    assert read(other).startswith(b"HTTP/1.1 200 OK")
+
+
+def test_addresses_of_one_network() -> None:
+    assert connection._network("192.0.2.1") != connection._network("192.0.2.2")
+    assert connection._network("2001:db8::1") == connection._network("2001:db8:0:0:ffff::2%eth0")
+    assert connection._network("2001:db8::1") != connection._network("2001:db8:0:1::1")
+
+
+def test_what_is_kept_for_all_clients_is_bounded(
+    serve: Serve, monkeypatch: pytest.MonkeyPatch, wait_for: Callable[..., Any]
+) -> None:
+    monkeypatch.setattr(server, "MOST_HELD", 0)
+    monkeypatch.setattr(server, "RECEIVED_BETWEEN_SUMS", 100_000)
+    served = serve(max_body=1_000_000, idle_timeout=30)
+    head = b"POST / HTTP/1.1\r\nConnection: close\r\nContent-Length: 900000\r\n\r\n"
+    clients = [served.connect(head + b"x" * 800_000) for _ in range(3)]
+    wait_for(lambda: select(clients, [], [], 0)[0])
+    for client in clients:
+        with suppress(OSError):
+            client.sendall(b"x" * 100_000)
+    refused, *answered = sorted(map(read, clients), key=len, reverse=True)
+    assert b"503 Service Unavailable" in refused
+    assert b"Retry-After: 5" in refused
+    assert all(answer.endswith(b"\r\n\r\n900000") for answer in answered)
+
+
+@pytest.mark.parametrize(
+    ("sent", "status", "detail"),
+    [
+        (b"GET / HTTP/1.1\r\nno header\r\n\r\n", 400, "Bad Request: Invalid header."),
+        (
+            b"POST / HTTP/1.1\r\nContent-Length: 2000000\r\n\r\n",
+            413,
+            "Request Entity Too Large: exceeds max_body of 1048576.",
+        ),
+        (
+            b"GET / HTTP/1.1\r\nX: " + b"x" * connection.LARGEST_HEAD,
+            431,
+            "Request Header Fields Too Large: exceeds max_header of 32768.",
+        ),
+        (
+            b"POST / HTTP/1.1\r\nTransfer-Encoding: chunked\r\n\r\n5;" + b"x" * 2000,
+            400,
+            "The line before a chunk of the body, or the headers after it, are too long.",
+        ),
+    ],
+)
+def test_a_request_that_can_not_be_read_gets_json(serve: Serve, sent: bytes, status: int, detail: str) -> None:
+    head, _, body = read(serve().connect(sent)).partition(b"\r\n\r\n")
+    assert head.split(b" ")[1] == str(status).encode()
+    assert b"Content-Type: application/json" in head
+    assert json.loads(body) == {"detail": detail}
+
+
+def test_nobody_is_believed_to_be_a_proxy(serve: Serve) -> None:
+    served = serve()
+    forged = {"X-Forwarded-For": "203.0.113.1", "X-Forwarded-Host": "evil.example", "X-Forwarded-Proto": "https"}
+    served.get(headers={**forged, "Forwarded": "for=203.0.113.1;host=evil.example"})
+    environ = served.app.environ
+    assert not [name for name in environ if "FORWARDED" in name]
+    assert (environ["REMOTE_ADDR"], environ["wsgi.url_scheme"], environ["HTTP_HOST"]) == (
+        "127.0.0.1",
+        "http",
+        f"127.0.0.1:{served.port}",
+    )

@@ -1,0 +1,74 @@
+"""How large the history of a conversation may become: what has no room ends it, or is replaced by an error."""
+
+from __future__ import annotations
+
+from collections.abc import Callable
+from typing import Any
+
+from voiceapi.engine import events as ev
+from voiceapi.engine.actions import AskModel, Function, HangUp, Listen, Say
+from voiceapi.engine.history import LONGEST_CALLS, LONGEST_HISTORY, LONGEST_INPUT, MOST_CALLS, NO_ROOM, size_of
+
+
+def size(call: Any) -> int:
+    return sum(map(size_of, call.state.messages))
+
+
+def errors(call: Any) -> list[str]:
+    return [each["error"] for each in call.recorded("rtf-pipeline-error")]
+
+
+def say(call: Any, text: str) -> list[Any]:
+    """The caller says something, and the model repeats its question."""
+    call.send(ev.CallerSaid, text)
+    return list(call.send(ev.ModelReplied, "And?")) if call.state.phase == "thinking" else []
+
+
+def test_a_conversation_that_has_no_room_left_ends(make_call: Callable[..., Any]) -> None:
+    for voice in (True, False):
+        call = make_call(voice=voice)
+        call.send(ev.Started)
+        while call.state.phase == "listening":
+            say(call, "x" * LONGEST_INPUT)
+        assert (call.state.phase, call.state.reason) == ("ended", "pipeline_error")
+        assert errors(call) == [NO_ROOM]
+        assert LONGEST_HISTORY - 2 * LONGEST_INPUT < size(call) <= LONGEST_HISTORY
+
+
+def test_what_the_caller_says_is_cut(make_call: Callable[..., Any]) -> None:
+    call = make_call()
+    call.send(ev.Started)
+    call.send(ev.CallerSaid, "é" * LONGEST_INPUT)
+    assert call.state.messages[-1] == {"role": "user", "content": "é" * (LONGEST_INPUT // 2)}
+    assert errors(call) == ["What the caller said is larger than 64 KiB; the rest of it was dropped."]
+    assert isinstance(call.waits_for, AskModel)
+
+
+def test_too_many_functions_at_once_are_a_failure_of_the_model(make_call: Callable[..., Any]) -> None:
+    call = make_call()
+    call.send(ev.Started)
+    call.send(ev.CallerSaid, "Yes.")
+    said, *_ = call.send(ev.ModelReplied, "", tuple(ev.ToolCall(str(n), "f") for n in range(MOST_CALLS + 1)))
+    assert isinstance(said, Say)
+    assert errors(call) == ["The model called 33 functions at once; at most 32 are carried out."]
+    # The second failure in a row ends the call, as any of the model's.
+    call.send(ev.CallerSaid, "Yes.")
+    actions = call.send(ev.ModelReplied, "", (ev.ToolCall("1", "f", "x" * LONGEST_CALLS),))
+    assert any(isinstance(each, HangUp) for each in actions)
+    assert errors(call)[1:] == ["The model's function calls are larger than 64 KiB."]
+    assert size(call) < 1000
+
+
+def test_a_result_that_has_no_room_is_replaced_by_an_error(make_call: Callable[..., Any]) -> None:
+    tool = Function("look", "Looks something up.", tool_uuid="u")
+    call = make_call(functions={"start": (tool,)})
+    call.send(ev.Started)
+    call.send(ev.CallerSaid, "Yes.")
+    call.send(ev.ModelReplied, "", (ev.ToolCall("1", tool.name), ev.ToolCall("2", tool.name)))
+    for _ in range(2):
+        call.send(ev.ToolReturned, {"data": "x" * (LONGEST_HISTORY * 2 // 3)})
+    first, second = (message["content"] for message in call.state.messages[-2:])
+    assert len(first) > LONGEST_HISTORY / 2
+    assert second == '{"status": "error", "error": "The result is too large for this conversation."}'
+    assert isinstance(call.waits_for, AskModel)
+    assert isinstance(call.send(ev.ModelReplied, "Fine.")[-1], Listen)

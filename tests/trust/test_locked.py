@@ -1,0 +1,301 @@
+"""What happens while another program holds the database file: reads go on, writes come again, no call is lost."""
+
+from __future__ import annotations
+
+import logging
+import sqlite3
+import time
+from collections.abc import Callable, Iterator
+from contextlib import contextmanager
+from dataclasses import replace
+from pathlib import Path
+from typing import Any
+from urllib.parse import urlencode, urlsplit
+from xml.etree import ElementTree
+
+import pytest
+from flask import Flask
+from flask.testing import FlaskClient
+from twilio.request_validator import RequestValidator
+
+from voiceapi.api import auth
+from voiceapi.calls import postponed, sweeper
+from voiceapi.http_client import HTTPClient, Reply
+from voiceapi.service import Service
+from voiceapi.store import database
+from voiceapi.store.organizations import ApiKey
+from voiceapi.store.runs import Run, StatusCallback, Turn
+
+API = "/api/v1"
+PUBLIC = "https://voice.example.org"
+TOKEN = "12345678901234567890123456789012"
+ACCOUNT = "AC0123456789abcdef0123456789abcdef"
+TWILIO = {"provider": "twilio", "account_sid": ACCOUNT, "auth_token": TOKEN}
+OURS, THEIRS = "+12025550188", "+12025550123"
+COMING = {"CallSid": "CA1", "AccountSid": ACCOUNT, "From": THEIRS, "To": OURS, "CallStatus": "ringing"}
+LOCKED = {"detail": "The database is locked by another program, so nothing was stored."}
+# The wait of a request, and of a webhook, in these tests.
+SHORT = 0.05
+
+
+class Deaf(HTTPClient):
+    """A carrier that accepts every call."""
+
+    def send(self, method: str, url: str, **options: Any) -> Reply:
+        return Reply(201, {}, b'{"sid": "CA1"}', 0.0)
+
+
+@pytest.fixture
+def settings(monkeypatch: pytest.MonkeyPatch) -> dict[str, Any]:
+    monkeypatch.setitem(database.PRAGMAS, "busy_timeout", 10)
+    monkeypatch.setattr(auth, "REQUEST", replace(auth.REQUEST, seconds=SHORT))
+    monkeypatch.setattr(postponed, "WAIT_SECONDS", SHORT)
+    return {"VOICEAPI_PUBLIC_URL": PUBLIC, "VOICEAPI_WORKER": "off"}
+
+
+@pytest.fixture(autouse=True)
+def deaf(service: Service) -> None:
+    object.__setattr__(service, "http", Deaf())
+
+
+@pytest.fixture
+def lock(tmp_path: Path) -> Callable[[], Any]:
+    """Holds the database file, as another program does in a transaction."""
+
+    @contextmanager
+    def hold() -> Iterator[None]:
+        other = sqlite3.connect(tmp_path / "voice.db", isolation_level=None)
+        other.execute("BEGIN EXCLUSIVE")
+        try:
+            yield
+        finally:
+            other.rollback()
+            other.close()
+
+    return hold
+
+
+@pytest.fixture
+def configuration(client: FlaskClient) -> int:
+    made = client.post(f"{API}/organizations/telephony-configs", json={"name": "Main", "config": TWILIO}).get_json()
+    return int(made["id"])
+
+
+@pytest.fixture
+def number(client: FlaskClient, configuration: int, workflow: Callable[..., Any]) -> int:
+    """Our number, whose calls a workflow answers; returns its configuration."""
+    body = {"address": OURS, "inbound_workflow_id": workflow(path="line")["id"]}
+    made = client.post(f"{API}/organizations/telephony-configs/{configuration}/phone-numbers", json=body)
+    assert made.status_code == 200, made.text
+    return configuration
+
+
+@pytest.fixture
+def call(client: FlaskClient, app: Flask, number: int) -> str:
+    """Where a call that was placed has its webhooks."""
+    body = {"phone_number": THEIRS, "telephony_configuration_id": number}
+    run = client.post(f"{API}/public/agent/line", json=body).get_json()["workflow_run_id"]
+    with app.extensions["voiceapi"].store.session():
+        return f"{API}/telephony/calls/{Run.get_by_id(run).token}"
+
+
+def send(client: FlaskClient, path: str, **fields: str) -> Any:
+    """A webhook, as Twilio signs it."""
+    said = {"CallSid": "CA1", "AccountSid": ACCOUNT, **fields}
+    signature = RequestValidator(TOKEN).compute_signature(f"{PUBLIC}{path}", said)
+    headers = {"X-Twilio-Signature": signature, "Content-Type": "application/x-www-form-urlencoded"}
+    return client.post(path, data=urlencode(said), headers=headers)
+
+
+def spoken(answer: Any) -> list[str]:
+    assert answer.status_code == 200, answer.text
+    return [say.text or "" for say in ElementTree.fromstring(answer.text).iter("Say")]
+
+
+def redirect(answer: Any) -> str:
+    """The path and query that a document leads to."""
+    [found] = ElementTree.fromstring(answer.text).iter("Redirect")
+    url = urlsplit(found.text or "")
+    assert f"{url.scheme}://{url.netloc}" == PUBLIC
+    return f"{url.path}?{url.query}" if url.query else url.path
+
+
+def test_reads_go_on_and_writes_are_to_come_again(
+    client: FlaskClient, workflow: Callable[..., Any], lock: Callable[[], Any]
+) -> None:
+    made = workflow()
+    with lock():
+        began = time.monotonic()
+        refused = client.post(f"{API}/user/api-keys", json={"name": "late"})
+        assert (refused.status_code, refused.get_json(), refused.headers["Retry-After"]) == (503, LOCKED, "5")
+        assert time.monotonic() - began >= SHORT
+        assert client.get(f"{API}/workflow/fetch/{made['id']}").status_code == 200
+    assert [key["name"] for key in client.get(f"{API}/user/api-keys").get_json()] == ["VOICEAPI_API_KEY"]
+    assert client.post(f"{API}/user/api-keys", json={"name": "late"}).status_code == 200
+
+
+def test_the_lock_and_its_end_are_a_line_each(
+    client: FlaskClient, lock: Callable[[], Any], caplog: pytest.LogCaptureFixture, tmp_path: Path
+) -> None:
+    with lock():
+        for _ in range(3):
+            assert client.post(f"{API}/user/api-keys", json={"name": "late"}).status_code == 503
+    assert client.post(f"{API}/user/api-keys", json={"name": "late"}).status_code == 200
+    path = tmp_path / "voice.db"
+    ours = [each for each in caplog.records if each.name == "voiceapi"]
+    assert [(each.levelname, each.getMessage(), each.exc_info) for each in ours] == [
+        ("ERROR", f"The database {path} is locked by another program. Writes are refused until it is free.", None),
+        ("WARNING", f"The database {path} can be written again.", None),
+    ]
+
+
+def test_background_jobs_log_no_tracebacks_and_go_on(
+    app: Flask, service: Service, call: str, lock: Callable[[], Any], caplog: pytest.LogCaptureFixture, monkeypatch: Any
+) -> None:
+    monkeypatch.setattr(database, "BACKGROUND", database.Patience(SHORT))
+    with service.store.session():
+        Run.update(deadline_at=Run.created_at).execute()
+    with lock():
+        service.workers.submit(sweeper.sweep, service).result()
+        sweeper.sweep(service)
+    assert [each.exc_info for each in caplog.records] == [None]
+    with service.store.session():
+        assert Run.get().state != "completed"
+    sweeper.sweep(service)
+    with service.store.session():
+        assert Run.get().state == "completed"
+
+
+def test_noting_the_use_of_a_key_neither_fails_nor_delays_a_read(
+    client: FlaskClient, service: Service, lock: Callable[[], Any], wait_for: Callable[..., Any], monkeypatch: Any
+) -> None:
+    monkeypatch.setattr(auth, "REQUEST", replace(auth.REQUEST, seconds=5.0))
+
+    def used() -> Any:
+        with service.store.session():
+            return ApiKey.get().last_used_at
+
+    with lock():
+        began = time.monotonic()
+        assert client.get(f"{API}/user/api-keys").status_code == 200
+        assert time.monotonic() - began < 1.0
+        assert used() is None
+    first = wait_for(used)
+    assert client.get(f"{API}/user/api-keys").status_code == 200
+    with service.store.session():
+        ApiKey.update(last_used_at=None).execute()
+    assert client.get(f"{API}/user/api-keys").status_code == 200
+    assert first is not None
+    # The minute counts in this process, too.
+    assert used() is None
+
+
+def test_a_turn_is_asked_again_with_the_callers_words(
+    bare: FlaskClient, service: Service, call: str, lock: Callable[[], Any]
+) -> None:
+    assert spoken(send(bare, f"{call}/turns/0")) == ["Hello, is now a good time?"]
+    with lock():
+        asked = send(bare, f"{call}/turns/1", SpeechResult="Yes, please.")
+        assert spoken(asked) == ["One moment, please."]
+        path = redirect(asked)
+        assert path.startswith(f"{call}/turns/1/wait?again=")
+        assert "Yes" not in path
+        # Asked again while the file is still locked.
+        path = redirect(send(bare, path))
+    assert spoken(send(bare, path)) == ["Great, goodbye."]
+    # Once more, as carriers repeat a webhook: the stored answer.
+    assert spoken(send(bare, path)) == ["Great, goodbye."]
+    with service.store.session():
+        assert [(turn.number, turn.caller_text) for turn in Turn.select().order_by(Turn.number)] == [
+            (0, ""),
+            (1, "Yes, please."),
+        ]
+
+
+def test_what_is_carried_along_holds_for_its_own_turn_only(
+    bare: FlaskClient, service: Service, call: str, lock: Callable[[], Any]
+) -> None:
+    send(bare, f"{call}/turns/0")
+    with lock():
+        query = redirect(send(bare, f"{call}/turns/1", SpeechResult="Yes, please.")).partition("?")[2]
+    assert spoken(send(bare, f"{call}/turns/0/wait?{query}")) == ["Hello, is now a good time?"]
+    for wrong in ("again=", "again=x", "again=%FF", f"again={query[6:-8]}AAAAAAA="):
+        spoken(send(bare, f"{call}/turns/1/wait?{wrong}"))
+    with service.store.session():
+        assert [turn.caller_text for turn in Turn.select()] == ["", ""]
+
+
+def test_the_first_webhook_of_a_call_is_asked_again(
+    bare: FlaskClient, service: Service, call: str, lock: Callable[[], Any]
+) -> None:
+    """It also fixes the call's id, and may report an answering machine."""
+    with lock():
+        path = redirect(send(bare, f"{call}/turns/0", AnsweredBy="machine_start"))
+    assert spoken(send(bare, path)) == []
+    with service.store.session():
+        assert Run.get().hang_up_reason == "voicemail_detected"
+
+
+def test_a_call_is_told_that_it_does_not_work_when_that_takes_too_long(
+    bare: FlaskClient, call: str, lock: Callable[[], Any], monkeypatch: pytest.MonkeyPatch
+) -> None:
+    monkeypatch.setattr(postponed, "LONGEST_SECONDS", SHORT / 2)
+    with lock():
+        path = redirect(send(bare, f"{call}/turns/0"))
+        last = send(bare, path)
+    assert spoken(last) == ["I'm sorry, something went wrong on our side. Please try again later. Goodbye."]
+    assert "Hangup" in last.text
+
+
+def test_an_inbound_call_is_asked_again(
+    bare: FlaskClient, service: Service, number: int, lock: Callable[[], Any]
+) -> None:
+    with lock():
+        asked = send(bare, f"{API}/telephony/inbound/{number}", **COMING)
+        assert spoken(asked) == ["One moment, please."]
+        path = redirect(asked)
+        assert path.startswith(f"{API}/telephony/inbound/{number}?again=")
+    # Not every carrier says in a repeated request who calls whom.
+    assert spoken(send(bare, path)) == ["Hello, is now a good time?"]
+    with service.store.session():
+        assert [(run.caller_number, run.called_number) for run in Run.select()] == [(THEIRS, OURS)]
+
+
+def test_a_status_callback_is_to_come_again(
+    bare: FlaskClient, service: Service, call: str, lock: Callable[[], Any]
+) -> None:
+    with lock():
+        refused = send(bare, f"{call}/status", CallStatus="completed", CallDuration="3")
+        assert (refused.status_code, refused.headers["Retry-After"]) == (503, "5")
+    assert send(bare, f"{call}/status", CallStatus="completed", CallDuration="3").status_code == 200
+    with service.store.session():
+        assert (Run.get().state, StatusCallback.select().count()) == ("completed", 1)
+
+
+def test_a_call_that_was_placed_is_not_refused(
+    client: FlaskClient, service: Service, number: int, lock: Callable[[], Any], monkeypatch: pytest.MonkeyPatch
+) -> None:
+    """The carrier was asked already: who is told to try again would dial twice."""
+    held: list[Any] = []
+
+    class Accepts(Deaf):
+        def send(self, method: str, url: str, **options: Any) -> Reply:
+            held.append(lock())
+            held[0].__enter__()
+            return super().send(method, url, **options)
+
+    from voiceapi.calls import outbound
+
+    monkeypatch.setattr(outbound, "UNREPEATABLE", database.Patience(SHORT))
+    object.__setattr__(service, "http", Accepts())
+    body = {"phone_number": THEIRS, "telephony_configuration_id": number}
+    try:
+        placed = client.post(f"{API}/public/agent/line", json=body)
+    finally:
+        held[0].__exit__(None, None, None)
+    assert (placed.status_code, placed.get_json()["status"]) == (200, "unknown")
+
+
+@pytest.fixture(autouse=True)
+def log_level(caplog: pytest.LogCaptureFixture) -> None:
+    caplog.set_level(logging.WARNING, "voiceapi")

@@ -1,0 +1,203 @@
+"""Campaigns go on after a restart of the host's server, with one request to any of the host's pages."""
+
+from __future__ import annotations
+
+import os
+import signal
+import socket
+import sqlite3
+import subprocess
+import sys
+import time
+from collections.abc import Callable, Iterator
+from contextlib import contextmanager
+from pathlib import Path
+from textwrap import dedent
+from typing import Any
+from urllib.error import URLError
+from urllib.request import urlopen
+
+import pytest
+
+from voiceapi import create_app
+
+ROOT = Path(__file__).parents[2]
+KEY = "test-key-0123456789"
+API = "/api/v1"
+CONTACTS = 40
+
+pytestmark = [pytest.mark.long, pytest.mark.skipif(not hasattr(os, "fork"), reason="this system has no fork")]
+
+HOST = """
+    import os
+    from flask import Flask
+    from voiceapi import VoiceAPI
+
+    app = Flask("host")
+    VoiceAPI(app, url_prefix="/voice")
+
+    @app.get("/own")
+    def own():
+        return str(os.getpid())
+"""
+
+
+@pytest.fixture
+def folder(tmp_path: Path, talk: Callable[..., Any]) -> Path:
+    """A host, and a database with a campaign that was started and whose process has stopped."""
+    (tmp_path / "host.py").write_text(dedent(HOST))
+    app = create_app({"VOICEAPI_DATABASE": tmp_path / "voice.db", "VOICEAPI_API_KEY": KEY, "VOICEAPI_WORKER": "off"})
+    client = app.test_client()
+    client.environ_base["HTTP_X_API_KEY"] = KEY
+    body = {"name": "Agent", "workflow_definition": talk("path")}
+    assert client.post(f"{API}/workflow/create/definition", json=body).status_code == 200
+    rows = "phone_number\n" + "".join(f"+120255502{number:02}\n" for number in range(CONTACTS))
+    place = client.post(f"{API}/s3/presigned-upload-url", json={"file_name": "list.csv", "file_size": len(rows)})
+    key, url = place.get_json()["file_key"], place.get_json()["upload_url"]
+    assert client.put(url.removeprefix("http://localhost"), data=rows).status_code == 200
+    body = {"name": "Campaign", "workflow_id": 1, "source_type": "csv", "source_id": key, "max_concurrency": 5}
+    made = client.post(f"{API}/campaign/create", json=body)
+    assert made.status_code == 200, made.text
+    started = client.post(f"{API}/campaign/{made.get_json()['id']}/start")
+    assert started.status_code == 200, started.text
+    app.extensions["voiceapi"].close()
+    return tmp_path
+
+
+def free_port() -> int:
+    with socket.socket() as found:
+        found.bind(("127.0.0.1", 0))
+        return int(found.getsockname()[1])
+
+
+@contextmanager
+def serving(folder: Path, *command: str) -> Iterator[subprocess.Popen[str]]:
+    """A server that runs the host, stopped at the end with all its processes."""
+    environment = {
+        **os.environ,
+        "PYTHONPATH": f"{folder}{os.pathsep}{ROOT}",
+        "VOICEAPI_DATABASE": str(folder / "voice.db"),
+        "VOICEAPI_API_KEY": KEY,
+    }
+    with (folder / "server.log").open("w") as log:
+        server = subprocess.Popen(
+            [sys.executable, "-m", *command], cwd=folder, env=environment, stderr=log, start_new_session=True, text=True
+        )
+        try:
+            yield server
+        finally:
+            os.killpg(server.pid, signal.SIGTERM)
+            try:
+                server.wait(20)
+            finally:
+                if server.poll() is None:
+                    os.killpg(server.pid, signal.SIGKILL)
+
+
+def get(url: str, seconds: float = 30.0) -> str:
+    """The page at a URL, once its server listens."""
+    deadline = time.monotonic() + seconds
+    while True:
+        try:
+            with urlopen(url) as answer:
+                return str(answer.read().decode())
+        except URLError:
+            assert time.monotonic() < deadline, f"{url} doesn't answer"
+            time.sleep(0.1)
+
+
+def state(folder: Path) -> tuple[str, int, int]:
+    """The campaign's state, its completed contacts, and how many runs there are."""
+    connection = sqlite3.connect(folder / "voice.db", timeout=10)
+    try:
+        [(campaign,)] = connection.execute("SELECT state FROM campaign").fetchall()
+        [(contacts,)] = connection.execute("SELECT count(*) FROM contact WHERE state = 'completed'").fetchall()
+        [(runs,)] = connection.execute("SELECT count(*) FROM run").fetchall()
+    finally:
+        connection.close()
+    return campaign, contacts, runs
+
+
+def complete(folder: Path, wait_for: Callable[..., Any]) -> None:
+    wait_for(lambda: state(folder)[0] == "completed", 60)
+    # Every contact was called, and once: no parent process dialed, too.
+    assert state(folder) == ("completed", CONTACTS, CONTACTS)
+    assert "Traceback" not in (folder / "server.log").read_text()
+
+
+@pytest.mark.parametrize("preload", [[], ["--preload"]], ids=["", "preload"])
+@pytest.mark.parametrize("kind", ["sync", "gthread"])
+def test_under_gunicorn_one_request_of_the_hosts_starts_the_campaign(
+    folder: Path, kind: str, preload: list[str], wait_for: Callable[..., Any]
+) -> None:
+    pytest.importorskip("gunicorn")
+    port = free_port()
+    command = ["gunicorn", "-w", "3", "-k", kind, "--threads", "4" if kind == "gthread" else "1", *preload]
+    with serving(folder, *command, "-b", f"127.0.0.1:{port}", "host:app"):
+        before = state(folder)
+        time.sleep(2.0)
+        assert state(folder) == before
+        get(f"http://127.0.0.1:{port}/own")
+        complete(folder, wait_for)
+
+
+@pytest.mark.parametrize("preload", [[], ["--preload"]], ids=["", "preload"])
+def test_a_worker_that_is_replaced_leaves_no_campaign_behind(
+    folder: Path, preload: list[str], wait_for: Callable[..., Any]
+) -> None:
+    """The master makes another process for the one that is killed, and a reload replaces them all."""
+    pytest.importorskip("gunicorn")
+    port = free_port()
+    url = f"http://127.0.0.1:{port}/own"
+    with serving(folder, "gunicorn", "-w", "1", *preload, "-b", f"127.0.0.1:{port}", "host:app") as server:
+        first = get(url)
+        wait_for(lambda: state(folder)[2] >= 1, 30)
+        os.kill(int(first), signal.SIGKILL)
+        second = get(url)
+        assert second != first
+        server.send_signal(signal.SIGHUP)
+        wait_for(lambda: get(url) not in (first, second), 30)
+        wait_for(lambda: state(folder)[0] == "completed", 90)
+        assert state(folder)[1] == CONTACTS
+
+
+def test_under_the_reloader_only_the_serving_process_dials(folder: Path, wait_for: Callable[..., Any]) -> None:
+    port = free_port()
+    with serving(folder, "flask", "--app", "host", "run", "--debug", "--port", str(port)):
+        first = get(f"http://127.0.0.1:{port}/own")
+        wait_for(lambda: state(folder)[2] >= 1, 30)
+        (folder / "host.py").write_text(dedent(HOST) + "\n# changed\n")
+        wait_for(lambda: get(f"http://127.0.0.1:{port}/own") != first, 30)
+        wait_for(lambda: state(folder)[0] == "completed", 90)
+        assert state(folder)[1] == CONTACTS
+
+
+def test_a_server_that_forks_after_it_has_loaded_the_app(folder: Path, wait_for: Callable[..., Any]) -> None:
+    """As uWSGI does without lazy-apps: here the parent has even answered requests, and goes on doing so."""
+    script = dedent("""
+        import os, sys, time, warnings
+        import host
+
+        warnings.simplefilter("ignore", DeprecationWarning)
+        client = host.app.test_client()
+        service = host.app.extensions["voiceapi"]
+        before = service.store.database
+        client.get("/voice/api/v1/workflow/fetch", headers={"X-API-Key": sys.argv[1]})
+        children = []
+        for _ in range(3):
+            child = os.fork()
+            if child == 0:
+                client.get("/own")
+                client.get("/voice/api/v1/workflow/fetch", headers={"X-API-Key": sys.argv[1]})
+                assert service.store.database is not before
+                time.sleep(40)
+                os._exit(0)
+            children.append(child)
+        time.sleep(40)
+    """)
+    (folder / "forking.py").write_text(script)
+    with serving(folder, "forking", KEY):
+        complete(folder, wait_for)
+    connection = sqlite3.connect(folder / "voice.db")
+    assert connection.execute("PRAGMA integrity_check").fetchall() == [("ok",)]
+    connection.close()

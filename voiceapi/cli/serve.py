@@ -1,0 +1,150 @@
+"""The command `serve`: its descriptors of files, its signals, and how it stops."""
+
+from __future__ import annotations
+
+import os
+import signal
+import sys
+import threading
+import time
+from typing import TYPE_CHECKING, Any
+
+import click
+from flask import current_app
+from flask.cli import with_appcontext
+
+from .. import __version__
+from ..service import Service
+from .base import current_service, log_to_stderr, use_as_setting
+from .memory import return_freed_memory
+
+if TYPE_CHECKING:
+    from .server import Server
+
+# After the first signal: how long requests and turns are waited for, and after how long the process exits in any case.
+STOP_SECONDS = 30.0
+# What takes no longer isn't worth a line.
+QUIET_SECONDS = 0.1
+FORCED_STOP_SECONDS = 40.0
+# Files beside connections that are open at the same time: each thread's connection to the database, which has two, and
+# one to another server; temporary files for large bodies and answers (server.MOST_HELD / server.IN_MEMORY); some more.
+FILES_A_THREAD = 4
+BACKGROUND_THREADS = 64
+OTHER_FILES = 256 + 32
+# Uploads of files may be so much larger than VOICEAPI_MAX_BODY; each endpoint has its own limit.
+LARGEST_UPLOAD = 16 * 1024 * 1024
+
+
+@click.command()
+@click.option("--host", callback=use_as_setting, help="Where to listen; VOICEAPI_HOST otherwise.")
+@click.option(
+    "--port", type=click.IntRange(0, 65535), callback=use_as_setting, help="Where to listen; VOICEAPI_PORT otherwise."
+)
+@with_appcontext
+def serve(host: str | None, port: int | None) -> None:
+    """Serve the API until interrupted.
+
+    A stop by SIGINT or SIGTERM finishes the requests and turns in progress, in at most 30 seconds; a second signal
+    stops at once.
+    """
+    # No other command needs waitress.
+    from .server import Server
+
+    return_freed_memory()
+    service = current_service()
+    settings = service.settings
+    files = raise_file_limit()
+    connections = settings.connections if files is None else min(settings.connections, places(files, settings.threads))
+    try:
+        server = Server(
+            current_app._get_current_object(),  # type: ignore[attr-defined]
+            host=host or settings.host,
+            port=settings.port if port is None else port,
+            threads=settings.threads,
+            connections=connections,
+            idle_timeout=settings.idle_timeout,
+            max_body=settings.max_body + LARGEST_UPLOAD,
+        )
+    except (OSError, ValueError) as error:
+        raise click.ClickException(f"Can't listen there: {str(error).rstrip('.')}.") from None
+    if connections < settings.connections:
+        click.echo(
+            f"VOICEAPI_CONNECTIONS is {settings.connections}, but there are {connections}, because this process may "
+            f"open only {files} files (ulimit -n, LimitNOFILE).",
+            err=True,
+        )
+    _stop_on_signals(server)
+    log_to_stderr()
+    service.workers.start()
+    click.echo(f"voiceapi {__version__} listens on {' and '.join(map(_url, server.addresses))}", err=True)
+    server.run()
+    _stop(server, service)
+
+
+def raise_file_limit() -> int | None:
+    """Raise the limit of open files as far as this process may, and return it; None where there is none."""
+    try:
+        import resource
+    except ImportError:  # Windows
+        return None
+    soft, hard = resource.getrlimit(resource.RLIMIT_NOFILE)
+    try:
+        resource.setrlimit(resource.RLIMIT_NOFILE, (hard, hard))
+        soft = hard
+    except (OSError, ValueError):
+        pass  # some systems have no hard limit, and don't let the soft one be raised so far
+    return None if soft == resource.RLIM_INFINITY else soft
+
+
+def places(files: int, threads: int) -> int:
+    """How many connections there may be, of so many open files; a quarter of these where they are few."""
+    return max(files - FILES_A_THREAD * (threads + BACKGROUND_THREADS) - OTHER_FILES, files // 4)
+
+
+def _url(address: tuple[str, int]) -> str:
+    host, port = address
+    return f"http://{f'[{host}]' if ':' in host else host}:{port}"
+
+
+def _stop_on_signals(server: Server) -> None:
+    """Stop the server on SIGTERM and SIGINT; the second one ends the process at once."""
+
+    def stop(number: int, _frame: Any) -> None:
+        if server.is_stopping:
+            _exit("Stopped at once, by a second signal", 128 + number)
+        server.stop()
+        forced = threading.Timer(FORCED_STOP_SECONDS, _exit, ("Stopped, although background jobs still run", 1))
+        forced.daemon = True
+        forced.start()
+
+    signal.signal(signal.SIGTERM, stop)
+    # A shell lets commands in the background ignore it.
+    if signal.getsignal(signal.SIGINT) is not signal.SIG_IGN:
+        signal.signal(signal.SIGINT, stop)
+
+
+def _exit(reason: str, code: int) -> None:
+    """End the process, whatever its threads do. The database survives it as it survives a kill."""
+    os.write(sys.stderr.fileno(), f"{reason}; the next start goes on with what was stored.\n".encode())
+    os._exit(code)
+
+
+def _stop(server: Server, service: Service) -> None:
+    """Finish what is in progress, for a limited time, and say on standard error what that is."""
+
+    def in_progress() -> str:
+        counts = {"request": server.requests(), "turn": len(service.slow_jobs.running())}
+        return " and ".join(f"{count} {name}{'' if count == 1 else 's'}" for name, count in counts.items() if count)
+
+    def finish(seconds: float) -> str:
+        until = time.monotonic() + seconds
+        server.finish(lambda: time.monotonic() < until and bool(in_progress()))
+        return in_progress()
+
+    server.stop_accepting()
+    service.workers.wind_down()
+    if waited_for := finish(QUIET_SECONDS):
+        click.echo(f"Stopping: waits for {waited_for}.", err=True)
+        if left := finish(STOP_SECONDS):
+            click.echo(f"Stops without {left}; the next start goes on with what was stored.", err=True)
+    server.close()

@@ -1,0 +1,263 @@
+"""The HTTP server of `serve`: waitress, and the bounds that it lacks on what connections take.
+
+waitress takes each byte for progress, can't close a connection whose client doesn't read, and accepts nobody while all
+places are taken. Here a request has to arrive, and an answer to be read, at a rate; and whoever connects when all
+places are taken gets that of a connection which has waited longest.
+"""
+
+from __future__ import annotations
+
+import logging
+import time
+from collections import Counter
+from collections.abc import Callable
+from typing import Any
+
+from waitress import wasyncore
+from waitress.adjustments import Adjustments
+from waitress.server import TcpWSGIServer
+from waitress.task import ThreadedTaskDispatcher
+
+from .connection import LARGEST_HEAD, Connection, Stage
+
+log = logging.getLogger("voiceapi")
+
+# Bytes of all bodies that arrive and answers that aren't read, unless two requests may be larger. What is larger than
+# `IN_MEMORY` is in a temporary file, so there are at most MOST_HELD / IN_MEMORY of these.
+MOST_HELD = 128 * 1024 * 1024
+IN_MEMORY = 512 * 1024
+# While bodies arrive, the sum is taken after so many bytes.
+RECEIVED_BETWEEN_SUMS = 16 * 1024 * 1024
+# How many clients may wait to be accepted, where the system allows so many: none is turned away by a burst of others.
+BACKLOG = 4096
+# How many connections are accepted before the others are served again.
+ACCEPTED_AT_ONCE = 100
+# The share of all connections that is closed when the last place is taken; choosing them costs a look at each.
+CLOSED_AT_ONCE = 1 / 20
+# How often a line of the log says that places were needed.
+LOGGED_SECONDS = 60.0
+# During a stop, how long the first requests of new connections are waited for, and how long requests that have begun
+# may still arrive and answers be read.
+FIRST_REQUEST_SECONDS = 0.2
+LAST_TRANSFERS_SECONDS = 5.0
+
+
+class Listener(TcpWSGIServer):  # type: ignore[misc]
+    """One address at which the server listens."""
+
+    def __init__(self, owner: Server, app: Any, **options: Any) -> None:
+        self.owner = owner
+        super().__init__(app, **options)
+
+    def readable(self) -> bool:
+        return bool(self.accepting and self.owner.has_room())
+
+    def handle_accept(self) -> None:
+        self.accept_waiting(ACCEPTED_AT_ONCE)
+
+    def accept_waiting(self, limit: int) -> None:
+        """Accept the clients who wait for it, at most `limit`."""
+        for _ in range(limit):
+            if not self.owner.has_room():
+                return
+            try:
+                accepted, address = self.socket.accept()
+                self.set_socket_options(accepted)
+            except (BlockingIOError, ConnectionError):
+                return
+            except OSError as error:
+                # Mostly because no more files can be opened. The client still waits, so the next try comes at once.
+                log.warning("A connection can't be accepted: %s", error)
+                self.owner.close_longest_waiting()
+                time.sleep(0.05)
+                return
+            self.owner.make_room()
+            Connection(self, accepted, self.fix_addr(address), self.adj, self._map)
+
+    def add_task(self, task: Connection) -> None:
+        # A client that sends many requests and reads no answer would otherwise have all of them answered, and kept.
+        if not task.waits_for_reader():
+            super().add_task(task)
+
+
+class Server:
+    """Serves an app over HTTP: one loop for all connections, and threads that answer requests.
+
+    :param connections: how many there may be.
+    :param idle_timeout: the seconds after which a connection is closed on which no request begins, the head of one
+        isn't complete, or less than 500 bytes a second are transferred.
+    :param max_body: the bytes of a request's body that are read at all.
+    :raises OSError: when it can't listen there.
+    :raises ValueError: for a host that isn't known.
+    """
+
+    def __init__(
+        self, app: Any, *, host: str, port: int, threads: int, connections: int, idle_timeout: float, max_body: int
+    ) -> None:
+        adjustments = Adjustments(
+            host=host,
+            port=port,
+            threads=threads,
+            backlog=BACKLOG,
+            ident="voiceapi",
+            max_request_body_size=max_body,
+            max_request_header_size=LARGEST_HEAD,
+            inbuf_overflow=IN_MEMORY,
+            outbuf_overflow=IN_MEMORY,
+            # Above it, waitress lets a thread wait for the client: a few clients that don't read would hold them all.
+            outbuf_high_watermark=2**62,
+            # Nor are those of the clients' that end in the middle of something worth a traceback each.
+            log_socket_errors=False,
+        )
+        # waitress writes a warning for each request that finds no thread free.
+        logging.getLogger("waitress.queue").setLevel(logging.ERROR)
+        self.is_stopping = False
+        self._connections = connections
+        self._idle_timeout = idle_timeout
+        self._most_held = max(MOST_HELD, 2 * max_body)
+        self._pause = min(1.0, idle_timeout / 4)
+        self._watched_at = time.monotonic()
+        self._logged_at = -LOGGED_SECONDS
+        self._received = 0
+        self._map: dict[int, Any] = {}
+        self._dispatcher = ThreadedTaskDispatcher()
+        self._listeners = [
+            Listener(self, app, map=self._map, dispatcher=self._dispatcher, adj=adjustments, sockinfo=address)
+            for address in adjustments.listen
+        ]
+        self._dispatcher.set_thread_count(threads)
+
+    @property
+    def addresses(self) -> list[tuple[str, int]]:
+        """The hosts and ports at which it listens; a name may stand for several addresses."""
+        return [(listener.effective_host, int(listener.effective_port)) for listener in self._listeners]
+
+    def run(self) -> None:
+        """Serve until `stop`."""
+        while not self.is_stopping:
+            self._loop_once(self._pause)
+
+    def stop(self) -> None:
+        """End `run`, from another thread or a handler of signals."""
+        self.is_stopping = True
+        self._listeners[0].pull_trigger()
+
+    def stop_accepting(self) -> None:
+        """Listen no longer. Who is connected by now is served, and told that the connection is closed then."""
+        for listener in self._listeners:
+            listener.accept_waiting(listener.adj.backlog)
+            listener.accepting = False
+            listener.del_channel()
+            listener.socket.close()
+        # The first request of who has just connected is on its way.
+        until = time.monotonic() + FIRST_REQUEST_SECONDS
+        self._loop_once(0.0)
+        while time.monotonic() < until and any(connection.is_fresh for connection in self._open()):
+            self._loop_once(0.02)
+        for connection in self._open():
+            connection.announce_close()
+        self._close_unless_busy(transfers=True)
+
+    def finish(self, is_waited_for: Callable[[], bool]) -> None:
+        """Serve the requests that are here for as long as `is_waited_for`.
+
+        Those that still arrive, and answers that aren't read yet, get 5 seconds.
+        """
+        began = time.monotonic()
+        while is_waited_for():
+            self._loop_once(0.02)
+            self._close_unless_busy(transfers=time.monotonic() - began < LAST_TRANSFERS_SECONDS)
+
+    def requests(self) -> int:
+        """How many requests arrive, are answered, or have an answer that isn't read yet."""
+        return sum(connection.stage is not Stage.IDLE for connection in self._open())
+
+    def close(self) -> None:
+        """Close all connections. A thread that still answers a request is left to it."""
+        self._dispatcher.shutdown(timeout=1)
+        for connection in self._open():
+            connection.handle_close()
+        for listener in self._listeners:
+            wasyncore.dispatcher.close(listener)
+            # A thread would write to its descriptor, which may be that of another file by then.
+            if not self._dispatcher.threads:
+                listener.trigger.close()
+
+    # -- places
+
+    def has_room(self) -> bool:
+        """True if one more connection has a place, or can be given one."""
+        return self._count() < self._connections or any(connection.may_be_closed for connection in self._open())
+
+    def make_room(self) -> None:
+        """Have a place for one more connection."""
+        if self._count() >= self._connections:
+            self.close_longest_waiting()
+
+    def close_longest_waiting(self) -> None:
+        """Close a few connections on which no request is being answered.
+
+        First come those from the network that has most of all connections, so that a client who opens more and more
+        loses its own; of these, those that have waited longest.
+        """
+        moment = time.monotonic()
+        for connection in self._open():
+            connection.watch(moment, float("inf"))
+        shares = Counter(connection.network for connection in self._open())
+        waiting = [connection for connection in self._open() if connection.may_be_closed]
+        waiting.sort(key=lambda connection: (-shares[connection.network], connection.since))
+        closed = waiting[: max(1, int(self._connections * CLOSED_AT_ONCE))]
+        for connection in closed:
+            connection.refuse(503, "All connections are taken. Try again later.")
+        if closed and moment - self._logged_at >= LOGGED_SECONDS:
+            self._logged_at = moment
+            log.warning(
+                "All %d connections were taken, so %d that had waited longest were closed",
+                self._connections,
+                len(closed),
+            )
+
+    def count_received(self, bytes: int) -> None:
+        """Count bytes of bodies."""
+        self._received += bytes
+        if self._received >= RECEIVED_BETWEEN_SUMS:
+            self._received = 0
+            self._close_largest()
+
+    # -- the loop
+
+    def _loop_once(self, seconds: float) -> None:
+        """Carry out what is ready, or wait for it at most so long; watch the connections when it is time."""
+        wasyncore.loop(timeout=seconds, use_poll=True, map=self._map, count=1)
+        moment = time.monotonic()
+        if moment - self._watched_at >= self._pause:
+            self._watched_at = moment
+            for connection in self._open():
+                if connection.watch(moment, self._idle_timeout):
+                    connection.refuse(408, f"The request didn't arrive within {self._idle_timeout:g} s.")
+            self._close_largest()
+
+    def _close_largest(self) -> None:
+        """Close the connections that most is kept for, while more is kept than there may be."""
+        sizes = [(connection.held, connection) for connection in self._open()]
+        excess = sum(size for size, _ in sizes) - self._most_held
+        for size, connection in sorted(sizes, key=lambda item: -item[0]) if excess > 0 else ():
+            if excess > 0 and connection.may_be_closed:
+                connection.refuse(503, "Too much is being transferred at once. Try again later.")
+                excess -= size
+
+    def _close_unless_busy(self, *, transfers: bool) -> None:
+        """Close the connections without a request.
+
+        :param transfers: whether one that arrives, or whose answer isn't read yet, counts as one.
+        """
+        for connection in self._open():
+            stage = connection.stage
+            if stage is Stage.IDLE or (not transfers and connection.may_be_closed):
+                connection.refuse(503, "The service stops. Try again later.")
+
+    def _count(self) -> int:
+        return sum(len(listener.active_channels) for listener in self._listeners)
+
+    def _open(self) -> list[Connection]:
+        return [connection for listener in self._listeners for connection in listener.active_channels.values()]

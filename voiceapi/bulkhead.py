@@ -9,7 +9,7 @@ from __future__ import annotations
 import threading
 import time
 from collections import Counter
-from collections.abc import Hashable, Iterator
+from collections.abc import Callable, Hashable, Iterator
 from concurrent.futures import Future
 from contextlib import contextmanager
 from dataclasses import dataclass, field
@@ -110,10 +110,17 @@ class Bulkhead:
 
     :param threads: how many requests the server handles at a time. With one thread nothing can be kept free.
     :param wait_seconds: how long slow work waits until it may begin.
+    :param before_waiting: called before slow work waits, to give back what others need meanwhile.
     """
 
-    def __init__(self, threads: int, wait_seconds: float = WAIT_SECONDS) -> None:
+    def __init__(
+        self,
+        threads: int,
+        wait_seconds: float = WAIT_SECONDS,
+        before_waiting: Callable[[], None] = lambda: None,
+    ) -> None:
         self.wait_seconds = wait_seconds
+        self._before_waiting = before_waiting
         # Half of the threads for slow work, and a quarter for what waits to begin.
         self.shares = Shares(max(1, threads // 2), threads // 4)
         # The webhooks that wait for turns leave a few threads to those that need not wait.
@@ -144,6 +151,9 @@ class Bulkhead:
                 self.shares.leave(ticket, time.monotonic())
 
     def _wait(self, ticket: Ticket) -> None:
+        if ticket.decided.is_set():
+            return
+        self._before_waiting()
         deadline = time.monotonic() + self.wait_seconds
         while not ticket.decided.wait(max(0.0, min(POLL_SECONDS, deadline - time.monotonic()))):
             with self._lock:

@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import gc
 import os
 import signal
 import sys
@@ -79,6 +80,8 @@ def serve(host: str | None, port: int | None) -> None:
     click.echo(f"voiceapi {__version__} listens on {' and '.join(map(_url, server.addresses))}", err=True)
     server.run()
     _stop(server, service)
+    # At its exit Python looks for garbage among all objects, which would take longer than the whole stop.
+    gc.freeze()
 
 
 def raise_file_limit() -> int | None:

@@ -35,10 +35,12 @@ class SlowJobs:
     """Jobs that may outlast the request that needs their result. While one runs, no second one runs under its key.
 
     :param wait_seconds: how long one call of `run_once` waits for the result.
+    :param before_waiting: called by `run_once` before it waits, to give back what others need meanwhile.
     """
 
-    def __init__(self, wait_seconds: float = WAIT_SECONDS) -> None:
+    def __init__(self, wait_seconds: float = WAIT_SECONDS, before_waiting: Callable[[], None] = lambda: None) -> None:
         self.wait_seconds = wait_seconds
+        self._before_waiting = before_waiting
         self._lock = threading.Lock()
         self._running: dict[Hashable, Future[Any]] = {}
 
@@ -48,6 +50,7 @@ class SlowJobs:
         :param wait: waits instead of this thread, and may give up before `wait_seconds` have passed.
         :returns: the job's result, or None when it takes longer than `wait_seconds`. Call again to wait longer.
         """
+        self._before_waiting()
         with self._lock:
             future = self._running.get(key)
             if future is None:

@@ -13,6 +13,7 @@ from flask import Blueprint, Flask
 from . import jobs
 from .api import BLUEPRINTS, openapi, register
 from .api.errors import install_routing
+from .background import SlowJobs
 from .bulkhead import Bulkhead
 from .calls.webhooks import SimulatedWebhooks
 from .campaigns import attempts
@@ -134,7 +135,8 @@ def open_service(settings: Settings, prefix: str = "", authenticate: Callable[[]
         prefix,
         authenticate,
         openapi.text(prefix),
-        bulkhead=Bulkhead(settings.threads),
+        slow_jobs=SlowJobs(before_waiting=store.release),
+        bulkhead=Bulkhead(settings.threads, before_waiting=store.release),
         http=HTTPClient(settings.allow_private_urls, before_sending=store.release),
         listeners=LISTENERS,
     )

@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import logging
 import os
 import sys
 from collections.abc import Callable, Hashable
@@ -21,6 +22,8 @@ from .store import runs
 from .store.database import Store, write
 from .store.fields import now
 from .store.runs import Run
+
+log = logging.getLogger("voiceapi")
 
 
 def _to_stderr(line: str) -> None:
@@ -80,10 +83,13 @@ class Service:
     def start_jobs(self) -> None:
         """Start the background jobs, once in each process, unless VOICEAPI_WORKER is off; each request calls this.
 
-        They don't start again after `close`.
+        They don't start again after `close`. If the system refuses threads, a later request starts them.
         """
         if self.workers.process != os.getpid() and self.settings.worker:
-            self.workers.start()
+            try:
+                self.workers.start()
+            except RuntimeError as error:
+                log.error("The background jobs can't start, and are tried again: %s", error)
 
     def close(self) -> None:
         """Stop the threads, leave simulated calls to the next process, and close the database's idle connections."""

@@ -2,7 +2,6 @@
 
 from __future__ import annotations
 
-import logging
 import os
 import sys
 from collections.abc import Callable, Hashable
@@ -22,8 +21,6 @@ from .store import runs
 from .store.database import Store, write
 from .store.fields import now
 from .store.runs import Run
-
-log = logging.getLogger("voiceapi")
 
 
 def _to_stderr(line: str) -> None:
@@ -86,10 +83,7 @@ class Service:
         They don't start again after `close`. If the system refuses threads, a later request starts them.
         """
         if self.workers.process != os.getpid() and self.settings.worker:
-            try:
-                self.workers.start()
-            except RuntimeError as error:
-                log.error("The background jobs can't start, and are tried again: %s", error)
+            self.workers.start()
 
     def close(self) -> None:
         """Stop the threads, leave simulated calls to the next process, and close the database's idle connections."""

@@ -89,10 +89,8 @@ class Workers:
     def __init__(self, threads: int = 32) -> None:
         self._threads = threads
         self._lock = threading.Lock()
-        # The id of the process all of whose threads were started, 0 for none yet.
-        self.process = 0
-        # The id of the pool's process, and those of the other threads that aren't started yet.
-        self._pool_process = 0
+        # The id of the process all of whose threads were started, 0 for none yet; and that of the pool's process.
+        self.process = self._pool_process = 0
         self._unstarted: list[threading.Thread] = []
         self._pool: ThreadPoolExecutor | None = None
         self._repeated: list[tuple[float, Callable[[], Any]]] = []
@@ -147,10 +145,9 @@ class Workers:
             try:
                 return pool.submit(_run_logged, job, args)
             except RuntimeError as error:
-                if "thread" not in str(error):
+                if "thread" not in str(error):  # else the pool's queue has it
                     raise
-                # The pool's queue has it.
-                log.error("A job in the background waits, because the system refuses a thread: %s", error)
+                log.error("A job in the background waits: %s", error)
                 return Future()
 
     def submit_later(self, seconds: float, job: Callable[..., Any], *args: Any) -> None:
@@ -219,9 +216,9 @@ class Workers:
             ]
             self._unstarted = [*self._own_threads]
         try:
-            while self._unstarted:
-                self._unstarted[0].start()
-                del self._unstarted[0]
+            for thread in [*self._unstarted]:
+                thread.start()
+                self._unstarted.remove(thread)
         except RuntimeError as error:
             log.error("The system refuses a thread to the background jobs; the next request tries again: %s", error)
         else:

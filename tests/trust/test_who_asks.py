@@ -397,13 +397,3 @@ def test_a_trigger_path_of_another_organization_is_like_an_unknown_one(
         for key in ("1", "2", "2"):  # a key of a request that was refused is free
             assert asked(stranger, f"{mode}{path}", **{"Idempotency-Key": key}) == unknown
     assert client.get(f"{API}/organizations/usage/runs").get_json()["total_count"] == 0
-
-
-def test_the_answer_to_a_taken_path_does_not_say_whose_it_is(
-    client: FlaskClient, stranger: FlaskClient, workflow: Callable[..., Any], talk: Callable[..., Any]
-) -> None:
-    workflow(path="line")
-    body = {"name": "Another", "workflow_definition": talk("line")}
-    answers = [each.post(f"{API}/workflow/create/definition", json=body) for each in (client, stranger)]
-    assert [answer.status_code for answer in answers] == [409, 409]
-    assert answers[0].get_json() == answers[1].get_json()

@@ -279,8 +279,14 @@ def test_calls_before_the_limit_was_set_and_failed_ones_count(trigger: Callable[
     assert trigger().status_code == 429
     prefer(max_calls_a_day=3)
     assert trigger().status_code == 200
+    pass_time(1)
+    assert trigger("+12025550104").status_code == 429
+    # Below the calls already placed, it is the latest of them that the next one waits for.
+    execute("UPDATE outbound_call SET at = at + 3600000000 WHERE id = (SELECT max(id) FROM outbound_call)")
     prefer(max_calls_a_day=1)
-    assert trigger().status_code == 429
+    refused = trigger()
+    assert refused.status_code == 429
+    assert 86_300 < int(refused.headers["Retry-After"]) <= 86_400
 
 
 @pytest.mark.usefixtures("db")
@@ -427,6 +433,28 @@ def test_a_campaign_with_nobody_to_call_now_does_not_say_that_it_waits(
     wait_for(lambda: contacts(client, id).get(BUSY, {}).get("state") == "retry")
     Dialer(service).look()
     assert client.get(f"{API}/campaign/{id}").get_json()["logs"] == []
+
+
+@pytest.mark.usefixtures("db")
+def test_contacts_that_are_claimed_but_not_called_yet_count(
+    client: FlaskClient,
+    service: Service,
+    campaign: Callable[..., int],
+    prefer: Any,
+    wait_for: Any,
+    monkeypatch: pytest.MonkeyPatch,
+) -> None:
+    monkeypatch.setattr(Dialer, "_carry_out", lambda _self, _claim: None)
+    prefer(max_calls_a_day=2)
+    id = campaign(ANN, BOB, CY)
+    client.post(f"{API}/campaign/{id}/start")
+
+    def states() -> list[str]:
+        return sorted(row["state"] for row in contacts(client, id).values())
+
+    wait_for(lambda: "dialing" in states())
+    Dialer(service).look()
+    assert states() == ["dialing", "dialing", "queued"]
 
 
 @pytest.mark.usefixtures("db")

@@ -4,6 +4,7 @@ from __future__ import annotations
 
 import re
 import threading
+import time
 from collections.abc import Callable, Iterator
 from pathlib import Path
 from typing import Any
@@ -57,6 +58,16 @@ def test_an_address_that_tries_keys_out_is_told_to_wait(app: Flask) -> None:
         "detail": f"This API key is wrong, as were too many before it from this address; wait {seconds} s. A right key "
         "is let in at once."
     }
+
+
+@pytest.mark.usefixtures("few")
+def test_the_seconds_to_wait_are_those_until_the_minute_is_over(monkeypatch: pytest.MonkeyPatch) -> None:
+    wrong_keys, begun = WrongKeys(), time.time()
+    for _ in range(security.WRONG_KEYS_A_MINUTE):
+        assert wrong_keys.count("203.0.113.7") is None
+    for passed, left in ((40.0, (20, 21)), (59.5, (1, 2)), (61.0, (None,))):
+        monkeypatch.setattr(time, "time", lambda passed=passed: begun + passed)
+        assert wrong_keys.count("203.0.113.7") in left
 
 
 @pytest.mark.usefixtures("few")

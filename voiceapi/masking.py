@@ -35,8 +35,8 @@ def unmask_fields(incoming: Mapping[str, Any], stored: Mapping[str, Any], names:
 
 _SCHEME = re.compile(r"\s*[A-Za-z][A-Za-z0-9+.-]*://")
 _HOST = re.compile(r"[^/?#\s]*")
-# What the names of headers contain whose values are surely secrets.
-_SECRET_WORDS = ("auth", "token", "secret", "passw", "cookie", "credential", "key")
+# The names of headers whose values are surely secrets; one that ends in "id", such as X-Auth-ID, names an account.
+_SECRET_NAME = re.compile("(?!.*id$).*(auth|token|secret|passw|cookie|credential|key)", re.IGNORECASE)
 # What stands for a secret of which not even the last characters are shown: "Basic dTpw" is u:p.
 HIDDEN = "********"
 # Headers whose values are no secrets.
@@ -95,7 +95,7 @@ def sent_secrets(url: str, headers: Mapping[str, str]) -> list[str]:
 
     Of a value with a scheme, such as `Bearer`, also the rest alone; of `Basic` the password alone, too.
     """
-    found = [value for name, value in headers.items() if any(word in name.lower() for word in _SECRET_WORDS)]
+    found = [value for name, value in headers.items() if _SECRET_NAME.match(name)]
     found += [rest for value in found if (rest := value.partition(" ")[2])]
     for value in found:
         with suppress(ValueError):  # not in base64

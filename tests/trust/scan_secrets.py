@@ -37,6 +37,9 @@ def secrets_in(text: str) -> set[bytes]:
         value = json.loads(text)
     except ValueError:
         value = text
+    if isinstance(value, dict) and "application_id" in value:
+        # Vonage calls the name of an account its API key, and a configuration is found by it.
+        value.pop("api_key", None)
     found = texts(value) if isinstance(value, dict) else [text]
     return {each.encode() for each in found if len(each) >= SHORTEST}
 

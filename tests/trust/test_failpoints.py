@@ -157,7 +157,7 @@ EVENTS = [
 # How often a life passes each point, at least: of several threads that reach for the same work, one gets it.
 TABLE = {
     "calls.outbound._store_call": 1,
-    "calls.outbound.place": 1,
+    "calls.outbound._ask_carrier": 1,
     "calls.webhooks.record": 3,
     "calls.legs.identify": 1,
     "calls.turns._store": 7,

@@ -110,6 +110,7 @@ def test_a_value_is_spoken_as_it_is(value: str) -> None:
     st.recursive(
         st.none() | st.booleans() | st.integers() | st.text("ab"),
         lambda v: st.lists(v) | st.dictionaries(st.text("ab"), v),
+        max_leaves=20,
     )
 )
 def test_a_value_without_placeholders_is_rendered_to_itself(value: object) -> None:

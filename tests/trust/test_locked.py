@@ -170,6 +170,7 @@ def test_noting_the_use_of_a_key_neither_fails_nor_delays_a_read(
     client: FlaskClient, service: Service, lock: Callable[[], Any], wait_for: Callable[..., Any], monkeypatch: Any
 ) -> None:
     monkeypatch.setattr(auth, "REQUEST", replace(auth.REQUEST, seconds=5.0))
+    service.keys_used.clear()
 
     def used() -> Any:
         with service.store.session():

@@ -47,7 +47,7 @@ class Deaf(HTTPClient):
 
 @pytest.fixture
 def settings(monkeypatch: pytest.MonkeyPatch) -> dict[str, Any]:
-    monkeypatch.setitem(database.PRAGMAS, "busy_timeout", 10)
+    monkeypatch.setattr(database, "LOCKED_SECONDS", SHORT / 5)
     monkeypatch.setattr(auth, "REQUEST", replace(auth.REQUEST, seconds=SHORT))
     monkeypatch.setattr(postponed, "WAIT_SECONDS", SHORT)
     return {"VOICEAPI_PUBLIC_URL": PUBLIC, "VOICEAPI_WORKER": "off"}
@@ -170,6 +170,7 @@ def test_noting_the_use_of_a_key_neither_fails_nor_delays_a_read(
     client: FlaskClient, service: Service, lock: Callable[[], Any], wait_for: Callable[..., Any], monkeypatch: Any
 ) -> None:
     monkeypatch.setattr(auth, "REQUEST", replace(auth.REQUEST, seconds=5.0))
+    service.keys_used.clear()
 
     def used() -> Any:
         with service.store.session():

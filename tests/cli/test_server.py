@@ -210,7 +210,8 @@ def test_requests_sent_ahead_are_answered_in_turn_up_to_a_number(serve: Serve) -
     assert read(few).count(b"HTTP/1.1 200 OK") == 3
     many = served.connect(300 * b"GET / HTTP/1.1\r\n\r\n")
     answer = read(many)
-    assert answer.count(b"HTTP/1.1 200 OK") == connection.MOST_AHEAD
+    # One more if the first was answered before the others were counted.
+    assert answer.count(b"HTTP/1.1 200 OK") - connection.MOST_AHEAD in (0, 1)
     assert answer.count(b"Connection: close") == 1
 
 

@@ -172,7 +172,7 @@ class Dialer:
         load = load_of(campaign, agent.configuration, settings, moment)
         hold = held(moment, settings, load)
         if hold is not None:
-            if hold.code == CALLS_A_DAY:
+            if hold.code == CALLS_A_DAY and dialing.due(campaign_id, moment, 1):
                 attempts.note_hold(campaign, hold.code, hold.reason, moment)
             return Plan(hold=hold, look_again=hold.until), []
         rules = settings.eligibility

@@ -21,8 +21,7 @@ log = logging.getLogger("voiceapi")
 # The strictest carriers give up on a webhook after five seconds.
 WAIT_SECONDS = 3.5
 # The pause after a consumer that raised, and how long `stop` waits for the threads outside the pool.
-RETRY_SECONDS = 15.0
-STOP_WAIT_SECONDS = 2.0
+RETRY_SECONDS, STOP_WAIT_SECONDS = 15.0, 2.0
 CONSUMER_THREAD = "voiceapi-consumer"
 
 # Waits until a job is done, at most so many seconds.
@@ -102,8 +101,7 @@ class Workers:
         self._signal = _Signal()
         self._timer: _Timer | None = None
         self._stop_callbacks: list[Callable[[], Any]] = []
-        self._is_stopping = False
-        self.stopping = threading.Event()
+        self._is_stopping, self.stopping = False, threading.Event()
 
     def repeat(self, seconds: float, job: Callable[[], Any]) -> None:
         """Run `job` when the threads start, and again `seconds` after it returned; `inf` means only once."""
@@ -219,13 +217,12 @@ class Workers:
             ]
             self._unstarted = [*self._own_threads]
         try:
-            for thread in [*self._unstarted]:
-                thread.start()
-                self._unstarted.remove(thread)
+            while self._unstarted:
+                self._unstarted[0].start()
+                del self._unstarted[0]
+            self.process = os.getpid()
         except RuntimeError as error:
             log.error("The system refuses a thread to the background jobs; the next request tries again: %s", error)
-        else:
-            self.process = os.getpid()
         return self._pool
 
 

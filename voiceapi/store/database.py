@@ -28,7 +28,8 @@ from .failures import BUSY, LOCKED, Failures, is_lock
 
 # WAL and synchronous NORMAL: a commit survives a killed process; a power cut may lose the last ones, never the file.
 # SQLite waits for a locked file in steps of a second, after which a thread may find that waiting is of no use.
-PRAGMAS = {"journal_mode": "wal", "synchronous": 1, "foreign_keys": 1, "busy_timeout": 1000}
+# Secure_delete, which many builds of SQLite have by default: what is deleted or replaced is overwritten in the file.
+PRAGMAS = {"journal_mode": "wal", "synchronous": 1, "foreign_keys": 1, "busy_timeout": 1000, "secure_delete": 1}
 # How many connections one process opens, and how many seconds a thread waits for one of them.
 CONNECTIONS, CONNECTION_SECONDS = 64, 5
 # How often a thread in the queue for the writer lock looks whether waiting is of use.
@@ -236,20 +237,12 @@ class Store:
 
 @contextmanager
 def erasing(store: Store) -> Iterator[None]:
-    """Overwrite in the file what is deleted or replaced meanwhile; else SQLite would leave it there until it is reused.
-
-    The session's connection is the only one that erases. At the end the WAL is emptied, if no reader needs it.
-    """
-    if store.path is None:
-        yield
-        return
-    was = store.database.execute_sql("PRAGMA secure_delete").fetchone()[0]
-    store.database.execute_sql("PRAGMA secure_delete = ON").fetchone()
+    """Empty the WAL at the end, if no reader needs it, since it holds what the block deleted or replaced."""
     try:
         yield
     finally:
-        store.database.execute_sql(f"PRAGMA secure_delete = {was}").fetchone()
-        store.database.execute_sql("PRAGMA wal_checkpoint(TRUNCATE)").fetchone()
+        if store.path is not None:
+            store.database.execute_sql("PRAGMA wal_checkpoint(TRUNCATE)").fetchone()
 
 
 def _defect_or_concurrent(error: peewee.IntegrityError) -> Exception:

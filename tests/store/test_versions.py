@@ -167,7 +167,9 @@ def test_what_version_4_stored_in_clear_is_encrypted(tmp_path: Path) -> None:
     assert len(clear) == 16
     deleted = sqlite3.connect(path)
     deleted.executescript(
-        "PRAGMA secure_delete = OFF; CREATE TABLE gone AS SELECT 's3cr3t-gone' AS text; DROP TABLE gone"
+        "PRAGMA secure_delete = OFF; CREATE TABLE gone AS WITH RECURSIVE n(i) AS "
+        "(SELECT 1 UNION ALL SELECT i + 1 FROM n WHERE i < 200) "
+        "SELECT 's3cr3t-gone' || hex(zeroblob(2000)) AS text FROM n; DROP TABLE gone"
     )
     deleted.close()
     assert b"s3cr3t-gone" in path.read_bytes()

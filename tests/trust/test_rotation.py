@@ -21,7 +21,7 @@ from voiceapi.cli.main import group
 from voiceapi.config import Settings, names
 from voiceapi.extension import open_service
 from voiceapi.organizations import credentials, rotation
-from voiceapi.security import SecretError
+from voiceapi.security import SecretError, Vault, read_secret, write_secret
 from voiceapi.service import Service
 from voiceapi.store import encryption
 from voiceapi.store.database import Store
@@ -149,6 +149,15 @@ def test_a_service_that_runs_meanwhile(tmp_path: Path) -> None:
         newest = Credential.select().order_by(Credential.id.desc()).first()
         assert credentials.header(again, 1, newest.uuid) == {"Authorization": "Bearer s3cr3t-new"}
     again.close()
+
+
+def test_a_secret_that_is_replaced_while_a_process_starts(tmp_path: Path) -> None:
+    """After the process has read the file, and before it first encrypts."""
+    file = tmp_path / "voice.db.secret"
+    write_secret(file, OLD)
+    secret = read_secret(file)
+    write_secret(file, NEW, replace=True)
+    assert Vault(secret, file=file).secret == NEW.encode()
 
 
 def test_the_old_secret_is_refused_afterwards(tmp_path: Path) -> None:

@@ -223,7 +223,7 @@ def test_webhooks_that_wait_leave_threads_to_others(wait_for: Callable[..., Any]
     bulkhead, job = Bulkhead(threads=16), Future[None]()
     with ThreadPoolExecutor(16) as pool:
         many = [pool.submit(bulkhead.wait_for_job, "a", job, 10.0) for _ in range(14)]
-        wait_for(lambda: len(bulkhead._line) == 14)
+        wait_for(lambda: len(bulkhead._queue) == 14)
         other = pool.submit(bulkhead.wait_for_job, "b", job, 10.0)
         wait_for(lambda: sum(each.done() for each in many) == 1)
         # Slow work that begins takes threads away from those that wait.
@@ -233,7 +233,7 @@ def test_webhooks_that_wait_leave_threads_to_others(wait_for: Callable[..., Any]
         job.set_result(None)
         other.result(5)
         stop()
-    assert bulkhead._line == []
+    assert bulkhead._queue == []
 
 
 def test_on_few_threads_a_webhook_waits_only_while_no_slow_work_runs() -> None:

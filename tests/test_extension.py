@@ -344,6 +344,28 @@ def test_the_first_request_of_any_kind_starts_the_background_jobs(embed: Callabl
     assert {*threading.enumerate()} == before
 
 
+def test_a_system_that_refuses_threads_fails_no_request(
+    embed: Callable[..., Flask], monkeypatch: pytest.MonkeyPatch, wait_for: Callable[..., Any]
+) -> None:
+    def refuse(*_: Any) -> None:
+        raise RuntimeError("can't start new thread")
+
+    app = Flask("host")
+    embed(app)
+    client, service = app.test_client(), app.extensions["voiceapi"]
+    with monkeypatch.context() as patch:
+        patch.setattr(threading, "_start_new_thread", refuse)
+        for path in (f"{API}/health", f"{API}/user/api-keys"):
+            assert client.get(path, headers=AUTHORIZED).status_code == 200
+    assert service.workers.process == 0
+    assert client.get(f"{API}/health").status_code == 200
+    assert service.workers.process == os.getpid()
+    # What waited is done as soon as there are threads.
+    service.workers.submit(int).result(10)
+    wait_for(lambda: client.get(f"{API}/user/api-keys", headers=AUTHORIZED).get_json()[0]["last_used_at"])
+    service.close()
+
+
 def test_no_job_starts_where_they_are_left_to_another_process(embed: Callable[..., Flask]) -> None:
     before = {*threading.enumerate()}
     app = Flask("host")

@@ -12,6 +12,7 @@ from typing import Any
 
 import pytest
 
+from voiceapi import http_client
 from voiceapi.http_client import HTTPClient, Reply, RequestFailed, is_loopback
 
 LARGEST = 1000
@@ -156,6 +157,22 @@ def test_a_failure_says_whether_anything_was_sent(port: int) -> None:
         assert raised.value.sent is sent, url
     with pytest.raises(RequestFailed) as raised:
         get(f"http://127.0.0.1:{port}/echo", HTTPClient(allow_private=False))
+    assert raised.value.sent is False
+
+
+def test_a_connection_that_is_shut_down_before_tls_begins_has_sent_nothing(
+    port: int, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    """At the end of the time; Python's ssl then goes on without a handshake."""
+    watch = http_client._Guard._watch
+
+    def watch_and_abort(guard: Any, connection: socket.socket) -> None:
+        watch(guard, connection)
+        guard.abort()
+
+    monkeypatch.setattr(http_client._Guard, "_watch", watch_and_abort)
+    with pytest.raises(RequestFailed, match="did not answer") as raised:
+        get(f"https://127.0.0.1:{port}/echo")
     assert raised.value.sent is False
 
 

@@ -20,12 +20,10 @@ log = logging.getLogger("voiceapi")
 
 # The strictest carriers give up on a webhook after five seconds.
 WAIT_SECONDS = 3.5
-
 # The pause after a consumer that raised, and how long `stop` waits for the threads outside the pool.
 RETRY_SECONDS = 15.0
 STOP_WAIT_SECONDS = 2.0
 CONSUMER_THREAD = "voiceapi-consumer"
-
 
 # Waits until a job is done, at most so many seconds.
 Wait = Callable[["Future[Any]", float], Any]
@@ -35,10 +33,12 @@ class SlowJobs:
     """Jobs that may outlast the request that needs their result. While one runs, no second one runs under its key.
 
     :param wait_seconds: how long one call of `run_once` waits for the result.
+    :param before_waiting: called by `run_once` before it waits, to give back what others need meanwhile.
     """
 
-    def __init__(self, wait_seconds: float = WAIT_SECONDS) -> None:
+    def __init__(self, wait_seconds: float = WAIT_SECONDS, before_waiting: Callable[[], None] = lambda: None) -> None:
         self.wait_seconds = wait_seconds
+        self._before_waiting = before_waiting
         self._lock = threading.Lock()
         self._running: dict[Hashable, Future[Any]] = {}
 
@@ -48,6 +48,7 @@ class SlowJobs:
         :param wait: waits instead of this thread, and may give up before `wait_seconds` have passed.
         :returns: the job's result, or None when it takes longer than `wait_seconds`. Call again to wait longer.
         """
+        self._before_waiting()
         with self._lock:
             future = self._running.get(key)
             if future is None:
@@ -91,8 +92,9 @@ class Workers:
     def __init__(self, threads: int = 32) -> None:
         self._threads = threads
         self._lock = threading.Lock()
-        # The id of the process whose threads were started, 0 for none yet.
-        self.process = 0
+        # The id of the process all of whose threads were started, 0 for none yet; and that of the pool's process.
+        self.process = self._pool_process = 0
+        self._unstarted: list[threading.Thread] = []
         self._pool: ThreadPoolExecutor | None = None
         self._repeated: list[tuple[float, Callable[[], Any]]] = []
         self._consumers: list[tuple[Callable[[], float], int]] = []
@@ -142,7 +144,14 @@ class Workers:
                 dropped: Future[None] = Future()
                 dropped.cancel()
                 return dropped
-            return self._start().submit(_run_logged, job, args)
+            pool = self._start()
+            try:
+                return pool.submit(_run_logged, job, args)
+            except RuntimeError as error:
+                if "thread" not in str(error):  # else the pool's queue has it
+                    raise
+                log.error("A job in the background waits: %s", error)
+                return Future()
 
     def submit_later(self, seconds: float, job: Callable[..., Any], *args: Any) -> None:
         """Queue `job(*args)` for a thread of the pool in `seconds`; until then it takes no thread.
@@ -177,21 +186,22 @@ class Workers:
         try:
             for callback in self._stop_callbacks:
                 callback()
-            if pool is None or self.process != os.getpid():
+            if pool is None or self._pool_process != os.getpid():
                 return
             self._signal.send()
             if timer is not None:
                 timer.stop()
             pool.shutdown(wait=wait, cancel_futures=True)
             until = time.monotonic() + STOP_WAIT_SECONDS
-            for thread in self._own_threads if wait else ():
+            started = [thread for thread in self._own_threads if thread.ident is not None]
+            for thread in started if wait else ():
                 thread.join(max(0.0, until - time.monotonic()))
         finally:
             self._is_stopping = False
 
     def _start(self) -> ThreadPoolExecutor:
-        if self._pool is None or self.process != os.getpid():
-            self.process = os.getpid()
+        if self._pool is None or self._pool_process != os.getpid():
+            self._pool_process = os.getpid()
             self.stopping = threading.Event()
             self._signal = _Signal()
             self._timer = None
@@ -207,8 +217,15 @@ class Workers:
                 for job, threads in self._consumers
                 for _ in range(threads)
             ]
-            for thread in self._own_threads:
+            self._unstarted = [*self._own_threads]
+        try:
+            for thread in [*self._unstarted]:
                 thread.start()
+                self._unstarted.remove(thread)
+        except RuntimeError as error:
+            log.error("The system refuses a thread to the background jobs; the next request tries again: %s", error)
+        else:
+            self.process = os.getpid()
         return self._pool
 
 

@@ -9,7 +9,7 @@ from __future__ import annotations
 import threading
 import time
 from collections import Counter
-from collections.abc import Hashable, Iterator
+from collections.abc import Callable, Hashable, Iterator
 from concurrent.futures import Future
 from contextlib import contextmanager
 from dataclasses import dataclass, field
@@ -110,16 +110,23 @@ class Bulkhead:
 
     :param threads: how many requests the server handles at a time. With one thread nothing can be kept free.
     :param wait_seconds: how long slow work waits until it may begin.
+    :param before_waiting: called before slow work waits, to give back what others need meanwhile.
     """
 
-    def __init__(self, threads: int, wait_seconds: float = WAIT_SECONDS) -> None:
+    def __init__(
+        self,
+        threads: int,
+        wait_seconds: float = WAIT_SECONDS,
+        before_waiting: Callable[[], None] = lambda: None,
+    ) -> None:
         self.wait_seconds = wait_seconds
+        self._before_waiting = before_waiting
         # Half of the threads for slow work, and a quarter for what waits to begin.
         self.shares = Shares(max(1, threads // 2), threads // 4)
         # The webhooks that wait for turns leave a few threads to those that need not wait.
-        self._longest_line = threads - min(threads - 1, max(1, threads // 8))
+        self._longest_queue = threads - min(threads - 1, max(1, threads // 8))
         self._lock = threading.Lock()
-        self._line: list[tuple[Hashable, threading.Event]] = []
+        self._queue: list[tuple[Hashable, threading.Event]] = []
 
     @contextmanager
     def slow(self, organization: Hashable, lane: str | None = None) -> Iterator[None]:
@@ -131,7 +138,7 @@ class Bulkhead:
         ticket = Ticket(organization, lane)
         with self._lock:
             self.shares.ask(ticket, time.monotonic())
-            self._shorten_line()
+            self._shorten_queue()
         try:
             self._wait(ticket)
             if not ticket.is_granted:
@@ -144,6 +151,9 @@ class Bulkhead:
                 self.shares.leave(ticket, time.monotonic())
 
     def _wait(self, ticket: Ticket) -> None:
+        if ticket.decided.is_set():
+            return
+        self._before_waiting()
         deadline = time.monotonic() + self.wait_seconds
         while not ticket.decided.wait(max(0.0, min(POLL_SECONDS, deadline - time.monotonic()))):
             with self._lock:
@@ -160,17 +170,17 @@ class Bulkhead:
         job.add_done_callback(lambda _: done.set())
         waiting = (organization, done)
         with self._lock:
-            self._line.append(waiting)
-            self._shorten_line()
+            self._queue.append(waiting)
+            self._shorten_queue()
         done.wait(seconds)
         with self._lock:
-            if waiting in self._line:
-                self._line.remove(waiting)
+            if waiting in self._queue:
+                self._queue.remove(waiting)
 
-    def _shorten_line(self) -> None:
+    def _shorten_queue(self) -> None:
         busy = len(self.shares.running) + len(self.shares.waiting)
-        while self._line and len(self._line) > self._longest_line - busy:
-            count = Counter(organization for organization, _ in self._line)
-            first = max(self._line, key=lambda each: count[each[0]])
-            self._line.remove(first)
+        while self._queue and len(self._queue) > self._longest_queue - busy:
+            count = Counter(organization for organization, _ in self._queue)
+            first = max(self._queue, key=lambda each: count[each[0]])
+            self._queue.remove(first)
             first[1].set()

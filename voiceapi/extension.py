@@ -13,6 +13,7 @@ from flask import Blueprint, Flask
 from . import jobs
 from .api import BLUEPRINTS, openapi, register
 from .api.errors import install_routing
+from .background import SlowJobs
 from .bulkhead import Bulkhead
 from .calls.webhooks import SimulatedWebhooks
 from .campaigns import attempts
@@ -27,6 +28,7 @@ from .security import OneLine, SecretError, Vault, read_or_create_secret
 from .service import Service
 from .store import secret_check
 from .store.database import Store, StoreError, keep_private
+from .store.failures import DatabaseUnavailable
 from .store.migrations import check_version, migrate
 
 # One filter for all apps of a process, since they share a logger.
@@ -96,7 +98,10 @@ def _open_vault(settings: Settings, *, is_needed: bool) -> Vault:
             f"The secret of the database is missing: there is no file {file}, and {PREFIX}SECRET isn't set. Restore "
             "it; if it is lost, docs/operations.md says how to go on without it."
         )
-    return Vault(read_or_create_secret(file), file=file)
+    try:
+        return Vault(read_or_create_secret(file), file=file)
+    except OSError as error:
+        raise SecretError(f"The secret's file {file} can't be read or made: {error.strerror}.") from None
 
 
 def open_service(settings: Settings, prefix: str = "", authenticate: Callable[[], str | None] | None = None) -> Service:
@@ -123,10 +128,27 @@ def open_service(settings: Settings, prefix: str = "", authenticate: Callable[[]
         vault = _open_vault(settings, is_needed=secret_check.is_needed(store, version))
         migrate(store, vault)
         secret_check.prove(store, vault)
+        service = _assemble(settings, store, vault, prefix, authenticate)
+        key = api_keys.bootstrap(service)
+    except DatabaseUnavailable as error:
+        raise StoreError(f"The database {mask_password(settings.database)} {error.reason.instruction}") from error
     except OSError as error:
         name = mask_password(settings.database)
         raise StoreError(f"The files of the database {name} can't be made: {error.strerror}.") from None
-    service = Service(
+    jobs.register(service)
+    worker.register(service)
+    for file in open_to_others:
+        service.announce(f"Others may be able to read {file}, since its mode can't be changed: make it 0600.")
+    if key is not None:
+        service.announce(f"First API key, shown this once: {key}")
+    return service
+
+
+def _assemble(
+    settings: Settings, store: Store, vault: Vault, prefix: str, authenticate: Callable[[], str | None] | None
+) -> Service:
+    """The parts of an app on a database that is ready."""
+    return Service(
         settings,
         store,
         vault,
@@ -134,15 +156,8 @@ def open_service(settings: Settings, prefix: str = "", authenticate: Callable[[]
         prefix,
         authenticate,
         openapi.text(prefix),
-        bulkhead=Bulkhead(settings.threads),
+        slow_jobs=SlowJobs(before_waiting=store.release),
+        bulkhead=Bulkhead(settings.threads, before_waiting=store.release),
         http=HTTPClient(settings.allow_private_urls, before_sending=store.release),
         listeners=LISTENERS,
     )
-    jobs.register(service)
-    worker.register(service)
-    for file in open_to_others:
-        service.announce(f"Others may be able to read {file}, since its mode can't be changed: make it 0600.")
-    key = api_keys.bootstrap(service)
-    if key is not None:
-        service.announce(f"First API key, shown this once: {key}")
-    return service

@@ -195,6 +195,16 @@ class _Guard:
             return connection
         raise failure
 
+    def begin_sending(self) -> None:
+        """Note that the server may act on the request from now on.
+
+        :raises RequestFailed: when the request is aborted. Python's ssl shakes no hands on a connection that was shut
+            down just before, so nothing else would stop it here.
+        """
+        if self.late:
+            raise self.too_late()
+        self.sent = True
+
     def abort(self) -> None:
         """Shut the connection down, since a server that sends slowly would otherwise outlast the limit."""
         with self._lock:
@@ -285,7 +295,7 @@ def _connection_classes() -> tuple[Any, Any]:
         def send(self, data: Any) -> None:
             if self.sock is None:
                 self.connect()
-            self._guard.sent = True
+            self._guard.begin_sending()
             super().send(data)
 
     class GuardedHTTPSConnection(HTTPSConnection):
@@ -299,7 +309,7 @@ def _connection_classes() -> tuple[Any, Any]:
         def send(self, data: Any) -> None:
             if self.sock is None:
                 self.connect()
-            self._guard.sent = True
+            self._guard.begin_sending()
             super().send(data)
 
     return GuardedHTTPConnection, GuardedHTTPSConnection

@@ -80,7 +80,7 @@ class Service:
     def start_jobs(self) -> None:
         """Start the background jobs, once in each process, unless VOICEAPI_WORKER is off; each request calls this.
 
-        They don't start again after `close`.
+        They don't start again after `close`. If the system refuses threads, a later request starts them.
         """
         if self.workers.process != os.getpid() and self.settings.worker:
             self.workers.start()

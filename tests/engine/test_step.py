@@ -714,6 +714,15 @@ def test_a_machine_that_we_called_is_hung_up_on(make_call: Any, judgement: str) 
     assert "answered_by" not in call.state.gathered_context
 
 
+def test_a_prompt_of_the_screening_that_is_too_large_is_its_failure(make_call: Any) -> None:
+    screened = {"voicemail_detection": {"enabled": True, "system_prompt": "{{name}}" * 400_000}}
+    call = make_call(configurations=screened, direction="outbound")
+    call.send(Started)
+    (asked,) = call.send(CallerSaid, "Hello?")
+    limit = "is larger than 1 MiB with its variables filled in."
+    assert asked.problem == f"The prompt of the voicemail detection {limit}"
+
+
 @pytest.mark.parametrize(
     ("answer", "errors"),
     [

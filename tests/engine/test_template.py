@@ -5,7 +5,7 @@ from contextlib import suppress
 from datetime import UTC, datetime
 
 import pytest
-from hypothesis import given, seed
+from hypothesis import given, seed, settings
 from hypothesis import strategies as st
 
 from voiceapi.engine.template import KIB64, MIB, Bound, TextTooLong, render, render_value
@@ -105,10 +105,12 @@ def test_a_value_is_spoken_as_it_is(value: str) -> None:
     assert render("<{{v}}>", {"v": value}, now=NOW) == f"<{value}>"
 
 
+@settings(max_examples=40)
 @given(
     st.recursive(
         st.none() | st.booleans() | st.integers() | st.text("ab"),
         lambda v: st.lists(v) | st.dictionaries(st.text("ab"), v),
+        max_leaves=20,
     )
 )
 def test_a_value_without_placeholders_is_rendered_to_itself(value: object) -> None:
@@ -119,7 +121,7 @@ def test_a_value_without_placeholders_is_rendered_to_itself(value: object) -> No
 @pytest.mark.parametrize("end", ["", "}", "}}", " b}}", ":}}"])
 def test_a_hostile_template_takes_no_time(hostile: str, end: str) -> None:
     began = time.process_time()
-    render(hostile * 50_000 + end, CONTEXT, now=NOW)
+    render(hostile * 20_000 + end, CONTEXT, now=NOW)
     assert time.process_time() - began < 2
 
 
@@ -135,6 +137,7 @@ def test_a_text_has_at_most_as_many_bytes_as_its_bound(template: str, value: obj
             render(template, context, Bound(limit), now=NOW)
 
 
+@settings(max_examples=50)
 @seed(3)
 @given(st.dictionaries(st.text("{}ab"), st.lists(st.text("{}ab"))), st.text(), st.integers(0, 100))
 def test_all_texts_of_an_object_share_one_bound(template: dict[str, list[str]], value: str, limit: int) -> None:

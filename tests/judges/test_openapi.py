@@ -20,6 +20,8 @@ from voiceapi import VoiceAPI
 
 ROOT = Path(__file__).parents[2]
 JSON = "application/json"
+# The only answer without a body.
+NOT_MODIFIED = "304"
 
 
 def read(path: str) -> Any:
@@ -136,7 +138,7 @@ def test_every_response_is_described() -> None:
         (path, method, status)
         for (path, method), operation in served().items()
         for status, response in operation["responses"].items()
-        if not response["description"] or not response.get("content")
+        if not response["description"] or bool(response.get("content")) != (status != NOT_MODIFIED)
     ]
     assert bare == []
 
@@ -159,6 +161,23 @@ REPEATABLE = {
 }
 
 
+# The headers that say whether a request is carried out.
+CONDITIONS = ("Idempotency-Key", "If-Match", "If-None-Match")
+# What changes a workflow, or copies it, may be asked to do so only if the workflow is as it was read.
+EDITS = {
+    ("/api/v1/workflow/{workflow_id}", "put"),
+    ("/api/v1/workflow/{workflow_id}/status", "put"),
+    *((f"/api/v1/workflow/{{workflow_id}}/{change}", "post") for change in ("publish", "create-draft", "duplicate")),
+}
+
+
+def expected_conditions(path: str, method: str) -> dict[str, bool]:
+    """The headers that make a request conditional."""
+    if (path, method) in EDITS:
+        return {"If-Match": False}
+    return {"If-None-Match": False} if (path, method) == ("/api/v1/workflow/fetch/{workflow_id}", "get") else {}
+
+
 def expected_security(path: str, method: str) -> tuple[list[dict[str, list[str]]], dict[str, bool]]:
     if (path, method) in PUBLIC:
         return [], {}
@@ -170,7 +189,9 @@ def expected_security(path: str, method: str) -> tuple[list[dict[str, list[str]]
 def test_the_document_says_how_to_authenticate() -> None:
     for (path, method), operation in served().items():
         headers = {p["name"]: p["required"] for p in operation["parameters"] if p["in"] == "header"}
-        assert headers.pop("Idempotency-Key", None) == (False if (path, method) in REPEATABLE else None)
+        repeatable = {"Idempotency-Key": False} if (path, method) in REPEATABLE else {}
+        others = {name: headers.pop(name) for name in list(headers) if name in CONDITIONS}
+        assert others == repeatable | expected_conditions(path, method), (path, method)
         assert (operation["security"], headers) == expected_security(path, method), (path, method)
 
 
@@ -229,7 +250,7 @@ def test_every_component_is_used_and_the_body_of_an_error_is_one_of_them() -> No
         content(response).get("$ref")
         for operation in served().values()
         for status, response in operation["responses"].items()
-        if status != "200"
+        if status not in ("200", NOT_MODIFIED)
     }
     assert errors == {"#/components/schemas/ErrorBody"}
     assert schemas["ErrorBody"]["properties"]["detail"]["items"] == {"$ref": "#/components/schemas/ErrorItem"}

@@ -4,14 +4,20 @@ from __future__ import annotations
 
 import io
 import json
+import os
+import subprocess
+import sys
 from collections.abc import Callable
 from concurrent.futures import ThreadPoolExecutor
+from contextlib import ExitStack
 from datetime import UTC, timedelta
+from pathlib import Path
 from typing import Any
 
 import pytest
 from flask.testing import FlaskClient
 
+from voiceapi.campaigns.dialer.worker import Dialer
 from voiceapi.organizations import call_quota
 from voiceapi.service import Service
 from voiceapi.store import outbound_calls
@@ -26,6 +32,7 @@ from voiceapi.telephony.numbers import country_of
 API = "/api/v1"
 PREFERENCES = f"{API}/organizations/preferences"
 ANN, BOB, CY = "+12025550171", "+12025550172", "+12025550173"
+BUSY = "+12025550101"  # as the simulator has it
 JAMAICA = "+18765550123"
 ABROAD = "This number belongs to JM, and the organization allows calls to US, CA only."
 NOWHERE = "The country of this address isn't known, and the organization allows calls to US, CA only."
@@ -129,6 +136,12 @@ def test_limits_that_are_refused(client: FlaskClient, name: str, value: Any, pla
         ("12025550171", None),
         ("2025550171", None),
         ("tel:+12025550171", None),
+        ("+12025550171 ext. 5", None),
+        ("+12025550171,,18765550123", None),
+        ("+12025550171;isub=1", None),
+        ("+1 202 FLOWERS", None),
+        ("++12025550171", None),
+        ("+1\u200b2025550171", None),
         ("sip:ann@example.org", None),
         ("sip:+12025550171@example.org", None),
         ("1", None),
@@ -183,6 +196,53 @@ def test_thirty_calls_at_once_place_exactly_as_many_as_are_allowed(
     )
 
 
+# A process that counts 30 calls at once, when it is told to, and writes how many of them it was allowed.
+COUNTING = """
+import sys
+from concurrent.futures import ThreadPoolExecutor
+from voiceapi import create_app
+from voiceapi.errors import LimitReached
+from voiceapi.organizations.call_quota import count_call
+from voiceapi.store.database import write
+
+app = create_app({"VOICEAPI_DATABASE": sys.argv[1], "VOICEAPI_API_KEY": sys.argv[2], "VOICEAPI_WORKER": "off"})
+store = app.extensions["voiceapi"].store
+
+def count(_number):
+    with store.session():
+        try:
+            with write():
+                count_call(1)
+        except LimitReached:
+            return 0
+    return 1
+
+print("ready", flush=True)
+sys.stdin.readline()
+with ThreadPoolExecutor(15) as pool:
+    print(sum(pool.map(count, range(30))), flush=True)
+"""
+
+
+@pytest.mark.long
+@pytest.mark.usefixtures("db")
+def test_two_processes_together_place_exactly_as_many_as_are_allowed(service: Service, prefer: Any) -> None:
+    prefer(max_calls_a_day=20)
+    command = [sys.executable, "-c", COUNTING, str(service.settings.database), "test-key-0123456789"]
+    environment = {**os.environ, "PYTHONPATH": str(Path(__file__).parents[2])}
+    with ExitStack() as stack:
+        pipes: dict[str, Any] = {"stdin": subprocess.PIPE, "stdout": subprocess.PIPE, "text": True}
+        processes: list[Any] = [
+            stack.enter_context(subprocess.Popen(command, env=environment, **pipes)) for _ in range(2)
+        ]
+        assert [process.stdout.readline() for process in processes] == ["ready\n"] * 2
+        for process in processes:
+            process.stdin.write("go\n")
+            process.stdin.flush()
+        placed = [int(process.communicate(timeout=60)[0]) for process in processes]
+    assert sum(placed) == OutboundCall.select().count() == 20
+
+
 @pytest.mark.usefixtures("db")
 def test_a_call_counts_for_24_hours(trigger: Callable[..., Any], prefer: Any) -> None:
     prefer(max_calls_a_day=2)
@@ -219,8 +279,14 @@ def test_calls_before_the_limit_was_set_and_failed_ones_count(trigger: Callable[
     assert trigger().status_code == 429
     prefer(max_calls_a_day=3)
     assert trigger().status_code == 200
+    pass_time(1)
+    assert trigger("+12025550104").status_code == 429
+    # Below the calls already placed, it is the latest of them that the next one waits for.
+    execute("UPDATE outbound_call SET at = at + 3600000000 WHERE id = (SELECT max(id) FROM outbound_call)")
     prefer(max_calls_a_day=1)
-    assert trigger().status_code == 429
+    refused = trigger()
+    assert refused.status_code == 429
+    assert 86_300 < int(refused.headers["Retry-After"]) <= 86_400
 
 
 @pytest.mark.usefixtures("db")
@@ -288,11 +354,12 @@ def test_the_calls_of_a_day_are_counted_by_an_index(service: Service) -> None:
 
 @pytest.fixture
 def campaign(client: FlaskClient, workflow: Callable[..., Any]) -> Callable[..., int]:
-    """Makes a campaign of these numbers; returns its id."""
+    """Makes a campaign of these numbers, each called once unless `retries` says more; returns its id."""
 
-    def make(*numbers: str) -> int:
+    def make(*numbers: str, retries: int = 0) -> int:
         made = workflow()["id"]
-        fields = {"name": "Spring", "workflow_id": str(made), "retry_config": json.dumps({"max_retries": 0})}
+        retry = {"max_retries": retries, "retry_delay_seconds": 3600}
+        fields = {"name": "Spring", "workflow_id": str(made), "retry_config": json.dumps(retry)}
         text = "phone_number\n" + "\n".join(numbers)
         answer = client.post(
             f"{API}/campaign/create/csv", data={**fields, "file": (io.BytesIO(text.encode()), "list.csv")}
@@ -354,6 +421,40 @@ def test_a_campaign_waits_for_the_next_day_and_goes_on_by_itself(
     service.store.dialer_wakeup.set()
     wait_for(lambda: client.get(f"{API}/campaign/{id}").get_json()["state"] == "completed")
     assert {row["state"] for row in contacts(client, id).values()} == {"completed"}
+
+
+@pytest.mark.usefixtures("db")
+def test_a_campaign_with_nobody_to_call_now_does_not_say_that_it_waits(
+    client: FlaskClient, service: Service, campaign: Callable[..., int], prefer: Any, wait_for: Any
+) -> None:
+    prefer(max_calls_a_day=1)
+    id = campaign(BUSY, retries=1)
+    client.post(f"{API}/campaign/{id}/start")
+    wait_for(lambda: contacts(client, id).get(BUSY, {}).get("state") == "retry")
+    Dialer(service).look()
+    assert client.get(f"{API}/campaign/{id}").get_json()["logs"] == []
+
+
+@pytest.mark.usefixtures("db")
+def test_contacts_that_are_claimed_but_not_called_yet_count(
+    client: FlaskClient,
+    service: Service,
+    campaign: Callable[..., int],
+    prefer: Any,
+    wait_for: Any,
+    monkeypatch: pytest.MonkeyPatch,
+) -> None:
+    monkeypatch.setattr(Dialer, "_carry_out", lambda _self, _claim: None)
+    prefer(max_calls_a_day=2)
+    id = campaign(ANN, BOB, CY)
+    client.post(f"{API}/campaign/{id}/start")
+
+    def states() -> list[str]:
+        return sorted(row["state"] for row in contacts(client, id).values())
+
+    wait_for(lambda: "dialing" in states())
+    Dialer(service).look()
+    assert states() == ["dialing", "dialing", "queued"]
 
 
 @pytest.mark.usefixtures("db")

@@ -47,7 +47,7 @@ class Deaf(HTTPClient):
 
 @pytest.fixture
 def settings(monkeypatch: pytest.MonkeyPatch) -> dict[str, Any]:
-    monkeypatch.setitem(database.PRAGMAS, "busy_timeout", 10)
+    monkeypatch.setattr(database, "LOCKED_SECONDS", SHORT / 5)
     monkeypatch.setattr(auth, "REQUEST", replace(auth.REQUEST, seconds=SHORT))
     monkeypatch.setattr(postponed, "WAIT_SECONDS", SHORT)
     return {"VOICEAPI_PUBLIC_URL": PUBLIC, "VOICEAPI_WORKER": "off"}

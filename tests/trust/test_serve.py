@@ -43,6 +43,8 @@ class Service:
         self.database = database
         self.process = process
         self.lines: list[str] = []
+        # The address that requests come from.
+        self.client = "127.0.0.1"
         self._inbound = inbound
         port = None
         while port is None:
@@ -57,7 +59,7 @@ class Service:
         return next((line.strip() for line in lines if " INFO Run " not in line), "")
 
     def ask(self, method: str, path: str, body: bytes | None = None, **headers: str) -> tuple[int, bytes]:
-        client = HTTPConnection("127.0.0.1", self.port, timeout=60)
+        client = HTTPConnection("127.0.0.1", self.port, timeout=60, source_address=(self.client, 0))
         try:
             client.request(method, path, body, headers)
             answer = client.getresponse()
@@ -189,20 +191,18 @@ def longest(service: Service, seconds: float) -> dict[str, float]:
 
 @pytest.mark.long
 @pytest.mark.parametrize(
-    ("count", "seconds", "most"),
-    # Beyond the limit, hundreds of new connections come before each of ours.
-    [(900, 120, 1), (1500, 45, 5)],
+    ("count", "seconds"),
+    # Longer than VOICEAPI_IDLE_TIMEOUT.
+    [(900, 120), (1500, 40)],
     ids=["as many as are allowed", "more than are allowed"],
 )
-def test_a_crowd_that_idles_and_drips_keeps_nobody_waiting(
-    serve: Serve, count: int, seconds: float, most: float
-) -> None:
+def test_a_crowd_that_idles_and_drips_keeps_nobody_waiting(serve: Serve, count: int, seconds: float) -> None:
     service = serve(CONCURRENT_CALLS=1000)
     with crowd(service, count, seconds + 60):
         # The first to ask for the document of the API wait until it is made.
         time.sleep(5)
         found = longest(service, seconds)
-    assert {name: took for name, took in found.items() if took >= most} == {}
+    assert {name: took for name, took in found.items() if took >= 1} == {}
 
 
 @pytest.mark.long
@@ -215,11 +215,13 @@ def test_few_files_leave_few_connections_and_the_start_says_so(serve: Serve) -> 
         f"VOICEAPI_CONNECTIONS is 1000, but there are {FEW_CONNECTIONS}, because this process may open only {FEW_FILES}"
         " files (ulimit -n, LimitNOFILE)."
     )
-    # Too few for all, and for a while also for the files of the service itself.
+    # Too few for all, and for a while also for the files of the service itself. The crowd's own address has so many
+    # new connections in a second that each loses its place before long.
+    service.client = "127.0.0.2"
     with crowd(service, 900, 60):
         time.sleep(1)
         found = longest(service, 10)
-    assert {name: took for name, took in found.items() if took >= 5} == {}
+    assert {name: took for name, took in found.items() if took >= 1} == {}
     assert service.stop() == 0
 
 
@@ -427,7 +429,7 @@ def test_a_stop_is_quick_when_nothing_is_in_progress(serve: Serve) -> None:
     service = serve()
     began = time.monotonic()
     assert service.stop() == 0
-    assert time.monotonic() - began < 3
+    assert time.monotonic() - began < 1
     assert service.read_line() == ""
 
 

@@ -9,6 +9,7 @@ import sys
 import threading
 import time
 from collections.abc import Callable, Iterator
+from concurrent.futures import ThreadPoolExecutor
 from contextlib import ExitStack
 from http.server import BaseHTTPRequestHandler, ThreadingHTTPServer
 from typing import Any
@@ -234,8 +235,10 @@ def test_a_webhook_waits_for_a_slow_turn_only_while_there_are_threads(
 
 
 def test_no_connection_of_the_database_is_held_while_another_server_is_asked(
-    client: FlaskClient, service: Service, workflow: Callable[..., Any]
+    client: FlaskClient, bare: FlaskClient, service: Service, workflow: Callable[..., Any], request: Any
 ) -> None:
+    http = service.http
+    request.getfixturevalue("carrier")
     held: list[int] = []
 
     class Model(BaseHTTPRequestHandler):
@@ -255,19 +258,39 @@ def test_no_connection_of_the_database_is_held_while_another_server_is_asked(
     thread = threading.Thread(target=server.serve_forever, args=(0.01,))
     thread.start()
     url = f"http://127.0.0.1:{server.server_port}"
-    object.__setattr__(service.http, "allow_private", True)
-    object.__setattr__(service, "model", from_configuration(service, {"model": "m", "base_url": f"{url}/v1"}))
     made = workflow(path="line")["id"]
+    call = Call(bare, TWILIO, service)
+    call.follow(client.post(f"{API}/public/agent/line", json={"phone_number": THEM}).get_json()["workflow_run_id"])
+    call.answered()
+    object.__setattr__(http, "allow_private", True)
+    object.__setattr__(service, "http", http)
+    object.__setattr__(service, "model", from_configuration(service, {"model": "m", "base_url": f"{url}/v1"}))
     definition = {"schema_version": 1, "type": "http_api", "config": {"method": "POST", "url": url}}
     tool = client.post(f"{API}/tools/", json={"name": "Ask", "definition": definition}).get_json()["tool_uuid"]
     chats = f"{API}/workflow/{made}/text-chat/sessions"
     chat = f"{chats}/{client.post(chats, json={}).get_json()['workflow_run_id']}"
     asked = [client.post(f"{chat}/messages", json={"text": "Yes."}), client.post(f"{API}/tools/{tool}/test", json={})]
+    # Neither by the thread that asks, nor by the webhook that waits for it.
+    said = call.says("Yes.")
     server.shutdown()
     thread.join()
     server.server_close()
     assert [each.status_code for each in asked] == [200, 200]
-    assert held == [0, 0]
+    assert [verb.name for verb in said] == ["say", "listen", "redirect"]
+    assert held == [0, 0, 0]
+
+
+def test_no_connection_of_the_database_is_held_while_a_request_waits_for_a_permit(
+    service: Service, slow_requests: dict[str, Callable[[], Any]], wait_for: Callable[..., Any]
+) -> None:
+    with ThreadPoolExecutor(1) as pool, ExitStack() as permits:
+        for _ in range(service.bulkhead.shares.permits):
+            permits.enter_context(service.bulkhead.slow("another"))
+        asked = pool.submit(slow_requests["trial"])
+        wait_for(lambda: service.bulkhead.shares.waiting)
+        wait_for(lambda: not service.store.database._in_use)
+        permits.close()
+        assert asked.result(5).status_code == 200
 
 
 # -- lists and documents

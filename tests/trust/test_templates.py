@@ -84,8 +84,8 @@ def test_the_global_prompt_counts_as_well(chat: Callable[..., Any], talk: Callab
 def test_transition_speech_and_extraction_prompts_that_are_too_large_are_left_out(
     chat: Callable[..., Any], talk: Callable[..., Any], client: FlaskClient
 ) -> None:
-    variables = [{"name": "when", "type": "string", "prompt": "{{big}}" * 60} for _ in range(2)]
-    definition = talk(extraction_enabled=True, extraction_variables=variables)
+    variables = [{"name": "when", "type": "string", "prompt": "{{big}}" * 60}]
+    definition = talk(extraction_enabled=True, extraction_variables=variables, extraction_prompt="{{big}}" * 60)
     definition["edges"][0]["data"]["transition_speech"] = "{{big}}" * 7
     session = chat(definition=definition)
     url = f"{session['sessions']}/{session['workflow_run_id']}/messages"

@@ -2,6 +2,9 @@
 
 from __future__ import annotations
 
+import ctypes
+import os
+import shutil
 import subprocess
 import sys
 from collections.abc import Callable
@@ -18,6 +21,7 @@ from voiceapi.store import database
 ROOT = Path(__file__).parents[2]
 KEY = "test-key-0123456789"
 API = "/api/v1"
+PR_CAPBSET_DROP = 24
 
 
 @pytest.fixture
@@ -98,3 +102,82 @@ def test_a_file_that_may_not_grow(tmp_path: Path, talk: Callable[..., Any]) -> N
     assert done.stdout == "503 The database can't be written or read at the moment. []\n", done.stderr
     assert "Traceback" not in done.stderr
     assert "the system reports an I/O error" in done.stderr
+
+
+def without_rights_of_root() -> None:
+    """Hold this process to file modes, even one of root's: drop CAP_DAC_OVERRIDE and CAP_DAC_READ_SEARCH."""
+    for capability in (1, 2):
+        ctypes.CDLL(None).prctl(PR_CAPBSET_DROP, capability, 0, 0, 0)
+
+
+@pytest.mark.long
+@pytest.mark.skipif(sys.platform != "linux", reason="this system has no capabilities")
+def test_files_that_may_not_be_read_or_written(tmp_path: Path) -> None:
+    command = [sys.executable, str(Path(__file__).with_name("unusable.py")), str(tmp_path), KEY]
+    done = subprocess.run(
+        command,
+        capture_output=True,
+        text=True,
+        timeout=60,
+        env={**os.environ, "PYTHONPATH": str(ROOT)},
+        preexec_fn=without_rights_of_root,
+    )
+    assert done.stdout.splitlines() == [
+        "new: StoreError: The files of the database /new/voice.db can't be made: Permission denied.",
+        "folder: StoreError: The database /folder/voice.db can't be opened: attempt to write a readonly database.",
+        "file: StoreError: The database /file/voice.db can't be opened: unable to open database file.",
+        "lost: SecretError: The secret of the database is missing: there is no file /lost/voice.db.secret, and "
+        "VOICEAPI_SECRET isn't set. Restore it; if it is lost, docs/operations.md says how to go on without it.",
+        "closed: SecretError: The secret's file /closed/voice.db.secret can't be read or made: Permission denied.",
+        # In a folder that may only be read SQLite can't make the memory that readers share.
+        "held: GET 503 60",
+        "held: POST 503 60",
+        "held: then 200",
+        "small: StoreError: The database /small/voice.db can't be written or read: the system reports an I/O error. "
+        "Look at the disk, and at limits of file sizes.",
+    ], done.stderr
+    name = f"The database {tmp_path}/held/voice.db"
+    assert done.stderr.splitlines()[:2] == [
+        f"{name} can't be written: its file or its folder is read-only for this process.",
+        f"{name} can be written again.",
+    ]
+
+
+@pytest.mark.long
+def test_a_disk_that_is_full(tmp_path: Path) -> None:
+    """A file system of 1 MiB: writes are refused until there is space, reads go on."""
+    script = dedent("""
+        import sys
+        from pathlib import Path
+        from voiceapi import create_app
+
+        path, pad = Path(sys.argv[1]), Path(sys.argv[1]).with_name("pad")
+        app = create_app({"VOICEAPI_DATABASE": path, "VOICEAPI_API_KEY": sys.argv[2], "VOICEAPI_WORKER": "off"})
+        client = app.test_client()
+        client.environ_base["HTTP_X_API_KEY"] = sys.argv[2]
+        try:
+            with pad.open("wb", 0) as file:
+                while file.write(b"x" * 4096):
+                    pass
+        except OSError:
+            pass
+        body = {"name": "large", "workflow_definition": {"pad": "x" * 300_000}}
+        for _ in range(2):
+            refused = client.post("/api/v1/workflow/create/definition", json=body)
+            print(refused.status_code, refused.get_json()["detail"], client.get("/api/v1/workflow/fetch").get_json())
+        pad.unlink()
+        print(client.post("/api/v1/workflow/create/definition", json=body).status_code)
+        app.extensions["voiceapi"].close()
+    """)
+    mount = 'mount -t tmpfs -o size=2m tmpfs "$1" || exit 77; exec "$2" -c "$3" "$1/voice.db" "$4"'
+    command = ["unshare", "-rm", "sh", "-c", mount, "sh", str(tmp_path), sys.executable, script, KEY]
+    if shutil.which("unshare") is None:
+        pytest.skip("this system has no unshare")
+    done = subprocess.run(command, cwd=ROOT, capture_output=True, text=True, timeout=60)
+    if done.returncode == 77 or "unshare" in done.stderr:
+        pytest.skip("no file system may be mounted here")
+    assert done.stdout.splitlines() == [*["503 The disk is full, so nothing was stored. []"] * 2, "200"], done.stderr
+    assert done.stderr.splitlines() == [
+        f"The database {tmp_path}/voice.db can't grow: the disk is full.",
+        f"The database {tmp_path}/voice.db can be written again.",
+    ]

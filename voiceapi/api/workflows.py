@@ -220,11 +220,14 @@ def etag(workflow: Workflow, version: WorkflowVersion) -> str:
 
 
 def expected(headers: dict[str, Any]) -> tags.Expected:
-    """Whether a tag is one of the request's If-Match; the number of runs in that doesn't count."""
+    """Whether a tag is one of the request's If-Match; the number of runs in that doesn't count.
+
+    An If-Match whose tags can't be read matches nothing.
+    """
     sent = parse_etags(headers["if_match"])
-    if not sent or sent.star_tag:
+    if not headers["if_match"].strip() or sent.star_tag:
         return None
-    known = {each.partition("-")[0] for each in sent.as_set()}
+    known = {each.partition("-")[0] for each in sent.as_set() if each}  # Werkzeug has an empty tag as None
     return known.__contains__
 
 

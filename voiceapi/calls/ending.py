@@ -135,7 +135,7 @@ def complete(service: Service, run_id: int, moment: datetime | None = None, wait
 
     It goes on in the background if it takes longer than a webhook may: a last extraction may have to ask a model.
 
-    :param wait: how a webhook waits for that; see `turns.line_of`.
+    :param wait: how a webhook waits for that; see `turns.wait_of`.
     """
     service.slow_jobs.run_once((run_id, "end"), lambda: complete_from_status(service, run_id, moment), wait)
 

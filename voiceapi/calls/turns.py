@@ -70,7 +70,7 @@ def answer(service: Service, run: Run, number: int, event: ev.Event) -> list[Act
             decided: list[Action] | None = None
             if not _has_other_worker(service, turn):
                 carry_on = partial(_carry_on, service, run.id, number, conversation)
-                decided = service.slow_jobs.run_once((run.id, number), carry_on, line_of(service, run))
+                decided = service.slow_jobs.run_once((run.id, number), carry_on, wait_of(service, run))
             if decided is not None:
                 return decided
             if reload(run).hang_up_reason is None:
@@ -101,7 +101,7 @@ def phrases_of(run: Run) -> Mapping[str, str]:
     return phrases(scalar(WorkflowVersion, "configurations", id=run.version_id) or {})
 
 
-def line_of(service: Service, run: Run) -> Wait | None:
+def wait_of(service: Service, run: Run) -> Wait | None:
     """How a webhook of a run waits, so that others find a thread; simulated phones wait on threads of their own."""
     if run.mode == "simulator":
         return None

@@ -31,7 +31,7 @@ from ..tools import transfer_call
 from . import ending, postponed
 from .legs import identify
 from .refusals import WebhookRefused
-from .turns import answer, line_of, phrases_of
+from .turns import answer, phrases_of, wait_of
 
 log = logging.getLogger("voiceapi")
 
@@ -113,7 +113,7 @@ def _take_turn(
     document = reply(service, run, carrier, number, _event(given, number, is_over))
     if is_over:
         # The end of the call waited for this outcome.
-        ending.complete(service, run.id, wait=line_of(service, run))
+        ending.complete(service, run.id, wait=wait_of(service, run))
     return document
 
 
@@ -275,7 +275,7 @@ def record(service: Service, run: Run, status: StatusUpdate) -> None:
         if status.price is not None:
             _record_price(run, status)
     if final is not None:
-        ending.complete(service, run.id, wait=line_of(service, run))
+        ending.complete(service, run.id, wait=wait_of(service, run))
     elif hangs_up:
         service.workers.submit(ending.try_hang_up, service, run.id)
 

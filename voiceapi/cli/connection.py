@@ -132,7 +132,8 @@ class Connection(HTTPChannel):  # type: ignore[misc]
                 self.socket.send("\r\n".join([*lines, "", ""]).encode() + body)
         elif stage is Stage.SENDING:
             # Reset it, because the system would keep for minutes what isn't read.
-            self.socket.setsockopt(socket.SOL_SOCKET, socket.SO_LINGER, struct.pack("ii", 1, 0))
+            with suppress(OSError):
+                self.socket.setsockopt(socket.SOL_SOCKET, socket.SO_LINGER, struct.pack("ii", 1, 0))
         self.will_close = True
         self.handle_close()
 

@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import gc
 import os
 import signal
 import sys
@@ -21,11 +22,9 @@ from .memory import return_freed_memory
 if TYPE_CHECKING:
     from .server import Server
 
-# After the first signal: how long requests and turns are waited for, and after how long the process exits in any case.
-STOP_SECONDS = 30.0
-# What takes no longer isn't worth a line.
-QUIET_SECONDS = 0.1
-FORCED_STOP_SECONDS = 40.0
+# After the first signal: how long requests and turns are waited for, after how long a line says so, and after how long
+# the process exits in any case.
+STOP_SECONDS, QUIET_SECONDS, FORCED_STOP_SECONDS = 30.0, 0.1, 40.0
 # Files beside connections that are open at the same time: each thread's connection to the database, which has two, and
 # one to another server; temporary files for large bodies and answers (server.MOST_HELD / server.IN_MEMORY); some more.
 FILES_A_THREAD = 4
@@ -79,6 +78,8 @@ def serve(host: str | None, port: int | None) -> None:
     click.echo(f"voiceapi {__version__} listens on {' and '.join(map(_url, server.addresses))}", err=True)
     server.run()
     _stop(server, service)
+    # At its exit Python looks for garbage among all objects, which would take longer than the whole stop.
+    gc.freeze()
 
 
 def raise_file_limit() -> int | None:

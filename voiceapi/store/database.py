@@ -8,6 +8,8 @@ from __future__ import annotations
 
 import glob
 import os
+import random
+import sqlite3
 import stat
 import threading
 import time
@@ -25,15 +27,22 @@ from werkzeug.local import LocalProxy
 
 from ..masking import mask_password
 from .failures import BUSY, LOCKED, Failures, is_lock
+from .writer_lock import WriterLock
 
 # WAL and synchronous NORMAL: a commit survives a killed process; a power cut may lose the last ones, never the file.
-# SQLite waits for a locked file in steps of a second, after which a thread may find that waiting is of no use.
 # Secure_delete, which many builds of SQLite have by default: what is deleted or replaced is overwritten in the file.
-PRAGMAS = {"journal_mode": "wal", "synchronous": 1, "foreign_keys": 1, "busy_timeout": 1000, "secure_delete": 1}
+PRAGMAS = {"journal_mode": "wal", "synchronous": 1, "foreign_keys": 1, "busy_timeout": 5000, "secure_delete": 1}
+WAIT_AS_USUAL = f"PRAGMA busy_timeout = {PRAGMAS['busy_timeout']}"
+# How often a process tries to begin a transaction while another one writes. SQLite itself tries ever more seldom, and
+# hardly finds the moment between two transactions of a busy process.
+LEAST_PAUSE, MOST_PAUSE = 0.001, 0.004
+# After how many seconds of writing without a break, which is less than BREAK, a process leaves the file to others for
+# GIVE_WAY. That is longer than they pause, so one of them gets it.
+TURN_SECONDS, BREAK, GIVE_WAY = 0.1, 0.001, 0.006
+# A file that is locked so long while nobody commits is locked by another program, not by the writers of a busy service.
+LOCKED_SECONDS = 1.0
 # How many connections one process opens, and how many seconds a thread waits for one of them.
 CONNECTIONS, CONNECTION_SECONDS = 64, 5
-# How often a thread in the queue for the writer lock looks whether waiting is of use.
-QUEUE_SECONDS = 0.1
 # How many requests wait in that queue while another program has locked the file.
 MOST_WAITING = 2
 
@@ -99,10 +108,12 @@ class Store:
 
     def _open(self) -> None:
         # SQLite has one writer: queueing for this lock is fairer and quicker than SQLite's sleeping and retrying.
-        self._writer = threading.RLock()
+        self._writer = WriterLock()
         # True from when a thread finds the file locked by another program until a transaction begins again.
         self._is_locked = False
         self._places = threading.Semaphore(MOST_WAITING)
+        # When this process began to write without a break, and when its last transaction ended; of the monotonic clock.
+        self._writing_since = self._wrote_at = 0.0
         # Called once the current transaction is committed. Changed only under the writer lock.
         self._after_commit: list[Callable[[], None]] = []
         if self.path is None:
@@ -164,6 +175,7 @@ class Store:
                 finally:
                     if outermost:
                         self._after_commit = []
+                        self._wrote_at = time.monotonic()
         except peewee.IntegrityError as error:
             raise _defect_or_concurrent(error) from error
         except (peewee.DatabaseError, MaxConnectionsExceeded) as error:
@@ -180,42 +192,78 @@ class Store:
         :param until: when this thread gives up, in seconds of the monotonic clock.
         :raises DatabaseUnavailable: when it does.
         """
-        if not self._writer.acquire(timeout=QUEUE_SECONDS):
-            self._queue(until, _patience.get().fails_fast)
+        fails_fast, has_place = _patience.get().fails_fast, False
+
+        def gives_up() -> bool:
+            nonlocal has_place
+            if fails_fast and self._is_locked and not has_place:
+                has_place = self._places.acquire(blocking=False)
+                return not has_place
+            return time.monotonic() >= until
+
+        try:
+            if not self._writer.acquire(gives_up):
+                raise self.failures.unavailable(LOCKED if self._is_locked else BUSY)
+        finally:
+            if has_place:
+                self._places.release()
         try:
             yield
         finally:
             self._writer.release()
 
-    def _queue(self, until: float, fails_fast: bool) -> None:
-        """Wait for the writer lock, as `_writer_lock` does."""
-        has_place = False
-        try:
-            while not self._writer.acquire(timeout=QUEUE_SECONDS):
-                if fails_fast and self._is_locked and not has_place:
-                    has_place = self._places.acquire(blocking=False)
-                    until = until if has_place else 0.0
-                if time.monotonic() >= until:
-                    raise self.failures.unavailable(LOCKED if self._is_locked else BUSY)
-        finally:
-            if has_place:
-                self._places.release()
-
     def _begin(self, transaction: ExitStack, until: float) -> None:
         """Begin a transaction, which ends with `transaction`; a savepoint if there is one.
 
-        Another program's lock on the file is waited for until then, as in `_writer_lock`.
+        While another process writes, it is tried again until then, as in `_writer_lock`.
         """
-        while True:
-            try:
-                transaction.enter_context(self.database.atomic())
-            except peewee.OperationalError as error:
-                self._is_locked = is_lock(error)
-                if not self._is_locked or time.monotonic() >= until:
-                    raise
-            else:
-                self._is_locked = False
-                return
+        if self.path is None or self.database.in_transaction():
+            transaction.enter_context(self.database.atomic())
+            return
+        self._give_way()
+        # The file's version, which another process changes with each commit, and since when it is that.
+        version, since = None, time.monotonic()
+        others_commit = False
+        while (lock := self._try_to_begin(transaction)) is not None:
+            moment, found = time.monotonic(), self._version()
+            if found != version:
+                others_commit = version is not None
+                version, since = found, moment
+            self._is_locked = moment - since >= LOCKED_SECONDS
+            if moment >= until:
+                raise self.failures.unavailable(BUSY if others_commit and not self._is_locked else LOCKED) from lock
+            time.sleep(random.uniform(LEAST_PAUSE, MOST_PAUSE))
+        self._is_locked = False
+
+    def _give_way(self) -> None:
+        """Let other processes write, if this one has written for TURN_SECONDS without a break."""
+        moment = time.monotonic()
+        if moment - self._wrote_at >= BREAK:
+            self._writing_since = moment
+        elif moment - self._writing_since >= TURN_SECONDS:
+            time.sleep(GIVE_WAY)
+            self._writing_since = time.monotonic()
+
+    def _try_to_begin(self, transaction: ExitStack) -> peewee.OperationalError | None:
+        """Begin a transaction if nobody else writes, else return SQLite's error; it doesn't wait."""
+        connection = self.database.connection()
+        connection.execute("PRAGMA busy_timeout = 0")
+        try:
+            transaction.enter_context(self.database.atomic())
+        except peewee.OperationalError as error:
+            if not is_lock(error):
+                raise
+            return error
+        finally:
+            connection.execute(WAIT_AS_USUAL)
+        return None
+
+    def _version(self) -> int:
+        """A number that changes when another connection commits; -1 if the file can't even be read."""
+        try:
+            return int(self.database.connection().execute("PRAGMA data_version").fetchone()[0])
+        except sqlite3.OperationalError:
+            return -1
 
     def after_commit(self, call: Callable[[], None]) -> None:
         """Call this once the current transaction is committed; not at all if it is rolled back."""

@@ -220,13 +220,14 @@ def _first(sql: str, *values: Any) -> Any:
 ACTIVE = "FROM campaign WHERE state IN ('syncing', 'running')"
 
 
-def active() -> list[tuple[int, str]]:
-    """The campaigns to import or dial, as id and state: first those that never dialed, then by who dialed longest ago.
+def active() -> list[tuple[int, int, str]]:
+    """The campaigns to import or dial, as id, organization and state.
 
-    So of two campaigns that wait for one free call, each gets every second one.
+    First those that never dialed, then by who dialed longest ago: so of two campaigns that wait for one free call, each
+    gets every second one.
     """
-    found = execute(f"SELECT coalesce(dialed_at, 0), id, state {ACTIVE}").fetchall()
-    return [(id, state) for _, id, state in sorted(found)]
+    found = execute(f"SELECT coalesce(dialed_at, 0), id, organization_id, state {ACTIVE}").fetchall()
+    return [(id, organization, state) for _, id, organization, state in sorted(found)]
 
 
 def note_dialed(campaign: int, moment: datetime) -> None:

@@ -20,10 +20,6 @@ log = logging.getLogger("voiceapi")
 REPEAT_SECONDS = 60.0
 
 
-class DatabaseUnavailable(OutOfService):
-    """The database can't be used at the moment, and the reason is in the log. Nothing was stored."""
-
-
 @dataclass(frozen=True, slots=True)
 class Reason:
     """Why the database can't be used.
@@ -36,6 +32,14 @@ class Reason:
     detail: str
     instruction: str
     retry_after: int = 60
+
+
+class DatabaseUnavailable(OutOfService):
+    """The database can't be used at the moment, and the reason is in the log. Nothing was stored."""
+
+    def __init__(self, reason: Reason) -> None:
+        super().__init__(reason.detail, reason.retry_after)
+        self.reason = reason
 
 
 LOCKED = Reason(
@@ -110,14 +114,10 @@ class Failures:
 
         The cause may be an earlier error: SQLite rolls back by itself on some, and a second ROLLBACK fails, too.
         """
-        while isinstance(error, DATABASE_ERRORS):
-            if isinstance(error, DatabaseUnavailable):
-                return error
-            reason = _reason(error)
-            if reason is not None:
-                return self.unavailable(reason)
-            error = error.__context__
-        return None
+        if isinstance(error, DatabaseUnavailable):
+            return error
+        reason = _reason(cause_of(error))
+        return None if reason is None else self.unavailable(reason)
 
     def unavailable(self, reason: Reason) -> DatabaseUnavailable:
         """The error of a reason, which is logged."""
@@ -129,7 +129,7 @@ class Failures:
                 self._logged[reason] = moment
         if is_due:
             log.error("The database %s %s", self.location, reason.instruction)
-        return DatabaseUnavailable(reason.detail, reason.retry_after)
+        return DatabaseUnavailable(reason)
 
     def end(self) -> None:
         """Log that the database can be written again. A damaged one stays damaged, though a transaction succeeds."""
@@ -139,6 +139,15 @@ class Failures:
                 del self._logged[reason]
         if ended:
             log.warning("The database %s can be written again.", self.location)
+
+
+def cause_of(error: BaseException | None) -> BaseException | None:
+    """The error that says why the database can't be used, `error` itself or one before it; None if there is none."""
+    while isinstance(error, DATABASE_ERRORS):
+        if _reason(error) is not None:
+            return error
+        error = error.__context__
+    return None
 
 
 def is_lock(error: BaseException | None) -> bool:

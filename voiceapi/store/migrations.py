@@ -18,7 +18,7 @@ from .base import Record
 from .campaigns import Campaign, Contact, Decision, DoNotCall, Upload
 from .chats import ChatSession, ChatTurn
 from .database import Store, StoreError, erasing, keep_private, write
-from .failures import DatabaseUnavailable, is_lock
+from .failures import DatabaseUnavailable, cause_of, is_lock
 from .idempotency import IdempotencyKey
 from .knowledge import Document, Passage
 from .organizations import ApiKey, Credential, Organization
@@ -201,11 +201,11 @@ def _try_while_locked(store: Store, call: Callable[[], int]) -> int:
                 return call()
             except DatabaseUnavailable as unavailable:
                 # Switching to WAL doesn't wait while another process does the same.
-                if not is_lock(unavailable.__cause__) or time.monotonic() >= until:
+                if not is_lock(cause_of(unavailable)) or time.monotonic() >= until:
                     raise
                 time.sleep(PAUSE_SECONDS)
     except DatabaseUnavailable as unavailable:
-        raise StoreError(f"The database {store.name} can't be opened: {_reason(unavailable.__cause__)}.") from None
+        raise StoreError(f"The database {store.name} can't be opened: {_reason(cause_of(unavailable))}.") from None
     except (sqlite3.Error, OSError) as error:
         raise StoreError(f"The database {store.name} can't be opened: {_reason(error)}.") from error
     except Exception as error:

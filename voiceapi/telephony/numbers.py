@@ -168,13 +168,15 @@ def zones_of_number(number: str) -> tuple[str, ...]:
 def country_of(address: str) -> str | None:
     """The ISO 3166 code of the country that a number belongs to.
 
-    None for a SIP address, a number without its `+`, one of no country (satellites, international freephone), and one
-    whose country can't be told: some countries share a code, as +1, and the number has to be one that is given out.
+    None for a SIP address, a number without its `+` or with anything behind its digits, one of no country (satellites,
+    international freephone), and one whose country can't be told: some countries share a code, as +1, and the number
+    has to be one that is given out.
     """
     import phonenumbers  # imported when needed, because its tables take memory
 
+    # Stricter than the library, which passes over what a carrier may dial: extensions, letters, further digits.
     text = _PUNCTUATION.sub("", address)
-    if not text.startswith("+"):
+    if not text.startswith("+") or not _DIGITS.fullmatch(text.removeprefix("+")):
         return None
     try:
         code: str | None = phonenumbers.region_code_for_number(phonenumbers.parse(text))

@@ -99,7 +99,7 @@ def test_of_two_campaigns_with_one_free_slot_the_one_dialed_longest_ago_is_next(
     turns = []
     for turn in range(9):
         moment = began + timedelta(hours=1) if turn < 1 else began + timedelta(seconds=turn)
-        for campaign_id, _ in dialing.active():
+        for campaign_id, _, _ in dialing.active():
             with write():
                 claims = dialer._claim(campaign_id, moment)[1]
             turns += [campaign_id] * len(claims)
@@ -109,6 +109,22 @@ def test_of_two_campaigns_with_one_free_slot_the_one_dialed_longest_ago_is_next(
             if claims:
                 break
     assert turns == campaigns_started * 3
+
+
+def test_a_look_asks_an_organization_without_a_free_call_once(
+    service: Service, start: Any, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    """So that with 200 campaigns whose contacts wait, each call that ends costs one transaction, and not 200."""
+    campaigns_started = [start() for _ in range(4)]
+    dialer, asked = Dialer(service), list[int]()
+    claim_of = dialer._claim
+    monkeypatch.setattr(dialer, "_claim", lambda id, moment: asked.append(id) or claim_of(id, moment))
+    monkeypatch.setattr(service.workers, "submit", lambda *_: None)
+    dialer.look()
+    assert [states(id).get("dialing", 0) for id in campaigns_started] == [3, 0, 0, 0]
+    dialer.look()
+    # The one that dialed is behind the others now.
+    assert asked == campaigns_started[:2]
 
 
 def test_an_attempt_that_was_given_back_is_none_of_those_a_day(service: Service, start: Any) -> None:

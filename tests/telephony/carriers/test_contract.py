@@ -7,8 +7,10 @@ import logging
 import random
 import re
 import socket
+import sqlite3
 import threading
 from collections.abc import Callable, Iterator
+from contextlib import contextmanager
 from dataclasses import replace
 from datetime import timedelta
 from json import dumps
@@ -20,7 +22,7 @@ from flask.testing import FlaskClient
 from lines import Line, Verb
 from lines.line import samples
 
-from voiceapi.calls import doctor, ending, sweeper, webhooks
+from voiceapi.calls import doctor, ending, postponed, sweeper, webhooks
 from voiceapi.conversations import effects
 from voiceapi.engine.actions import AskModel, Function, RunTool
 from voiceapi.engine.events import ModelFailed, ModelReplied, ToolCall, ToolReturned
@@ -30,7 +32,7 @@ from voiceapi.llm.chat_completions import ChatCompletions
 from voiceapi.llm.scripted import Scripted
 from voiceapi.runs import lifecycle
 from voiceapi.service import Service
-from voiceapi.store import runs
+from voiceapi.store import database, runs
 from voiceapi.store.fields import now
 from voiceapi.store.runs import Event, Run, Turn
 from voiceapi.store.telephony import TelephonyConfiguration
@@ -1074,6 +1076,37 @@ def inbound(client: FlaskClient, call: Any, configuration: int, workflow: Callab
     number = client.get(numbers).get_json()["phone_numbers"][0]["id"]
     client.put(f"{numbers}/{number}", json={"inbound_workflow_id": made["id"]})
     return f"https://voice.example.org{API}/telephony/inbound/{configuration}"
+
+
+@contextmanager
+def locked(service: Service, monkeypatch: pytest.MonkeyPatch) -> Iterator[None]:
+    """Another program holds the database; a webhook waits for it for a moment only."""
+    monkeypatch.setattr(postponed, "WAIT_SECONDS", 0.02)
+    monkeypatch.setattr(database, "LOCKED_SECONDS", 0.01)
+    other = sqlite3.connect(service.store.path or "", isolation_level=None)
+    other.execute("BEGIN EXCLUSIVE")
+    try:
+        yield
+    finally:
+        other.rollback()
+        other.close()
+
+
+def test_while_the_database_is_locked_the_carrier_asks_again(
+    line: Line, call: Any, dial: Callable[..., Any], service: Service, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    if line.name == "simulator":
+        pytest.skip("The simulator's phones wait for the database themselves.")
+    dial()
+    call.answered()
+    with locked(service, monkeypatch):
+        waiting = call.says("yes")
+        assert spoken(waiting) == [phrases({})["wait"]]
+    assert "/wait?again=" in call.next
+    answer = call.hear(call.send(line.webhook("turns", "answered", call.next)))
+    assert names(answer) == ["hangup"]
+    with service.store.session():
+        assert [turn.caller_text for turn in Turn.select().where(Turn.run == call.run_id)] == ["", "yes"]
 
 
 def test_a_call_to_our_number(client: FlaskClient, line: Line, call: Any, inbound: str) -> None:

@@ -6,7 +6,7 @@ import json
 from datetime import UTC, datetime
 from typing import Any
 
-from voiceapi.engine.template import MIB, TextTooLong, is_built_in, placeholders, render, render_value, size
+from voiceapi.engine.template import MIB, Bound, TextTooLong, is_built_in, placeholders, render, render_value, size
 
 from .draws import Draws, json_or
 
@@ -64,13 +64,23 @@ def check_text(text: str, context: dict[str, Any]) -> None:
     except TextTooLong:
         return
     assert size(rendered) <= MIB
-    assert rendered == render(text, context, now=NOW)
+    assert fits(size(rendered), text, context)
+    assert not (rendered and fits(size(rendered) - 1, text, context))
     assert missing <= {each.path for each in found}
     assert not any(map(is_clock, missing))
     if not found:
         assert rendered == text.replace("\\n", "\n")
     longest = max(len(str(context)) + len(json.dumps(context, ensure_ascii=False)), 64)
     assert len(rendered) <= len(text) + longest * len(found)
+
+
+def fits(limit: int, text: str, context: dict[str, Any]) -> bool:
+    """Whether a text has at most so many bytes once it is rendered."""
+    try:
+        render(text, context, Bound(limit), now=NOW)
+    except TextTooLong:
+        return False
+    return True
 
 
 def is_clock(path: str) -> bool:

@@ -12,8 +12,9 @@ from ...timestamps import write_time
 from .calling_hours import HORIZON_DAYS, Weekly
 from .eligibility import Block, Contact, Eligibility, block
 
-# The code of the hold by the organization's limit of calls a day.
+# The codes of the holds by the organization's limits: of calls a day, and of calls at once.
 CALLS_A_DAY = "max_calls_a_day"
+ORGANIZATION_LIMIT = "organization_limit"
 # The reason that holds back a campaign in each state but `running`.
 STATES = {
     "created": "The campaign has not been started.",
@@ -122,7 +123,7 @@ def held(moment: datetime, settings: Settings, load: Load) -> Hold | None:
         opens = settings.schedule.open_from(moment) or moment + timedelta(days=HORIZON_DAYS)
         return Hold("outside_schedule", f"The campaign's schedule opens at {write_time(opens, 'seconds')}.", opens)
     if load.organization >= settings.organization_limit:
-        return Hold("organization_limit", f"{load.organization} calls of the organization are in progress.")
+        return Hold(ORGANIZATION_LIMIT, f"{load.organization} calls of the organization are in progress.")
     if settings.campaign_limit is not None and load.campaign >= settings.campaign_limit:
         return Hold("campaign_limit", f"{load.campaign} calls of the campaign are in progress.")
     if load.quota is not None and load.quota.left <= 0:

@@ -38,7 +38,7 @@ from ...telephony.selection import NotConfigured
 from ...workflows import versions
 from .. import attempts
 from . import list_import
-from .plan import CALLS_A_DAY, Load, Plan, Settings, held, plan
+from .plan import CALLS_A_DAY, ORGANIZATION_LIMIT, Hold, Load, Plan, Settings, held, plan
 from .settings import candidates, settings_of
 
 log = logging.getLogger("voiceapi")
@@ -99,9 +99,18 @@ class Dialer:
             if time.monotonic() >= self._recover_at:
                 self.recover()
                 self._recover_at = time.monotonic() + BUSY_SECONDS
-            for campaign_id, state in dialing.active():
+            # The organizations that had no free call in this look: one call that ends lets one campaign dial, not all.
+            full: set[int] = set()
+            for campaign_id, organization, state in dialing.active():
                 try:
-                    wait = self._read_list(campaign_id) if state == "syncing" else self._dial(campaign_id)
+                    if state == "syncing":
+                        wait = self._read_list(campaign_id)
+                    elif organization in full:
+                        wait = BUSY_SECONDS
+                    else:
+                        hold, wait = self._dial(campaign_id)
+                        if hold is not None and hold.code == ORGANIZATION_LIMIT:
+                            full.add(organization)
                     seconds = min(seconds, wait)
                 except OutOfService:
                     raise
@@ -134,15 +143,18 @@ class Dialer:
             self._service.workers.submit(list_import.read_list, self._service, campaign_id)
         return BUSY_SECONDS
 
-    def _dial(self, campaign_id: int) -> float:
-        """Claim the contacts that the plan names and submit their calls; returns the seconds until the next look."""
+    def _dial(self, campaign_id: int) -> tuple[Hold | None, float]:
+        """Claim the contacts that the plan names and submit their calls.
+
+        Returns what holds the campaign back, and the seconds until the next look.
+        """
         with write():
             decided, claims = self._claim(campaign_id, now())
         for claim in claims:
             self._service.workers.submit(self._carry_out, claim)
         if decided.look_again is None:
-            return BUSY_SECONDS
-        return max(0.0, min(BUSY_SECONDS, (decided.look_again - now()).total_seconds()))
+            return decided.hold, BUSY_SECONDS
+        return decided.hold, max(0.0, min(BUSY_SECONDS, (decided.look_again - now()).total_seconds()))
 
     def _claim(self, campaign_id: int, moment: datetime) -> tuple[Plan, list[Claim]]:
         campaign = require(Campaign, "The campaign is gone.", id=campaign_id)
@@ -160,7 +172,7 @@ class Dialer:
         load = load_of(campaign, agent.configuration, settings, moment)
         hold = held(moment, settings, load)
         if hold is not None:
-            if hold.code == CALLS_A_DAY:
+            if hold.code == CALLS_A_DAY and dialing.due(campaign_id, moment, 1):
                 attempts.note_hold(campaign, hold.code, hold.reason, moment)
             return Plan(hold=hold, look_again=hold.until), []
         rules = settings.eligibility

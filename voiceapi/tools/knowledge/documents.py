@@ -128,7 +128,8 @@ def fail_interrupted(service: Service, moment: datetime | None = None) -> None:
     """
     with service.store.session():
         for document in knowledge.unfinished((moment or now()) - STORING):
-            with write():
+            # It may have been deleted, or marked by another process.
+            with suppress(ConcurrentUpdate), write():
                 knowledge.clear(document)
                 document.processing_status, document.processing_error = "failed", INTERRUPTED
                 update(document, Document.processing_status, Document.processing_error)

@@ -1,0 +1,55 @@
+"""Processes that write to one database at full speed: each gets its turn, none is refused, and nothing is lost."""
+
+from __future__ import annotations
+
+import json
+import os
+import sqlite3
+import subprocess
+import sys
+from contextlib import ExitStack
+from pathlib import Path
+from subprocess import PIPE
+
+import pytest
+
+from voiceapi import create_app
+
+HERE = Path(__file__).parent
+KEY = "test-key-0123456789"
+SECONDS = 6.0
+
+
+@pytest.mark.long
+def test_three_processes_that_write_at_once(tmp_path: Path) -> None:
+    path = tmp_path / "voice.db"
+    app = create_app({"VOICEAPI_DATABASE": path, "VOICEAPI_API_KEY": KEY, "VOICEAPI_WORKER": "off"})
+    app.extensions["voiceapi"].close()
+    environment = {**os.environ, "PYTHONPATH": str(HERE.parents[1])}
+    with ExitStack() as running:
+        processes = []
+        for number in range(3):
+            command = [sys.executable, str(HERE / "writers.py"), str(path), KEY, str(number), str(SECONDS)]
+            process = subprocess.Popen(command, env=environment, stdin=PIPE, stdout=PIPE, stderr=PIPE, text=True)
+            processes.append(running.enter_context(process))
+        for process in processes:
+            assert process.stdout is not None
+            assert process.stdout.readline() == "ready\n"
+        for process in processes:
+            assert process.stdin is not None
+            process.stdin.write("\n")
+            process.stdin.flush()
+        ended = [process.communicate(timeout=60) for process in processes]
+    results = [json.loads(out) for out, _ in ended]
+    assert [err for _, err in ended] == ["", "", ""]
+    assert [list(result["counts"]) for result in results] == [["200"]] * 3
+    assert max(result["longest"] for result in results) < 4.0
+    written = [result["counts"]["200"] for result in results]
+    assert min(written) > max(written) / 3
+    connection = sqlite3.connect(path)
+    [(stored,)] = connection.execute(
+        "SELECT (SELECT count(*) FROM organization WHERE name LIKE '_ % %') + (SELECT count(*) FROM api_key)"
+    ).fetchall()
+    connection.close()
+    # And the key of the setting.
+    assert stored == sum(written) + 1

@@ -17,6 +17,7 @@ import pytest
 from flask import Flask
 from flask.testing import FlaskClient
 
+from voiceapi import background
 from voiceapi.background import Cancelled, Pausing, PausingJobs, SlowJobs, Workers
 from voiceapi.engine.actions import AskModel
 from voiceapi.engine.events import ModelReplied
@@ -214,6 +215,7 @@ def test_what_begins_during_a_stop_leaves_no_thread_behind(
     workers: Workers, monkeypatch: pytest.MonkeyPatch, begin: Callable[[Workers], None]
 ) -> None:
     """Otherwise the stop would wait for threads that nobody has told to stop, 2 s for each of them."""
+    monkeypatch.setattr(background, "STOP_WAIT_SECONDS", 0.1)
     runs: list[threading.Event] = []
 
     def consumer() -> float:

@@ -202,7 +202,10 @@ def test_clients_that_send_requests_and_read_no_answer_hold_no_thread(serve: Ser
 
 
 def test_requests_sent_ahead_are_answered_in_turn_up_to_a_number(serve: Serve) -> None:
-    served = serve()
+    served = serve(idle_timeout=30)
+    # Each is answered once the answer before it is read.
+    large = served.connect(b"GET /large HTTP/1.1\r\n\r\n" + b"GET /large HTTP/1.1\r\nConnection: close\r\n\r\n")
+    assert read(large).count(b"HTTP/1.1 200 OK") == 2
     few = served.connect(2 * b"GET /a HTTP/1.1\r\n\r\n" + b"GET /a HTTP/1.1\r\nConnection: close\r\n\r\n")
     assert read(few).count(b"HTTP/1.1 200 OK") == 3
     many = served.connect(300 * b"GET / HTTP/1.1\r\n\r\n")

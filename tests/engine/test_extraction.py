@@ -119,3 +119,9 @@ def test_reserved_names_are_kept_apart() -> None:
 )
 def test_lenient_values(value: Any, boolean: Any, number: Any, integer: Any) -> None:
     assert (as_boolean(value), as_number(value), as_integer(value)) == (boolean, number, integer)
+
+
+def test_a_text_that_is_too_large_is_noted() -> None:
+    variables = (Variable("a", "string", ""), Variable("b", "string", ""))
+    found, notes = convert(variables, {"a": "x" * 65_536, "b": "x" * 65_537})
+    assert (list(found), notes) == (["a"], ["b is larger than 64 KiB."])

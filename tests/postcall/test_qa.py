@@ -228,6 +228,19 @@ def test_a_failing_model_is_asked_three_times(
     assert (result, len(judge.asked)) == (failed if error else {"node_name": "Hello", **stored(GOOD)}, asked)
 
 
+@pytest.mark.parametrize(
+    ("prompt", "answer", "error"),
+    [
+        ("{{transcript}}" * 2000, json.dumps(GOOD), "The prompt is larger than 1 MiB"),
+        ("p", "x" * 65_537, "The model's answer is larger than 64 KiB"),
+    ],
+)
+def test_a_review_that_is_too_large_says_so(prompt: str, answer: str, error: str) -> None:
+    part = Part("1", "Hello", "", ("x" * 1000,), {})
+    found, _ = reviews.judge(Judge([answer]), prompt, [part], reviews.ReviewContext(lambda _: None, lambda: None))
+    assert found["node_results"]["1"]["error"].startswith(error)
+
+
 def test_the_waits_are_two_and_four_seconds() -> None:
     waited: list[float] = []
     model = Judge([TEMPORARY])

@@ -139,7 +139,7 @@ PARAMETER = {"name": "big", "type": "string", "description": "", "required": Tru
     [
         ({"method": "POST", "body_template": {"all": ["{{big}}"] * 110}}, "The body is larger than 1 MiB"),
         ({"method": "POST", "body_template": {"all": "{{big}}" * 110}}, "The body is larger than 1 MiB"),
-        ({"method": "GET", "url": "http://a.example/{{big}}" + "{{big}}" * 7}, "URL template rendering failed: it is"),
+        ({"method": "POST", "url": "http://a.example/{{big}}" + "{{big}}" * 7}, "URL template rendering failed: it is"),
         ({"method": "GET", "parameters": [{**PARAMETER, "name": f"p{n}"} for n in range(7)]}, "URL template rendering"),
     ],
 )

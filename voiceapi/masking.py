@@ -3,10 +3,11 @@
 from __future__ import annotations
 
 import re
-from base64 import b64decode
+from base64 import b64decode, b64encode
 from collections.abc import Collection, Iterable, Mapping
 from contextlib import suppress
 from typing import Any
+from urllib.parse import unquote, urlsplit
 
 
 def mask(value: Any) -> Any:
@@ -39,6 +40,7 @@ _HOST = re.compile(r"[^/?#\s]*")
 _SECRET_NAME = re.compile("(?!.*id$).*(auth|token|secret|passw|cookie|credential|key)", re.IGNORECASE)
 # What stands for a secret of which not even the last characters are shown: "Basic dTpw" is u:p.
 HIDDEN = "********"
+UNMATCHED = "the value is masked and no stored one matches it, so send it in full"
 # Headers whose values are no secrets.
 PLAIN_HEADERS = ("accept", "accept-language", "content-type", "user-agent")
 
@@ -85,6 +87,14 @@ def has_hidden_password(url: str) -> bool:
     return (split_password(url) or ("", "", ""))[1] == HIDDEN
 
 
+def is_masked(text: str) -> bool:
+    """True for a text that can't be anything but a mask: a hidden password in a URL, or three stars at its beginning.
+
+    The mask of a key with less than 7 characters has fewer stars: only the key itself shows what it is.
+    """
+    return text.startswith("***") or has_hidden_password(text)
+
+
 def mask_headers(headers: Mapping[str, str]) -> dict[str, str]:
     """Headers as answers show them: every value hidden that may be a secret."""
     return {name: value if name.lower() in PLAIN_HEADERS else HIDDEN for name, value in headers.items()}
@@ -93,7 +103,8 @@ def mask_headers(headers: Mapping[str, str]) -> dict[str, str]:
 def sent_secrets(url: str, headers: Mapping[str, str]) -> list[str]:
     """The secrets that a request sends: its password, and the values of headers whose names are those of secrets.
 
-    Of a value with a scheme, such as `Bearer`, also the rest alone; of `Basic` the password alone, too.
+    Of a value with a scheme, such as `Bearer`, also the rest alone; of `Basic` the password alone, too. The password of
+    the URL also as it is sent, in such a header.
     """
     found = [value for name, value in headers.items() if _SECRET_NAME.match(name)]
     found += [rest for value in found if (rest := value.partition(" ")[2])]
@@ -101,7 +112,12 @@ def sent_secrets(url: str, headers: Mapping[str, str]) -> list[str]:
         with suppress(ValueError):  # not in base64
             found = [*found, b64decode(value, validate=True).decode().partition(":")[2]]
     parts = split_password(url)
-    return found if parts is None else [*found, parts[1]]
+    if parts is None:
+        return found
+    user, password = (unquote(part or "") for part in (urlsplit(url).username, urlsplit(url).password))
+    # In Latin-1, as the library `requests` sends it.
+    sent = b64encode(f"{user}:{password}".encode("latin-1", "replace")).decode()
+    return [*found, parts[1], password, sent]
 
 
 def hide(text: bytes, secrets: Iterable[str]) -> bytes:

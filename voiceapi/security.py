@@ -63,6 +63,30 @@ def hash_key(key: str) -> str:
     return hashlib.sha256(key.encode("utf-8", "surrogatepass")).hexdigest()
 
 
+class _Keys:
+    """What is derived from secrets: it encrypts and signs with the first one, and decrypts with all."""
+
+    def __init__(self, *secrets: bytes) -> None:
+        self.secrets = tuple(dict.fromkeys(secrets))
+        self._derived: dict[str, bytes] = {}
+
+    @cached_property
+    def fernet(self) -> MultiFernet:
+        from cryptography.fernet import MultiFernet
+
+        return MultiFernet(_fernet_of(secret) for secret in self.secrets)
+
+    @cached_property
+    def decrypt(self) -> Callable[[bytes], bytes]:
+        """Fernet's decrypt with a cache: every webhook of a call reads the credentials of its carrier account."""
+        return lru_cache(maxsize=CACHED)(self.fernet.decrypt)
+
+    def derived(self, purpose: str) -> bytes:
+        if purpose not in self._derived:
+            self._derived[purpose] = hmac.digest(self.secrets[0], f"voiceapi {purpose}".encode(), "sha256")
+        return self._derived[purpose]
+
+
 class Vault:
     """Encrypts and signs with keys derived from one secret, the service's own.
 
@@ -77,8 +101,10 @@ class Vault:
     def __init__(self, secret: bytes, *others: bytes, file: Path | None = None) -> None:
         self._lock = threading.Lock()
         self._file = file
-        self._stamp = self._file_stamp()
-        self._use(secret, *others)
+        # Of the file as it was last read here; at first None, since it may have been replaced since the caller read it.
+        self._stamp: tuple[int, int] | None = None
+        # Replaced as a whole, so that no thread sees keys of two secrets.
+        self._keys = _Keys(secret, *others)
 
     def __repr__(self) -> str:
         return "Vault()"
@@ -86,8 +112,7 @@ class Vault:
     @property
     def secret(self) -> bytes:
         """The secret that it encrypts and signs with."""
-        self._refresh()
-        return self._secrets[0]
+        return self._refreshed().secrets[0]
 
     @property
     def file(self) -> Path | None:
@@ -96,16 +121,15 @@ class Vault:
 
     def add(self, other: bytes) -> None:
         """Decrypt what was encrypted with this secret, too."""
-        self._use(*self._secrets, other)
+        self._keys = _Keys(*self._keys.secrets, other)
 
     def replace(self, secret: bytes) -> None:
         """Encrypt and sign with this secret from now on; decrypt with those before it, too."""
-        self._use(secret, *self._secrets)
+        self._keys = _Keys(secret, *self._keys.secrets)
 
     def encrypt(self, text: str) -> str:
         """The text as a Fernet token."""
-        self._refresh()
-        return self._fernet.encrypt(text.encode()).decode()
+        return self._refreshed().fernet.encrypt(text.encode()).decode()
 
     def decrypt(self, token: str) -> str:
         """The text that `encrypt` was given.
@@ -114,22 +138,23 @@ class Vault:
         """
         from cryptography.fernet import InvalidToken
 
-        for _ in range(2):
-            try:
-                return self._decrypt(token.encode()).decode()
-            except InvalidToken:
-                if not self._refresh():
-                    break
+        before = self._keys
+        with suppress(InvalidToken):
+            return before.decrypt(token.encode()).decode()
+        if (keys := self._refreshed()) is not before:
+            with suppress(InvalidToken):
+                return keys.decrypt(token.encode()).decode()
         raise SecretError(
             "A stored credential can't be decrypted, because it was encrypted with another secret. "
             "Restore that secret, or enter the credentials again."
-        ) from None
+        )
 
     def rotate(self, text: str) -> str:
         """The text with each token of another secret encrypted again with the present one, if it can be decrypted."""
         from cryptography.fernet import InvalidToken
 
-        present = _fernet_of(self._secrets[0])
+        keys = self._keys
+        present = _fernet_of(keys.secrets[0])
 
         def reencrypted(found: re.Match[str]) -> str:
             token = found[0].encode()
@@ -137,7 +162,7 @@ class Vault:
                 present.decrypt(token)
                 return found[0]
             with suppress(InvalidToken):
-                return self._fernet.rotate(token).decode()
+                return keys.fernet.rotate(token).decode()
             return found[0]
 
         return TOKEN.sub(reencrypted, text)
@@ -163,9 +188,7 @@ class Vault:
 
     def key(self, purpose: str) -> bytes:
         """A key of 32 bytes for one purpose, derived from the secret."""
-        if purpose not in self._keys:
-            self._keys[purpose] = hmac.digest(self._secrets[0], f"voiceapi {purpose}".encode(), "sha256")
-        return self._keys[purpose]
+        return self._refreshed().derived(purpose)
 
     def _signer(self, purpose: str) -> URLSafeSerializer:
         return URLSafeSerializer(
@@ -174,12 +197,6 @@ class Vault:
             signer_kwargs={"key_derivation": "hmac", "digest_method": hashlib.sha256},
         )
 
-    def _use(self, *secrets: bytes) -> None:
-        self._secrets = tuple(dict.fromkeys(secrets))
-        self._keys: dict[str, bytes] = {}
-        for name in ("_decrypt", "_fernet"):
-            self.__dict__.pop(name, None)
-
     def _file_stamp(self) -> tuple[int, int] | None:
         try:
             found = None if self._file is None else self._file.stat()
@@ -187,29 +204,18 @@ class Vault:
             found = None
         return None if found is None else (found.st_ino, found.st_mtime_ns)
 
-    def _refresh(self) -> bool:
-        """Read the secret's file again if it has changed; True if it holds another secret now."""
+    def _refreshed(self) -> _Keys:
+        """The keys, of the secret that the file holds now: it is read again if it has changed."""
         stamp = self._file_stamp()
-        if stamp is None or stamp == self._stamp:
-            return False
-        with self._lock:
-            before = self._secrets[0]
-            if stamp != self._stamp and self._file is not None:
-                self._stamp = stamp
-                with suppress(OSError, SecretError):  # a file that can't be used leaves the secret as it was
-                    self.replace(read_secret(self._file))
-            return self._secrets[0] != before
-
-    @cached_property
-    def _decrypt(self) -> Callable[[bytes], bytes]:
-        """Fernet's decrypt with a cache: every webhook of a call reads the credentials of its carrier account."""
-        return lru_cache(maxsize=CACHED)(self._fernet.decrypt)
-
-    @cached_property
-    def _fernet(self) -> MultiFernet:
-        from cryptography.fernet import MultiFernet
-
-        return MultiFernet(_fernet_of(secret) for secret in self._secrets)
+        if stamp is not None and stamp != self._stamp:
+            with self._lock:
+                if stamp != self._stamp and self._file is not None:
+                    with suppress(OSError, SecretError):  # a file that can't be used leaves the secret as it was
+                        secret = read_secret(self._file)
+                        if secret != self._keys.secrets[0]:
+                            self.replace(secret)
+                    self._stamp = stamp  # after the secret, so that no other thread goes on with the one before
+        return self._keys
 
 
 def _fernet_of(secret: bytes) -> Fernet:

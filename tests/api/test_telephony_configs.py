@@ -181,13 +181,32 @@ def test_credentials_are_replaced_whole(app: Flask, client: FlaskClient) -> None
     config = put_up(client, config={**TWILIO, "amd_enabled": True})["id"]
     other = {"provider": "twilio", "account_sid": "*****************cdef", "auth_token": "new-token-1234"}
     answer = client.put(f"{CONFIGS}/{config}", json={"config": other})
-    assert answer.status_code == 200
-    # One star too many: not the mask of what was stored, so it is taken as it is.
-    assert opened(app, config) == {
-        "account_sid": "*****************cdef",
-        "auth_token": "new-token-1234",
-        "amd_enabled": False,
+    # One star too many: not the mask of what was stored.
+    assert answer.status_code == 422
+    assert [each["loc"] for each in answer.get_json()["detail"]] == [["body", "config", "twilio", "account_sid"]]
+    assert opened(app, config)["amd_enabled"] is True
+    other["account_sid"] = "AC-other"
+    assert client.put(f"{CONFIGS}/{config}", json={"config": other}).status_code == 200
+    assert opened(app, config) == {"account_sid": "AC-other", "auth_token": "new-token-1234", "amd_enabled": False}
+
+
+def test_a_password_in_a_carriers_url_is_hidden(app: Flask, client: FlaskClient) -> None:
+    url = "https://ann:s3cr3t-sbc@jambonz.example/api/v1"
+    config = {
+        "provider": "jambonz",
+        "account_sid": "a",
+        "api_key": "k" * 9,
+        "webhook_secret": "w" * 9,
+        "api_base_url": url,
     }
+    made = put_up(client, config=config)
+    shown = made["credentials"]["api_base_url"]
+    assert shown == "https://ann:********@jambonz.example/api/v1"
+    path = f"{CONFIGS}/{made['id']}"
+    assert client.put(path, json={"config": {**config, "api_base_url": shown}}).status_code == 200
+    assert opened(app, made["id"])["api_base_url"] == url
+    elsewhere = shown.replace("jambonz.example", "elsewhere.example")
+    assert client.put(path, json={"config": {**config, "api_base_url": elsewhere}}).status_code == 422
 
 
 def opened(app: Flask, config_id: int) -> dict[str, Any]:

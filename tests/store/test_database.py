@@ -141,7 +141,7 @@ def test_a_session_gives_its_connection_back_also_when_it_fails(store: Store) ->
 
 
 def test_the_settings_of_a_connection(store: Store) -> None:
-    pragmas = {"journal_mode": "wal", "synchronous": 1, "foreign_keys": 1, "busy_timeout": 5000}
+    pragmas = {"journal_mode": "wal", "synchronous": 1, "foreign_keys": 1, "busy_timeout": 5000, "secure_delete": 1}
     with store.session():
         found = {name: store.database.execute_sql(f"PRAGMA {name}").fetchone()[0] for name in pragmas}
     assert found == pragmas

@@ -165,6 +165,14 @@ def test_what_version_4_stored_in_clear_is_encrypted(tmp_path: Path) -> None:
     path = restore(tmp_path / "old.db", 4)
     clear = set(re.findall(rb"s3cr3t-[a-z-]+", path.read_bytes()))
     assert len(clear) == 16
+    deleted = sqlite3.connect(path)
+    deleted.executescript(
+        "PRAGMA secure_delete = OFF; CREATE TABLE gone AS WITH RECURSIVE n(i) AS "
+        "(SELECT 1 UNION ALL SELECT i + 1 FROM n WHERE i < 200) "
+        "SELECT 's3cr3t-gone' || hex(zeroblob(2000)) AS text FROM n; DROP TABLE gone"
+    )
+    deleted.close()
+    assert b"s3cr3t-gone" in path.read_bytes()
     app = open_app(path)
     files = {file.name: file.read_bytes() for file in tmp_path.iterdir() if file.name.startswith("old.db")}
     assert clear <= set(re.findall(rb"s3cr3t-[a-z-]+", files.pop("old.db.version-4")))

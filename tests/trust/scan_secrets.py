@@ -61,7 +61,8 @@ class Scan(logging.Handler):
 
     def found_in(self, content: bytes) -> set[bytes]:
         """The secrets in some bytes."""
-        return {each for each in self.known if each in content} | set(MARK.findall(content))
+        marked = MARK.findall(content) if b"s3cr3t" in content else []  # much quicker than the expression alone
+        return {each for each in self.known if each in content}.union(marked)
 
     def found_in_answer(self, content: bytes) -> set[bytes]:
         return {each for each in self.found_in(content) if not each.startswith(SHOWN_ONCE)}

@@ -17,17 +17,20 @@ from flask.testing import FlaskClient
 from scan_secrets import SCAN
 
 from voiceapi.config import Settings, names
+from voiceapi.engine.actions import RunTool
 from voiceapi.extension import open_service
 from voiceapi.llm.chat_completions import ChatCompletions
 from voiceapi.masking import HIDDEN
 from voiceapi.postcall import delivery, processing
-from voiceapi.security import SecretError
+from voiceapi.security import SecretError, Vault
 from voiceapi.service import Service
+from voiceapi.store import secret_fields
 from voiceapi.store.base import Record
 from voiceapi.store.organizations import ApiKey
 from voiceapi.store.tools import Tool
 from voiceapi.telephony.carriers.base import Account
 from voiceapi.telephony.carriers.rest import Rest
+from voiceapi.tools import offered
 
 API = "/api/v1"
 KEY = "test-key-0123456789"
@@ -97,6 +100,9 @@ def test_a_tools_headers_and_password(client: FlaskClient, service: Service, rec
     assert requests[0]["Authorization"] == basic("ann", "s3cr3t-password")
     with service.store.session():
         assert "s3cr3t" not in str(Tool.get().definition)
+        asked = RunTool(0, 0.0, "", "", "t", uuid, {})
+        assert offered.run(1, asked, offered.context_for(service, 1)).result["status"] == "success"
+    assert [each["X-Api-Key"] for each in requests] == ["s3cr3t-header-value"] * 2
 
 
 @pytest.mark.parametrize(
@@ -116,6 +122,42 @@ def test_a_mask_that_stands_for_nothing(client: FlaskClient, path: list[str], ch
     ):
         assert answer.status_code == 422
         assert [each["loc"] for each in answer.get_json()["detail"]] == [["body", "definition", "config", *path]]
+
+
+def test_a_mask_of_few_stars(service: Service) -> None:
+    """A key of five characters has a mask with a single star, which keeps the key, too."""
+    find = secret_fields.in_configurations
+    stored = secret_fields.merged(service.vault, {"stt": {"api_key": "abcde"}}, find)
+    masked = secret_fields.masked(service.vault, stored, find)
+    assert masked == {"stt": {"api_key": "*bcde"}}
+    assert secret_fields.merged(service.vault, masked, find, [stored]) == stored
+
+
+def test_nodes_with_one_id_keep_their_own_secrets(service: Service) -> None:
+    def definition(*values: str) -> dict[str, Any]:
+        headers = [{"custom_headers": [{"key": "X-Partner", "value": value}]} for value in values]
+        return {"nodes": [{"id": "w", "data": data} for data in headers]}
+
+    stored = secret_fields.merged(service.vault, definition("s3cr3t-one", "s3cr3t-two"), secret_fields.in_definition)
+    masked = secret_fields.masked(service.vault, stored, secret_fields.in_definition)
+    assert masked == definition(HIDDEN, HIDDEN)
+    assert secret_fields.merged(service.vault, masked, secret_fields.in_definition, [stored]) == stored
+
+
+def test_what_another_secret_encrypted_is_not_sent(client: FlaskClient, service: Service, receiver: Any) -> None:
+    """Neither in clear, which nobody can, nor as it is stored."""
+    host, requests = receiver
+    uuid = client.post(f"{API}/tools/", json={"name": "T", "definition": tool_of(host)}).get_json()["tool_uuid"]
+    other = Vault(b"another secret, which was lost since")
+    with service.store.session():
+        tool = Tool.get()
+        clear = secret_fields.decrypted(service.vault, tool.definition, secret_fields.in_tool)
+        tool.definition = secret_fields.encrypted(other, clear, secret_fields.in_tool)
+        tool.save()
+    assert client.post(f"{API}/tools/{uuid}/test", json={}).status_code == 200
+    assert (requests[0]["X-Api-Key"], requests[0]["Accept"]) == ("", "text/plain")
+    assert "gAAAA" not in str(requests)
+    assert basic("ann", "") == requests[0]["Authorization"]
 
 
 def webhook_definition(host: str, talk: Callable[..., Any]) -> dict[str, Any]:
@@ -202,6 +244,8 @@ def test_an_answer_that_repeats_a_secret(service: Service, receiver: Any) -> Non
         "POST", f"http://{host}/", headers={"Authorization": "Bearer s3cr3t-bearer"}, json={}, timeout=5
     )
     assert reply.json() == {"you sent": HIDDEN}
+    reply = service.http.send("POST", f"http://ann:s3cr3t%21{'x' * 8}@{host}/", json={}, timeout=5)
+    assert reply.json() == {"you sent": f"Basic {HIDDEN}"}
 
 
 # -- repr, logs

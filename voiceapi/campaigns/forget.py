@@ -30,13 +30,19 @@ def forget(service: Service, number: str, organization: int | None = None) -> Fo
     :param number: in E.164, or a SIP address.
     :param organization: whose records are searched; those of all organizations if it is None.
     :raises InvalidInput: when it is no such number.
-    :raises NotPossible: while a call with the number is in progress, or a contact list is being read.
+    :raises NotPossible: for a number of a telephony configuration, while a call with the number is in progress, or
+        while a contact list is being read.
     """
     try:
         wanted = Number(dialable(number, sip=True))
     except NotDialable as error:
         raise InvalidInput(error.reason) from None
     with service.store.session(), erasing(service.store), write():
+        if forgetting.is_own(wanted, organization):
+            raise NotPossible(
+                "This is a number of a telephony configuration, so all calls from it and to it would be removed, "
+                "whoever they were with. Remove it there first if you want that."
+            )
         runs = forgetting.runs_of(wanted, organization)
         if any(run.deadline_at is not None for run in runs):
             raise NotPossible("A call with this number is in progress. Try again when it has ended.")

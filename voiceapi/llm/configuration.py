@@ -10,7 +10,7 @@ from typing import Any
 
 from ..engine.values import as_integer
 from ..errors import InvalidInput, NotPossible
-from ..masking import has_hidden_password, mask, mask_password, unmask, unmask_password
+from ..masking import has_hidden_password, is_masked, mask, mask_password, unmask, unmask_password
 from ..security import Vault, decrypt_json, encrypt_json
 from ..store import organizations, secret_fields
 from ..store.base import scalar
@@ -186,7 +186,7 @@ def refuse_masked(value: Any) -> None:
     for name, found in below:
         if name in SECRET_MEMBERS:
             for key in found if isinstance(found, list) else [found]:
-                if isinstance(key, str) and key.startswith("***"):
+                if isinstance(key, str) and is_masked(key):
                     raise InvalidInput(
                         f"The {name} {key[-8:]!r} is masked and no stored one matches it. Send it in full."
                     )

@@ -30,7 +30,8 @@ from .failures import BUSY, LOCKED, Failures, is_lock
 from .writer_lock import WriterLock
 
 # WAL and synchronous NORMAL: a commit survives a killed process; a power cut may lose the last ones, never the file.
-PRAGMAS = {"journal_mode": "wal", "synchronous": 1, "foreign_keys": 1, "busy_timeout": 5000}
+# Secure_delete, which many builds of SQLite have by default: what is deleted or replaced is overwritten in the file.
+PRAGMAS = {"journal_mode": "wal", "synchronous": 1, "foreign_keys": 1, "busy_timeout": 5000, "secure_delete": 1}
 WAIT_AS_USUAL = f"PRAGMA busy_timeout = {PRAGMAS['busy_timeout']}"
 # How often a process tries to begin a transaction while another one writes. SQLite itself tries ever more seldom, and
 # hardly finds the moment between two transactions of a busy process.
@@ -284,20 +285,12 @@ class Store:
 
 @contextmanager
 def erasing(store: Store) -> Iterator[None]:
-    """Overwrite in the file what is deleted or replaced meanwhile; else SQLite would leave it there until it is reused.
-
-    The session's connection is the only one that erases. At the end the WAL is emptied, if no reader needs it.
-    """
-    if store.path is None:
-        yield
-        return
-    was = store.database.execute_sql("PRAGMA secure_delete").fetchone()[0]
-    store.database.execute_sql("PRAGMA secure_delete = ON").fetchone()
+    """Empty the WAL at the end, if no reader needs it, since it holds what the block deleted or replaced."""
     try:
         yield
     finally:
-        store.database.execute_sql(f"PRAGMA secure_delete = {was}").fetchone()
-        store.database.execute_sql("PRAGMA wal_checkpoint(TRUNCATE)").fetchone()
+        if store.path is not None:
+            store.database.execute_sql("PRAGMA wal_checkpoint(TRUNCATE)").fetchone()
 
 
 def _defect_or_concurrent(error: peewee.IntegrityError) -> Exception:

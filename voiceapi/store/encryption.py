@@ -60,7 +60,7 @@ def encrypt_again(vault: Vault, tables: Sequence[type[Record]]) -> int:
 
 
 def _table_again(vault: Vault, table: type[Record]) -> int:
-    """Go through the rows that hold tokens, in the order of their keys."""
+    """Go through the rows that hold tokens, in the order of their keys; they are looked for outside transactions."""
     meta: Any = table._meta
     keys = [f'"{field.column_name}"' for field in meta.get_primary_keys()]
     texts = [f'"{each.column_name}"' for each in meta.sorted_fields if isinstance(each, TextField | CharField)]
@@ -68,21 +68,20 @@ def _table_again(vault: Vault, table: type[Record]) -> int:
         return 0
     key, marks = ", ".join(keys), ", ".join("?" * len(keys))
     holding = " OR ".join(f"{text} LIKE '%gAAAA%'" for text in texts)
-    chosen = f'SELECT {key}, {", ".join(texts)} FROM "{meta.table_name}" WHERE ({holding})'
-    if execute(f"{chosen} LIMIT 1").fetchone() is None:
-        return 0  # without keeping writers waiting
     changes = ", ".join(f"{text} = ?" for text in texts)
-    last: Sequence[Any] = ()
     changed = 0
+    found: list[Sequence[Any]] = []
     while True:
-        after = f" AND ({key}) > ({marks})" if last else ""
-        with write():
-            rows = execute(f"{chosen}{after} ORDER BY {key} LIMIT {BATCH}", *last).fetchall()
-            for row in rows:
-                last, old = row[: len(keys)], row[len(keys) :]
-                new = [None if text is None else vault.rotate(text) for text in old]
-                if new != list(old):
-                    execute(f'UPDATE "{meta.table_name}" SET {changes} WHERE ({key}) = ({marks})', *new, *last)
-                    changed += 1
-        if len(rows) < BATCH:
+        after = f" AND ({key}) > ({marks})" if found else ""
+        chosen = f'SELECT {key} FROM "{meta.table_name}" WHERE ({holding}){after} ORDER BY {key} LIMIT {BATCH}'
+        found = execute(chosen, *(found[-1] if found else ())).fetchall()
+        if not found:
             return changed
+        with write():
+            for row in found:
+                old = execute(f'SELECT {", ".join(texts)} FROM "{meta.table_name}" WHERE ({key}) = ({marks})', *row)
+                for values in old.fetchall():  # none if the row was deleted meanwhile
+                    new = [None if text is None else vault.rotate(text) for text in values]
+                    if new != list(values):
+                        execute(f'UPDATE "{meta.table_name}" SET {changes} WHERE ({key}) = ({marks})', *new, *row)
+                        changed += 1

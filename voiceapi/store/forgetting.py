@@ -17,6 +17,7 @@ from .idempotency import IdempotencyKey
 from .postcall import Delivery, FollowUp
 from .runs import Event, Run, StatusCallback, Turn
 from .steps import Snapshot, Step
+from .telephony import PhoneNumber
 
 # The texts of a run and of its rows in other tables in which a number may be.
 TEXTS: tuple[tuple[type[Record], str, tuple[str, ...]], ...] = (
@@ -110,6 +111,12 @@ def uploads_without(number: Number, organization: int | None) -> Iterator[tuple[
         kept = [record for record in records if not number.is_written_in(record.decode("utf-8", "replace"))]
         if len(kept) < len(records):
             yield upload, b"".join(kept), len(records) - len(kept)
+
+
+def is_own(number: Number, organization: int | None) -> bool:
+    """True for a number of a telephony configuration: every call from or to it holds it."""
+    own = PhoneNumber.select().where(PhoneNumber.address_normalized == number.address)
+    return bool((own if organization is None else own.where(PhoneNumber.organization == organization)).exists())
 
 
 def list_is_being_read(organization: int | None) -> bool:

@@ -39,6 +39,8 @@ TABLES: tuple[type[Record], ...] = (
     *(Run, Event, Step, Snapshot, Turn, StatusCallback, IdempotencyKey, ChatSession, ChatTurn),
     *(FollowUp, Delivery, DeliveryAttempt),
 )
+# Up to this version secrets were stored in clear, and what was deleted wasn't always overwritten.
+ENCRYPTED_SINCE = 5
 # For how long, and after what pause each time, a file that another process has locked is tried again.
 LOCKED_SECONDS, PAUSE_SECONDS = 30.0, 0.1
 
@@ -228,6 +230,8 @@ def _migrate(store: Store, vault: Vault, version: int, steps: Mapping[int, Calla
         found = _check_version(store, version)
         if 0 < found < version:
             _copy(store, found)
+            if found < ENCRYPTED_SINCE:
+                _empty_free_pages(store)
         if found < version:
             with erasing(store), write():
                 # Read again: another process may have migrated while this one waited for the lock.
@@ -254,6 +258,12 @@ def _version(store: Store) -> int:
 def _set_version(store: Store, version: int) -> None:
     if store.path is not None:
         store.database.execute_sql(f"PRAGMA user_version = {version}")
+
+
+def _empty_free_pages(store: Store) -> None:
+    """Write the file without the free pages in which what was deleted long ago may still be read."""
+    if store.path is not None:
+        store.database.execute_sql("VACUUM")
 
 
 def _copy(store: Store, found: int) -> None:

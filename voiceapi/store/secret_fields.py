@@ -12,7 +12,16 @@ from copy import deepcopy
 from typing import Any, NamedTuple
 
 from ..errors import FieldError, InvalidFields
-from ..masking import HIDDEN, PLAIN_HEADERS, has_hidden_password, mask, mask_password, split_password, unmask_password
+from ..masking import (
+    HIDDEN,
+    PLAIN_HEADERS,
+    UNMATCHED,
+    is_masked,
+    mask,
+    mask_password,
+    split_password,
+    unmask_password,
+)
 from ..security import TOKEN, SecretError, Vault
 
 # Members of a node's data that are keys of other services, and those that are URLs.
@@ -21,7 +30,6 @@ NODE_URLS = ("endpoint_url", "pre_call_fetch_url", "qa_endpoint")
 # Members of a model's configuration that are keys, at any depth.
 MODEL_KEYS = ("api_key", "credentials", "aws_access_key", "aws_secret_key")
 KEY, HEADER, URL = "key", "header", "url"
-UNMATCHED = "the value is masked and no stored one matches it, so send it in full"
 
 
 class SecretField(NamedTuple):
@@ -44,10 +52,13 @@ Find = Callable[[Any], Iterable[SecretField]]
 def in_definition(definition: Any) -> Iterator[SecretField]:
     """The secrets in a workflow's definition, whatever its shape: keys, headers and URLs of its nodes."""
     nodes = definition.get("nodes") if isinstance(definition, Mapping) else None
+    seen: Counter[str] = Counter()  # in an unfinished definition, several nodes may have one id
     for index, node in enumerate(nodes if isinstance(nodes, list) else ()):
         data = node.get("data") if isinstance(node, Mapping) else None
         if isinstance(data, Mapping):
-            path, place = ("nodes", index, "data"), (str(node.get("id")),)
+            id = str(node.get("id"))
+            path, place = ("nodes", index, "data"), (id, seen[id])
+            seen[id] += 1
             for name in NODE_KEYS:
                 yield from _text(KEY, (*path, name), (*place, name), data.get(name))
             for name in NODE_URLS:
@@ -141,12 +152,12 @@ def merged(vault: Vault, value: Any, find: Find, stored: Iterable[Any] = (), at:
         return None
 
     def change(field: SecretField) -> str:
-        if not _is_mask(field):
-            return _encrypt(vault, field)
-        found = matching(field)
-        if found is None:
+        # The mask of a key with five characters has a single star.
+        found = matching(field) if is_masked(field.text) or field.text.startswith("*") else None
+        if found is None and is_masked(field.text):
             errors.append(FieldError((*at, *field.path), UNMATCHED))
-        return found or field.text
+            return field.text
+        return found or _encrypt(vault, field)
 
     result = _changed(value, find, change)
     if errors:
@@ -154,20 +165,12 @@ def merged(vault: Vault, value: Any, find: Find, stored: Iterable[Any] = (), at:
     return result
 
 
-def reveal(vault: Vault, text: str) -> str:
-    """The text that a token of this service stands for; any other text as it is."""
-    if not TOKEN.fullmatch(text):
-        return text
-    try:
-        return vault.decrypt(text)
-    except SecretError:
-        return text
-
-
 def reveal_url(vault: Vault, url: str) -> str:
-    """The URL with its password decrypted, if it is a token of this service."""
+    """The URL with its password decrypted, if that is a token; without it, if the token is of another secret."""
     parts = split_password(url)
-    return url if parts is None else f"{parts[0]}{reveal(vault, parts[1])}{parts[2]}"
+    if parts is None or not TOKEN.fullmatch(parts[1]):
+        return url
+    return f"{parts[0]}{_clear(vault, parts[1])}{parts[2]}"
 
 
 def encrypt_url(vault: Vault, url: str) -> str:
@@ -181,10 +184,13 @@ def _encrypt(vault: Vault, field: SecretField) -> str:
 
 
 def _decrypt(vault: Vault, field: SecretField) -> str:
-    if field.kind == URL:
-        return reveal_url(vault, field.text)
+    return reveal_url(vault, field.text) if field.kind == URL else _clear(vault, field.text)
+
+
+def _clear(vault: Vault, token: str) -> str:
+    """The text of a token; empty when it was encrypted with another secret."""
     try:
-        return vault.decrypt(field.text)
+        return vault.decrypt(token)
     except SecretError:
         return ""
 
@@ -193,10 +199,6 @@ def _mask(vault: Vault, field: SecretField) -> str:
     if field.kind == URL:
         return mask_password(field.text)
     return (mask(_decrypt(vault, field)) or HIDDEN) if field.kind == KEY else HIDDEN
-
-
-def _is_mask(field: SecretField) -> bool:
-    return has_hidden_password(field.text) if field.kind == URL else field.text.startswith("***")
 
 
 def _match(vault: Vault, field: SecretField, stored: SecretField | None) -> str | None:

@@ -7,8 +7,8 @@ from contextlib import suppress
 from datetime import datetime, timedelta
 from typing import Any
 
-from ..errors import Conflict, LimitReached, NotPossible
-from ..masking import mask, unmask_fields
+from ..errors import Conflict, FieldError, InvalidFields, LimitReached, NotPossible
+from ..masking import UNMATCHED, is_masked, mask, mask_password, unmask_fields, unmask_password
 from ..security import Vault, decrypt_json, encrypt_json
 from ..store.base import count, find, require
 from ..store.campaigns import Campaign
@@ -82,6 +82,7 @@ def update(
 
     A secret that is given as its own mask keeps its stored value.
 
+    :raises InvalidFields: for a secret that is masked otherwise.
     :raises RecordNotFound: when there is no such configuration.
     :raises NotPossible: when the carrier would change.
     :raises Conflict: when the name is taken, or when another configuration of the same account has one of its numbers.
@@ -150,13 +151,16 @@ def credentials(vault: Vault, configuration: TelephonyConfiguration) -> dict[str
 
 
 def masked_credentials(vault: Vault, configuration: TelephonyConfiguration) -> dict[str, Any]:
-    """The credentials with each sensitive one masked.
+    """The credentials with each sensitive one masked, and the passwords in URLs.
 
     :raises NotPossible: as `credentials`.
     """
     sensitive = provider(configuration).sensitive
     stored = credentials(vault, configuration)
-    return {name: mask(value) if name in sensitive else value for name, value in stored.items()}
+    return {
+        name: mask(value) if name in sensitive else mask_password(value) if isinstance(value, str) else value
+        for name, value in stored.items()
+    }
 
 
 def title(configuration: TelephonyConfiguration) -> str:
@@ -254,7 +258,14 @@ def _set_credentials(
     vault: Vault, configuration: TelephonyConfiguration, config: Mapping[str, Any], stored: Mapping[str, Any]
 ) -> None:
     carrier = provider(configuration)
-    values = unmask_fields({field.name: config[field.name] for field in carrier.fields}, stored, carrier.sensitive)
+    values = {field.name: config[field.name] for field in carrier.fields}
+    values = unmask_fields(values, stored, carrier.sensitive)
+    for name, value in values.items():
+        if isinstance(value, str) and name not in carrier.sensitive and name in stored:
+            values[name] = unmask_password(value, str(stored[name])) or value
+    masked = [name for name, value in values.items() if isinstance(value, str) and is_masked(value)]
+    if masked:
+        raise InvalidFields([FieldError(("config", carrier.name, name), UNMATCHED) for name in masked])
     for (name, field), canonical in CANONICAL.items():
         if name == carrier.name:
             values[field] = canonical(values[field])

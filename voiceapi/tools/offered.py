@@ -3,7 +3,8 @@
 from __future__ import annotations
 
 import logging
-from collections.abc import Iterator, Mapping
+from collections.abc import Callable, Iterator, Mapping
+from functools import partial
 from typing import Any
 
 from ..engine.actions import Function, RunTool
@@ -14,12 +15,12 @@ from ..engine.validation.graph_rules import LOOKUP, attached_documents, attached
 from ..errors import LimitReached
 from ..organizations import call_quota, credentials
 from ..service import Service
-from ..store import tools
+from ..store import secret_fields, tools
 from ..store.base import find
 from ..store.tools import Tool
 from .knowledge import documents
 from .registry import CATEGORIES
-from .tool import RunnableTool, ToolContext, ToolError, sender
+from .tool import RunnableTool, ToolContext, ToolError
 
 log = logging.getLogger("voiceapi")
 
@@ -88,7 +89,14 @@ def context_for(service: Service, organization: int | None, no_transfer: str = "
             return "call_limit_reached", str(error.detail)
         return None
 
-    return ToolContext(sender(service), header, no_transfer, refuse_transfer)
+    return ToolContext(
+        service.http.send,
+        header,
+        no_transfer,
+        refuse_transfer,
+        decrypted=partial(secret_fields.decrypted, service.vault, find=secret_fields.in_tool),
+        decrypted_url=partial(secret_fields.reveal_url, service.vault),
+    )
 
 
 def is_local(organization: int | None, request: RunTool) -> bool:
@@ -104,7 +112,7 @@ def run(organization: int | None, request: RunTool, context: ToolContext) -> Too
     """
     if request.document_uuids:
         return ToolReturned(request.at, request.number, documents.answer(organization, request))
-    tool = _active(organization, request.tool_uuid)
+    tool = _active(organization, request.tool_uuid, context.decrypted)
     if tool is None:
         return _error(request, f'The tool "{request.name}" is not there any more.')
     try:
@@ -120,16 +128,21 @@ def _error(request: RunTool, error: str) -> ToolReturned:
     return ToolReturned(request.at, request.number, {"status": "error", "error": error})
 
 
-def _active(organization: int | None, uuid: str | None) -> RunnableTool | None:
+def _active(
+    organization: int | None, uuid: str | None, decrypted: Callable[[Mapping[str, Any]], Mapping[str, Any]] = dict
+) -> RunnableTool | None:
     record = find(Tool, tool_uuid=uuid, organization=organization, status="active")
-    return None if record is None else _tool_of(record)
+    return None if record is None else _tool_of(record, decrypted)
 
 
-def _tool_of(record: Tool) -> RunnableTool | None:
-    """The tool of a record; None if it isn't active or its category can't be run in this release."""
+def _tool_of(record: Tool, decrypted: Callable[[Mapping[str, Any]], Mapping[str, Any]] = dict) -> RunnableTool | None:
+    """The tool of a record; None if it isn't active or its category can't be run in this release.
+
+    :param decrypted: decrypts the secrets of a definition; without it they can't be sent.
+    """
     if record.status != "active" or record.category not in CATEGORIES:
         return None
-    config: Mapping[str, Any] = record.definition.get("config", {})
+    config: Mapping[str, Any] = decrypted(record.definition).get("config", {})
     return CATEGORIES[record.category](record.tool_uuid, record.name, record.description, config)
 
 

@@ -23,7 +23,7 @@ def fetch(request: Fetch, call: Mapping[str, Any], context: ToolContext) -> Fetc
     try:
         reply = context.send(
             "POST",
-            request.url,
+            context.decrypted_url(request.url),
             headers=context.header(request.credential_uuid) or {},
             # The event has this name for outbound calls, too.
             json={"event": "call_inbound", "call_inbound": dict(call)},

@@ -18,7 +18,6 @@ from ..store.fields import now
 from ..store.tools import Tool
 from .http_api import HttpApi
 from .test_call import run_test
-from .tool import sender
 
 STATUSES = ("active", "archived", "draft")
 CATEGORIES = ("http_api", "end_call", "transfer_call", "calculator", "native", "integration", "mcp")
@@ -119,10 +118,11 @@ def try_out(
     record = get(organization, uuid)
     if record.category != "http_api":
         raise NotPossible("Only tools of the category http_api can be tested: the others send nothing by themselves.")
-    tool = HttpApi(record.tool_uuid, record.name, record.description, record.definition.get("config", {}))
+    definition = secret_fields.decrypted(service.vault, record.definition, secret_fields.in_tool)
+    tool = HttpApi(record.tool_uuid, record.name, record.description, definition.get("config", {}))
     header = credentials.header(service, organization, tool.config["credential_uuid"])
     with service.bulkhead.slow(organization):
-        return run_test(tool, arguments, presets, header, sender(service), now().timestamp())
+        return run_test(tool, arguments, presets, header, service.http.send, now().timestamp())
 
 
 def _require_credentials(organization: int, definition: Mapping[str, Any]) -> None:

@@ -13,21 +13,6 @@ from ..engine.events import ToolReturned
 from ..engine.graph import tool_slug
 from ..engine.template import KIB64, Bound, TextTooLong, render
 from ..http_client import Reply
-from ..service import Service
-from ..store import secret_fields
-
-
-def sender(service: Service) -> Callable[..., Reply]:
-    """`HTTPClient.send` for tools: it decrypts the stored secrets in headers and URL as it sends them.
-
-    So whatever is shown or stored of a tool's request holds no secret.
-    """
-
-    def send(method: str, url: str, *, headers: Mapping[str, str], **options: Any) -> Reply:
-        revealed = {name: secret_fields.reveal(service.vault, value) for name, value in headers.items()}
-        return service.http.send(method, secret_fields.reveal_url(service.vault, url), headers=revealed, **options)
-
-    return send
 
 
 class ToolError(Exception):
@@ -38,18 +23,22 @@ class ToolError(Exception):
 class ToolContext:
     """What a tool may use while it runs.
 
-    :param send: `HTTPClient.send`, or the one of `sender`, for what is stored encrypted.
+    :param send: `HTTPClient.send`.
     :param header: makes the header of a credential from its uuid; {} when no credential is named, None when the one
         that is named doesn't exist.
     :param no_transfer: why this call can't be transferred, one of transfer_call.FAILURES; empty if it can be.
     :param refuse_transfer: why it can't be transferred to a destination: one of transfer_call.FAILURES and a sentence;
         None if it can be.
+    :param decrypted: a tool's stored definition with its secrets in clear.
+    :param decrypted_url: a stored URL with its password in clear.
     """
 
     send: Callable[..., Reply]
     header: Callable[[str | None], Mapping[str, str] | None]
     no_transfer: str = ""
     refuse_transfer: Callable[[str], tuple[str, str] | None] = lambda _destination: None
+    decrypted: Callable[[Mapping[str, Any]], Mapping[str, Any]] = lambda definition: definition
+    decrypted_url: Callable[[str], str] = lambda url: url
 
 
 @dataclass(frozen=True)

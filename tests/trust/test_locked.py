@@ -2,12 +2,14 @@
 
 from __future__ import annotations
 
+import io
 import logging
 import sqlite3
 import time
 from collections.abc import Callable, Iterator
 from contextlib import contextmanager
 from dataclasses import replace
+from datetime import timedelta
 from pathlib import Path
 from typing import Any
 from urllib.parse import urlencode, urlsplit
@@ -18,13 +20,19 @@ from flask import Flask
 from flask.testing import FlaskClient
 from twilio.request_validator import RequestValidator
 
+from voiceapi import background, create_app
 from voiceapi.api import auth
 from voiceapi.calls import postponed, sweeper
+from voiceapi.campaigns import attempts
+from voiceapi.campaigns.dialer import worker
 from voiceapi.http_client import HTTPClient, Reply
+from voiceapi.postcall import delivery, processing
 from voiceapi.service import Service
 from voiceapi.store import database
 from voiceapi.store.organizations import ApiKey
+from voiceapi.store.postcall import Delivery, DeliveryAttempt
 from voiceapi.store.runs import Run, StatusCallback, Turn
+from voiceapi.telephony import phones
 
 API = "/api/v1"
 PUBLIC = "https://voice.example.org"
@@ -164,6 +172,51 @@ def test_background_jobs_log_no_tracebacks_and_go_on(
     sweeper.sweep(service)
     with service.store.session():
         assert Run.get().state == "completed"
+
+
+@pytest.mark.long
+def test_a_campaign_and_its_webhooks_go_on(
+    tmp_path: Path, talk: Callable[..., Any], wait_for: Callable[..., Any], caplog: Any, monkeypatch: Any
+) -> None:
+    """The file is locked again and again, for longer than jobs wait, while contacts are called and webhooks sent."""
+    for module, name, seconds in ((worker, "IDLE_SECONDS", SHORT), (background, "RETRY_SECONDS", SHORT)):
+        monkeypatch.setattr(module, name, seconds)
+    for module in (attempts, delivery, phones, processing):
+        monkeypatch.setattr(module, "LEASE", timedelta(seconds=1))
+    monkeypatch.setattr(database, "BACKGROUND", database.Patience(2 * SHORT))
+    app = create_app({"VOICEAPI_DATABASE": tmp_path / "worked.db", "VOICEAPI_API_KEY": "key-of-a-locked-campaign"})
+    service = app.extensions["voiceapi"]
+    object.__setattr__(service, "http", Deaf())
+    client = app.test_client()
+    client.environ_base["HTTP_X_API_KEY"] = "key-of-a-locked-campaign"
+    definition = talk()
+    hook = {"name": "Report", "endpoint_url": "https://hook.example.org/runs", "http_method": "POST"}
+    definition["nodes"].append({"id": "w", "type": "webhook", "position": {"x": 0, "y": 0}, "data": hook})
+    made = client.post(f"{API}/workflow/create/definition", json={"name": "A", "workflow_definition": definition})
+    numbers = "\n".join(f"+1202555{2000 + number}" for number in range(10))
+    form = {"name": "C", "workflow_id": str(made.get_json()["id"])}
+    file = (io.BytesIO(f"phone_number\n{numbers}\n".encode()), "list.csv")
+    created = client.post(f"{API}/campaign/create/csv", data={**form, "file": file})
+    assert created.status_code == 200, created.text
+    campaign = created.get_json()["id"]
+    assert client.post(f"{API}/campaign/{campaign}/start").status_code == 200
+    caplog.clear()
+    other = sqlite3.connect(tmp_path / "worked.db", isolation_level=None, timeout=10)
+    for _ in range(5):
+        other.execute("BEGIN IMMEDIATE")
+        time.sleep(8 * SHORT)
+        other.rollback()
+        time.sleep(SHORT)
+    other.close()
+    wait_for(lambda: client.get(f"{API}/campaign/{campaign}").get_json()["state"] == "completed", 30)
+    with service.store.session():
+        wait_for(lambda: Delivery.select().where(Delivery.state == "succeeded").count() == 10, 30)
+        # Claims that never became calls were given back.
+        talked = [run.disposition for run in Run.select() if run.disposition != "system_cancelled"]
+        assert talked == ["user_qualified"] * 10
+        assert {attempt.error for attempt in DeliveryAttempt.select()} == {None}
+    service.close()
+    assert [each.getMessage() for each in caplog.records if each.exc_info] == []
 
 
 def test_noting_the_use_of_a_key_neither_fails_nor_delays_a_read(

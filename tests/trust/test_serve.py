@@ -49,6 +49,7 @@ class Service:
         port = None
         while port is None:
             self.lines.append(self.read_line())
+            assert self.lines[-1], f"The process has ended: {self.lines}"
             port = re.search(r"(?i)listen(?:s on|ing at:) http://127\.0\.0\.1:(\d+)", self.lines[-1])
         self.port = int(port[1])
 
@@ -136,12 +137,19 @@ def serve(tmp_path: Path, talk: Callable[..., Any]) -> Iterator[Serve]:
             **settings: object,
         ) -> Service:
             given = {"DATABASE": database, "API_KEY": KEY, "PUBLIC_URL": PUBLIC, **settings}
+
+            def prepare() -> None:
+                # A shell lets what it starts in the background ignore it, the tests and their children included.
+                signal.signal(signal.SIGINT, signal.SIG_DFL)
+                if preexec is not None:
+                    preexec()
+
             process = subprocess.Popen(
                 [sys.executable, *program.split()],
                 cwd=HERE.parents[1],
                 env={**os.environ, **{f"VOICEAPI_{name}": str(value) for name, value in given.items()}},
                 stderr=subprocess.PIPE,
-                preexec_fn=preexec,
+                preexec_fn=prepare,
                 text=True,
             )
             assert process.stderr is not None

@@ -2,8 +2,12 @@
 
 from __future__ import annotations
 
+from collections.abc import Callable
 from typing import Any
 
+import pytest
+
+from voiceapi.engine.graph import Graph
 from voiceapi.organizations import api_keys, credentials
 from voiceapi.service import Service
 from voiceapi.tools import offered, stored
@@ -59,3 +63,24 @@ def test_the_scripted_model_uses_transfers_that_ask_it_nothing(service: Service,
     definition = {"nodes": [{"id": "1", "data": {"tool_uuids": [*made, calculator(service, organization)]}}]}
     assert offered.usable_without_model(organization, definition) == set(made[:2])
     assert offered.usable_without_model(None, definition) == set()
+
+
+def test_what_the_nodes_offer_is_limited(
+    service: Service, db: None, talk: Callable[..., Any], caplog: pytest.LogCaptureFixture
+) -> None:
+    organization = api_keys.require_organization(api_keys.DEFAULT_ORGANIZATION).id
+    config = dict.fromkeys(("parameters", "preset_parameters", "customMessage", "customMessageType"))
+    fields = {"icon": None, "icon_color": None, "definition": {"type": "http_api", "config": config}}
+    uuids = [
+        stored.create(
+            service.vault, organization, {**fields, "name": f"Tool {number}", "description": "d" * 60_000}
+        ).tool_uuid
+        for number in range(10)
+    ]
+    definition = talk()
+    for node in definition["nodes"]:
+        node["data"]["tool_uuids"] = uuids
+    graph = Graph.read(definition)
+    offers = offered.functions_for(organization, graph)
+    assert {id: len(functions) for id, functions in offers.items()} == {"1": 10}
+    assert 'The node "2" and those after it go without tools' in caplog.text

@@ -115,7 +115,8 @@ def count_workflows() -> dict[str, int]:
 def fetch_workflow(headers: dict[str, Any], workflow_id: int) -> Response:
     """Get a workflow with its draft, or its released definition without one."""
     workflow, version = versions.get_with_version(organization(), workflow_id)
-    if parse_etags(headers["if_none_match"]).contains_weak(etag(workflow, version)):
+    known = headers["if_none_match"]
+    if known and parse_etags(known).contains_weak(etag(workflow, version)):
         return tagged(Response(status=304, content_type=""), workflow, version)
     return show_workflow(workflow, version)
 

@@ -83,7 +83,6 @@ THIRD_PARTIES: dict[str, set[str]] = {
     "requests": {"http_client"},
     "urllib3": {"http_client"},
     "waitress": {"cli"},
-    "webargs": {"api"},
     "werkzeug": {"api", "store"},
 }
 

@@ -30,6 +30,8 @@ REDIRECT = re.compile(r"<Redirect[^>]*>([^<]+)</Redirect>")
 # How long the carrier speaks a filler before it asks again.
 FILLER_SECONDS = 1.0
 NUMBER = "+12025550188"
+# How often a caller speaks before they hang up and call again.
+TURNS = 20
 
 
 @dataclass(frozen=True)
@@ -74,12 +76,14 @@ class Talk:
 
 @dataclass
 class Caller:
-    """One call: `action` is where the carrier posts what is said next."""
+    """One call of a line: `action` is where the carrier posts what is said next, and `turns` how much was said."""
 
+    line: int
     sid: str
     number: str
     action: str | None = None
     begun: float = 0.0
+    turns: int = 0
     fillers: int = 0
 
 
@@ -92,7 +96,7 @@ class Carrier:
         self._selector = selectors.DefaultSelector()
         self._idle: list[Connection] = []
         # What to do with the answer that a connection waits for; nothing for an idle one.
-        self._waiting: dict[Connection, Callable[[str, str], None]] = {}
+        self._waiting: dict[Connection, Callable[[str, str], object]] = {}
         self._clock: list[tuple[float, int, Callable[[], None]]] = []
         self._numbers = itertools.count()
         self._measured_from = self._until = 0.0
@@ -102,10 +106,9 @@ class Carrier:
         computed, begun = time.process_time(), time.perf_counter()
         self._measured_from = begun + self._job.warm_up
         self._until = self._measured_from + self._job.seconds
-        for number in range(self._job.callers):
+        for line in range(self._job.callers):
             # The callers speak one after the other, not all at once.
-            moment = begun + number * self._job.every / self._job.callers
-            self._at(moment, partial(self._call, number))
+            self._at(begun + line * self._job.every / self._job.callers, partial(self._call, line))
         while self._clock or self._waiting:
             pause = max(0.0, self._clock[0][0] - time.perf_counter()) if self._clock else None
             for key, _ in self._selector.select(pause):
@@ -123,18 +126,20 @@ class Carrier:
 
     # -- what a caller does
 
-    def _call(self, number: int) -> None:
-        caller = Caller(f"CA{secrets.token_hex(16)}", f"+1202{2_000_000 + number}")
+    def _call(self, line: int) -> None:
+        caller = Caller(line, f"CA{secrets.token_hex(16)}", f"+1202{2_000_000 + line}")
         caller.begun = time.perf_counter()
         fields = self._fields(caller, "ringing")
         self._post(self._job.path, fields, lambda status, body: self._answered(caller, status, body))
 
     def _speak(self, caller: Caller) -> None:
-        if time.perf_counter() >= self._until:
+        is_over = time.perf_counter() >= self._until
+        if is_over or caller.turns == TURNS:
             fields = self._fields(caller, "completed") | {"CallDuration": "60"}
-            self._post(self._job.status_path, fields, lambda status, body: None)
+            self._post(self._job.status_path, fields, lambda status, body: is_over or self._call(caller.line))
             return
         assert caller.action is not None
+        caller.turns += 1
         caller.begun, caller.fillers = time.perf_counter(), 0
         fields = self._fields(caller, "in-progress") | {"SpeechResult": self._job.speech, "Confidence": "0.9"}
         self._post(caller.action, fields, lambda status, body: self._answered(caller, status, body))
@@ -174,7 +179,7 @@ class Carrier:
 
     # -- requests
 
-    def _post(self, path: str, fields: dict[str, str], then: Callable[[str, str], None]) -> None:
+    def _post(self, path: str, fields: dict[str, str], then: Callable[[str, str], object]) -> None:
         signed = f"{self._job.origin}{path}" + "".join(name + fields[name] for name in sorted(fields))
         signature = base64.b64encode(hmac.digest(self._job.token.encode(), signed.encode(), "sha1")).decode()
         body = urlencode(fields)

@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import statistics
 from collections import Counter
 from collections.abc import Callable, Iterator
 from contextlib import contextmanager
@@ -29,11 +30,18 @@ TURN_SECONDS = 5.0
 
 @dataclass(frozen=True, slots=True)
 class Turns:
-    """How long one caller waits for an answer of the scripted model, which takes next to no time, in milliseconds."""
+    """How long one caller waits for an answer, in milliseconds.
+
+    :param p50_ms: of the scripted model, which takes next to no time, as the next two.
+    :param processor_ms: what such a turn takes of the service's processor time; None where that isn't known.
+    :param asked_p50_ms: of a model server that answers at once, less the time that the service waited for it.
+    """
 
     p50_ms: float
     p95_ms: float
     p99_ms: float
+    processor_ms: float | None
+    asked_p50_ms: float
 
 
 @dataclass(frozen=True, slots=True)
@@ -74,11 +82,37 @@ class Conversations:
 
 def measure_turns(folder: Path, seconds: float = TURN_SECONDS) -> Turns:
     """One caller who speaks as soon as there is an answer."""
-    with talking_service(folder / "turns.db") as (_, job), Client("callers") as client:
-        found = _talk(client, job, callers=1, every=0.0, warm_up=0.5, seconds=seconds)
+    with talking_service(folder / "turns.db") as (server, job), Client("callers") as client:
+        before = server.processor_seconds()
+        turns = _turns(client, job, 0.0, seconds)
+        after = server.processor_seconds()
+    p50, p95, p99 = (1000 * percentile(turns, part) for part in (0.5, 0.95, 0.99))
+    processor = None if before is None or after is None else 1000 * (after - before) / len(turns)
+    with (
+        start_model(folder, 0.0) as url,
+        talking_service(folder / "asked.db", LLM_URL=url) as (server, job),
+        Client("callers") as client,
+    ):
+        asked = _turns(client, job, 0.5, seconds)
+        waits = _model_waits(server)
+    return Turns(p50, p95, p99, processor, 1000 * (statistics.median(asked) - statistics.median(waits)))
+
+
+def _model_waits(server: Server) -> list[float]:
+    """How long the service waited for its model in each of the latest calls' turns, in seconds."""
+    found = []
+    for run in server.ask("GET", "/workflow/1/runs")["runs"]:
+        events = server.ask("GET", f"/workflow/1/runs/{run['id']}")["logs"]["realtime_feedback_events"]
+        found += [event["payload"]["ttfb_seconds"] for event in events if event["type"] == "rtf-ttfb-metric"]
+    return found
+
+
+def _turns(client: Client, job: dict[str, Any], warm_up: float, seconds: float) -> list[float]:
+    """How long each turn took, in seconds."""
+    found = _talk(client, job, callers=1, every=0.0, warm_up=warm_up, seconds=seconds)
     if found.turns == [] or found.ended or found.statuses.keys() != {"200"}:
         raise RuntimeError(f"Turns were answered with {dict(found.statuses)}; {found.ended} calls were ended.")
-    return Turns(*(1000 * percentile(found.turns, part) for part in (0.5, 0.95, 0.99)))
+    return found.turns
 
 
 def measure_conversations(folder: Path, note: Callable[[Step], object]) -> Conversations:

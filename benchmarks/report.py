@@ -47,6 +47,8 @@ def summary(result: Result, figures: Sequence[Figure]) -> str:
     for figure in figures:
         missed = "" if figure.is_reached else ", missed"
         lines.append(f"{figure.name:<44}{figure.text:>8} {figure.unit:<16} aim {figure.aim:g}{missed}")
+    if result.turns is not None and result.turns.processor_ms is not None:
+        lines.append(f"A turn without a model takes {result.turns.processor_ms:.2f} ms of the processor.")
     lines += [f"{row.name}: {row.wrong} answers had another status." for row in result.rows if row.wrong]
     return "\n".join(lines)
 

@@ -81,6 +81,8 @@ def _of_calls(result: Result) -> Iterator[Figure]:
         yield Figure("Calls", "whole simulated calls by campaign", result.calls.by_campaign, 250, "a second")
     if result.turns is not None:
         yield Figure("Calls", "a turn without a model, p50", result.turns.p50_ms, 1.5, "ms", at_most=True)
+        asked = result.turns.asked_p50_ms
+        yield Figure("Calls", "a turn without its model's own time, p50", asked, 1.5, "ms", at_most=True)
     if result.conversations is not None:
         yield Figure("Calls", "conversations at once with a model of 1 s", result.conversations.capacity, 300)
     if result.long:

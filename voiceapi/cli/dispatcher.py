@@ -76,10 +76,9 @@ class Dispatcher:
 
     def hand_over(self) -> None:
         """Let another thread lead, if this one does; it keeps the lead where the system refuses one more thread."""
-        if not self.is_leading():
-            return
-        with self._lock:
-            self._replace_leader()
+        thread = threading.current_thread()
+        if isinstance(thread, _Thread):
+            self._replace(thread, thread.since)
 
     def shutdown(self, timeout: float) -> bool:
         """End the threads; False if any still answers a request after so many seconds. Tasks that wait are cancelled."""
@@ -149,11 +148,15 @@ class Dispatcher:
             raise
         self._alive += 1
 
-    def _replace_leader(self) -> None:
-        try:
-            self._appoint()
-        except RuntimeError as error:
-            log.warning("The system refuses a thread to the server: %s", error)
+    def _replace(self, leader: _Thread | None, since: float | None) -> None:
+        """Let another thread lead, if this one still does, and still answers the request that it began with then."""
+        with self._lock:
+            if leader is None or self._leader is not leader or leader.since != since or self._is_stopping:
+                return
+            try:
+                self._appoint()
+            except RuntimeError as error:
+                log.warning("The system refuses a thread to the server: %s", error)
 
     def _watch(self) -> None:
         """Let another thread lead whenever the leader has spent LONGEST_LEAD on one request."""
@@ -166,9 +169,7 @@ class Dispatcher:
             if since is not None:
                 last = moment
                 if moment - since >= LONGEST_LEAD:
-                    with self._lock:
-                        if self._leader is leader and leader.since == since:
-                            self._replace_leader()
+                    self._replace(leader, since)
             elif moment - last >= WATCHED_SECONDS:
                 self._watching.clear()
                 if leader is None or leader.since is None:

@@ -158,6 +158,14 @@ class Connection(HTTPChannel):  # type: ignore[misc]
 
     # -- what waitress calls
 
+    def add_channel(self, map: dict[int, Any] | None = None) -> None:
+        super().add_channel(map)
+        self.server.owner.poller.add(self)
+
+    def del_channel(self, map: dict[int, Any] | None = None) -> None:
+        self.server.owner.poller.remove(self, self._fileno)
+        super().del_channel(map)
+
     def received(self, data: bytes) -> bool:
         is_taken = bool(super().received(data))
         with self.requests_lock:

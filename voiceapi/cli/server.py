@@ -22,6 +22,7 @@ from waitress.server import TcpWSGIServer
 
 from .connection import LARGEST_HEAD, Connection, Stage
 from .dispatcher import Dispatcher
+from .poller import Poller
 
 log = logging.getLogger("voiceapi")
 
@@ -129,12 +130,15 @@ class Server:
         self._logged_at = -LOGGED_SECONDS
         self._received = 0
         self._map: dict[int, Any] = {}
+        self.poller = Poller()
         self._stopped: SimpleQueue[BaseException | None] = SimpleQueue()
         self._dispatcher = Dispatcher(threads, self._loop_once, self._wake, self._pause, self._stopped.put)
         self._listeners = [
             Listener(self, app, map=self._map, dispatcher=self._dispatcher, adj=adjustments, sockinfo=address)
             for address in adjustments.listen
         ]
+        for listener in self._listeners:
+            self.poller.add(listener.trigger)
 
     @property
     def addresses(self) -> list[tuple[str, int]]:
@@ -186,6 +190,8 @@ class Server:
             # A thread would write to its descriptor, which may be that of another file by then.
             if have_ended:
                 listener.trigger.close()
+        if have_ended:
+            self.poller.close()
 
     # -- places
 
@@ -251,6 +257,7 @@ class Server:
         for listener in self._listeners:
             listener.accept_waiting(listener.adj.backlog)
             listener.accepting = False
+            self.poller.remove(listener, listener._fileno)
             listener.del_channel()
             listener.socket.close()
 
@@ -261,7 +268,10 @@ class Server:
 
     def _loop_once(self, seconds: float) -> None:
         """Carry out what is ready, or wait for it at most so long; watch the connections when it is time."""
-        wasyncore.loop(timeout=seconds, use_poll=True, map=self._map, count=1)
+        for listener in self._listeners:
+            if listener.accepting:
+                self.poller.add(listener)
+        self.poller.poll(seconds)
         moment = time.monotonic()
         if moment - self._watched_at >= self._pause:
             self._watched_at = moment

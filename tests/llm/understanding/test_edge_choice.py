@@ -13,7 +13,7 @@ from hypothesis import strategies as st
 
 from voiceapi.engine.actions import Function
 from voiceapi.llm.understanding.edge_choice import best_edge, leads_to_itself, spoken_choices
-from voiceapi.llm.understanding.matching import content, has_content
+from voiceapi.llm.understanding.matching import content, has_content, listed
 
 TABLES = json.loads((Path(__file__).parent.parent.parent / "data" / "phone_answers.json").read_text(encoding="utf-8"))
 QUESTION = "Hello Ada, you have an appointment on Thursday at ten. Can you come on Thursday?"
@@ -194,8 +194,10 @@ def test_the_choices_that_can_be_spoken(edges: tuple[Function, ...], choices: li
 # -- shortcuts that give what the whole reading gives
 
 WORDS = st.sampled_from(
-    "yes no not never without can't one moment two twenty day any the caller says they tomorrow another cancel table "
-    "minus 5 maybe if oui ja d'accord sim はい 是的 हाँ but , . ? thats i'll gonna okay".split()
+    listed(
+        "yes no not never without can't one moment two twenty day any the caller says they tomorrow another cancel table "
+        "minus 5 maybe if oui ja d'accord sim はい 是的 हाँ but , . ? thats i'll gonna okay"
+    )
 )
 TEXTS = st.lists(WORDS, max_size=6).map(" ".join) | st.text(max_size=8)
 

@@ -195,8 +195,8 @@ def test_the_choices_that_can_be_spoken(edges: tuple[Function, ...], choices: li
 
 WORDS = st.sampled_from(
     listed(
-        "yes no not never without can't one moment two twenty day any the caller says they tomorrow another cancel table "
-        "minus 5 maybe if oui ja d'accord sim はい 是的 हाँ but , . ? thats i'll gonna okay"
+        "yes no not never without can't one moment two twenty day any the caller says they tomorrow another cancel "
+        "table minus 5 maybe if oui ja d'accord sim はい 是的 हाँ but , . ? thats i'll gonna okay"
     )
 )
 TEXTS = st.lists(WORDS, max_size=6).map(" ".join) | st.text(max_size=8)

@@ -159,6 +159,7 @@ def _condition_stances(edge: Function) -> frozenset[Stance]:
     return found - {"yes", "no"} if {"yes", "no"} <= found else found
 
 
+@lru_cache(maxsize=1024)
 def _stances_of(texts: tuple[str, ...]) -> frozenset[Stance]:
     return frozenset(each for text in texts if (each := stance(text)) in _ANSWERS)
 

@@ -166,7 +166,7 @@ def with_uuids(organization: int | None, uuids: set[str]) -> list[Document]:
 
     Other columns aren't read, because texts are large. Empty if the organization is None.
     """
-    if organization is None:
+    if not uuids or organization is None:
         return []
     chosen = Document.select(Document.document_uuid, Document.filename, Document.processing_error)
     found: list[Document] = []

@@ -20,6 +20,7 @@ from ..timestamps import write_time
 from ..workflows import versions
 from .auth import base_url, organization, service
 from .blueprint import Blueprint
+from .compression import compress
 from .schemas.runs import (
     CreatedRunSchema,
     CreateRunSchema,
@@ -125,7 +126,7 @@ def csv_response(filename: str, where: list[Any], query: dict[str, Any]) -> Resp
         permit.enter_context(app.bulkhead.slow(organization()))
         response.call_on_close(permit.close)
     response.headers["Content-Disposition"] = f"attachment; filename={filename}"
-    return response
+    return compress(response)
 
 
 def page_query(query: dict[str, Any]) -> dict[str, Any]:

@@ -21,7 +21,7 @@ from lines.twilio_compatible import THEM, TWILIO, US
 
 from voiceapi.api import runs as runs_api
 from voiceapi.bulkhead import Bulkhead
-from voiceapi.campaigns import contact_list
+from voiceapi.campaigns import contact_list, do_not_call
 from voiceapi.engine.phrases import phrases
 from voiceapi.http_client import Reply
 from voiceapi.llm.scripted import Scripted
@@ -299,25 +299,45 @@ def test_no_connection_of_the_database_is_held_while_a_request_waits_for_a_permi
 def test_a_long_list_is_stored_in_short_transactions(
     client: FlaskClient, service: Service, monkeypatch: pytest.MonkeyPatch
 ) -> None:
-    """Each 500 rows in one, and the answer still counts all of them."""
+    """Each 1,000 numbers in one, in the order of the index, with a pause after each; the answer counts all of them."""
     batches: list[int] = []
+    pauses: list[float] = []
+    stored: list[str] = []
     add = dialing.add_to_do_not_call
 
     def watched(organization: int, numbers: Any) -> int:
         assert service.store.database.in_transaction()
         batches.append(len(numbers))
+        stored.extend(numbers)
         return add(organization, numbers)
 
+    def paused(seconds: float) -> None:
+        assert not service.store.database.in_transaction()
+        pauses.append(seconds)
+
     monkeypatch.setattr(dialing, "add_to_do_not_call", watched)
+    monkeypatch.setattr(do_not_call.time, "sleep", paused)
+    monkeypatch.setattr(do_not_call, "SORTED", 1_400)
     rows = b"phone_number,reason\n+12025550000,asked\nx,\n+12025550000,again\n" + LONG_LIST.partition(b"\n")[2]
     found = client.post(
         f"{API}/do-not-call/csv", data=rows.replace(b"+12025550001\n", b"+1 202 555 0001,\n")
     ).get_json()
     assert (found["added"], found["already_listed"], found["refused_count"]) == (1_500, 2, 1)
-    assert (max(batches), len(batches)) == (500, 4)
+    assert batches == [1_000, 400, 100]
+    assert stored == sorted(stored)
+    assert len(pauses) == 3 + 1  # and one after 1,000 rows
     with service.store.session():
         assert DoNotCall.select().count() == 1_500
         assert DoNotCall.get(DoNotCall.phone_number == "+12025550000").reason == "asked"
+
+
+def test_a_list_of_bad_rows_is_counted_and_the_first_ones_are_named(service: Service) -> None:
+    """Their reasons aren't kept in memory for as long as the list is read."""
+    rows = b"phone_number\n" + b"x\n" * (do_not_call.MOST_REFUSED + 5)
+    with service.store.session():
+        added = do_not_call.add_list(service, 1, rows)
+    assert (added.new, added.already_listed, added.refused_count) == (0, 0, do_not_call.MOST_REFUSED + 5)
+    assert list(added.refused) == list(range(1, do_not_call.MOST_REFUSED + 1))
 
 
 @pytest.fixture

@@ -392,6 +392,45 @@ def test_a_document_that_is_deleted_while_it_is_stored_leaves_nothing(
         assert (Document.select().count(), Passage.select().count()) == (0, 0)
 
 
+def test_a_long_document_is_deleted_in_several_transactions_and_gone_since_the_first(
+    client: FlaskClient, service: Service, batches: None, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    found = upload(client).get_json()["document_uuid"]
+    url = f"{API}/knowledge-base/documents"
+    left: list[int] = []
+
+    def paused(_: float) -> None:
+        assert not service.store.database.in_transaction()
+        left.append(Passage.select().count())
+        organization = 1
+        assert knowledge.of_organization(organization, None, 100, 0) == []
+        assert knowledge.with_uuids(organization, {found}) == []
+        assert knowledge.search(organization, "one two three four five", None, 5) == []
+        assert knowledge.latest_change(organization) == (0, None)
+        assert (knowledge.find(organization, found), documents.page(organization, "deleted", 100, 0)) == (None, [])
+
+    monkeypatch.setattr(documents.time, "sleep", paused)
+    assert client.delete(f"{url}/{found}").get_json() == {"message": "Document deleted"}
+    assert left == [3, 1]
+    with service.store.session():
+        assert (Document.select().count(), Passage.select().count()) == (0, 0)
+    assert client.delete(f"{url}/{found}").status_code == 404
+
+
+def test_a_document_that_is_deleted_by_its_user_while_it_is_stored_stays_deleted(
+    client: FlaskClient, service: Service, batches: None, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    def delete(_: float) -> None:
+        monkeypatch.setattr(documents.time, "sleep", lambda _: None)
+        with write():
+            knowledge.delete_part(Document.get(), 1)
+
+    monkeypatch.setattr(documents.time, "sleep", delete)
+    assert upload(client).status_code == 409
+    with service.store.session():
+        assert (Document.select().count(), Passage.select().count()) == (0, 0)
+
+
 class Killed(BaseException):
     """Ends a thread as the end of its process would."""
 
@@ -406,15 +445,48 @@ def test_what_a_killed_process_left_of_a_document_is_marked_as_failed(
         patch.setattr(documents.time, "sleep", killed)
         with pytest.raises(Killed):
             upload(client)
-    documents.fail_interrupted(service)
+    documents.end_interrupted(service)
     (left,) = client.get(f"{API}/knowledge-base/documents").get_json()["documents"]
     assert left["processing_status"] == "processing"
-    documents.fail_interrupted(service, now() + documents.STORING)
+    documents.end_interrupted(service, now() + documents.STORING)
     (left,) = client.get(f"{API}/knowledge-base/documents").get_json()["documents"]
     assert (left["processing_status"], left["processing_error"]) == ("failed", documents.INTERRUPTED)
     with service.store.session():
         assert Passage.select().count() == 0
     assert client.delete(f"{API}/knowledge-base/documents/{left['document_uuid']}").status_code == 200
+
+
+def test_what_a_killed_process_left_of_a_deletion_is_deleted(
+    client: FlaskClient, service: Service, batches: None, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    url = f"{API}/knowledge-base/documents"
+    found = upload(client).get_json()["document_uuid"]
+
+    def killed(_: float) -> None:
+        raise Killed
+
+    with monkeypatch.context() as patch:
+        patch.setattr(documents.time, "sleep", killed)
+        with pytest.raises(Killed):
+            client.delete(f"{url}/{found}")
+    assert client.get(f"{url}/{found}").status_code == 404
+    with service.store.session():
+        assert (Document.select().count(), Passage.select().count()) == (1, 3)
+    documents.end_interrupted(service)
+    with service.store.session():
+        assert (Document.select().count(), Passage.select().count()) == (0, 0)
+
+
+def test_no_text_is_read_to_show_or_to_search_a_document(
+    client: FlaskClient, service: Service, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    """It may have 5 MiB. Only that of a document in full-document mode is, which has 50,000 characters at most."""
+    found = upload(client).get_json()["document_uuid"]
+    with service.store.session():
+        texts = [each.text for each in knowledge.of_organization(1, None, 100, 0)]
+        texts += [documents.get(1, found).text]
+        texts += [hit.document.text for hit in knowledge.search(1, "five", None, 3)]
+    assert texts == [None, None, None]
 
 
 def test_the_process_that_reads_a_document_leaves_the_processor_to_others() -> None:

@@ -7,7 +7,7 @@ Peewee's own `get`, `save` and `create` keep their meaning, and are used whereve
 
 from __future__ import annotations
 
-from collections.abc import Callable, Iterable, Mapping, Sequence
+from collections.abc import Callable, Iterable, Iterator, Mapping, Sequence
 from functools import cache
 from itertools import groupby, islice
 from typing import Any, TypeVar
@@ -18,8 +18,8 @@ from ..errors import RecordNotFound
 from .database import database, execute
 
 Found = TypeVar("Found", bound="Record")
-# Values that a statement may have: some builds of SQLite take no more.
-MOST_VALUES = 999
+# How many values are given to one statement; SQLite takes at least 999 parameters.
+MOST_PARAMETERS = 500
 # Field types whose values need no conversion when they are read.
 UNCONVERTED = (AutoField, BigIntegerField, CharField, FloatField, ForeignKeyField, IntegerField, TextField)
 
@@ -62,7 +62,7 @@ def insert_all(model: type[Record], rows: Iterable[Mapping[str, Any]]) -> None:
     :raises ConcurrentUpdate: when a record with the same unique columns exists.
     """
     for names, alike in groupby(rows, tuple):
-        while some := list(islice(alike, MOST_VALUES // len(names))):
+        while some := list(islice(alike, MOST_PARAMETERS // len(names))):
             values = (value for row in some for value in _values(model, names, row))
             execute(_insert_rows(model, names, len(some)), *values)
 
@@ -99,6 +99,18 @@ def select(model: type[Found], rest: str, *values: Any) -> list[Found]:
     For the queries of every call; others are written with Peewee.
     """
     return [_record(model, row) for row in execute(f"{_select_all(model)} {rest}", *values).fetchall()]
+
+
+def in_batches(values: Iterable[str]) -> Iterator[list[str]]:
+    """The values, without their order, in lists that fit into the parameters of one query."""
+    remaining = list(values)
+    for first in range(0, len(remaining), MOST_PARAMETERS):
+        yield remaining[first : first + MOST_PARAMETERS]
+
+
+def marks(values: Sequence[Any]) -> str:
+    """The placeholders of an SQL list of these values."""
+    return ", ".join("?" * len(values))
 
 
 def _record(model: type[Found], row: Sequence[Any]) -> Found:

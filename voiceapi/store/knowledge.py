@@ -11,7 +11,7 @@ from typing import Any
 
 from peewee import CharField, ForeignKeyField, IntegerField, TextField
 
-from .base import Record
+from .base import Record, in_batches
 from .database import Store, bound_path, execute
 from .fields import Instant, JSONText, now
 from .organizations import Organization
@@ -166,12 +166,13 @@ def with_uuids(organization: int | None, uuids: set[str]) -> list[Document]:
 
     Other columns aren't read, because texts are large. Empty if the organization is None.
     """
-    if not uuids or organization is None:
+    if organization is None:
         return []
-    columns = (Document.document_uuid, Document.filename, Document.processing_error)
-    chosen = Document.select(*columns).where(Document.organization == organization)
-    # Not by IN: a definition may name more uuids than a query may have parameters.
-    return [document for document in chosen if document.document_uuid in uuids]
+    chosen = Document.select(Document.document_uuid, Document.filename, Document.processing_error)
+    found: list[Document] = []
+    for batch in in_batches(uuids):
+        found.extend(chosen.where(Document.document_uuid.in_(batch), Document.organization == organization))
+    return found
 
 
 def delete(organization: int, document_uuid: str) -> bool:

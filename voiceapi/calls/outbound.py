@@ -184,7 +184,7 @@ def _store_call(
             raise LimitReached("Concurrent call limit reached")
         count_call(agent.workflow.organization_id)
         has_turn = turn_until is not None and now() < turn_until
-        wait = 0.0 if has_turn else next_turn(reload(agent.configuration))
+        wait = 0.0 if has_turn else next_turn(agent.configuration)
         columns |= lifecycle.in_progress(wait + lifecycle.RINGING_SLOT_SECONDS)
         if agent.configuration.provider == "simulator":
             columns |= phones.lease(service, wait)

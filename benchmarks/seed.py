@@ -1,11 +1,12 @@
-"""Creates databases to measure: one workflow with a trigger, two API keys, one phone number, and many runs."""
+"""Creates databases to measure: a workflow with a trigger and many runs, two long workflows, two API keys."""
 
 from __future__ import annotations
 
 import itertools
+import json
 import random
-from collections.abc import Iterator
-from dataclasses import dataclass
+from collections.abc import Iterable, Iterator, Sequence
+from dataclasses import asdict, dataclass
 from datetime import UTC, datetime, timedelta
 from pathlib import Path
 from typing import Any
@@ -14,6 +15,7 @@ from voiceapi import create_app
 from voiceapi.organizations import api_keys
 from voiceapi.store.base import insert_all
 from voiceapi.store.database import write
+from voiceapi.store.migrations import VERSION
 from voiceapi.store.runs import Run
 from voiceapi.store.telephony import PhoneNumber
 from voiceapi.store.workflows import Workflow
@@ -25,6 +27,15 @@ TRIGGER_PATH = "benchmark"
 FIRST_RUN = datetime(2026, 1, 1, tzinfo=UTC)
 SPAN = timedelta(days=100)
 BATCH = 1000
+NODES: Sequence[tuple[str, str, str, Any]] = (
+    ("1", "startCall", "Hello", {"prompt": "Ask whether now is a good time.", "greeting": "Is now a good time?"}),
+    ("2", "agentNode", "Question", {"prompt": "Ask how many people will come."}),
+    ("3", "endCall", "Thanks", {"prompt": "Thank the caller and say goodbye."}),
+    ("4", "endCall", "Later", {"prompt": "Say that you will call again another day."}),
+)
+EDGES = (("1", "2", "Yes"), ("1", "4", "No"), ("2", "3", "Done"))
+# Numbers of nodes: twice as many show whether validation takes twice as long.
+LONG = (1000, 2000)
 CALLER_NUMBER = "+12025550199"
 ENDINGS = ("user_qualified", "user_hangup", "Thanks")
 SUMMARY = "They come at eight and like it quiet."
@@ -32,25 +43,28 @@ SUMMARY = "They come at eight and like it quiet."
 
 @dataclass(frozen=True, slots=True)
 class Ids:
-    """The ids that the requests contain."""
+    """The ids that the requests contain; `long` has those of the long workflows by their number of nodes."""
 
     workflow: int
     api_key: int
     configuration: int
     phone_number: int
+    long: dict[int, int]
 
 
 def definition(*, trigger: bool) -> dict[str, Any]:
     """A workflow definition of four nodes, and a trigger if wanted."""
-    nodes = [
-        ("1", "startCall", "Hello", {"prompt": "Ask whether now is a good time.", "greeting": "Is now a good time?"}),
-        ("2", "agentNode", "Question", {"prompt": "Ask how many people will come."}),
-        ("3", "endCall", "Thanks", {"prompt": "Thank the caller and say goodbye."}),
-        ("4", "endCall", "Later", {"prompt": "Say that you will call again another day."}),
-    ]
-    if trigger:
-        nodes.append(("5", "trigger", "Trigger", {"trigger_path": TRIGGER_PATH}))
-    edges = [("1", "2", "Yes"), ("1", "4", "No"), ("2", "3", "Done")]
+    triggers = [("5", "trigger", "Trigger", {"trigger_path": TRIGGER_PATH})] if trigger else []
+    return _definition([*NODES, *triggers], EDGES)
+
+
+def endless_definition() -> dict[str, Any]:
+    """A definition of five nodes, in which two questions take turns as long as the caller says yes."""
+    back = ("5", "agentNode", "Wishes", {"prompt": "Ask what else they wish for."})
+    return _definition([*NODES, back], [*EDGES, ("2", "5", "Yes"), ("5", "2", "Yes")])
+
+
+def _definition(nodes: Iterable[tuple[str, str, str, Any]], edges: Iterable[tuple[str, str, str]]) -> dict[str, Any]:
     return {
         "nodes": [
             {"id": id, "type": kind, "position": {"x": 0, "y": 0}, "data": {"name": name, **data}}
@@ -62,6 +76,45 @@ def definition(*, trigger: bool) -> dict[str, Any]:
                 "source": source,
                 "target": target,
                 "data": {"label": label, "condition": f"The caller says {label.lower()}."},
+            }
+            for source, target, label in edges
+        ],
+    }
+
+
+def short_definition() -> dict[str, Any]:
+    """A definition in which the call ends with the answer to the first question."""
+    found = definition(trigger=False)
+    found["nodes"] = [node for node in found["nodes"] if node["id"] != "2"]
+    found["edges"] = [{**found["edges"][0], "id": "1-3", "target": "3"}, found["edges"][1]]
+    return found
+
+
+def long_definition(nodes: int) -> dict[str, Any]:
+    """A valid definition of this many nodes in a row; each of them but the last two leads to the end as well."""
+    last = nodes - 1
+    kinds = ["startCall", *["agentNode"] * (nodes - 2), "endCall"]
+    edges = [(each, each + 1, "Next") for each in range(last)]
+    edges += [(each, last, "Stop") for each in range(last - 1)]
+    return {
+        "nodes": [
+            {
+                "id": str(number),
+                "type": kind,
+                "position": {"x": 0, "y": 100 * number},
+                "data": {
+                    "name": f"Step {number}",
+                    "prompt": f"Ask question {number} and listen to {{{{first_name}}}}.",
+                },
+            }
+            for number, kind in enumerate(kinds)
+        ],
+        "edges": [
+            {
+                "id": f"{source}-{target}-{label}",
+                "source": str(source),
+                "target": str(target),
+                "data": {"label": label, "condition": f"The caller wants to go on with {target}."},
             }
             for source, target, label in edges
         ],
@@ -81,10 +134,30 @@ def seed(database: Path, runs: int) -> Ids:
         while batch := list(itertools.islice(rows, BATCH)):
             with write():
                 insert_all(Run, batch)
-        Workflow.update(total_runs=runs).execute()
-        ids = Ids(workflow.id, other.id, number.telephony_configuration_id, number.id)
+        Workflow.update(total_runs=runs).where(Workflow.id == workflow.id).execute()
+        long = {
+            size: versions.create(service.vault, organization, f"{size} nodes", long_definition(size))[0].id
+            for size in LONG
+        }
+        ids = Ids(workflow.id, other.id, number.telephony_configuration_id, number.id, long)
     service.close()
     return ids
+
+
+def kept(folder: Path, runs: int) -> tuple[Path, Ids]:
+    """The database of this many runs in the folder, created unless an earlier run left it, and its ids.
+
+    The ids stand in a note beside the database, which is written last: without it the database isn't complete.
+    """
+    database = folder / f"runs-{runs}-version-{VERSION}.db"
+    note = database.with_suffix(".json")
+    if not note.exists():
+        folder.mkdir(parents=True, exist_ok=True)
+        for path in folder.glob(f"{database.name}*"):
+            path.unlink()
+        note.write_text(json.dumps(asdict(seed(database, runs))), encoding="utf-8")
+    found = json.loads(note.read_text(encoding="utf-8"))
+    return database, Ids(**{**found, "long": {int(size): id for size, id in found["long"].items()}})
 
 
 def _rows(runs: int, organization: int, workflow: int, version: int, configuration: int) -> Iterator[dict[str, Any]]:

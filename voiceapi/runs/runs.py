@@ -36,9 +36,9 @@ def prepare(workflow: Workflow, name: str, mode: str) -> Run:
     if mode == "smallwebrtc":
         call_type = "outbound" if str(context.get("direction", "")).strip().lower() == "outbound" else "inbound"
         context["direction"] = call_type
-    return runs.create(
-        workflow, version=version, name=name, mode=mode, call_type=call_type, token=new_token(), initial_context=context
-    )
+    columns = {"name": name, "mode": mode, "call_type": call_type, "token": new_token(), "initial_context": context}
+    with write():
+        return runs.create(workflow, version=version, **columns)
 
 
 def with_public_token(run: Run) -> Run:

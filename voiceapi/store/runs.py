@@ -22,7 +22,7 @@ from ..timestamps import write_time
 from . import base
 from .base import Record, insert
 from .campaigns import Campaign
-from .database import execute, write
+from .database import execute
 from .fields import Instant, JSONText, now
 from .organizations import Organization
 from .workflows import Workflow, WorkflowVersion
@@ -155,10 +155,9 @@ class StatusCallback(Record):
 
 
 def create(workflow: Workflow, **columns: Any) -> Run:
-    """Store a new run of `workflow` and count it."""
-    with write():
-        run = insert(Run, workflow=workflow, organization=workflow.organization_id, **columns)
-        execute("UPDATE workflow SET total_runs = total_runs + 1 WHERE id = ?", workflow.id)
+    """Store a new run of `workflow` and count it; call it inside a transaction."""
+    run = insert(Run, workflow=workflow, organization=workflow.organization_id, **columns)
+    execute("UPDATE workflow SET total_runs = total_runs + 1 WHERE id = ?", workflow.id)
     return run
 
 

@@ -86,8 +86,7 @@ def count(organization: int, status: str | None = None) -> int:
 
 def versions_of(workflow: Workflow) -> list[WorkflowVersion]:
     """The versions of a workflow, newest first."""
-    owned = WorkflowVersion.select().where(WorkflowVersion.workflow == workflow)
-    return list(owned.order_by(WorkflowVersion.version_number.desc()))
+    return select(WorkflowVersion, "WHERE workflow_id = ? ORDER BY version_number DESC", workflow.id)
 
 
 def archive_published(workflow: Workflow) -> None:

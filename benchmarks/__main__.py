@@ -57,6 +57,9 @@ def main() -> int:
 def _options() -> argparse.Namespace:
     parser = argparse.ArgumentParser(prog="python -m benchmarks", description="Measure the service.")
     parser.add_argument("--seconds", type=float, default=4.0, help="how long to load each case (4)")
+    parser.add_argument(
+        "--connections", type=int, nargs="+", default=CONNECTIONS, metavar="N", help="how many connections (8 and 1)"
+    )
     parser.add_argument("--million", action="store_true", help="take a million runs as many, not 100,000")
     parser.add_argument("--databases", type=Path, metavar="FOLDER", help="keep the database of the many runs here")
     parser.add_argument("--only", default="", metavar="TEXT", help=f"only what has this in its name: cases, {PARTS}")
@@ -113,7 +116,7 @@ def _rows(folder: Path, options: argparse.Namespace, site: Site, many: int) -> I
             if ids != site.ids:
                 raise RuntimeError("The two databases must have the same ids.")
             large = stack.enter_context(start_service(database))
-        for connections in CONNECTIONS:
+        for connections in options.connections:
             for case in chosen:
                 targets = [Target(site.server, case, FEW)]
                 if large is not None and case.many_aim:

@@ -8,7 +8,7 @@ from typing import Any
 from urllib.parse import quote
 
 from .processes import API, KEY
-from .seed import FIRST_RUN, SPAN, Ids, definition
+from .seed import CONTACTS, FIRST_RUN, SPAN, Ids, definition
 
 PAGE = 50
 
@@ -47,6 +47,8 @@ def cases(ids: Ids, runs: int) -> list[Case]:
     """All cases for a database with this many runs. None of them changes what another one finds."""
     create = {"name": "Created", "workflow_definition": definition(trigger=False)}
     listing = f"{API}/workflow/{ids.workflow}/runs"
+    contacts, deliveries = f"{API}/campaign/{ids.campaign}/contacts", f"{API}/organizations/webhook-deliveries"
+    last = min(runs, CONTACTS) // PAGE
     number = f"{API}/organizations/telephony-configs/{ids.configuration}/phone-numbers/{ids.phone_number}"
     call = {"phone_number": "+12025550123"}
     return [
@@ -62,6 +64,10 @@ def cases(ids: Ids, runs: int) -> list[Case]:
         Case("runs, date range", raw("GET", f"{listing}?filters={_date_range()}"), None, 0.80),
         Case("runs, by duration", raw("GET", f"{listing}?sort_by=duration"), None, 0.90),
         Case("runs, by name", raw("GET", f"{listing}?sort_by=name"), None, 0.90),
+        Case("contacts, first page", raw("GET", contacts), None, 0.90),
+        Case("contacts, last page", raw("GET", f"{contacts}?page={last}"), None, 0.90),
+        Case("contacts, of a state", raw("GET", f"{contacts}?state=completed&page={last}"), None, 0.90),
+        Case("deliveries, last page", raw("GET", f"{deliveries}?page={last}"), None, 0.90),
     ]
 
 

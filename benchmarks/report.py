@@ -6,8 +6,8 @@ from collections.abc import Iterator, Mapping, Sequence
 from itertools import groupby
 
 from .conversations import LONGEST_P95_SECONDS, Conversations, Step
-from .measure import FEW, Row
-from .result import CONNECTIONS, Figure, Result
+from .measure import Row
+from .result import Figure, Result
 
 ROW = "{:<20}{:>9}{:>6}{:>8}{:>8}{:>8}{:>8}{:>8}{:>10}{:>7}{:>7}{:>8}"
 ROW_HEADINGS = ("case", "runs", "conn.", "req/s", "p50 ms", "p95 ms", "p99 ms", "CPU µs", "bare/s", "ratio", "share")
@@ -63,10 +63,15 @@ def markdown(result: Result, figures: Sequence[Figure], before: Mapping[str, flo
         found += [f"### {group}", "", *_table(list(members), before), ""]
     if result.conversations is not None:
         found += ["### Conversations", "", *_conversations(result.conversations), ""]
-    for connections in CONNECTIONS:
+    for connections in dict.fromkeys(row.connections for row in result.rows):
         rows = [row for row in result.rows if row.connections == connections]
         if rows:
-            found += [f"### All cases with {connections} connection{'s'[: connections - 1]}", "", *_details(rows), ""]
+            found += [
+                f"### All cases with {connections} connection{'' if connections == 1 else 's'}",
+                "",
+                *_details(rows),
+                "",
+            ]
     return "\n".join(found)
 
 
@@ -101,9 +106,10 @@ def _callers(step: Step) -> int:
 def _details(rows: Sequence[Row]) -> Iterator[str]:
     yield f"| case | runs | {' | '.join(DETAILS)} | CPU µs |"
     yield f"|---|{'---|' * (len(DETAILS) + 2)}"
+    listings = {row.name for row in rows if row.share is not None}
     for row in rows:
         processor = "" if row.processor_us is None else f"{row.processor_us:.0f}"
         times = (f"{value:.1f}" for value in (row.p50_ms, row.p95_ms, row.p99_ms))
-        runs = f"{row.runs:,}" if "runs" in row.name or row.runs != FEW else ""
+        runs = f"{row.runs:,}" if row.name in listings else ""
         values = (f"{row.rate:.0f}", f"{row.ratio:.3f}", *times, processor)
         yield f"| {row.name} | {runs} | {' | '.join(values)} |"

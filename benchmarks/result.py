@@ -13,7 +13,7 @@ from .measure import FEW, Row, Start
 from .seed import LONG
 
 CONNECTIONS = (8, 1)
-Group = Literal["Ratios to a bare Flask route", "Many runs", "Calls", "Start and memory"]
+Group = Literal["Ratios to a bare Flask route", "Long lists", "Calls", "Start and memory"]
 
 
 @dataclass
@@ -72,7 +72,7 @@ def _of_cases(result: Result, cases: Sequence[Case]) -> Iterator[Figure]:
     for case in cases:
         row = rows.get((case.name, result.many))
         if row is not None and row.share is not None and case.many_aim is not None:
-            yield Figure("Many runs", case.name, row.share, case.many_aim)
+            yield Figure("Long lists", case.name, row.share, case.many_aim)
 
 
 def _of_calls(result: Result) -> Iterator[Figure]:

@@ -1,4 +1,4 @@
-"""Creates databases to measure: a workflow with a trigger and many runs, two long workflows, two API keys."""
+"""Creates databases to measure: a workflow with a trigger and many runs, a campaign, two long workflows."""
 
 from __future__ import annotations
 
@@ -10,12 +10,15 @@ from dataclasses import asdict, dataclass
 from datetime import UTC, datetime, timedelta
 from pathlib import Path
 from typing import Any
+from uuid import UUID
 
 from voiceapi import create_app
 from voiceapi.organizations import api_keys
-from voiceapi.store.base import insert_all
+from voiceapi.store.base import Record, insert, insert_all
+from voiceapi.store.campaigns import Campaign, Contact, Decision
 from voiceapi.store.database import write
 from voiceapi.store.migrations import VERSION
+from voiceapi.store.postcall import Delivery
 from voiceapi.store.runs import Run
 from voiceapi.store.telephony import PhoneNumber
 from voiceapi.store.workflows import Workflow
@@ -27,6 +30,8 @@ TRIGGER_PATH = "benchmark"
 FIRST_RUN = datetime(2026, 1, 1, tzinfo=UTC)
 SPAN = timedelta(days=100)
 BATCH = 1000
+# The most contacts of the campaign; a smaller database has one for each run.
+CONTACTS = 100_000
 NODES: Sequence[tuple[str, str, str, Any]] = (
     ("1", "startCall", "Hello", {"prompt": "Ask whether now is a good time.", "greeting": "Is now a good time?"}),
     ("2", "agentNode", "Question", {"prompt": "Ask how many people will come."}),
@@ -49,6 +54,7 @@ class Ids:
     api_key: int
     configuration: int
     phone_number: int
+    campaign: int
     long: dict[int, int]
 
 
@@ -130,16 +136,17 @@ def seed(database: Path, runs: int) -> Ids:
         workflow, version = versions.create(service.vault, organization, "Benchmark", definition(trigger=True))
         other, _ = api_keys.create(organization, "other")
         number = PhoneNumber.get()
-        rows = _rows(runs, organization, workflow.id, version.id, number.telephony_configuration_id)
-        while batch := list(itertools.islice(rows, BATCH)):
-            with write():
-                insert_all(Run, batch)
+        campaign = _campaign(organization, workflow.id, min(runs, CONTACTS))
+        _fill(Run, _runs(runs, organization, workflow.id, version.id, number.telephony_configuration_id))
+        _fill(Contact, _contacts(campaign))
+        _fill(Decision, _decisions(campaign))
+        _fill(Delivery, _deliveries(campaign))
         Workflow.update(total_runs=runs).where(Workflow.id == workflow.id).execute()
         long = {
             size: versions.create(service.vault, organization, f"{size} nodes", long_definition(size))[0].id
             for size in LONG
         }
-        ids = Ids(workflow.id, other.id, number.telephony_configuration_id, number.id, long)
+        ids = Ids(workflow.id, other.id, number.telephony_configuration_id, number.id, campaign.id, long)
     service.close()
     return ids
 
@@ -160,7 +167,7 @@ def kept(folder: Path, runs: int) -> tuple[Path, Ids]:
     return database, Ids(**{**found, "long": {int(size): id for size, id in found["long"].items()}})
 
 
-def _rows(runs: int, organization: int, workflow: int, version: int, configuration: int) -> Iterator[dict[str, Any]]:
+def _runs(runs: int, organization: int, workflow: int, version: int, configuration: int) -> Iterator[dict[str, Any]]:
     """Runs as calls by trigger leave them behind: what they gathered, tags and the longer texts of a model included."""
     chance = random.Random(1)
     for number in range(runs):
@@ -170,7 +177,6 @@ def _rows(runs: int, organization: int, workflow: int, version: int, configurati
         moment = FIRST_RUN + SPAN * (number / runs)
         gathered = _gathered(chance, number) if answered else _unanswered(number)
         yield {
-            **Run._meta.get_default_dict(),
             "organization": organization,
             "workflow": workflow,
             "version": version,
@@ -198,6 +204,73 @@ def _rows(runs: int, organization: int, workflow: int, version: int, configurati
             "answered_at": moment if answered else None,
             "ended_at": moment + timedelta(seconds=duration or 0),
         }
+
+
+def _campaign(organization: int, workflow: int, rows: int) -> Campaign:
+    """A campaign that is over; it has as many rows as contacts are to be stored."""
+    with write():
+        return insert(
+            Campaign,
+            organization=organization,
+            workflow=workflow,
+            name="Benchmark",
+            state="completed",
+            source_type="csv",
+            source_id="seeded",
+            source_status="completed",
+            retry_config={},
+            circuit_breaker={},
+            total_rows=rows,
+            processed_rows=rows,
+        )
+
+
+def _contacts(campaign: Campaign) -> Iterator[dict[str, Any]]:
+    for row in range(1, campaign.total_rows + 1):
+        yield {
+            "campaign": campaign.id,
+            "row": row,
+            "phone_number": f"+1202{2_000_000 + row}",
+            "variables": {"phone_number": f"+1202{2_000_000 + row}", "first_name": "Ada", "town": f"Town {row % 100}"},
+            "state": "completed",
+            "attempts": 1,
+            "run_id": row,
+        }
+
+
+def _decisions(campaign: Campaign) -> Iterator[dict[str, Any]]:
+    """One for each contact, whose id is its row."""
+    for row in range(1, campaign.total_rows + 1):
+        found = {"code": "completed", "reason": "The call ended as Thanks.", "run_id": row, "at": FIRST_RUN}
+        yield {"contact": row, "campaign": campaign.id, **found}
+
+
+def _deliveries(campaign: Campaign) -> Iterator[dict[str, Any]]:
+    """One for each contact's run, given up."""
+    for run in range(1, campaign.total_rows + 1):
+        yield {
+            "organization": campaign.organization_id,
+            "run": run,
+            "node_id": "hook",
+            "node_name": "Hook",
+            "delivery_uuid": str(UUID(int=run)),
+            "state": "dead_letter",
+            "method": "POST",
+            "url": "https://hooks.example.org/calls",
+            "body": b'{"run": 1}',
+            "attempts": 5,
+            "most_attempts": 5,
+            "last_error": "The receiver answered with 500.",
+            "created_at": FIRST_RUN,
+            "finished_at": FIRST_RUN,
+        }
+
+
+def _fill(model: type[Record], rows: Iterator[dict[str, Any]]) -> None:
+    defaults = model._meta.get_default_dict()
+    while batch := [{**defaults, **row} for row in itertools.islice(rows, BATCH)]:
+        with write():
+            insert_all(model, batch)
 
 
 def _gathered(chance: random.Random, number: int) -> dict[str, Any]:

@@ -149,7 +149,7 @@ def test_updating_some_columns_or_all(workflow: Workflow) -> None:
     stored = reload(run)
     assert (stored.disposition, stored.annotations, stored.duration) == ("second", {"n": 1}, 2.0)
     update(mine)
-    assert (reload(run).disposition, reload(run).annotations) == ("third", {})
+    assert (reload(run).disposition, reload(run).annotations) == ("third", {"n": 1})  # only what was set
     step = insert(Step, run=run.id, number=1, event={"n": 1})
     insert(Step, run=run.id, number=2, event={"n": 2})
     step.event = {"changed": True}

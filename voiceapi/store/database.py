@@ -25,6 +25,7 @@ from playhouse.db_url import connect
 from playhouse.pool import MaxConnectionsExceeded, PooledSqliteDatabase
 from werkzeug.local import LocalProxy
 
+from ..bulkhead import before_waiting
 from ..masking import mask_password
 from .failures import BUSY, LOCKED, Failures, is_lock
 from .writer_lock import WriterLock
@@ -42,7 +43,7 @@ TURN_SECONDS, BREAK, GIVE_WAY = 0.1, 0.001, 0.006
 # A file that is locked so long while nobody commits is locked by another program, not by the writers of a busy service.
 LOCKED_SECONDS = 1.0
 # How many connections one process opens, and how many seconds a thread waits for one of them.
-CONNECTIONS, CONNECTION_SECONDS = 64, 5
+CONNECTIONS, CONNECTION_SECONDS = 128, 5
 # How many requests wait in that queue while another program has locked the file.
 MOST_WAITING = 2
 
@@ -229,6 +230,7 @@ class Store:
             self._is_locked = moment - since >= LOCKED_SECONDS
             if moment >= until:
                 raise self.failures.unavailable(BUSY if others_commit and not self._is_locked else LOCKED) from lock
+            before_waiting()
             time.sleep(random.uniform(LEAST_PAUSE, MOST_PAUSE))
         self._is_locked = False
         return transaction
@@ -239,6 +241,7 @@ class Store:
         if moment - self._wrote_at >= BREAK:
             self._writing_since = moment
         elif moment - self._writing_since >= TURN_SECONDS:
+            before_waiting()
             time.sleep(GIVE_WAY)
             self._writing_since = time.monotonic()
 
@@ -270,7 +273,7 @@ class Store:
     def release(self) -> None:
         """Return this thread's connection to the pool, unless a transaction is open; the next query opens one again.
 
-        Called before another server is asked: of the 64 connections, none is held while one waits for an answer.
+        Called before another server is asked: of the 128 connections, none is held while one waits for an answer.
         """
         if not self.database.is_closed() and not self.database.in_transaction():
             self.database.close()

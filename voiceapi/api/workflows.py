@@ -10,7 +10,9 @@ from werkzeug.http import parse_etags
 from ..errors import InvalidInput, RecordNotFound
 from ..llm.configuration import mask_override
 from ..store import secret_fields
+from ..store.base import json_text
 from ..store.workflows import Workflow, WorkflowVersion
+from ..strict_json import Fragment
 from ..workflows import node_types, tags, templates, versions
 from .auth import organization, service
 from .blueprint import Blueprint
@@ -249,16 +251,22 @@ def workflow_answer(workflow: Workflow, version: WorkflowVersion) -> dict[str, A
         "name": workflow.name,
         "status": workflow.status,
         "created_at": workflow.created_at,
-        "workflow_definition": secret_fields.masked(service().vault, version.definition, secret_fields.in_definition),
+        "workflow_definition": definition_answer(version),
         "current_definition_id": version.id,
-        "template_context_variables": version.template_context_variables,
+        "template_context_variables": Fragment(json_text(version, WorkflowVersion.template_context_variables)),
         "call_disposition_codes": {"disposition_codes": []},
         "total_runs": workflow.total_runs,
-        "workflow_configurations": mask_override(service().vault, version.configurations),
+        "workflow_configurations": mask_override(service().vault, json_text(version, WorkflowVersion.configurations)),
         "version_number": version.version_number,
         "version_status": version.status,
         "workflow_uuid": workflow.workflow_uuid,
     }
+
+
+def definition_answer(version: WorkflowVersion) -> Any:
+    """The definition of a version, its secrets masked."""
+    stored = json_text(version, WorkflowVersion.definition)
+    return secret_fields.masked_text(service().vault, stored, secret_fields.in_definition)
 
 
 def version_answer(version: WorkflowVersion) -> dict[str, Any]:
@@ -268,9 +276,9 @@ def version_answer(version: WorkflowVersion) -> dict[str, Any]:
         "status": version.status,
         "created_at": version.created_at,
         "published_at": version.published_at,
-        "workflow_json": secret_fields.masked(service().vault, version.definition, secret_fields.in_definition),
-        "workflow_configurations": mask_override(service().vault, version.configurations),
-        "template_context_variables": version.template_context_variables,
+        "workflow_json": definition_answer(version),
+        "workflow_configurations": mask_override(service().vault, json_text(version, WorkflowVersion.configurations)),
+        "template_context_variables": Fragment(json_text(version, WorkflowVersion.template_context_variables)),
     }
 
 

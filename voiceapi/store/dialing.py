@@ -198,9 +198,23 @@ def _pairs(rows: Any) -> dict[str, int]:
 
 def decide(contact: Contact, code: str, reason: str, moment: datetime, run: int | None = None) -> None:
     """Add an entry to a contact's history."""
-    base.insert(
-        Decision, contact=contact.id, campaign=contact.campaign_id, at=moment, code=code, reason=reason, run_id=run
+    decide_all([(contact, code, reason, moment, run)])
+
+
+def decide_all(decisions: Iterable[tuple[Contact, str, str, datetime, int | None]]) -> None:
+    """Add entries to the histories of contacts, each with the arguments of `decide`."""
+    rows = (
+        {
+            "contact": contact.id,
+            "campaign": contact.campaign_id,
+            "at": at,
+            "code": code,
+            "reason": reason,
+            "run_id": run,
+        }
+        for contact, code, reason, at, run in decisions
     )
+    base.insert_all(Decision, rows)
 
 
 def add_to(campaign: int, **counts: int) -> None:
@@ -248,9 +262,14 @@ def all_contacts(campaign: int) -> list[Contact]:
     return list(Contact.select().where(Contact.campaign == campaign))
 
 
-def of_rows(campaign: int, rows: Sequence[int]) -> list[Contact]:
-    """The contacts of these rows."""
-    return list(Contact.select().where(Contact.campaign == campaign, Contact.row.in_(rows)).order_by(Contact.row))
+def note_skipped(campaign: int, reasons: Mapping[int, str], moment: datetime) -> None:
+    """Add to the histories of the contacts of these rows that they were skipped, each with its reason."""
+    if not reasons:
+        return
+    owned = (Contact.campaign == campaign, Contact.row.in_(list(reasons)))
+    contacts: Any = Contact.select(Contact.id, Contact.row).where(*owned).order_by(Contact.row)
+    fixed = {"campaign": campaign, "at": moment, "code": "row_skipped"}
+    base.insert_all(Decision, [{**fixed, "contact": id, "reason": reasons[row]} for id, row in contacts.tuples()])
 
 
 def states(campaign: int) -> dict[str, int]:

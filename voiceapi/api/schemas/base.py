@@ -5,11 +5,11 @@ from __future__ import annotations
 import re
 from typing import Any
 
-from flask import g
 from marshmallow import EXCLUDE, Schema, pre_load
 from marshmallow.fields import Raw
 
 from ..errors import Message
+from ..warning_header import UNKNOWN_FIELDS, warn
 from .fields import MODEL, Integer, Items, Length, Pattern, Range, Text
 
 
@@ -31,7 +31,7 @@ class BodySchema(Schema):
             known = {field.data_key or name for name, field in self.load_fields.items()}
             unknown = [name for name in data if name not in known]
             if unknown:
-                g.setdefault("voiceapi_unknown_fields", []).extend(unknown)
+                warn(UNKNOWN_FIELDS, unknown)
         return data
 
 

@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import itertools
 import random
 from collections.abc import Iterator
 from dataclasses import dataclass
@@ -11,6 +12,7 @@ from typing import Any
 
 from voiceapi import create_app
 from voiceapi.organizations import api_keys
+from voiceapi.store.base import insert_all
 from voiceapi.store.database import write
 from voiceapi.store.runs import Run
 from voiceapi.store.telephony import PhoneNumber
@@ -23,6 +25,9 @@ TRIGGER_PATH = "benchmark"
 FIRST_RUN = datetime(2026, 1, 1, tzinfo=UTC)
 SPAN = timedelta(days=100)
 BATCH = 1000
+CALLER_NUMBER = "+12025550199"
+ENDINGS = ("user_qualified", "user_hangup", "Thanks")
+SUMMARY = "They come at eight and like it quiet."
 
 
 @dataclass(frozen=True, slots=True)
@@ -72,43 +77,79 @@ def seed(database: Path, runs: int) -> Ids:
         workflow, version = versions.create(service.vault, organization, "Benchmark", definition(trigger=True))
         other, _ = api_keys.create(organization, "other")
         number = PhoneNumber.get()
-        rows = _rows(runs, organization, workflow.id, version.id)
-        for first in range(0, runs, BATCH):
+        rows = _rows(runs, organization, workflow.id, version.id, number.telephony_configuration_id)
+        while batch := list(itertools.islice(rows, BATCH)):
             with write():
-                Run.insert_many([row for row, _ in zip(rows, range(min(BATCH, runs - first)), strict=False)]).execute()
+                insert_all(Run, batch)
         Workflow.update(total_runs=runs).execute()
         ids = Ids(workflow.id, other.id, number.telephony_configuration_id, number.id)
     service.close()
     return ids
 
 
-def _rows(runs: int, organization: int, workflow: int, version: int) -> Iterator[dict[str, Any]]:
+def _rows(runs: int, organization: int, workflow: int, version: int, configuration: int) -> Iterator[dict[str, Any]]:
+    """Runs as calls by trigger leave them behind: what they gathered, tags and the longer texts of a model included."""
     chance = random.Random(1)
     for number in range(runs):
         called = f"+1202555{number % 10_000:04}"
-        duration = None if number % 20 == 0 else round(chance.expovariate(1 / 90), 1)
+        answered = number % 20 != 0
+        duration = round(chance.expovariate(1 / 90), 1) if answered else None
         moment = FIRST_RUN + SPAN * (number / runs)
+        gathered = _gathered(chance, number) if answered else _unanswered(number)
         yield {
+            **Run._meta.get_default_dict(),
             "organization": organization,
             "workflow": workflow,
             "version": version,
-            "name": f"WR-API-{number}",
+            "telephony_configuration_id": configuration,
+            "name": f"WR-API-{chance.randrange(1000, 10_000)}",
             "mode": "simulator",
             "state": "completed",
             "token": f"seeded-{number}",
-            "caller_number": "+12025550199",
+            "carrier_call_id": gathered["call_id"],
+            "caller_number": CALLER_NUMBER,
             "called_number": called,
-            "initial_context": {"phone_number": called, "first_name": "Ada", "direction": "outbound"},
-            "gathered_context": {
-                "nodes_visited": ["Hello", "Question", "Thanks"],
-                "extracted_variables": {"guests": chance.randrange(1, 9)},
-                "call_disposition": "Thanks",
-                "mapped_call_disposition": "Thanks",
+            "initial_context": {
+                "provider": "simulator",
+                "direction": "outbound",
+                "phone_number": called,
+                "first_name": "Ada",
+                "called_number": called,
+                "caller_number": CALLER_NUMBER,
             },
-            "disposition": "Thanks",
+            "gathered_context": gathered,
+            "disposition": gathered["call_disposition"],
             "duration": duration,
-            "has_transcript": True,
+            "has_transcript": answered,
             "created_at": moment,
-            "answered_at": moment,
+            "answered_at": moment if answered else None,
             "ended_at": moment + timedelta(seconds=duration or 0),
         }
+
+
+def _gathered(chance: random.Random, number: int) -> dict[str, Any]:
+    guests, ending = chance.randrange(1, 9), chance.choice(ENDINGS)
+    extracted = {"guests": guests, "summary": f"The table is for {guests}. {SUMMARY}"}
+    return {
+        "provider": "simulator",
+        "triggered_by": "api",
+        "call_id": f"SIM-{number:016}",
+        "nodes_visited": ["Hello", "Question", "Thanks"],
+        **extracted,
+        "extracted_variables": extracted,
+        "call_disposition": ending,
+        "mapped_call_disposition": ending,
+        "call_tags": ["user_speech", ending],
+    }
+
+
+def _unanswered(number: int) -> dict[str, Any]:
+    return {
+        "provider": "simulator",
+        "triggered_by": "api",
+        "call_id": f"SIM-{number:016}",
+        "nodes_visited": [],
+        "call_disposition": "no_answer",
+        "mapped_call_disposition": "no_answer",
+        "call_tags": ["no_answer"],
+    }

@@ -24,6 +24,7 @@ from voiceapi.engine.extraction import Variable
 from voiceapi.engine.template import render
 from voiceapi.engine.validation.check import check
 from voiceapi.engine.validation.lint import lint
+from voiceapi.engine.validation.outline import Outline
 from voiceapi.llm.scripted import Scripted
 from voiceapi.llm.understanding.edge_choice import best_edge
 from voiceapi.organizations import credentials
@@ -146,8 +147,8 @@ def test_definitions_are_valid() -> None:
     definitions = [block for block in json_blocks("workflows.md") if "nodes" in block]
     assert definitions
     for definition in definitions:
-        assert check(definition, node_types.by_name()) == []
-        assert lint(definition, node_types.by_name()) == []
+        assert check(Outline.of(definition), node_types.rules()) == []
+        assert lint(Outline.of(definition), node_types.rules()) == []
 
 
 def test_templates_render_as_documented() -> None:

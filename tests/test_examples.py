@@ -16,6 +16,7 @@ from voiceapi.conversations.conversation import Conversation
 from voiceapi.conversations.local import LocalConversation
 from voiceapi.engine.validation.check import check
 from voiceapi.engine.validation.lint import lint
+from voiceapi.engine.validation.outline import Outline
 from voiceapi.workflows import node_types
 
 EXAMPLES = Path(__file__).parent.parent / "examples"
@@ -29,7 +30,10 @@ def read(name: str) -> Any:
 @pytest.mark.parametrize("path", WORKFLOWS, ids=lambda path: path.name)
 def test_a_workflow_is_valid_and_nothing_in_it_is_odd(path: Path) -> None:
     definition = read(path.name)["workflow_definition"]
-    assert (check(definition, node_types.by_name()), lint(definition, node_types.by_name())) == ([], [])
+    assert (check(Outline.of(definition), node_types.rules()), lint(Outline.of(definition), node_types.rules())) == (
+        [],
+        [],
+    )
 
 
 # File, the caller's lines ("" is silence), the disposition, the nodes visited, the variables.

@@ -75,6 +75,7 @@ THIRD_PARTIES: dict[str, set[str]] = {
     "jwt": {"telephony"},
     "limits": {"security"},
     "marshmallow": {"api"},
+    "orjson": {"api", "store", "strict_json"},
     "peewee": {"store"},
     "phonenumbers": {"telephony"},
     "playhouse": {"store"},

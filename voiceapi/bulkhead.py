@@ -25,6 +25,24 @@ RETURN_SECONDS = 10.0
 POLL_SECONDS = 0.5
 BUSY = "The service is busy with other slow requests, and did nothing for this one. Send it again in a few seconds."
 
+_thread = threading.local()
+
+
+def on_waiting(call: Callable[[], None]) -> None:
+    """Have `before_waiting` call this on the current thread, which is one of a server's."""
+    _thread.before_waiting = call
+
+
+def before_waiting() -> None:
+    """Let the server's other threads go on with what only one thread does at a time: reading and answering requests.
+
+    To be called before this thread waits, or computes for long. It may go on at any moment; nothing has to be undone.
+    On a thread of another server, or of none, nothing happens.
+    """
+    call: Callable[[], None] | None = getattr(_thread, "before_waiting", None)
+    if call is not None:
+        call()
+
 
 @dataclass(eq=False)
 class Ticket:
@@ -143,6 +161,7 @@ class Bulkhead:
             self._wait(ticket)
             if not ticket.is_granted:
                 raise OutOfService(BUSY)
+            before_waiting()
             yield
         finally:
             with self._lock:

@@ -14,7 +14,7 @@ from . import jobs
 from .api import BLUEPRINTS, openapi, register
 from .api.errors import install_routing
 from .background import SlowJobs
-from .bulkhead import Bulkhead
+from .bulkhead import Bulkhead, before_waiting
 from .calls.webhooks import SimulatedWebhooks
 from .campaigns import attempts
 from .campaigns.dialer import worker
@@ -148,6 +148,11 @@ def _assemble(
     settings: Settings, store: Store, vault: Vault, prefix: str, authenticate: Callable[[], str | None] | None
 ) -> Service:
     """The parts of an app on a database that is ready."""
+
+    def before_waiting_anywhere() -> None:
+        store.release()
+        before_waiting()
+
     return Service(
         settings,
         store,
@@ -156,8 +161,8 @@ def _assemble(
         prefix,
         authenticate,
         openapi.text(prefix),
-        slow_jobs=SlowJobs(before_waiting=store.release),
-        bulkhead=Bulkhead(settings.threads, before_waiting=store.release),
-        http=HTTPClient(settings.allow_private_urls, before_sending=store.release),
+        slow_jobs=SlowJobs(before_waiting=before_waiting_anywhere),
+        bulkhead=Bulkhead(settings.threads, before_waiting=before_waiting_anywhere),
+        http=HTTPClient(settings.allow_private_urls, before_sending=before_waiting_anywhere),
         listeners=LISTENERS,
     )

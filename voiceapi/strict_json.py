@@ -1,12 +1,19 @@
-"""Reads JSON text strictly: it refuses what can't be stored and what other JSON readers refuse, each with its place."""
+"""JSON text: `parse` reads what others sent, strictly; `encode` writes answers and stored values, `decode` reads those.
+
+All use orjson wherever it does what the standard library does, several times quicker; elsewhere the standard library.
+"""
 
 from __future__ import annotations
 
 import json
 import re
+from datetime import datetime
 from typing import Any
 
+import orjson
+
 from .errors import FieldError, InvalidFields
+from .timestamps import write_time
 
 Path = tuple[str | int, ...]
 DEEPEST = 100
@@ -15,6 +22,9 @@ TOO_DEEP = f"lists and objects may be nested at most {DEEPEST} deep"
 SURROGATE = re.compile("[\ud800-\udfff]")
 # Python reads these three constants, which aren't JSON. A whole string is matched first: it may contain one of them.
 CONSTANT = re.compile(r'"(?:[^"\\]|\\.)*"|(NaN|-?Infinity)', re.DOTALL)
+# Whole numbers beyond 64 bits, which orjson reads as floats, have at least so many digits.
+ZEROS, LONG_NUMBER = bytes.maketrans(b"123456789", b"0" * 9), b"0" * 19
+CONTAINERS = (dict, list)
 
 
 def parse(text: str, path: Path = ()) -> Any:
@@ -24,6 +34,32 @@ def parse(text: str, path: Path = ()) -> Any:
     :raises InvalidFields: when the text is not JSON, with the offset in characters at the end of the path; or with at
         most 20 errors for values that the database or another JSON reader could not take back.
     """
+    # What orjson refuses, and what only may be wrong, is parsed again: that finds out, and knows the places.
+    try:
+        encoded = text.encode()
+        value = orjson.loads(encoded)
+    except ValueError:
+        return parse_slowly(text, path)
+    if LONG_NUMBER in encoded.translate(ZEROS) or b"\\u0000" in encoded or _may_be_too_deep(encoded, value):
+        return parse_slowly(text, path)
+    return value
+
+
+def _may_be_too_deep(encoded: bytes, value: Any) -> bool:
+    """True if there are more than DEEPEST lists and objects inside one another."""
+    if encoded.count(b"[") + encoded.count(b"{") <= DEEPEST:
+        return False
+    containers = [value]
+    for _ in range(DEEPEST):
+        members = (each.values() if type(each) is dict else each for each in containers)
+        containers = [below for inside in members for below in inside if type(below) in CONTAINERS]
+        if not containers:
+            return False
+    return True
+
+
+def parse_slowly(text: str, path: Path = ()) -> Any:
+    """The same as `parse`, by the standard library and a look at every value: it knows what is wrong, and where."""
 
     def refuse_constant(_: str) -> Any:
         place = next(found.start(1) for found in CONSTANT.finditer(text) if found[1])
@@ -83,3 +119,44 @@ def _check_text(text: str, path: Path, errors: list[FieldError]) -> bool:
         errors.append(FieldError(path, "text may not hold the NUL character"))
         return False
     return True
+
+
+def encode(value: Any, *, newline: bool = False) -> bytes:
+    """Compact JSON in UTF-8, in the order given; an instant is ISO 8601 text in UTC with `Z`.
+
+    A number that isn't finite, which JSON lacks, is null. A lone surrogate is written as its escape. JSON that is at
+    hand as text is passed on as it is in an `orjson.Fragment`.
+
+    :param newline: end the text with one.
+    :raises TypeError: for a value that isn't JSON.
+    """
+    try:
+        return orjson.dumps(value, _default, ANSWER if newline else STORED)
+    except TypeError:  # a whole number beyond 64 bits, a lone surrogate, a key that isn't text, or no JSON at all
+        text = CONSTANT.sub(lambda found: "null" if found[1] else found[0], SLOW_ENCODER.encode(value))
+        return text.encode("utf-8", "backslashreplace") + b"\n" * newline
+
+
+def decode(text: str) -> Any:
+    """The value of which `encode` made this text, or an earlier release: it may hold numbers that aren't finite."""
+    try:
+        encoded = text.encode()
+        if LONG_NUMBER not in encoded.translate(ZEROS):
+            return orjson.loads(encoded)
+    except ValueError:
+        pass
+    return json.loads(text)
+
+
+def _default(value: Any) -> Any:
+    """What isn't JSON as JSON: an instant as text, and for the standard library a Fragment as its value."""
+    if isinstance(value, datetime):
+        return write_time(value)
+    if isinstance(value, orjson.Fragment):
+        return json.loads(orjson.dumps(value))
+    raise TypeError(f"{type(value).__name__} is not a JSON value.")
+
+
+SLOW_ENCODER = json.JSONEncoder(ensure_ascii=False, separators=(",", ":"), default=_default)
+STORED = orjson.OPT_PASSTHROUGH_DATETIME | orjson.OPT_PASSTHROUGH_DATACLASS
+ANSWER = STORED | orjson.OPT_APPEND_NEWLINE

@@ -11,14 +11,15 @@ from voiceapi.engine.events import Event
 from voiceapi.engine.graph import Graph
 from voiceapi.engine.state import State, begin
 from voiceapi.engine.step import outstanding, step
+from voiceapi.engine.validation.field_types import NodeType, compiled
 
 ROOT = Path(__file__).parents[2]
 
 
 @pytest.fixture(scope="session")
-def catalogue() -> dict[str, Any]:
+def catalogue() -> dict[str, NodeType]:
     specs = json.loads((ROOT / "schemas" / "node_types.json").read_text())["node_types"]
-    return {spec["name"]: spec for spec in specs}
+    return {spec["name"]: compiled(spec["name"], spec) for spec in specs}
 
 
 @pytest.fixture(scope="session")

@@ -9,6 +9,7 @@ from typing import Any
 
 import pytest
 
+from voiceapi.engine.validation.outline import Outline
 from voiceapi.llm.model_needs import model_needs
 
 EXAMPLES = Path(__file__).parents[2] / "examples"
@@ -34,7 +35,7 @@ def example(name: str) -> dict[str, Any]:
 
 
 def places(found: dict[str, Any], usable: tuple[str, ...] = ()) -> list[str]:
-    return [f"{each.id} {each.field or ''}".strip() for each in model_needs(found, usable)]
+    return [f"{each.id} {each.field or ''}".strip() for each in model_needs(Outline.of(found), usable)]
 
 
 @pytest.mark.parametrize(
@@ -128,11 +129,11 @@ def test_reviews(data: dict[str, Any], named: bool) -> None:
 
 @pytest.mark.parametrize("name", ["appointment", "menu", "survey"])
 def test_examples_that_need_none(name: str) -> None:
-    assert model_needs(example(name)) == []
+    assert model_needs(Outline.of(example(name))) == []
 
 
 def test_the_example_that_needs_one() -> None:
-    found = model_needs(example("table"))
+    found = model_needs(Outline.of(example("table")))
     assert {each.id for each in found} == {"guests", "until_tonight", "another_time"}
     assert {each.message for each in found} == {
         "This prompt is an instruction to a language model; no language model is configured, so it is spoken as it is "
@@ -142,7 +143,7 @@ def test_the_example_that_needs_one() -> None:
 
 def test_definitions_for_a_model_need_one(samples: dict[str, Any]) -> None:
     for sample in samples["valid"]:
-        assert model_needs(sample.get("definition", sample)), sample.get("name")
+        assert model_needs(Outline.of(sample.get("definition", sample))), sample.get("name")
 
 
 @pytest.mark.parametrize(
@@ -178,7 +179,7 @@ def test_definitions_for_a_model_need_one(samples: dict[str, Any]) -> None:
     ],
 )
 def test_any_json_is_accepted(odd: Any) -> None:
-    model_needs(odd)
+    model_needs(Outline.of(odd))
 
 
 @pytest.mark.parametrize("shape", ["chain", "star"])
@@ -196,5 +197,5 @@ def test_a_very_large_definition_is_checked_in_a_moment(shape: str) -> None:
         for number in range(size - 1)
     ]
     begun = time.process_time()
-    model_needs({"nodes": nodes, "edges": edges})
+    model_needs(Outline.of({"nodes": nodes, "edges": edges}))
     assert time.process_time() - begun < 1.5

@@ -8,6 +8,7 @@ from typing import Any
 import pytest
 
 from voiceapi.engine.graph import Graph
+from voiceapi.engine.validation.outline import Outline
 from voiceapi.organizations import api_keys, credentials
 from voiceapi.service import Service
 from voiceapi.tools import offered, stored
@@ -60,9 +61,10 @@ def test_the_scripted_model_uses_transfers_that_ask_it_nothing(service: Service,
         ).tool_uuid
         for config in configs
     ]
-    definition = {"nodes": [{"id": "1", "data": {"tool_uuids": [*made, calculator(service, organization)]}}]}
-    assert offered.usable_without_model(organization, definition) == set(made[:2])
-    assert offered.usable_without_model(None, definition) == set()
+    node = {"id": "1", "data": {"tool_uuids": [*made, calculator(service, organization)]}}
+    outline = Outline.of({"nodes": [node]})
+    assert offered.usable_without_model(offered.attached(organization, outline)) == set(made[:2])
+    assert offered.attached(None, outline) == []
 
 
 def test_what_the_nodes_offer_is_limited(

@@ -5,6 +5,7 @@ from __future__ import annotations
 import logging
 
 from ..engine.ports import LanguageModel
+from ..engine.validation.outline import Outline
 from ..llm import selection
 from ..llm.model_needs import model_needs
 from ..service import Service
@@ -27,10 +28,9 @@ def warn_without_model(
     """
     if not selection.is_scripted(model) or (version.status != "draft" and version.id in service.noticed):
         return []
-    usable = offered.usable_without_model(workflow.organization_id, version.definition)
-    places = [
-        " ".join(filter(None, (each.kind, each.id, each.field))) for each in model_needs(version.definition, usable)
-    ]
+    outline = Outline.of(version.definition)
+    usable = offered.usable_without_model(offered.attached(workflow.organization_id, outline))
+    places = [" ".join(filter(None, (each.kind, each.id, each.field))) for each in model_needs(outline, usable)]
     key = (version.id, *places) if version.status == "draft" else version.id
     first = object()
     # Of two calls at once, one finds its own object.

@@ -24,6 +24,7 @@ from ..conversations.local import LocalConversation
 from ..engine.validation.check import check
 from ..engine.validation.finding import Finding
 from ..engine.validation.lint import lint
+from ..engine.validation.outline import Outline
 from ..errors import InvalidFields
 from ..llm import selection
 from ..llm.model_needs import model_needs
@@ -76,7 +77,8 @@ def chat(workflow: str, variables: tuple[str, ...], as_json: bool) -> None:
     if isinstance(sys.stdin, io.TextIOWrapper):
         sys.stdin.reconfigure(errors="replace")
     definition, configurations, stored = _definition(workflow)
-    findings = check(definition, node_types.by_name())
+    outline = Outline.of(definition)
+    findings = check(outline, node_types.rules())
     if findings:
         raise click.ClickException(f"{workflow} can't be run: {findings[0].message} Try `voiceapi validate`.")
     context = dict(_pair(pair) for pair in variables)
@@ -87,7 +89,8 @@ def chat(workflow: str, variables: tuple[str, ...], as_json: bool) -> None:
         organization, workflow_id = stored.organization_id, stored.id
     service = current_service()
     if selection.is_scripted(selection.choose(service, organization, configurations)):
-        _show("warning", model_needs(definition, offered.usable_without_model(organization, definition)), err=True)
+        usable = offered.usable_without_model(offered.attached(organization, outline))
+        _show("warning", model_needs(outline, usable), err=True)
     conversation = LocalConversation(
         Conversation.from_definition(service, definition, configurations, context, organization, workflow_id),
         on_error=lambda error: click.echo(f"error: {error['processor']}: {error['error']}", err=True),
@@ -150,11 +153,11 @@ def _read_file(name: str) -> Any:
 @JSON
 def validate(file: str, as_json: bool) -> None:
     """Check the workflow definition in FILE. Exit code 1 when it isn't valid."""
-    definition = _read_file(file)
-    errors = check(definition, node_types.by_name())
-    warnings = lint(definition, node_types.by_name())
+    outline = Outline.of(_read_file(file))
+    errors = check(outline, node_types.rules())
+    warnings = lint(outline, node_types.rules())
     if not os.environ.get(f"{PREFIX}LLM_URL"):
-        warnings += model_needs(definition)
+        warnings += model_needs(outline)
     if as_json:
         found = {"is_valid": not errors, "errors": errors, "warnings": warnings}
         click.echo(json.dumps(found, default=lambda item: item.as_dict(), ensure_ascii=False, indent=2))

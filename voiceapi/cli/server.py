@@ -8,17 +8,21 @@ places are taken gets that of a connection which has waited longest.
 from __future__ import annotations
 
 import logging
+import threading
 import time
 from collections import Counter
 from collections.abc import Callable
+from functools import partial
+from queue import SimpleQueue
 from typing import Any
 
 from waitress import wasyncore
 from waitress.adjustments import Adjustments
 from waitress.server import TcpWSGIServer
-from waitress.task import ThreadedTaskDispatcher
 
 from .connection import LARGEST_HEAD, Connection, Stage
+from .dispatcher import Dispatcher
+from .poller import Poller
 
 log = logging.getLogger("voiceapi")
 
@@ -40,6 +44,7 @@ LOGGED_SECONDS = 60.0
 # may still arrive and answers be read.
 FIRST_REQUEST_SECONDS = 0.2
 LAST_TRANSFERS_SECONDS = 5.0
+STOP_POLL_SECONDS = 0.02
 
 
 class Listener(TcpWSGIServer):  # type: ignore[misc]
@@ -78,6 +83,11 @@ class Listener(TcpWSGIServer):  # type: ignore[misc]
         # A client that sends many requests and reads no answer would otherwise have all of them answered, and kept.
         if not task.waits_for_reader():
             super().add_task(task)
+
+    def pull_trigger(self) -> None:
+        # The leader itself looks at the connections next.
+        if not self.task_dispatcher.is_leading():
+            super().pull_trigger()
 
 
 class Server:
@@ -120,12 +130,15 @@ class Server:
         self._logged_at = -LOGGED_SECONDS
         self._received = 0
         self._map: dict[int, Any] = {}
-        self._dispatcher = ThreadedTaskDispatcher()
+        self.poller = Poller()
+        self._stopped: SimpleQueue[BaseException | None] = SimpleQueue()
+        self._dispatcher = Dispatcher(threads, self._loop_once, self._wake, self._pause, self._stopped.put)
         self._listeners = [
             Listener(self, app, map=self._map, dispatcher=self._dispatcher, adj=adjustments, sockinfo=address)
             for address in adjustments.listen
         ]
-        self._dispatcher.set_thread_count(threads)
+        for listener in self._listeners:
+            self.poller.add(listener.trigger)
 
     @property
     def addresses(self) -> list[tuple[str, int]]:
@@ -134,29 +147,23 @@ class Server:
 
     def run(self) -> None:
         """Serve until `stop`."""
-        while not self.is_stopping:
-            self._loop_once(self._pause)
+        self._dispatcher.start()
+        if failure := self._stopped.get():
+            raise failure
 
     def stop(self) -> None:
-        """End `run`, from another thread or a handler of signals."""
+        """End `run`, from another thread or a handler of signals. Requests are served until `close`."""
         self.is_stopping = True
-        self._listeners[0].pull_trigger()
+        self._stopped.put(None)
 
     def stop_accepting(self) -> None:
         """Listen no longer. Who is connected by now is served, and told that the connection is closed then."""
-        for listener in self._listeners:
-            listener.accept_waiting(listener.adj.backlog)
-            listener.accepting = False
-            listener.del_channel()
-            listener.socket.close()
+        self._in_loop(self._close_listeners)
         # The first request of who has just connected is on its way.
         until = time.monotonic() + FIRST_REQUEST_SECONDS
-        self._loop_once(0.0)
         while time.monotonic() < until and any(connection.is_fresh for connection in self._open()):
-            self._loop_once(0.02)
-        for connection in self._open():
-            connection.announce_close()
-        self._close_unless_busy(transfers=True)
+            time.sleep(STOP_POLL_SECONDS)
+        self._in_loop(self._announce_close)
 
     def finish(self, is_waited_for: Callable[[], bool]) -> None:
         """Serve the requests that are here for as long as `is_waited_for`.
@@ -165,8 +172,9 @@ class Server:
         """
         began = time.monotonic()
         while is_waited_for():
-            self._loop_once(0.02)
-            self._close_unless_busy(transfers=time.monotonic() - began < LAST_TRANSFERS_SECONDS)
+            time.sleep(STOP_POLL_SECONDS)
+            transfers = time.monotonic() - began < LAST_TRANSFERS_SECONDS
+            self._in_loop(partial(self._close_unless_busy, transfers=transfers))
 
     def requests(self) -> int:
         """How many requests arrive, are answered, or have an answer that isn't read yet."""
@@ -174,14 +182,16 @@ class Server:
 
     def close(self) -> None:
         """Close all connections. A thread that still answers a request is left to it."""
-        self._dispatcher.shutdown(timeout=1)
+        have_ended = self._dispatcher.shutdown(timeout=1)
         for connection in self._open():
             connection.handle_close()
         for listener in self._listeners:
             wasyncore.dispatcher.close(listener)
             # A thread would write to its descriptor, which may be that of another file by then.
-            if not self._dispatcher.threads:
+            if have_ended:
                 listener.trigger.close()
+        if have_ended:
+            self.poller.close()
 
     # -- places
 
@@ -226,9 +236,42 @@ class Server:
 
     # -- the loop
 
+    def _wake(self) -> None:
+        """End the waiting of `_loop_once`."""
+        self._listeners[0].trigger.pull_trigger()
+
+    def _in_loop(self, call: Callable[[], None]) -> None:
+        """Have the thread that leads call this, and wait for it: nobody else may change the connections."""
+        done = threading.Event()
+
+        def carry_out() -> None:
+            try:
+                call()
+            finally:
+                done.set()
+
+        self._listeners[0].trigger.pull_trigger(carry_out)
+        done.wait()
+
+    def _close_listeners(self) -> None:
+        for listener in self._listeners:
+            listener.accept_waiting(listener.adj.backlog)
+            listener.accepting = False
+            self.poller.remove(listener, listener._fileno)
+            listener.del_channel()
+            listener.socket.close()
+
+    def _announce_close(self) -> None:
+        for connection in self._open():
+            connection.announce_close()
+        self._close_unless_busy(transfers=True)
+
     def _loop_once(self, seconds: float) -> None:
         """Carry out what is ready, or wait for it at most so long; watch the connections when it is time."""
-        wasyncore.loop(timeout=seconds, use_poll=True, map=self._map, count=1)
+        for listener in self._listeners:
+            if listener.accepting:
+                self.poller.add(listener)
+        self.poller.poll(seconds)
         moment = time.monotonic()
         if moment - self._watched_at >= self._pause:
             self._watched_at = moment

@@ -11,7 +11,7 @@ from typing import Any
 from ..engine.actions import Function
 from ..engine.graph import Graph
 from ..engine.serialization import decode, encode
-from ..engine.validation.graph_rules import attached_documents, attached_tools
+from ..engine.validation.outline import attached_documents, attached_tools
 from ..store import chats, knowledge, tools
 from ..store.chats import ChatSession
 from ..tools import offered

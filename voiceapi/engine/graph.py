@@ -6,7 +6,7 @@ from dataclasses import dataclass, replace
 from typing import Any
 
 from .template import is_built_in, placeholders
-from .validation.field_types import EDGE_FIELDS, Catalogue, fields_of
+from .validation.field_types import EDGE_FIELDS, Catalogue
 from .values import as_boolean, as_number
 
 SPEAKING = ("startCall", "agentNode", "endCall")
@@ -233,12 +233,15 @@ def add_trigger_paths(
 
 def trigger_paths(definition: object) -> list[tuple[str, str, bool]]:
     """Return (node id, path, enabled) for each trigger node with a path; malformed nodes are skipped."""
-    found = []
-    for node in objects(definition, "nodes"):
-        match node:
-            case {"id": str(id), "type": "trigger", "data": {"trigger_path": str(path), **rest}} if path:
-                found.append((id, path, as_boolean(rest.get("enabled")) is not False))
-    return found
+    return [trigger for node in objects(definition, "nodes") if (trigger := trigger_of(node)) is not None]
+
+
+def trigger_of(node: Mapping[str, Any]) -> tuple[str, str, bool] | None:
+    """Return (id, path, enabled) of a trigger node with a path; None for any other."""
+    match node:
+        case {"type": "trigger", "id": str(id), "data": {"trigger_path": str(path)} as data} if path:
+            return id, path, as_boolean(data.get("enabled")) is not False
+    return None
 
 
 def strip_unknown_data(definition: Mapping[str, Any], catalogue: Catalogue) -> dict[str, Any]:
@@ -252,7 +255,7 @@ def strip_unknown_data(definition: Mapping[str, Any], catalogue: Catalogue) -> d
             case {"data": dict(data)} if key == "edges":
                 known: Container[str] = EDGE_FIELDS
             case {"data": dict(data), "type": str(type)} if type in catalogue:
-                known = {field.name for field in fields_of(type, catalogue)}
+                known = catalogue[type].names
             case _:
                 return item
         return {**item, "data": {name: value for name, value in data.items() if name in known}}

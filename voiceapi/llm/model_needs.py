@@ -8,10 +8,10 @@ from typing import Any
 
 from ..engine.actions import Function
 from ..engine.extraction import Variable, variables_of
-from ..engine.graph import SPEAKING, Node, data_of, objects, transition_slug
+from ..engine.graph import SPEAKING, Node, data_of, transition_slug
 from ..engine.validation.finding import Finding
-from ..engine.validation.graph_rules import attached_documents, attached_tools
 from ..engine.validation.instructions import is_instruction
+from ..engine.validation.outline import Outline, attached_documents, attached_tools
 from ..engine.values import as_boolean
 from .understanding.edge_choice import best_edge
 from .understanding.matching import content
@@ -47,17 +47,18 @@ _DERIVED = re.compile(
 )
 
 
-def model_needs(definition: object, usable_tools: Collection[str] = ()) -> list[Finding]:
-    """Return a warning for each part that only a language model can carry out; any JSON value is accepted.
+def model_needs(outline: Outline, usable_tools: Collection[str] = ()) -> list[Finding]:
+    """Return a warning for each part of a definition that only a language model can carry out.
 
     :param usable_tools: the uuids of tools that the scripted model uses, too.
     """
-    nodes = {node["id"]: node for node in objects(definition, "nodes") if isinstance(node.get("id"), str)}
-    edges = _edges_by_source(definition)
+    edges = _edges_by_source(outline)
     found = [
-        finding for id, node in nodes.items() for finding in _node(node, usable_tools, leads_on=bool(edges.get(id)))
+        finding
+        for id, node in outline.by_id.items()
+        for finding in _node(node, usable_tools, leads_on=bool(edges.get(id)))
     ]
-    return found + [finding for id in nodes for finding in _edges(edges.get(id, []))]
+    return found + [finding for id in outline.by_id for finding in _edges(edges.get(id, []))]
 
 
 def _node(node: Mapping[str, Any], usable_tools: Collection[str], *, leads_on: bool) -> Iterator[Finding]:
@@ -80,15 +81,20 @@ def _node(node: Mapping[str, Any], usable_tools: Collection[str], *, leads_on: b
     listed = data.get("extraction_variables")
     if not isinstance(listed, list):
         return
-    for variable in variables_of(Node(id, str(type), "", data)):
-        if _is_derived(variable):
-            index = next(index for index, item in enumerate(listed) if _name(item) == variable.name)
-            text = f"{variable.name} isn't something that a caller says; {NO_MODEL}, so it may stay empty or be wrong."
-            yield Finding("node", id, f"data.extraction_variables.{index}", text)
+    variables = [each for each in variables_of(Node(id, str(type), "", data)) if _is_derived(each)]
+    places = _first_places(listed) if variables else {}
+    for variable in variables:
+        text = f"{variable.name} isn't something that a caller says; {NO_MODEL}, so it may stay empty or be wrong."
+        yield Finding("node", id, f"data.extraction_variables.{places[variable.name]}", text)
 
 
-def _name(item: object) -> object:
-    return item.get("name") if isinstance(item, Mapping) else None
+def _first_places(listed: list[Any]) -> dict[str, int]:
+    """The index of the first item of each name."""
+    places: dict[str, int] = {}
+    for index, item in enumerate(listed):
+        if isinstance(item, Mapping) and isinstance(item.get("name"), str):
+            places.setdefault(item["name"], index)
+    return places
 
 
 def _is_derived(variable: Variable) -> bool:
@@ -101,10 +107,10 @@ def _is_derived(variable: Variable) -> bool:
 MOST_COMPARED = 50
 
 
-def _edges_by_source(definition: object) -> dict[str, list[tuple[str, Function]]]:
+def _edges_by_source(outline: Outline) -> dict[str, list[tuple[str, Function]]]:
     """The edges that leave each node, by id, as functions; malformed ones are skipped."""
     found: dict[str, list[tuple[str, Function]]] = {}
-    for edge in objects(definition, "edges"):
+    for edge in outline.edges:
         match edge:
             case {"id": str(id), "source": str(source), "data": {"label": str(label), "condition": str(condition)}}:
                 found.setdefault(source, []).append((id, Function(transition_slug(label), condition, label=label)))

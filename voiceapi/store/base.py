@@ -7,7 +7,7 @@ Peewee's own `get`, `save` and `create` keep their meaning, and are used whereve
 
 from __future__ import annotations
 
-from collections.abc import Callable, Iterable, Mapping, Sequence
+from collections.abc import Callable, Iterable, Iterator, Mapping, Sequence
 from functools import cache
 from typing import Any, TypeVar
 
@@ -17,6 +17,8 @@ from ..errors import RecordNotFound
 from .database import database, execute
 
 Found = TypeVar("Found", bound="Record")
+# How many values are given to one query; SQLite takes at least 999 parameters.
+MOST_PARAMETERS = 500
 # Field types whose values need no conversion when they are read.
 UNCONVERTED = (AutoField, BigIntegerField, CharField, FloatField, ForeignKeyField, IntegerField, TextField)
 
@@ -89,6 +91,18 @@ def select(model: type[Found], rest: str, *values: Any) -> list[Found]:
     For the queries of every call; others are written with Peewee.
     """
     return [_record(model, row) for row in execute(f"{_select_all(model)} {rest}", *values).fetchall()]
+
+
+def in_batches(values: Iterable[str]) -> Iterator[list[str]]:
+    """The values, without their order, in lists that fit into the parameters of one query."""
+    remaining = list(values)
+    for first in range(0, len(remaining), MOST_PARAMETERS):
+        yield remaining[first : first + MOST_PARAMETERS]
+
+
+def marks(values: Sequence[Any]) -> str:
+    """The placeholders of an SQL list of these values."""
+    return ", ".join("?" * len(values))
 
 
 def _record(model: type[Found], row: Sequence[Any]) -> Found:

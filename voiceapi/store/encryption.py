@@ -2,7 +2,6 @@
 
 from __future__ import annotations
 
-import json
 from collections.abc import Callable, Sequence
 from functools import partial
 from typing import Any
@@ -10,9 +9,9 @@ from typing import Any
 from peewee import CharField, TextField
 
 from ..security import Vault
+from ..strict_json import decode, encode
 from .base import Record
 from .database import execute, write
-from .fields import COMPACT
 from .secret_fields import Find, encrypt_url, encrypted, in_configurations, in_definition, in_tool
 
 # Rows that are encrypted again in one transaction; other writers wait for it.
@@ -37,9 +36,9 @@ def encrypt_clear(database: Any, vault: Vault) -> None:
 
 
 def _encrypt_json(vault: Vault, find: Find, text: str) -> str:
-    value = json.loads(text)
+    value = decode(text)
     changed = encrypted(vault, value, find)
-    return text if changed is value else COMPACT.encode(changed)
+    return text if changed is value else encode(changed).decode()
 
 
 def _change(database: Any, table: str, column: str, change: Callable[[str], str]) -> None:

@@ -2,17 +2,15 @@
 
 from __future__ import annotations
 
-import json
 from datetime import UTC, datetime, timedelta
 from typing import Any
 
 import peewee
 
+from ..strict_json import decode, encode
+
 EPOCH = datetime(1970, 1, 1, tzinfo=UTC)
 MICROSECOND = timedelta(microseconds=1)
-# Created once: a run has six JSON columns and is read and written many times in a call.
-COMPACT = json.JSONEncoder(ensure_ascii=False, separators=(",", ":"))
-DECODER = json.JSONDecoder()
 
 
 def now() -> datetime:
@@ -34,10 +32,10 @@ class JSONText(peewee.TextField):
     """A JSON value, as compact text. (Peewee's own JSONField asks the database for helpers at class creation.)"""
 
     def db_value(self, value: Any) -> str | None:
-        return None if value is None else COMPACT.encode(value)
+        return None if value is None else encode(value).decode()
 
     def python_value(self, value: str | None) -> Any:
-        return None if value is None else DECODER.decode(value)
+        return None if value is None else decode(value)
 
 
 class Bytes(peewee.Field):

@@ -12,7 +12,7 @@ from typing import Any
 from peewee import CharField, ForeignKeyField, IntegerField, TextField
 
 from . import base
-from .base import Record
+from .base import Record, in_batches
 from .database import Store, bound_path, execute
 from .fields import Instant, JSONText, now
 from .organizations import Organization
@@ -212,11 +212,13 @@ def with_uuids(organization: int | None, uuids: set[str]) -> list[Document]:
 
     Empty if the organization is None.
     """
-    if not uuids or organization is None:
+    if organization is None:
         return []
     chosen = _of(organization, [Document.document_uuid, Document.filename, Document.processing_error])
-    # Not by IN: a definition may name more uuids than a query may have parameters.
-    return [document for document in chosen if document.document_uuid in uuids]
+    found: list[Document] = []
+    for batch in in_batches(uuids):
+        found.extend(chosen.where(Document.document_uuid.in_(batch)))
+    return found
 
 
 def _of(organization: int, columns: Iterable[Any]) -> Any:

@@ -7,7 +7,7 @@ from typing import Any
 
 from peewee import CharField, ForeignKeyField, TextField
 
-from .base import Record
+from .base import Record, in_batches, marks, select
 from .database import execute
 from .fields import Instant, JSONText, now
 from .organizations import Organization
@@ -44,11 +44,12 @@ def of_organization(organization: int, statuses: Sequence[str] = (), category: s
 
 def with_uuids(organization: int | None, uuids: set[str]) -> list[Tool]:
     """The organization's tools with these uuids, of any status. Empty if the organization is None."""
-    if not uuids or organization is None:
+    if organization is None:
         return []
-    # Not by IN: a definition may name more uuids than a query may have parameters.
-    owned = Tool.select().where(Tool.organization == organization)
-    return [tool for tool in owned.iterator() if tool.tool_uuid in uuids]
+    found: list[Tool] = []
+    for batch in in_batches(uuids):
+        found += select(Tool, f"WHERE tool_uuid IN ({marks(batch)}) AND organization_id = ?", *batch, organization)
+    return found
 
 
 def latest_change(organization: int) -> tuple[Any, ...]:

@@ -10,7 +10,8 @@ from peewee import (
     TextField,
 )
 
-from .base import Record
+from .base import Record, marks, select
+from .database import execute
 from .fields import Instant, JSONText, now
 from .organizations import Organization
 
@@ -65,13 +66,8 @@ class TriggerPath(Record):
 
 def workflow_of_path(organization: int, path: str) -> Workflow | None:
     """The organization's workflow that owns a trigger path. One query, so that a stranger's path takes as long."""
-    found: Workflow | None = (
-        Workflow.select()
-        .join(TriggerPath)
-        .where(TriggerPath.path == path, Workflow.organization == organization)
-        .first()
-    )
-    return found
+    owner = 'WHERE "id" = (SELECT workflow_id FROM trigger_path WHERE path = ?) AND organization_id = ?'
+    return next(iter(select(Workflow, owner, path, organization)), None)
 
 
 def of_organization(organization: int, status: str | None = None) -> list[Workflow]:
@@ -104,14 +100,16 @@ def paths_of_others(paths: list[str], workflow: Workflow | None) -> set[str]:
     """The trigger paths among these that another workflow owns; that any workflow owns if `workflow` is None."""
     if not paths:
         return set()
-    owners = TriggerPath.select(TriggerPath.path).where(TriggerPath.path.in_(paths))
-    if workflow is not None:
-        owners = owners.where(TriggerPath.workflow != workflow)
-    return {owner.path for owner in owners}
+    statement = f"SELECT path FROM trigger_path WHERE path IN ({marks(paths)}) AND workflow_id <> ?"
+    # No workflow has the id 0.
+    return {path for (path,) in execute(statement, *paths, 0 if workflow is None else workflow.id).fetchall()}
 
 
 def add_paths(workflow: Workflow, paths: list[str]) -> None:
     """Make a workflow the owner of trigger paths; those that have an owner keep it."""
-    if paths:
-        rows = [{"path": path, "workflow": workflow} for path in paths]
-        TriggerPath.insert_many(rows).on_conflict_ignore().execute()
+    for path in paths:
+        execute(
+            "INSERT INTO trigger_path (path, workflow_id) VALUES (?, ?) ON CONFLICT (path) DO NOTHING",
+            path,
+            workflow.id,
+        )

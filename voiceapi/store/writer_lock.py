@@ -8,6 +8,8 @@ from collections import deque
 from collections.abc import Callable
 from dataclasses import dataclass, field
 
+from ..bulkhead import before_waiting
+
 # A thread that has waited so many seconds gets the lock when it is released. Before that it goes to a thread that runs
 # anyhow: to wake another one for each transaction would take longer than most transactions.
 LONG = 0.1
@@ -45,6 +47,7 @@ class WriterLock:
                 return True
             waiting = _Waiting(thread)
             self._queue.append(waiting)
+        before_waiting()
         while True:
             waiting.woken.wait(LOOK_SECONDS)
             with self._mutex:

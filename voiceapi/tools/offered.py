@@ -3,15 +3,16 @@
 from __future__ import annotations
 
 import logging
-from collections.abc import Callable, Iterator, Mapping
+from collections.abc import Callable, Iterable, Iterator, Mapping
 from functools import partial
 from typing import Any
 
 from ..engine.actions import Function, RunTool
 from ..engine.events import ToolReturned
-from ..engine.graph import Graph, objects
+from ..engine.graph import Graph
 from ..engine.template import MIB, Bound, TextTooLong, as_text
-from ..engine.validation.graph_rules import LOOKUP, attached_documents, attached_tools
+from ..engine.validation.graph_rules import LOOKUP
+from ..engine.validation.outline import Outline, attached_documents, attached_tools
 from ..errors import LimitReached
 from ..organizations import call_quota, credentials
 from ..service import Service
@@ -39,12 +40,12 @@ def functions_for(organization: int | None, graph: Graph) -> dict[str, tuple[Fun
     nodes beyond that go without tools, and the log names the first of them.
     """
     lookups = documents.lookups_for(organization, graph)
-    attached = {id: attached_tools({"data": node.data}) for id, node in graph.nodes.items()}
-    records = tools.with_uuids(organization, {uuid for uuids in attached.values() for uuid in uuids})
+    uuids_of = {id: attached_tools({"data": node.data}) for id, node in graph.nodes.items()}
+    records = tools.with_uuids(organization, {uuid for uuids in uuids_of.values() for uuid in uuids})
     functions = {tool.uuid: tool.function() for record in records if (tool := _tool_of(record)) is not None}
     bound = Bound(MIB, "What the tools of the workflow offer")
     offers: dict[str, tuple[Function, ...]] = {}
-    for id, uuids in attached.items():
+    for id, uuids in uuids_of.items():
         if uuids or id in lookups:
             offered = (*([lookups[id]] if id in lookups else []), *_distinct(graph, id, uuids, functions))
             try:
@@ -149,29 +150,28 @@ def _tool_of(record: Tool, decrypted: Callable[[Mapping[str, Any]], Mapping[str,
 # -- for the validation of workflows
 
 
-def active_tools(organization: int, definition: object) -> dict[str, Tool]:
-    """The active tools that a definition attaches, by uuid; validation checks the names of their functions."""
-    return {tool.tool_uuid: tool for tool in _attached(organization, definition) if tool.status == "active"}
+def attached(organization: int | None, outline: Outline) -> list[Tool]:
+    """The organization's tools that a definition attaches, of any status; none if the organization is None."""
+    return tools.with_uuids(organization, outline.tools)
 
 
-def usable_without_model(organization: int | None, definition: object) -> set[str]:
-    """The uuids of attached tools that the scripted model uses, too: transfers, for a caller who asks for a person.
+def active(records: Iterable[Tool]) -> dict[str, Tool]:
+    """The active ones of these tools by uuid; validation checks the names of their functions."""
+    return {tool.tool_uuid: tool for tool in records if tool.status == "active"}
+
+
+def usable_without_model(records: Iterable[Tool]) -> set[str]:
+    """The uuids of the tools that the scripted model uses, too: transfers, for a caller who asks for a person.
 
     One with a required parameter isn't among them, since only a language model fills that in.
     """
-    attached = {} if organization is None else active_tools(organization, definition)
-    usable = {uuid: _tool_of(tool) for uuid, tool in attached.items() if tool.category == "transfer_call"}
+    usable = {uuid: _tool_of(tool) for uuid, tool in active(records).items() if tool.category == "transfer_call"}
     return {uuid for uuid, tool in usable.items() if tool and not tool.function().parameters.get("required")}
 
 
-def warnings(organization: int, definition: object) -> dict[str, str]:
-    """The organization's tools that a definition attaches, by uuid, each with a warning for the author or ""."""
-    return {tool.tool_uuid: _warning(tool) for tool in _attached(organization, definition)}
-
-
-def _attached(organization: int, definition: object) -> list[Tool]:
-    uuids = {uuid for node in objects(definition, "nodes") for uuid in attached_tools(node)}
-    return tools.with_uuids(organization, uuids)
+def warnings(records: Iterable[Tool]) -> dict[str, str]:
+    """Of each of these tools, by uuid, a warning for the author of a workflow that attaches it, or ""."""
+    return {tool.tool_uuid: _warning(tool) for tool in records}
 
 
 def _warning(record: Tool) -> str:

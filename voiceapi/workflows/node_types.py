@@ -11,6 +11,8 @@ from pathlib import Path
 from types import MappingProxyType
 from typing import Any
 
+from ..engine.validation.field_types import Catalogue, compiled
+
 SPEC_VERSION = "1.0.0"
 
 
@@ -35,3 +37,9 @@ def node_types() -> list[dict[str, Any]]:
 def by_name() -> Mapping[str, dict[str, Any]]:
     """The specs of node types by their name, which is the `type` of a node in a workflow."""
     return MappingProxyType({spec["name"]: spec for spec in node_types()})
+
+
+@cache
+def rules() -> Catalogue:
+    """The node types as validation reads them, by name."""
+    return MappingProxyType({name: compiled(name, spec) for name, spec in by_name().items()})

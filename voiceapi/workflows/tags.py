@@ -6,8 +6,8 @@ from collections.abc import Callable
 from hashlib import sha256
 
 from ..errors import Outdated
-from ..store.fields import COMPACT
 from ..store.workflows import Workflow, WorkflowVersion
+from ..strict_json import encode
 
 # Whether a tag is one of those that an editor expects; None when any is.
 Expected = Callable[[str], bool] | None
@@ -19,7 +19,7 @@ def tag_of(workflow: Workflow, version: WorkflowVersion) -> str:
         *(workflow.id, workflow.name, workflow.status, version.id, version.version_number, version.status),
         *(version.definition, version.configurations, version.template_context_variables),
     ]
-    return sha256(COMPACT.encode(state).encode("utf-8", "surrogatepass")).hexdigest()[:32]
+    return sha256(encode(state)).hexdigest()[:32]
 
 
 def require(expected: Expected, workflow: Workflow, version: WorkflowVersion) -> None:

@@ -11,11 +11,12 @@ from collections.abc import Iterator, Mapping
 from typing import Any
 from uuid import uuid4
 
-from ..engine.graph import Graph, add_trigger_paths, strip_unknown_data, trigger_paths
+from ..engine.graph import Graph, add_trigger_paths, strip_unknown_data
 from ..engine.validation import graph_rules
 from ..engine.validation.check import check
 from ..engine.validation.finding import Finding
 from ..engine.validation.lint import lint
+from ..engine.validation.outline import Outline
 from ..engine.validation.speech_rules import speech_findings
 from ..errors import Conflict, InvalidInput, NotPossible, RecordNotFound
 from ..llm import configuration, selection
@@ -27,6 +28,7 @@ from ..store import secret_fields, workflows
 from ..store.base import find, insert, require, update
 from ..store.database import write
 from ..store.fields import now
+from ..store.tools import Tool
 from ..store.workflows import Workflow, WorkflowVersion
 from ..tools import offered
 from ..tools.knowledge import documents
@@ -100,27 +102,36 @@ def create(
     :raises Conflict: when another workflow owns one of the trigger paths.
     """
     definition = add_trigger_paths(definition, new_path)
-    for found in (
-        graph_rules.trigger_path_findings(definition),
-        graph_rules.instance_findings(definition, node_types.by_name()),
-        graph_rules.transition_name_findings(definition),
-        graph_rules.tool_name_findings(definition, offered.active_tools(organization, definition)),
-    ):
-        _raise_if_any(InvalidInput, found)
-    with write():
-        definition = secret_fields.merged(vault, definition, secret_fields.in_definition, at=("workflow_definition",))
-        return _store(organization, name, definition)
+    outline = Outline.of(definition)
+    _refuse_unstorable(organization, outline, InvalidInput)
+    definition = secret_fields.merged(vault, definition, secret_fields.in_definition, at=("workflow_definition",))
+    return _store(organization, name, definition, outline)
+
+
+def _refuse_unstorable(organization: int, outline: Outline, error: type[InvalidInput] | type[Conflict]) -> None:
+    """Check what also a draft has to keep; whether its trigger paths are taken is asked when it is stored.
+
+    :raises InvalidInput: for a malformed trigger path.
+    :raises InvalidInput, Conflict: `error`, for too many nodes of a type, or two functions of one name at a node.
+    """
+    _raise_if_any(InvalidInput, graph_rules.trigger_path_findings(outline))
+    _raise_if_any(error, graph_rules.instance_findings(outline, node_types.rules()))
+    _raise_if_any(error, graph_rules.transition_name_findings(outline))
+    _raise_if_any(
+        error, graph_rules.tool_name_findings(outline, offered.active(offered.attached(organization, outline)))
+    )
 
 
 def _store(
     organization: int,
     name: str,
     definition: Mapping[str, Any],
+    outline: Outline,
     configurations: Mapping[str, Any] | None = None,
     variables: Mapping[str, Any] | None = None,
 ) -> tuple[Workflow, WorkflowVersion]:
     with write():
-        _raise_if_any(Conflict, graph_rules.taken_path_findings(definition, taken_paths(definition, None)))
+        _raise_if_any(Conflict, graph_rules.taken_path_findings(outline, taken_paths(outline, None)))
         workflow = insert(Workflow, organization=organization, workflow_uuid=str(uuid4()), name=name)
         version = insert(
             WorkflowVersion,
@@ -132,7 +143,7 @@ def _store(
             configurations=configurations or {},
             template_context_variables=variables or {},
         )
-        workflows.add_paths(workflow, [path for _, path, _ in trigger_paths(definition)])
+        workflows.add_paths(workflow, _paths(outline))
     return workflow, version
 
 
@@ -158,13 +169,9 @@ def save(
         workflow owns.
     """
     if definition is not None:
-        definition = add_trigger_paths(strip_unknown_data(definition, node_types.by_name()), new_path)
-        _raise_if_any(InvalidInput, graph_rules.trigger_path_findings(definition))
-        _raise_if_any(Conflict, graph_rules.instance_findings(definition, node_types.by_name()))
-        _raise_if_any(Conflict, graph_rules.transition_name_findings(definition))
-        _raise_if_any(
-            Conflict, graph_rules.tool_name_findings(definition, offered.active_tools(organization, definition))
-        )
+        definition = add_trigger_paths(strip_unknown_data(definition, node_types.rules()), new_path)
+        outline = Outline.of(definition)
+        _refuse_unstorable(organization, outline, Conflict)
     with write():
         workflow = get(organization, workflow_id, "ID")
         version = current(workflow)
@@ -176,7 +183,7 @@ def save(
             return workflow, version
         version = _draft_after(workflow, version)
         if definition is not None:
-            _raise_if_any(Conflict, graph_rules.taken_path_findings(definition, taken_paths(definition, workflow)))
+            _raise_if_any(Conflict, graph_rules.taken_path_findings(outline, taken_paths(outline, workflow)))
             version.definition = secret_fields.merged(
                 vault,
                 definition,
@@ -184,7 +191,7 @@ def save(
                 _definitions(workflow, version),
                 ("workflow_definition",),
             )
-            workflows.add_paths(workflow, [path for _, path, _ in trigger_paths(definition)])
+            workflows.add_paths(workflow, _paths(outline))
         if configurations is not None:
             version.configurations = configuration.encrypt_override(
                 vault, organization, configurations, version.configurations
@@ -243,19 +250,20 @@ def validate(service: Service, organization: int, workflow_id: int) -> tuple[lis
     """
     workflow = get(organization, workflow_id)
     version = current(workflow)
-    definition = version.definition
+    outline = Outline.of(version.definition)
+    tools = offered.attached(organization, outline)
     warnings = lint(
-        definition,
-        node_types.by_name(),
-        offered.warnings(organization, definition),
-        documents.warnings(organization, definition),
-        credentials.uuids(organization),
+        outline,
+        node_types.rules(),
+        offered.warnings(tools),
+        documents.warnings(organization, outline),
+        credentials.uuids(organization) if outline.credentials else (),
     )
-    warnings += graph_rules.fixed_name_findings(definition, offered.active_tools(organization, definition))
+    warnings += graph_rules.fixed_name_findings(outline, offered.active(tools))
     warnings += speech_findings(version.configurations)
     if selection.is_scripted(selection.choose(service, organization, version.configurations)):
-        warnings += model_needs(definition, offered.usable_without_model(organization, definition))
-    return errors(workflow, definition), warnings
+        warnings += model_needs(outline, offered.usable_without_model(tools))
+    return _errors(workflow, outline, offered.active(tools)), warnings
 
 
 def errors(workflow: Workflow, definition: Mapping[str, Any], *, is_published: bool = False) -> list[Finding]:
@@ -264,8 +272,13 @@ def errors(workflow: Workflow, definition: Mapping[str, Any], *, is_published: b
     :param is_published: leave out the names of tools. A tool may be renamed to the name of an edge after the version
         was published; its node then goes without the tool, and the version can still be run.
     """
-    tools = {} if is_published else offered.active_tools(workflow.organization_id, definition)
-    return check(definition, node_types.by_name(), tools, taken_paths(definition, workflow))
+    outline = Outline.of(definition)
+    tools = [] if is_published else offered.attached(workflow.organization_id, outline)
+    return _errors(workflow, outline, offered.active(tools))
+
+
+def _errors(workflow: Workflow, outline: Outline, tools: Mapping[str, Tool]) -> list[Finding]:
+    return check(outline, node_types.rules(), tools, taken_paths(outline, workflow))
 
 
 def publish(organization: int, workflow_id: int, expected: tags.Expected = None) -> tuple[Workflow, WorkflowVersion]:
@@ -302,7 +315,14 @@ def duplicate(organization: int, workflow_id: int, expected: tags.Expected = Non
         tags.require(expected, source, version)
         definition = add_trigger_paths(version.definition, new_path, replace_all=True)
         name = f"{source.name} - Duplicate"
-        return _store(organization, name, definition, version.configurations, version.template_context_variables)
+        return _store(
+            organization,
+            name,
+            definition,
+            Outline.of(definition),
+            version.configurations,
+            version.template_context_variables,
+        )
 
 
 def set_status(
@@ -343,9 +363,13 @@ def new_path() -> str:
     return str(uuid4())
 
 
-def taken_paths(definition: Mapping[str, Any], workflow: Workflow | None) -> set[str]:
-    """The trigger paths of `definition` that a workflow other than this one owns."""
-    return workflows.paths_of_others([path for _, path, _ in trigger_paths(definition)], workflow)
+def taken_paths(outline: Outline, workflow: Workflow | None) -> set[str]:
+    """The trigger paths of a definition that a workflow other than this one owns."""
+    return workflows.paths_of_others(_paths(outline), workflow)
+
+
+def _paths(outline: Outline) -> list[str]:
+    return [path for _, path, _ in outline.triggers]
 
 
 def _raise_if_any(error: type[InvalidInput] | type[Conflict], found: list[Finding]) -> None:

@@ -1,6 +1,6 @@
 import json
 from copy import deepcopy
-from dataclasses import dataclass
+from dataclasses import dataclass, replace
 from typing import Any
 
 import pytest
@@ -18,6 +18,7 @@ from voiceapi.engine.validation.graph_rules import (
     trigger_path_findings,
 )
 from voiceapi.engine.validation.lint import lint
+from voiceapi.engine.validation.outline import Outline
 
 JSON = st.recursive(
     st.none() | st.booleans() | st.integers() | st.floats() | st.text(max_size=5),
@@ -45,23 +46,23 @@ def tools_of(definitions: Any) -> dict[str, Tool]:
 
 def test_the_valid_samples_are_valid(definitions: Any, catalogue: Any) -> None:
     for sample in definitions["valid"]:
-        assert check(sample["definition"], catalogue, tools_of(definitions)) == [], sample["name"]
+        assert check(Outline.of(sample["definition"]), catalogue, tools_of(definitions)) == [], sample["name"]
 
 
 def test_the_invalid_samples_get_their_errors(definitions: Any, catalogue: Any) -> None:
     for sample in definitions["invalid"]:
-        assert triples(check(sample["definition"], catalogue, tools_of(definitions))) == sample["errors"], sample[
-            "name"
-        ]
+        assert triples(check(Outline.of(sample["definition"]), catalogue, tools_of(definitions))) == sample["errors"], (
+            sample["name"]
+        )
 
 
 def test_the_invalid_samples_at_create(definitions: Any, catalogue: Any) -> None:
     for sample in definitions["invalid"]:
         refused = [
-            *trigger_path_findings(sample["definition"]),
-            *instance_findings(sample["definition"], catalogue),
-            *transition_name_findings(sample["definition"]),
-            *tool_name_findings(sample["definition"], tools_of(definitions)),
+            *trigger_path_findings(Outline.of(sample["definition"])),
+            *instance_findings(Outline.of(sample["definition"]), catalogue),
+            *transition_name_findings(Outline.of(sample["definition"])),
+            *tool_name_findings(Outline.of(sample["definition"]), tools_of(definitions)),
         ]
         assert bool(refused) == (sample["create"] == "422"), sample["name"]
 
@@ -84,7 +85,9 @@ def test_the_invalid_samples_at_create(definitions: Any, catalogue: Any) -> None
 )
 def test_a_definition_of_another_shape(definition: Any, expected: list[str | None], catalogue: Any) -> None:
     pairs = zip(expected[::2], expected[1::2], strict=True)
-    assert check(definition, catalogue) == [Finding("workflow", None, field, str(text)) for field, text in pairs]
+    assert check(Outline.of(definition), catalogue) == [
+        Finding("workflow", None, field, str(text)) for field, text in pairs
+    ]
 
 
 BEGIN = {"id": "s", "type": "startCall", "position": {"x": 0, "y": 0}, "data": {"name": "S", "prompt": "p"}}
@@ -92,7 +95,7 @@ BEGIN = {"id": "s", "type": "startCall", "position": {"x": 0, "y": 0}, "data": {
 
 def found_in(node: Any, catalogue: Any) -> list[list[str | None]]:
     """The errors of a node beside a start node; for a start node, of that node alone."""
-    findings = check({"nodes": [BEGIN, node], "edges": []}, catalogue)
+    findings = check(Outline.of({"nodes": [BEGIN, node], "edges": []}), catalogue)
     return [[each.kind, each.id, each.field, each.message] for each in findings]
 
 
@@ -223,7 +226,7 @@ def test_what_is_taken_leniently(type: str, data: Any, catalogue: Any) -> None:
     node = {**BEGIN, "id": "n", "type": type, "data": {"name": "N", "prompt": "p", **data}}
     edges = [{"id": "e", "source": "s", "target": "n", "data": {"label": " ", "condition": " "}}]
     nodes, edges = ([node], []) if type == "startCall" else ([BEGIN, node], edges if type == "agentNode" else [])
-    assert check({"nodes": nodes, "edges": edges}, catalogue) == []
+    assert check(Outline.of({"nodes": nodes, "edges": edges}), catalogue) == []
 
 
 @pytest.mark.parametrize(
@@ -259,7 +262,7 @@ def test_what_is_taken_leniently(type: str, data: Any, catalogue: Any) -> None:
 )
 def test_edges(change: Any, expected: Any, catalogue: Any) -> None:
     edge = {"id": "e", "source": "s", "target": "s", "data": {"label": "l", "condition": "c"}, **change}
-    findings = check({"nodes": [BEGIN], "edges": [edge]}, catalogue)
+    findings = check(Outline.of({"nodes": [BEGIN], "edges": [edge]}), catalogue)
     assert [[each.kind, each.id, each.field, each.message] for each in findings] == expected
 
 
@@ -279,7 +282,7 @@ def test_all_errors_of_a_node_are_reported(catalogue: Any) -> None:
 
 def test_the_texts_of_the_graph_stage(definitions: Any, catalogue: Any) -> None:
     texts = {
-        sample["name"]: [each.message for each in check(sample["definition"], catalogue)]
+        sample["name"]: [each.message for each in check(Outline.of(sample["definition"]), catalogue)]
         for sample in definitions["invalid"]
     }
     assert texts["counts"] == [
@@ -302,20 +305,19 @@ def test_the_texts_of_the_graph_stage(definitions: Any, catalogue: Any) -> None:
 
 
 def test_limits_of_other_catalogues_have_their_text(booking: Any, catalogue: Any) -> None:
-    limits = {"min_incoming": 2, "max_incoming": None, "min_outgoing": None, "max_outgoing": 1}
-    spec = {**catalogue["agentNode"], "graph_constraints": limits}
+    spec = replace(catalogue["agentNode"], degrees=(("incoming", 2, None), ("outgoing", None, 1)))
     edges = [
         *booking["edges"],
         {**booking["edges"][2], "id": "x", "target": "ask", "data": {"label": "Again", "condition": "c"}},
     ]
-    findings = check({**booking, "edges": edges}, {**catalogue, "agentNode": spec})
+    findings = check(Outline.of({**booking, "edges": edges}), {**catalogue, "agentNode": spec})
     assert [each.message for each in findings] == ["Agent Node can have at most 1 outgoing edge(s)"]
 
 
 def test_a_self_loop_and_parallel_edges_are_allowed(booking: Any, catalogue: Any) -> None:
     loop = {"id": "l", "source": "ask", "target": "ask", "data": {"label": "Again", "condition": "c"}}
     parallel = {**booking["edges"][2], "data": {"label": "Also", "condition": "c"}}
-    assert check({**booking, "edges": [*booking["edges"], loop, parallel]}, catalogue) == []
+    assert check(Outline.of({**booking, "edges": [*booking["edges"], loop, parallel]}), catalogue) == []
 
 
 def test_clashing_transition_names(booking: Any, catalogue: Any) -> None:
@@ -324,8 +326,8 @@ def test_clashing_transition_names(booking: Any, catalogue: Any) -> None:
     edges[2]["data"]["label"] = "Book"
     text = 'Transition tool name "book" is duplicated for this node. Use a unique edge label.'
     expected = [Finding("edge", "start-ask", "data.label", text), Finding("edge", "start-done", "data.label", text)]
-    assert check({**booking, "edges": edges}, catalogue) == expected
-    assert transition_name_findings({"edges": edges}) == expected
+    assert check(Outline.of({**booking, "edges": edges}), catalogue) == expected
+    assert transition_name_findings(Outline.of({"edges": edges})) == expected
 
 
 # -- trigger paths
@@ -358,7 +360,7 @@ def test_trigger_paths(path: Any, messages: list[str]) -> None:
     nodes = [
         {"id": id, "type": "trigger", "data": {"trigger_path": each}} for id, each in (("1", "first"), ("2", path))
     ]
-    findings = trigger_path_findings({"nodes": nodes})
+    findings = trigger_path_findings(Outline.of({"nodes": nodes}))
     assert findings == [Finding("node", "2", "data.trigger_path", message) for message in messages]
 
 
@@ -373,14 +375,14 @@ def test_a_path_of_another_workflow(definitions: Any, catalogue: Any) -> None:
             "the server.",
         )
     ]
-    assert check(definition, catalogue, taken_paths={"clinic-reminder-a1"}) == expected
-    assert taken_path_findings(definition, {"clinic-reminder-a1"}) == expected
-    assert taken_path_findings(definition, {"another"}) == []
+    assert check(Outline.of(definition), catalogue, taken_paths={"clinic-reminder-a1"}) == expected
+    assert taken_path_findings(Outline.of(definition), {"clinic-reminder-a1"}) == expected
+    assert taken_path_findings(Outline.of(definition), {"another"}) == []
 
 
 def test_later_stages_run_on_a_broken_definition(catalogue: Any) -> None:
     definition = {"nodes": [{"id": "t", "type": "trigger", "data": {"trigger_path": "a b"}}]}
-    fields = [each.field for each in check(definition, catalogue)]
+    fields = [each.field for each in check(Outline.of(definition), catalogue)]
     assert fields == ["position", "data.name", "edges", "data.trigger_path"]
 
 
@@ -406,7 +408,7 @@ def test_clashing_tool_names() -> None:
             {"id": "4", "source": "m", "data": {"label": "other"}},
         ],
     }
-    assert tool_name_findings(definition, tools) == [
+    assert tool_name_findings(Outline.of(definition), tools) == [
         Finding(
             "node",
             "n",
@@ -429,21 +431,21 @@ def test_clashing_tool_names() -> None:
             "Use a unique edge label or rename the custom tool.",
         ),
     ]
-    assert tool_name_findings({**definition, "edges": None}, tools) == []
+    assert tool_name_findings(Outline.of({**definition, "edges": None}), tools) == []
 
 
 # -- warnings
 
 
 def test_warnings(booking: Any, catalogue: Any) -> None:
-    assert lint(booking, catalogue, tools={}) == []
+    assert lint(Outline.of(booking), catalogue, tools={}) == []
     nodes = deepcopy(booking["nodes"])
     nodes[1]["data"] |= {"delayed_start_duration": 60, "greeting_type": "song", "is_static": True}
     nodes[2]["data"] |= {"tool_uuids": ["known", "gone", "old"]}
     edges = [edge for edge in deepcopy(booking["edges"]) if edge["source"] != "start"]
     edges[0]["data"]["speed"] = 1
     definition = {"nodes": [*nodes, nodes[3]], "edges": edges}
-    assert lint(definition, catalogue, tools={"known": "", "old": "The tool is old."}) == [
+    assert lint(Outline.of(definition), catalogue, tools={"known": "", "old": "The tool is old."}) == [
         Finding("node", "done", "id", "2 nodes have this id; only the last of them counts."),
         Finding("node", "start", "data.is_static", "is_static is not known here and has no effect."),
         Finding("node", "start", "data.greeting_type", "greeting_type is usually one of text, audio."),
@@ -477,8 +479,8 @@ def test_warnings_about_what_is_only_stored_and_about_credentials(booking: Any, 
         "node", start["id"], "data.pre_call_fetch_credential_uuid", f'There is no credential "gone"; {without}'
     )
     lost = Finding("node", "lost", "data.credential_uuid", f'There is no credential "lost"; {without}')
-    assert lint(definition, catalogue) == [*found, *spoken]
-    assert lint(definition, catalogue, credentials={"known"}) == [*found, gone, lost, *spoken]
+    assert lint(Outline.of(definition), catalogue) == [*found, *spoken]
+    assert lint(Outline.of(definition), catalogue, credentials={"known"}) == [*found, gone, lost, *spoken]
 
 
 # -- any JSON value
@@ -496,9 +498,9 @@ def test_any_json_value_is_judged(definition: Any) -> None:
     tools = {"": Tool("a"), "a": Tool("A")}
     before = repr(definition)
     findings = [
-        *check(definition, catalogue, tools, taken_paths={"", "a"}),
-        *lint(definition, catalogue, {"": "", "a": "Careful."}),
-        *instance_findings(definition, catalogue),
+        *check(Outline.of(definition), catalogue, tools, taken_paths={"", "a"}),
+        *lint(Outline.of(definition), catalogue, {"": "", "a": "Careful."}),
+        *instance_findings(Outline.of(definition), catalogue),
     ]
     assert all(each.id is None or isinstance(each.id, str) for each in findings)
     assert all(isinstance(each.message, str) and each.kind in ("node", "edge", "workflow") for each in findings)
@@ -529,7 +531,10 @@ def test_what_is_stored_but_not_run_is_warned_of(booking: Any, catalogue: Any) -
         {"id": "eye", "type": "tuner", "position": position, "data": {"name": "On"}},
         {"id": "no eye", "type": "tuner", "position": position, "data": {"name": "Off", "tuner_enabled": False}},
     ]
-    assert [(each.id, each.field, each.message) for each in lint({**booking, "nodes": [*nodes, *more]}, catalogue)] == [
+    assert [
+        (each.id, each.field, each.message)
+        for each in lint(Outline.of({**booking, "nodes": [*nodes, *more]}), catalogue)
+    ] == [
         ("start", "data.greeting_type", "There are no recordings in this release."),
         ("eye", "data.tuner_enabled", "Nothing is sent to Tuner in this release."),
     ]

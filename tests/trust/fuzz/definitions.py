@@ -13,14 +13,16 @@ from voiceapi.engine.graph import Graph, add_trigger_paths, strip_unknown_data, 
 from voiceapi.engine.state import State, begin
 from voiceapi.engine.step import outstanding, step
 from voiceapi.engine.validation.check import check as findings_of
+from voiceapi.engine.validation.field_types import compiled
 from voiceapi.engine.validation.lint import lint
+from voiceapi.engine.validation.outline import Outline
 from voiceapi.llm.scripted import Scripted
 
 from .draws import Draws, json_or
 
 ROOT = Path(__file__).parents[3]
 CATALOGUE = {
-    spec["name"]: spec
+    spec["name"]: compiled(spec["name"], spec)
     for spec in json.loads((ROOT / "schemas/node_types.json").read_text(encoding="utf-8"))["node_types"]
 }
 SAMPLES: list[Any] = [
@@ -43,7 +45,7 @@ def check(data: bytes) -> None:
     else:
         draws = Draws(data)
         definition = draws.changed(draws.pick(SAMPLES))
-    findings = findings_of(definition, CATALOGUE, TOOLS, ("taken",))
+    findings = findings_of(Outline.of(definition), CATALOGUE, TOOLS, ("taken",))
     for each in findings:
         json.dumps(each.as_dict())
         assert each.kind in ("node", "edge", "workflow")
@@ -61,7 +63,7 @@ def check(data: bytes) -> None:
 def run(definition: Any) -> None:
     """Hold a conversation over a definition that may be published."""
     graph = Graph.read(definition)
-    lint(definition, CATALOGUE)
+    lint(Outline.of(definition), CATALOGUE)
     state = begin(graph, {"phone_number": "+12025550123"}, {}, direction="outbound")
     event: ev.Event = ev.Started(0.0)
     lines = iter(("Yes, please.", "", "12", "No, thank you.", "Goodbye."))

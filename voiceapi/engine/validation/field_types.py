@@ -1,10 +1,8 @@
-"""The fields of a node's data: the properties in the catalogue of node specs, and others that are accepted too."""
+"""The types of node as the rules read them: the fields of a node's data, in the catalogue or accepted besides."""
 
-from collections.abc import Iterable, Mapping
+from collections.abc import Mapping
 from dataclasses import dataclass, replace
 from typing import Any
-
-Catalogue = Mapping[str, Mapping[str, Any]]
 
 EDGE_FIELDS = ("label", "condition", "transition_speech", "transition_speech_type", "transition_speech_recording_id")
 
@@ -89,9 +87,64 @@ _FIRST = (
 )
 
 
-def fields_of(type: str, catalogue: Catalogue) -> tuple[Field, ...]:
-    """Return the fields of a node type in the catalogue, in the order in which their errors are reported."""
-    listed = {prop["name"]: _field(prop, type) for prop in catalogue[type]["properties"]}
+@dataclass(frozen=True)
+class UsualValues:
+    """What a property usually is: one of `options`, or a number from `minimum` to `maximum`."""
+
+    name: str
+    options: tuple[str, ...]
+    minimum: float | None
+    maximum: float | None
+
+
+@dataclass(frozen=True)
+class NodeType:
+    """A type of node, its spec in the catalogue compiled once for the rules.
+
+    :param fields: those of a node's data, in the order in which their errors are reported; `names` are theirs.
+    :param switch: the field that turns an integration on, which is named after it, such as ``tuner_enabled``; None for
+        a type that isn't one. While it is on, `needed` are required: the names of fields, with their defaults.
+    :param usual: the properties of which a warning says what they usually are.
+    :param degrees: of each direction, "incoming" and "outgoing", the fewest and the most neighbours.
+    :param instances: the fewest and the most nodes of the type; None for any number.
+    """
+
+    display_name: str
+    fields: tuple[Field, ...]
+    names: frozenset[str]
+    switch: str | None
+    needed: Mapping[str, Any]
+    usual: tuple[UsualValues, ...]
+    degrees: tuple[tuple[str, int | None, int | None], ...]
+    instances: tuple[int, int | None] | None
+
+
+# The types of node by name.
+Catalogue = Mapping[str, NodeType]
+
+
+def compiled(type: str, spec: Mapping[str, Any]) -> NodeType:
+    """Return a type of node as the rules read it, from its spec in the catalogue."""
+    fields = _fields(type, spec)
+    switch = f"{type}_enabled"
+    properties = spec["properties"]
+    is_integration = any(prop["name"] == switch for prop in properties)
+    required = [prop for prop in properties if prop.get("required") and prop["name"] != "name"]
+    limits = spec.get("graph_constraints") or {}
+    return NodeType(
+        display_name=spec["display_name"],
+        fields=fields,
+        names=frozenset(field.name for field in fields),
+        switch=switch if is_integration else None,
+        needed={prop["name"]: prop.get("default") for prop in required} if is_integration else {},
+        usual=tuple(usual for prop in properties if (usual := _usual(prop)) is not None),
+        degrees=tuple((way, limits.get(f"min_{way}"), limits.get(f"max_{way}")) for way in ("incoming", "outgoing")),
+        instances=INSTANCES.get(type),
+    )
+
+
+def _fields(type: str, spec: Mapping[str, Any]) -> tuple[Field, ...]:
+    listed = {prop["name"]: _field(prop, type) for prop in spec["properties"]}
     beyond = {field.name: field for field in (*_EVERYWHERE, *_BEYOND_CATALOGUE.get(type, ()))}
     known = beyond | listed
     return tuple(known[name] for name in dict.fromkeys((*_FIRST, *listed, *beyond)) if name in known)
@@ -127,15 +180,9 @@ def _values(prop: Mapping[str, Any]) -> tuple[str, ...]:
     return tuple(option["value"] for option in prop.get("options") or ())
 
 
-def required_when_enabled(type: str, catalogue: Catalogue) -> tuple[str, dict[str, Any]] | None:
-    """Return the name of an integration's switch, and the fields that are required while it is on, with their defaults.
-
-    An integration is a type whose switch is named after it, such as ``tuner_enabled``; None for any other type.
-    """
-    props: Iterable[Mapping[str, Any]] = catalogue[type]["properties"]
-    switch = f"{type}_enabled"
-    if all(prop["name"] != switch for prop in props):
-        return None
-    return switch, {
-        prop["name"]: prop.get("default") for prop in props if prop.get("required") and prop["name"] != "name"
-    }
+def _usual(prop: Mapping[str, Any]) -> UsualValues | None:
+    """What a property usually is; None when its spec says nothing of it."""
+    minimum, maximum = (prop.get(f"{end}_value") if prop["type"] == "number" else None for end in ("min", "max"))
+    options = _values(prop)
+    limited = options or minimum is not None or maximum is not None
+    return UsualValues(prop["name"], options, minimum, maximum) if limited else None

@@ -1,6 +1,6 @@
 """One finding about a workflow definition: an error or a warning."""
 
-from dataclasses import asdict, dataclass
+from dataclasses import dataclass
 from typing import Literal
 
 
@@ -18,4 +18,4 @@ class Finding:
 
     def as_dict(self) -> dict[str, str | None]:
         """Return the finding as the API answers it."""
-        return asdict(self)
+        return {"kind": self.kind, "id": self.id, "field": self.field, "message": self.message}

@@ -8,9 +8,10 @@ from collections import Counter, defaultdict
 from collections.abc import Container, Iterator, Mapping
 from typing import Any, Protocol
 
-from ..graph import data_of, objects, tool_slug, transition_slug, trigger_paths
-from .field_types import INSTANCES, Catalogue
+from ..graph import data_of, tool_slug
+from .field_types import Catalogue
 from .finding import Finding
+from .outline import Outline, attached_documents, attached_tools
 
 _PATH = re.compile("[A-Za-z0-9_-]+")
 _PATH_LENGTH = 36
@@ -33,71 +34,51 @@ CALCULATOR = "safe_calculator"
 FIXED_NAMES = {"calculator": CALCULATOR, "mcp": ""}
 
 
-def graph_findings(definition: Mapping[str, Any], catalogue: Catalogue) -> list[Finding]:
+def graph_findings(outline: Outline, catalogue: Catalogue) -> list[Finding]:
     """Return the errors in the shape of a graph whose nodes and edges have the right members."""
     return [
-        *_instances(definition, catalogue, drafting=False),
-        *_degrees(definition, catalogue),
-        *transition_name_findings(definition),
+        *_instances(Counter(node["type"] for node in outline.by_id.values()), catalogue),
+        *_degrees(outline, catalogue),
+        *transition_name_findings(outline),
     ]
 
 
-def instance_findings(definition: object, catalogue: Catalogue) -> list[Finding]:
+def instance_findings(outline: Outline, catalogue: Catalogue) -> list[Finding]:
     """Return one finding for each type of which a draft has too many nodes; a draft may have too few."""
-    return list(_instances(definition, catalogue, drafting=True))
+    counts = Counter(type for node in outline.nodes if isinstance(type := node.get("type"), str))
+    return list(_instances(counts, catalogue, drafting=True))
 
 
-def _instances(definition: object, catalogue: Catalogue, drafting: bool) -> Iterator[Finding]:
-    if drafting:
-        counts = Counter(type for node in objects(definition, "nodes") if isinstance(type := node.get("type"), str))
-    else:
-        counts = Counter(dict(_identified(definition)).values())
-    for type in sorted(set(INSTANCES) & set(catalogue)):
-        fewest, most = INSTANCES[type]
-        display = catalogue[type]["display_name"]
+def _instances(counts: Counter[str], catalogue: Catalogue, *, drafting: bool = False) -> Iterator[Finding]:
+    for type, spec in sorted(catalogue.items()):
+        fewest, most = spec.instances or (0, None)
         if most is not None and counts[type] > most:
-            yield Finding("workflow", None, None, f"Workflow can have at most one {display}")
+            yield Finding("workflow", None, None, f"Workflow can have at most one {spec.display_name}")
         if counts[type] < fewest and not drafting:
-            yield Finding("workflow", None, None, f"Workflow must have at least one {display}")
+            yield Finding("workflow", None, None, f"Workflow must have at least one {spec.display_name}")
 
 
-def _identified(definition: object) -> Iterator[tuple[str, str]]:
-    """Yield the id and type of each node; as a dict, the last of several nodes with one id counts."""
-    return ((node["id"], node["type"]) for node in objects(definition, "nodes"))
-
-
-def _degrees(definition: Mapping[str, Any], catalogue: Catalogue) -> Iterator[Finding]:
+def _degrees(outline: Outline, catalogue: Catalogue) -> Iterator[Finding]:
     sources: defaultdict[str, set[str]] = defaultdict(set)
     targets: defaultdict[str, set[str]] = defaultdict(set)
-    for edge in objects(definition, "edges"):
+    for edge in outline.edges:
         targets[edge["source"]].add(edge["target"])
         sources[edge["target"]].add(edge["source"])
-    for id, type in dict(_identified(definition)).items():
-        spec = catalogue[type]
-        limits = spec.get("graph_constraints") or {}
-        for way, neighbours in (("incoming", sources[id]), ("outgoing", targets[id])):
-            most, fewest = limits.get(f"max_{way}"), limits.get(f"min_{way}")
-            if most is not None and len(neighbours) > most:
+    for id, node in outline.by_id.items():
+        spec = catalogue[node["type"]]
+        for way, fewest, most in spec.degrees:
+            count = len((sources if way == "incoming" else targets)[id])
+            if most is not None and count > most:
                 few = "cannot have" if most == 0 else f"can have at most {most}"
                 plural = "edges" if most == 0 else "edge(s)"
-                yield Finding("node", id, None, f"{spec['display_name']} {few} {way} {plural}")
-            if fewest is not None and len(neighbours) < fewest:
-                yield Finding("node", id, None, f"{spec['display_name']} must have at least {fewest} {way} edge(s)")
+                yield Finding("node", id, None, f"{spec.display_name} {few} {way} {plural}")
+            if fewest is not None and count < fewest:
+                yield Finding("node", id, None, f"{spec.display_name} must have at least {fewest} {way} edge(s)")
 
 
-def _labelled(definition: object) -> Iterator[tuple[str, str | None, str]]:
-    """Yield source, id and function name of each edge that has a source and a label."""
-    for edge in objects(definition, "edges"):
-        match edge:
-            case {"source": str(source), "data": {"label": str(label)}}:
-                id = edge.get("id")
-                yield source, id if isinstance(id, str) else None, transition_slug(label)
-
-
-def transition_name_findings(definition: object) -> list[Finding]:
+def transition_name_findings(outline: Outline) -> list[Finding]:
     """Return one finding for each edge whose function name another edge of the same node has too."""
-    edges = list(_labelled(definition))
-    counts = Counter((source, slug) for source, _, slug in edges)
+    counts = Counter((source, slug) for source, _, slug in outline.labelled)
     return [
         Finding(
             "edge",
@@ -105,23 +86,23 @@ def transition_name_findings(definition: object) -> list[Finding]:
             "data.label",
             f'Transition tool name "{slug}" is duplicated for this node. Use a unique edge label.',
         )
-        for source, id, slug in edges
+        for source, id, slug in outline.labelled
         if slug and counts[source, slug] > 1
     ]
 
 
-def tool_name_findings(definition: object, tools: Mapping[str, Tool]) -> list[Finding]:
+def tool_name_findings(outline: Outline, tools: Mapping[str, Tool]) -> list[Finding]:
     """Return a finding for each function name that two tools of a node share, or a tool and an edge of it.
 
     `tools` are the organization's, by uuid; unknown tools of a node are skipped.
     """
-    if not all(isinstance(definition, Mapping) and isinstance(definition.get(key), list) for key in ("nodes", "edges")):
+    if not tools or not outline.has_lists():
         return []
     edges: defaultdict[str, list[tuple[str | None, str]]] = defaultdict(list)
-    for source, id, slug in _labelled(definition):
+    for source, id, slug in outline.labelled:
         edges[source].append((id, slug))
     found = []
-    for node in objects(definition, "nodes"):
+    for node in outline.nodes:
         named: defaultdict[str, list[str]] = defaultdict(list)
         for uuid in dict.fromkeys(attached_tools(node)):
             if uuid in tools and tools[uuid].category not in FIXED_NAMES:
@@ -154,13 +135,13 @@ def tool_name_findings(definition: object, tools: Mapping[str, Tool]) -> list[Fi
     return found
 
 
-def trigger_path_findings(definition: object) -> list[Finding]:
+def trigger_path_findings(outline: Outline) -> list[Finding]:
     """Return the errors of the trigger paths themselves; a missing or empty path is no error."""
     found = []
     seen = set()
-    for node in objects(definition, "nodes"):
-        path = data_of(node).get("trigger_path")
-        if node.get("type") != "trigger" or not path:
+    for node in outline.nodes:
+        path = data_of(node).get("trigger_path") if node.get("type") == "trigger" else None
+        if not path:
             continue
         errors = []
         if not isinstance(path, str):
@@ -181,7 +162,7 @@ def trigger_path_findings(definition: object) -> list[Finding]:
     return found
 
 
-def taken_path_findings(definition: object, taken: Container[str]) -> list[Finding]:
+def taken_path_findings(outline: Outline, taken: Container[str]) -> list[Finding]:
     """Return one finding for each trigger path that is in `taken`, the paths of other workflows."""
     return [
         Finding(
@@ -191,22 +172,24 @@ def taken_path_findings(definition: object, taken: Container[str]) -> list[Findi
             "Trigger path is already in use. Please choose another one or leave empty to use a unique one generated "
             "by the server.",
         )
-        for id, path, _ in trigger_paths(definition)
+        for id, path, _ in outline.triggers
         if path in taken
     ]
 
 
-def fixed_name_findings(definition: object, tools: Mapping[str, Tool]) -> list[Finding]:
+def fixed_name_findings(outline: Outline, tools: Mapping[str, Tool]) -> list[Finding]:
     """Return a warning for each lookup and calculator that a node can't offer, since something else has its name.
 
     An edge takes precedence over the lookup, the lookup over the tools, and the first tool over later ones. `check`
     doesn't report these two names, so that such a workflow can be published. `tools` are the organization's, by uuid.
     """
+    if not tools and not outline.documents:
+        return []
     taken: defaultdict[object, set[str]] = defaultdict(set)
-    for source, _, slug in _labelled(definition):
+    for source, _, slug in outline.labelled:
         taken[source].add(slug)
     found = []
-    for node in objects(definition, "nodes"):
+    for node in outline.nodes:
         id = node.get("id")
         for field, name in _fixed_names(node, tools) if isinstance(id, str) else ():
             if name in taken[id]:
@@ -225,17 +208,3 @@ def _fixed_names(node: Mapping[str, Any], tools: Mapping[str, Tool]) -> Iterator
             name = FIXED_NAMES.get(tools[uuid].category, tool_slug(tools[uuid].name))
             if name in (LOOKUP, CALCULATOR):
                 yield f"data.tool_uuids.{index}", name
-
-
-def attached_tools(node: Mapping[str, Any]) -> list[str]:
-    """Return the uuids of a node's tools, without malformed ones."""
-    return _texts(data_of(node).get("tool_uuids"))
-
-
-def attached_documents(node: Mapping[str, Any]) -> list[str]:
-    """Return the uuids of a node's documents, without malformed ones."""
-    return _texts(data_of(node).get("document_uuids"))
-
-
-def _texts(value: object) -> list[str]:
-    return [each for each in value if isinstance(each, str)] if isinstance(value, list) else []

@@ -4,11 +4,11 @@ from collections import Counter
 from collections.abc import Callable, Collection, Iterator, Mapping
 from typing import Any
 
-from ..graph import SPEAKING, data_of, objects
+from ..graph import SPEAKING, data_of
 from ..values import as_number
-from .field_types import EDGE_FIELDS, Catalogue, fields_of
+from .field_types import EDGE_FIELDS, Catalogue, NodeType
 from .finding import Finding
-from .graph_rules import attached_documents, attached_tools
+from .outline import Outline, attached_credential, attached_documents, attached_tools
 
 
 def _is_on(value: object) -> bool:
@@ -18,9 +18,6 @@ def _is_on(value: object) -> bool:
 def _is_recording(value: object) -> bool:
     return value == "audio"
 
-
-# The field of a node type that names a credential.
-CREDENTIALS = {"startCall": "pre_call_fetch_credential_uuid", "webhook": "credential_uuid"}
 
 # What this release stores but doesn't carry out: (node types or "edge", field, value of an absent field, test whether
 # the value asks for it, message).
@@ -35,46 +32,50 @@ NOT_RUN: tuple[tuple[tuple[str, ...], str, object, Callable[[object], bool], str
 
 
 def lint(
-    definition: object,
+    outline: Outline,
     catalogue: Catalogue,
     tools: Mapping[str, str] | None = None,
     documents: Mapping[str, str] | None = None,
     credentials: Collection[str] | None = None,
 ) -> list[Finding]:
-    """Return the warnings for any JSON value; malformed parts are skipped, since `check` reports them.
+    """Return the warnings about a definition; malformed parts are skipped, since `check` reports them.
 
+    :param catalogue: the types of node by name.
     :param tools: a warning, or an empty text, for each of the organization's tools by uuid; None skips these checks.
     :param documents: the same for the organization's documents.
     :param credentials: the uuids of the organization's credentials; None skips this check.
     """
-    nodes = [node for node in objects(definition, "nodes") if isinstance(node.get("id"), str)]
-    edges = [edge for edge in objects(definition, "edges") if isinstance(edge.get("id"), str)]
+    nodes = [node for node in outline.nodes if isinstance(node.get("id"), str)]
+    edges = [edge for edge in outline.edges if isinstance(edge.get("id"), str)]
     found = [*_duplicate_ids("node", nodes), *_duplicate_ids("edge", edges)]
     reachable = _reachable(nodes, edges)
-    for node in {node["id"]: node for node in nodes}.values():
-        id, type = node["id"], node.get("type")
+    for id, node in outline.by_id.items():
+        type, data = node.get("type"), data_of(node)
         if type in SPEAKING[1:] and id not in reachable:
             found.append(Finding("node", id, None, "No path leads from the start to this node."))
         if isinstance(type, str) and type in catalogue:
-            found += [
-                Finding("node", id, f"data.{name}", text) for name, text in _unusual(data_of(node), type, catalogue)
-            ]
-            found += [Finding("node", id, f"data.{name}", text) for name, text in _not_run(data_of(node), type)]
-        for index, uuid in enumerate(attached_tools(node) if tools is not None else ()):
-            if text := (tools or {}).get(uuid, f'There is no tool "{uuid}"; this node goes without it.'):
-                found.append(Finding("node", id, f"data.tool_uuids.{index}", text))
-        for index, uuid in enumerate(attached_documents(node) if documents is not None else ()):
-            if text := (documents or {}).get(uuid, f'There is no document "{uuid}"; this node goes without it.'):
-                found.append(Finding("node", id, f"data.document_uuids.{index}", text))
-        credential = data_of(node).get(field := CREDENTIALS.get(str(type), ""))
-        if credentials is not None and isinstance(credential, str) and credential and credential not in credentials:
-            text = f'There is no credential "{credential}"; the request is sent without one.'
-            found.append(Finding("node", id, f"data.{field}", text))
+            found += [Finding("node", id, f"data.{name}", text) for name, text in _unusual(data, catalogue[type])]
+            found += [Finding("node", id, f"data.{name}", text) for name, text in _not_run(data, type)]
+        if tools is not None:
+            found += _missing("tool", id, attached_tools(node), tools)
+        if documents is not None:
+            found += _missing("document", id, attached_documents(node), documents)
+        credential = attached_credential(node)
+        if credentials is not None and credential is not None and credential[1] not in credentials:
+            text = f'There is no credential "{credential[1]}"; the request is sent without one.'
+            found.append(Finding("node", id, f"data.{credential[0]}", text))
     for edge in edges:
         unknown = [name for name in data_of(edge) if name not in EDGE_FIELDS]
         found += [Finding("edge", edge["id"], f"data.{name}", _without_effect(name)) for name in unknown]
         found += [Finding("edge", edge["id"], f"data.{name}", text) for name, text in _not_run(data_of(edge), "edge")]
     return found
+
+
+def _missing(kind: str, id: str, uuids: list[str], warnings: Mapping[str, str]) -> Iterator[Finding]:
+    """Yield the warnings about the tools or documents of a node; one that isn't in `warnings` doesn't exist."""
+    for index, uuid in enumerate(uuids):
+        if text := warnings.get(uuid, f'There is no {kind} "{uuid}"; this node goes without it.'):
+            yield Finding("node", id, f"data.{kind}_uuids.{index}", text)
 
 
 def _duplicate_ids(kind: Any, items: list[dict[str, Any]]) -> Iterator[Finding]:
@@ -101,23 +102,20 @@ def _reachable(nodes: list[dict[str, Any]], edges: list[dict[str, Any]]) -> set[
     return reached
 
 
-def _unusual(data: Mapping[str, Any], type: str, catalogue: Catalogue) -> Iterator[tuple[str, str]]:
-    known = {field.name for field in fields_of(type, catalogue)}
+def _unusual(data: Mapping[str, Any], type: NodeType) -> Iterator[tuple[str, str]]:
     for name in data:
-        if name not in known:
+        if name not in type.names:
             yield name, _without_effect(name)
-    for prop in catalogue[type]["properties"]:
-        value, name = data.get(prop["name"]), prop["name"]
-        options = [option["value"] for option in prop.get("options") or ()]
-        if options and isinstance(value, str) and value not in options:
-            yield name, f"{name} is usually one of {', '.join(options)}."
+    for usual in type.usual:
+        name, value = usual.name, data.get(usual.name)
+        if usual.options and isinstance(value, str) and value not in usual.options:
+            yield name, f"{name} is usually one of {', '.join(usual.options)}."
         number = as_number(value)
-        low, high = prop.get("min_value"), prop.get("max_value")
-        if number is not None and prop["type"] == "number":
-            if low is not None and number < low:
-                yield name, f"{name} is usually at least {low:g}."
-            if high is not None and number > high:
-                yield name, f"{name} is usually at most {high:g}."
+        if number is not None:
+            if usual.minimum is not None and number < usual.minimum:
+                yield name, f"{name} is usually at least {usual.minimum:g}."
+            if usual.maximum is not None and number > usual.maximum:
+                yield name, f"{name} is usually at most {usual.maximum:g}."
 
 
 def _not_run(data: Mapping[str, Any], type: str) -> Iterator[tuple[str, str]]:

@@ -1,13 +1,14 @@
 """Rules on single nodes and edges: their members, the types and the limits of these."""
 
-from collections.abc import Callable, Iterator, Mapping
+from collections.abc import Callable, Container, Iterator, Mapping
 from math import inf
 from typing import Any, Literal
 
-from ..graph import PROMPTED, objects
+from ..graph import PROMPTED
 from ..values import as_boolean, as_integer, as_number
-from .field_types import EDGE_FIELDS, Catalogue, Field, fields_of, required_when_enabled
+from .field_types import EDGE_FIELDS, Catalogue, Field
 from .finding import Finding
+from .outline import Outline
 
 # Path of a member inside its node or edge, and the message.
 Error = tuple[str, str]
@@ -36,12 +37,12 @@ _EDGE_FIELDS = tuple(
 )
 
 
-def schema_findings(definition: object, catalogue: Catalogue) -> list[Finding]:
+def schema_findings(outline: Outline, catalogue: Catalogue) -> list[Finding]:
     """Return the errors of any JSON value that should be a workflow definition: nodes first, then edges."""
+    definition = outline.definition
     if not isinstance(definition, Mapping):
         return [Finding("workflow", None, None, "A workflow definition must be an object with nodes and edges.")]
-    ids = {id for node in objects(definition, "nodes") if isinstance(id := node.get("id"), str)}
-    ends = ids if isinstance(definition.get("nodes"), list) else None
+    ends = outline.by_id if isinstance(definition.get("nodes"), list) else None
     found = []
     for key, kind in _LISTS.items():
         items = definition.get(key)
@@ -91,21 +92,21 @@ def _node(node: Mapping[str, Any], catalogue: Catalogue) -> Iterator[Error]:
 
 
 def _data(type: str, data: Mapping[str, Any], catalogue: Catalogue) -> Iterator[Error]:
-    errors = list(_members(data, fields_of(type, catalogue), "data"))
+    spec = catalogue[type]
+    errors = list(_members(data, spec.fields, "data"))
     yield from errors
     if errors:
         return
     if type in PROMPTED and not str(data.get("prompt") or "").strip():
         yield "data.prompt", "This node needs a prompt."
-    needs = required_when_enabled(type, catalogue)
-    if needs and as_boolean(data.get(needs[0], True)):
-        for name, default in needs[1].items():
+    if spec.switch and as_boolean(data.get(spec.switch, True)):
+        for name, default in spec.needed.items():
             value = data.get(name, default)
             if value is None or not str(value).strip():
                 yield f"data.{name}", f"This node is enabled and needs {name}."
 
 
-def _edge(edge: Mapping[str, Any], nodes: set[str] | None) -> Iterator[Error]:
+def _edge(edge: Mapping[str, Any], nodes: Container[str] | None) -> Iterator[Error]:
     for end in ("source", "target"):
         node = edge.get(end)
         if not isinstance(node, str):
@@ -121,39 +122,54 @@ def _edge(edge: Mapping[str, Any], nodes: set[str] | None) -> Iterator[Error]:
 
 def _members(record: Mapping[str, Any], fields: tuple[Field, ...], place: str) -> Iterator[Error]:
     for field in fields:
-        path = f"{place}.{field.name}"
-        if field.name in record:
-            yield from _value(record[field.name], field, path)
-        elif field.required:
-            yield path, f"{field.name} is missing; it must be {_described(field)}."
+        if field.name not in record:
+            if field.required:
+                yield f"{place}.{field.name}", f"{field.name} is missing; it must be {_described(field)}."
+            continue
+        value = record[field.name]
+        if value is None and field.nullable:
+            continue
+        if not _VALUES[field.kind][1](value) or (field.options and value not in field.options):
+            yield f"{place}.{field.name}", f"{field.name} must be {_described(field)}."
+        elif field.kind in _INSIDE:
+            yield from _INSIDE[field.kind](value, field, f"{place}.{field.name}")
 
 
-def _value(value: Any, field: Field, path: str) -> Iterator[Error]:
-    if value is None and field.nullable:
-        return
-    if not _VALUES[field.kind][1](value) or (field.options and value not in field.options):
+def _limits(value: Any, field: Field, path: str) -> Iterator[Error]:
+    number = float(as_number(value) or 0)
+    low = -inf if field.minimum is None else field.minimum
+    if not low <= number <= (inf if field.maximum is None else field.maximum):
         yield path, f"{field.name} must be {_described(field)}."
-        return
-    match field.kind:
-        case "number" | "integer":
-            number = float(as_number(value) or 0)
-            low = -inf if field.minimum is None else field.minimum
-            if not low <= number <= (inf if field.maximum is None else field.maximum):
-                yield path, f"{field.name} must be {_described(field)}."
-        case "texts":
-            for index, item in enumerate(value):
-                if not isinstance(item, str):
-                    yield f"{path}.{index}", f"Each of {field.name} must be text."
-        case "lists":
-            for key, item in value.items():
-                if not isinstance(item, list):
-                    yield f"{path}.{key}", f"Each of {field.name} must be a list."
-        case "records":
-            for index, item in enumerate(value):
-                if isinstance(item, dict):
-                    yield from _members(item, field.members, f"{path}.{index}")
-                else:
-                    yield f"{path}.{index}", f"Each of {field.name} must be an object."
+
+
+def _texts(value: list[Any], field: Field, path: str) -> Iterator[Error]:
+    for index, item in enumerate(value):
+        if not isinstance(item, str):
+            yield f"{path}.{index}", f"Each of {field.name} must be text."
+
+
+def _lists(value: dict[str, Any], field: Field, path: str) -> Iterator[Error]:
+    for key, item in value.items():
+        if not isinstance(item, list):
+            yield f"{path}.{key}", f"Each of {field.name} must be a list."
+
+
+def _records(value: list[Any], field: Field, path: str) -> Iterator[Error]:
+    for index, item in enumerate(value):
+        if isinstance(item, dict):
+            yield from _members(item, field.members, f"{path}.{index}")
+        else:
+            yield f"{path}.{index}", f"Each of {field.name} must be an object."
+
+
+# For each kind of value that has something inside it, or limits: the errors of a value that is of the kind.
+_INSIDE: Mapping[str, Callable[[Any, Field, str], Iterator[Error]]] = {
+    "number": _limits,
+    "integer": _limits,
+    "texts": _texts,
+    "lists": _lists,
+    "records": _records,
+}
 
 
 def _described(field: Field) -> str:

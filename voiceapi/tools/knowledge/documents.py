@@ -17,8 +17,9 @@ from typing import Any
 from uuid import uuid4
 
 from ...engine.actions import Function, RunTool
-from ...engine.graph import Graph, objects
-from ...engine.validation.graph_rules import LOOKUP, attached_documents
+from ...engine.graph import Graph
+from ...engine.validation.graph_rules import LOOKUP
+from ...engine.validation.outline import Outline, attached_documents
 from ...errors import Conflict, FieldError, InvalidFields, NotPossible, RecordNotFound, SizeExceeded
 from ...service import Service
 from ...store import knowledge
@@ -276,10 +277,9 @@ def _no_results(query: str, error: str) -> dict[str, Any]:
     return {"error": error, "chunks": [], "query": query, "total_results": 0}
 
 
-def warnings(organization: int, definition: object) -> dict[str, str]:
+def warnings(organization: int, outline: Outline) -> dict[str, str]:
     """The organization's documents that a definition attaches, by uuid, each with a warning for the author or ""."""
-    uuids = {uuid for node in objects(definition, "nodes") for uuid in attached_documents(node)}
-    return {each.document_uuid: _warning(each) for each in knowledge.with_uuids(organization, uuids)}
+    return {each.document_uuid: _warning(each) for each in knowledge.with_uuids(organization, outline.documents)}
 
 
 def _warning(document: Document) -> str:

@@ -1,0 +1,204 @@
+"""The server's threads: one of them leads, which means that it waits for the network and answers what it has read.
+
+So under load no thread is woken for a request, and none takes the interpreter from another at each statement of SQLite.
+Before the leader waits for something else, such as a model, and when one request takes it long, another thread takes
+the lead. No thread ever waits for another one's work: what was begun goes on beside the leader.
+"""
+
+from __future__ import annotations
+
+import logging
+import threading
+import time
+from collections import deque
+from collections.abc import Callable
+from typing import Any
+
+from ..bulkhead import on_waiting
+
+log = logging.getLogger("voiceapi")
+
+# How long one request, or several that were read together, keep the others waiting for the network to be looked at.
+LONGEST_LEAD = 0.01
+# How long after the last request the leader's requests are no longer timed, so that an idle server sleeps.
+WATCHED_SECONDS = 1.0
+
+
+class Dispatcher:
+    """Answers requests on threads that are started when they are needed.
+
+    :param threads: how many requests are answered, or wait for something, at the same time.
+    :param poll: waits for the network and adds tasks, as one of waitress' loops does; at most so many seconds.
+    :param wake: ends the waiting of `poll`.
+    :param pause: how many seconds `poll` waits at most.
+    :param failed: called with what `poll` raised; nobody leads then.
+    """
+
+    def __init__(
+        self,
+        threads: int,
+        poll: Callable[[float], None],
+        wake: Callable[[], None],
+        pause: float,
+        failed: Callable[[BaseException], None],
+    ) -> None:
+        self._threads = threads
+        self._poll = poll
+        self._wake = wake
+        self._pause = pause
+        self._tasks: deque[Any] = deque()
+        self._lock = threading.Lock()
+        self._leader: _Thread | None = None
+        # Threads without a task, the one that had one last at the end.
+        self._idle: list[_Thread] = []
+        self._busy = self._alive = 0
+        self._all_ended = threading.Condition(self._lock)
+        self._is_stopping = False
+        self._watching = threading.Event()
+        self._failed = failed
+
+    def start(self) -> None:
+        """Start the first thread, which leads.
+
+        :raises RuntimeError: when the system refuses a thread.
+        """
+        threading.Thread(target=self._watch, name="voiceapi-watch", daemon=True).start()
+        with self._lock:
+            self._appoint()
+
+    def add_task(self, task: Any) -> None:
+        """Have a thread call `task.service()`. Only the leader's own calls need no `wake`."""
+        self._tasks.append(task)
+
+    def is_leading(self) -> bool:
+        """True on the thread that leads."""
+        return self._leader is threading.current_thread()
+
+    def hand_over(self) -> None:
+        """Let another thread lead, if this one does; it keeps the lead where the system refuses one more thread."""
+        thread = threading.current_thread()
+        if isinstance(thread, _Thread):
+            self._replace(thread, thread.since)
+
+    def shutdown(self, timeout: float) -> bool:
+        """End the threads; False if any still answers a request after so many seconds. Tasks that wait are cancelled."""
+        with self._lock:
+            self._is_stopping = True
+            for thread in self._idle:
+                thread.may_lead.release()
+            self._idle.clear()
+            self._watching.set()
+        self._wake()
+        with self._lock:
+            ended = self._all_ended.wait_for(lambda: not self._alive, timeout)
+        while self._tasks:
+            self._tasks.popleft().cancel()
+        return ended
+
+    # -- on the threads
+
+    def _lead(self, thread: _Thread) -> bool:
+        """Lead until another thread does and this one is wanted again; False when it is to end."""
+        while self._leader is thread and not self._is_stopping:
+            can_serve = self._tasks and self._busy < self._threads
+            self._poll(0.0 if can_serve else self._pause)
+            self._serve(thread)
+        with self._lock:
+            if self._is_stopping:
+                return False
+            self._idle.append(thread)
+        return True
+
+    def _serve(self, thread: _Thread) -> None:
+        """Answer what was read, while this thread leads."""
+        until = time.monotonic() + LONGEST_LEAD
+        while self._tasks and self._busy < self._threads and not self._is_stopping:
+            task = self._tasks.popleft()
+            with self._lock:
+                self._busy += 1
+            thread.since = time.monotonic()
+            if not self._watching.is_set():
+                self._watching.set()
+            try:
+                task.service()
+            except BaseException:
+                log.exception("A connection failed")
+            with self._lock:
+                thread.since = None
+                self._busy -= 1
+            if self._leader is not thread:
+                if self._tasks:
+                    self._wake()
+                return
+            if time.monotonic() >= until:
+                return
+
+    def _appoint(self) -> None:
+        """Let an idle thread lead, or a new one."""
+        if self._idle:
+            self._leader = self._idle.pop()
+            self._leader.may_lead.release()
+            return
+        thread = _Thread(self)
+        before, self._leader = self._leader, thread
+        try:
+            thread.start()
+        except RuntimeError:
+            self._leader = before
+            raise
+        self._alive += 1
+
+    def _replace(self, leader: _Thread | None, since: float | None) -> None:
+        """Let another thread lead, if this one still does, and still answers the request that it began with then."""
+        with self._lock:
+            if leader is None or self._leader is not leader or leader.since != since or self._is_stopping:
+                return
+            try:
+                self._appoint()
+            except RuntimeError as error:
+                log.warning("The system refuses a thread to the server: %s", error)
+
+    def _watch(self) -> None:
+        """Let another thread lead whenever the leader has spent LONGEST_LEAD on one request."""
+        last = 0.0
+        while not self._is_stopping:
+            time.sleep(LONGEST_LEAD)
+            moment = time.monotonic()
+            leader = self._leader
+            since = None if leader is None else leader.since
+            if since is not None:
+                last = moment
+                if moment - since >= LONGEST_LEAD:
+                    self._replace(leader, since)
+            elif moment - last >= WATCHED_SECONDS:
+                self._watching.clear()
+                if leader is None or leader.since is None:
+                    self._watching.wait()
+
+    def _ended(self, error: BaseException | None) -> None:
+        with self._lock:
+            self._alive -= 1
+            self._all_ended.notify_all()
+        if error is not None:
+            self._failed(error)
+
+
+class _Thread(threading.Thread):
+    """One of the threads; `since` is when it began with the request that it answers as the leader."""
+
+    def __init__(self, dispatcher: Dispatcher) -> None:
+        super().__init__(name="voiceapi-server", daemon=True)
+        self._dispatcher = dispatcher
+        self.since: float | None = None
+        self.may_lead = threading.Lock()
+        self.may_lead.acquire()
+
+    def run(self) -> None:
+        on_waiting(self._dispatcher.hand_over)
+        error = None
+        try:
+            while self._dispatcher._lead(self):
+                self.may_lead.acquire()
+        except BaseException as failure:
+            error = failure
+        self._dispatcher._ended(error)

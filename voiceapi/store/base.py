@@ -9,15 +9,17 @@ from __future__ import annotations
 
 from collections.abc import Callable, Iterable, Iterator, Mapping, Sequence
 from functools import cache
-from typing import Any, TypeVar
+from itertools import groupby, islice
+from typing import Any, TypeVar, cast
 
 from peewee import AutoField, BigIntegerField, CharField, FloatField, ForeignKeyField, IntegerField, Model, TextField
 
 from ..errors import RecordNotFound
 from .database import database, execute
+from .fields import JSONText, Stored
 
 Found = TypeVar("Found", bound="Record")
-# How many values are given to one query; SQLite takes at least 999 parameters.
+# How many values are given to one statement; SQLite takes at least 999 parameters.
 MOST_PARAMETERS = 500
 # Field types whose values need no conversion when they are read.
 UNCONVERTED = (AutoField, BigIntegerField, CharField, FloatField, ForeignKeyField, IntegerField, TextField)
@@ -27,6 +29,8 @@ class Record(Model):
     """The base class of all tables, bound to the database of the current session."""
 
     id: Any
+    # Peewee's: the names of the fields that were set since the record was read.
+    _dirty: set[str]
 
     class Meta:
         database = database
@@ -47,27 +51,32 @@ def insert(model: type[Found], **columns: Any) -> Found:
     names = tuple(name for name in model._meta.sorted_field_names if name in data)
     row = execute(_insert(model, names), *_values(model, names, data)).fetchone()
     data.update(zip(_key_names(model), row, strict=True))
+    record._dirty.clear()
     return record
 
 
 def insert_all(model: type[Record], rows: Iterable[Mapping[str, Any]]) -> None:
-    """Store new records. Defaults of the fields aren't filled in, so a row needs a value for every NOT NULL column.
+    """Store new records, by as few statements as can be.
+
+    Defaults of the fields aren't filled in, so a row needs a value for every NOT NULL column.
 
     :raises ConcurrentUpdate: when a record with the same unique columns exists.
     """
-    for row in rows:
-        names = tuple(row)
-        # Fetched, because an INSERT ... RETURNING is executed only when its row is.
-        execute(_insert(model, names), *_values(model, names, row)).fetchone()
+    for names, alike in groupby(rows, tuple):
+        while some := list(islice(alike, MOST_PARAMETERS // len(names))):
+            values = (value for row in some for value in _values(model, names, row))
+            execute(_insert_rows(model, names, len(some)), *values)
 
 
 def update(record: Record, *fields: Any) -> None:
-    """Store these fields of a record; all of them if none is given."""
-    model, data = type(record), record.__data__
+    """Store these fields of a record; if none is given, those that were set since it was read or created."""
+    model = type(record)
     keys = _key_names(model)
-    wanted = {field.name for field in fields} or data.keys() - set(keys)
-    names = tuple(name for name in model._meta.sorted_field_names if name in wanted)
-    execute(_update(model, names), *_values(model, (*names, *keys), data))
+    changed = {field.name for field in fields} or record._dirty.difference(keys)
+    names = tuple(name for name in model._meta.sorted_field_names if name in changed)
+    if names:
+        execute(_update(model, names), *_values(model, (*names, *keys), record.__data__))
+        record._dirty.difference_update(names)
 
 
 def _values(model: type[Record], names: Iterable[str], data: Mapping[str, Any]) -> list[Any]:
@@ -117,8 +126,23 @@ def _record(model: type[Found], row: Sequence[Any]) -> Found:
 @cache
 def _readers(model: type[Record]) -> list[tuple[str, Callable[[Any], Any] | None]]:
     """The fields in the order of their columns, each with its converter; None where values need none."""
-    fields = model._meta.sorted_fields
-    return [(field.name, None if type(field) in UNCONVERTED else field.python_value) for field in fields]
+    return [(field.name, _reader(field)) for field in model._meta.sorted_fields]
+
+
+def _reader(field: Any) -> Callable[[Any], Any] | None:
+    if type(field) in UNCONVERTED:
+        return None
+    return _stored if isinstance(field, JSONText) else cast(Callable[[Any], Any], field.python_value)
+
+
+def _stored(text: str | None) -> Stored | None:
+    """The text of a JSON value; decoding it is left to who uses the value."""
+    return None if text is None else Stored(text)
+
+
+def json_text(record: Record, field: JSONText) -> str:
+    """The JSON value of a record as it is stored, or would be: most records that are shown needn't be decoded."""
+    return str(field.db_value(record.__data__[field.name]))
 
 
 def scalar(model: type[Record], of: str, **columns: Any) -> Any:
@@ -202,6 +226,13 @@ def _insert(model: type[Model], names: tuple[str, ...]) -> str:
     """INSERT of these columns; it returns the record's key."""
     columns, marks = ", ".join(_quoted(model, names)), ", ".join(["?"] * len(names))
     return f'INSERT INTO "{model._meta.table_name}" ({columns}) VALUES ({marks}) RETURNING {", ".join(_key(model))}'
+
+
+@cache
+def _insert_rows(model: type[Model], names: tuple[str, ...], rows: int) -> str:
+    """INSERT of these columns of so many records."""
+    columns, marks = ", ".join(_quoted(model, names)), ", ".join(["?"] * len(names))
+    return f'INSERT INTO "{model._meta.table_name}" ({columns}) VALUES {", ".join([f"({marks})"] * rows)}'
 
 
 @cache

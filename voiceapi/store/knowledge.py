@@ -212,7 +212,7 @@ def with_uuids(organization: int | None, uuids: set[str]) -> list[Document]:
 
     Empty if the organization is None.
     """
-    if organization is None:
+    if not uuids or organization is None:
         return []
     chosen = _of(organization, [Document.document_uuid, Document.filename, Document.processing_error])
     found: list[Document] = []

@@ -49,7 +49,7 @@ def turn(service: Service, run: Run) -> Callable[..., str]:
         carrier = connect.connect_run(service, run)
         at = now().timestamp()
         event = ev.CallerSaid(at, words) if number else ev.Started(at)
-        return webhooks.reply(service, run, carrier, number, event).body.decode()
+        return webhooks.reply(service, reload(run), carrier, number, event).body.decode()
 
     return ask
 
@@ -189,6 +189,6 @@ def test_a_transfer_is_not_waited_for_until_the_clock_has_caught_up(
 def test_a_caller_waits_no_negative_time_for_an_answer(run: Run, service: Service, turn: Callable[..., str]) -> None:
     turn(0)
     event = ev.CallerSaid(now().timestamp() + 3600, "yes")
-    webhooks.reply(service, run, connect.connect_run(service, run), 1, event)
+    webhooks.reply(service, reload(run), connect.connect_run(service, run), 1, event)
     (latency,) = Event.select().where(Event.type == "rtf-latency-measured")
     assert latency.payload == {"latency_seconds": 0.0}

@@ -157,9 +157,7 @@ EVENTS = [
 # How often a life passes each point, at least: of several threads that reach for the same work, one gets it.
 TABLE = {
     "calls.outbound._store_call": 1,
-    "calls.outbound._ask_carrier": 1,
-    "calls.webhooks.record": 3,
-    "calls.legs.identify": 1,
+    "calls.webhooks._store_updates": 2,
     "calls.turns._store": 7,
     "calls.ending._conclude": 1,
     "calls.ending.complete_from_status": 1,

@@ -31,6 +31,8 @@ PARAMETER = re.compile(r"<(?:\w+:)?(\w+)>")
 # many clients don't follow with a POST.
 SERVED_AS_ASKED = {"strict_slashes": False, "merge_slashes": False}
 WHOLE = Integer()
+# An id that needs no schema to be read.
+USUAL_ID = re.compile("[0-9]{1,18}", re.ASCII)
 
 
 # Declared on every guarded endpoint; neither is required, because either is enough.
@@ -231,6 +233,8 @@ def _read_path(view_args: Mapping[str, str]) -> dict[str, Any]:
             gather([item(["path", name], "Value error, text may not hold the NUL character", "value_error")])
         elif _path_type(name) == "string":
             values[name] = text
+        elif USUAL_ID.fullmatch(text):
+            values[name] = int(text)
         else:
             try:
                 values[name] = WHOLE.deserialize(text)

@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 import logging
+from dataclasses import dataclass
 from datetime import datetime, timedelta
 
 from ..background import Wait
@@ -19,6 +20,7 @@ from ..store.database import ConcurrentUpdate, write
 from ..store.fields import now
 from ..store.runs import Run
 from ..telephony import connect
+from ..telephony.carriers.events import StatusUpdate
 from ..telephony.carriers.rest import CarrierRefused, CarrierSilent
 from .turns import MAX_ATTEMPTS
 
@@ -153,33 +155,94 @@ def complete_from_status(service: Service, run_id: int, moment: datetime | None 
             run = require(Run, "The call is gone.", id=run_id)
             if run.is_completed:
                 return
-            before = (run.state, run.hang_up_reason)
-            reason = VOICEMAIL if machine else run.hang_up_reason or HUNG_UP
-            concludes = run.state == "talking" or reason == VOICEMAIL
-            conversation = _load(service, run) if concludes else None
+            reason = _reason(run, machine)
+            conversation = _load(service, run) if _concludes(run, reason) else None
             transferring = conversation is not None and conversation.state.phase == "transferring"
             # Never long, also when the clock was set back since.
             if transferring and reason == HUNG_UP and abs((moment or now()) - final.at) < TRANSFER_GRACE:
                 return  # its outcome may be reported after the end of the call; the sweeper tries again
             try:
                 last = None if conversation is None else _conclude(run, conversation, reason)
+                conclusion = Conclusion(run, reason, str(final.outcome), final.fields["duration"], conversation, last)
                 with write():
                     run = reload(run)
-                    if run.is_completed:
+                    if run.is_completed or conclusion.store(service, run):
                         return
-                    if (run.state, run.hang_up_reason) != before:
-                        continue
-                    if conversation is not None and last is not None:
-                        conversation.store(run, last)
-                    elif concludes:
-                        _record_not_concluded(run, str(final.outcome))
-                    else:
-                        _record_no_conversation(service, run, str(final.outcome))
-                    seconds = final.fields["duration"]
-                    lifecycle.complete(service, run, seconds if concludes else seconds or 0)
-                return
             except ConcurrentUpdate:
                 continue
+
+
+@dataclass
+class Conclusion:
+    """How a call ends by its carrier's final status, decided outside the transaction that stores it.
+
+    :param before: the run as it was when that was decided.
+    :param reason: the disposition code of its conversation, unless that has ended before.
+    :param seconds: the duration that the carrier counted, if it did.
+    :param last: the end of the conversation; None if it has none, or couldn't be concluded.
+    """
+
+    before: Run
+    reason: str
+    status: str
+    seconds: float | None
+    conversation: Conversation | None
+    last: Progress | None
+    is_stored: bool = False
+
+    def store(self, service: Service, run: Run) -> bool:
+        """Complete the run, which was read inside the caller's transaction; False if it has changed since `before`.
+
+        :raises ConcurrentUpdate: when another worker has carried the conversation on.
+        """
+        if (run.state, run.hang_up_reason) != (self.before.state, self.before.hang_up_reason):
+            return False
+        concludes = _concludes(run, self.reason)
+        if self.conversation is not None and self.last is not None:
+            self.conversation.store(run, self.last)
+        elif concludes:
+            _record_not_concluded(run, self.status)
+        else:
+            _record_no_conversation(service, run, self.status)
+        lifecycle.complete(service, run, self.seconds if concludes else self.seconds or 0)
+        self.is_stored = True
+        return True
+
+
+def conclude_at_once(service: Service, run: Run, final: StatusUpdate, machine: bool) -> Conclusion | None:
+    """How a final status that isn't stored yet ends a call; None if that takes long, or needs what else is reported.
+
+    :param run: as it was stored a moment ago.
+    :param machine: an answering machine is reported with the status.
+    """
+    callbacks = runs.status_callbacks(run.id)
+    if run.state not in ("ringing", "talking") or any(each.outcome is not None for each in callbacks):
+        return None
+    reason = _reason(run, machine or any(each.fields.get("machine") for each in callbacks))
+    conversation = last = None
+    if _concludes(run, reason):
+        try:
+            conversation = Conversation.from_run(service, run, concluding=True)
+            if conversation.state.phase == "transferring":
+                return None
+            last = next(conversation.conclude(reason))
+        except OutOfService:
+            raise
+        except Exception:  # `complete` logs it
+            return None
+        if last.request is not None:
+            return None
+    return Conclusion(run, reason, str(final.status), final.duration, conversation, last)
+
+
+def _reason(run: Run, machine: bool) -> str:
+    """Why the conversation of a call ends, unless it has ended before."""
+    return VOICEMAIL if machine else run.hang_up_reason or HUNG_UP
+
+
+def _concludes(run: Run, reason: str) -> bool:
+    """True if a call that is over has a conversation."""
+    return bool(run.state == "talking" or reason == VOICEMAIL)
 
 
 def _load(service: Service, run: Run) -> Conversation | None:

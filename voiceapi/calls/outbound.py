@@ -27,6 +27,7 @@ from ..store.workflows import WorkflowVersion as Version
 from ..telephony import configurations, connect, phones
 from ..telephony.carriers.base import Carrier, OutboundCall
 from ..telephony.carriers.rest import CarrierRefused, CarrierSilent
+from ..telephony.carriers.simulator import Simulator, call_id_of
 from ..telephony.configurations import next_turn
 from ..telephony.numbers import masked
 from . import ending, webhooks
@@ -96,7 +97,10 @@ def place(
     model = selection.choose(service, agent.workflow.organization_id, agent.version.configurations)
     needs = tuple(warn_without_model(service, agent.workflow, agent.version, model))
     context = {**context, **selection.runtime_configuration(model)}
-    run, wait = _store_call(service, agent, to, number, name, context, gathered, prepared, reserve, turn_until)
+    is_local = isinstance(carrier, Simulator)
+    run, wait = _store_call(
+        service, agent, to, number, name, context, gathered, prepared, reserve, turn_until, accepted=is_local
+    )
     if wait and service.workers.stopping.wait(wait):
         _fail(service, run, "The service stopped before the call was placed.")
         raise Stopped("The service stops.")
@@ -135,6 +139,8 @@ def _ask_carrier(service: Service, run: Run, carrier: Carrier, call: OutboundCal
             storage.append_log(run, [ending.error_record(str(silence), fatal=False)])
             lifecycle.lose(reload(run))
         return run, "unknown"
+    if run.state == "ringing":  # a simulated call is accepted when it is stored
+        return run, "initiated"
     with write():
         run = reload(run)
         lifecycle.accept(run, call_id)
@@ -152,8 +158,15 @@ def _store_call(
     prepared: Run | None,
     reserve: Reserve | None,
     turn_until: datetime | None,
+    *,
+    accepted: bool,
 ) -> tuple[Run, float]:
-    """The stored run, and the seconds until its turn in the account's pace."""
+    """The stored run, and the seconds until its turn in the account's pace.
+
+    :param accepted: the call is simulated: it can't be lost on its way to the carrier, so it is stored as accepted.
+    """
+    token = new_token() if prepared is None else prepared.token
+    ids = lifecycle.call_ids(call_id_of(token), None) if accepted else {}
     columns: dict[str, Any] = {
         "version": agent.version,
         "draft": agent.version.definition if agent.version.status == "draft" else None,
@@ -163,25 +176,29 @@ def _store_call(
         "caller_number": number,
         "called_number": to,
         "initial_context": {**context, "caller_number": number} if number else dict(context),
-        "gathered_context": {**webhooks.route(agent.configuration), **gathered},
+        "gathered_context": {**webhooks.route(agent.configuration), **gathered, **ids},
+        "carrier_call_id": ids.get("call_id"),
     }
     with write():
         if runs.in_progress(agent.workflow.organization_id) >= service.settings.concurrent_calls:
             raise LimitReached("Concurrent call limit reached")
         count_call(agent.workflow.organization_id)
         has_turn = turn_until is not None and now() < turn_until
-        wait = 0.0 if has_turn else next_turn(reload(agent.configuration))
+        wait = 0.0 if has_turn else next_turn(agent.configuration)
         columns |= lifecycle.in_progress(wait + lifecycle.RINGING_SLOT_SECONDS)
         if agent.configuration.provider == "simulator":
             columns |= phones.lease(service, wait)
         if prepared is None:
-            run = runs.create(agent.workflow, name=name, token=new_token(), state="placing", **columns)
+            state = "ringing" if accepted else "placing"
+            run = runs.create(agent.workflow, name=name, token=token, state=state, **columns)
         else:
             # Of two simultaneous calls for one prepared run, the second finds it in another state here.
             run = reload(prepared)
             if not lifecycle.is_dialable(run):
                 raise Conflict("Workflow run already has an active call")
             lifecycle.move(run, "place")
+            if accepted:
+                lifecycle.move(run, "accept")
             for column, value in columns.items():
                 setattr(run, column, value)
             update(run)

@@ -9,7 +9,7 @@ not called a second time.
 
 from __future__ import annotations
 
-from collections.abc import Mapping, Sequence
+from collections.abc import Sequence
 from dataclasses import replace
 from datetime import datetime, timedelta
 from functools import partial
@@ -24,7 +24,7 @@ from ..engine.step import IllegalEvent
 from ..runs import lifecycle
 from ..service import Service
 from ..store import runs
-from ..store.base import count, find, insert, reload, require, scalar, update
+from ..store.base import count, find, insert, reload, require, update
 from ..store.database import UNREPEATABLE, ConcurrentUpdate, write
 from ..store.fields import now
 from ..store.runs import Run, Turn
@@ -45,18 +45,25 @@ class _Unheard(Exception):
     """The call is over, so nobody would hear the answer of a turn."""
 
 
-def answer(service: Service, run: Run, number: int, event: ev.Event) -> list[Action]:
+def answer(service: Service, run: Run, version: WorkflowVersion | None, number: int, event: ev.Event) -> list[Action]:
     """The actions of turn `number`, which began with `event`; they are decided once, and stored.
 
     For a turn that takes long to decide: a filler, and a redirect that asks again. A hang-up for every turn, also one
     that is answered or pending, of a call that this service is to end.
+
+    :param run: as it was stored a moment ago.
+    :param version: that of the run; None if it is gone.
     """
-    for _ in range(MAX_ATTEMPTS):
+    for attempt in range(MAX_ATTEMPTS):
         conversation = None
-        # Counted first: a turn that another worker stores from here on is found, or refused as a concurrent update.
-        taken = turns_taken(run)
-        turn = find(Turn, run=run, number=number)
-        run = reload(run)
+        if attempt:
+            run = reload(run)
+        # A turn that another worker stores from here on is refused as a concurrent update.
+        latest = find(Turn, newest_by="number", run=run)
+        turn = find(Turn, run=run, number=number) if latest is not None and latest.number > number else latest
+        taken = 0
+        if turn is not None and turn.number < number:
+            taken, turn = turn.number + (turn.answered_at is not None), None
         is_answered = turn is not None and turn.answered_at is not None
         if run.hang_up_reason is not None or (run.is_completed and not is_answered):
             break
@@ -64,7 +71,7 @@ def answer(service: Service, run: Run, number: int, event: ev.Event) -> list[Act
             if turn is None:
                 if taken != number:
                     break
-                turn, conversation = _begin(service, run, number, event)
+                turn, conversation = _begin(service, run, version, number, event)
             if turn.answered_at is not None:
                 return [Action.from_json(action) for action in turn.actions]
             decided: list[Action] | None = None
@@ -74,7 +81,8 @@ def answer(service: Service, run: Run, number: int, event: ev.Event) -> list[Act
             if decided is not None:
                 return decided
             if reload(run).hang_up_reason is None:
-                return [Say(phrases_of(run)["wait"], False), Redirect(number)]
+                spoken = phrases({} if version is None else version.configurations)
+                return [Say(spoken["wait"], False), Redirect(number)]
             break
         except _Unheard:
             break
@@ -96,11 +104,6 @@ def _record_answered(run: Run) -> None:
             update(run, Run.state, Run.answered_at)
 
 
-def phrases_of(run: Run) -> Mapping[str, str]:
-    """The sentences that the service speaks by itself in a run's call, by name (see engine.phrases)."""
-    return phrases(scalar(WorkflowVersion, "configurations", id=run.version_id) or {})
-
-
 def wait_of(service: Service, run: Run) -> Wait | None:
     """How a webhook of a run waits, so that others find a thread; simulated phones wait on threads of their own."""
     if run.mode == "simulator":
@@ -113,9 +116,11 @@ def turns_taken(run: Run) -> int:
     return count(Turn, of="answered_at", run=run)
 
 
-def _begin(service: Service, run: Run, number: int, event: ev.Event) -> tuple[Turn, Conversation]:
+def _begin(
+    service: Service, run: Run, version: WorkflowVersion | None, number: int, event: ev.Event
+) -> tuple[Turn, Conversation]:
     """Store how a turn begins, and its answer with it unless another server has to be asked first."""
-    conversation = Conversation.from_run(service, run)
+    conversation = Conversation.from_run(service, run, version)
     progress = next(conversation.advance(event))
     caller_text = event.text if isinstance(event, ev.CallerSaid) else ""
     at = datetime.fromtimestamp(event.at, now().tzinfo)

@@ -6,18 +6,19 @@ Turns are decided in `turns`, the ends of calls in `ending`.
 from __future__ import annotations
 
 import logging
-from collections.abc import Mapping
+from collections.abc import Mapping, Sequence
 from dataclasses import dataclass
 from typing import Any, Literal
 
 from ..engine import events as ev
 from ..engine.actions import HangUp, Say
+from ..engine.phrases import phrases
 from ..errors import NotPermitted, NotPossible
 from ..runs import lifecycle
 from ..service import Service
 from ..store import runs
 from ..store.base import find, insert, reload, scalar, update
-from ..store.database import UNREPEATABLE, write
+from ..store.database import UNREPEATABLE, ConcurrentUpdate, write
 from ..store.failures import DatabaseUnavailable
 from ..store.fields import now
 from ..store.runs import Run, StatusCallback
@@ -26,12 +27,13 @@ from ..store.workflows import WorkflowVersion as Version
 from ..telephony import connect
 from ..telephony.carriers.base import Carrier, Document, VoiceSettings
 from ..telephony.carriers.events import FINAL, CallerInput, Keys, Machine, Silence, Speech, StatusUpdate, Transferred
+from ..telephony.carriers.simulator import Interrupted
 from ..telephony.carriers.webhook import CallbackURLs, Webhook
 from ..tools import transfer_call
 from . import ending, postponed
 from .legs import identify
 from .refusals import WebhookRefused
-from .turns import answer, phrases_of, wait_of
+from .turns import answer, wait_of
 
 log = logging.getLogger("voiceapi")
 
@@ -41,18 +43,26 @@ Step = Literal["turn", "transfer", "silence", "wait"]
 
 @dataclass(frozen=True)
 class SimulatedWebhooks:
-    """The webhooks of the simulator, which come from a thread of this process instead of over HTTP."""
+    """What the simulated phones of this process ask and report. Their carrier is known, and nothing is to be verified.
+
+    Both methods raise Interrupted when another process carries out the call.
+    """
 
     service: Service
 
-    def turn(self, token: str, number: int, after: Step, webhook: Webhook) -> Document:
+    def turn(self, carrier: Carrier, token: str, number: int, given: CallerInput) -> Document:
         with self.service.store.session(UNREPEATABLE):
-            run, carrier = verify(self.service, token, webhook)
-            return _take_turn(self.service, run, carrier, number, after, webhook)
+            return _reply_to(self.service, self._own(token), carrier, number, given, machine=isinstance(given, Machine))
 
-    def status(self, token: str, webhook: Webhook) -> None:
+    def status(self, token: str, updates: Sequence[StatusUpdate]) -> None:
         with self.service.store.session(UNREPEATABLE):
-            record_status(self.service, token, webhook)
+            record(self.service, self._own(token), *updates)
+
+    def _own(self, token: str) -> Run:
+        run = find(Run, token=token)
+        if run is None or run.phone_worker != self.service.worker:
+            raise Interrupted
+        return run
 
 
 def callback_urls(service: Service, run: Run, turn: int) -> CallbackURLs:
@@ -88,7 +98,8 @@ def take_turn(service: Service, token: str, number: int, step: Step, webhook: We
         if carried is None:
             carried = postponed.Carried(now().timestamp(), *_reported(carrier, step, webhook))
         url = callback_urls(service, run, number).wait(number)
-        return postponed.ask_again(service, carrier, url, carried, _configurations_of(run), _voice_of(run))
+        configurations = scalar(Version, "configurations", id=run.version_id) or {}
+        return postponed.ask_again(service, carrier, url, carried, configurations, _voice_of(run, configurations))
 
 
 def _take_turn(
@@ -104,9 +115,17 @@ def _take_turn(
     if not is_own and step != "transfer":  # the other side of a transfer may report its outcome
         return record_other_leg(run, carrier, webhook)
     given, machine = _reported(carrier, step, webhook) if carried is None else (carried.given, carried.machine)
+    return _reply_to(service, run, carrier, number, given, machine=machine)
+
+
+def _reply_to(
+    service: Service, run: Run, carrier: Carrier, number: int, given: CallerInput | None, *, machine: bool
+) -> Document:
+    """The document of turn `number`, which began with `given`; a call that a machine took is to end."""
     if machine:
         with write():
             ending.request_hang_up(run, ending.VOICEMAIL)
+            run = reload(run)
     if given is None:
         return carrier.acknowledge()
     is_over = isinstance(given, Transferred) and runs.is_over(run.id)
@@ -128,18 +147,21 @@ def _reported(carrier: Carrier, step: Step, webhook: Webhook) -> tuple[CallerInp
 def reply(service: Service, run: Run, carrier: Carrier, number: int, event: ev.Event) -> Document:
     """The document of turn `number`, which began with `event`; an error of this service is spoken and ends the call.
 
+    :param run: as it was stored a moment ago.
     :raises DatabaseUnavailable: when the database can't be used, and the turn isn't answered.
     """
+    version = find(Version, id=run.version_id)
+    configurations = {} if version is None else version.configurations
     try:
-        actions = answer(service, run, number, event)
+        actions = answer(service, run, version, number, event)
     except Exception as error:
         unavailable = service.store.failures.find(error)
         if unavailable is not None:
             raise unavailable from error
         log.exception("Turn %s of run %s could not be answered", number, run.id)
         _record_failure(run, number, error)
-        actions = [Say(phrases_of(run)["service_error"], False), HangUp()]
-    return carrier.render(actions, callback_urls(service, run, number + 1), _voice_of(run))
+        actions = [Say(phrases(configurations)["service_error"], False), HangUp()]
+    return carrier.render(actions, callback_urls(service, run, number + 1), _voice_of(run, configurations))
 
 
 def _record_failure(run: Run, number: int, error: Exception) -> None:
@@ -152,13 +174,9 @@ def _record_failure(run: Run, number: int, error: Exception) -> None:
         log.exception("The failure of run %s could not be recorded", run.id)
 
 
-def _voice_of(run: Run) -> VoiceSettings:
+def _voice_of(run: Run, configurations: Mapping[str, Any]) -> VoiceSettings:
     ours = run.called_number if run.call_type == "inbound" else run.caller_number
-    return voice_settings(_configurations_of(run), ours)
-
-
-def _configurations_of(run: Run) -> Mapping[str, Any]:
-    return scalar(Version, "configurations", id=run.version_id) or {}
+    return voice_settings(configurations, ours)
 
 
 def voice_settings(configurations: Mapping[str, Any], caller_id: str | None = None) -> VoiceSettings:
@@ -223,7 +241,7 @@ def verify(service: Service, token: str, webhook: Webhook) -> tuple[Run, Carrier
         raise WebhookRefused("There is no such call.")
     configuration = find(TelephonyConfiguration, id=run.telephony_configuration_id)
     try:
-        carrier = connect.connect_run(service, run)
+        carrier = connect.connect_through(service, run, configuration)
     except NotPossible as refusal:
         raise WebhookRefused(refusal.detail, configuration=configuration, run=run.id) from None
     if carrier.verify(webhook) is False:
@@ -261,23 +279,49 @@ def record_other_leg(run: Run, carrier: Carrier, webhook: Webhook) -> Document:
     return carrier.acknowledge()
 
 
-def record(service: Service, run: Run, status: StatusUpdate) -> None:
-    """Record what a carrier reports of a run's call.
+def record(service: Service, run: Run, *updates: StatusUpdate) -> None:
+    """Record what a carrier reports of a run's call, in one transaction.
 
-    The first final status ends the run; the first report of an answering machine hangs up on it.
+    The first final status ends the run, in the same transaction if no other server has to be asked for that; the first
+    report of an answering machine hangs up on it.
+
+    :param run: as it was stored a moment ago.
     """
-    final = status.status if status.status in FINAL else None
-    with write():
-        run = reload(run)
-        hangs_up = status.machine and final is None and ending.request_hang_up(run, ending.VOICEMAIL)
-        insert(StatusCallback, run=run, status=status.raw, outcome=final, fields=_extra_fields(status))
-        lifecycle.report(run)
-        if status.price is not None:
-            _record_price(run, status)
+    final = next((update for update in updates if update.status in FINAL), None)
+    conclusion = None
     if final is not None:
+        machine = any(update.machine for update in updates)
+        conclusion = ending.conclude_at_once(service, run, final, machine)
+    try:
+        hangs_up = _store_updates(service, run, updates, conclusion)
+    except ConcurrentUpdate:  # another worker has carried the conversation on
+        conclusion = None
+        hangs_up = _store_updates(service, run, updates, None)
+    if final is not None and (conclusion is None or not conclusion.is_stored):
         ending.complete(service, run.id, wait=wait_of(service, run))
     elif hangs_up:
         service.workers.submit(ending.try_hang_up, service, run.id)
+
+
+def _store_updates(
+    service: Service, run: Run, updates: Sequence[StatusUpdate], conclusion: ending.Conclusion | None
+) -> bool:
+    """Store statuses, and the end of the run if it is known; True if its carrier is to be asked to hang up."""
+    hangs_up = False
+    with write():
+        run = reload(run)
+        for status in updates:
+            final = status.status if status.status in FINAL else None
+            if status.machine and final is None:
+                hangs_up = ending.request_hang_up(run, ending.VOICEMAIL) or hangs_up
+            insert(StatusCallback, run=run, status=status.raw, outcome=final, fields=_extra_fields(status))
+            if status.price is not None:
+                price = {"amount": status.price, "currency": status.currency}
+                run.annotations = {**run.annotations, "call_price": price}
+        if conclusion is None or not conclusion.store(service, run):
+            lifecycle.report(run)
+            update(run)
+    return hangs_up
 
 
 def _extra_fields(status: StatusUpdate) -> dict[str, Any]:
@@ -288,8 +332,3 @@ def _extra_fields(status: StatusUpdate) -> dict[str, Any]:
         "duration": status.duration,
         **{name: value for name, value in given.items() if value is not None},
     }
-
-
-def _record_price(run: Run, status: StatusUpdate) -> None:
-    run.annotations = {**run.annotations, "call_price": {"amount": status.price, "currency": status.currency}}
-    update(run, Run.annotations)

@@ -5,6 +5,7 @@ Every function here is called inside a transaction: contact, run and campaign ch
 
 from __future__ import annotations
 
+from collections.abc import Sequence
 from datetime import datetime, timedelta
 from typing import Any
 
@@ -44,11 +45,28 @@ LEASE = timedelta(seconds=30)
 MOST_LOGS = 50
 
 
-def claim(contact: Contact, workflow: Workflow, configuration: TelephonyConfiguration, moment: datetime) -> Run:
-    """Claim a contact for its next attempt, with its run and its turn in the account's pace."""
-    first = contact.attempts == 0
+def claim(
+    campaign: int,
+    contacts: Sequence[Contact],
+    workflow: Workflow,
+    configuration: TelephonyConfiguration,
+    moment: datetime,
+) -> list[Run]:
+    """Claim contacts of a campaign for their next attempts, each with its run and its turn in the account's pace."""
+    claimed = [_claim(contact, workflow, configuration, moment) for contact in contacts]
+    dialing.decide_all(
+        (contact, "dialed", f"It is called for the {_nth(contact.attempts)} time.", moment, run.id)
+        for contact, run in zip(contacts, claimed, strict=True)
+    )
+    first = sum(contact.attempts == 1 for contact in contacts)
+    dialing.add_to(campaign, processed_rows=first, executed_count=len(contacts))
+    dialing.note_dialed(campaign, moment)
+    return claimed
+
+
+def _claim(contact: Contact, workflow: Workflow, configuration: TelephonyConfiguration, moment: datetime) -> Run:
     contact.attempts += 1
-    suffix = "" if first else f"-{contact.attempts}"
+    suffix = "" if contact.attempts == 1 else f"-{contact.attempts}"
     run = runs.create(
         workflow,
         name=f"WR-CAMPAIGN-{contact.campaign_id}-{contact.id}{suffix}",
@@ -62,10 +80,6 @@ def claim(contact: Contact, workflow: Workflow, configuration: TelephonyConfigur
     contact.state, contact.next_attempt_at = "dialing", None
     contact.run_id, contact.lease_until = run.id, moment + LEASE
     update(contact, *CLAIM_FIELDS)
-    text = "It is called for the first time." if first else f"It is called for the {_nth(contact.attempts)} time."
-    dialing.decide(contact, "dialed", text, moment, run.id)
-    dialing.add_to(contact.campaign_id, processed_rows=int(first), executed_count=1)
-    dialing.note_dialed(contact.campaign_id, moment)
     next_turn(configuration, moment)
     return run
 
@@ -181,4 +195,4 @@ def _with_entry(campaign: Campaign, level: str, event: str, message: str, detail
 
 
 def _nth(number: int) -> str:
-    return {2: "second", 3: "third"}.get(number, f"{number}th")
+    return {1: "first", 2: "second", 3: "third"}.get(number, f"{number}th")

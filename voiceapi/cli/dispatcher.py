@@ -20,6 +20,8 @@ log = logging.getLogger("voiceapi")
 
 # How long one request, or several that were read together, keep the others waiting for the network to be looked at.
 LONGEST_LEAD = 0.01
+# How often that is looked after, beside the pauses between requests.
+LOOK_SECONDS = 0.01
 # How long after the last request the leader's requests are no longer timed, so that an idle server sleeps.
 WATCHED_SECONDS = 1.0
 
@@ -81,7 +83,7 @@ class Dispatcher:
             self._replace(thread, thread.since)
 
     def shutdown(self, timeout: float) -> bool:
-        """End the threads; False if any still answers a request after so many seconds. Tasks that wait are cancelled."""
+        """End the threads, and cancel the tasks that wait; False if any still runs after so many seconds."""
         with self._lock:
             self._is_stopping = True
             for thread in self._idle:
@@ -162,7 +164,7 @@ class Dispatcher:
         """Let another thread lead whenever the leader has spent LONGEST_LEAD on one request."""
         last = 0.0
         while not self._is_stopping:
-            time.sleep(LONGEST_LEAD)
+            time.sleep(LOOK_SECONDS)
             moment = time.monotonic()
             leader = self._leader
             since = None if leader is None else leader.since

@@ -67,13 +67,16 @@ class Conversation:
         return cls(graph, handler, begin(graph, context, configurations, functions=functions, voice=False))
 
     @classmethod
-    def from_run(cls, service: Service, run: Run, *, concluding: bool = False) -> Conversation:
+    def from_run(
+        cls, service: Service, run: Run, version: WorkflowVersion | None = None, *, concluding: bool = False
+    ) -> Conversation:
         """The conversation of a call: a new one, unless steps of it are stored.
 
+        :param version: that of the run, if the caller has read it.
         :param concluding: it is only going to be ended, so a new one is offered no tools.
         :raises ValueError: when the version of the workflow is gone.
         """
-        version = find(WorkflowVersion, id=run.version_id)
+        version = version or find(WorkflowVersion, id=run.version_id)
         if version is None:
             raise ValueError(f"Run {run.id} has no definition to be carried out by.")
         graph = Graph.read(version.definition if run.draft is None else run.draft)

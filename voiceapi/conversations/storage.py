@@ -64,13 +64,19 @@ def store_outcome(
             ends = ", which ends the call" if record.payload["fatal"] else ""
             failure = "The language model failed in run %s%s: %s"
             after_commit(partial(log.warning, failure, run.id, ends, record.payload["error"]))
-    run.initial_context = progress.state.setup.initial_context
-    run.gathered_context = gathered_context
-    run.llm_usage = usage
-    run.disposition = gathered_context.get("mapped_call_disposition")
-    if progress.state.missing:
-        run.annotations = {**run.annotations, "missing_variables": list(progress.state.missing)}
-    run.has_transcript = run.has_transcript or any(record.type in SPEAKERS for record in progress.records)
+    missing = {"missing_variables": list(progress.state.missing)} if progress.state.missing else {}
+    columns = {
+        "initial_context": progress.state.setup.initial_context,
+        "gathered_context": gathered_context,
+        "llm_usage": usage,
+        "disposition": gathered_context.get("mapped_call_disposition"),
+        "annotations": {**run.annotations, **missing},
+        "has_transcript": run.has_transcript or any(record.type in SPEAKERS for record in progress.records),
+    }
+    for name, value in columns.items():
+        # Most turns change few of them, and only what is set is stored.
+        if getattr(run, name) != value:
+            setattr(run, name, value)
 
 
 def append_log(run: Run, records: Sequence[act.Record]) -> None:

@@ -13,6 +13,7 @@ from ..store import runs
 from ..store.base import reload
 from ..store.database import Patience, waiting, write
 from ..store.failures import DatabaseUnavailable
+from ..store.run_lists import ReportedRun, UsedRun
 from ..store.runs import Run
 from ..store.workflows import Workflow
 from ..workflows.versions import current
@@ -36,9 +37,9 @@ def prepare(workflow: Workflow, name: str, mode: str) -> Run:
     if mode == "smallwebrtc":
         call_type = "outbound" if str(context.get("direction", "")).strip().lower() == "outbound" else "inbound"
         context["direction"] = call_type
-    return runs.create(
-        workflow, version=version, name=name, mode=mode, call_type=call_type, token=new_token(), initial_context=context
-    )
+    columns = {"name": name, "mode": mode, "call_type": call_type, "token": new_token(), "initial_context": context}
+    with write():
+        return runs.create(workflow, version=version, **columns)
 
 
 def with_public_token(run: Run) -> Run:
@@ -52,7 +53,7 @@ def with_public_token(run: Run) -> Run:
     return run
 
 
-def transcript_address(run: Run, base_url: str) -> str | None:
+def transcript_address(run: Run | UsedRun | ReportedRun, base_url: str) -> str | None:
     """The public URL of the run's transcript; None if it has no transcript or no public token."""
     if run.public_access_token is None or not run.has_transcript:
         return None

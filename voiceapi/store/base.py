@@ -9,6 +9,7 @@ from __future__ import annotations
 
 from collections.abc import Callable, Iterable, Iterator, Mapping, Sequence
 from functools import cache
+from itertools import groupby, islice
 from typing import Any, TypeVar, cast
 
 from peewee import AutoField, BigIntegerField, CharField, FloatField, ForeignKeyField, IntegerField, Model, TextField
@@ -18,7 +19,7 @@ from .database import database, execute
 from .fields import JSONText, Stored
 
 Found = TypeVar("Found", bound="Record")
-# How many values are given to one query; SQLite takes at least 999 parameters.
+# How many values are given to one statement; SQLite takes at least 999 parameters.
 MOST_PARAMETERS = 500
 # Field types whose values need no conversion when they are read.
 UNCONVERTED = (AutoField, BigIntegerField, CharField, FloatField, ForeignKeyField, IntegerField, TextField)
@@ -28,6 +29,8 @@ class Record(Model):
     """The base class of all tables, bound to the database of the current session."""
 
     id: Any
+    # Peewee's: the names of the fields that were set since the record was read.
+    _dirty: set[str]
 
     class Meta:
         database = database
@@ -48,27 +51,32 @@ def insert(model: type[Found], **columns: Any) -> Found:
     names = tuple(name for name in model._meta.sorted_field_names if name in data)
     row = execute(_insert(model, names), *_values(model, names, data)).fetchone()
     data.update(zip(_key_names(model), row, strict=True))
+    record._dirty.clear()
     return record
 
 
 def insert_all(model: type[Record], rows: Iterable[Mapping[str, Any]]) -> None:
-    """Store new records. Defaults of the fields aren't filled in, so a row needs a value for every NOT NULL column.
+    """Store new records, by as few statements as can be.
+
+    Defaults of the fields aren't filled in, so a row needs a value for every NOT NULL column.
 
     :raises ConcurrentUpdate: when a record with the same unique columns exists.
     """
-    for row in rows:
-        names = tuple(row)
-        # Fetched, because an INSERT ... RETURNING is executed only when its row is.
-        execute(_insert(model, names), *_values(model, names, row)).fetchone()
+    for names, alike in groupby(rows, tuple):
+        while some := list(islice(alike, MOST_PARAMETERS // len(names))):
+            values = (value for row in some for value in _values(model, names, row))
+            execute(_insert_rows(model, names, len(some)), *values)
 
 
 def update(record: Record, *fields: Any) -> None:
-    """Store these fields of a record; all of them if none is given."""
-    model, data = type(record), record.__data__
+    """Store these fields of a record; if none is given, those that were set since it was read or created."""
+    model = type(record)
     keys = _key_names(model)
-    wanted = {field.name for field in fields} or data.keys() - set(keys)
-    names = tuple(name for name in model._meta.sorted_field_names if name in wanted)
-    execute(_update(model, names), *_values(model, (*names, *keys), data))
+    changed = {field.name for field in fields} or record._dirty.difference(keys)
+    names = tuple(name for name in model._meta.sorted_field_names if name in changed)
+    if names:
+        execute(_update(model, names), *_values(model, (*names, *keys), record.__data__))
+        record._dirty.difference_update(names)
 
 
 def _values(model: type[Record], names: Iterable[str], data: Mapping[str, Any]) -> list[Any]:
@@ -218,6 +226,13 @@ def _insert(model: type[Model], names: tuple[str, ...]) -> str:
     """INSERT of these columns; it returns the record's key."""
     columns, marks = ", ".join(_quoted(model, names)), ", ".join(["?"] * len(names))
     return f'INSERT INTO "{model._meta.table_name}" ({columns}) VALUES ({marks}) RETURNING {", ".join(_key(model))}'
+
+
+@cache
+def _insert_rows(model: type[Model], names: tuple[str, ...], rows: int) -> str:
+    """INSERT of these columns of so many records."""
+    columns, marks = ", ".join(_quoted(model, names)), ", ".join(["?"] * len(names))
+    return f'INSERT INTO "{model._meta.table_name}" ({columns}) VALUES {", ".join([f"({marks})"] * rows)}'
 
 
 @cache

@@ -198,9 +198,23 @@ def _pairs(rows: Any) -> dict[str, int]:
 
 def decide(contact: Contact, code: str, reason: str, moment: datetime, run: int | None = None) -> None:
     """Add an entry to a contact's history."""
-    base.insert(
-        Decision, contact=contact.id, campaign=contact.campaign_id, at=moment, code=code, reason=reason, run_id=run
+    decide_all([(contact, code, reason, moment, run)])
+
+
+def decide_all(decisions: Iterable[tuple[Contact, str, str, datetime, int | None]]) -> None:
+    """Add entries to the histories of contacts, each with the arguments of `decide`."""
+    rows = (
+        {
+            "contact": contact.id,
+            "campaign": contact.campaign_id,
+            "at": at,
+            "code": code,
+            "reason": reason,
+            "run_id": run,
+        }
+        for contact, code, reason, at, run in decisions
     )
+    base.insert_all(Decision, rows)
 
 
 def add_to(campaign: int, **counts: int) -> None:

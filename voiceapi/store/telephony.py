@@ -9,7 +9,7 @@ from typing import Any
 
 from peewee import SQL, BooleanField, CharField, FloatField, ForeignKeyField, TextField
 
-from .base import Record, names_by_id
+from .base import Record, names_by_id, select
 from .database import execute
 from .fields import Instant, JSONText, now
 from .organizations import Organization
@@ -129,17 +129,9 @@ def usable_configurations(organization: int) -> list[TelephonyConfiguration]:
 
     The default comes first, then those of real carriers, then the simulator's; the oldest first.
     """
-    query = (
-        TelephonyConfiguration.select()
-        .where(TelephonyConfiguration.organization == organization, ~TelephonyConfiguration.inactive)
-        .order_by(
-            TelephonyConfiguration.is_default_outbound.desc(),
-            TelephonyConfiguration.provider == "simulator",
-            TelephonyConfiguration.created_at,
-            TelephonyConfiguration.id,
-        )
-    )
-    return list(query)
+    order = "is_default_outbound DESC, provider = 'simulator', created_at, id"
+    # As SQL, because it is asked for each call: Peewee takes fifty times as long to build it.
+    return select(TelephonyConfiguration, f"WHERE organization_id = ? AND NOT inactive ORDER BY {order}", organization)
 
 
 def clear_default_outbound(organization: int) -> None:
@@ -164,9 +156,11 @@ def active_number_counts(organization: int) -> Mapping[int, int]:
 
 def clear_default_caller_id(configuration: int) -> None:
     """Leave a configuration without a default number for outbound calls."""
-    PhoneNumber.update(is_default_caller_id=False, updated_at=now()).where(
-        PhoneNumber.telephony_configuration == configuration, PhoneNumber.is_default_caller_id
-    ).execute()
+    statement = (
+        "UPDATE phone_number SET is_default_caller_id = FALSE, updated_at = ? "
+        "WHERE telephony_configuration_id = ? AND is_default_caller_id"
+    )
+    execute(statement, PhoneNumber.updated_at.db_value(now()), configuration)
 
 
 def registered_with_account(configuration: TelephonyConfiguration, address: str) -> PhoneNumber | None:

@@ -24,7 +24,7 @@ class Workflow(Record):
     workflow_uuid = CharField(36, unique=True)
     name = TextField()
     status = TextField(default="active")
-    # Incremented with each new run, so that a listing needn't count a million rows.
+    # Kept by triggers, so that a list needn't count a million rows; see `counts`.
     total_runs = IntegerField(default=0)
     created_at = Instant(default=now)
 

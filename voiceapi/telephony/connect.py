@@ -52,11 +52,16 @@ def require_public_url(service: Service, configuration: TelephonyConfiguration) 
 
 
 def connect_run(service: Service, run: Run) -> Carrier:
+    """The carrier of a run's call, by the configuration that it goes through; see `connect_through`."""
+    return connect_through(service, run, find(TelephonyConfiguration, id=run.telephony_configuration_id))
+
+
+def connect_through(service: Service, run: Run, configuration: TelephonyConfiguration | None) -> Carrier:
     """The carrier of a run's call.
 
-    :raises NotPossible: as `connect`, or when the configuration was deleted. A simulated call needs none.
+    :param configuration: the one that the call goes through; None if it was deleted. A simulated call needs none.
+    :raises NotPossible: as `connect`, or when there is no configuration.
     """
-    configuration = find(TelephonyConfiguration, id=run.telephony_configuration_id)
     if configuration is not None:
         return connect(service, configuration)
     if run.mode != "simulator":

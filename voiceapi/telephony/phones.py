@@ -12,7 +12,6 @@ from datetime import datetime, timedelta
 from ..background import Pausing
 from ..service import Service
 from ..store import runs
-from ..store.base import scalar
 from ..store.database import write
 from ..store.fields import now
 from ..store.runs import Run
@@ -34,10 +33,6 @@ class LeasedPhones:
     def cancel(self, call_id: str) -> bool:
         tokens = [token for token in self.service.phones.running() if call_id_of(token) == call_id]
         return any(self.service.phones.cancel(self.service.workers, token) for token in tokens)
-
-    def owns(self, token: str) -> bool:
-        with self.service.store.session():
-            return bool(scalar(Run, "phone_worker", token=token) == self.service.worker)
 
 
 def lease(service: Service, wait: float = 0.0) -> dict[str, str | datetime]:

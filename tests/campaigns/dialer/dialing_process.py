@@ -18,12 +18,13 @@ from collections.abc import Callable
 from typing import Any
 
 from voiceapi import create_app, extension
-from voiceapi.calls.webhooks import SimulatedWebhooks
+from voiceapi.calls import webhooks
 from voiceapi.campaigns import attempts
 from voiceapi.campaigns.dialer.worker import Dialer
 from voiceapi.postcall import outbox
 from voiceapi.service import Service
 from voiceapi.store.campaigns import Campaign
+from voiceapi.store.database import UNREPEATABLE
 from voiceapi.telephony import connect
 from voiceapi.telephony.carriers.base import OutboundCall
 from voiceapi.telephony.carriers.simulator import Simulator
@@ -80,17 +81,17 @@ def around(owner: Any, name: str, before: str | None, after: str | None) -> None
 
 def deliver(service: Service, done: threading.Event) -> None:
     """Hand the carrier's webhooks in, again and again until each was taken."""
-    webhooks = SimulatedWebhooks(service)
     while not done.is_set():
         for event in ask("/events"):
             body = json.dumps(event["fields"]).encode()
             webhook = Webhook("POST", "http://localhost/", {"content-type": "application/json"}, body)
-            if event["kind"] == "turn":
-                webhooks.turn(event["token"], event["turn"], "turn", webhook)
-                reach("answered")
-            else:
-                webhooks.status(event["token"], webhook)
-                reach("reported")
+            with service.store.session(UNREPEATABLE):
+                if event["kind"] == "turn":
+                    webhooks.take_turn(service, event["token"], event["turn"], "turn", webhook)
+                    reach("answered")
+                else:
+                    webhooks.record_status(service, event["token"], webhook)
+                    reach("reported")
             ask("/done", event["id"])
         done.wait(0.01)
 

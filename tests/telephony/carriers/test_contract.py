@@ -748,6 +748,7 @@ def test_a_reply_that_is_decided_after_the_end_of_the_call_is_not_recorded(
     said = call.transcript
     with monkeypatch.context() as patch:
         if not concluded:
+            patch.setattr(ending, "conclude_at_once", lambda *_: None)
             patch.setattr(ending, "complete_from_status", lambda *_: None)
         call.status("completed")
         wait_for(lambda: (call.run_id, "end") not in service.slow_jobs._running)

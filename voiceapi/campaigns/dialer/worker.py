@@ -46,7 +46,7 @@ log = logging.getLogger("voiceapi")
 # The longest sleep. Other processes can't wake this dialer: idle, it may miss for so long that they started a campaign;
 # busy, that one of their calls ended.
 IDLE_SECONDS, BUSY_SECONDS = 3.0, 1.0
-GATHER_SECONDS = 0.02
+GATHER_SECONDS = 0.005
 # How many contacts are looked at in one transaction.
 BATCH = 100
 GREETING_COLUMNS = ("greeting_override_type", "greeting_override_text", "greeting_override_recording_id")
@@ -187,9 +187,11 @@ class Dialer:
             attempts.skip(due[candidate.id], why.code, why.reason, why.until, moment)
         if decided.blocked:
             attempts.finish(campaign_id, moment)
+        contacts = [due[candidate.id] for candidate in decided.dial]
+        runs = attempts.claim(campaign_id, contacts, agent.workflow, agent.configuration, moment) if contacts else []
         return decided, [
-            _claimed(due[candidate.id], campaign, agent, moment, moment + settings.interval)
-            for candidate in decided.dial
+            _claim_of(contact, run, campaign, agent, moment + settings.interval)
+            for contact, run in zip(contacts, runs, strict=True)
         ]
 
     def _agent(self, campaign: Campaign) -> Agent:
@@ -266,10 +268,7 @@ def load_of(
     )
 
 
-def _claimed(
-    contact: records.Contact, campaign: Campaign, agent: Agent, moment: datetime, turn_until: datetime
-) -> Claim:
-    run = attempts.claim(contact, agent.workflow, agent.configuration, moment)
+def _claim_of(contact: records.Contact, run: Run, campaign: Campaign, agent: Agent, turn_until: datetime) -> Claim:
     tags = ["retry", f"retry_reason_{contact.retry_reason}"] if contact.attempts > 1 else []
     gathered = {"triggered_by": "campaign", **({"call_tags": tags} if tags else {})}
     return Claim(

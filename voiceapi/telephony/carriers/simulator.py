@@ -1,8 +1,8 @@
 """The simulator: a carrier without an account. It rings, answers, speaks the callee's lines and hangs up.
 
-Its phones send webhooks with fields and carry out documents as a real carrier does, but within the process. Ringing
-and speech take no time unless the configuration's `realtime` is set; the reported duration is what the call would have
-taken. A phone in real time pauses without a thread.
+Its phones ask for turns, report statuses and carry out documents as a real carrier does, but within the process, so
+nothing is signed or parsed. Ringing and speech take no time unless the configuration's `realtime` is set; the reported
+duration is what the call would have taken. A phone in real time pauses without a thread.
 """
 
 from __future__ import annotations
@@ -12,8 +12,8 @@ import json
 import time
 from collections.abc import Generator, Mapping, Sequence
 from contextlib import suppress
-from dataclasses import dataclass, replace
-from typing import Any, Literal, Protocol
+from dataclasses import dataclass
+from typing import Any, Protocol
 
 from ...background import Cancelled, Pausing
 from ...engine.actions import Action, HangUp, Listen, Pause, Play, Redirect, Say, Transfer
@@ -34,6 +34,7 @@ from .events import (
     Transferred,
 )
 from .rest import CarrierRefused, CarrierSilent
+from .speech import clean
 from .webhook import CallbackURLs, Webhook
 
 SIGNATURE = "x-simulator-signature"
@@ -54,11 +55,13 @@ MOST_TURNS = 200
 
 
 class Webhooks(Protocol):
-    """Where the simulator's webhooks go: the same functions that a real carrier's reach over HTTP."""
+    """What a phone tells the service where a real carrier sends webhooks; both raise Interrupted."""
 
-    def turn(self, token: str, number: int, after: Literal["turn", "transfer"], webhook: Webhook) -> Document: ...
+    def turn(self, carrier: Carrier, token: str, number: int, given: CallerInput) -> Document:
+        """The document of turn `number`, which began with `given`."""
 
-    def status(self, token: str, webhook: Webhook) -> None: ...
+    def status(self, token: str, updates: Sequence[StatusUpdate]) -> None:
+        """Record statuses, in their order."""
 
 
 class Phones(Protocol):
@@ -70,16 +73,13 @@ class Phones(Protocol):
     def cancel(self, call_id: str) -> bool:
         """Have a call end at its next pause, or now if it pauses; False if it isn't carried out here."""
 
-    def owns(self, token: str) -> bool:
-        """False if another process carries out the call."""
-
 
 @dataclass(frozen=True)
 class Simulator(Carrier):
     """The simulated carrier.
 
-    :param webhooks: where its phones send their webhooks.
-    :param key: signs its webhooks.
+    :param webhooks: what its phones ask and report to.
+    :param key: signs the webhooks that come over HTTP, as those of a test.
     :param phones: carry out its calls.
     """
 
@@ -119,17 +119,10 @@ class Simulator(Carrier):
     def check(self, numbers: Sequence[str]) -> list[str]:
         return []
 
-    def signed(self, url: str, fields: Mapping[str, Any]) -> Webhook:
-        """A webhook as the simulator sends it."""
-        body = json.dumps(fields).encode()
-        return Webhook("POST", url, {"content-type": "application/json", SIGNATURE: self._signature(url, body)}, body)
-
     def verify(self, webhook: Webhook) -> bool:
         given = webhook.headers.get(SIGNATURE, "")
-        return hmac.compare_digest(given.encode(), self._signature(webhook.url, webhook.body).encode())
-
-    def _signature(self, url: str, body: bytes) -> str:
-        return hmac.digest(self.key, url.encode() + b"\n" + body, "sha256").hex()
+        signature = hmac.digest(self.key, webhook.url.encode() + b"\n" + webhook.body, "sha256").hex()
+        return hmac.compare_digest(given.encode(), signature.encode())
 
     def read_leg(self, webhook: Webhook) -> Leg:
         call_id = webhook.text("call_id")
@@ -137,14 +130,10 @@ class Simulator(Carrier):
 
     def read_turn(self, webhook: Webhook, after: After) -> CallerInput:
         if after == "transfer":
-            reason = webhook.text("transfer")
-            return Transferred(reason == "answered", reason, reason == CALLEE_GONE)
+            return _transferred(webhook.text("transfer"))
         if _is_machine(webhook):
             return Machine()
-        if keys := Keys.read(webhook.text("keys")):
-            return keys
-        text = webhook.text("speech")
-        return Speech(text) if text else Silence()
+        return Keys.read(webhook.text("keys")) or _spoken(webhook.text("speech"))
 
     def read_status(self, webhook: Webhook) -> StatusUpdate:
         raw = webhook.text("status")
@@ -201,6 +190,14 @@ def _line(line: Any) -> str | Keys | None:
     return None
 
 
+def _spoken(text: str) -> CallerInput:
+    return Speech(text) if text else Silence()
+
+
+def _transferred(outcome: str) -> Transferred:
+    return Transferred(outcome == "answered", outcome, outcome == CALLEE_GONE)
+
+
 def _is_machine(webhook: Webhook) -> bool:
     return webhook.text("answered_by") == "machine"
 
@@ -251,31 +248,32 @@ class Phone:
         self._callee = callee
         self._seconds = 0.0
         self._is_answered = urls.turn > 0
+        # Statuses that are reported together, because no time passes between them.
+        self._unreported: list[StatusUpdate] = []
 
     def steps(self) -> Pausing:
         """The call; it yields the seconds that pass, and ends with a final status when it is cancelled."""
         with suppress(Interrupted):
             try:
                 # The last turn that was answered is asked for again.
-                yield from self._talk(self.urls.turn - 1, {}) if self._is_answered else self._ring()
+                yield from self._talk(self.urls.turn - 1, Silence()) if self._is_answered else self._ring()
             except Cancelled:
-                self._report("completed" if self._is_answered else "canceled", duration=round(self._seconds, 1))
+                self._end("completed" if self._is_answered else "canceled", round(self._seconds, 1))
 
     def _ring(self) -> Pausing:
-        self._report("ringing")
+        self._note("ringing")
         yield from self._pass_time(RINGING_SECONDS)
         self._seconds = 0.0
         if self._behaviour in FINAL:
-            self._report(self._behaviour, duration=0)
+            self._end(self._behaviour, 0.0)
             return
         self._is_answered = True
-        self._report("in-progress")
-        machine = {"answered_by": "machine"} if self._behaviour == "voicemail" else {}
-        yield from self._talk(0, machine)
+        self._note("in-progress")
+        yield from self._talk(0, Machine() if self._behaviour == "voicemail" else Silence())
 
-    def _talk(self, turn: int, fields: Mapping[str, Any]) -> Pausing:
+    def _talk(self, turn: int, given: CallerInput) -> Pausing:
         """Ask for turn number `turn` and carry out documents until one hangs up, or the callee does."""
-        listening = yield from self._carry_out(self._ask(turn, fields))
+        listening = yield from self._carry_out(self._ask(turn, given))
         spoken = turn
         while (
             listening is not None and self._behaviour == "answers" and spoken < min(len(self._callee.lines), MOST_TURNS)
@@ -286,16 +284,13 @@ class Phone:
                 yield from self._pass_time(SECONDS_A_WORD * len(line.digits))
             else:
                 yield from self._speak(line)
-            said = {"keys": line.digits} if isinstance(line, Keys) else {"speech": line}
+            said = line if isinstance(line, Keys) else _spoken(clean(line))
             listening = yield from self._carry_out(self._ask(listening, said))
-        self._report("completed", duration=round(self._seconds, 1))
+        self._end("completed", round(self._seconds, 1))
 
-    def _ask(self, turn: int, fields: Mapping[str, Any], after: Literal["turn", "transfer"] = "turn") -> Document:
-        urls = replace(self.urls, turn=turn)
-        self._check_owner()
-        url = urls.transferred if after == "transfer" else urls.next
-        webhook = self._carrier.signed(url, {"call_id": self.call_id, **fields})
-        return self._carrier.webhooks.turn(urls.token, turn, after, webhook)
+    def _ask(self, turn: int, given: CallerInput) -> Document:
+        self._report()
+        return self._carrier.webhooks.turn(self._carrier, self.urls.token, turn, given)
 
     def _carry_out(self, document: Document) -> Generator[float, None, int | None]:
         """Carry out a document; returns the number of the turn that it listens for, None when it ends the call."""
@@ -308,11 +303,10 @@ class Phone:
                 case "listen":
                     return int(verb["turn"])
                 case "transfer":
-                    outcome = {"transfer": self._callee.transfer}
-                    document = self._ask(int(verb["turn"]), outcome, "transfer")
+                    document = self._ask(int(verb["turn"]), _transferred(self._callee.transfer))
                     return None if self._callee.transfer == CALLEE_GONE else (yield from self._carry_out(document))
                 case "redirect":
-                    return (yield from self._carry_out(self._ask(int(verb["turn"]), {})))
+                    return (yield from self._carry_out(self._ask(int(verb["turn"]), Silence())))
                 case "hangup":
                     return None
         return None
@@ -321,6 +315,8 @@ class Phone:
         yield from self._pass_time(SECONDS_A_WORD * len(text.split()))
 
     def _pass_time(self, seconds: float) -> Pausing:
+        if self._carrier.realtime:
+            self._report()
         began = time.monotonic()
         try:
             yield seconds
@@ -329,12 +325,14 @@ class Phone:
             raise
         self._seconds += seconds
 
-    def _check_owner(self) -> None:
-        if not self._carrier.phones.owns(self.urls.token):
-            raise Interrupted
+    def _note(self, status: str, duration: float | None = None) -> None:
+        self._unreported.append(StatusUpdate(status, status, self.call_id, duration))
 
-    def _report(self, status: str, duration: float | None = None) -> None:
-        fields = {"call_id": self.call_id, "status": status}
-        timed = fields if duration is None else {**fields, "duration": duration}
-        self._check_owner()
-        self._carrier.webhooks.status(self.urls.token, self._carrier.signed(self.urls.status, timed))
+    def _end(self, status: str, duration: float) -> None:
+        self._note(status, duration)
+        self._report()
+
+    def _report(self) -> None:
+        if self._unreported:
+            self._carrier.webhooks.status(self.urls.token, self._unreported)
+            self._unreported = []

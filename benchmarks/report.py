@@ -11,7 +11,10 @@ from .result import Figure, Result
 
 ROW = "{:<20}{:>9}{:>6}{:>8}{:>8}{:>8}{:>8}{:>8}{:>10}{:>7}{:>7}{:>8}"
 ROW_HEADINGS = ("case", "runs", "conn.", "req/s", "p50 ms", "p95 ms", "p99 ms", "CPU µs", "bare/s", "ratio", "share")
-STEP = "{:>7} callers, {:>5} turns: p50 {:.2f} s, p95 {:.2f} s, p99 {:.2f} s, {:.0%} with a filler, longest {:.1f} s, {} errors"
+STEP = (
+    "{:>7} callers, {:>5} turns: p50, p95, p99 {:.2f}, {:.2f}, {:.2f} s, {:.0%} with a filler, "
+    "longest webhook {:.1f} s, {} errors"
+)
 DETAILS = ("req/s", "ratio", "p50 ms", "p95 ms", "p99 ms")
 
 

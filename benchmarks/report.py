@@ -88,8 +88,7 @@ def _table(figures: Sequence[Figure], before: Mapping[str, float]) -> Iterator[s
     for figure in figures:
         value = before.get(key(figure))
         earlier = "" if value is None else Figure(figure.group, figure.name, value, figure.aim).text
-        name = f"{figure.name}, {figure.unit}" if figure.unit else figure.name
-        yield f"| {name} | {earlier} | {figure.text} | {figure.aim:g} |"
+        yield f"| {figure.label} | {earlier} | {figure.text} | {figure.aim:g} |"
 
 
 def _conversations(found: Conversations) -> Iterator[str]:

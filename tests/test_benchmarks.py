@@ -269,6 +269,20 @@ def test_what_is_written_into_the_page_is_read_from_it() -> None:
         page.with_section("# Performance\n", section)
 
 
+def test_the_readme_shows_figures_of_the_page() -> None:
+    readme = page.README.read_text(encoding="utf-8").partition("## Figures")[2]
+    shown = [found.groups() for line in readme.splitlines(keepends=True) if (found := page.ROW.fullmatch(line))]
+    rows = [[cell.strip() for cell in line.split("|")] for line in page.read().splitlines() if line.startswith("| ")]
+    stated = {cells[1]: cells[3] for cells in rows if len(cells) > 4}
+    assert len(shown) > 3
+    assert dict(shown).items() <= stated.items()
+
+
+def test_the_figures_of_a_text_are_replaced_by_their_names() -> None:
+    text = "| | |\n|---|---|\n| start, s | 0.7 |\n| other | 3 |\n| start, s | 0.7 | more |\n"
+    assert page.with_figures(text, {"start, s": "0.4", "end": "1"}) == text.replace("| 0.7 |\n", "| 0.4 |\n")
+
+
 def test_a_figure_reaches_its_aim_as_it_is_shown() -> None:
     result = Result(10_000, [row("health", FEW, 8, 0.947), row("fetch", FEW, 8, 0.594)], long={1000: 50.4, 2000: 120.0})
     found = {figure.name: figure.is_reached for figure in figures(result, cases(IDS, FEW))}

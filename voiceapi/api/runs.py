@@ -22,6 +22,7 @@ from ..timestamps import write_time
 from ..workflows import versions
 from .auth import base_url, organization, service
 from .blueprint import Blueprint
+from .compression import compress
 from .schemas.runs import (
     CreatedRunSchema,
     CreateRunSchema,
@@ -128,7 +129,7 @@ def csv_response(filename: str, criteria: Criteria, query: dict[str, Any]) -> Re
         permit.enter_context(app.bulkhead.slow(organization()))
         response.call_on_close(permit.close)
     response.headers["Content-Disposition"] = f"attachment; filename={filename}"
-    return response
+    return compress(response)
 
 
 def view(query: dict[str, Any]) -> View:

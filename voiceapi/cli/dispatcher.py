@@ -79,7 +79,7 @@ class Dispatcher:
     def hand_over(self) -> None:
         """Let another thread lead, if this one does; it keeps the lead where the system refuses one more thread."""
         thread = threading.current_thread()
-        if isinstance(thread, _Thread):
+        if isinstance(thread, _Thread) and thread.since is not None:
             self._replace(thread, thread.since)
 
     def shutdown(self, timeout: float) -> bool:
@@ -150,10 +150,10 @@ class Dispatcher:
             raise
         self._alive += 1
 
-    def _replace(self, leader: _Thread | None, since: float | None) -> None:
+    def _replace(self, leader: _Thread, since: float) -> None:
         """Let another thread lead, if this one still does, and still answers the request that it began with then."""
         with self._lock:
-            if leader is None or self._leader is not leader or leader.since != since or self._is_stopping:
+            if self._leader is not leader or leader.since != since or self._is_stopping:
                 return
             try:
                 self._appoint()
@@ -168,13 +168,13 @@ class Dispatcher:
             moment = time.monotonic()
             leader = self._leader
             since = None if leader is None else leader.since
-            if since is not None:
+            if leader is not None and since is not None:
                 last = moment
                 if moment - since >= LONGEST_LEAD:
                     self._replace(leader, since)
             elif moment - last >= WATCHED_SECONDS:
                 self._watching.clear()
-                if leader is None or leader.since is None:
+                if (leader is None or leader.since is None) and not self._is_stopping:
                     self._watching.wait()
 
     def _ended(self, error: BaseException | None) -> None:

@@ -12,6 +12,10 @@ from ..errors import Message
 from ..warning_header import UNKNOWN_FIELDS, warn
 from .fields import MODEL, Integer, Items, Length, Pattern, Range, Text
 
+# For the document: the header of such an answer, and the answer without content.
+READ_TAG = {"ETag": {"description": "for If-None-Match", "schema": {"type": "string"}}}
+UNCHANGED = "The answer is as it was"
+
 
 class ResponseSchema(Schema):
     """An answer. It only documents: the tests hold every answer to it, and refuse unknown members."""
@@ -40,6 +44,16 @@ class QuerySchema(Schema):
 
     class Meta:
         unknown = EXCLUDE
+
+
+class ReadSchema(QuerySchema):
+    """The headers of a request that reads what has a tag."""
+
+    if_none_match = Text(
+        load_default="",
+        data_key="If-None-Match",
+        metadata={"description": "the ETag of an earlier answer: 304 when the answer would be the same"},
+    )
 
 
 class RepeatableSchema(QuerySchema):

@@ -68,7 +68,10 @@ def _options() -> argparse.Namespace:
     parser.add_argument("--before", type=Path, metavar="FILE", help="JSON of an earlier run, for the column of --page")
     parser.add_argument("--page", action="store_true", help="write the figures into docs/performance.md")
     parser.add_argument("--short", action="store_true", help="only compare the ratios with docs/performance.md")
-    return parser.parse_args()
+    options = parser.parse_args()
+    if options.page and (options.only or CONNECTIONS[0] not in options.connections):
+        parser.error("--page writes all figures, so it needs all cases at 8 connections.")
+    return options
 
 
 def _measure(folder: Path, options: argparse.Namespace, note: Callable[[str], object]) -> tuple[Result, list[Case]]:

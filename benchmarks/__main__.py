@@ -1,4 +1,7 @@
-"""Measures the service and prints a table: `.venv/bin/python -m benchmarks`, from the folder of the repository."""
+"""Measures the service: `.venv/bin/python -m benchmarks`, from the folder of the repository.
+
+docs/performance.md explains what is measured and how to read it.
+"""
 
 from __future__ import annotations
 
@@ -6,85 +9,119 @@ import argparse
 import json
 import sys
 import tempfile
-from collections.abc import Sequence
-from dataclasses import asdict
+from collections.abc import Callable, Iterator
+from contextlib import ExitStack
+from dataclasses import asdict, dataclass
+from functools import partial
 from pathlib import Path
 
-from .measure import (
-    LISTING_TARGET,
-    MANY,
-    MEMORY_TARGET_MEGABYTES,
-    START_TARGET_SECONDS,
-    Row,
-    Start,
-    measure,
-    measure_start,
-)
-from .processes import CONNECTIONS, THREADS
-from .turns import TURN_TARGET_MS, Turns, measure_turns
+from . import page, report, short
+from .calls import measure_calls
+from .cases import Case, cases
+from .conversations import measure_conversations, measure_turns
+from .measure import FEW, Row, Target, measure, measure_long_workflows, measure_start
+from .processes import Load, Server, start_bare, start_service
+from .result import CONNECTIONS, Result, figures
+from .seed import Ids, kept, seed
 
-HEADINGS = (
-    "case", "runs", "req/s", "p50 ms", "p95 ms", "bare req/s", "ratio", "target", f"{MANY // 1000}k/1k", "target"
-)  # fmt: skip
-LINE = "{:<20}{:>8}{:>8}{:>8}{:>8}{:>12}{:>7}{:>8}{:>9}{:>8}"
+MANY, MILLION = 100_000, 1_000_000
+# The parts besides the cases, as --only finds them.
+LONG, CALLS, TURNS, CONVERSATIONS, START = "long workflows", "simulated calls", "turns", "conversations", "start"
+PARTS = ", ".join((LONG, CALLS, TURNS, CONVERSATIONS, START))
 
 
 def main() -> int:
-    """Print the table or the JSON; the exit code is 1 when the status of any answer wasn't 200."""
-    parser = argparse.ArgumentParser(prog="python -m benchmarks", description="Measure the service and print a table.")
-    parser.add_argument("--seconds", type=float, default=6.0, help="how long to load each case (6)")
-    parser.add_argument("--only", metavar="NAME", help="only the cases whose names contain this text")
-    parser.add_argument("--json", action="store_true", help="print JSON instead of the table")
-    options = parser.parse_args()
-    rows = []
+    """Print what was measured. The exit code is 1 after answers of a wrong status, or if a ratio has fallen."""
+    options = _options()
+    if options.short:
+        broken = short.check(lambda line: print(line, flush=True))
+        print(*(broken or ["All ratios are at least two thirds of what docs/performance.md states."]), sep="\n")
+        return 1 if broken else 0
+    before = json.loads(options.before.read_text(encoding="utf-8"))["figures"] if options.before else {}
+    # The table is shown as it grows; JSON has the standard output for itself.
+    note = partial(print, file=sys.stderr if options.json else sys.stdout, flush=True)
     with tempfile.TemporaryDirectory() as name:
-        folder = Path(name)
-        start = measure_start(folder)
-        turns = measure_turns(folder)
-        if not options.json:
-            print(LINE.format(*HEADINGS))
-        for row in measure(folder, options.seconds, options.only):
-            rows.append(row)
-            if not options.json:
-                print(LINE.format(*_cells(row)), flush=True)
+        result, wanted = _measure(Path(name), options, note)
+    found = figures(result, wanted)
     if options.json:
-        print(
-            json.dumps(
-                {"rows": [asdict(row) for row in rows], "start": asdict(start), "turns": asdict(turns)}, indent=2
-            )
-        )
+        values = {report.key(figure): figure.value for figure in found}
+        print(json.dumps({"figures": values, **asdict(result)}, indent=2))
     else:
-        print(_footer(rows, start, turns))
-    return 1 if any(row.failed for row in rows) else 0
+        print(f"\n{report.summary(result, found)}")
+    if options.page:
+        command = f".venv/bin/python -m benchmarks{' --million' if options.million else ''}"
+        page.write(report.markdown(result, found, before, command))
+    return 1 if any(row.wrong for row in result.rows) else 0
 
 
-def _cells(row: Row) -> Sequence[str]:
-    return (
-        row.name,
-        str(row.runs),
-        f"{row.rate:.0f}",
-        f"{row.p50_ms:.1f}",
-        f"{row.p95_ms:.1f}",
-        f"{row.bare_rate:.0f}",
-        f"{row.ratio:.2f}",
-        "" if row.target is None else f"{row.target:.2f}",
-        "" if row.rate_ratio is None else f"{row.rate_ratio:.2f}",
-        "" if row.rate_ratio is None else f"{LISTING_TARGET:.2f}",
+def _options() -> argparse.Namespace:
+    parser = argparse.ArgumentParser(prog="python -m benchmarks", description="Measure the service.")
+    parser.add_argument("--seconds", type=float, default=4.0, help="how long to load each case (4)")
+    parser.add_argument(
+        "--connections", type=int, nargs="+", default=CONNECTIONS, metavar="N", help="how many connections (8 and 1)"
     )
+    parser.add_argument("--million", action="store_true", help="take a million runs as many, not 100,000")
+    parser.add_argument("--databases", type=Path, metavar="FOLDER", help="keep the database of the many runs here")
+    parser.add_argument("--only", default="", metavar="TEXT", help=f"only what has this in its name: cases, {PARTS}")
+    parser.add_argument("--json", action="store_true", help="print JSON, and the progress to standard error")
+    parser.add_argument("--before", type=Path, metavar="FILE", help="JSON of an earlier run, for the column of --page")
+    parser.add_argument("--page", action="store_true", help="write what was measured into docs/performance.md")
+    parser.add_argument("--short", action="store_true", help="only compare the ratios with docs/performance.md")
+    return parser.parse_args()
 
 
-def _footer(rows: Sequence[Row], start: Start, turns: Turns) -> str:
-    lines = [
-        "",
-        f"{CONNECTIONS} connections, {THREADS} threads; bare is a Flask route with a small JSON answer, "
-        "served by waitress, measured in turn with each case.",
-        f"From start to first healthy answer {start.seconds:.2f} s (target: {START_TARGET_SECONDS:.0f} s), "
-        f"then {start.megabytes:.0f} MB resident (target: {MEMORY_TARGET_MEGABYTES:.0f} MB).",
-        f"A turn of a call, without the model's own time: p50 {turns.p50_ms:.1f} ms "
-        f"(target: below {TURN_TARGET_MS:.0f} ms), p95 {turns.p95_ms:.1f} ms.",
-        *(f"{row.name}: {row.failed} answers were not 200." for row in rows if row.failed),
-    ]
-    return "\n".join(lines)
+def _measure(folder: Path, options: argparse.Namespace, note: Callable[[str], object]) -> tuple[Result, list[Case]]:
+    """Measure all that `options` ask for; also returns the cases with few runs."""
+    result = Result(MILLION if options.million else MANY)
+    if options.only in START:
+        result.start = measure_start(folder)
+    if options.only in TURNS:
+        result.turns = measure_turns(folder)
+    few = folder / "few.db"
+    ids = seed(few, FEW)
+    wanted = cases(ids, FEW)
+    with start_bare(folder) as bare, start_service(few) as server, Load() as load:
+        note(report.headings())
+        for row in _rows(folder, options, Site(load, bare, server, ids), result.many):
+            result.rows.append(row)
+            note(report.line(row))
+        if options.only in LONG:
+            result.long = measure_long_workflows(load, server, ids, options.seconds)
+        if options.only in CALLS:
+            result.calls = measure_calls(load, server, options.seconds)
+        if not options.only:
+            result.megabytes = server.resident_megabytes()
+    if options.only in CONVERSATIONS:
+        result.conversations = measure_conversations(folder, lambda step: note(report.step_line(step)))
+    return result, wanted
+
+
+@dataclass(frozen=True, slots=True)
+class Site:
+    """The processes of a measurement, and the ids in the service's database of few runs."""
+
+    load: Load
+    bare: Server
+    server: Server
+    ids: Ids
+
+
+def _rows(folder: Path, options: argparse.Namespace, site: Site, many: int) -> Iterator[Row]:
+    """The rows of all cases with few runs, and of the listings with many as well."""
+    chosen = [case for case in cases(site.ids, FEW) if options.only in case.name]
+    with ExitStack() as stack:
+        large, with_many = None, {case.name: case for case in cases(site.ids, many)}
+        if any(case.many_aim for case in chosen):
+            database, ids = kept(options.databases or folder, many)
+            if ids != site.ids:
+                raise RuntimeError("The two databases must have the same ids.")
+            large = stack.enter_context(start_service(database))
+        for connections in options.connections:
+            for case in chosen:
+                targets = [Target(site.server, case, FEW)]
+                if large is not None and case.many_aim:
+                    targets.append(Target(large, with_many[case.name], many))
+                yield from measure(site.load, site.bare, targets, options.seconds, connections)
 
 
 if __name__ == "__main__":

@@ -1,4 +1,4 @@
-"""The cases to measure: a raw HTTP request each, and its target rate relative to the bare route."""
+"""The cases to measure: a raw HTTP request each, and what its rate is to reach."""
 
 from __future__ import annotations
 
@@ -7,21 +7,26 @@ from dataclasses import dataclass
 from typing import Any
 from urllib.parse import quote
 
-from .processes import KEY
-from .seed import FIRST_RUN, SPAN, TRIGGER_PATH, Ids, definition
+from .processes import API, KEY
+from .seed import CONTACTS, FIRST_RUN, SPAN, Ids, definition
 
-API = "/api/v1"
 PAGE = 50
 
 
 @dataclass(frozen=True, slots=True)
 class Case:
-    """A request to measure. `target` is a share of the bare route's rate; listings are measured with many runs too."""
+    """A request to measure.
+
+    :param aim: the share of the bare route's rate to reach, at 8 connections.
+    :param many_aim: for a listing, which is measured with many runs too: the share of its own rate with few to reach.
+    :param status: the status of a right answer.
+    """
 
     name: str
     request: str
-    target: float | None = None
-    listing: bool = False
+    aim: float | None = None
+    many_aim: float | None = None
+    status: str = "200"
 
 
 def raw(method: str, path: str, body: Any = None, key: str | None = KEY) -> str:
@@ -39,23 +44,41 @@ BARE = raw("GET", "/", key=None)
 
 
 def cases(ids: Ids, runs: int) -> list[Case]:
-    """All cases for a database with this many runs. "trigger" leaves calls behind, so only listings follow it."""
+    """All cases for a database with this many runs. None of them changes what another one finds."""
     create = {"name": "Created", "workflow_definition": definition(trigger=False)}
     listing = f"{API}/workflow/{ids.workflow}/runs"
+    contacts, deliveries = f"{API}/campaign/{ids.campaign}/contacts", f"{API}/organizations/webhook-deliveries"
+    last = min(runs, CONTACTS) // PAGE
     number = f"{API}/organizations/telephony-configs/{ids.configuration}/phone-numbers/{ids.phone_number}"
+    call = {"phone_number": "+12025550123"}
     return [
-        Case("health", raw("GET", f"{API}/health", key=None), 0.75),
-        Case("create", raw("POST", f"{API}/workflow/create/definition", create), 0.3),
-        Case("fetch", raw("GET", f"{API}/workflow/fetch/{ids.workflow}"), 0.45),
-        Case("validate", raw("POST", f"{API}/workflow/{ids.workflow}/validate")),
-        Case("reactivate", raw("PUT", f"{API}/user/api-keys/{ids.api_key}/reactivate"), 0.45),
-        Case("set-default-caller", raw("POST", f"{number}/set-default-caller")),
-        Case("trigger", raw("POST", f"{API}/public/agent/{TRIGGER_PATH}", {"phone_number": "+12025550123"})),
-        Case("runs, first page", raw("GET", listing), listing=True),
-        Case("runs, last page", raw("GET", f"{listing}?page={runs // PAGE}"), listing=True),
-        Case("runs, date range", raw("GET", f"{listing}?filters={_date_range()}"), listing=True),
-        Case("runs, by duration", raw("GET", f"{listing}?sort_by=duration"), listing=True),
+        Case("health", raw("GET", f"{API}/health", key=None), 0.95),
+        Case("fetch", raw("GET", f"{API}/workflow/fetch/{ids.workflow}"), 0.60),
+        Case("reactivate", raw("PUT", f"{API}/user/api-keys/{ids.api_key}/reactivate"), 0.55),
+        Case("set-default-caller", raw("POST", f"{number}/set-default-caller"), 0.50),
+        Case("create", raw("POST", f"{API}/workflow/create/definition", create), 0.40),
+        Case("validate", raw("POST", f"{API}/workflow/{ids.workflow}/validate"), 0.45),
+        Case("unknown trigger", raw("POST", f"{API}/public/agent/unknown", call), 0.50, status="404"),
+        Case("runs, first page", raw("GET", listing), 0.25, 0.95),
+        Case("runs, last page", raw("GET", f"{listing}?page={runs // PAGE}"), None, 0.90),
+        Case("runs, date range", raw("GET", f"{listing}?filters={_date_range()}"), None, 0.80),
+        Case("runs, by duration", raw("GET", f"{listing}?sort_by=duration"), None, 0.90),
+        Case("runs, by name", raw("GET", f"{listing}?sort_by=name"), None, 0.90),
+        Case("contacts, first page", raw("GET", contacts), None, 0.90),
+        Case("contacts, last page", raw("GET", f"{contacts}?page={last}"), None, 0.90),
+        Case("contacts, of a state", raw("GET", f"{contacts}?state=completed&page={last}"), None, 0.90),
+        Case("deliveries, last page", raw("GET", f"{deliveries}?page={last}"), None, 0.90),
     ]
+
+
+def validate_case(name: str, workflow: int) -> Case:
+    """The validation of one workflow."""
+    return Case(name, raw("POST", f"{API}/workflow/{workflow}/validate"))
+
+
+def trigger_case(path: str) -> Case:
+    """A call by trigger, which the service carries out by itself."""
+    return Case("trigger", raw("POST", f"{API}/public/agent/{path}", {"phone_number": "+12025550123"}))
 
 
 def _date_range() -> str:

@@ -20,40 +20,53 @@ LENGTH = re.compile(rb"\r\nContent-Length: (\d+)", re.IGNORECASE)
 
 @dataclass
 class Outcome:
-    """The result of one job: `latencies` in seconds, `statuses` counts answers by HTTP status."""
+    """The result of one job: `latencies` in seconds, `statuses` counts answers by HTTP status.
+
+    :param processor: the seconds that this process computed, to show that it didn't hold up the server.
+    """
 
     seconds: float = 0.0
     latencies: list[float] = field(default_factory=list)
     statuses: Counter[str] = field(default_factory=Counter)
+    processor: float = 0.0
 
     @property
     def rate(self) -> float:
         return len(self.latencies) / self.seconds
 
     def percentile(self, part: float) -> float:
-        return sorted(self.latencies)[int(part * (len(self.latencies) - 1))]
+        return percentile(self.latencies, part)
 
     def __add__(self, other: Outcome) -> Outcome:
-        return Outcome(self.seconds + other.seconds, self.latencies + other.latencies, self.statuses + other.statuses)
+        return Outcome(
+            self.seconds + other.seconds,
+            self.latencies + other.latencies,
+            self.statuses + other.statuses,
+            self.processor + other.processor,
+        )
+
+
+def percentile(values: list[float], part: float) -> float:
+    """The value below which `part` of all values lie; 0 when there are none."""
+    return sorted(values)[int(part * (len(values) - 1))] if values else 0.0
 
 
 class Connection:
     """A keep-alive connection with at most one request in progress."""
 
-    def __init__(self, port: int, request: bytes) -> None:
+    def __init__(self, port: int) -> None:
         self.socket = socket.create_connection(("127.0.0.1", port))
         self.socket.setsockopt(socket.IPPROTO_TCP, socket.TCP_NODELAY, 1)
-        self._request = request
         self._answer = b""
         self.sent = 0.0
 
-    def send(self) -> None:
+    def send(self, request: bytes) -> None:
         self._answer = b""
         self.sent = time.perf_counter()
-        self.socket.sendall(self._request)
+        self.socket.sendall(request)
 
-    def receive(self) -> str | None:
-        """Read what has arrived; returns the status when the answer is complete, else None.
+    def receive(self) -> tuple[str, bytes] | None:
+        """Read what has arrived; returns the status and the body when the answer is complete, else None.
 
         :raises ConnectionError: when the server closed the connection.
         """
@@ -65,33 +78,34 @@ class Connection:
         length = LENGTH.search(self._answer, 0, head) if head >= 0 else None
         if length is None or len(self._answer) < head + 4 + int(length[1]):
             return None
-        return self._answer[9:12].decode()
+        return self._answer[9:12].decode(), self._answer[head + 4 :]
 
 
 def send_for(port: int, request: bytes, seconds: float, connections: int) -> Outcome:
     """Send `request` over and over on this many connections for this many seconds."""
     outcome = Outcome()
     with selectors.DefaultSelector() as selector:
-        started = time.perf_counter()
+        started, computed = time.perf_counter(), time.process_time()
         for _ in range(connections):
-            connection = Connection(port, request)
+            connection = Connection(port)
             selector.register(connection.socket, selectors.EVENT_READ, connection)
-            connection.send()
+            connection.send(request)
         while selector.get_map():
             for key, _ in selector.select():
                 connection = key.data
-                status = connection.receive()
-                if status is None:
+                answer = connection.receive()
+                if answer is None:
                     continue
                 moment = time.perf_counter()
                 outcome.latencies.append(moment - connection.sent)
-                outcome.statuses[status] += 1
+                outcome.statuses[answer[0]] += 1
                 if moment - started < seconds:
-                    connection.send()
+                    connection.send(request)
                 else:
                     selector.unregister(connection.socket)
                     connection.socket.close()
         outcome.seconds = time.perf_counter() - started
+        outcome.processor = time.process_time() - computed
     return outcome
 
 

@@ -1,40 +1,75 @@
-"""Measures the cases in short slices, with slices of the bare route before, between and after them."""
+"""Measures the cases in short slices, with slices of the bare route before, between and after them.
+
+A ratio is the median over the slices, each compared with the two of the bare route around it. So a moment in which the
+machine was busy with something else counts little.
+"""
 
 from __future__ import annotations
 
-import json
+import itertools
 import statistics
 import time
-from collections.abc import Iterator
-from dataclasses import dataclass
+from collections.abc import Iterator, Sequence
+from dataclasses import dataclass, field
 from pathlib import Path
 
-from .cases import API, BARE, Case, cases
+from .cases import BARE, Case, validate_case
 from .load import Outcome
-from .processes import PATIENCE_SECONDS, Load, Server, start_bare, start_service
-from .seed import seed
+from .processes import Load, Server, start_service
+from .seed import LONG, Ids
 
-FEW, MANY = 1_000, 100_000
-ROUNDS = 3
+FEW = 1_000
 WARM_UP_SECONDS = 0.3
-LISTING_TARGET = 0.8
-START_TARGET_SECONDS, MEMORY_TARGET_MEGABYTES = 1.0, 70.0
+SLICE_SECONDS = 0.5
+FEWEST_SLICES = 3
 
 
 @dataclass(frozen=True, slots=True)
 class Row:
-    """A line of the table. `rate_ratio` is the rate with many runs divided by that with few runs, for listings only."""
+    """What was measured of one case.
+
+    :param runs: how many runs its database has.
+    :param processor_us: what one request takes of the service's processor time; None where that isn't known.
+    :param ratio: the rate divided by the bare route's.
+    :param share: the rate with many runs divided by that with few, of listings with many runs only.
+    :param client: the share of a core that the process which sends the requests took.
+    :param wrong: answers with another status than the case's.
+    """
 
     name: str
     runs: int
+    connections: int
     rate: float
     p50_ms: float
     p95_ms: float
+    p99_ms: float
+    processor_us: float | None
     bare_rate: float
     ratio: float
-    target: float | None
-    rate_ratio: float | None
-    failed: int
+    share: float | None
+    client: float
+    wrong: int
+
+
+@dataclass
+class Target:
+    """A case at a server, and the slices that were measured of it."""
+
+    server: Server
+    case: Case
+    runs: int
+    slices: list[Outcome] = field(default_factory=list)
+    # What the server computed in them; None where that isn't known.
+    processor: float | None = 0.0
+
+    def measure(self, load: Load, seconds: float, connections: int) -> None:
+        before = self.server.processor_seconds()
+        self.slices.append(load.send(self.server, self.case.request, seconds, connections))
+        after = self.server.processor_seconds()
+        if before is None or after is None or self.processor is None:
+            self.processor = None
+        else:
+            self.processor += after - before
 
 
 @dataclass(frozen=True, slots=True)
@@ -45,67 +80,69 @@ class Start:
     megabytes: float
 
 
-def measure_start(folder: Path, times: int = 3) -> Start:
+def measure_start(folder: Path, times: int = 5) -> Start:
     """The median of a few starts."""
     found = []
     for number in range(times):
         begun = time.perf_counter()
         with start_service(folder / f"start-{number}.db") as server:
-            assert json.loads(server.get(f"{API}/health"))["status"] == "ok"
+            assert server.ask("GET", "/health")["status"] == "ok"
             found.append(Start(time.perf_counter() - begun, server.resident_megabytes()))
     return Start(statistics.median(s.seconds for s in found), statistics.median(s.megabytes for s in found))
 
 
-def measure(folder: Path, seconds: float, only: str | None) -> Iterator[Row]:
-    """Yield the rows of the table as they are measured.
+def measure(load: Load, bare: Server, targets: Sequence[Target], seconds: float, connections: int) -> Iterator[Row]:
+    """The rows of the same case at one server or more; the first one is that with few runs.
 
-    :param seconds: how long each case is loaded, besides the time for the bare route.
-    :param only: measure only cases whose names contain this text.
+    :param seconds: how long each of them is loaded, besides the time for the bare route.
     """
-    few, many = folder / "few.db", folder / "many.db"
-    ids = seed(few, FEW)
-    wanted = [case for case in cases(ids, FEW) if only is None or only in case.name]
-    many_runs = {case.name: case for case in cases(ids, MANY)}
-    if any(case.listing for case in wanted) and seed(many, MANY) != ids:
-        raise RuntimeError("The two databases must have the same ids.")
-    with start_bare(folder) as bare, start_service(few) as small, start_service(many) as large, Load() as load:
-        for case in wanted:
-            more = [(large, many_runs[case.name])] if case.listing else []
-            yield from _rows(load, bare, [(small, case), *more], seconds)
-            if case.name == "trigger":
-                _wait_for_calls(small)
+    count = max(FEWEST_SLICES, round(seconds / SLICE_SECONDS))
+    each = seconds / count
+    load.send(bare, BARE, WARM_UP_SECONDS, connections)
+    for target in targets:
+        load.send(target.server, target.case.request, WARM_UP_SECONDS, connections)
+    around = [load.send(bare, BARE, each, connections)]
+    for _ in range(count):
+        for target in targets:
+            target.measure(load, each, connections)
+        around.append(load.send(bare, BARE, each, connections))
+    for target in targets:
+        yield _row(target, targets[0], around, connections)
 
 
-def _rows(load: Load, bare: Server, targets: list[tuple[Server, Case]], seconds: float) -> Iterator[Row]:
-    slice_seconds = seconds / ROUNDS
-    for server, case in targets:
-        load.send(server, case.request, WARM_UP_SECONDS)
-    bare_outcome = load.send(bare, BARE, slice_seconds)
-    outcomes = [Outcome() for _ in targets]
-    for _ in range(ROUNDS):
-        for index, (server, case) in enumerate(targets):
-            outcomes[index] += load.send(server, case.request, slice_seconds)
-        bare_outcome += load.send(bare, BARE, slice_seconds)
-    for runs, (_, case), outcome in zip((FEW, MANY), targets, outcomes, strict=False):
-        yield Row(
-            name=case.name,
-            runs=runs,
-            rate=outcome.rate,
-            p50_ms=1000 * outcome.percentile(0.5),
-            p95_ms=1000 * outcome.percentile(0.95),
-            bare_rate=bare_outcome.rate,
-            ratio=outcome.rate / bare_outcome.rate,
-            target=case.target,
-            rate_ratio=outcome.rate / outcomes[0].rate if runs == MANY else None,
-            failed=outcome.statuses.total() - outcome.statuses["200"],
-        )
-
-
-def _wait_for_calls(server: Server) -> None:
-    """Wait for the end of the calls that were placed, so that they don't slow down the next case."""
-    in_progress = f"{API}/organizations/usage/runs?limit=1&filters=" + (
-        "%5B%7B%22attribute%22:%22status%22,%22value%22:%7B%22status%22:%22in_progress%22%7D%7D%5D"
+def _row(target: Target, few: Target, around: Sequence[Outcome], connections: int) -> Row:
+    outcome = sum(target.slices, Outcome())
+    answers = len(outcome.latencies)
+    pairs = itertools.pairwise(around)
+    bare = [statistics.mean((before.rate, after.rate)) for before, after in pairs]
+    rates = [each.rate for each in target.slices]
+    shares = [rate / own.rate for rate, own in zip(rates, few.slices, strict=True)]
+    return Row(
+        name=target.case.name,
+        runs=target.runs,
+        connections=connections,
+        rate=outcome.rate,
+        p50_ms=1000 * outcome.percentile(0.5),
+        p95_ms=1000 * outcome.percentile(0.95),
+        p99_ms=1000 * outcome.percentile(0.99),
+        processor_us=None if target.processor is None else 1e6 * target.processor / answers,
+        bare_rate=statistics.median(bare),
+        ratio=statistics.median(rate / base for rate, base in zip(rates, bare, strict=True)),
+        share=None if target is few else statistics.median(shares),
+        client=outcome.processor / outcome.seconds,
+        wrong=answers - outcome.statuses[target.case.status],
     )
-    deadline = time.monotonic() + 10 * PATIENCE_SECONDS
-    while json.loads(server.get(in_progress))["total_count"] and time.monotonic() < deadline:
-        time.sleep(0.2)
+
+
+def measure_long_workflows(load: Load, server: Server, ids: Ids, seconds: float) -> dict[int, float]:
+    """The median milliseconds of a validation by the workflow's number of nodes, one request after the other."""
+    found = {}
+    for nodes in LONG:
+        case = validate_case(f"validate {nodes} nodes", ids.long[nodes])
+        if not server.ask("POST", f"/workflow/{ids.long[nodes]}/validate")["is_valid"]:
+            raise RuntimeError(f"The workflow of {nodes} nodes isn't valid.")
+        outcome = load.send(server, case.request, seconds, 1)
+        if outcome.statuses.keys() != {case.status}:
+            raise RuntimeError(f"{case.name}: {dict(outcome.statuses)}")
+        found[nodes] = 1000 * outcome.percentile(0.5)
+    return found

@@ -16,9 +16,8 @@ import time
 from collections.abc import Callable, Mapping
 from typing import Any
 
-from .cases import API
 from .ledger import LATER, Answer, Ledger, Receiver
-from .processes import KEY
+from .processes import API, KEY
 from .seed import definition
 
 TIMEOUT_SECONDS = 60.0

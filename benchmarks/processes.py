@@ -12,18 +12,43 @@ from collections import Counter
 from http.client import HTTPConnection
 from pathlib import Path
 from types import TracebackType
+from typing import Any, Self
 
 from .load import Outcome
 
 ROOT = Path(__file__).parent.parent
-CONNECTIONS = 8
-THREADS = 16
+BARE_THREADS = 16
 KEY = "benchmark-key-0123456789"
+API = "/api/v1"
 PATIENCE_SECONDS = 30
+TICKS = os.sysconf("SC_CLK_TCK")
 
 
-class Server:
-    """A server process, from its start until the end of the `with` block.
+class Process:
+    """A process, from its start until the end of the `with` block."""
+
+    def __init__(self, process: subprocess.Popen[Any]) -> None:
+        self._process = process
+
+    @property
+    def pid(self) -> int:
+        return self._process.pid
+
+    def stop(self) -> None:
+        self._process.terminate()
+        self._process.wait(PATIENCE_SECONDS)
+
+    def __enter__(self) -> Self:
+        return self
+
+    def __exit__(
+        self, kind: type[BaseException] | None, error: BaseException | None, trace: TracebackType | None
+    ) -> None:
+        self.stop()
+
+
+class Server(Process):
+    """A server process.
 
     :param command: the arguments of Python; the server prints its address to standard error.
     :param log: the file for standard error.
@@ -32,8 +57,8 @@ class Server:
     def __init__(self, command: list[str], log: Path, **environment: str) -> None:
         self._log = log
         with log.open("wb") as sink:
-            self._process = subprocess.Popen(
-                [sys.executable, *command], cwd=ROOT, stderr=sink, env={**os.environ, **environment}
+            super().__init__(
+                subprocess.Popen([sys.executable, *command], cwd=ROOT, stderr=sink, env={**os.environ, **environment})
             )
         self.port = self._wait_for_port()
 
@@ -47,84 +72,93 @@ class Server:
         self.stop()
         raise RuntimeError(f"A server did not start: {self._log.read_text()}")
 
-    def get(self, path: str) -> bytes:
-        """The body of the answer to one request that isn't measured."""
-        connection = HTTPConnection("127.0.0.1", self.port, timeout=PATIENCE_SECONDS)
-        connection.request("GET", path, headers={"X-API-Key": KEY})
-        body = connection.getresponse().read()
-        connection.close()
-        return body
+    def ask(self, method: str, path: str, body: Any = None, kind: str = "application/json") -> Any:
+        """The JSON answer to one request that isn't measured; `body` is JSON, or bytes of this kind.
 
-    @property
-    def pid(self) -> int:
-        return self._process.pid
+        :raises RuntimeError: when the status isn't 200.
+        """
+        content = body if isinstance(body, bytes) or body is None else json.dumps(body).encode()
+        connection = HTTPConnection("127.0.0.1", self.port, timeout=PATIENCE_SECONDS)
+        connection.request(method, f"{API}{path}", content, {"X-API-Key": KEY, "Content-Type": kind})
+        answer = connection.getresponse()
+        text = answer.read()
+        connection.close()
+        if answer.status != 200:
+            raise RuntimeError(f"{method} {path} was answered with {answer.status}: {text[:500]!r}")
+        return json.loads(text)
 
     def resident_megabytes(self) -> float:
-        shown = subprocess.run(
-            ["ps", "-o", "rss=", "-p", str(self._process.pid)], capture_output=True, text=True, check=True
-        )
+        shown = subprocess.run(["ps", "-o", "rss=", "-p", str(self.pid)], capture_output=True, text=True, check=True)
         return int(shown.stdout) / 1024
 
-    def stop(self) -> None:
-        self._process.terminate()
-        self._process.wait(PATIENCE_SECONDS)
-
-    def __enter__(self) -> Server:
-        return self
-
-    def __exit__(
-        self, kind: type[BaseException] | None, error: BaseException | None, trace: TracebackType | None
-    ) -> None:
-        self.stop()
+    def processor_seconds(self) -> float | None:
+        """The seconds that the process has computed so far; None where there is no /proc."""
+        try:
+            fields = Path(f"/proc/{self.pid}/stat").read_text(encoding="ascii").rpartition(")")[2].split()
+        except OSError:
+            return None
+        return (int(fields[11]) + int(fields[12])) / TICKS
 
 
-def start_service(database: Path) -> Server:
-    """Start `python app.py` with this database, and no practical limit on concurrent calls."""
-    return Server(
-        ["app.py"],
-        database.with_suffix(".log"),
-        VOICEAPI_DATABASE=str(database),
-        VOICEAPI_PORT="0",
-        VOICEAPI_API_KEY=KEY,
-        VOICEAPI_THREADS=str(THREADS),
-        VOICEAPI_CONCURRENT_CALLS="100000",
-    )
+def start_service(database: Path, **settings: str) -> Server:
+    """Start `python app.py` with this database and its default settings, but for `settings`, named without VOICEAPI_.
+
+    There is no practical limit on concurrent calls.
+    """
+    chosen = {"DATABASE": str(database), "PORT": "0", "API_KEY": KEY, "CONCURRENT_CALLS": "100000", **settings}
+    return Server(["app.py"], database.with_suffix(".log"), **{f"VOICEAPI_{name}": chosen[name] for name in chosen})
 
 
 def start_bare(folder: Path) -> Server:
-    return Server(["-m", "benchmarks.bare", str(THREADS)], folder / "bare.log")
+    return Server(["-m", "benchmarks.bare", str(BARE_THREADS)], folder / "bare.log")
 
 
-class Load:
-    """The client process, from its start until the end of the `with` block."""
+class Client(Process):
+    """A process that sends requests: each line of its input is a job, each line of its output the result.
 
-    def __init__(self) -> None:
-        self._process = subprocess.Popen(
-            [sys.executable, "-m", "benchmarks.load"],
-            cwd=ROOT,
-            stdin=subprocess.PIPE,
-            stdout=subprocess.PIPE,
-            text=True,
+    :param module: the module of this package that it runs.
+    """
+
+    def __init__(self, module: str) -> None:
+        super().__init__(
+            subprocess.Popen(
+                [sys.executable, "-m", f"benchmarks.{module}"],
+                cwd=ROOT,
+                stdin=subprocess.PIPE,
+                stdout=subprocess.PIPE,
+                text=True,
+            )
         )
 
-    def send(self, server: Server, request: str, seconds: float) -> Outcome:
-        """Load the server with copies of one raw request for this many seconds."""
         assert self._process.stdin is not None
         assert self._process.stdout is not None
-        job = {"port": server.port, "request": request, "seconds": seconds, "connections": CONNECTIONS}
-        self._process.stdin.write(json.dumps(job) + "\n")
-        self._process.stdin.flush()
-        line = self._process.stdout.readline()
+        self._jobs, self._results = self._process.stdin, self._process.stdout
+
+    def stop(self) -> None:
+        super().stop()
+        self._jobs.close()
+        self._results.close()
+
+    def run(self, job: Any) -> Any:
+        """The result of one job, both of them JSON.
+
+        :raises RuntimeError: when the process has ended.
+        """
+        self._jobs.write(json.dumps(job) + "\n")
+        self._jobs.flush()
+        line = self._results.readline()
         if not line:
             raise RuntimeError("The process that sends the requests has ended.")
-        found = json.loads(line)
-        return Outcome(found["seconds"], found["latencies"], Counter(found["statuses"]))
+        return json.loads(line)
 
-    def __enter__(self) -> Load:
-        return self
 
-    def __exit__(
-        self, kind: type[BaseException] | None, error: BaseException | None, trace: TracebackType | None
-    ) -> None:
-        self._process.terminate()
-        self._process.wait(PATIENCE_SECONDS)
+class Load(Client):
+    """The client of `benchmarks.load`."""
+
+    def __init__(self) -> None:
+        super().__init__("load")
+
+    def send(self, server: Server, request: str, seconds: float, connections: int) -> Outcome:
+        """Load the server with copies of one raw request for this many seconds."""
+        found = self.run({"port": server.port, "request": request, "seconds": seconds, "connections": connections})
+        return Outcome(**{**found, "statuses": Counter(found["statuses"])})

@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 import gc
+import gzip
 import json
 import logging
 import os
@@ -279,7 +280,8 @@ def check_answer(app: Flask, response: Response) -> None:
     documented = getattr(view, "_apidoc", None)
     if documented is None or response.mimetype != "application/json":
         return
-    answer = response.get_json()
+    data = response.data
+    answer = json.loads(gzip.decompress(data) if response.content_encoding == "gzip" else data)
     if response.status_code >= 400:
         check_error(answer)
         return

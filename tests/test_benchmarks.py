@@ -1,15 +1,28 @@
-"""The measurements of campaigns and the soak still run against the code as it is, with a few contacts and seconds."""
+"""The measurements still run against the code as it is, with a few contacts and seconds, and judge rightly."""
 
 from __future__ import annotations
 
+from collections import Counter
 from collections.abc import Callable
+from dataclasses import replace
 from pathlib import Path
 from typing import Any
 
 import pytest
+from flask.testing import FlaskClient
 
-from benchmarks import dialing, soak
+from benchmarks import conversations, dialing, page, report, short, soak
+from benchmarks.cases import Case, cases
+from benchmarks.conversations import Conversations, Step
 from benchmarks.ledger import Ledger, Receiver, Timing, lost_writes
+from benchmarks.load import Outcome
+from benchmarks.measure import FEW, Row, Target, measure
+from benchmarks.processes import KEY, Client
+from benchmarks.result import Result, figures
+from benchmarks.seed import Ids, endless_definition, kept, long_definition, seed, short_definition
+from voiceapi import create_app
+
+IDS = Ids(1, 2, 3, 4, 1, {1000: 5, 2000: 6})
 
 
 @pytest.mark.parametrize(
@@ -65,3 +78,244 @@ def test_a_soak_counts_errors_and_bare_refusals() -> None:
         "1 answers to the kind call were 500.",
         "1 answers to the kind call didn't say when to come again.",
     ]
+
+
+# -- the seeded runs
+
+
+def sent(client: FlaskClient, case: Case) -> Any:
+    """The answer to a case's raw request."""
+    head, _, body = case.request.partition("\r\n\r\n")
+    method, path, _ = head.splitlines()[0].split()
+    return client.open(path, method=method, data=body, content_type="application/json" if body else None)
+
+
+@pytest.fixture
+def few_nodes(monkeypatch: pytest.MonkeyPatch) -> None:
+    monkeypatch.setattr("benchmarks.seed.LONG", (5, 10))
+
+
+@pytest.mark.usefixtures("few_nodes")
+def test_every_case_is_answered_and_a_page_is_as_large_as_one_of_real_runs(tmp_path: Path) -> None:
+    ids = seed(tmp_path / "voice.db", 120)
+    app = create_app({"VOICEAPI_DATABASE": tmp_path / "voice.db", "VOICEAPI_API_KEY": KEY, "VOICEAPI_WORKER": "off"})
+    client = app.test_client()
+    client.environ_base["HTTP_X_API_KEY"] = KEY
+    answer = client.get(f"/api/v1/workflow/{ids.workflow}/runs")
+    answers = {case.name: sent(client, case) for case in cases(ids, 120)}
+    app.extensions["voiceapi"].close()
+    assert {name: answer.status for name, answer in answers.items()} == {
+        case.name: {"200": "200 OK", "404": "404 NOT FOUND"}[case.status] for case in cases(ids, 120)
+    }
+    listed = {name: answer.get_json()["total_count"] for name, answer in answers.items() if ", " in name}
+    assert listed == {**dict.fromkeys(listed, 120), "runs, date range": 13}
+    assert 56_000 < len(answer.data) < 59_000
+    gathered = answer.get_json()["runs"][1]["gathered_context"]
+    assert gathered.keys() >= {"call_id", "call_tags", "call_disposition", "extracted_variables", "nodes_visited"}
+    assert gathered["extracted_variables"].keys() == {"guests", "summary"}
+
+
+@pytest.mark.parametrize("made", [long_definition(5), endless_definition(), short_definition()])
+def test_what_is_measured_is_valid(client: FlaskClient, made: dict[str, Any]) -> None:
+    agent = client.post("/api/v1/workflow/create/definition", json={"name": "Agent", "workflow_definition": made})
+    found = client.post(f"/api/v1/workflow/{agent.get_json()['id']}/validate").get_json()
+    assert (found["is_valid"], found["errors"]) == (True, [])
+
+
+@pytest.mark.usefixtures("few_nodes")
+def test_a_database_of_many_runs_is_kept(tmp_path: Path) -> None:
+    database, ids = kept(tmp_path / "new", 3)
+    made = database.stat().st_mtime_ns
+    assert kept(tmp_path / "new", 3) == (database, ids)
+    assert database.stat().st_mtime_ns == made
+    # As a run that was interrupted leaves it.
+    database.with_suffix(".json").unlink()
+    assert kept(tmp_path / "new", 3) == (database, ids)
+    assert database.stat().st_mtime_ns > made
+
+
+# -- ratios
+
+
+class Machine:
+    """A load and a server in one, which answers at the rates that are given for each case, slice by slice."""
+
+    def __init__(self, **rates: list[float]) -> None:
+        # The first one is the warm-up.
+        self.rates = {name: iter([1.0, *given]) for name, given in rates.items()}
+
+    def send(self, server: str, request: str, seconds: float, connections: int) -> Outcome:
+        return Outcome(1.0, [0.01] * int(next(self.rates[server])), Counter({"200": 1}))
+
+
+def test_a_ratio_is_the_median_of_slices_each_compared_with_the_bare_route_around_it(
+    monkeypatch: pytest.MonkeyPatch,
+) -> None:
+    monkeypatch.setattr(
+        Target, "measure", lambda self, load, *job: self.slices.append(load.send(self.server, "", *job))
+    )
+    # The machine is busy in the third slice, and something else slows down the service alone in the last one.
+    load: Any = Machine(bare=[100, 100, 60, 50, 100, 100], few=[50, 50, 25, 50, 5], many=[40, 40, 20, 45, 5])
+    case = cases(IDS, FEW)[0]
+    targets = [Target("few", case, FEW), Target("many", case, 9000)]  # type: ignore[arg-type]
+    few, many = measure(load, "bare", targets, 2.5, 8)  # type: ignore[arg-type]
+    assert (few.ratio, few.share) == (pytest.approx(0.5), None)
+    assert (many.ratio, many.share) == (pytest.approx(0.4), pytest.approx(0.8))
+    assert few.rate == 36
+
+
+# -- docs/performance.md
+
+RATIOS = """# Performance
+
+## Measured
+
+### Ratios to a bare Flask route
+
+| case | before | now | aim |
+|---|---|---|---|
+| health | 0.92 | 0.94 | 0.95 |
+| runs, first page | 0.037 | 0.30 | 0.25 |
+
+### Long lists
+
+| case | before | now | aim |
+|---|---|---|---|
+| runs, first page | 0.98 | 0.99 | 0.95 |
+
+## How to read it
+
+Slowly.
+"""
+
+
+def test_the_page_states_a_ratio_of_each_case_that_has_an_aim() -> None:
+    named = [case.name for case in cases(IDS, FEW) if case.aim is not None]
+    assert list(page.stated_ratios(page.read())) == named
+
+
+def test_the_stated_ratios_are_those_of_now() -> None:
+    assert page.stated_ratios(RATIOS) == {"health": 0.94, "runs, first page": 0.30}
+
+
+@pytest.mark.parametrize(
+    ("old", "new", "complaint"),
+    [
+        ("### Ratios to", "### Shares of", "The page has no table under"),
+        ("| now |", "| today |", "has no column 'now'"),
+        ("0.94", "fast", "has no number for 'health'"),
+        ("| 0.92 | 0.94 | 0.95 |", "|", "has no number for 'health'"),
+    ],
+)
+def test_a_page_without_ratios_is_an_error(old: str, new: str, complaint: str) -> None:
+    with pytest.raises(page.PageError, match=complaint):
+        page.stated_ratios(RATIOS.replace(old, new))
+
+
+def test_a_ratio_has_fallen_below_two_thirds() -> None:
+    stated = {"health": 0.9, "fetch": 0.6}
+    assert page.fallen(stated, {"health": 0.61, "fetch": 0.9}) == []
+    assert page.fallen(stated, {"health": 0.59, "fetch": 0.41}) == [
+        "health: a ratio of 0.590 is below 0.600, two thirds of 0.9."
+    ]
+    assert page.fallen(stated, {"health": 0.9, "create": 0.5}) == [
+        "fetch: the page states a ratio of 0.6, but there is no such case.",
+        "create: the page states no ratio of this case.",
+    ]
+
+
+def test_a_case_that_fell_is_measured_again() -> None:
+    measured = {"health": [0.9], "fetch": [0.2, 0.3, 0.25, 0.39, 0.1, 1.0], "reactivate": [0.3, 0.4]}
+    stated, lines, passed = dict.fromkeys(measured, 0.6), list[str](), 0.0
+
+    def ratio(case: Case) -> float:
+        nonlocal passed
+        passed += 10
+        return measured[case.name].pop(0)
+
+    wanted = [case for case in cases(IDS, FEW) if case.name in measured]
+    found = short.best(wanted, stated, ratio, lines.append, lambda: passed)
+    assert found == {"health": 0.9, "fetch": 0.39, "reactivate": 0.4}
+    assert measured == {"health": [], "fetch": [1.0], "reactivate": []}
+    assert (len(lines), passed) == (8, 80)
+    assert page.fallen(stated, found) == ["fetch: a ratio of 0.390 is below 0.400, two thirds of 0.6."]
+
+
+def row(case: str, runs: int, connections: int, ratio: float, share: float | None = None) -> Row:
+    return Row(case, runs, connections, 900.0, 1.0, 2.0, 3.0, 250.0, 3000.0, ratio, share, client=0.1, wrong=0)
+
+
+def test_what_is_written_into_the_page_is_read_from_it() -> None:
+    rows = [
+        row("health", FEW, 8, 0.9312),
+        row("runs, first page", FEW, 8, 0.0471),
+        row("runs, first page", 10_000, 8, 0.05, 0.987),
+        row("health", FEW, 1, 0.8),
+    ]
+    step = Step(50, 100, 1010.0, 1100.0, 1200.0, 0.0, 0, 0.01)
+    talked = Conversations(50, [step, replace(step, callers=100, p95_ms=1900.0)], replace(step, callers=100), 80.0)
+    result = Result(10_000, rows, conversations=talked)
+    found = figures(result, cases(IDS, FEW))
+    section = report.markdown(result, found, {"Long lists: runs, first page": 0.5}, "python -m benchmarks")
+    text = page.with_section(RATIOS, section)
+    assert page.stated_ratios(text) == {"health": 0.93, "runs, first page": 0.047}
+    assert "| runs, first page | 0.50 | 0.99 | 0.95 |" in text
+    assert "| conversations at once with a model of 1 s |  | 50 | 300 |" in text
+    assert "| 100 | 100 | 1.01 | 1.10 | 1.20 | 0% | 0 |" in text
+    assert text.startswith("# Performance\n\n## Measured\n")
+    assert text.endswith("\n## How to read it\n\nSlowly.\n")
+    assert page.with_section(text, section) == text
+    with pytest.raises(page.PageError, match="no section"):
+        page.with_section("# Performance\n", section)
+
+
+def test_a_figure_reaches_its_aim_as_it_is_shown() -> None:
+    result = Result(10_000, [row("health", FEW, 8, 0.947), row("fetch", FEW, 8, 0.594)], long={1000: 50.4, 2000: 120.0})
+    found = {figure.name: figure.is_reached for figure in figures(result, cases(IDS, FEW))}
+    assert found == {"health": True, "fetch": False, "validate 1000 nodes, p50": True, "validate 2000 nodes": False}
+
+
+# -- conversations
+
+
+@pytest.mark.parametrize("capacity", [40, 93, 310, 10_000])
+def test_the_search_for_the_capacity(capacity: int) -> None:
+    def measured(callers: int) -> Step:
+        return Step(callers, 100, 1010.0, 1040.0 if callers <= capacity else 1700.0, 1900.0, 0.0, 0, 0.01)
+
+    found = conversations.search(measured)
+    quick = max((step.callers for step in found if step.is_quick), default=0)
+    assert quick <= capacity
+    assert quick >= min(0.88 * capacity, conversations.MOST) or capacity < conversations.FIRST
+    assert len(found) <= 8
+
+
+def test_errors_are_beyond_the_capacity_however_quick() -> None:
+    step = Step(50, 100, 1010.0, 1100.0, 1200.0, 0.0, 0, 0.01)
+    assert step.is_quick
+    assert not replace(step, errors=1).is_quick
+    assert not replace(step, turns=0).is_quick
+    assert not replace(step, p95_ms=1501.0).is_quick
+
+
+@pytest.mark.long
+def test_beyond_its_capacity_the_service_answers_fillers_and_no_errors(tmp_path: Path) -> None:
+    """Twenty callers, each of whom the model keeps waiting most of the time, on eight threads."""
+    with (
+        conversations.start_model(tmp_path, 0.8) as url,
+        conversations.talking_service(tmp_path / "voice.db", LLM_URL=url, THREADS="8") as (_, job),
+        Client("callers") as client,
+    ):
+        few = conversations.measure_step(client, job, 2, every=1.0, warm_up=1.0, seconds=3.0)
+        many = conversations.measure_step(client, job, 20, every=1.0, warm_up=1.0, seconds=5.0)
+    assert (few.errors, few.fillers) == (0, 0.0)
+    assert few.p50_ms > 800
+    assert many.errors == 0
+    assert many.fillers > 0
+    assert many.turns > few.turns
+
+
+@pytest.mark.long
+def test_a_turn_without_a_model(tmp_path: Path) -> None:
+    found = conversations.measure_turns(tmp_path, seconds=1.0)
+    assert 0 < found.p50_ms <= found.p95_ms <= found.p99_ms

@@ -13,7 +13,7 @@ DEFAULTS = {
     "database": "voiceapi.db",
     "host": "127.0.0.1",
     "port": 8000,
-    "threads": 16,
+    "threads": 64,
     "connections": 1000,
     "idle_timeout": 30.0,
     "api_key": None,

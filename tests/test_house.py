@@ -75,7 +75,7 @@ THIRD_PARTIES: dict[str, set[str]] = {
     "jwt": {"telephony"},
     "limits": {"security"},
     "marshmallow": {"api"},
-    "orjson": {"api", "store", "strict_json"},
+    "orjson": {"strict_json"},
     "peewee": {"store"},
     "phonenumbers": {"telephony"},
     "playhouse": {"store"},
@@ -83,7 +83,6 @@ THIRD_PARTIES: dict[str, set[str]] = {
     "requests": {"http_client"},
     "urllib3": {"http_client"},
     "waitress": {"cli"},
-    "webargs": {"api"},
     "werkzeug": {"api", "store"},
 }
 

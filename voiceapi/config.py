@@ -109,7 +109,7 @@ class Settings:
     database: str = _setting(_database, "a path or a Peewee database URL", "voiceapi.db")
     host: str = _setting(_text, "a host name or address to listen on", "127.0.0.1")
     port: int = _setting(_whole(0, 65535), "a whole number from 0 to 65535", 8000)
-    threads: int = _setting(_whole(1, 512), "a whole number from 1 to 512", 16)
+    threads: int = _setting(_whole(1, 512), "a whole number from 1 to 512", 64)
     connections: int = _setting(_whole(1, 100_000), "a whole number from 1 to 100000", 1000)
     idle_timeout: float = _setting(_seconds, "a number of seconds above 0, at most 120", 30.0)
     api_key: str | None = _setting(_api_key, API_KEY, secret=True)

@@ -149,7 +149,8 @@ def _assemble(
 ) -> Service:
     """The parts of an app on a database that is ready."""
 
-    def before_waiting_anywhere() -> None:
+    def give_back() -> None:
+        """Give back what others need while this thread waits."""
         store.release()
         before_waiting()
 
@@ -161,8 +162,8 @@ def _assemble(
         prefix,
         authenticate,
         openapi.text(prefix),
-        slow_jobs=SlowJobs(before_waiting=before_waiting_anywhere),
-        bulkhead=Bulkhead(settings.threads, before_waiting=before_waiting_anywhere),
-        http=HTTPClient(settings.allow_private_urls, before_sending=before_waiting_anywhere),
+        slow_jobs=SlowJobs(before_waiting=give_back),
+        bulkhead=Bulkhead(settings.threads, before_waiting=give_back),
+        http=HTTPClient(settings.allow_private_urls, before_sending=give_back),
         listeners=LISTENERS,
     )

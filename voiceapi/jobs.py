@@ -42,7 +42,7 @@ def register(service: Service) -> None:
         service.workers.repeat(SWEEP_SECONDS, partial(sweeper.sweep, service))
         service.workers.repeat(SWEEP_SECONDS, partial(correct_clock, service))
         service.workers.repeat(IDLE_CHATS_SECONDS, partial(text_chats.close_idle, service))
-        service.workers.repeat(IDLE_CHATS_SECONDS, partial(documents.fail_interrupted, service))
+        service.workers.repeat(IDLE_CHATS_SECONDS, partial(documents.end_interrupted, service))
         service.workers.consume(partial(run_due, service, processing.process_next, processing.due), PROCESSING_THREADS)
         service.workers.consume(partial(run_due, service, delivery.deliver_next, delivery.due), DELIVERY_THREADS)
 

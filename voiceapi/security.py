@@ -29,7 +29,8 @@ if TYPE_CHECKING:
 
 KEY_PREFIX_LENGTH = 8
 MIN_SECRET_LENGTH = 32
-# A Fernet token of at least one byte, whatever stands around it.
+# How every Fernet token begins, and one of at least one byte, whatever stands around it.
+TOKEN_START = "gAAAA"
 TOKEN = re.compile(r"(?<![\w-])gAAAA[\w-]{90,}={0,2}", re.ASCII)
 # How many decrypted values a vault caches.
 CACHED = 64

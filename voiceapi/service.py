@@ -52,7 +52,7 @@ class Service:
     workers: Workers = field(default_factory=Workers)
     model: LanguageModel | None = None
     slow_jobs: SlowJobs = field(default_factory=SlowJobs)
-    bulkhead: Bulkhead = field(default_factory=lambda: Bulkhead(16))
+    bulkhead: Bulkhead = field(default_factory=lambda: Bulkhead(64))
     phones: PausingJobs = field(default_factory=PausingJobs)
     conversations: dict[int, Any] = field(default_factory=dict)
     http: HTTPClient = field(default_factory=HTTPClient)

@@ -11,9 +11,12 @@ from datetime import datetime
 from typing import Any
 
 import orjson
+from orjson import Fragment
 
 from .errors import FieldError, InvalidFields
 from .timestamps import write_time
+
+__all__ = ["Fragment", "decode", "encode", "parse"]
 
 Path = tuple[str | int, ...]
 DEEPEST = 100
@@ -125,7 +128,7 @@ def encode(value: Any, *, newline: bool = False) -> bytes:
     """Compact JSON in UTF-8, in the order given; an instant is ISO 8601 text in UTC with `Z`.
 
     A number that isn't finite, which JSON lacks, is null. A lone surrogate is written as its escape. JSON that is at
-    hand as text is passed on as it is in an `orjson.Fragment`.
+    hand as text is passed on as it is in a `Fragment`.
 
     :param newline: end the text with one.
     :raises TypeError: for a value that isn't JSON.
@@ -152,7 +155,7 @@ def _default(value: Any) -> Any:
     """What isn't JSON as JSON: an instant as text, and for the standard library a Fragment as its value."""
     if isinstance(value, datetime):
         return write_time(value)
-    if isinstance(value, orjson.Fragment):
+    if isinstance(value, Fragment):
         return json.loads(orjson.dumps(value))
     raise TypeError(f"{type(value).__name__} is not a JSON value.")
 

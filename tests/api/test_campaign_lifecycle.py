@@ -321,7 +321,12 @@ def test_answered_calls_that_ask_for_no_turn_have_failed(
     client: FlaskClient, create: Any, ended: Any, service: Service, monkeypatch: pytest.MonkeyPatch
 ) -> None:
     """As where the carrier can't reach the public URL; retries and the circuit breaker take them for failures."""
-    monkeypatch.setattr(simulator.Phone, "_talk", lambda phone, *_: phone._report("completed", duration=3))
+
+    def hang_up(phone: simulator.Phone, *_: Any) -> Any:
+        yield from phone._pass_time(3.0)
+        phone._end("completed", 3.0)
+
+    monkeypatch.setattr(simulator.Phone, "_talk", hang_up)
     campaign_id = create(*PEOPLE, max_concurrency=1, retry_config=SOON)
     act(client, campaign_id, "start")
     progress = ended(campaign_id)

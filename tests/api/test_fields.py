@@ -76,7 +76,7 @@ def load() -> Iterator[Callable[..., Any]]:
         except ValidationError as error:
             return [(fault["loc"], fault["msg"], fault["type"]) for fault in items(error.messages, ("body",))]
 
-    with Flask("test").app_context():
+    with Flask("test").test_request_context():
         yield loaded
 
 

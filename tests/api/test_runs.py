@@ -18,6 +18,8 @@ from voiceapi.security import new_token
 from voiceapi.store import run_lists
 from voiceapi.store import runs as store
 from voiceapi.store.database import write
+from voiceapi.store.run_criteria import ALL, completed
+from voiceapi.store.run_lists import View
 from voiceapi.store.runs import Event, Run
 from voiceapi.store.workflows import Workflow
 
@@ -223,17 +225,15 @@ def test_a_page_read_from_the_end_is_the_page_read_from_the_front(
                     duration=chance.choice([None, 0.0, 0.5, 1.0, 2.0]),
                 )
         agent = Workflow.get_by_id(1)
-        every = run_lists.of_workflow(agent, [], page=1, limit=1000, sort_by=sort_by, descending=descending)
+        every = run_lists.of_workflow(agent, ALL, View(1, 1000, sort_by, descending))
         whole = [run.id for run in every.runs]
         assert sorted(whole) == list(range(1, total + 1))
         for limit in (1, 2, chance.randrange(3, 20)):
-            for conditions in ([], run_lists.completed(False)):
+            for criteria in (ALL, completed(False)):
                 read = [
                     run.id
                     for page in range(1, total // limit + 2)
-                    for run in run_lists.of_workflow(
-                        agent, conditions, page=page, limit=limit, sort_by=sort_by, descending=descending
-                    ).runs
+                    for run in run_lists.of_workflow(agent, criteria, View(page, limit, sort_by, descending)).runs
                 ]
                 assert read == whole, limit
 

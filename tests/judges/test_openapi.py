@@ -170,12 +170,17 @@ EDITS = {
     *((f"/api/v1/workflow/{{workflow_id}}/{change}", "post") for change in ("publish", "create-draft", "duplicate")),
 }
 
+TAGGED = {
+    (f"/api/v1/{path}", "get")
+    for path in ("workflow/fetch/{workflow_id}", "node-types", "node-types/{name}", "openapi.json")
+}
+
 
 def expected_conditions(path: str, method: str) -> dict[str, bool]:
     """The headers that make a request conditional."""
     if (path, method) in EDITS:
         return {"If-Match": False}
-    return {"If-None-Match": False} if (path, method) == ("/api/v1/workflow/fetch/{workflow_id}", "get") else {}
+    return {"If-None-Match": False} if (path, method) in TAGGED else {}
 
 
 def expected_security(path: str, method: str) -> tuple[list[dict[str, list[str]]], dict[str, bool]]:

@@ -13,10 +13,12 @@ from voiceapi.campaigns.retry import FAILURES, OUTCOMES
 from voiceapi.organizations import api_keys
 from voiceapi.runs import clock
 from voiceapi.service import Service
-from voiceapi.store import dialing, postcall, run_lists, runs
+from voiceapi.store import dialing, postcall, run_criteria, run_lists, runs
 from voiceapi.store.base import find, reload
-from voiceapi.store.campaigns import Contact
+from voiceapi.store.campaigns import Campaign, Contact
 from voiceapi.store.organizations import ApiKey
+from voiceapi.store.run_criteria import ALL, Criteria
+from voiceapi.store.run_lists import View
 from voiceapi.store.runs import Run
 from voiceapi.store.workflows import TriggerPath, Workflow, WorkflowVersion
 from voiceapi.workflows import versions
@@ -44,7 +46,6 @@ def workflow(service: Service, db: None, talk: Callable[..., dict[str, Any]]) ->
         for number in range(RUNS)
     ]
     Run.insert_many(rows).execute()
-    Workflow.update(total_runs=RUNS // 2).execute()
     return reload(wanted)
 
 
@@ -53,7 +54,7 @@ def plans(service: Service, db: None) -> Iterator[Callable[[Callable[[], Any]], 
     """Does something, and tells the plan of every query of it, one line each."""
     connection = service.store.database.connection()
 
-    def explain(act: Callable[[], Any]) -> list[str]:
+    def explain(act: Callable[[], Any], covering: bool = False) -> list[str]:
         statements: list[str] = []
         connection.set_trace_callback(statements.append)
         act()
@@ -62,61 +63,158 @@ def plans(service: Service, db: None) -> Iterator[Callable[[Callable[[], Any]], 
         for statement in statements:
             if statement.startswith(("SELECT", "UPDATE")):
                 steps = connection.execute(f"EXPLAIN QUERY PLAN {statement}").fetchall()
-                found.append("; ".join(_plainly(step[3]) for step in steps))
+                found.append("; ".join(_plainly(step[3], covering) for step in steps))
         return found
 
     yield explain
     connection.set_trace_callback(None)
 
 
-def _plainly(step: str) -> str:
-    """Without the table's alias; and releases differ in calling an index on an expression a covering one or not."""
-    return re.sub(r"^SEARCH \w+", "SEARCH t", step).replace("COVERING ", "")
+def _plainly(step: str, covering: bool) -> str:
+    """Without the table's name and a subquery's number; and without saying that an index covers what is asked for."""
+    named = re.sub(r"^SEARCH \w+", "SEARCH t", re.sub(r"SUBQUERY \d+", "SUBQUERY", step))
+    return named if covering else named.replace("COVERING ", "")
 
 
-def view(sort_by: str = "created_at", page: int = 1, descending: bool = True) -> dict[str, Any]:
-    return {"page": page, "limit": 20, "sort_by": sort_by, "descending": descending}
+def view(sort_by: str = "created_at", page: int = 1, descending: bool = True) -> View:
+    return View(page, 20, sort_by, descending)
 
 
 LAST = RUNS // 2 // 20
 ROWS = "SEARCH t USING INTEGER PRIMARY KEY (rowid=?)"
-BY_TIME = "SEARCH t USING INDEX run_workflow_id_created_at_id (workflow_id=?)"
-BY_DURATION = "SEARCH t USING INDEX run_by_duration (workflow_id=?)"
-BY_DURATION_RISING = "SEARCH t USING INDEX run_by_duration_rising (workflow_id=?)"
+WITHIN = run_criteria.created_through(FIRST + timedelta(days=2), FIRST + timedelta(days=4))
+LONG = run_criteria.duration_between(10, 20)
+
+
+def page_of(ids: str) -> str:
+    """The plan of a page: its ids by `ids`, then their rows, which are sorted for the answer."""
+    return f"{ROWS}; LIST SUBQUERY; {ids}; USE TEMP B-TREE FOR ORDER BY"
+
+
+def of_workflow(index: str, more: str = "") -> str:
+    return f"SEARCH t USING INDEX {index} (workflow_id=?{more})"
+
+
+@pytest.mark.parametrize("page", [1, LAST // 2, LAST])
+@pytest.mark.parametrize("descending", [True, False])
+@pytest.mark.parametrize(
+    ("sort_by", "index"), [("created_at", "run_of_workflow"), ("duration", "run_by_duration"), ("name", "run_by_name")]
+)
+def test_a_page_is_read_from_an_index_in_its_order(
+    workflow: Workflow, plans: Callable[..., list[str]], sort_by: str, index: str, descending: bool, page: int
+) -> None:
+    """Nothing is counted, and only the page is sorted: its query is the only one."""
+    asked = view(sort_by, page, descending)
+    assert plans(lambda: run_lists.of_workflow(workflow, ALL, asked)) == [page_of(of_workflow(index))]
+
+
+def test_a_date_range_is_counted_from_spans_but_for_its_ends(
+    workflow: Workflow, plans: Callable[..., list[str]]
+) -> None:
+    ranged = of_workflow("run_of_workflow", " AND created_at>? AND created_at<?")
+    spans = "SEARCH t USING PRIMARY KEY (workflow_id=? AND span>? AND span<?)"
+    found = plans(lambda: run_lists.of_workflow(workflow, WITHIN, view()))
+    assert found == [spans, ranged, ranged, page_of(ranged)]
 
 
 @pytest.mark.parametrize(
-    ("asked", "plan"),
+    ("criteria", "counted", "sort_by", "ids"),
     [
-        (view(), BY_TIME),
-        (view(descending=False), BY_TIME),
-        (view(page=LAST), BY_TIME),
-        (view(page=LAST // 2), BY_TIME),
-        (view("duration"), BY_DURATION),
-        (view("duration", page=LAST), BY_DURATION),
-        (view("duration", descending=False), BY_DURATION_RISING),
-        (view("duration", page=LAST, descending=False), BY_DURATION_RISING),
+        (run_criteria.disposition_in(["a", "b"]), ["run_count"], "created_at", "run_of_workflow"),
+        (run_criteria.completed(False), ["run_count"], "created_at", "run_of_workflow"),
+        (run_criteria.completed(True), ["run_count"], "duration", "run_of_workflow sorted"),
+        (run_criteria.disposition_in(["a"]) & WITHIN, ["run_count", *["run_of_workflow"] * 2], "name", "sorted"),
+        (LONG, ["run_by_duration"], "duration", "run_by_duration"),
+        (LONG, ["run_by_duration"], "created_at", "run_of_workflow"),
+        (LONG & WITHIN, ["run_of_workflow"], "duration", "run_of_workflow sorted"),
+        (LONG & run_criteria.disposition_in(["a"]), ["run_of_workflow"], "name", "run_of_workflow sorted"),
+        (run_criteria.tokens_between(1, 2), ["run_count"], "created_at", None),
     ],
 )
-def test_a_page_is_read_from_an_index_in_its_order(
-    workflow: Workflow, plans: Callable[..., list[str]], asked: dict[str, Any], plan: str
+def test_no_filter_reads_the_rows_of_more_runs_than_it_shows(
+    workflow: Workflow,
+    plans: Callable[..., list[str]],
+    criteria: Criteria,
+    counted: list[str],
+    sort_by: str,
+    ids: str | None,
 ) -> None:
-    """Neither is anything counted nor sorted: no query but the one for the ids, and the one for their rows."""
-    assert plans(lambda: run_lists.of_workflow(workflow, [], **asked)) == [plan, ROWS]
+    """The columns that it needs are all in the index, as an index that is called covering shows."""
+    organization = workflow.organization_id
+    Run.update(disposition="a").execute()
+    Run.update(state="talking").where(Run.id < 50).execute()
+    ways: list[Callable[[], Any]] = [
+        lambda: run_lists.of_workflow(workflow, criteria, view(sort_by)),
+        lambda: run_lists.of_organization(organization, criteria, view(sort_by)),
+    ]
+    for ask in ways:
+        *counts, page = plans(ask, covering=True) if ids else (*plans(ask, covering=True), None)
+        for plan, table in zip(counts, counted, strict=True):
+            expected = "USING PRIMARY KEY (workflow_id=?" if table == "run_count" else f"COVERING INDEX {table} "
+            assert expected in plan, plan
+        if ids is not None:
+            assert page is not None
+            first = page.split("; ")[2]
+            assert "COVERING INDEX run_by_duration " in first or "COVERING INDEX run_of_workflow " in first, page
+            assert ids.removesuffix("sorted").strip() in first
+            if ask is ways[0]:
+                assert page.count("TEMP B-TREE") == 1 + ids.endswith("sorted"), page
 
 
-def test_a_date_range_is_a_range_of_the_index(workflow: Workflow, plans: Callable[..., list[str]]) -> None:
-    within = run_lists.created_through(FIRST + timedelta(days=2), FIRST + timedelta(days=4))
-    ranged = BY_TIME.replace("(workflow_id=?)", "(workflow_id=? AND created_at>? AND created_at<?)")
-    assert plans(lambda: run_lists.of_workflow(workflow, within, **view())) == [ranged, ranged, ROWS]
-
-
-def test_the_history_of_an_organization_is_read_from_its_index(
-    workflow: Workflow, plans: Callable[..., list[str]]
+@pytest.mark.parametrize("sort_by", ["created_at", "duration", "name"])
+def test_the_runs_of_a_campaign_are_read_from_its_index(
+    workflow: Workflow, plans: Callable[..., list[str]], sort_by: str
 ) -> None:
-    by_time = "SEARCH t USING INDEX run_organization_id_created_at_id (organization_id=?)"
-    found = plans(lambda: run_lists.of_organization(workflow.organization_id, [], **view()))
-    assert found == ["SEARCH t USING INDEX workflow_organization_id (organization_id=?)", by_time, ROWS]
+    campaign = Campaign(id=1, workflow=workflow)
+    Run.update(campaign=_campaign(workflow), disposition="a").where(Run.workflow == workflow).execute()
+    spans = "SEARCH t USING PRIMARY KEY (workflow_id=?)"
+    by_time = "SEARCH t USING COVERING INDEX run_of_campaign (campaign_id=?)"
+    for criteria, counted in ((ALL, spans), (run_criteria.disposition_in(["a"]), spans), (LONG, by_time)):
+        first, page = plans(lambda asked=criteria: run_lists.of_campaign(campaign, asked, view(sort_by)), covering=True)
+        assert first == counted
+        assert by_time in page
+
+
+def _campaign(workflow: Workflow) -> Campaign:
+    given = {"source_type": "csv", "source_id": "x", "retry_config": {}, "circuit_breaker": {}}
+    return Campaign.create(id=1, organization=workflow.organization_id, workflow=workflow, name="c", **given)
+
+
+@pytest.mark.parametrize(
+    ("sort_by", "ids"),
+    [
+        ("created_at", "SEARCH t USING INDEX run_organization_id_created_at_id (organization_id=?)"),
+        ("duration", of_workflow("run_by_duration")),
+        ("name", of_workflow("run_by_name")),
+    ],
+)
+def test_the_history_of_an_organization_is_read_from_an_index(
+    workflow: Workflow, plans: Callable[..., list[str]], sort_by: str, ids: str
+) -> None:
+    total, page = plans(lambda: run_lists.of_organization(workflow.organization_id, ALL, view(sort_by)))
+    assert total == "SEARCH t USING INDEX workflow_organization_id (organization_id=?)"
+    assert page.split("; ")[2] == ids
+
+
+def test_one_run_of_the_history_is_found_by_its_id(workflow: Workflow, plans: Callable[..., list[str]]) -> None:
+    by_id = run_criteria.column_is("id", 3)
+    counted, page = plans(lambda: run_lists.of_organization(workflow.organization_id, by_id, view()))
+    assert counted.startswith(ROWS)
+    assert page.split("; ")[2] == ROWS
+
+
+def test_a_report_is_read_in_the_order_of_an_index(workflow: Workflow, plans: Callable[..., list[str]]) -> None:
+    of_one, campaign = (run_criteria.column_is(f"{name}_id", 1) for name in ("workflow", "campaign"))
+    ordered = [of_workflow("run_of_workflow"), "SEARCH t USING INDEX run_of_campaign (campaign_id=?)"]
+    for criteria, plan in zip((of_one, campaign), ordered, strict=True):
+        for ask in (run_lists.finished, run_lists.gathered):
+            assert plans(lambda ask=ask, criteria=criteria: list(ask(criteria))) == [plan]
+        assert plans(lambda criteria=criteria: run_lists.has_more(criteria, 5)) == [plan]
+
+
+def test_dispositions_are_not_looked_for_among_the_runs(workflow: Workflow, plans: Callable[..., list[str]]) -> None:
+    (plan,) = plans(lambda: run_lists.other_dispositions(workflow.organization_id, ("a",), 5))
+    assert "; SEARCH t USING PRIMARY KEY (workflow_id=?); " in plan
 
 
 @pytest.mark.parametrize(

@@ -2,9 +2,9 @@
 
 from __future__ import annotations
 
+import sqlite3
 from typing import Any
 
-import peewee
 import pytest
 
 from voiceapi.errors import RecordNotFound
@@ -166,5 +166,5 @@ def test_many_records_at_once(workflow: Workflow) -> None:
 
 def test_a_missing_column_is_a_defect_and_no_concurrent_update(workflow: Workflow) -> None:
     run = make_run(workflow, token="t")
-    with pytest.raises(peewee.IntegrityError, match="NOT NULL"), write():
+    with pytest.raises(sqlite3.IntegrityError, match="NOT NULL"), write():
         insert_all(Step, [{"run": run.id, "number": 1}])

@@ -1,8 +1,8 @@
 """Databases of earlier releases are brought up to this one's schema, and what was under way in them goes on.
 
-tests/data/version-1.sql to version-4.sql were dumped from files that the releases with these schema versions made, with
+tests/data/version-1.sql to version-5.sql were dumped from files that the releases with these schema versions made, with
 the secret and the API key that stand below: requests to the API, the simulator's phones and the dialer one step at a
-time, then every table, index and trigger as SQL. The files of version 2 to 4 hold what a killed process left:
+time, then every table, index and trigger as SQL. The files of version 2 to 5 hold what a killed process left:
 
 * run 1, a call that has ended and owes its webhook; run 2, a call with two turns answered; run 3, one that rings;
   run 4, a text chat;
@@ -14,7 +14,8 @@ time, then every table, index and trigger as SQL. The files of version 2 to 4 ho
 That of version 4 is the file of version 3, opened by the release with version 4. Through its API it was given what
 that release stored in clear, each text beginning with "s3cr3t": a workflow with a key, headers and passwords in URLs,
 published and as a draft; a chat with each of the two, one of which owes its webhook as rendered, the other its
-follow-up; tools with static headers and passwords; and a credential, which was encrypted already.
+follow-up; tools with static headers and passwords; and a credential, which was encrypted already. That of version 5 is
+the file of version 4, opened by the release with version 5.
 """
 
 from __future__ import annotations
@@ -53,6 +54,7 @@ MADE = {
     2: datetime(2026, 11, 22, 4, 23, 48, tzinfo=UTC),
     3: datetime(2026, 11, 22, 6, 17, 59, tzinfo=UTC),
     4: datetime(2026, 11, 22, 9, 25, 31, tzinfo=UTC),
+    5: datetime(2026, 11, 22, 12, 48, 45, tzinfo=UTC),
 }
 INSTANT = re.compile(r"\b1795\d{6}(?:\d{6}\b|\.\d+)")
 
@@ -98,7 +100,7 @@ def schema(path: Path) -> dict[str, Any]:
     return found
 
 
-@pytest.fixture(params=[1, 2, 3, 4])
+@pytest.fixture(params=[1, 2, 3, 4, 5])
 def version(request: pytest.FixtureRequest) -> int:
     return int(request.param)
 

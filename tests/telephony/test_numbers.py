@@ -1,14 +1,24 @@
 """Telephone numbers and SIP addresses: stored, compared and dialed."""
 
 import re
+from collections.abc import Callable
 
+import phonenumbers
 import pytest
-from hypothesis import given
+from hypothesis import example, given
 from hypothesis import strategies as st
 
+from voiceapi.telephony import numbers
 from voiceapi.telephony.numbers import Normalized, NotDialable, dialable, masked, needs_country_code, normalize
 
 ADDRESSES = st.text() | st.from_regex(r"\A\s?\+?[0-9 ()-]{1,20}\s?\Z") | st.from_regex(r"\A[sS]ips?:.{0,30}\Z")
+# Numbers behind each country code, many with one of the digits that are only dialed within a country.
+INTERNATIONAL = st.builds(
+    "+{}{}{}".format,
+    st.sampled_from(sorted(phonenumbers.COUNTRY_CODE_TO_REGION_CODE)) | st.integers(0, 999),
+    st.sampled_from(["", "", "0", "00", "1", "8", "9", "15", "01", "066"]),
+    st.from_regex(r"\A[0-9]{4,12}\Z"),
+).filter(re.compile(r"\+[0-9]{8,15}").fullmatch)
 COUNTRIES = st.none() | st.sampled_from(["US", "GB", "de", "LU", "JP", ""])
 
 
@@ -140,6 +150,38 @@ def test_any_text_is_dialed_as_e164_or_sip_or_refused_with_a_reason(text: str, s
         assert dialable(outcome, sip=sip) == outcome
 
     assert re.fullmatch(r"\+[0-9]{3,15}|sips?:\S+|[A-Z+].+\.", outcome)
+
+
+def verdict(e164: Callable[[str], str], number: str) -> str:
+    try:
+        return e164(number)
+    except NotDialable as refusal:
+        return refusal.reason
+
+
+@given(INTERNATIONAL)
+@example("+54111512345678")
+@example("+5491112345678")
+@example("+4402079460018")
+@example("+39061234567")
+@example("+88112345678")
+@example("+78001234567")
+def test_the_library_judges_every_number_as_its_tables_do(number: str) -> None:
+    assert verdict(numbers._e164, number) == verdict(numbers._e164_by_library, number)
+
+
+def test_most_numbers_need_only_the_tables_of_the_library(monkeypatch: pytest.MonkeyPatch) -> None:
+    asked: list[str] = []
+    monkeypatch.setattr(numbers, "_e164_by_library", asked.append)
+    for region in phonenumbers.SUPPORTED_REGIONS:
+        for kind in (phonenumbers.PhoneNumberType.FIXED_LINE, phonenumbers.PhoneNumberType.MOBILE):
+            known = phonenumbers.example_number_for_type(region, kind)
+            number = "" if known is None else phonenumbers.format_number(known, phonenumbers.PhoneNumberFormat.E164)
+            if len(number) > 8:
+                dialable(number, sip=False)
+    assert len(asked) < 3
+    dialable("+4402079460018", sip=False)
+    assert asked[-1] == "+4402079460018"
 
 
 @pytest.mark.parametrize(

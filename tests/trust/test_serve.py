@@ -33,7 +33,7 @@ from voiceapi.store.workflows import Workflow
 HERE = Path(__file__).parent
 KEY = "test-key-0123456789"
 # A number of files that is as low as that of many systems, and the connections that it leaves.
-FEW_FILES, FEW_CONNECTIONS = 1024, 416
+FEW_FILES, FEW_CONNECTIONS = 1024, 256
 
 
 class Service:

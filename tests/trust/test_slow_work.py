@@ -21,7 +21,7 @@ from lines.twilio_compatible import THEM, TWILIO, US
 
 from voiceapi.api import runs as runs_api
 from voiceapi.bulkhead import Bulkhead
-from voiceapi.campaigns import contact_list
+from voiceapi.campaigns import contact_list, do_not_call
 from voiceapi.engine.phrases import phrases
 from voiceapi.http_client import Reply
 from voiceapi.llm.scripted import Scripted
@@ -299,25 +299,45 @@ def test_no_connection_of_the_database_is_held_while_a_request_waits_for_a_permi
 def test_a_long_list_is_stored_in_short_transactions(
     client: FlaskClient, service: Service, monkeypatch: pytest.MonkeyPatch
 ) -> None:
-    """Each 500 rows in one, and the answer still counts all of them."""
+    """Each 1,000 numbers in one, in the order of the index, with a pause after each; the answer counts all of them."""
     batches: list[int] = []
+    pauses: list[float] = []
+    stored: list[str] = []
     add = dialing.add_to_do_not_call
 
     def watched(organization: int, numbers: Any) -> int:
         assert service.store.database.in_transaction()
         batches.append(len(numbers))
+        stored.extend(numbers)
         return add(organization, numbers)
 
+    def paused(seconds: float) -> None:
+        assert not service.store.database.in_transaction()
+        pauses.append(seconds)
+
     monkeypatch.setattr(dialing, "add_to_do_not_call", watched)
+    monkeypatch.setattr(do_not_call.time, "sleep", paused)
+    monkeypatch.setattr(do_not_call, "SORTED", 1_400)
     rows = b"phone_number,reason\n+12025550000,asked\nx,\n+12025550000,again\n" + LONG_LIST.partition(b"\n")[2]
     found = client.post(
         f"{API}/do-not-call/csv", data=rows.replace(b"+12025550001\n", b"+1 202 555 0001,\n")
     ).get_json()
     assert (found["added"], found["already_listed"], found["refused_count"]) == (1_500, 2, 1)
-    assert (max(batches), len(batches)) == (500, 4)
+    assert batches == [1_000, 400, 100]
+    assert stored == sorted(stored)
+    assert len(pauses) == 3 + 1  # and one after 1,000 rows
     with service.store.session():
         assert DoNotCall.select().count() == 1_500
         assert DoNotCall.get(DoNotCall.phone_number == "+12025550000").reason == "asked"
+
+
+def test_a_list_of_bad_rows_is_counted_and_the_first_ones_are_named(service: Service) -> None:
+    """Their reasons aren't kept in memory for as long as the list is read."""
+    rows = b"phone_number\n" + b"x\n" * (do_not_call.MOST_REFUSED + 5)
+    with service.store.session():
+        added = do_not_call.add_list(service, 1, rows)
+    assert (added.new, added.already_listed, added.refused_count) == (0, 0, do_not_call.MOST_REFUSED + 5)
+    assert list(added.refused) == list(range(1, do_not_call.MOST_REFUSED + 1))
 
 
 @pytest.fixture
@@ -372,6 +392,45 @@ def test_a_document_that_is_deleted_while_it_is_stored_leaves_nothing(
         assert (Document.select().count(), Passage.select().count()) == (0, 0)
 
 
+def test_a_long_document_is_deleted_in_several_transactions_and_gone_since_the_first(
+    client: FlaskClient, service: Service, batches: None, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    found = upload(client).get_json()["document_uuid"]
+    url = f"{API}/knowledge-base/documents"
+    left: list[int] = []
+
+    def paused(_: float) -> None:
+        assert not service.store.database.in_transaction()
+        left.append(Passage.select().count())
+        organization = 1
+        assert knowledge.of_organization(organization, None, 100, 0) == []
+        assert knowledge.with_uuids(organization, {found}) == []
+        assert knowledge.search(organization, "one two three four five", None, 5) == []
+        assert knowledge.latest_change(organization) == (0, None)
+        assert (knowledge.find(organization, found), documents.page(organization, "deleted", 100, 0)) == (None, [])
+
+    monkeypatch.setattr(documents.time, "sleep", paused)
+    assert client.delete(f"{url}/{found}").get_json() == {"message": "Document deleted"}
+    assert left == [3, 1]
+    with service.store.session():
+        assert (Document.select().count(), Passage.select().count()) == (0, 0)
+    assert client.delete(f"{url}/{found}").status_code == 404
+
+
+def test_a_document_that_is_deleted_by_its_user_while_it_is_stored_stays_deleted(
+    client: FlaskClient, service: Service, batches: None, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    def delete(_: float) -> None:
+        monkeypatch.setattr(documents.time, "sleep", lambda _: None)
+        with write():
+            knowledge.delete_part(Document.get(), 1)
+
+    monkeypatch.setattr(documents.time, "sleep", delete)
+    assert upload(client).status_code == 409
+    with service.store.session():
+        assert (Document.select().count(), Passage.select().count()) == (0, 0)
+
+
 class Killed(BaseException):
     """Ends a thread as the end of its process would."""
 
@@ -386,15 +445,48 @@ def test_what_a_killed_process_left_of_a_document_is_marked_as_failed(
         patch.setattr(documents.time, "sleep", killed)
         with pytest.raises(Killed):
             upload(client)
-    documents.fail_interrupted(service)
+    documents.end_interrupted(service)
     (left,) = client.get(f"{API}/knowledge-base/documents").get_json()["documents"]
     assert left["processing_status"] == "processing"
-    documents.fail_interrupted(service, now() + documents.STORING)
+    documents.end_interrupted(service, now() + documents.STORING)
     (left,) = client.get(f"{API}/knowledge-base/documents").get_json()["documents"]
     assert (left["processing_status"], left["processing_error"]) == ("failed", documents.INTERRUPTED)
     with service.store.session():
         assert Passage.select().count() == 0
     assert client.delete(f"{API}/knowledge-base/documents/{left['document_uuid']}").status_code == 200
+
+
+def test_what_a_killed_process_left_of_a_deletion_is_deleted(
+    client: FlaskClient, service: Service, batches: None, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    url = f"{API}/knowledge-base/documents"
+    found = upload(client).get_json()["document_uuid"]
+
+    def killed(_: float) -> None:
+        raise Killed
+
+    with monkeypatch.context() as patch:
+        patch.setattr(documents.time, "sleep", killed)
+        with pytest.raises(Killed):
+            client.delete(f"{url}/{found}")
+    assert client.get(f"{url}/{found}").status_code == 404
+    with service.store.session():
+        assert (Document.select().count(), Passage.select().count()) == (1, 3)
+    documents.end_interrupted(service)
+    with service.store.session():
+        assert (Document.select().count(), Passage.select().count()) == (0, 0)
+
+
+def test_no_text_is_read_to_show_or_to_search_a_document(
+    client: FlaskClient, service: Service, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    """It may have 5 MiB. Only that of a document in full-document mode is, which has 50,000 characters at most."""
+    found = upload(client).get_json()["document_uuid"]
+    with service.store.session():
+        texts = [each.text for each in knowledge.of_organization(1, None, 100, 0)]
+        texts += [documents.get(1, found).text]
+        texts += [hit.document.text for hit in knowledge.search(1, "five", None, 3)]
+    assert texts == [None, None, None]
 
 
 def test_the_process_that_reads_a_document_leaves_the_processor_to_others() -> None:

@@ -5,7 +5,7 @@ from __future__ import annotations
 from typing import cast
 from urllib.parse import urlsplit
 
-from flask import current_app, g, request
+from flask import Response, after_this_request, current_app, g, request
 
 from ..errors import LimitReached, NotAuthenticated, NotPermitted
 from ..organizations import api_keys
@@ -31,7 +31,7 @@ def origin() -> str:
 
     That is what its client says, so it goes back to that client only, and is neither stored nor signed.
     """
-    return service().settings.public_url or request.host_url.rstrip("/")
+    return service().settings.public_url or f"{request.scheme}://{request.host}"
 
 
 def base_url() -> str:
@@ -50,6 +50,15 @@ def open_session() -> None:
     session = service().store.session(REQUEST)
     session.__enter__()
     g.voiceapi_session = session
+    if request.method == "OPTIONS":
+        after_this_request(drop_content_type)
+
+
+def drop_content_type(response: Response) -> Response:
+    """Take Flask's text/html from its automatic answer to OPTIONS, which has no content."""
+    if not response.is_json:
+        response.headers.pop("Content-Type")
+    return response
 
 
 def close_session(_error: BaseException | None = None) -> None:

@@ -8,14 +8,13 @@ from __future__ import annotations
 
 import re
 from collections.abc import Callable, Iterable, Mapping
-from functools import wraps
+from functools import cached_property, wraps
 from typing import Any, cast
 
 import flask_smorest
 from flask import Response, current_app, g, request
 from flask_smorest.utils import resolve_schema_instance
 from marshmallow import Schema, ValidationError
-from webargs.flaskparser import FlaskParser
 
 from .errors import InvalidRequest, item, items
 from .json_response import json_response
@@ -25,11 +24,15 @@ from .schemas.fields import MODEL, REQUIRED, Integer
 
 Decorator = Callable[[Any], Any]
 ORDER = ("path", "query", "header", "body")
+# What errors call the places that flask-smorest names otherwise.
+PLACES = {"json": "body", "query": "query", "headers": "header"}
 PARAMETER = re.compile(r"<(?:\w+:)?(\w+)>")
 # Options of every route: it is served with and without a slash at its end, and never answered with a redirect, which
 # many clients don't follow with a POST.
 SERVED_AS_ASKED = {"strict_slashes": False, "merge_slashes": False}
 WHOLE = Integer()
+# An id that needs no schema to be read.
+USUAL_ID = re.compile("[0-9]{1,18}", re.ASCII)
 
 
 # Declared on every guarded endpoint; neither is required, because either is enough.
@@ -39,24 +42,47 @@ CREDENTIALS = [
 ]
 
 
-class Parser(FlaskParser):
-    """Loads one location through one schema; errors are collected instead of raised."""
+class Arguments:
+    """Loads one place of requests through a schema; errors are collected instead of raised.
 
-    def parse(self, argmap: Any, req: Any = None, *, location: str | None = None, **kwargs: Any) -> Any:
-        schema: Schema = self._get_schema(argmap, req)
-        place = {"json": "body", "headers": "header"}.get(location or "json", location or "json")
+    :param place: "query", "header" or "body".
+    """
+
+    def __init__(self, schema: Schema, place: str) -> None:
+        self.schema = schema
+        self.place = place
+        self.names = [field.data_key or name for name, field in schema.load_fields.items()]
+
+    @cached_property
+    def defaults(self) -> Mapping[str, Any] | None:
+        """What is loaded if the query or the headers have none of the names; None if one of them is required."""
         try:
-            return schema.load(self._load(place, schema))
+            return cast(Mapping[str, Any], self.schema.load({}))
+        except ValidationError:
+            return None
+
+    def load(self) -> Any:
+        """The loaded values; empty if there are errors."""
+        try:
+            if self.place == "body":
+                return self.schema.load(self._body())
+            sent = self._sent()
+            if not sent and self.defaults is not None:
+                return dict(self.defaults)
+            return self.schema.load(sent)
         except ValidationError as error:
-            gather(items(error.messages, (place,)))
+            gather(items(error.messages, (self.place,)))
             return {}
 
-    def _load(self, place: str, schema: Schema) -> Any:
-        if place == "query":
-            return {name: values[-1] for name, values in request.args.lists()}
-        if place == "header":
-            names = (field.data_key or name for name, field in schema.load_fields.items())
-            return {name: request.headers[name] for name in names if name in request.headers}
+    def _sent(self) -> dict[str, str]:
+        """The parameters of the query, of each the last one, or those headers that the schema names."""
+        if self.place == "query":
+            return {name: values[-1] for name, values in request.args.lists() if name in self.names}
+        headers = request.headers
+        return {name: value for name in self.names if (value := headers.get(name)) is not None}
+
+    @staticmethod
+    def _body() -> dict[str, Any]:
         body = json_body()
         if body is ABSENT or body is None:
             raise ValidationError([REQUIRED])
@@ -92,8 +118,6 @@ class Blueprint(flask_smorest.Blueprint):  # type: ignore[misc]
     :param tag: the tag of its operations in the document; by default its name.
     """
 
-    ARGUMENTS_PARSER = Parser()
-
     def __init__(
         self,
         name: str,
@@ -112,10 +136,18 @@ class Blueprint(flask_smorest.Blueprint):  # type: ignore[misc]
         self.security: list[dict[str, list[str]]] = [{scheme: []} for scheme in schemes]
 
     def arguments(self, schema: Any, *, location: str = "json", **kwargs: Any) -> Decorator:
-        decorate = super().arguments(resolve_schema_instance(schema), location=location, **kwargs)
+        """Give the function one more argument: what `schema` loads from the body, the query or the headers."""
+        schema = resolve_schema_instance(schema)
+        document = super().arguments(schema, location=location, **kwargs)
+        arguments = Arguments(schema, PLACES[location])
 
         def decorator(func: Any) -> Any:
-            decorated = decorate(func)
+            @wraps(func)
+            def with_arguments(*args: Any, **kwargs: Any) -> Any:
+                return func(*args, arguments.load(), **kwargs)
+
+            decorated: Any = with_arguments
+            decorated._apidoc = document(func)._apidoc
             if location == "json":
                 # Read by `auth.authenticate`, since malformed JSON is answered before a missing key.
                 decorated.takes_body = True
@@ -141,7 +173,8 @@ class Blueprint(flask_smorest.Blueprint):  # type: ignore[misc]
                 answer = func(*args, **path)
                 return answer if isinstance(answer, Response) else json_response(answer, status_code)
 
-            decorated = document(answered)
+            decorated: Any = answered
+            decorated._apidoc = document(func)._apidoc
             for status in () if self.public else (401, 404, 422, 429):
                 _document_error(decorated, status)
             return decorated
@@ -200,6 +233,8 @@ def _read_path(view_args: Mapping[str, str]) -> dict[str, Any]:
             gather([item(["path", name], "Value error, text may not hold the NUL character", "value_error")])
         elif _path_type(name) == "string":
             values[name] = text
+        elif USUAL_ID.fullmatch(text):
+            values[name] = int(text)
         else:
             try:
                 values[name] = WHOLE.deserialize(text)

@@ -12,10 +12,11 @@ from ..campaigns.campaigns import Reserve
 from ..runs import files, filters
 from ..store import run_lists
 from ..store.campaigns import Campaign
+from ..store.run_criteria import column_is
 from .auth import base_url, organization, service
 from .blueprint import Blueprint
 from .idempotent import HEADERS, answer_once
-from .runs import csv_response, page_query, paging, run_answer
+from .runs import csv_response, paging, run_answer, view
 from .schemas.base import RepeatableSchema
 from .schemas.campaigns import (
     CampaignSchema,
@@ -80,8 +81,8 @@ def update_campaign(body: dict[str, Any], campaign_id: int) -> dict[str, Any]:
 def list_campaign_runs(query: dict[str, Any], campaign_id: int) -> dict[str, Any]:
     """Get the runs of a campaign, with optional filtering and sorting."""
     campaign = campaigns.get(organization(), campaign_id, f"Campaign {campaign_id} not found")
-    conditions, _ = filters.read(query["filters"], filters.OF_WORKFLOW)
-    page = run_lists.of_campaign(campaign, conditions, **page_query(query))
+    criteria, _ = filters.read(query["filters"], filters.OF_WORKFLOW)
+    page = run_lists.of_campaign(campaign, criteria, view(query))
     return {**paging(page.total, query), "runs": [run_answer(run) for run in page.runs]}
 
 
@@ -144,7 +145,7 @@ def get_source_download_url(campaign_id: int) -> dict[str, Any]:
 def download_campaign_report(query: dict[str, Any], campaign_id: int) -> Response:
     """Download the completed runs of a campaign as CSV."""
     campaigns.get(organization(), campaign_id)
-    return csv_response(f"campaign_{campaign_id}_report.csv", run_lists.column_is("campaign", campaign_id), query)
+    return csv_response(f"campaign_{campaign_id}_report.csv", column_is("campaign_id", campaign_id), query)
 
 
 @blueprint.get("/organizations/campaign-defaults")

@@ -128,9 +128,13 @@ def add_numbers_not_to_call(body: dict[str, Any]) -> dict[str, Any]:
 def add_list_not_to_call() -> dict[str, Any]:
     """Put the column phone_number of a CSV on the do-not-call list."""
     content = read_file(request, files.LARGEST, "A list")
-    added, already, refused = do_not_call.add_list(service(), organization(), content)
-    named = [{"row": row, "reason": reason} for row, reason in refused[: do_not_call.MOST_REFUSED]]
-    return {"added": added, "already_listed": already, "refused_count": len(refused), "refused": named}
+    added = do_not_call.add_list(service(), organization(), content)
+    return {
+        "added": added.new,
+        "already_listed": added.already_listed,
+        "refused_count": added.refused_count,
+        "refused": [{"row": row, "reason": reason} for row, reason in added.refused.items()],
+    }
 
 
 @blueprint.delete("/do-not-call/<phone_number>")

@@ -16,6 +16,7 @@ from ..store.base import require
 from ..store.runs import Run
 from .auth import base_url, organization, service
 from .blueprint import Blueprint
+from .compression import compress
 from .request_body import read_file
 from .schemas.files import (
     AddressQuerySchema,
@@ -79,7 +80,7 @@ def get_file(token: str) -> Response:
     response = Response(file.content, mimetype=file.media_type)
     response.headers["Content-Disposition"] = f"{'inline' if file.inline else 'attachment'}; filename={file.name}"
     response.headers["X-Content-Type-Options"] = "nosniff"
-    return response
+    return compress(response)
 
 
 @public.get("/public/download/workflow/<token>/<artifact_type>")
@@ -98,4 +99,4 @@ def download_artifact(query: dict[str, Any], token: str, artifact_type: str) -> 
     response = Response(runs.transcript(run), mimetype="text/plain")
     kind = "inline" if query["inline"] else "attachment"
     response.headers["Content-Disposition"] = f"{kind}; filename={run.id}.txt"
-    return response
+    return compress(response)

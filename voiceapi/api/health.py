@@ -9,6 +9,8 @@ from flask import Response
 from .. import __version__
 from .auth import origin, service
 from .blueprint import Blueprint
+from .json_response import unless_known
+from .schemas.base import READ_TAG, UNCHANGED, ReadSchema
 from .schemas.health import HealthSchema
 
 blueprint = Blueprint("health", __name__, public=True, tag="service")
@@ -34,7 +36,10 @@ def health() -> dict[str, Any]:
 
 
 @blueprint.get("/openapi.json")
-@blueprint.response(200, {"type": "object"})
-def get_openapi() -> Response:
+@blueprint.alt_response(304, description=UNCHANGED)
+@blueprint.alt_response(422)
+@blueprint.arguments(ReadSchema, location="headers")
+@blueprint.response(200, {"type": "object"}, headers=READ_TAG)
+def get_openapi(_headers: dict[str, Any]) -> Response:
     """Get this document."""
-    return Response(service().openapi(), mimetype="application/json")
+    return unless_known(service().openapi().encode())

@@ -14,12 +14,15 @@ from ..runs.runs import prepare, transcript_address, usage, with_public_token
 from ..store import run_lists
 from ..store import runs as store
 from ..store.base import require
+from ..store.run_criteria import Criteria, column_is, created_through
+from ..store.run_lists import ListedRun, UsedRun, View
 from ..store.runs import Run
 from ..store.workflows import Workflow
 from ..timestamps import write_time
 from ..workflows import versions
 from .auth import base_url, organization, service
 from .blueprint import Blueprint
+from .compression import compress
 from .schemas.runs import (
     CreatedRunSchema,
     CreateRunSchema,
@@ -43,8 +46,8 @@ LONG_REPORT = 2000
 def list_runs(query: dict[str, Any], workflow_id: int) -> dict[str, Any]:
     """Get the runs of a workflow, with optional filtering and sorting."""
     workflow = versions.get(organization(), workflow_id)
-    conditions, applied = filters.read(query["filters"], filters.OF_WORKFLOW)
-    page = run_lists.of_workflow(workflow, conditions, **page_query(query))
+    criteria, applied = filters.read(query["filters"], filters.OF_WORKFLOW)
+    page = run_lists.of_workflow(workflow, criteria, view(query))
     return {**paging(page.total, query), "runs": [run_answer(run) for run in page.runs], "applied_filters": applied}
 
 
@@ -91,7 +94,7 @@ def create_run(body: dict[str, Any], workflow_id: int) -> dict[str, Any]:
 def download_report(query: dict[str, Any], workflow_id: int) -> Response:
     """Download the completed runs of a workflow as CSV."""
     workflow = versions.get(organization(), workflow_id)
-    return csv_response(f"workflow_{workflow_id}_report.csv", run_lists.column_is("workflow", workflow.id), query)
+    return csv_response(f"workflow_{workflow_id}_report.csv", column_is("workflow_id", workflow.id), query)
 
 
 @blueprint.get("/organizations/usage/runs")
@@ -99,11 +102,11 @@ def download_report(query: dict[str, Any], workflow_id: int) -> Response:
 @blueprint.response(200, UsageSchema)
 def list_usage(query: dict[str, Any]) -> dict[str, Any]:
     """List all runs of the organization, calls and chats, newest first."""
-    conditions, _ = filters.read(query["filters"], filters.OF_ORGANIZATION)
-    conditions += run_lists.created_through(query["start_date"], query["end_date"])
-    page = run_lists.of_organization(organization(), conditions, **page_query(query))
-    names = run_lists.workflow_names(page.runs)
-    used = [used_answer(run, names) for run in page.runs]
+    criteria, _ = filters.read(query["filters"], filters.OF_ORGANIZATION)
+    criteria &= created_through(query["start_date"], query["end_date"])
+    page = run_lists.of_organization(organization(), criteria, view(query))
+    url = base_url()
+    used = [used_answer(run, url) for run in page.runs]
     return {
         **paging(page.total, query),
         "runs": used,
@@ -112,30 +115,26 @@ def list_usage(query: dict[str, Any]) -> dict[str, Any]:
     }
 
 
-def csv_response(filename: str, where: list[Any], query: dict[str, Any]) -> Response:
-    """The report of the runs that `where` selects, sent as it is read.
+def csv_response(filename: str, criteria: Criteria, query: dict[str, Any]) -> Response:
+    """The report of the runs that meet the criteria and were created within the query's dates, sent as it is read.
 
     :raises OutOfService: when it is long and too many slow requests are in progress.
     """
-    app, since, until = service(), query["start_date"], query["end_date"]
-    response = Response(reports.lines(app, base_url(), where, since, until), mimetype="text/csv")
-    if run_lists.has_more(where, since, until, LONG_REPORT):
+    app = service()
+    criteria &= created_through(query["start_date"], query["end_date"])
+    response = Response(reports.text(app, base_url(), criteria), mimetype="text/csv")
+    if run_lists.has_more(criteria, LONG_REPORT):
         # Until all of it is sent: a client that reads slowly holds the thread.
         permit = ExitStack()
         permit.enter_context(app.bulkhead.slow(organization()))
         response.call_on_close(permit.close)
     response.headers["Content-Disposition"] = f"attachment; filename={filename}"
-    return response
+    return compress(response)
 
 
-def page_query(query: dict[str, Any]) -> dict[str, Any]:
-    """The page and the order that the query of a listing asks for."""
-    return {
-        "page": query["page"],
-        "limit": query["limit"],
-        "sort_by": query["sort_by"],
-        "descending": query["sort_order"] == "desc",
-    }
+def view(query: dict[str, Any]) -> View:
+    """The page and the order that the query of a list asks for."""
+    return View(query["page"], query["limit"], query["sort_by"], query["sort_order"] == "desc")
 
 
 def paging(total: int, query: dict[str, Any]) -> dict[str, int]:
@@ -163,8 +162,8 @@ NO_ARTIFACTS: dict[str, None] = dict.fromkeys(
 )
 
 
-def run_answer(run: Run) -> dict[str, Any]:
-    """A run as a listing shows it."""
+def run_answer(run: Run | ListedRun) -> dict[str, Any]:
+    """A run as a list shows it."""
     seconds = None if run.duration is None else round(run.duration)
     return {
         **NO_ARTIFACTS,
@@ -189,16 +188,16 @@ def run_answer(run: Run) -> dict[str, Any]:
 def run_with_details(run: Run) -> dict[str, Any]:
     """A run as the answer about it alone shows it."""
     run = with_public_token(run)
-    return {**run_answer(run), **artifacts(run), **details(run)}
+    return {**run_answer(run), **artifacts(run, base_url()), **details(run)}
 
 
-def transcript_key(run: Run) -> str | None:
+def transcript_key(run: Run | ListedRun | UsedRun) -> str | None:
     return f"transcripts/{run.id}.txt" if run.has_transcript else None
 
 
-def artifacts(run: Run) -> dict[str, Any]:
+def artifacts(run: Run | UsedRun, base_url: str) -> dict[str, Any]:
     """Where anyone who holds the token may fetch the run's transcript."""
-    url = transcript_address(run, base_url())
+    url = transcript_address(run, base_url)
     return {"public_access_token": run.public_access_token, "transcript_public_url": url}
 
 
@@ -226,36 +225,33 @@ def details(run: Run) -> dict[str, Any]:
     }
 
 
-def used_answer(run: Run, workflow_names: Mapping[int | None, str]) -> dict[str, Any]:
+def used_answer(run: UsedRun, base_url: str) -> dict[str, Any]:
     """A run as the organization's history of use shows it."""
-    phone_number = run.initial_context.get("phone_number")
-    workflow_id: int = run.workflow_id
     return {
         **NO_ARTIFACTS,
         "id": run.id,
-        "workflow_id": workflow_id,
-        "workflow_name": workflow_names.get(workflow_id),
+        "workflow_id": run.workflow_id,
+        "workflow_name": run.workflow_name,
         "name": run.name,
         "created_at": run.created_at,
         "transcript_url": transcript_key(run),
-        **artifacts(run),
+        **artifacts(run, base_url),
         "dograh_token_usage": 0.0,
         "call_duration_seconds": round(run.duration or 0),
-        "phone_number": run.caller_number if run.call_type == "inbound" else _text(phone_number),
+        "phone_number": run.caller_number if run.call_type == "inbound" else _text(run.phone_number),
         "caller_number": run.caller_number,
-        "called_number": run.called_number or _text(phone_number),
+        "called_number": run.called_number or _text(run.phone_number),
         "call_type": run.call_type,
         "mode": run.mode,
         "disposition": run.disposition,
         "initial_context": run.initial_context,
         "gathered_context": run.gathered_context,
-        "charge_usd": _charge(run),
+        "charge_usd": _charge(run.call_price or {}),
     }
 
 
-def _charge(run: Run) -> float | None:
-    """The carrier's price of the call, if it named one in US dollars."""
-    price = run.annotations.get("call_price") or {}
+def _charge(price: Mapping[str, Any]) -> float | None:
+    """The carrier's price of a call, if it named one in US dollars."""
     return price.get("amount") if price.get("currency") == "USD" else None
 
 

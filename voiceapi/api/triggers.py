@@ -8,7 +8,7 @@ from __future__ import annotations
 from collections.abc import Callable
 from typing import Any
 
-from flask import Response, g
+from flask import Response
 
 from ..calls import triggers
 from ..calls.outbound import Placement, Reserve
@@ -23,6 +23,7 @@ from .schemas.triggers import (
     TriggeredSchema,
     TriggerHeadersSchema,
 )
+from .warning_header import MISSING_VARIABLES, MODEL_NEEDS, warn
 
 blueprint = Blueprint("triggers", __name__, tag="calls", url_prefix="/public/agent", headers=False)
 manual = Blueprint("manual_calls", __name__, tag="calls", url_prefix="/telephony")
@@ -118,8 +119,8 @@ def initiate_call(headers: dict[str, Any], body: dict[str, Any]) -> Response:
 
 def _noted(placement: Placement) -> Placement:
     """The placement; the answer's Warning headers name its missing variables and what needs a language model."""
-    g.voiceapi_missing_variables = placement.missing
-    g.voiceapi_model_needs = [place.replace(" ", ".") for place in placement.model_needs]
+    warn(MISSING_VARIABLES, placement.missing)
+    warn(MODEL_NEEDS, [place.replace(" ", ".") for place in placement.model_needs])
     return placement
 
 

@@ -10,11 +10,15 @@ from werkzeug.http import parse_etags
 from ..errors import InvalidInput, RecordNotFound
 from ..llm.configuration import mask_override
 from ..store import secret_fields
+from ..store.base import json_text
 from ..store.workflows import Workflow, WorkflowVersion
+from ..strict_json import Fragment, encode
 from ..workflows import node_types, tags, templates, versions
 from .auth import organization, service
 from .blueprint import Blueprint
-from .json_response import json_response
+from .compression import not_modified, set_tag
+from .json_response import json_response, unless_known
+from .schemas.base import READ_TAG, UNCHANGED, ReadSchema
 from .schemas.workflows import (
     CountSchema,
     CreateFromTemplateSchema,
@@ -24,7 +28,6 @@ from .schemas.workflows import (
     NodeSpecSchema,
     NodeTypesSchema,
     PublishedSchema,
-    ReadSchema,
     StatusQuerySchema,
     SummarySchema,
     UpdateStatusSchema,
@@ -112,13 +115,10 @@ def count_workflows() -> dict[str, int]:
 @blueprint.alt_response(304, description="The workflow is as it was")
 @blueprint.arguments(ReadSchema, location="headers")
 @blueprint.response(200, WorkflowSchema, headers=ETAG)
-def fetch_workflow(headers: dict[str, Any], workflow_id: int) -> Response:
+def fetch_workflow(_headers: dict[str, Any], workflow_id: int) -> Response:
     """Get a workflow with its draft, or its released definition without one."""
     workflow, version = versions.get_with_version(organization(), workflow_id)
-    known = headers["if_none_match"]
-    if known and parse_etags(known).contains_weak(etag(workflow, version)):
-        return tagged(Response(status=304, content_type=""), workflow, version)
-    return show_workflow(workflow, version)
+    return not_modified(etag(workflow, version)) or show_workflow(workflow, version)
 
 
 @blueprint.put("/<workflow_id>")
@@ -199,20 +199,25 @@ def duplicate_workflow(headers: dict[str, Any], workflow_id: int) -> Response:
 
 
 @node_type_blueprint.get("/node-types")
-@node_type_blueprint.response(200, NodeTypesSchema)
-def list_node_types() -> dict[str, Any]:
+@node_type_blueprint.alt_response(304, description=UNCHANGED)
+@node_type_blueprint.arguments(ReadSchema, location="headers")
+@node_type_blueprint.response(200, NodeTypesSchema, headers=READ_TAG)
+def list_node_types(_headers: dict[str, Any]) -> Response:
     """List the node types with their properties, for editors and for programs that write workflows."""
-    return {"spec_version": node_types.SPEC_VERSION, "node_types": node_types.node_types()}
+    answer = {"spec_version": node_types.SPEC_VERSION, "node_types": node_types.node_types()}
+    return unless_known(encode(answer, newline=True))
 
 
 @node_type_blueprint.get("/node-types/<name>")
-@node_type_blueprint.response(200, NodeSpecSchema)
-def get_node_type(name: str) -> dict[str, Any]:
+@node_type_blueprint.alt_response(304, description=UNCHANGED)
+@node_type_blueprint.arguments(ReadSchema, location="headers")
+@node_type_blueprint.response(200, NodeSpecSchema, headers=READ_TAG)
+def get_node_type(_headers: dict[str, Any], name: str) -> Response:
     """Show one node type."""
     spec = node_types.by_name().get(name)
     if spec is None:
         raise RecordNotFound(f"Unknown node type: {name!r}")
-    return spec
+    return unless_known(encode(spec, newline=True))
 
 
 def etag(workflow: Workflow, version: WorkflowVersion) -> str:
@@ -234,8 +239,7 @@ def expected(headers: dict[str, Any]) -> tags.Expected:
 
 def tagged(response: Response, workflow: Workflow, version: WorkflowVersion) -> Response:
     """A response with the workflow's ETag; `version` is its current one."""
-    response.set_etag(etag(workflow, version))
-    return response
+    return set_tag(response, etag(workflow, version))
 
 
 def show_workflow(workflow: Workflow, version: WorkflowVersion) -> Response:
@@ -249,16 +253,22 @@ def workflow_answer(workflow: Workflow, version: WorkflowVersion) -> dict[str, A
         "name": workflow.name,
         "status": workflow.status,
         "created_at": workflow.created_at,
-        "workflow_definition": secret_fields.masked(service().vault, version.definition, secret_fields.in_definition),
+        "workflow_definition": definition_answer(version),
         "current_definition_id": version.id,
-        "template_context_variables": version.template_context_variables,
+        "template_context_variables": Fragment(json_text(version, WorkflowVersion.template_context_variables)),
         "call_disposition_codes": {"disposition_codes": []},
         "total_runs": workflow.total_runs,
-        "workflow_configurations": mask_override(service().vault, version.configurations),
+        "workflow_configurations": mask_override(service().vault, json_text(version, WorkflowVersion.configurations)),
         "version_number": version.version_number,
         "version_status": version.status,
         "workflow_uuid": workflow.workflow_uuid,
     }
+
+
+def definition_answer(version: WorkflowVersion) -> Any:
+    """The definition of a version, its secrets masked."""
+    stored = json_text(version, WorkflowVersion.definition)
+    return secret_fields.masked_text(service().vault, stored, secret_fields.in_definition)
 
 
 def version_answer(version: WorkflowVersion) -> dict[str, Any]:
@@ -268,9 +278,9 @@ def version_answer(version: WorkflowVersion) -> dict[str, Any]:
         "status": version.status,
         "created_at": version.created_at,
         "published_at": version.published_at,
-        "workflow_json": secret_fields.masked(service().vault, version.definition, secret_fields.in_definition),
-        "workflow_configurations": mask_override(service().vault, version.configurations),
-        "template_context_variables": version.template_context_variables,
+        "workflow_json": definition_answer(version),
+        "workflow_configurations": mask_override(service().vault, json_text(version, WorkflowVersion.configurations)),
+        "template_context_variables": Fragment(json_text(version, WorkflowVersion.template_context_variables)),
     }
 
 

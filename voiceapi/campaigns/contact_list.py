@@ -9,10 +9,11 @@ from __future__ import annotations
 
 import csv
 import io
+import time
 from collections.abc import Iterator, Mapping
 from contextlib import AbstractContextManager, nullcontext
-from dataclasses import dataclass
-from itertools import zip_longest
+from itertools import chain, repeat
+from typing import NamedTuple
 
 from ..errors import NotPossible
 from ..service import Service
@@ -23,9 +24,11 @@ PHONE_NUMBER = "phone_number"
 DELIMITERS = (",", ";", "\t")
 # Short rows are padded, so a very long header with many short rows would exhaust the memory.
 MOST_COLUMNS = 2000
-# Bytes of a list that is read quickly; of longer ones, which keep the processor busy for up to half a minute, one is
-# read at a time.
+# Bytes of a list that is read quickly; of longer ones, which take seconds, one is read at a time.
 SHORT = 64 * 1024
+# After so many rows a reader pauses for so long. Python runs one thread at a time, and one that never waits leaves the
+# processor to another only after 5 ms, for each statement of each other request.
+ROWS_AT_ONCE, PAUSE_SECONDS = 1000, 0.001
 
 
 def reading(service: Service, organization: int, size: int) -> AbstractContextManager[None]:
@@ -36,8 +39,7 @@ def reading(service: Service, organization: int, size: int) -> AbstractContextMa
     return nullcontext() if size <= SHORT else service.bulkhead.slow(organization, "lists")
 
 
-@dataclass(frozen=True, slots=True)
-class Row:
+class Row(NamedTuple):
     """A data row: a text for every column, or in `error` the sentence that says why it can't be read."""
 
     number: int
@@ -45,8 +47,7 @@ class Row:
     error: str | None = None
 
 
-@dataclass(frozen=True, slots=True)
-class Contact:
+class Contact(NamedTuple):
     """Somebody to call: the number as a carrier takes it, or as written when `skipped` says why it won't be called."""
 
     row: int
@@ -57,6 +58,8 @@ class Contact:
 
 class ContactList:
     """A contact list. Its rows can be read repeatedly and are never in memory all at once.
+
+    Reading them pauses now and then, so it doesn't belong into a transaction.
 
     :param content: the file.
     :raises NotPossible: when it isn't text, has no data row, no `phone_number` column, or more than 2,000 columns.
@@ -85,9 +88,11 @@ class ContactList:
         for number, (cells, error) in enumerate(records, start=1):
             values = {}
             if error is None:
-                values = dict(zip_longest(self.columns, cells[: len(self.columns)], fillvalue=""))
+                values = dict(zip(self.columns, chain(cells, repeat("")), strict=False))
                 values.pop("", None)
             yield Row(number, values, error)
+            if number % ROWS_AT_ONCE == 0:
+                time.sleep(PAUSE_SECONDS)
 
     def contacts(self, *, sip: bool) -> Iterator[Contact]:
         """A contact for every data row; one whose number can't be dialed, or came before, is skipped.
@@ -109,18 +114,18 @@ class ContactList:
         """The cells of every record with text in it, or why one can't be read."""
         lines = io.TextIOWrapper(io.BytesIO(self._content), self._encoding, newline="")
         reader = csv.reader(lines, delimiter=delimiter, strict=True)
+        first = 1
         while True:
-            first = reader.line_num + 1
             try:
-                cells = next(reader)
-            except StopIteration:
+                for cells in reader:
+                    if any(map(str.strip, cells)):
+                        yield cells, None
+                    first = reader.line_num + 1
                 return
             except csv.Error as error:
                 where = f"Line {first}" if reader.line_num == first else f"Lines {first} to {reader.line_num}"
                 yield [], f"{where} can't be read as a row of CSV: {error}."
-                continue
-            if any(cell.strip() for cell in cells):
-                yield cells, None
+                first = reader.line_num + 1
 
 
 def number_of(row: Row, *, sip: bool) -> tuple[str, str | None]:
@@ -130,7 +135,7 @@ def number_of(row: Row, *, sip: bool) -> tuple[str, str | None]:
         return written, row.error
     if not written:
         return written, "There is no phone number."
-    if needs_country_code(written, None):
+    if not written.startswith("+") and needs_country_code(written, None):
         return written, "The phone number must begin with + and its country code."
     try:
         return dialable(written, sip=sip), None

@@ -2,8 +2,9 @@
 
 from __future__ import annotations
 
-from collections.abc import Sequence
-from itertools import islice
+import time
+from collections.abc import Mapping, Sequence
+from dataclasses import dataclass
 
 from ..errors import FieldError, InvalidFields, RecordNotFound
 from ..service import Service
@@ -11,10 +12,12 @@ from ..store import dialing
 from ..store.campaigns import DoNotCall
 from ..store.database import write
 from ..telephony.numbers import NotDialable, dialable
-from .contact_list import ContactList, number_of, reading
+from .contact_list import PAUSE_SECONDS, ContactList, number_of, reading
 
 # How many numbers are stored in one transaction, and how many refused rows an answer names.
-BATCH, MOST_REFUSED = 500, 1000
+BATCH, MOST_REFUSED = 1000, 1000
+# How many numbers are sorted before they are stored: in any other order, each would change another page of the index.
+SORTED = 100_000
 
 
 def listed(organization: int, page: int, limit: int) -> tuple[list[DoNotCall], int]:
@@ -39,34 +42,57 @@ def add(organization: int, numbers: Sequence[str], reason: str | None) -> int:
         return dialing.add_to_do_not_call(organization, dict.fromkeys(found, reason))
 
 
-def add_list(service: Service, organization: int, content: bytes) -> tuple[int, int, list[tuple[int, str]]]:
+@dataclass(frozen=True, slots=True)
+class Added:
+    """What became of a list: how many numbers are new, how many were there already, and the refused rows.
+
+    :param refused: the first MOST_REFUSED of the `refused_count` rows, by number, each with why.
+    """
+
+    new: int
+    already_listed: int
+    refused_count: int
+    refused: Mapping[int, str]
+
+
+def add_list(service: Service, organization: int, content: bytes) -> Added:
     """Put the column `phone_number` of a CSV on the list; its other columns don't matter, but for `reason`.
 
-    Returns how many numbers are new, how many were there already, and the refused rows, each with why.
-
-    Each BATCH of rows is read, then stored in a transaction of its own, so that nobody waits long to write. What an
+    Each BATCH of numbers is stored in a transaction of its own, so that nobody waits long to write. What an
     interrupted request has stored stays, for those numbers mustn't be called; the same list, sent again, completes it.
 
     :raises NotPossible: when the file isn't text, has no data row, or no `phone_number` column.
     :raises OutOfService: when the list is long and too many slow requests are in progress; nothing is stored then.
     """
+    new = readable = refused_count = 0
+    refused: dict[int, str] = {}
+    good: dict[str, str | None] = {}
     with reading(service, organization, len(content)):
-        rows = ContactList(content).rows()
-        new = readable = 0
-        refused: list[tuple[int, str]] = []
-        while batch := list(islice(rows, BATCH)):
-            good: dict[str, str | None] = {}
-            for row in batch:
-                number, error = number_of(row, sip=True)
-                if error is None:
-                    good.setdefault(number, row.values.get("reason", "").strip() or None)
-                    readable += 1
-                else:
-                    refused.append((row.number, error))
-            if good:
-                with write():
-                    new += dialing.add_to_do_not_call(organization, good)
-        return new, readable - new, refused
+        for row in ContactList(content).rows():
+            number, error = number_of(row, sip=True)
+            if error is not None:
+                refused_count += 1
+                if refused_count <= MOST_REFUSED:
+                    refused[row.number] = error
+                continue
+            readable += 1
+            good.setdefault(number, row.values.get("reason", "").strip() or None)
+            if len(good) == SORTED:
+                new += _store(organization, good)
+                good.clear()
+        new += _store(organization, good)
+    return Added(new, readable - new, refused_count, refused)
+
+
+def _store(organization: int, numbers: Mapping[str, str | None]) -> int:
+    """Put numbers, each with its reason, on the list; returns how many weren't there yet."""
+    new, entries = 0, sorted(numbers.items())
+    for first in range(0, len(entries), BATCH):
+        with write():
+            new += dialing.add_to_do_not_call(organization, dict(entries[first : first + BATCH]))
+        # Others who wait to write are woken too late to get their turn without a pause.
+        time.sleep(PAUSE_SECONDS)
+    return new
 
 
 def remove(organization: int, number: str) -> None:

@@ -52,6 +52,9 @@ class ErrorAnswer(ErrorTask):  # type: ignore[misc]
 class Answer(WSGITask):  # type: ignore[misc]
     """waitress' answer of the app, whose head and body leave together: each sending costs more than making the head."""
 
+    wrote_header: bool
+    content_length: int | None
+
     def write(self, data: bytes) -> None:
         is_whole = not self.wrote_header and self.content_length == len(data)
         if not (is_whole and data and self.has_body and self.complete):

@@ -20,6 +20,8 @@ log = logging.getLogger("voiceapi")
 
 # How long one request, or several that were read together, keep the others waiting for the network to be looked at.
 LONGEST_LEAD = 0.01
+# How often that is looked after, beside the pauses between requests.
+LOOK_SECONDS = 0.01
 # How long after the last request the leader's requests are no longer timed, so that an idle server sleeps.
 WATCHED_SECONDS = 1.0
 
@@ -77,11 +79,11 @@ class Dispatcher:
     def hand_over(self) -> None:
         """Let another thread lead, if this one does; it keeps the lead where the system refuses one more thread."""
         thread = threading.current_thread()
-        if isinstance(thread, _Thread):
+        if isinstance(thread, _Thread) and thread.since is not None:
             self._replace(thread, thread.since)
 
     def shutdown(self, timeout: float) -> bool:
-        """End the threads; False if any still answers a request after so many seconds. Tasks that wait are cancelled."""
+        """End the threads, and cancel the tasks that wait; False if any still runs after so many seconds."""
         with self._lock:
             self._is_stopping = True
             for thread in self._idle:
@@ -148,10 +150,10 @@ class Dispatcher:
             raise
         self._alive += 1
 
-    def _replace(self, leader: _Thread | None, since: float | None) -> None:
+    def _replace(self, leader: _Thread, since: float) -> None:
         """Let another thread lead, if this one still does, and still answers the request that it began with then."""
         with self._lock:
-            if leader is None or self._leader is not leader or leader.since != since or self._is_stopping:
+            if self._leader is not leader or leader.since != since or self._is_stopping:
                 return
             try:
                 self._appoint()
@@ -162,17 +164,17 @@ class Dispatcher:
         """Let another thread lead whenever the leader has spent LONGEST_LEAD on one request."""
         last = 0.0
         while not self._is_stopping:
-            time.sleep(LONGEST_LEAD)
+            time.sleep(LOOK_SECONDS)
             moment = time.monotonic()
             leader = self._leader
             since = None if leader is None else leader.since
-            if since is not None:
+            if leader is not None and since is not None:
                 last = moment
                 if moment - since >= LONGEST_LEAD:
                     self._replace(leader, since)
             elif moment - last >= WATCHED_SECONDS:
                 self._watching.clear()
-                if leader is None or leader.since is None:
+                if (leader is None or leader.since is None) and not self._is_stopping:
                     self._watching.wait()
 
     def _ended(self, error: BaseException | None) -> None:

@@ -12,8 +12,9 @@ import threading
 import time
 from collections import Counter
 from collections.abc import Callable
+from contextlib import suppress
 from functools import partial
-from queue import SimpleQueue
+from queue import Empty, SimpleQueue
 from typing import Any
 
 from waitress import wasyncore
@@ -146,10 +147,16 @@ class Server:
         return [(listener.effective_host, int(listener.effective_port)) for listener in self._listeners]
 
     def run(self) -> None:
-        """Serve until `stop`."""
+        """Serve until `stop`.
+
+        :raises BaseException: what ended the loop, if anything did.
+        """
         self._dispatcher.start()
-        if failure := self._stopped.get():
-            raise failure
+        while not self.is_stopping:
+            # With a time limit, because on Windows no signal ends the waiting.
+            with suppress(Empty):
+                if failure := self._stopped.get(timeout=1):
+                    raise failure
 
     def stop(self) -> None:
         """End `run`, from another thread or a handler of signals. Requests are served until `close`."""

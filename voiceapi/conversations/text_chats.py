@@ -14,6 +14,7 @@ from datetime import datetime, timedelta
 from secrets import token_hex
 from typing import Any
 
+from ..bulkhead import before_waiting
 from ..engine import events as ev
 from ..engine.actions import Finish
 from ..engine.disposition import with_disposition
@@ -204,6 +205,7 @@ def _without_pending_turn(service: Service, session: ChatSession) -> ChatSession
         # What lies in the future was stored before the clock was set back.
         if session.status != chats.PENDING or not since <= session.updated_at <= moment:
             return session
+        before_waiting()
         time.sleep(POLL_SECONDS)
 
 

@@ -2,7 +2,8 @@
 
 import re
 from collections.abc import Callable, Container, Iterator, Mapping
-from dataclasses import dataclass, replace
+from dataclasses import dataclass
+from functools import cached_property
 from typing import Any
 
 from .template import is_built_in, placeholders
@@ -12,6 +13,7 @@ from .values import as_boolean, as_number
 SPEAKING = ("startCall", "agentNode", "endCall")
 PROMPTED = (*SPEAKING, "globalNode")
 
+_NOT_IN_SLUG = re.compile("[^a-z0-9]")
 # Context variables that the service sets itself, so that contacts don't have to supply them.
 _SUPPLIED = {"campaign_id", "provider", "source_uuid", "caller_number"}
 
@@ -125,7 +127,14 @@ class Graph:
 
     def edges_from(self, id: str) -> tuple[Edge, ...]:
         """Return the edges that leave a node, in the order of the definition."""
-        return tuple(edge for edge in self.edges if edge.source == id)
+        return self._edges_by_source.get(id, ())
+
+    @cached_property
+    def _edges_by_source(self) -> dict[str, tuple[Edge, ...]]:
+        edges: dict[str, list[Edge]] = {}
+        for edge in self.edges:
+            edges.setdefault(edge.source, []).append(edge)
+        return {id: tuple(each) for id, each in edges.items()}
 
     def edge_called(self, id: str, function_name: str) -> Edge | None:
         """Return the edge from node `id` with this function name, or None."""
@@ -152,8 +161,8 @@ def _edge(item: object) -> Edge:
         case {"id": str(id), "source": str(source), "target": str(target), "data": Mapping() as data}:
             match data:
                 case {"label": str(label), "condition": str(condition)}:
-                    edge = Edge(id, source, target, label, condition)
-                    return replace(edge, **{key: data[key] for key in _SPEECH if isinstance(data.get(key), str)})
+                    speech = {key: data[key] for key in _SPEECH if isinstance(data.get(key), str)}
+                    return Edge(id, source, target, label, condition, **speech)
             raise GraphError(f'Edge "{id}" needs a label and a condition.')
     raise GraphError("Each edge of a workflow is an object with an id, a source, a target and data.")
 
@@ -163,7 +172,7 @@ _SPEECH = ("transition_speech", "transition_speech_type", "transition_speech_rec
 
 def transition_slug(label: str) -> str:
     """Return the function name of an edge: its label in lower case, each character outside a-z and 0-9 as ``_``."""
-    return re.sub("[^a-z0-9]", "_", label.lower())
+    return _NOT_IN_SLUG.sub("_", label.lower())
 
 
 def tool_slug(name: str) -> str:
@@ -238,8 +247,10 @@ def trigger_paths(definition: object) -> list[tuple[str, str, bool]]:
 
 def trigger_of(node: Mapping[str, Any]) -> tuple[str, str, bool] | None:
     """Return (id, path, enabled) of a trigger node with a path; None for any other."""
+    if node.get("type") != "trigger":
+        return None
     match node:
-        case {"type": "trigger", "id": str(id), "data": {"trigger_path": str(path)} as data} if path:
+        case {"id": str(id), "data": {"trigger_path": str(path)} as data} if path:
             return id, path, as_boolean(data.get("enabled")) is not False
     return None
 

@@ -16,6 +16,7 @@ from ..store import organizations, secret_fields
 from ..store.base import scalar
 from ..store.database import write
 from ..store.organizations import Organization
+from ..strict_json import decode
 
 # Members of a service that answers show masked.
 SECRET_MEMBERS = secret_fields.MODEL_KEYS
@@ -88,12 +89,13 @@ def decrypt_override(vault: Vault, configurations: Mapping[str, Any]) -> dict[st
     return None if text is None else decrypt_json(vault, text)
 
 
-def mask_override(vault: Vault, configurations: Mapping[str, Any]) -> dict[str, Any]:
+def mask_override(vault: Vault, text: str) -> Any:
     """A workflow's stored configurations for an answer: secrets masked, an override that can't be decrypted null."""
+    if OVERRIDE not in text:
+        return secret_fields.masked_text(vault, text, secret_fields.in_configurations)
+    configurations = decode(text)
     rest = {name: value for name, value in configurations.items() if name != OVERRIDE}
     masked = secret_fields.masked(vault, rest, secret_fields.in_configurations)
-    if OVERRIDE not in configurations:
-        return dict(masked)
     models = None
     with suppress(NotPossible):
         models = mask_secrets(decrypt_override(vault, configurations))

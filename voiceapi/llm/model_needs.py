@@ -13,8 +13,8 @@ from ..engine.validation.finding import Finding
 from ..engine.validation.instructions import is_instruction
 from ..engine.validation.outline import Outline, attached_documents, attached_tools
 from ..engine.values import as_boolean
-from .understanding.edge_choice import best_edge
-from .understanding.matching import content
+from .understanding.edge_choice import best_edge, leads_to_itself
+from .understanding.matching import has_content
 
 NO_MODEL = "no language model is configured"
 INSTRUCTION = f"This prompt is an instruction to a language model; {NO_MODEL}, so it is spoken as it is written."
@@ -135,11 +135,13 @@ def _edges(edges: list[tuple[str, Function]]) -> Iterator[Finding]:
 def _can_be_said(function: Function) -> bool:
     """True if label or condition holds a word of an answer, beside those on how somebody answers."""
     text = f"{function.label or ''} {function.description}"
-    plain = content(_ABOUT_ANSWERING.sub(" ", text.casefold()))
-    return bool(plain) or best_edge("yes", (function,)) is not None or best_edge("no", (function,)) is not None
+    plain = has_content(_ABOUT_ANSWERING.sub(" ", text.casefold()))
+    return plain or best_edge("yes", (function,)) is not None or best_edge("no", (function,)) is not None
 
 
 def _is_told_apart(function: Function, functions: tuple[Function, ...]) -> bool:
     """True if a caller who says what the edge itself says gets to it and to no other."""
+    if len(functions) == 1 and leads_to_itself(function):
+        return True
     said = (function.label or "", function.description, f"{function.label or ''}. {function.description}")
     return any(best_edge(text, functions) is function for text in said)

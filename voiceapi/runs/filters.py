@@ -12,7 +12,8 @@ from datetime import datetime, timedelta
 from typing import Any
 
 from ..errors import FieldError, InvalidFields
-from ..store import run_lists
+from ..store import run_criteria
+from ..store.run_criteria import ALL, Criteria
 from ..strict_json import Path, parse
 from ..timestamps import read_time
 
@@ -24,36 +25,36 @@ LONGEST_TEXT = 255
 OF_WORKFLOW = ("dateRange", "dispositionCode", "duration", "status", "tokenUsage")
 
 
-def read(text: str | None, allowed: tuple[str, ...]) -> tuple[list[Any], Any]:
-    """The conditions of the filters in `text`, all to be met, and the parsed filters, or None if there are none.
+def read(text: str | None, allowed: tuple[str, ...]) -> tuple[Criteria, Any]:
+    """The criteria of the filters in `text`, all to be met, and the parsed filters, or None if there are none.
 
     :param allowed: the attributes that this list can be filtered by.
     :raises InvalidFields: for each invalid criterion, at `filters`, its index and the member.
     """
     if text is None or not text.strip():
-        return [], None
-    criteria = parse(text, FIELD)
-    if not isinstance(criteria, list):
+        return ALL, None
+    filters = parse(text, FIELD)
+    if not isinstance(filters, list):
         raise _invalid(FIELD, "Input should be a valid list", "list_type")
-    if len(criteria) > MOST_CRITERIA:
-        raise _invalid(FIELD, *_too_many(criteria, MOST_CRITERIA))
-    conditions: list[Any] = []
+    if len(filters) > MOST_CRITERIA:
+        raise _invalid(FIELD, *_too_many(filters, MOST_CRITERIA))
+    criteria = ALL
     errors: list[FieldError] = []
-    for index, criterion in enumerate(criteria):
+    for index, criterion in enumerate(filters):
         try:
-            conditions += _conditions(criterion, (*FIELD, index), allowed)
+            criteria &= _criteria(criterion, (*FIELD, index), allowed)
         except InvalidFields as invalid:
             errors += invalid.errors
     if errors:
         raise InvalidFields(errors)
-    return conditions, criteria or None
+    return criteria, filters or None
 
 
 def _invalid(path: Path, message: str, type: str) -> InvalidFields:
     return InvalidFields([FieldError(path, message, type)])
 
 
-def _conditions(criterion: Any, path: Path, allowed: tuple[str, ...]) -> list[Any]:
+def _criteria(criterion: Any, path: Path, allowed: tuple[str, ...]) -> Criteria:
     if not isinstance(criterion, dict):
         raise _invalid(path, "Input should be a valid dictionary", "dict_type")
     for name in ("attribute", "value"):
@@ -79,7 +80,7 @@ def _listed(choices: tuple[str, ...]) -> str:
     return f"{', '.join(quoted[:-1])} or {quoted[-1]}" if len(quoted) > 1 else quoted[0]
 
 
-def _date_range(value: Mapping[str, Any], path: Path) -> list[Any]:
+def _date_range(value: Mapping[str, Any], path: Path) -> Criteria:
     bounds: dict[str, datetime | None] = {}
     for name in ("from", "to"):
         text = value.get(name)
@@ -98,11 +99,11 @@ def _date_range(value: Mapping[str, Any], path: Path) -> list[Any]:
         # A bare date means the whole of that day; an instant is itself included.
         bare = len(value["to"].strip()) == 10
         until += timedelta(days=1, microseconds=-1) if bare else timedelta()
-    return run_lists.created_through(bounds["from"], until)
+    return run_criteria.created_through(bounds["from"], until)
 
 
-def _number_range(build: Callable[[float | None, float | None], list[Any]]) -> Callable[..., list[Any]]:
-    def read_range(value: Mapping[str, Any], path: Path) -> list[Any]:
+def _number_range(build: Callable[[float | None, float | None], Criteria]) -> Callable[..., Criteria]:
+    def read_range(value: Mapping[str, Any], path: Path) -> Criteria:
         return build(_number(value, "min", path), _number(value, "max", path))
 
     return read_range
@@ -120,8 +121,8 @@ def _number(value: Mapping[str, Any], name: str, path: Path) -> float | None:
         raise _invalid((*path, name), "Input should be a valid number", "float_type") from None
 
 
-def _codes(build: Callable[[list[str]], list[Any]]) -> Callable[..., list[Any]]:
-    def read_codes(value: Mapping[str, Any], path: Path) -> list[Any]:
+def _codes(build: Callable[[list[str]], Criteria]) -> Callable[..., Criteria]:
+    def read_codes(value: Mapping[str, Any], path: Path) -> Criteria:
         codes = value.get("codes", [])
         if not isinstance(codes, list) or not all(isinstance(code, str) for code in codes):
             raise _invalid((*path, "codes"), "Input should be a valid list of strings", "list_type")
@@ -132,8 +133,8 @@ def _codes(build: Callable[[list[str]], list[Any]]) -> Callable[..., list[Any]]:
     return read_codes
 
 
-def _choice(build: Callable[[str], list[Any]], choices: tuple[str, ...]) -> Callable[..., list[Any]]:
-    def read_choice(value: Mapping[str, Any], path: Path) -> list[Any]:
+def _choice(build: Callable[[str], Criteria], choices: tuple[str, ...]) -> Callable[..., Criteria]:
+    def read_choice(value: Mapping[str, Any], path: Path) -> Criteria:
         choice = value.get("status")
         if not isinstance(choice, str) or choice not in choices:
             raise _invalid((*path, "status"), f"Input should be {_listed(choices)}", "enum")
@@ -142,49 +143,49 @@ def _choice(build: Callable[[str], list[Any]], choices: tuple[str, ...]) -> Call
     return read_choice
 
 
-def _integer(column: str) -> Callable[..., list[Any]]:
-    def read_integer(value: Mapping[str, Any], path: Path) -> list[Any]:
+def _integer(column: str) -> Callable[..., Criteria]:
+    def read_integer(value: Mapping[str, Any], path: Path) -> Criteria:
         number = value.get("value")
         whole = int(number) if isinstance(number, str) and re.fullmatch("[0-9]{1,18}", number) else number
         if isinstance(whole, bool) or not isinstance(whole, int) or abs(whole) >= 2**63:
             raise _invalid((*path, "value"), "Input should be a valid integer", "int_type")
-        return run_lists.column_is(column, whole)
+        return run_criteria.column_is(column, whole)
 
     return read_integer
 
 
-def _substring(column: str) -> Callable[..., list[Any]]:
-    def read_substring(value: Mapping[str, Any], path: Path) -> list[Any]:
+def _substring(column: str) -> Callable[..., Criteria]:
+    def read_substring(value: Mapping[str, Any], path: Path) -> Criteria:
         text = value.get("value")
         if not isinstance(text, str):
             raise _invalid((*path, "value"), "Input should be a valid string", "string_type")
         if len(text) > LONGEST_TEXT:
             raise _invalid((*path, "value"), f"String should have at most {LONGEST_TEXT} characters", "string_too_long")
-        return run_lists.column_holds(column, text.strip())
+        return run_criteria.column_holds(column, text.strip())
 
     return read_substring
 
 
-# For each attribute: its allowed types, and the function that turns its value into conditions.
-ATTRIBUTES: dict[str, tuple[tuple[str, ...], Callable[..., list[Any]]]] = {
+# For each attribute: its allowed types, and the function that turns its value into criteria.
+ATTRIBUTES: dict[str, tuple[tuple[str, ...], Callable[..., Criteria]]] = {
     "dateRange": (("dateRange",), _date_range),
-    "dispositionCode": (("multiSelect",), _codes(run_lists.disposition_in)),
-    "duration": (("numberRange",), _number_range(run_lists.duration_between)),
+    "dispositionCode": (("multiSelect",), _codes(run_criteria.disposition_in)),
+    "duration": (("numberRange",), _number_range(run_criteria.duration_between)),
     "status": (
         ("radio",),
-        _choice(lambda choice: run_lists.completed(choice == "completed"), ("completed", "in_progress")),
+        _choice(lambda choice: run_criteria.completed(choice == "completed"), ("completed", "in_progress")),
     ),
-    "tokenUsage": (("numberRange",), _number_range(run_lists.tokens_between)),
+    "tokenUsage": (("numberRange",), _number_range(run_criteria.tokens_between)),
     "runId": (("number",), _integer("id")),
-    "workflowId": (("number",), _integer("workflow")),
-    "campaignId": (("number",), _integer("campaign")),
+    "workflowId": (("number",), _integer("workflow_id")),
+    "campaignId": (("number",), _integer("campaign_id")),
     "callerNumber": (("text",), _substring("caller_number")),
     "calledNumber": (("text",), _substring("called_number")),
     "callDirection": (
         ("radio",),
-        _choice(lambda choice: run_lists.column_is("call_type", choice), ("inbound", "outbound")),
+        _choice(lambda choice: run_criteria.column_is("call_type", choice), ("inbound", "outbound")),
     ),
-    "callChannel": (("radio",), _choice(run_lists.channel_is, tuple(run_lists.CHANNELS))),
-    "callTags": (("tags", "multiSelect"), _codes(run_lists.tagged)),
+    "callChannel": (("radio",), _choice(run_criteria.channel_is, tuple(run_criteria.CHANNELS))),
+    "callTags": (("tags", "multiSelect"), _codes(run_criteria.tagged)),
 }
 OF_ORGANIZATION = tuple(ATTRIBUTES)

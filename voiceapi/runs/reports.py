@@ -1,17 +1,18 @@
-"""The report of runs as CSV, line by line and safe against formulas in spreadsheets."""
+"""The report of runs as CSV, some lines at a time and safe against formulas in spreadsheets."""
 
 from __future__ import annotations
 
 import csv
 import io
 import re
-from collections.abc import Iterator
-from datetime import datetime
+from collections.abc import Iterable, Iterator
+from itertools import islice
 from typing import Any
 
 from ..service import Service
 from ..store import run_lists
-from ..store.runs import Run
+from ..store.run_criteria import Criteria
+from ..store.run_lists import ReportedRun
 from ..timestamps import write_time
 from .runs import transcript_address
 
@@ -20,33 +21,35 @@ COLUMNS = (
     *("Call Disposition", "Call Duration (s)"),
 )
 TAIL = ("Call Tags", "Transcript URL", "Recording URL")
+# How many lines are sent at a time: each time costs the server as much as ten lines.
+LINES = 100
 # The beginning of what a spreadsheet takes for a formula; a plain number is none.
 FORMULA = re.compile(r"[=+\-@\t\r\n＝＋－＠]")
 NUMBER = re.compile(r"[+-]?[0-9]+([.,][0-9]+)?")
 
 
-def lines(
-    service: Service, base_url: str, where: list[Any], since: datetime | None, until: datetime | None
-) -> Iterator[str]:
-    """The report of completed runs with a duration, newest first, one line at a time.
+def text(service: Service, base_url: str, criteria: Criteria) -> Iterator[str]:
+    """The report of completed runs with a duration, newest first, some lines at a time.
 
     There is a column for each variable that any run extracted, in the order of their first appearance. Addresses of
     transcripts begin with `base_url`.
     """
     with service.store.session():
-        names = list(dict.fromkeys(name for run in run_lists.finished(where, since, until) for name in _extracted(run)))
-        yield _line((*COLUMNS, *names, *TAIL))
-        for run in run_lists.finished(where, since, until):
-            yield _line(_cells(run, names, base_url))
+        contexts = run_lists.gathered(criteria)
+        names = list(dict.fromkeys(name for context in contexts for name in _extracted(context)))
+        yield _lines([(*COLUMNS, *names, *TAIL)])
+        runs = run_lists.finished(criteria)
+        while some := list(islice(runs, LINES)):
+            yield _lines(_cells(run, names, base_url) for run in some)
 
 
-def _extracted(run: Run) -> dict[str, Any]:
-    found = run.gathered_context.get("extracted_variables")
+def _extracted(gathered_context: dict[str, Any]) -> dict[str, Any]:
+    found = gathered_context.get("extracted_variables")
     return found if isinstance(found, dict) else {}
 
 
-def _cells(run: Run, names: list[str], base_url: str) -> tuple[Any, ...]:
-    extracted = _extracted(run)
+def _cells(run: ReportedRun, names: list[str], base_url: str) -> tuple[Any, ...]:
+    extracted = _extracted(run.gathered_context)
     tags = run.gathered_context.get("call_tags")
     return (
         run.id,
@@ -56,7 +59,7 @@ def _cells(run: Run, names: list[str], base_url: str) -> tuple[Any, ...]:
         write_time(run.created_at),
         run.initial_context.get("phone_number"),
         run.disposition,
-        round(run.duration or 0),
+        round(run.duration),
         *(extracted.get(name) for name in names),
         ", ".join(str(tag) for tag in tags) if isinstance(tags, list) else "",
         transcript_address(run, base_url),
@@ -64,9 +67,9 @@ def _cells(run: Run, names: list[str], base_url: str) -> tuple[Any, ...]:
     )
 
 
-def _line(values: tuple[Any, ...]) -> str:
+def _lines(rows: Iterable[tuple[Any, ...]]) -> str:
     text = io.StringIO()
-    csv.writer(text).writerow([_safe(value) for value in values])
+    csv.writer(text).writerows([_safe(value) for value in row] for row in rows)
     return text.getvalue()
 
 

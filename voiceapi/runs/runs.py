@@ -13,6 +13,7 @@ from ..store import runs
 from ..store.base import reload
 from ..store.database import Patience, waiting, write
 from ..store.failures import DatabaseUnavailable
+from ..store.run_lists import ReportedRun, UsedRun
 from ..store.runs import Run
 from ..store.workflows import Workflow
 from ..workflows.versions import current
@@ -52,7 +53,7 @@ def with_public_token(run: Run) -> Run:
     return run
 
 
-def transcript_address(run: Run, base_url: str) -> str | None:
+def transcript_address(run: Run | UsedRun | ReportedRun, base_url: str) -> str | None:
     """The public URL of the run's transcript; None if it has no transcript or no public token."""
     if run.public_access_token is None or not run.has_transcript:
         return None

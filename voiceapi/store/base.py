@@ -10,12 +10,13 @@ from __future__ import annotations
 from collections.abc import Callable, Iterable, Iterator, Mapping, Sequence
 from functools import cache
 from itertools import groupby, islice
-from typing import Any, TypeVar
+from typing import Any, TypeVar, cast
 
 from peewee import AutoField, BigIntegerField, CharField, FloatField, ForeignKeyField, IntegerField, Model, TextField
 
 from ..errors import RecordNotFound
 from .database import database, execute
+from .fields import JSONText, Stored
 
 Found = TypeVar("Found", bound="Record")
 # How many values are given to one statement; SQLite takes at least 999 parameters.
@@ -125,8 +126,23 @@ def _record(model: type[Found], row: Sequence[Any]) -> Found:
 @cache
 def _readers(model: type[Record]) -> list[tuple[str, Callable[[Any], Any] | None]]:
     """The fields in the order of their columns, each with its converter; None where values need none."""
-    fields = model._meta.sorted_fields
-    return [(field.name, None if type(field) in UNCONVERTED else field.python_value) for field in fields]
+    return [(field.name, _reader(field)) for field in model._meta.sorted_fields]
+
+
+def _reader(field: Any) -> Callable[[Any], Any] | None:
+    if type(field) in UNCONVERTED:
+        return None
+    return _stored if isinstance(field, JSONText) else cast(Callable[[Any], Any], field.python_value)
+
+
+def _stored(text: str | None) -> Stored | None:
+    """The text of a JSON value; decoding it is left to who uses the value."""
+    return None if text is None else Stored(text)
+
+
+def json_text(record: Record, field: JSONText) -> str:
+    """The JSON value of a record as it is stored, or would be: most records that are shown needn't be decoded."""
+    return str(field.db_value(record.__data__[field.name]))
 
 
 def scalar(model: type[Record], of: str, **columns: Any) -> Any:

@@ -25,6 +25,7 @@ from playhouse.db_url import connect
 from playhouse.pool import MaxConnectionsExceeded, PooledSqliteDatabase
 from werkzeug.local import LocalProxy
 
+from ..bulkhead import before_waiting
 from ..masking import mask_password
 from .failures import BUSY, LOCKED, Failures, is_lock
 from .writer_lock import WriterLock
@@ -42,7 +43,7 @@ TURN_SECONDS, BREAK, GIVE_WAY = 0.1, 0.001, 0.006
 # A file that is locked so long while nobody commits is locked by another program, not by the writers of a busy service.
 LOCKED_SECONDS = 1.0
 # How many connections one process opens, and how many seconds a thread waits for one of them.
-CONNECTIONS, CONNECTION_SECONDS = 64, 5
+CONNECTIONS, CONNECTION_SECONDS = 128, 5
 # How many requests wait in that queue while another program has locked the file.
 MOST_WAITING = 2
 
@@ -162,32 +163,32 @@ class Store:
     def writing(self) -> Iterator[None]:
         """A transaction, or a savepoint within the current one; see `write`."""
         committed: list[Callable[[], None]] = []
-        until = time.monotonic() + _patience.get().seconds
         try:
-            with self._writer_lock(until):
-                outermost = not self.database.in_transaction()
-                try:
-                    with ExitStack() as transaction:
-                        self._begin(transaction, until)
-                        yield
-                    if outermost:
-                        committed = self._after_commit
-                finally:
-                    if outermost:
-                        self._after_commit = []
-                        self._wrote_at = time.monotonic()
+            if self.database.in_transaction():
+                with self.database.savepoint():
+                    yield
+                return
+            until = time.monotonic() + _patience.get().seconds
+            self._take_writer_lock(until)
+            try:
+                with self._begun(until):
+                    yield
+                committed = self._after_commit
+            finally:
+                self._after_commit = []
+                self._wrote_at = time.monotonic()
+                self._writer.release()
         except peewee.IntegrityError as error:
             raise _defect_or_concurrent(error) from error
         except (peewee.DatabaseError, MaxConnectionsExceeded) as error:
             raise self.failures.find(error) or error from error
-        if outermost and self.failures.last():
+        if self.failures.last():
             self.failures.end()
         for call in committed:
             call()
 
-    @contextmanager
-    def _writer_lock(self, until: float) -> Iterator[None]:
-        """Hold the writer lock of this process.
+    def _take_writer_lock(self, until: float) -> None:
+        """Take the writer lock of this process.
 
         :param until: when this thread gives up, in seconds of the monotonic clock.
         :raises DatabaseUnavailable: when it does.
@@ -207,19 +208,16 @@ class Store:
         finally:
             if has_place:
                 self._places.release()
-        try:
-            yield
-        finally:
-            self._writer.release()
 
-    def _begin(self, transaction: ExitStack, until: float) -> None:
-        """Begin a transaction, which ends with `transaction`; a savepoint if there is one.
+    def _begun(self, until: float) -> ExitStack:
+        """A transaction that has begun, and ends with the block of the result.
 
-        While another process writes, it is tried again until then, as in `_writer_lock`.
+        While another process writes, it is tried again until then, as in `_take_writer_lock`.
         """
-        if self.path is None or self.database.in_transaction():
-            transaction.enter_context(self.database.atomic())
-            return
+        transaction = ExitStack()
+        if self.path is None:
+            transaction.enter_context(self.database.transaction())
+            return transaction
         self._give_way()
         # The file's version, which another process changes with each commit, and since when it is that.
         version, since = None, time.monotonic()
@@ -232,8 +230,10 @@ class Store:
             self._is_locked = moment - since >= LOCKED_SECONDS
             if moment >= until:
                 raise self.failures.unavailable(BUSY if others_commit and not self._is_locked else LOCKED) from lock
+            before_waiting()
             time.sleep(random.uniform(LEAST_PAUSE, MOST_PAUSE))
         self._is_locked = False
+        return transaction
 
     def _give_way(self) -> None:
         """Let other processes write, if this one has written for TURN_SECONDS without a break."""
@@ -241,6 +241,7 @@ class Store:
         if moment - self._wrote_at >= BREAK:
             self._writing_since = moment
         elif moment - self._writing_since >= TURN_SECONDS:
+            before_waiting()
             time.sleep(GIVE_WAY)
             self._writing_since = time.monotonic()
 
@@ -249,7 +250,7 @@ class Store:
         connection = self.database.connection()
         connection.execute("PRAGMA busy_timeout = 0")
         try:
-            transaction.enter_context(self.database.atomic())
+            transaction.enter_context(self.database.transaction())
         except peewee.OperationalError as error:
             if not is_lock(error):
                 raise
@@ -272,7 +273,7 @@ class Store:
     def release(self) -> None:
         """Return this thread's connection to the pool, unless a transaction is open; the next query opens one again.
 
-        Called before another server is asked: of the 64 connections, none is held while one waits for an answer.
+        Called before another server is asked: of the 128 connections, none is held while one waits for an answer.
         """
         if not self.database.is_closed() and not self.database.in_transaction():
             self.database.close()
@@ -293,7 +294,7 @@ def erasing(store: Store) -> Iterator[None]:
             store.database.execute_sql("PRAGMA wal_checkpoint(TRUNCATE)").fetchone()
 
 
-def _defect_or_concurrent(error: peewee.IntegrityError) -> Exception:
+def _defect_or_concurrent(error: Exception) -> Exception:
     """The error itself for a NOT NULL or CHECK constraint, which only a defect breaks; else ConcurrentUpdate."""
     text = str(error)
     ours = any(kind in text.upper() for kind in ("NOT NULL", "NOT-NULL", "CHECK"))
@@ -375,10 +376,12 @@ def execute(statement: str, *values: Any) -> Any:
     store = _bound.get()
     bound = store.database
     try:
-        return bound.execute_sql(statement if bound.param == "?" else statement.replace("?", bound.param), values)
-    except peewee.IntegrityError as error:
+        if store.path is not None:
+            return bound.connection().execute(statement, values)
+        return bound.execute_sql(statement.replace("?", bound.param), values)
+    except (sqlite3.IntegrityError, peewee.IntegrityError) as error:
         raise _defect_or_concurrent(error) from error
-    except (peewee.DatabaseError, MaxConnectionsExceeded) as error:
+    except (sqlite3.DatabaseError, peewee.DatabaseError, MaxConnectionsExceeded) as error:
         raise store.failures.find(error) or error from error
 
 

@@ -262,9 +262,14 @@ def all_contacts(campaign: int) -> list[Contact]:
     return list(Contact.select().where(Contact.campaign == campaign))
 
 
-def of_rows(campaign: int, rows: Sequence[int]) -> list[Contact]:
-    """The contacts of these rows."""
-    return list(Contact.select().where(Contact.campaign == campaign, Contact.row.in_(rows)).order_by(Contact.row))
+def note_skipped(campaign: int, reasons: Mapping[int, str], moment: datetime) -> None:
+    """Add to the histories of the contacts of these rows that they were skipped, each with its reason."""
+    if not reasons:
+        return
+    owned = (Contact.campaign == campaign, Contact.row.in_(list(reasons)))
+    contacts: Any = Contact.select(Contact.id, Contact.row).where(*owned).order_by(Contact.row)
+    fixed = {"campaign": campaign, "at": moment, "code": "row_skipped"}
+    base.insert_all(Decision, [{**fixed, "contact": id, "reason": reasons[row]} for id, row in contacts.tuples()])
 
 
 def states(campaign: int) -> dict[str, int]:

@@ -28,11 +28,29 @@ class Instant(peewee.BigIntegerField):
         return None if value is None else EPOCH + timedelta(microseconds=value)
 
 
+class Stored(str):
+    """The text of a JSON value as it was read from the database, in the place of the value until somebody uses that."""
+
+
+class _JSONAccessor(peewee.FieldAccessor):
+    """Decodes the text of a record's JSON value when the value is first used."""
+
+    def __get__(self, instance: Any, instance_type: Any = None) -> Any:
+        value = super().__get__(instance, instance_type)  # type: ignore[no-untyped-call]
+        if type(value) is Stored:
+            value = instance.__data__[self.name] = decode(value)
+        return value
+
+
 class JSONText(peewee.TextField):
     """A JSON value, as compact text. (Peewee's own JSONField asks the database for helpers at class creation.)"""
 
+    accessor_class = _JSONAccessor
+
     def db_value(self, value: Any) -> str | None:
-        return None if value is None else encode(value).decode()
+        if value is None:
+            return None
+        return str(value) if type(value) is Stored else encode(value).decode()
 
     def python_value(self, value: str | None) -> Any:
         return None if value is None else decode(value)

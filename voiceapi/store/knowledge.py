@@ -11,6 +11,7 @@ from typing import Any
 
 from peewee import CharField, ForeignKeyField, IntegerField, TextField
 
+from . import base
 from .base import Record, in_batches
 from .database import Store, bound_path, execute
 from .fields import Instant, JSONText, now
@@ -34,6 +35,12 @@ class Document(Record):
     retrieval_mode = TextField()
     custom_metadata = JSONText(default=dict)
     created_at = Instant(default=now)
+
+
+# What is known of a document but its text, which may have megabytes.
+DESCRIPTION = [field for field in Document._meta.sorted_fields if field is not Document.text]
+# The status of a document while its passages are stored, and while they are deleted: then it is shown nowhere.
+PROCESSING, DELETED = "processing", "deleted"
 
 
 class Passage(Record):
@@ -75,7 +82,10 @@ LONGEST_QUERY, MOST_WORDS = 1000, 32
 
 @dataclass(frozen=True, slots=True)
 class Hit:
-    """A passage that was found; `similarity` is above 0 and at most 1, and falls with the rank."""
+    """A passage that was found; `similarity` is above 0 and at most 1, and falls with the rank.
+
+    :param document: its id, filename and mode only.
+    """
 
     document: Document
     passage: Passage
@@ -100,15 +110,39 @@ def add(document: Document, texts: Sequence[str], first: int = 0) -> None:
         Passage.insert_many(rows[start : start + 300]).execute()
 
 
+def is_processing(document: Document) -> bool:
+    """Whether passages of a document are still to be stored: it may have been deleted."""
+    return bool(base.scalar(Document, "processing_status", id=document.id) == PROCESSING)
+
+
 def unfinished(moment: datetime) -> list[Document]:
     """The documents created before `moment` that aren't stored with all their passages."""
-    begun = (Document.processing_status == "processing", Document.created_at < moment)
-    return list(Document.select().where(*begun))
+    begun = (Document.processing_status == PROCESSING, Document.created_at < moment)
+    return list(Document.select(*DESCRIPTION).where(*begun))
 
 
-def clear(document: Document) -> None:
-    """Delete a document's passages and their index, within the caller's transaction."""
-    Passage.delete().where(Passage.document == document.id).execute()
+def undeleted() -> list[Document]:
+    """The documents whose deletion has begun."""
+    return list(Document.select(*DESCRIPTION).where(Document.processing_status == DELETED))
+
+
+def delete_passages(document: Document, limit: int) -> int:
+    """Delete passages of a document and their index, at most `limit`; returns how many."""
+    some = Passage.select(Passage.id).where(Passage.document == document.id).order_by(Passage.id).limit(limit)
+    return int(Passage.delete().where(Passage.id.in_(some)).execute())
+
+
+def delete_part(document: Document, passages: int) -> bool:
+    """Delete so many passages of a document, and the document with the last of them: True then.
+
+    From the first part on it isn't found any more, whatever is left of it.
+    """
+    shown = (Document.id == document.id, Document.processing_status != DELETED)
+    Document.update(processing_status=DELETED, text="").where(*shown).execute()
+    if delete_passages(document, passages) == passages:
+        return False
+    Document.delete().where(Document.id == document.id).execute()
+    return True
 
 
 def phrases(query: str) -> list[str]:
@@ -146,7 +180,8 @@ def search(organization: int, query: str, documents: Iterable[str] | None, limit
         return []
     first, highest = next(iter(best.values()))
     share = execute(CONTAINED, json.dumps(words), first).fetchone()[0] / len(words)
-    chosen = Passage.select(Passage, Document).join(Document).where(Passage.id.in_([id for id, _ in best.values()]))
+    names = (Document.id, Document.filename, Document.retrieval_mode)
+    chosen = Passage.select(Passage, *names).join(Document).where(Passage.id.in_([id for id, _ in best.values()]))
     passages = {passage.id: passage for passage in chosen}
     # A document may have been removed between the two queries.
     kept = [(passages[id], score) for id, score in best.values() if id in passages]
@@ -154,34 +189,45 @@ def search(organization: int, query: str, documents: Iterable[str] | None, limit
 
 
 def of_organization(organization: int, status: str | None, limit: int, offset: int) -> list[Document]:
-    """The organization's documents, newest first; those of every status if none is given."""
-    chosen = Document.select().where(Document.organization == organization)
+    """The organization's documents without their texts, newest first; those of every status if none is given."""
+    chosen = _of(organization, DESCRIPTION)
     if status:
         chosen = chosen.where(Document.processing_status == status)
     return list(chosen.order_by(Document.id.desc()).limit(limit).offset(offset))
 
 
-def with_uuids(organization: int | None, uuids: set[str]) -> list[Document]:
-    """The organization's documents with these uuids, with their uuid, filename and processing error only.
+def text(document: Document) -> str:
+    """The whole text of a document."""
+    return str(base.scalar(Document, "text", id=document.id) or "")
 
-    Other columns aren't read, because texts are large. Empty if the organization is None.
-    """
-    if organization is None:
-        return []
-    chosen = Document.select(Document.document_uuid, Document.filename, Document.processing_error)
-    found: list[Document] = []
-    for batch in in_batches(uuids):
-        found.extend(chosen.where(Document.document_uuid.in_(batch), Document.organization == organization))
+
+def find(organization: int, document_uuid: str) -> Document | None:
+    """A document of the organization without its text; None if there is no such document."""
+    found: Document | None = _of(organization, DESCRIPTION).where(Document.document_uuid == document_uuid).get_or_none()
     return found
 
 
-def delete(organization: int, document_uuid: str) -> bool:
-    """Delete a document with its passages and their index; False if the organization has no such document."""
-    owned = (Document.organization == organization, Document.document_uuid == document_uuid)
-    return bool(Document.delete().where(*owned).execute())
+def with_uuids(organization: int | None, uuids: set[str]) -> list[Document]:
+    """The organization's documents with these uuids, with their uuid, filename and processing error only.
+
+    Empty if the organization is None.
+    """
+    if not uuids or organization is None:
+        return []
+    chosen = _of(organization, [Document.document_uuid, Document.filename, Document.processing_error])
+    found: list[Document] = []
+    for batch in in_batches(uuids):
+        found.extend(chosen.where(Document.document_uuid.in_(batch)))
+    return found
+
+
+def _of(organization: int, columns: Iterable[Any]) -> Any:
+    """These columns of the organization's documents, without those whose deletion has begun."""
+    owned = (Document.organization == organization, Document.processing_status != DELETED)
+    return Document.select(*columns).where(*owned)
 
 
 def latest_change(organization: int) -> tuple[Any, ...]:
     """A value that differs after any change of the organization's documents, which are only added and deleted."""
-    statement = "SELECT count(*), max(created_at) FROM document WHERE organization_id = ?"
-    return tuple(execute(statement, organization).fetchone())
+    statement = "SELECT count(*), max(created_at) FROM document WHERE organization_id = ? AND processing_status != ?"
+    return tuple(execute(statement, organization, DELETED).fetchone())

@@ -13,7 +13,7 @@ from pathlib import Path
 from typing import Any
 
 from ..security import Vault
-from . import encryption, knowledge
+from . import counts, encryption, knowledge
 from .base import Record
 from .campaigns import Campaign, Contact, Decision, DoNotCall, Upload
 from .chats import ChatSession, ChatTurn
@@ -31,7 +31,7 @@ from .telephony import PhoneNumber, TelephonyConfiguration
 from .tools import Tool
 from .workflows import TriggerPath, Workflow, WorkflowVersion
 
-VERSION = 5
+VERSION = 6
 TABLES: tuple[type[Record], ...] = (
     *(SecretCheck, Organization, ApiKey, Credential, Tool, Document, Passage, WebhookSecret),
     *(Workflow, WorkflowVersion, TriggerPath, TelephonyConfiguration, PhoneNumber),
@@ -41,6 +41,8 @@ TABLES: tuple[type[Record], ...] = (
 )
 # Up to this version secrets were stored in clear, and what was deleted wasn't always overwritten.
 ENCRYPTED_SINCE = 5
+# Since this version the totals of lists are kept.
+COUNTED_SINCE = 6
 # For how long, and after what pause each time, a file that another process has locked is tried again.
 LOCKED_SECONDS, PAUSE_SECONDS = 30.0, 0.1
 
@@ -167,9 +169,34 @@ def _to_5(database: Any, vault: Vault) -> None:
     encryption.encrypt_clear(database, vault)
 
 
+# The indexes of runs that version 6 replaces, and those that it adds.
+INDEXES_BEFORE_6 = (
+    "run_workflow_id_created_at_id",
+    "run_campaign_id_created_at_id",
+    "run_by_duration",
+    "run_by_duration_rising",
+)
+INDEXES_OF_6 = (
+    "CREATE INDEX run_of_workflow ON run "
+    "(workflow_id, created_at, id, state, disposition, duration, call_type, mode, campaign_id, name)",
+    "CREATE INDEX run_of_campaign ON run (campaign_id, created_at, id, state, disposition, duration, name) "
+    "WHERE campaign_id IS NOT NULL",
+    "CREATE INDEX run_by_duration ON run (workflow_id, duration, id)",
+    "CREATE INDEX run_by_name ON run (workflow_id, name, id)",
+)
+
+
+def _to_6(database: Any, _: Vault) -> None:
+    """The indexes of runs hold what their lists are filtered by."""
+    for name in INDEXES_BEFORE_6:
+        database.execute_sql(f'DROP INDEX "{name}"')
+    for index in INDEXES_OF_6:
+        database.execute_sql(index)
+
+
 # From version N to N + 1. A step uses SQL only, because the models are those of the newest version; new tables are
 # created after the last step.
-STEPS: Mapping[int, Callable[[Any, Vault], None]] = {1: _to_2, 2: _to_3, 3: _to_4, 4: _to_5}
+STEPS: Mapping[int, Callable[[Any, Vault], None]] = {1: _to_2, 2: _to_3, 3: _to_4, 4: _to_5, 5: _to_6}
 
 
 def check_version(store: Store, version: int = VERSION) -> int:
@@ -241,6 +268,8 @@ def _migrate(store: Store, vault: Vault, version: int, steps: Mapping[int, Calla
                 known = set(store.database.get_tables())
                 store.database.create_tables([table for table in TABLES if table._meta.table_name not in known])
                 knowledge.create(store)
+                if current < COUNTED_SINCE and store.path is not None:
+                    counts.create(store.database)
                 _set_version(store, version)
         return found
 

@@ -1,177 +1,294 @@
-"""Pages of runs by filter and order, quick also for a million runs, and the conditions of the filters."""
+"""Pages of runs by filter and order, quick also for a million runs, and the runs of a report.
+
+A page is one statement, and another one counts what isn't counted already. The index is chosen here: it holds what runs
+are filtered by, so that rows are read for the page only. All of it is SQL, because Peewee takes longer to build such a
+statement than SQLite to answer it, and a record of 31 columns longer to make than all that is shown of it.
+"""
 
 from __future__ import annotations
 
-from collections.abc import Iterator, Mapping, Sequence
-from dataclasses import dataclass
-from datetime import datetime
-from typing import Any
+from collections.abc import Callable, Iterator, Mapping, Sequence
+from dataclasses import dataclass, replace
+from datetime import datetime, timedelta
+from typing import Any, Generic, NamedTuple, TypeVar
 
-from peewee import SQL, Expression, Select, fn
+from orjson import Fragment
 
-from .base import names_by_id
+from . import counts
 from .campaigns import Campaign
+from .database import execute
+from .fields import EPOCH
+from .run_criteria import ALL, Criteria
 from .runs import Run
 from .workflows import Workflow
 
-# The columns of each order, for ascending and for descending. A run without a duration comes last both ways, which
-# takes two expressions, each with an index.
-ORDERS: dict[str, tuple[tuple[Any, ...], tuple[Any, ...]]] = {
-    "created_at": ((Run.created_at, Run.id), (Run.created_at, Run.id)),
-    "duration": (
-        (fn.coalesce(Run.duration, SQL("1e18")), Run.id),
-        (fn.coalesce(Run.duration, SQL("-1")), Run.id),
-    ),
-    "id": ((Run.id,), (Run.id,)),
-    "name": ((Run.name, Run.id), (Run.name, Run.id)),
-}
-CHANNELS = {
-    "telephony": (
-        *("ari", "plivo", "twilio", "signalwire", "vonage", "vobiz", "cloudonix", "telnyx", "jambonz", "simulator"),
-        *("stasis", "VOICE"),
-    ),
-    "web": ("webrtc", "smallwebrtc"),
-    "chat": ("textchat", "CHAT"),
-}
+# The index of a workflow's runs by time, which also holds what they are filtered by, and those for other orders.
+BY_TIME, BY_OTHER = "run_of_workflow", {"duration": "run_by_duration", "name": "run_by_name"}
+OWNED = "workflow_id IN (SELECT id FROM workflow WHERE organization_id = ?)"
+# CROSS JOIN, because SQLite keeps the order of its tables: first the workflows of an organization.
+COUNTED_OF_ORGANIZATION = """workflow CROSS JOIN run_count ON run_count.workflow_id = workflow.id
+WHERE workflow.organization_id = ?"""
+COUNTED = frozenset(counts.RUNS.names)
+Row = TypeVar("Row")
 
 
-@dataclass(frozen=True)
-class Page:
-    """One page of a listing, and how many runs there are on all pages."""
+class ListedRun(NamedTuple):
+    """A run as the lists of a workflow and of a campaign show it; stored JSON is passed on as it is."""
 
-    runs: list[Run]
+    id: int
+    workflow_id: int
+    name: str
+    mode: str
+    created_at: datetime
+    is_completed: bool
+    call_type: str
+    version_id: int | None
+    has_transcript: bool
+    duration: float | None
+    initial_context: Fragment
+    gathered_context: Fragment
+
+
+class UsedRun(NamedTuple):
+    """A run as the organization's history of use shows it; `phone_number` is from its initial context."""
+
+    id: int
+    workflow_id: int
+    workflow_name: str
+    name: str
+    mode: str
+    call_type: str
+    caller_number: str | None
+    called_number: str | None
+    disposition: str | None
+    public_access_token: str | None
+    duration: float | None
+    created_at: datetime
+    has_transcript: bool
+    call_price: Any
+    phone_number: Any
+    initial_context: Fragment
+    gathered_context: Fragment
+
+
+class ReportedRun(NamedTuple):
+    """A run as a line of a report shows it."""
+
+    id: int
+    campaign_id: int | None
+    workflow_id: int
+    version_id: int | None
+    disposition: str | None
+    duration: float
+    public_access_token: str | None
+    created_at: datetime
+    has_transcript: bool
+    initial_context: dict[str, Any]
+    gathered_context: dict[str, Any]
+
+
+# The columns of each of them; an organization's list also names the workflow.
+LISTED = """id, workflow_id, name, mode, created_at, state, call_type, version_id, has_transcript, duration,
+initial_context, gathered_context"""
+USED = """id, workflow_id, (SELECT name FROM workflow WHERE workflow.id = run.workflow_id), name, mode, call_type,
+caller_number, called_number, disposition, public_access_token, duration, created_at, has_transcript, annotations,
+initial_context, gathered_context"""
+REPORTED = """id, campaign_id, workflow_id, version_id, disposition, duration, public_access_token, created_at,
+has_transcript, initial_context, gathered_context"""
+_json = Run.gathered_context.python_value
+
+
+@dataclass(frozen=True, slots=True)
+class Page(Generic[Row]):
+    """One page of a list, and how many runs there are on all pages."""
+
+    runs: list[Row]
     total: int
 
 
-def of_workflow(workflow: Workflow, conditions: Sequence[Expression], **view: Any) -> Page:
-    """A page of a workflow's runs; `view` is page, limit, sort_by and descending."""
-    total = None if conditions else workflow.total_runs
-    return _page([Run.workflow == workflow.id, *conditions], total, **view)
+@dataclass(frozen=True, slots=True)
+class View:
+    """Which page of a list is shown, from 1, and in which order; runs without a duration come last both ways.
+
+    :param sort_by: created_at, duration, id or name.
+    """
+
+    page: int
+    limit: int
+    sort_by: str
+    descending: bool
 
 
-def of_campaign(campaign: Campaign, conditions: Sequence[Expression], **view: Any) -> Page:
+@dataclass(frozen=True, slots=True)
+class Scope:
+    """Whose runs are listed: a condition in SQL with its values.
+
+    :param counted: the same for `counts.RUNS`, beginning with the tables.
+    :param index: holds the runs by time, and what they are filtered by.
+    :param sorted: for other orders, the indexes with the runs in them.
+    """
+
+    where: str
+    values: tuple[Any, ...]
+    counted: str
+    counted_values: tuple[Any, ...]
+    index: str
+    sorted: Mapping[str, str]
+
+    def best_index(self, criteria: Criteria, sort_by: str) -> str | None:
+        """The index that finds the most of it; None for the primary key, or the database's own choice."""
+        if "id" in criteria.columns or not counts.exist():
+            return None
+        if criteria == ALL:
+            return self.sorted.get(sort_by, self.index)
+        alone = criteria == replace(criteria, since=None, until=None) and criteria.columns == {sort_by}
+        return self.sorted.get(sort_by, self.index) if alone else self.index
+
+    def select(self, what: str, criteria: Criteria, sort_by: str) -> tuple[str, tuple[Any, ...]]:
+        """The beginning of a statement on these runs, as far as its WHERE, and its values."""
+        index = self.best_index(criteria, sort_by)
+        hint = "" if index is None else f" INDEXED BY {index}"
+        conditions, values = criteria.sql()
+        return f"SELECT {what} FROM run{hint} WHERE {self.where}{conditions}", (*self.values, *values)
+
+
+def of_workflow(workflow: Workflow, criteria: Criteria, view: View) -> Page[ListedRun]:
+    """A page of a workflow's runs."""
+    id = (workflow.id,)
+    scope = Scope("workflow_id = ?", id, "run_count WHERE workflow_id = ?", id, BY_TIME, BY_OTHER)
+    total = workflow.total_runs if criteria == ALL else None
+    return _page(scope, criteria, view, LISTED, _listed, total)
+
+
+def of_campaign(campaign: Campaign, criteria: Criteria, view: View) -> Page[ListedRun]:
     """A page of a campaign's runs."""
-    return _page([Run.campaign == campaign.id, *conditions], None, **view)
+    counted = ("run_count WHERE workflow_id = ? AND campaign_id = ?", (campaign.workflow_id, campaign.id))
+    scope = Scope("campaign_id = ?", (campaign.id,), *counted, "run_of_campaign", {})
+    return _page(scope, criteria, view, LISTED, _listed)
 
 
-def of_organization(organization: int, conditions: Sequence[Expression], **view: Any) -> Page:
+def of_organization(organization: int, criteria: Criteria, view: View) -> Page[UsedRun]:
     """A page of all runs of an organization."""
+    # Its runs are those of its workflows, which are few: SQLite merges them from the indexes of workflows.
+    id = (organization,)
+    scope = Scope(OWNED, id, COUNTED_OF_ORGANIZATION, id, BY_TIME, BY_OTHER)
+    if view.sort_by == "created_at" and not criteria.conditions:
+        scope = replace(scope, where="organization_id = ?", index="run_organization_id_created_at_id")
     total = None
-    if not conditions:
-        owned = Workflow.select(fn.sum(Workflow.total_runs)).where(Workflow.organization == organization)
-        total = owned.scalar() or 0
-    return _page([Run.organization == organization, *conditions], total, **view)
+    if criteria == ALL:
+        owned = "SELECT coalesce(sum(total_runs), 0) FROM workflow WHERE organization_id = ?"
+        total = int(execute(owned, organization).fetchone()[0])
+    return _page(scope, criteria, view, USED, _used, total)
 
 
-def _page(where: list[Expression], total: int | None, *, page: int, limit: int, sort_by: str, descending: bool) -> Page:
-    matching = Run.select(Run.id).where(*where)
-    if total is None:
-        total = matching.count()
-    offset = (page - 1) * limit
-    size = min(limit, total - offset)
+def _page(
+    scope: Scope, criteria: Criteria, view: View, columns: str, read: Callable[[Any], Row], total: int | None = None
+) -> Page[Row]:
+    if total is None or not counts.exist():
+        total = count(scope, criteria)
+    offset = (view.page - 1) * view.limit
+    size = min(view.limit, total - offset)
     if size <= 0:
         return Page([], total)
-    rising, falling = ORDERS[sort_by]
-    columns = falling if descending else rising
-    # A page in the second half is read from the end, so that the last page is as quick as the first.
+    # A page in the second half is found from the end, so that the last page is as quick as the first.
     from_end = offset > total // 2
     if from_end:
         offset = total - offset - size
-    ordered = matching.order_by(*(column.desc() if descending != from_end else column.asc() for column in columns))
-    # Ids first, which an index answers alone; whole rows only for the page.
-    ids = [row.id for row in ordered.limit(size).offset(offset).namedtuples()]
-    if from_end:
-        ids.reverse()
-    return Page(_in_order(ids), total)
+    chosen, values = scope.select("id", criteria, view.sort_by)
+    order = _order(view.sort_by, view.descending)
+    reverse = _order(view.sort_by, not view.descending, nulls="FIRST")
+    rows = execute(
+        f"SELECT {columns} FROM run "
+        f"WHERE id IN ({chosen} ORDER BY {reverse if from_end else order} LIMIT ? OFFSET ?) ORDER BY {order}",
+        *(*values, size, offset),
+    )
+    return Page([read(row) for row in rows], total)
 
 
-def _in_order(ids: list[int]) -> list[Run]:
-    found = {run.id: run for run in Run.select().where(Run.id.in_(ids))}
-    return [found[id] for id in ids if id in found]
+def _order(sort_by: str, descending: bool, nulls: str = "LAST") -> str:
+    way = "DESC" if descending else "ASC"
+    if sort_by == "id":
+        return f"id {way}"
+    # The other columns are never null, and are read quicker when that needn't be looked for.
+    return f"{sort_by} {way} NULLS {nulls}, id {way}" if sort_by == "duration" else f"{sort_by} {way}, id {way}"
 
 
-def workflow_names(runs: list[Run]) -> Mapping[int | None, str]:
-    """The names of the workflows that these runs belong to, by id."""
-    return names_by_id(Workflow, [run.workflow_id for run in runs])
+def count(scope: Scope, criteria: Criteria) -> int:
+    """How many runs there are; from `counts.RUNS` where that says it, but for the ends of a date range."""
+    if not counts.exist() or not criteria.columns <= COUNTED:
+        # One about its duration alone is a range of an index.
+        return _scalar(*scope.select("count(*)", criteria, "duration"))
+    since, until = criteria.since, criteria.until
+    # The spans that begin within the range, and end within it.
+    first = None if since is None else -(-since >> counts.SPAN_BITS)
+    beyond = None if until is None else (until + 1) >> counts.SPAN_BITS
+    if first is not None and beyond is not None and first > beyond:
+        return _scalar(*scope.select("count(*)", criteria, "created_at"))
+    conditions, values = replace(criteria, since=None, until=None).sql()
+    whole = f"SELECT coalesce(sum(number), 0) FROM {scope.counted}{conditions}"
+    values = (*scope.counted_values, *values)
+    parts = []
+    if first is not None:
+        whole, values = f"{whole} AND span >= ?", (*values, first)
+        parts.append(replace(criteria, until=first * counts.SPAN - 1))
+    if beyond is not None:
+        whole, values = f"{whole} AND span < ?", (*values, beyond)
+        parts.append(replace(criteria, since=beyond * counts.SPAN))
+    ends = (scope.select("count(*)", part, "created_at") for part in parts)
+    return sum(_scalar(statement, given) for statement, given in ((whole, values), *ends))
+
+
+def _scalar(statement: str, values: tuple[Any, ...]) -> int:
+    return int(execute(statement, *values).fetchone()[0])
+
+
+def _instant(microseconds: int) -> datetime:
+    return EPOCH + timedelta(microseconds=microseconds)
+
+
+def _listed(row: Sequence[Any]) -> ListedRun:
+    id, workflow, name, mode, created_at, state, call_type, version, transcript, duration, initial, gathered = row
+    shown = (id, workflow, name, mode, _instant(created_at), state == "completed", call_type, version)
+    return ListedRun._make((*shown, bool(transcript), duration, Fragment(initial), Fragment(gathered)))
+
+
+def _used(row: Sequence[Any]) -> UsedRun:
+    *shown, created_at, transcript, annotations, initial, gathered = row
+    price, number = _json(annotations).get("call_price"), _json(initial).get("phone_number")
+    more = (_instant(created_at), bool(transcript), price, number, Fragment(initial), Fragment(gathered))
+    return UsedRun._make((*shown, *more))
+
+
+def _reported(row: Sequence[Any]) -> ReportedRun:
+    *shown, created_at, transcript, initial, gathered = row
+    return ReportedRun._make((*shown, _instant(created_at), bool(transcript), _json(initial), _json(gathered)))
 
 
 def other_dispositions(organization: int, known: Sequence[str], limit: int) -> list[str]:
     """Up to `limit` dispositions of the organization's runs that aren't in `known`, in alphabetical order."""
-    others = Run.select(Run.disposition).where(Run.organization == organization, Run.disposition.not_in((*known, "")))
-    return [str(run.disposition) for run in others.distinct().order_by(Run.disposition).limit(limit)]
+    tables = COUNTED_OF_ORGANIZATION if counts.exist() else f"run WHERE {OWNED}"
+    found = execute(f"SELECT DISTINCT disposition FROM {tables}", organization)
+    return sorted({text for (text,) in found if isinstance(text, str) and text} - set(known))[:limit]
 
 
-def finished(where: Sequence[Expression], since: datetime | None, until: datetime | None) -> Iterator[Run]:
+def finished(criteria: Criteria) -> Iterator[ReportedRun]:
     """Completed runs with a duration, newest first, fetched one by one."""
-    runs = Run.select().where(*_finished(where, since, until))
-    found: Iterator[Run] = runs.order_by(Run.created_at.desc(), Run.id.desc()).iterator()
-    return found
+    statement, values = _finished(REPORTED, criteria)
+    return (_reported(row) for row in execute(f"{statement} ORDER BY created_at DESC, id DESC", *values))
 
 
-def has_more(where: Sequence[Expression], since: datetime | None, until: datetime | None, than: int) -> bool:
+def gathered(criteria: Criteria) -> Iterator[dict[str, Any]]:
+    """The gathered contexts of the runs that `finished` finds, in the same order."""
+    statement, values = _finished("gathered_context", criteria)
+    return (_json(text) for (text,) in execute(f"{statement} ORDER BY created_at DESC, id DESC", *values))
+
+
+def has_more(criteria: Criteria, than: int) -> bool:
     """Whether `finished` finds more runs than that."""
-    return bool(Run.select(Run.id).where(*_finished(where, since, until)).offset(than).exists())
+    statement, values = _finished("1", criteria)
+    return execute(f"{statement} LIMIT 1 OFFSET ?", *values, than).fetchone() is not None
 
 
-def _finished(where: Sequence[Expression], since: datetime | None, until: datetime | None) -> list[Expression]:
-    return [Run.state == "completed", Run.duration.is_null(False), *where, *created_through(since, until)]
-
-
-def created_through(first: datetime | None, last: datetime | None) -> list[Expression]:
-    """Created at `first` or later and at `last` or earlier."""
-    conditions = []
-    if first is not None:
-        conditions.append(Run.created_at >= first)
-    if last is not None:
-        conditions.append(Run.created_at <= last)
-    return conditions
-
-
-def duration_between(low: float | None, high: float | None) -> list[Expression]:
-    """With a duration in this range, bounds included."""
-    conditions = [Run.duration.is_null(False)]
-    if low is not None:
-        conditions.append(Run.duration >= low)
-    if high is not None:
-        conditions.append(Run.duration <= high)
-    return conditions
-
-
-def tokens_between(low: float | None, high: float | None) -> list[Any]:
-    """With a token cost in this range. The cost of every run is zero: all match, or none does."""
-    fits = (low is None or low <= 0) and (high is None or high >= 0)
-    return [] if fits else [SQL("1 = 0")]
-
-
-def disposition_in(codes: list[str]) -> list[Expression]:
-    """With one of these dispositions; any if there are none."""
-    return [Run.disposition.in_(codes)] if codes else []
-
-
-def completed(yes: bool) -> list[Expression]:
-    """Completed, or not."""
-    return [Run.state == "completed" if yes else Run.state != "completed"]
-
-
-def column_is(name: str, value: Any) -> list[Expression]:
-    """With this value in a column."""
-    return [getattr(Run, name) == value]
-
-
-def column_holds(name: str, text: str) -> list[Expression]:
-    """With this text in a column's, in either case."""
-    return [getattr(Run, name).contains(text)]
-
-
-def channel_is(channel: str) -> list[Expression]:
-    """With a mode of this channel, a key of CHANNELS."""
-    return [Run.mode.in_(CHANNELS[channel])]
-
-
-def tagged(tags: list[str]) -> list[Any]:
-    """With all of these call tags."""
-    if not tags:
-        return []
-    carried = fn.json_each(Run.gathered_context, "$.call_tags")
-    found = Select((carried,), (fn.count(SQL("DISTINCT value")),)).where(SQL("value").in_(tags))
-    return [found == len(set(tags))]
+def _finished(columns: str, criteria: Criteria) -> tuple[str, tuple[Any, ...]]:
+    conditions, values = criteria.sql()
+    return f"SELECT {columns} FROM run WHERE state = 'completed' AND duration IS NOT NULL{conditions}", values

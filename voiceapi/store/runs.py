@@ -19,7 +19,7 @@ from peewee import (
 )
 
 from ..timestamps import write_time
-from . import base
+from . import base, counts
 from .base import Record, insert
 from .campaigns import Campaign
 from .database import execute
@@ -85,20 +85,28 @@ class Run(Record):
     phone_lease_until = Instant(null=True)
 
     class Meta:
-        indexes = (
-            (("workflow", "created_at", "id"), False),
-            (("organization", "created_at", "id"), False),
-            (("campaign", "created_at", "id"), False),
-        )
+        indexes = ((("organization", "created_at", "id"), False),)
 
     @property
     def is_completed(self) -> bool:
         return bool(self.state == "completed")
 
 
-# Runs without a duration sort last both ways: as -1 when descending, as 1e18 when ascending.
-Run.add_index(SQL("CREATE INDEX run_by_duration ON run (workflow_id, coalesce(duration, -1), id)"))
-Run.add_index(SQL("CREATE INDEX run_by_duration_rising ON run (workflow_id, coalesce(duration, 1e18), id)"))
+# For the lists of runs: with what they are filtered by, so that rows are read for a page only.
+Run.add_index(
+    SQL(
+        "CREATE INDEX run_of_workflow ON run "
+        "(workflow_id, created_at, id, state, disposition, duration, call_type, mode, campaign_id, name)"
+    )
+)
+Run.add_index(
+    SQL(
+        "CREATE INDEX run_of_campaign ON run (campaign_id, created_at, id, state, disposition, duration, name) "
+        "WHERE campaign_id IS NOT NULL"
+    )
+)
+Run.add_index(SQL("CREATE INDEX run_by_duration ON run (workflow_id, duration, id)"))
+Run.add_index(SQL("CREATE INDEX run_by_name ON run (workflow_id, name, id)"))
 # Only the calls in progress, which are few.
 Run.add_index(SQL("CREATE INDEX run_in_progress ON run (organization_id, slot_until) WHERE deadline_at IS NOT NULL"))
 Run.add_index(
@@ -157,7 +165,8 @@ class StatusCallback(Record):
 def create(workflow: Workflow, **columns: Any) -> Run:
     """Store a new run of `workflow` and count it; call it inside a transaction."""
     run = insert(Run, workflow=workflow, organization=workflow.organization_id, **columns)
-    execute("UPDATE workflow SET total_runs = total_runs + 1 WHERE id = ?", workflow.id)
+    if not counts.exist():
+        execute("UPDATE workflow SET total_runs = total_runs + 1 WHERE id = ?", workflow.id)
     return run
 
 

@@ -22,7 +22,8 @@ from ..masking import (
     split_password,
     unmask_password,
 )
-from ..security import TOKEN, SecretError, Vault
+from ..security import TOKEN, TOKEN_START, SecretError, Vault
+from ..strict_json import Fragment, decode
 
 # Members of a node's data that are keys of other services, and those that are URLs.
 NODE_KEYS = ("qa_api_key", "noveum_api_key", "paygent_api_key", "tuner_api_key")
@@ -128,6 +129,14 @@ def decrypted(vault: Vault, value: Any, find: Find) -> Any:
 def masked(vault: Vault, value: Any, find: Find) -> Any:
     """The value with all its secrets masked, as answers show it."""
     return _changed(value, find, lambda field: _mask(vault, field))
+
+
+def masked_text(vault: Vault, text: str, find: Find) -> Any:
+    """A stored JSON text as answers show it: its secrets masked, or as it is if it holds none, which most do.
+
+    Every stored secret is a token, or a URL with a token in it.
+    """
+    return masked(vault, decode(text), find) if TOKEN_START in text else Fragment(text)
 
 
 def merged(vault: Vault, value: Any, find: Find, stored: Iterable[Any] = (), at: tuple[str | int, ...] = ()) -> Any:

@@ -156,9 +156,11 @@ def active_number_counts(organization: int) -> Mapping[int, int]:
 
 def clear_default_caller_id(configuration: int) -> None:
     """Leave a configuration without a default number for outbound calls."""
-    PhoneNumber.update(is_default_caller_id=False, updated_at=now()).where(
-        PhoneNumber.telephony_configuration == configuration, PhoneNumber.is_default_caller_id
-    ).execute()
+    statement = (
+        "UPDATE phone_number SET is_default_caller_id = FALSE, updated_at = ? "
+        "WHERE telephony_configuration_id = ? AND is_default_caller_id"
+    )
+    execute(statement, PhoneNumber.updated_at.db_value(now()), configuration)
 
 
 def registered_with_account(configuration: TelephonyConfiguration, address: str) -> PhoneNumber | None:

@@ -28,8 +28,11 @@ from .numbers import normalize
 
 def get(organization: int, config_id: int, phone_number_id: int) -> PhoneNumber:
     """:raises RecordNotFound: when the organization has no such configuration, or that one has no such number."""
-    configuration = get_configuration(organization, config_id)
-    return require(PhoneNumber, "Phone number not found", id=phone_number_id, telephony_configuration=configuration)
+    number = find(PhoneNumber, id=phone_number_id, telephony_configuration=config_id, organization=organization)
+    if number is None:
+        get_configuration(organization, config_id)
+        raise RecordNotFound("Phone number not found")
+    return number
 
 
 def listed(organization: int, config_id: int) -> list[tuple[PhoneNumber, str | None]]:
@@ -140,8 +143,9 @@ def set_default_caller(organization: int, config_id: int, phone_number_id: int) 
     """
     with write():
         number = get(organization, config_id, phone_number_id)
-        clear_default_caller_id(number.telephony_configuration_id)
-        number.is_default_caller_id = True
+        if not number.is_default_caller_id:
+            clear_default_caller_id(number.telephony_configuration_id)
+            number.is_default_caller_id = True
         number.updated_at = now()
         base.update(number, PhoneNumber.is_default_caller_id, PhoneNumber.updated_at)
     return number

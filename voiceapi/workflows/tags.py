@@ -6,9 +6,11 @@ from collections.abc import Callable
 from hashlib import sha256
 
 from ..errors import Outdated
+from ..store.base import json_text
 from ..store.workflows import Workflow, WorkflowVersion
-from ..strict_json import encode
+from ..strict_json import Fragment, encode
 
+PARTS = (WorkflowVersion.definition, WorkflowVersion.configurations, WorkflowVersion.template_context_variables)
 # Whether a tag is one of those that an editor expects; None when any is.
 Expected = Callable[[str], bool] | None
 
@@ -17,7 +19,7 @@ def tag_of(workflow: Workflow, version: WorkflowVersion) -> str:
     """The tag of a workflow whose current version is `version`, made of what is stored; runs don't change it."""
     state = [
         *(workflow.id, workflow.name, workflow.status, version.id, version.version_number, version.status),
-        *(version.definition, version.configurations, version.template_context_variables),
+        *(Fragment(json_text(version, field)) for field in PARTS),
     ]
     return sha256(encode(state)).hexdigest()[:32]
 

@@ -8,9 +8,12 @@ from pathlib import Path
 from typing import Any
 
 import pytest
+from hypothesis import given
+from hypothesis import strategies as st
 
 from voiceapi.engine.actions import Function
-from voiceapi.llm.understanding.edge_choice import best_edge, spoken_choices
+from voiceapi.llm.understanding.edge_choice import best_edge, leads_to_itself, spoken_choices
+from voiceapi.llm.understanding.matching import content, has_content, listed
 
 TABLES = json.loads((Path(__file__).parent.parent.parent / "data" / "phone_answers.json").read_text(encoding="utf-8"))
 QUESTION = "Hello Ada, you have an appointment on Thursday at ten. Can you come on Thursday?"
@@ -186,3 +189,26 @@ def test_edges_in_their_context(edges: tuple[Function, ...], said: str, question
 )
 def test_the_choices_that_can_be_spoken(edges: tuple[Function, ...], choices: list[str] | None) -> None:
     assert spoken_choices(edges) == choices
+
+
+# -- shortcuts that give what the whole reading gives
+
+WORDS = st.sampled_from(
+    listed(
+        "yes no not never without can't one moment two twenty day any the caller says they tomorrow another cancel "
+        "table minus 5 maybe if oui ja d'accord sim はい 是的 हाँ but , . ? thats i'll gonna okay"
+    )
+)
+TEXTS = st.lists(WORDS, max_size=6).map(" ".join) | st.text(max_size=8)
+
+
+@given(TEXTS)
+def test_text_has_content_when_there_is_any(text: str) -> None:
+    assert has_content(text) == bool(content(text))
+
+
+@given(TEXTS, TEXTS)
+def test_an_only_edge_that_leads_to_itself_is_the_best_for_its_label(label: str, condition: str) -> None:
+    only = Function("only", condition, label=label)
+    if leads_to_itself(only):
+        assert best_edge(label, (only,)) is only

@@ -53,14 +53,16 @@ def check(data: bytes) -> None:
 
 def check_do_not_call(data: bytes) -> None:
     try:
-        new, known, refused = do_not_call.add_list(service(), 1, data)
+        added = do_not_call.add_list(service(), 1, data)
     except ServiceError as refusal:
         assert refusal.detail
         assert not DoNotCall.select().exists()
         return
-    assert DoNotCall.select().count() == new
-    assert new + known + len(refused) == len(list(ContactList(data).rows()))
-    assert do_not_call.add_list(service(), 1, data)[:2] == (0, new + known)
+    good = added.new + added.already_listed
+    assert DoNotCall.select().count() == added.new
+    assert good + added.refused_count == len(list(ContactList(data).rows()))
+    again = do_not_call.add_list(service(), 1, data)
+    assert (again.new, again.already_listed) == (0, good)
 
 
 def check_import(data: bytes, rows: int) -> None:

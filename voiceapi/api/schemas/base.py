@@ -5,12 +5,16 @@ from __future__ import annotations
 import re
 from typing import Any
 
-from flask import g
 from marshmallow import EXCLUDE, Schema, pre_load
 from marshmallow.fields import Raw
 
 from ..errors import Message
+from ..warning_header import UNKNOWN_FIELDS, warn
 from .fields import MODEL, Integer, Items, Length, Pattern, Range, Text
+
+# For the document: the header of such an answer, and the answer without content.
+READ_TAG = {"ETag": {"description": "for If-None-Match", "schema": {"type": "string"}}}
+UNCHANGED = "The answer is as it was"
 
 
 class ResponseSchema(Schema):
@@ -31,7 +35,7 @@ class BodySchema(Schema):
             known = {field.data_key or name for name, field in self.load_fields.items()}
             unknown = [name for name in data if name not in known]
             if unknown:
-                g.setdefault("voiceapi_unknown_fields", []).extend(unknown)
+                warn(UNKNOWN_FIELDS, unknown)
         return data
 
 
@@ -40,6 +44,16 @@ class QuerySchema(Schema):
 
     class Meta:
         unknown = EXCLUDE
+
+
+class ReadSchema(QuerySchema):
+    """The headers of a request that reads what has a tag."""
+
+    if_none_match = Text(
+        load_default="",
+        data_key="If-None-Match",
+        metadata={"description": "the ETag of an earlier answer: 304 when the answer would be the same"},
+    )
 
 
 class RepeatableSchema(QuerySchema):

@@ -135,16 +135,6 @@ class EditSchema(QuerySchema):
     )
 
 
-class ReadSchema(QuerySchema):
-    """The headers of a request that reads a workflow."""
-
-    if_none_match = Text(
-        load_default="",
-        data_key="If-None-Match",
-        metadata={"description": "the ETag of an earlier answer: 304 when the answer would be the same"},
-    )
-
-
 class UpdateStatusSchema(BodySchema):
     status = Text(required=True, validate=Choice(("active", "archived")))
 

@@ -74,6 +74,19 @@ def read_list(service: Service, campaign_id: int) -> None:
 def _store(campaign_id: int, rows: Sequence[Contact]) -> bool:
     """Store a batch; False if the campaign isn't `syncing` any more, so that the import stops."""
     moment = now()
+    skipped = {row.row: row.skipped for row in rows if row.skipped is not None}
+    contacts = [
+        {
+            "campaign": campaign_id,
+            "row": row.row,
+            "phone_number": row.phone_number,
+            "variables": row.values,
+            "state": "queued" if row.skipped is None else "skipped",
+            "attempts": 0,
+            "next_attempt_at": moment if row.skipped is None else None,
+        }
+        for row in rows
+    ]
     with write():
         campaign = _campaign(campaign_id)
         wanted = campaign.state == "syncing"
@@ -81,26 +94,10 @@ def _store(campaign_id: int, rows: Sequence[Contact]) -> bool:
         update(campaign, Campaign.source_lease_until)
         if not wanted:
             return False
-        queued = [row for row in rows if row.skipped is None]
-        insert_all(
-            records.Contact,
-            (
-                {
-                    "campaign": campaign_id,
-                    "row": row.row,
-                    "phone_number": row.phone_number,
-                    "variables": dict(row.values),
-                    "state": "queued" if row.skipped is None else "skipped",
-                    "attempts": 0,
-                    "next_attempt_at": moment if row.skipped is None else None,
-                }
-                for row in rows
-            ),
-        )
-        skipped = {row.row: row.skipped for row in rows if row.skipped is not None}
-        for contact in dialing.of_rows(campaign_id, list(skipped)):
-            dialing.decide(contact, "row_skipped", str(skipped[contact.row]), moment)
-        dialing.add_to(campaign_id, total_rows=len(queued), total_queued_count=len(queued))
+        insert_all(records.Contact, contacts)
+        dialing.note_skipped(campaign_id, skipped, moment)
+        queued = len(rows) - len(skipped)
+        dialing.add_to(campaign_id, total_rows=queued, total_queued_count=queued)
     return True
 
 

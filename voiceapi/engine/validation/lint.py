@@ -19,16 +19,20 @@ def _is_recording(value: object) -> bool:
     return value == "audio"
 
 
-# What this release stores but doesn't carry out: (node types or "edge", field, value of an absent field, test whether
+# What this release stores but doesn't carry out, by node type or "edge": (field, value of an absent field, test whether
 # the value asks for it, message).
-NOT_RUN: tuple[tuple[tuple[str, ...], str, object, Callable[[object], bool], str], ...] = (
-    (("noveum",), "noveum_enabled", True, _is_on, "Nothing is sent to Noveum in this release."),
-    (("paygent",), "paygent_enabled", True, _is_on, "Nothing is sent to Paygent in this release."),
-    (("tuner",), "tuner_enabled", True, _is_on, "Nothing is sent to Tuner in this release."),
-    (("startCall",), "greeting_type", None, _is_recording, "There are no recordings in this release."),
-    (SPEAKING, "mcp_tool_filters", None, bool, "No tools of MCP servers are offered in this release."),
-    (("edge",), "transition_speech_type", None, _is_recording, "There are no recordings in this release."),
-)
+NotRun = tuple[str, object, Callable[[object], bool], str]
+_MCP: NotRun = ("mcp_tool_filters", None, bool, "No tools of MCP servers are offered in this release.")
+_NO_RECORDINGS = "There are no recordings in this release."
+NOT_RUN: Mapping[str, tuple[NotRun, ...]] = {
+    "noveum": (("noveum_enabled", True, _is_on, "Nothing is sent to Noveum in this release."),),
+    "paygent": (("paygent_enabled", True, _is_on, "Nothing is sent to Paygent in this release."),),
+    "tuner": (("tuner_enabled", True, _is_on, "Nothing is sent to Tuner in this release."),),
+    "startCall": (("greeting_type", None, _is_recording, _NO_RECORDINGS), _MCP),
+    "agentNode": (_MCP,),
+    "endCall": (_MCP,),
+    "edge": (("transition_speech_type", None, _is_recording, _NO_RECORDINGS),),
+}
 
 
 def lint(
@@ -65,9 +69,10 @@ def lint(
             text = f'There is no credential "{credential[1]}"; the request is sent without one.'
             found.append(Finding("node", id, f"data.{credential[0]}", text))
     for edge in edges:
-        unknown = [name for name in data_of(edge) if name not in EDGE_FIELDS]
+        data = data_of(edge)
+        unknown = [name for name in data if name not in EDGE_FIELDS]
         found += [Finding("edge", edge["id"], f"data.{name}", _without_effect(name)) for name in unknown]
-        found += [Finding("edge", edge["id"], f"data.{name}", text) for name, text in _not_run(data_of(edge), "edge")]
+        found += [Finding("edge", edge["id"], f"data.{name}", text) for name, text in _not_run(data, "edge")]
     return found
 
 
@@ -119,8 +124,8 @@ def _unusual(data: Mapping[str, Any], type: NodeType) -> Iterator[tuple[str, str
 
 
 def _not_run(data: Mapping[str, Any], type: str) -> Iterator[tuple[str, str]]:
-    for types, name, default, asks, text in NOT_RUN:
-        if type in types and asks(data.get(name, default)):
+    for name, default, asks, text in NOT_RUN.get(type, ()):
+        if asks(data.get(name, default)):
             yield name, text
 
 

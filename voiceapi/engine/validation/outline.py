@@ -39,24 +39,23 @@ class Outline:
         for node in nodes:
             outline._add_node(node)
         for edge in edges:
-            match edge:
-                case {"source": str(source), "data": {"label": str(label)}}:
-                    id = edge.get("id")
-                    outline.labelled.append((source, id if isinstance(id, str) else None, transition_slug(label)))
+            id, source, label = edge.get("id"), edge.get("source"), data_of(edge).get("label")
+            if isinstance(source, str) and isinstance(label, str):
+                outline.labelled.append((source, id if isinstance(id, str) else None, transition_slug(label)))
         return outline
 
     def _add_node(self, node: dict[str, Any]) -> None:
-        id = node.get("id")
+        id, data = node.get("id"), data_of(node)
         if isinstance(id, str):
             self.by_id[id] = node
-        trigger = trigger_of(node)
-        if trigger is not None:
+        if (trigger := trigger_of(node)) is not None:
             self.triggers.append(trigger)
-        self.tools.update(attached_tools(node))
-        self.documents.update(attached_documents(node))
-        credential = attached_credential(node)
-        if credential is not None:
+        if (credential := attached_credential(node)) is not None:
             self.credentials.add(credential[1])
+        if "tool_uuids" in data:
+            self.tools.update(attached_tools(node))
+        if "document_uuids" in data:
+            self.documents.update(attached_documents(node))
 
     def has_lists(self) -> bool:
         """Return whether the definition is an object with a list of nodes and a list of edges."""
@@ -77,8 +76,10 @@ def attached_documents(node: Mapping[str, Any]) -> list[str]:
 def attached_credential(node: Mapping[str, Any]) -> tuple[str, str] | None:
     """Return the field in which a node names a credential, and its uuid; None if it names none."""
     field = CREDENTIALS.get(str(node.get("type")))
-    uuid = data_of(node).get(field) if field else None
-    return (field, uuid) if field and isinstance(uuid, str) and uuid else None
+    if field is None:
+        return None
+    uuid = data_of(node).get(field)
+    return (field, uuid) if isinstance(uuid, str) and uuid else None
 
 
 def _texts(value: object) -> list[str]:

@@ -78,6 +78,16 @@ def best_edge(said: str, functions: tuple[Function, ...], question: str = "") ->
     return named[0] if len(named) == 1 else chosen or _most_alike(said, topical)
 
 
+def leads_to_itself(edge: Function) -> bool:
+    """Return whether a caller who says an edge's label surely gets to it where it is the only edge; False means maybe.
+
+    Read as it is written, the label answers what the caller answers; if that is nothing, the two share a word.
+    """
+    label = edge.label or ""
+    is_read_as_written = len(label) <= LONGEST and _as_the_caller(label) == label.casefold()
+    return is_read_as_written and bool(signed_content(label))
+
+
 def person_edge(said: str, functions: tuple[Function, ...]) -> Function | None:
     """Return the edge for a caller who asks for a person: one that offers it, or one that they name."""
     edges = [function for function in functions if function.label is not None]
@@ -104,7 +114,10 @@ def spoken_choices(functions: tuple[Function, ...]) -> list[str] | None:
 
 def _answer(said: str, question: str) -> Stance | None:
     """Return what the words answer, with what only the question tells: which may ask who, when or for a moment."""
-    answer, text, asked = stance(said), normalize(said), normalize(question)
+    answer = stance(said)
+    if not question:
+        return answer
+    text, asked = normalize(said), normalize(question)
     if answer in (None, "open") and _SAYS_WHO.search(text) and _ASKS_WHO.search(asked):
         return "yes"
     if answer in (None, "open") and _ASKS_FOR_TIME.search(asked.rstrip("?")):
@@ -176,10 +189,9 @@ def _most_alike(said: str, edges: Sequence[Function]) -> Function | None:
         )
         return len(shared), len(words & label), -len(label - words)
 
-    best = sorted(edges, key=score, reverse=True)[:2]
-    if not best or score(best[0])[0] == 0 or (len(best) == 2 and score(best[0]) == score(best[1])):
-        return None
-    return best[0]
+    scores = [score(edge) for edge in edges]
+    best = max(scores, default=(0, 0, 0))
+    return edges[scores.index(best)] if best[0] > 0 and scores.count(best) == 1 else None
 
 
 def _names(said: str, edge: Function) -> bool:

@@ -1,6 +1,7 @@
 """Matches English text for the scripted model: stems of words, and numbers in words or digits."""
 
 import re
+from functools import lru_cache
 
 _TOKEN = re.compile(r"\d+(?:[.,]\d+)*|[^\W\d_]+(?:'[^\W\d_]+)?")
 _CLAUSE = re.compile(r"(?<!\d)[.,]|[.,](?!\d)|[;:!?]|\s(?:and|but|then)\s")
@@ -40,6 +41,8 @@ _NO_COUNT = re.compile(
     re.IGNORECASE,
 )
 _MINUS = re.compile(r"\b(?:minus|negative) (?=\d)", re.IGNORECASE)
+# Words that `content` leaves out, or may: those of numbers, which `digits` changes.
+_UNCERTAIN = _STOP | set(_VALUES) | {"minus", "negative", "1", "2"}
 _NEGATORS = frozenset(listed("not no never without cannot"))
 
 
@@ -73,7 +76,13 @@ def content(text: str) -> set[str]:
     return {stem(word) for word in tokens(digits(text)) if word.removesuffix("'s") not in _STOP}
 
 
-def signed_content(text: str) -> set[str]:
+def has_content(text: str) -> bool:
+    """Return whether `content` finds anything in `text`, which most words show without looking for numbers."""
+    return any(word.removesuffix("'s") not in _UNCERTAIN for word in tokens(text)) or bool(content(text))
+
+
+@lru_cache(maxsize=1024)
+def signed_content(text: str) -> frozenset[str]:
     """Return the content of `text`; a word after "not", "no" or "n't" is another one: "I'm not red" is {"not red"}."""
     found = set()
     for clause in clauses(digits(text)):
@@ -84,7 +93,7 @@ def signed_content(text: str) -> set[str]:
             elif word.removesuffix("'s") not in _STOP:
                 found.add(f"not {stem(word)}" if negated else stem(word))
                 negated = False
-    return found
+    return frozenset(found)
 
 
 def clauses(text: str) -> list[str]:

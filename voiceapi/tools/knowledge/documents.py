@@ -23,7 +23,7 @@ from ...engine.validation.outline import Outline, attached_documents
 from ...errors import Conflict, FieldError, InvalidFields, NotPossible, RecordNotFound, SizeExceeded
 from ...service import Service
 from ...store import knowledge
-from ...store.base import require, update
+from ...store.base import update
 from ...store.database import ConcurrentUpdate, write
 from ...store.fields import now
 from ...store.knowledge import Document
@@ -43,7 +43,7 @@ NO_INDEX = "Documents need SQLite's full-text index; this service runs on anothe
 # Bytes of a text file that is read quickly, whoever else waits. Of all others one is read at a time.
 SHORT = 64 * 1024
 # A long document is stored by so many passages, with a pause after each; how long all of it may take.
-PROCESSING, BATCH, PAUSE_SECONDS, STORING = "processing", 200, 0.005, timedelta(minutes=10)
+BATCH, PAUSE_SECONDS, STORING = 200, 0.005, timedelta(minutes=10)
 INTERRUPTED = "The service stopped before all of the document was stored. Delete it, and upload it again."
 
 QUERY = {"type": "string", "description": "What to look for: the telling words, in the language of the documents."}
@@ -96,14 +96,15 @@ def _store(columns: Mapping[str, Any], texts: Sequence[str]) -> Document:
     """Store a document and its passages: a few in one transaction, many in several."""
     is_long = len(texts) > BATCH
     with write():
-        document: Document = Document.create(**columns, **({"processing_status": PROCESSING} if is_long else {}))
+        status = {"processing_status": knowledge.PROCESSING} if is_long else {}
+        document: Document = Document.create(**columns, **status)
         knowledge.add(document, texts[:BATCH])
     if is_long:
         try:
             _store_others(document, texts)
         except Exception as error:
-            with suppress(Exception), write():
-                knowledge.delete(document.organization_id, document.document_uuid)
+            with suppress(Exception):
+                _delete(document)
             if isinstance(error, ConcurrentUpdate):
                 raise Conflict("The document was deleted while it was being stored.") from None
             raise
@@ -116,24 +117,43 @@ def _store_others(document: Document, texts: Sequence[str]) -> None:
         # Others who wait to write are woken too late to get their turn without a pause.
         time.sleep(PAUSE_SECONDS)
         with write():
+            _require_processing(document)
             knowledge.add(document, texts[first : first + BATCH], first)
     with write():
+        _require_processing(document)
         document.processing_status = "completed"
         update(document, Document.processing_status)
 
 
-def fail_interrupted(service: Service, moment: datetime | None = None) -> None:
-    """Mark documents as failed whose process stopped before all of them was stored.
+def _require_processing(document: Document) -> None:
+    if not knowledge.is_processing(document):
+        raise ConcurrentUpdate("The document was deleted, or given up.")
+
+
+def end_interrupted(service: Service, moment: datetime | None = None) -> None:
+    """Mark documents as failed whose process stopped before all of them was stored; delete the rest of deleted ones.
 
     :param moment: now, unless given.
     """
     with service.store.session():
         for document in knowledge.unfinished((moment or now()) - STORING):
             # It may have been deleted, or marked by another process.
-            with suppress(ConcurrentUpdate), write():
-                knowledge.clear(document)
+            with suppress(ConcurrentUpdate):
+                _fail(document)
+        for document in knowledge.undeleted():
+            _delete(document)
+
+
+def _fail(document: Document) -> None:
+    """Delete what is stored of a document's passages, in several transactions; the last one marks it as failed."""
+    while True:
+        with write():
+            _require_processing(document)
+            if knowledge.delete_passages(document, BATCH) < BATCH:
                 document.processing_status, document.processing_error = "failed", INTERRUPTED
                 update(document, Document.processing_status, Document.processing_error)
+                return
+        time.sleep(PAUSE_SECONDS)
 
 
 def _passages(text: str, extension: str, mode: str) -> list[str]:
@@ -156,21 +176,36 @@ def page(organization: int, status: str | None, limit: int, offset: int) -> list
 
 
 def get(organization: int, document_uuid: str) -> Document:
-    """A document of the organization.
+    """A document of the organization, without its text.
 
     :raises RecordNotFound: when the organization has no such document.
     """
-    return require(Document, NOT_FOUND, document_uuid=document_uuid, organization=organization)
+    document = knowledge.find(organization, document_uuid)
+    if document is None:
+        raise RecordNotFound(NOT_FOUND)
+    return document
 
 
 def delete(organization: int, document_uuid: str) -> None:
-    """Delete a document with its passages and their index.
+    """Delete a document with its passages and their index: a long one in several transactions, gone since the first.
 
     :raises RecordNotFound: when the organization has no such document.
     """
     with write():
-        if not knowledge.delete(organization, document_uuid):
-            raise RecordNotFound(NOT_FOUND)
+        document = get(organization, document_uuid)
+        is_deleted = knowledge.delete_part(document, BATCH)
+    if not is_deleted:
+        time.sleep(PAUSE_SECONDS)
+        _delete(document)
+
+
+def _delete(document: Document) -> None:
+    """Delete what is left of a document, in several transactions."""
+    while True:
+        with write():
+            if knowledge.delete_part(document, BATCH):
+                return
+        time.sleep(PAUSE_SECONDS)
 
 
 def search(
@@ -188,7 +223,7 @@ def search(
         whole = hit.document.retrieval_mode == WHOLE
         chunks.append(
             {
-                "text": hit.document.text if whole else hit.passage.text,
+                "text": knowledge.text(hit.document) if whole else hit.passage.text,
                 "filename": hit.document.filename,
                 "similarity": hit.similarity,
                 "chunk_index": 0 if whole else hit.passage.number,

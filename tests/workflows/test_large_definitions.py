@@ -1,0 +1,101 @@
+"""Checking a definition takes twice the work for twice the definition, whatever its shape.
+
+Work is counted in Python's instructions, which are the same on every machine.
+"""
+
+from __future__ import annotations
+
+import sys
+from collections.abc import Callable
+from types import FrameType
+from typing import Any
+
+import pytest
+
+from voiceapi.engine.graph import Graph
+from voiceapi.engine.validation.check import check
+from voiceapi.engine.validation.lint import lint
+from voiceapi.engine.validation.outline import Outline
+from voiceapi.llm.model_needs import MOST_COMPARED, model_needs
+from voiceapi.tools import offered
+from voiceapi.workflows import node_types
+
+SIZE = 20
+
+
+def node(id: object, type: str = "agentNode", **data: Any) -> dict[str, Any]:
+    members = {"name": f"N {id}", "prompt": f"Ask for guest {id}.", **data}
+    return {"id": str(id), "type": type, "position": {"x": 0, "y": 0}, "data": members}
+
+
+def edge(source: object, target: object, text: str) -> dict[str, Any]:
+    data = {"label": f"Table {text}", "condition": f"The caller wants table {text}."}
+    return {"id": text, "source": str(source), "target": str(target), "data": data}
+
+
+def chain(size: int) -> dict[str, Any]:
+    edges = [edge(number, number + 1, f"{size}-{number}") for number in range(size)]
+    return {"nodes": [node(0, "startCall"), *(node(number + 1) for number in range(size))], "edges": edges}
+
+
+def star(size: int) -> dict[str, Any]:
+    """One node with more edges than are compared with each other."""
+    size += size * MOST_COMPARED // SIZE
+    edges = [edge(0, number + 1, f"{size}-{number}") for number in range(size)]
+    return {"nodes": [node(0, "startCall"), *(node(number + 1, "endCall") for number in range(size))], "edges": edges}
+
+
+def dense(size: int) -> dict[str, Any]:
+    """Each node is connected with ten others."""
+    edges = [
+        edge(number, (number + step) % size, f"{size}-{number}-{step}") for number in range(size) for step in range(10)
+    ]
+    return {"nodes": [node(0, "startCall"), *(node(number) for number in range(1, size))], "edges": edges}
+
+
+def fields(size: int) -> dict[str, Any]:
+    """One node with many variables that only a model finds, tools and documents."""
+    uuids = [f"{size}-{number}" for number in range(20 * size)]
+    variables = [{"name": f"summary_{uuid}", "type": "string"} for uuid in uuids]
+    data = {"tool_uuids": uuids, "document_uuids": uuids, "extraction_variables": variables, "extraction_enabled": True}
+    return {"nodes": [node(0, "startCall", **data)], "edges": []}
+
+
+def instructions(act: Callable[[], Any]) -> int:
+    """How many of Python's instructions `act` executes."""
+    count = 0
+
+    def trace(frame: FrameType, event: str, _argument: object) -> Any:
+        nonlocal count
+        frame.f_trace_opcodes, frame.f_trace_lines = True, False
+        count += event == "opcode"
+        return trace
+
+    before = sys.gettrace()
+    sys.settrace(trace)
+    try:
+        act()
+    finally:
+        sys.settrace(before)
+    return count
+
+
+def validate(definition: dict[str, Any]) -> None:
+    outline = Outline.of(definition)
+    check(outline, node_types.rules())
+    lint(outline, node_types.rules(), {}, {}, ())
+    model_needs(outline)
+
+
+def begin(definition: dict[str, Any]) -> None:
+    offered.functions_for(None, Graph.read(definition))
+
+
+@pytest.mark.parametrize("work", [validate, begin])
+@pytest.mark.parametrize("shape", [chain, star, dense, fields])
+def test_twice_the_definition_takes_twice_the_work(
+    work: Callable[[dict[str, Any]], None], shape: Callable[[int], dict[str, Any]]
+) -> None:
+    work(shape(1))  # What is compiled once isn't counted.
+    once, twice = (instructions(lambda size=size: work(shape(size))) for size in (SIZE, 2 * SIZE))  # type: ignore[misc]
+    assert twice < 2.3 * once

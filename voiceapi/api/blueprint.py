@@ -201,7 +201,13 @@ class Blueprint(flask_smorest.Blueprint):  # type: ignore[misc]
         if status_code >= 400:
             options.setdefault("schema", ErrorBodySchema)
         options.setdefault("description", DESCRIPTIONS.get(status_code))
-        return self._typed(super().alt_response(status_code, **options))
+        document = super().alt_response(status_code, **options)
+
+        def decorator(func: Any) -> Any:
+            func._apidoc = document(func)._apidoc
+            return func
+
+        return decorator
 
     @staticmethod
     def _typed(decorator: Any) -> Decorator:

@@ -12,8 +12,7 @@ from dataclasses import dataclass, replace
 from datetime import datetime, timedelta
 from typing import Any, Generic, NamedTuple, TypeVar
 
-from orjson import Fragment
-
+from ..strict_json import Fragment
 from . import counts
 from .campaigns import Campaign
 from .database import execute

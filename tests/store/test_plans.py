@@ -17,6 +17,7 @@ from voiceapi.store import dialing, postcall, run_criteria, run_lists, runs
 from voiceapi.store.base import find, reload
 from voiceapi.store.campaigns import Campaign, Contact
 from voiceapi.store.organizations import ApiKey
+from voiceapi.store.postcall import Delivery
 from voiceapi.store.run_criteria import ALL, Criteria
 from voiceapi.store.run_lists import View
 from voiceapi.store.runs import Run
@@ -280,10 +281,11 @@ BY_CODE = "decision_campaign_id_code_at"
         (lambda: dialing.lapsed(FIRST, FIRST), ["contact_leased"]),
         (lambda: dialing.claimed(1), ["contact_leased"]),
         (lambda: find(Contact, run_id=1), ["contact_run"]),
-        (lambda: dialing.states(1), [BY_STATE]),
+        (lambda: dialing.states(1), ["PRIMARY KEY"]),
         (lambda: dialing.rows_read(1), [BY_ROW]),
-        (lambda: dialing.page(1, None, 1, 50)[1], [BY_ROW, BY_ROW]),
-        (lambda: dialing.page(1, "queued", 1, 50)[1], [BY_STATE, BY_STATE]),
+        (lambda: dialing.page(1, None, 1, 50), ["PRIMARY KEY"]),
+        (lambda: dialing.page_of_do_not_call(1, 1, 50), ["do_not_call_organization_id_phone_number"]),
+        (lambda: dialing.decisions([1, 2]), ["decision_contact_id"]),
         (lambda: dialing.ended_since(1, FIRST, tuple(OUTCOMES), FAILURES), [BY_CODE]),
         (lambda: dialing.not_to_call(1, ["+1"]), ["do_not_call_organization_id_phone_number"]),
         (lambda: dialing.dialed_since(1, ["+1"], FIRST), ["contact_phone_number"]),
@@ -299,8 +301,41 @@ def test_the_dialer_asks_its_indexes(
     found = plans(ask)
     assert len(found) == len(indexes), found
     for plan, index in zip(found, indexes, strict=True):
-        assert re.match(rf"(SEARCH|SCAN|MULTI-INDEX OR).*USING INDEX {index}\b", plan), plan
-        assert "contact_phone_number" in plan or "TEMP B-TREE" not in plan, plan
+        assert re.match(rf"(SEARCH|SCAN|MULTI-INDEX OR).*USING (INDEX )?{index}\b", plan), plan
+        few = index in ("contact_phone_number", "decision_contact_id")
+        assert few or "TEMP B-TREE" not in plan, plan
+
+
+@pytest.mark.parametrize(("state", "index"), [(None, BY_ROW), ("queued", BY_STATE)])
+@pytest.mark.parametrize("number", [1, 3, 5])
+def test_a_page_of_contacts_is_read_from_an_index(
+    workflow: Workflow, plans: Callable[..., list[str]], state: str | None, index: str, number: int
+) -> None:
+    campaign = _campaign(workflow)
+    for row in range(100):
+        Contact.create(campaign=campaign, row=row, phone_number="+1", next_attempt_at=FIRST)
+    counted, page = plans(lambda: dialing.page(campaign.id, state, number, 20))
+    assert counted == "SEARCH t USING PRIMARY KEY (campaign_id=?)"
+    assert page.split("; ")[2].startswith(f"SEARCH t USING INDEX {index} (campaign_id=?")
+    assert page.count("TEMP B-TREE") == 1
+
+
+def test_a_page_of_deliveries_takes_four_queries(workflow: Workflow, plans: Callable[..., list[str]]) -> None:
+    for number in range(100):
+        given = {"run": 2 * number + 1, "node_id": "n", "node_name": "n", "delivery_uuid": str(number)}
+        Delivery.create(organization=workflow.organization_id, state="dead_letter", **given)
+
+    def ask() -> None:
+        found, total = postcall.deliveries_of_organization(workflow.organization_id, "dead_letter", 2, 20)
+        assert (len(found), total) == (20, 100)
+        postcall.workflows_of(found)
+        postcall.attempts_of(found)
+
+    counted, page, runs, attempts = plans(ask)
+    assert counted == "SEARCH t USING PRIMARY KEY (organization_id=?)"
+    assert page.split("; ")[2] == "SEARCH t USING INDEX delivery_organization_id_state (organization_id=? AND state=?)"
+    assert runs == ROWS
+    assert attempts.startswith("SEARCH t USING INDEX sqlite_autoindex_delivery_attempt_1 (delivery_id=?)")
 
 
 def test_a_dry_run_finds_what_was_dialed_in_a_day_without_reading_the_rest(plans: Callable[..., list[str]]) -> None:

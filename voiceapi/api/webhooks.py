@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+from collections.abc import Sequence
 from typing import Any
 
 from ..masking import mask, mask_password
@@ -31,14 +32,14 @@ blueprint = Blueprint("webhooks", __name__)
 def list_webhook_deliveries(query: dict[str, Any]) -> dict[str, Any]:
     """List the organization's webhooks in one state, the newest first; by default those that were given up."""
     found, total = deliveries.of_organization(organization(), query["state"], query["page"], query["limit"])
-    return {**paging(total, query), "deliveries": [delivery_answer(delivery) for delivery in found]}
+    return {**paging(total, query), "deliveries": delivery_answers(found)}
 
 
 @blueprint.get("/workflow/<workflow_id>/runs/<run_id>/deliveries")
 @blueprint.response(200, DeliveriesSchema)
 def list_deliveries(workflow_id: int, run_id: int) -> dict[str, Any]:
     """List the webhooks of a run, each with its attempts."""
-    return {"deliveries": [delivery_answer(delivery) for delivery in deliveries.of_run(_run(workflow_id, run_id))]}
+    return {"deliveries": delivery_answers(deliveries.of_run(_run(workflow_id, run_id)))}
 
 
 @blueprint.post("/workflow/<workflow_id>/runs/<run_id>/deliveries/<delivery_uuid>/redeliver")
@@ -46,7 +47,7 @@ def list_deliveries(workflow_id: int, run_id: int) -> dict[str, Any]:
 @blueprint.response(200, DeliverySchema)
 def redeliver(workflow_id: int, run_id: int, delivery_uuid: str) -> dict[str, Any]:
     """Send a webhook once more: the same bytes, under the same delivery id."""
-    return delivery_answer(deliveries.redeliver(service(), _run(workflow_id, run_id), delivery_uuid))
+    return delivery_answers([deliveries.redeliver(service(), _run(workflow_id, run_id), delivery_uuid)])[0]
 
 
 @blueprint.get("/organizations/webhook-secrets")
@@ -77,22 +78,26 @@ def _run(workflow_id: int, run_id: int) -> Run:
     return require(Run, "Workflow run not found", id=run_id, workflow=workflow_id, organization=organization())
 
 
-def delivery_answer(delivery: Delivery) -> dict[str, Any]:
-    return {
-        "delivery_uuid": delivery.delivery_uuid,
-        "workflow_id": delivery.run.workflow_id,
-        "run_id": delivery.run_id,
-        "node_id": delivery.node_id,
-        "node_name": delivery.node_name,
-        "state": delivery.state,
-        "method": delivery.method,
-        "url": delivery.url and mask_password(delivery.url),
-        "body": None if delivery.body is None else bytes(delivery.body).decode(),
-        "next_attempt_at": delivery.next_attempt_at,
-        "created_at": delivery.created_at,
-        "finished_at": delivery.finished_at,
-        "attempts": [attempt_answer(attempt) for attempt in deliveries.attempts_of(delivery)],
-    }
+def delivery_answers(found: Sequence[Delivery]) -> list[dict[str, Any]]:
+    workflows, attempts = deliveries.workflows_of(found), deliveries.attempts_of(found)
+    return [
+        {
+            "delivery_uuid": delivery.delivery_uuid,
+            "workflow_id": workflows[delivery.run_id],
+            "run_id": delivery.run_id,
+            "node_id": delivery.node_id,
+            "node_name": delivery.node_name,
+            "state": delivery.state,
+            "method": delivery.method,
+            "url": delivery.url and mask_password(delivery.url),
+            "body": None if delivery.body is None else bytes(delivery.body).decode(),
+            "next_attempt_at": delivery.next_attempt_at,
+            "created_at": delivery.created_at,
+            "finished_at": delivery.finished_at,
+            "attempts": [attempt_answer(attempt) for attempt in attempts[delivery.id]],
+        }
+        for delivery in found
+    ]
 
 
 def attempt_answer(attempt: DeliveryAttempt) -> dict[str, Any]:

@@ -6,6 +6,7 @@ again at that time. So a webhook may arrive twice, under one delivery id, but no
 
 from __future__ import annotations
 
+from collections.abc import Mapping, Sequence
 from dataclasses import dataclass
 from datetime import datetime, timedelta
 from email.utils import parsedate_to_datetime
@@ -204,9 +205,14 @@ def of_organization(organization: int, state: str, page: int, limit: int) -> tup
     return postcall.deliveries_of_organization(organization, state, page, limit)
 
 
-def attempts_of(delivery: Delivery) -> list[DeliveryAttempt]:
-    """The attempts of a delivery, first to last."""
-    return postcall.attempts_of(delivery)
+def workflows_of(found: Sequence[Delivery]) -> Mapping[int, int]:
+    """The workflow ids of these deliveries, by the ids of their runs."""
+    return postcall.workflows_of(found) if found else {}
+
+
+def attempts_of(found: Sequence[Delivery]) -> Mapping[int, Sequence[DeliveryAttempt]]:
+    """The attempts of these deliveries, first to last, by the deliveries' ids."""
+    return postcall.attempts_of(found) if found else {}
 
 
 def redeliver(service: Service, run: Run, delivery_uuid: str) -> Delivery:

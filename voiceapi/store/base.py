@@ -159,13 +159,6 @@ def count(model: type[Record], of: str, **columns: Any) -> int:
     return int(execute(_count(model, of, tuple(columns)), *_values(model, columns, columns)).fetchone()[0])
 
 
-def page(chosen: Any, number: int, limit: int) -> tuple[list[Any], int]:
-    """Page `number` (from 1) of a query, `limit` rows to a page, and the number of rows on all pages."""
-    # A page after the last one isn't queried: its offset may exceed SQLite's largest integer.
-    total, offset = chosen.count(), (number - 1) * limit
-    return (list(chosen.limit(limit).offset(offset)) if offset <= total else []), total
-
-
 def names_by_id(model: type[Record], ids: Iterable[int | None]) -> dict[int | None, str]:
     """The names of these records of a table that has a column `name`, by their ids."""
     table: Any = model

@@ -11,7 +11,7 @@ from collections.abc import Mapping
 from dataclasses import dataclass
 from typing import Any
 
-from .database import bound_path
+from .database import bound_path, execute
 
 # Stands for NULL in a key; it equals no text and no number.
 NONE = "x''"
@@ -101,6 +101,14 @@ def create(database: Any) -> None:
             database.execute_sql(statement)
     for statement in TOTAL_RUNS:
         database.execute_sql(statement)
+
+
+def by_state(counted: Counted, **owner: int) -> dict[str, int]:
+    """How many rows with these values in the key are in each state; a state without any is missing."""
+    table, number = (f"{counted.table}_count", "sum(number)") if exist() else (counted.table, "count(*)")
+    where = " AND ".join(f"{name} = ?" for name in owner)
+    statement = f"SELECT state, {number} FROM {table} WHERE {where} GROUP BY state"
+    return {state: int(number) for state, number in execute(statement, *owner.values()).fetchall()}
 
 
 def exist() -> bool:

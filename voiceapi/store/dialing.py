@@ -11,10 +11,11 @@ from typing import Any
 
 from peewee import Value, fn
 
-from . import base
+from . import base, counts
 from .campaigns import FINAL, OPEN, Campaign, Contact, Decision, DoNotCall
 from .database import execute
 from .fields import now
+from .paging import records, window
 
 
 def due(campaign: int, moment: datetime, limit: int) -> list[Contact]:
@@ -101,8 +102,9 @@ def not_to_call(organization: int, numbers: Iterable[str]) -> set[str]:
 
 def page_of_do_not_call(organization: int, number: int, limit: int) -> tuple[list[DoNotCall], int]:
     """A page of the do-not-call list, the newest first, and how many numbers are on it."""
-    entries = DoNotCall.select().where(DoNotCall.organization == organization)
-    return base.page(entries.order_by(DoNotCall.id.desc()), number, limit)
+    total = int(_first("SELECT count(*) FROM do_not_call WHERE organization_id = ?", organization))
+    rows = window(total, number, limit)
+    return records(DoNotCall, "organization_id = ?", (organization,), ("id",), rows, descending=True), total
 
 
 def remove_from_do_not_call(organization: int, number: str) -> bool:
@@ -274,8 +276,7 @@ def note_skipped(campaign: int, reasons: Mapping[int, str], moment: datetime) ->
 
 def states(campaign: int) -> dict[str, int]:
     """How many contacts are in each state."""
-    rows = Contact.select(Contact.state, fn.count(Contact.id)).where(Contact.campaign == campaign)
-    found = _pairs(rows.group_by(Contact.state))
+    found = counts.by_state(counts.CONTACTS, campaign_id=campaign)
     return {state: found.get(state, 0) for state in (*OPEN, *FINAL)}
 
 
@@ -307,23 +308,19 @@ def copy(campaign: int, outcomes: Sequence[str], to: int, moment: datetime) -> N
 
 def page(campaign: int, state: str | None, number: int, limit: int) -> tuple[list[Contact], int]:
     """A page of contacts and their total number: all by row, or those of a state by when they are due."""
-    wanted = [Contact.campaign == campaign]
-    order: tuple[Any, ...] = (Contact.row,)
-    if state is not None:
-        wanted.append(Contact.state == state)
-        order = (Contact.next_attempt_at, Contact.row)
-    # Ids first, which an index answers alone; whole rows only for the page.
-    here, total = base.page(Contact.select(Contact.id).where(*wanted).order_by(*order), number, limit)
-    ids = [row.id for row in here]
-    if not ids:
-        return [], total
-    found = {contact.id: contact for contact in Contact.select().where(Contact.id.in_(ids))}
-    return [found[id] for id in ids], total
+    counted = states(campaign)
+    if state is None:
+        total = sum(counted.values())
+        rows = window(total, number, limit)
+        return records(Contact, "campaign_id = ?", (campaign,), ("row",), rows, descending=False), total
+    total = counted[state]
+    given, order = ("campaign_id = ? AND state = ?", (campaign, state)), ("next_attempt_at", "row")
+    return records(Contact, *given, order, window(total, number, limit), descending=False), total
 
 
 def decisions(contacts: Sequence[int]) -> dict[int, list[Decision]]:
     """The decisions about each of these contacts, in order, by contact id."""
     found: dict[int, list[Decision]] = {}
-    for decision in Decision.select().where(Decision.contact.in_(contacts)).order_by(Decision.id):
+    for decision in base.select(Decision, f"WHERE contact_id IN ({base.marks(contacts)}) ORDER BY id", *contacts):
         found.setdefault(decision.contact_id, []).append(decision)
     return found

@@ -2,14 +2,18 @@
 
 from __future__ import annotations
 
+from collections.abc import Sequence
 from datetime import datetime
 from typing import Any
 
 from peewee import SQL, CharField, CompositeKey, FloatField, ForeignKeyField, IntegerField, TextField
 
-from .base import Record, page
+from . import counts
+from .base import Record, marks, select
+from .database import execute
 from .fields import Bytes, Instant, now
 from .organizations import Organization
+from .paging import records, window
 from .runs import Run
 
 
@@ -76,6 +80,7 @@ Delivery.add_index(SQL("CREATE INDEX delivery_due ON delivery (next_attempt_at) 
 class DeliveryAttempt(Record):
     """One attempt. Without status and error it is in progress, or its process was killed."""
 
+    delivery_id: int
     delivery = ForeignKeyField(Delivery, on_delete="CASCADE", index=False)
     number = IntegerField()
     at = Instant(default=now)
@@ -166,24 +171,30 @@ def update_attempt(delivery: Delivery, **changes: Any) -> None:
 
 def deliveries_of_run(run: int) -> list[Delivery]:
     """The deliveries of a run, in the order of their nodes."""
-    return list(_with_workflow().where(Delivery.run == run).order_by(Delivery.id))
+    return select(Delivery, "WHERE run_id = ? ORDER BY id", run)
 
 
 def deliveries_of_organization(organization: int, state: str, number: int, limit: int) -> tuple[list[Delivery], int]:
     """Page `number` of the organization's deliveries in a state, newest first, and how many there are in all."""
-    found = _with_workflow().where(Delivery.organization == organization, Delivery.state == state)
-    return page(found.order_by(Delivery.id.desc()), number, limit)
+    total = counts.by_state(counts.DELIVERIES, organization_id=organization).get(state, 0)
+    given = ("organization_id = ? AND state = ?", (organization, state))
+    return records(Delivery, *given, ("id",), window(total, number, limit), descending=True), total
 
 
-def _with_workflow() -> Any:
-    """Deliveries joined with the workflow id of their run."""
-    return Delivery.select(Delivery, Run.id, Run.workflow).join(Run)
+def workflows_of(deliveries: Sequence[Delivery]) -> dict[int, int]:
+    """The workflow ids of the runs of these deliveries, by the runs' ids."""
+    runs = [delivery.run_id for delivery in deliveries]
+    return dict(execute(f"SELECT id, workflow_id FROM run WHERE id IN ({marks(runs)})", *runs).fetchall())
 
 
-def attempts_of(delivery: Delivery) -> list[DeliveryAttempt]:
-    """The attempts of a delivery, first to last."""
-    made = DeliveryAttempt.select().where(DeliveryAttempt.delivery == delivery.id)
-    return list(made.order_by(DeliveryAttempt.number))
+def attempts_of(deliveries: Sequence[Delivery]) -> dict[int, list[DeliveryAttempt]]:
+    """The attempts of each of these deliveries, first to last, by the deliveries' ids."""
+    ids = [delivery.id for delivery in deliveries]
+    found: dict[int, list[DeliveryAttempt]] = {id: [] for id in ids}
+    made = f"WHERE delivery_id IN ({marks(ids)}) ORDER BY delivery_id, number"
+    for attempt in select(DeliveryAttempt, made, *ids):
+        found[attempt.delivery_id].append(attempt)
+    return found
 
 
 # -- signing secrets

@@ -17,6 +17,7 @@ from . import counts
 from .campaigns import Campaign
 from .database import execute
 from .fields import EPOCH
+from .paging import window
 from .run_criteria import ALL, Criteria
 from .runs import Run
 from .workflows import Workflow
@@ -185,23 +186,17 @@ def _page(
 ) -> Page[Row]:
     if total is None or not counts.exist():
         total = count(scope, criteria)
-    offset = (view.page - 1) * view.limit
-    size = min(view.limit, total - offset)
-    if size <= 0:
+    rows = window(total, view.page, view.limit)
+    if not rows.size:
         return Page([], total)
-    # A page in the second half is found from the end, so that the last page is as quick as the first.
-    from_end = offset > total // 2
-    if from_end:
-        offset = total - offset - size
     chosen, values = scope.select("id", criteria, view.sort_by)
     order = _order(view.sort_by, view.descending)
-    reverse = _order(view.sort_by, not view.descending, nulls="FIRST")
-    rows = execute(
-        f"SELECT {columns} FROM run "
-        f"WHERE id IN ({chosen} ORDER BY {reverse if from_end else order} LIMIT ? OFFSET ?) ORDER BY {order}",
-        *(*values, size, offset),
+    found = _order(view.sort_by, not view.descending, nulls="FIRST") if rows.from_end else order
+    page = execute(
+        f"SELECT {columns} FROM run WHERE id IN ({chosen} ORDER BY {found} LIMIT ? OFFSET ?) ORDER BY {order}",
+        *(*values, rows.size, rows.offset),
     )
-    return Page([read(row) for row in rows], total)
+    return Page([read(row) for row in page], total)
 
 
 def _order(sort_by: str, descending: bool, nulls: str = "LAST") -> str:

@@ -44,13 +44,14 @@ def main() -> int:
         result, wanted = _measure(Path(name), options, note)
     found = figures(result, wanted)
     if options.json:
-        values = {report.key(figure): figure.value for figure in found}
-        print(json.dumps({"figures": values, **asdict(result)}, indent=2))
+        by_key = {report.key(figure): figure.value for figure in found}
+        print(json.dumps({"figures": by_key, **asdict(result)}, indent=2))
     else:
         print(f"\n{report.summary(result, found)}")
     if options.page:
         command = f".venv/bin/python -m benchmarks{' --million' if options.million else ''}"
-        page.write(report.markdown(result, found, before, command))
+        values = {figure.label: figure.text for figure in found}
+        page.write(report.markdown(result, found, before, command), values)
     return 1 if any(row.wrong for row in result.rows) else 0
 
 
@@ -65,9 +66,12 @@ def _options() -> argparse.Namespace:
     parser.add_argument("--only", default="", metavar="TEXT", help=f"only what has this in its name: cases, {PARTS}")
     parser.add_argument("--json", action="store_true", help="print JSON, and the progress to standard error")
     parser.add_argument("--before", type=Path, metavar="FILE", help="JSON of an earlier run, for the column of --page")
-    parser.add_argument("--page", action="store_true", help="write what was measured into docs/performance.md")
+    parser.add_argument("--page", action="store_true", help="write the figures into docs/performance.md")
     parser.add_argument("--short", action="store_true", help="only compare the ratios with docs/performance.md")
-    return parser.parse_args()
+    options = parser.parse_args()
+    if options.page and (options.only or CONNECTIONS[0] not in options.connections):
+        parser.error("--page writes all figures, so it needs all cases at 8 connections.")
+    return options
 
 
 def _measure(folder: Path, options: argparse.Namespace, note: Callable[[str], object]) -> tuple[Result, list[Case]]:

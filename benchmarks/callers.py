@@ -30,6 +30,8 @@ REDIRECT = re.compile(r"<Redirect[^>]*>([^<]+)</Redirect>")
 # How long the carrier speaks a filler before it asks again.
 FILLER_SECONDS = 1.0
 NUMBER = "+12025550188"
+# Twilio gives up on a webhook after this time, and the caller hears an error.
+LONGEST_WEBHOOK_SECONDS = 15.0
 # How often a caller speaks before they hang up and call again.
 TURNS = 20
 
@@ -62,7 +64,9 @@ class Talk:
 
     :param turns: the seconds from each caller's speech to its answer, fillers included.
     :param fillers: how many of these turns were answered with a filler first.
-    :param statuses: all answers by HTTP status; "lost" stands for a connection closed without one.
+    :param statuses: all answers by HTTP status; "lost" stands for a connection closed without one, and "late" for an
+        answer after which Twilio would have given up.
+    :param slowest: the seconds of the webhook that took longest.
     :param ended: calls that the service ended.
     :param processor: the seconds that this process computed.
     """
@@ -70,6 +74,7 @@ class Talk:
     turns: list[float] = field(default_factory=list)
     fillers: int = 0
     statuses: Counter[str] = field(default_factory=Counter)
+    slowest: float = 0.0
     ended: int = 0
     processor: float = 0.0
 
@@ -208,10 +213,12 @@ class Carrier:
         if answer is None:
             return
         then = self._waiting.pop(connection)
-        if answer[0] != "lost":
+        status, seconds = answer[0], time.perf_counter() - connection.sent
+        if status != "lost":
             self._idle.append(connection)
-        self.talk.statuses[answer[0]] += 1
-        then(answer[0], answer[1].decode())
+        self.talk.slowest = max(self.talk.slowest, seconds)
+        self.talk.statuses["late" if seconds > LONGEST_WEBHOOK_SECONDS else status] += 1
+        then(status, answer[1].decode())
 
 
 def main() -> None:

@@ -49,7 +49,8 @@ class Step:
     """What so many callers at once got.
 
     :param fillers: the share of the turns that were answered with a filler first.
-    :param errors: answers other than 200, connections lost, and calls that the service ended.
+    :param slowest_ms: the webhook that took longest; a filler is one, too.
+    :param errors: answers other than 200, or too late for Twilio, connections lost, and calls that the service ended.
     :param client: the share of a core that the process with the callers took.
     """
 
@@ -59,6 +60,7 @@ class Step:
     p95_ms: float
     p99_ms: float
     fillers: float
+    slowest_ms: float
     errors: int
     client: float
 
@@ -167,7 +169,7 @@ def measure_step(
     errors = found.statuses.total() - found.statuses["200"] + found.ended
     fillers = found.fillers / max(1, len(found.turns))
     share = found.processor / (warm_up + seconds)
-    return Step(callers, len(found.turns), p50, p95, p99, fillers, errors, share)
+    return Step(callers, len(found.turns), p50, p95, p99, fillers, 1000 * found.slowest, errors, share)
 
 
 def _talk(client: Client, job: dict[str, Any], **course: Any) -> Talk:

@@ -4,14 +4,15 @@ from __future__ import annotations
 
 import re
 from collections.abc import Mapping
-from pathlib import Path
 
 from .processes import ROOT
 
-PAGE = ROOT / "docs" / "performance.md"
+PAGE, README = ROOT / "docs" / "performance.md", ROOT / "README.md"
 SECTION = "## Measured"
 RATIOS = "### Ratios to a bare Flask route"
 NOW = "now"
+# A row of a table of two columns.
+ROW = re.compile(r"\| ([^|]+) \| ([^|]+) \|\n")
 # A ratio has fallen when it is below this share of what the page states.
 LEAST_SHARE = 2 / 3
 
@@ -66,10 +67,23 @@ def with_section(text: str, section: str) -> str:
     return f"{before}{heading}\n{section.strip()}\n{following}{after}"
 
 
+def with_figures(text: str, values: Mapping[str, str]) -> str:
+    """A text whose tables of two columns have these values, by the names in the first column; other rows stay."""
+    lines = []
+    for line in text.splitlines(keepends=True):
+        found = ROW.fullmatch(line)
+        lines.append(f"| {found[1]} | {values[found[1]]} |\n" if found and found[1] in values else line)
+    return "".join(lines)
+
+
 def read() -> str:
     return PAGE.read_text(encoding="utf-8")
 
 
-def write(section: str, page: Path = PAGE) -> None:
-    """Replace the section that the benchmark writes."""
-    page.write_text(with_section(page.read_text(encoding="utf-8"), section), encoding="utf-8")
+def write(section: str, values: Mapping[str, str]) -> None:
+    """Replace the section that the benchmark writes, and the figures of the README.
+
+    :param values: the figures as they are shown, by their labels.
+    """
+    PAGE.write_text(with_section(read(), section), encoding="utf-8")
+    README.write_text(with_figures(README.read_text(encoding="utf-8"), values), encoding="utf-8")

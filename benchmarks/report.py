@@ -11,7 +11,10 @@ from .result import Figure, Result
 
 ROW = "{:<20}{:>9}{:>6}{:>8}{:>8}{:>8}{:>8}{:>8}{:>10}{:>7}{:>7}{:>8}"
 ROW_HEADINGS = ("case", "runs", "conn.", "req/s", "p50 ms", "p95 ms", "p99 ms", "CPU µs", "bare/s", "ratio", "share")
-STEP = "{:>7} callers: {:>5} turns, p50 {:.2f} s, p95 {:.2f} s, p99 {:.2f} s, {:.0%} with a filler, {} errors"
+STEP = (
+    "{:>7} callers, {:>5} turns: p50, p95, p99 {:.2f}, {:.2f}, {:.2f} s, {:.0%} with a filler, "
+    "longest webhook {:.1f} s, {} errors"
+)
 DETAILS = ("req/s", "ratio", "p50 ms", "p95 ms", "p99 ms")
 
 
@@ -38,7 +41,7 @@ def line(row: Row) -> str:
 def step_line(step: Step) -> str:
     """A number of callers for the terminal."""
     seconds = (value / 1000 for value in (step.p50_ms, step.p95_ms, step.p99_ms))
-    return STEP.format(step.callers, step.turns, *seconds, step.fillers, step.errors)
+    return STEP.format(step.callers, step.turns, *seconds, step.fillers, step.slowest_ms / 1000, step.errors)
 
 
 def summary(result: Result, figures: Sequence[Figure]) -> str:
@@ -85,16 +88,17 @@ def _table(figures: Sequence[Figure], before: Mapping[str, float]) -> Iterator[s
     for figure in figures:
         value = before.get(key(figure))
         earlier = "" if value is None else Figure(figure.group, figure.name, value, figure.aim).text
-        name = f"{figure.name}, {figure.unit}" if figure.unit else figure.name
-        yield f"| {name} | {earlier} | {figure.text} | {figure.aim:g} |"
+        yield f"| {figure.label} | {earlier} | {figure.text} | {figure.aim:g} |"
 
 
 def _conversations(found: Conversations) -> Iterator[str]:
-    yield f"| callers | turns | p50 s | p95 s (at most {LONGEST_P95_SECONDS:g}) | p99 s | with a filler | errors |"
-    yield "|---|---|---|---|---|---|---|"
+    p95 = f"p95 s, at most {LONGEST_P95_SECONDS:g}"
+    yield f"| callers | turns | p50 s | {p95} | p99 s | with a filler | longest webhook, s | errors |"
+    yield "|---|---|---|---|---|---|---|---|"
     for step in sorted({step.callers: step for step in (*found.steps, found.beyond)}.values(), key=_callers):
         times = (f"{value / 1000:.2f}" for value in (step.p50_ms, step.p95_ms, step.p99_ms))
-        yield f"| {step.callers} | {step.turns} | {' | '.join(times)} | {step.fillers:.0%} | {step.errors} |"
+        shown = (*times, f"{step.fillers:.0%}", f"{step.slowest_ms / 1000:.1f}")
+        yield f"| {step.callers} | {step.turns} | {' | '.join(shown)} | {step.errors} |"
     yield ""
     yield f"The service then had {found.megabytes:.0f} MB resident."
 

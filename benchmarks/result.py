@@ -57,6 +57,11 @@ class Figure:
         """The value as it is shown, without its unit."""
         return f"{self.value:.0f}" if self.value >= 20 else f"{self.value:.{3 if self.value < 0.1 else 2}f}"
 
+    @property
+    def label(self) -> str:
+        """The name with the unit."""
+        return f"{self.name}, {self.unit}" if self.unit else self.name
+
 
 def figures(result: Result, cases: Sequence[Case]) -> list[Figure]:
     """The figures that have an aim, as far as they were measured."""

@@ -252,7 +252,7 @@ def test_what_is_written_into_the_page_is_read_from_it() -> None:
         row("runs, first page", 10_000, 8, 0.05, 0.987),
         row("health", FEW, 1, 0.8),
     ]
-    step = Step(50, 100, 1010.0, 1100.0, 1200.0, 0.0, 0, 0.01)
+    step = Step(50, 100, 1010.0, 1100.0, 1200.0, 0.0, 1050.0, 0, 0.01)
     talked = Conversations(50, [step, replace(step, callers=100, p95_ms=1900.0)], replace(step, callers=100), 80.0)
     result = Result(10_000, rows, conversations=talked)
     found = figures(result, cases(IDS, FEW))
@@ -261,12 +261,26 @@ def test_what_is_written_into_the_page_is_read_from_it() -> None:
     assert page.stated_ratios(text) == {"health": 0.93, "runs, first page": 0.047}
     assert "| runs, first page | 0.50 | 0.99 | 0.95 |" in text
     assert "| conversations at once with a model of 1 s |  | 50 | 300 |" in text
-    assert "| 100 | 100 | 1.01 | 1.10 | 1.20 | 0% | 0 |" in text
+    assert "| 100 | 100 | 1.01 | 1.10 | 1.20 | 0% | 1.1 | 0 |" in text
     assert text.startswith("# Performance\n\n## Measured\n")
     assert text.endswith("\n## How to read it\n\nSlowly.\n")
     assert page.with_section(text, section) == text
     with pytest.raises(page.PageError, match="no section"):
         page.with_section("# Performance\n", section)
+
+
+def test_the_readme_shows_figures_of_the_page() -> None:
+    readme = page.README.read_text(encoding="utf-8").partition("## Figures")[2]
+    shown = [found.groups() for line in readme.splitlines(keepends=True) if (found := page.ROW.fullmatch(line))]
+    rows = [[cell.strip() for cell in line.split("|")] for line in page.read().splitlines() if line.startswith("| ")]
+    stated = {cells[1]: cells[3] for cells in rows if len(cells) > 4}
+    assert len(shown) > 3
+    assert dict(shown).items() <= stated.items()
+
+
+def test_the_figures_of_a_text_are_replaced_by_their_names() -> None:
+    text = "| | |\n|---|---|\n| start, s | 0.7 |\n| other | 3 |\n| start, s | 0.7 | more |\n"
+    assert page.with_figures(text, {"start, s": "0.4", "end": "1"}) == text.replace("| 0.7 |\n", "| 0.4 |\n")
 
 
 def test_a_figure_reaches_its_aim_as_it_is_shown() -> None:
@@ -281,7 +295,7 @@ def test_a_figure_reaches_its_aim_as_it_is_shown() -> None:
 @pytest.mark.parametrize("capacity", [40, 93, 310, 10_000])
 def test_the_search_for_the_capacity(capacity: int) -> None:
     def measured(callers: int) -> Step:
-        return Step(callers, 100, 1010.0, 1040.0 if callers <= capacity else 1700.0, 1900.0, 0.0, 0, 0.01)
+        return Step(callers, 100, 1010.0, 1040.0 if callers <= capacity else 1700.0, 1900.0, 0.0, 1050.0, 0, 0.01)
 
     found = conversations.search(measured)
     quick = max((step.callers for step in found if step.is_quick), default=0)
@@ -291,7 +305,7 @@ def test_the_search_for_the_capacity(capacity: int) -> None:
 
 
 def test_errors_are_beyond_the_capacity_however_quick() -> None:
-    step = Step(50, 100, 1010.0, 1100.0, 1200.0, 0.0, 0, 0.01)
+    step = Step(50, 100, 1010.0, 1100.0, 1200.0, 0.0, 1050.0, 0, 0.01)
     assert step.is_quick
     assert not replace(step, errors=1).is_quick
     assert not replace(step, turns=0).is_quick

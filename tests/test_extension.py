@@ -537,3 +537,22 @@ def test_a_database_elsewhere_demands_the_secret() -> None:
         create_app({"VOICEAPI_DATABASE": "postgresql://voice:s3cr3t@db.example/voice"})
     assert str(raised.value).startswith("VOICEAPI_SECRET must be set, because VOICEAPI_DATABASE is no file")
     assert "s3cr3t" not in str(raised.value)
+
+
+def test_a_start_imports_nothing_that_is_needed_later_and_looks_for_no_garbage(tmp_path: Path) -> None:
+    """What a start makes is never looked at again; what only some requests need isn't there yet."""
+    settings = {"VOICEAPI_DATABASE": str(tmp_path / "v.db"), "VOICEAPI_API_KEY": "start-key-0123456789"}
+    create_app(settings).extensions["voiceapi"].close()  # a new database gets its first encrypted value
+    script = f"""
+import gc, sys
+from voiceapi.__main__ import _create_app
+runs = []
+gc.callbacks.append(lambda phase, info: runs.append(phase))
+app = _create_app({settings!r})
+print(len(runs), gc.isenabled(), gc.get_freeze_count() > 50_000)
+assert app.test_client().get("/api/v1/health").status_code == 200
+late = ("cryptography", "requests", "urllib3", "phonenumbers", "limits", "jwt", "pypdf", "playhouse.db_url")
+print([name for name in late if name in sys.modules])
+"""
+    shown = subprocess.run([sys.executable, "-c", script], capture_output=True, text=True, check=True)
+    assert shown.stdout.splitlines() == ["0 True True", "[]"]

@@ -1,5 +1,6 @@
 """Keys, masks, encryption and signed links."""
 
+import base64
 import re
 import stat
 from concurrent.futures import ThreadPoolExecutor
@@ -7,6 +8,8 @@ from pathlib import Path
 from typing import Any
 
 import pytest
+from cryptography.hazmat.primitives.hashes import SHA256
+from cryptography.hazmat.primitives.kdf.hkdf import HKDF
 from hypothesis import given
 from hypothesis import strategies as st
 
@@ -77,6 +80,21 @@ def test_what_is_encrypted_can_be_decrypted(text: str) -> None:
 
     assert VAULT.decrypt(token) == text
     assert len(text) < 8 or text not in token
+
+
+@given(st.binary(min_size=32, max_size=80), st.text())
+def test_the_key_is_that_of_the_library_and_the_signature_that_of_a_token(secret: bytes, text: str) -> None:
+    derived = HKDF(SHA256(), length=32, salt=None, info=b"voiceapi credentials").derive(secret)
+    assert security._fernet_key(secret) == derived
+    token = Vault(secret).encrypt(text)
+    assert Vault(secret).made(token)
+    assert Vault(b"another" * 5, secret).made(token)
+    assert not Vault(b"another" * 5).made(token)
+
+
+@given(st.text() | st.binary().map(lambda content: base64.urlsafe_b64encode(content).decode()))
+def test_no_other_text_was_made_with_a_secret(text: str) -> None:
+    assert not Vault(b"x" * 32).made(text)
 
 
 def test_the_same_secret_decrypts_after_a_restart() -> None:

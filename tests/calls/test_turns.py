@@ -208,6 +208,23 @@ def test_a_turn_that_is_asked_for_twice_gets_the_same_bytes(call: Call) -> None:
         assert call.everything() == stored
 
 
+@pytest.mark.parametrize("ends", [False, True])
+def test_a_conversation_that_was_carried_on_elsewhere(call: Call, ends: bool) -> None:
+    """What this process keeps of it is behind: its steps are refused, and it is read again."""
+    call.turn(0)
+    behind = dict(call.service.conversations)
+    assert behind.keys() == {call.run_id}
+    call.turn(1)
+    call.service.conversations.update(behind)
+    if ends:
+        call.status("completed", duration=3)
+        assert (call.run.state, call.run.disposition) == ("completed", "user_hangup")
+    else:
+        assert call.verbs(call.turn(2, "yes")) == ["Say", "HangUp"]
+    assert [row["number"] for row in call.rows(Step)] == list(range(len(call.rows(Step))))
+    assert len(call.said()) == (2 if ends else 4)
+
+
 def test_a_late_turn_after_the_end(call: Call) -> None:
     opening = call.turn(0)
     call.status("completed", duration=1)

@@ -44,6 +44,8 @@ BLUEPRINTS: tuple[flask.Blueprint, ...] = (*GUARDED, *OPEN, call_webhooks.bluepr
 
 def register(app: Flask | flask_smorest.Api, prefix: str) -> None:
     """Mount the API under `prefix`/api/v1 of an app; given flask-smorest's Api of one, document its endpoints, too."""
+    for documented in (*GUARDED, *OPEN) if isinstance(app, flask_smorest.Api) else ():
+        documented.store_docs()
     root = Blueprint("voiceapi", __name__, public=True)
     root.before_request(auth.open_session)
     root.teardown_request(auth.close_session)

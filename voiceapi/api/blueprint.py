@@ -7,8 +7,9 @@ parameter whose name ends in `_id` is a whole number. The innermost decorator of
 from __future__ import annotations
 
 import re
+import threading
 from collections.abc import Callable, Iterable, Mapping
-from functools import cached_property, wraps
+from functools import cached_property, partial, wraps
 from typing import Any, cast
 
 import flask_smorest
@@ -129,6 +130,8 @@ class Blueprint(flask_smorest.Blueprint):  # type: ignore[misc]
         **kwargs: Any,
     ) -> None:
         super().__init__(name, import_name, **kwargs)
+        self._undocumented: list[Callable[[], None]] = []
+        self._documenting = threading.Lock()
         self.public = public
         self.tag = tag or name.replace("_", " ")
         self.headers = CREDENTIALS if headers and not public else []
@@ -201,7 +204,13 @@ class Blueprint(flask_smorest.Blueprint):  # type: ignore[misc]
         if status_code >= 400:
             options.setdefault("schema", ErrorBodySchema)
         options.setdefault("description", DESCRIPTIONS.get(status_code))
-        return self._typed(super().alt_response(status_code, **options))
+        document = super().alt_response(status_code, **options)
+
+        def decorator(func: Any) -> Any:
+            func._apidoc = document(func)._apidoc
+            return func
+
+        return decorator
 
     @staticmethod
     def _typed(decorator: Any) -> Decorator:
@@ -220,6 +229,17 @@ class Blueprint(flask_smorest.Blueprint):  # type: ignore[misc]
             # A change that a host's login lets in and another site's page sent: see `auth`.
             _document_error(view_func, 403)
         super().add_url_rule(rule, endpoint, view_func, **SERVED_AS_ASKED, **options)
+
+    def _store_endpoint_docs(self, *args: Any, **options: Any) -> None:
+        """Put off to `store_docs` what flask-smorest does here, which copies all that the decorators have noted."""
+        self._undocumented.append(partial(super()._store_endpoint_docs, *args, **options))
+
+    def store_docs(self) -> None:
+        """Store what the API document says of the endpoints, once."""
+        with self._documenting:
+            for store in self._undocumented:
+                store()
+            self._undocumented.clear()
 
 
 def _path_type(name: str) -> str:

@@ -58,6 +58,8 @@ def set_tag(response: Response, tag: str) -> Response:
 
 def not_modified(tag: str) -> Response | None:
     """The answer 304 if the request's If-None-Match has this tag, of the answer compressed or not; else None."""
+    if "If-None-Match" not in request.headers:
+        return None
     known = request.if_none_match
     for each in (tag, tag + COMPRESSED):
         if known.contains_weak(each):

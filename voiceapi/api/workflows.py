@@ -118,7 +118,8 @@ def count_workflows() -> dict[str, int]:
 def fetch_workflow(_headers: dict[str, Any], workflow_id: int) -> Response:
     """Get a workflow with its draft, or its released definition without one."""
     workflow, version = versions.get_with_version(organization(), workflow_id)
-    return not_modified(etag(workflow, version)) or show_workflow(workflow, version)
+    tag = etag(workflow, version)
+    return not_modified(tag) or set_tag(json_response(workflow_answer(workflow, version)), tag)
 
 
 @blueprint.put("/<workflow_id>")

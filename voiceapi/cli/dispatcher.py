@@ -20,7 +20,7 @@ log = logging.getLogger("voiceapi")
 
 # How long one request, or several that were read together, keep the others waiting for the network to be looked at.
 LONGEST_LEAD = 0.01
-# How often that is looked after, beside the pauses between requests.
+# How often the watch looks whether a request takes that long.
 LOOK_SECONDS = 0.01
 # How long after the last request the leader's requests are no longer timed, so that an idle server sleeps.
 WATCHED_SECONDS = 1.0
@@ -69,7 +69,7 @@ class Dispatcher:
             self._appoint()
 
     def add_task(self, task: Any) -> None:
-        """Have a thread call `task.service()`. Only the leader's own calls need no `wake`."""
+        """Have a thread call `task.service()`; called by the leader, or followed by `wake`."""
         self._tasks.append(task)
 
     def is_leading(self) -> bool:

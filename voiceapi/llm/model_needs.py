@@ -4,6 +4,7 @@ from __future__ import annotations
 
 import re
 from collections.abc import Collection, Iterator, Mapping
+from functools import lru_cache
 from typing import Any
 
 from ..engine.actions import Function
@@ -54,11 +55,9 @@ def model_needs(outline: Outline, usable_tools: Collection[str] = ()) -> list[Fi
     """
     edges = _edges_by_source(outline)
     found = [
-        finding
-        for id, node in outline.by_id.items()
-        for finding in _node(node, usable_tools, leads_on=bool(edges.get(id)))
+        finding for id, node in outline.by_id.items() for finding in _node(node, usable_tools, leads_on=id in edges)
     ]
-    return found + [finding for id in outline.by_id for finding in _edges(edges.get(id, []))]
+    return found + [finding for id in outline.by_id if id in edges for finding in _edges(edges[id])]
 
 
 def _node(node: Mapping[str, Any], usable_tools: Collection[str], *, leads_on: bool) -> Iterator[Finding]:
@@ -107,29 +106,49 @@ def _is_derived(variable: Variable) -> bool:
 MOST_COMPARED = 50
 
 
-def _edges_by_source(outline: Outline) -> dict[str, list[tuple[str, Function]]]:
-    """The edges that leave each node, by id, as functions; malformed ones are skipped."""
-    found: dict[str, list[tuple[str, Function]]] = {}
+# Characters of a node's edges that are remembered: at most some megabytes in all.
+LONGEST_REMEMBERED = 4_000
+
+# Label and condition of an edge.
+Texts = tuple[str, str]
+
+
+def _edges_by_source(outline: Outline) -> dict[str, list[tuple[str, Texts]]]:
+    """The id and texts of the edges that leave each node, by its id; malformed ones are skipped."""
+    found: dict[str, list[tuple[str, Texts]]] = {}
     for edge in outline.edges:
         match edge:
             case {"id": str(id), "source": str(source), "data": {"label": str(label), "condition": str(condition)}}:
-                found.setdefault(source, []).append((id, Function(transition_slug(label), condition, label=label)))
+                found.setdefault(source, []).append((id, (label, condition)))
     return found
 
 
-def _edges(edges: list[tuple[str, Function]]) -> Iterator[Finding]:
+def _edges(edges: list[tuple[str, Texts]]) -> Iterator[Finding]:
     """Warn of edges that no words of a caller lead to, or the same words as another edge of their node."""
-    functions = tuple(function for _, function in edges)
-    for id, function in edges:
-        if _COMPARES.search(function.description):
-            text = f"Only a language model can compare what this condition compares; {NO_MODEL}."
-        elif not _can_be_said(function):
-            text = f"No words of a caller lead to this edge, only a language model's judgement; {NO_MODEL}."
-        elif len(functions) <= MOST_COMPARED and not _is_told_apart(function, functions):
-            text = f"By its words this edge can't be told from the others of its node; {NO_MODEL}."
-        else:
-            continue
-        yield Finding("edge", id, "data.condition", text)
+    texts = tuple(each for _, each in edges)
+    length = sum(len(label) + len(condition) for label, condition in texts)
+    warnings = _warnings(texts) if length <= LONGEST_REMEMBERED else _warnings.__wrapped__(texts)
+    for (id, _), warning in zip(edges, warnings, strict=True):
+        if warning:
+            yield Finding("edge", id, "data.condition", warning)
+
+
+# Most nodes are as they were when a workflow is validated again.
+@lru_cache(maxsize=1024)
+def _warnings(edges: tuple[Texts, ...]) -> tuple[str, ...]:
+    """The warning about each of a node's edges, or ""."""
+    functions = tuple(Function(transition_slug(label), condition, label=label) for label, condition in edges)
+    return tuple(_warning(function, functions) for function in functions)
+
+
+def _warning(function: Function, functions: tuple[Function, ...]) -> str:
+    if _COMPARES.search(function.description):
+        return f"Only a language model can compare what this condition compares; {NO_MODEL}."
+    if not _can_be_said(function):
+        return f"No words of a caller lead to this edge, only a language model's judgement; {NO_MODEL}."
+    if len(functions) <= MOST_COMPARED and not _is_told_apart(function, functions):
+        return f"By its words this edge can't be told from the others of its node; {NO_MODEL}."
+    return ""
 
 
 def _can_be_said(function: Function) -> bool:

@@ -21,7 +21,6 @@ from pathlib import Path
 from typing import Any, cast
 
 import peewee
-from playhouse.db_url import connect
 from playhouse.pool import MaxConnectionsExceeded, PooledSqliteDatabase
 from werkzeug.local import LocalProxy
 
@@ -302,6 +301,9 @@ def _defect_or_concurrent(error: Exception) -> Exception:
 
 
 def _connected(location: str) -> Any:
+    # It imports what connects to every other kind of database.
+    from playhouse.db_url import connect
+
     try:
         return connect(location)
     except (RuntimeError, ValueError, peewee.ImproperlyConfigured) as error:

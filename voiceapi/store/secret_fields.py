@@ -28,6 +28,7 @@ from ..strict_json import Fragment, decode
 # Members of a node's data that are keys of other services, and those that are URLs.
 NODE_KEYS = ("qa_api_key", "noveum_api_key", "paygent_api_key", "tuner_api_key")
 NODE_URLS = ("endpoint_url", "pre_call_fetch_url", "qa_endpoint")
+NODE_MEMBERS = frozenset((*NODE_KEYS, *NODE_URLS, "custom_headers"))
 # Members of a model's configuration that are keys, at any depth.
 MODEL_KEYS = ("api_key", "credentials", "aws_access_key", "aws_secret_key")
 KEY, HEADER, URL = "key", "header", "url"
@@ -60,6 +61,8 @@ def in_definition(definition: Any) -> Iterator[SecretField]:
             id = str(node.get("id"))
             path, place = ("nodes", index, "data"), (id, seen[id])
             seen[id] += 1
+            if NODE_MEMBERS.isdisjoint(data):
+                continue
             for name in NODE_KEYS:
                 yield from _text(KEY, (*path, name), (*place, name), data.get(name))
             for name in NODE_URLS:

@@ -8,7 +8,7 @@ from pathlib import Path
 from typing import Any
 
 import pytest
-from hypothesis import given
+from hypothesis import given, settings
 from hypothesis import strategies as st
 
 from voiceapi.engine.actions import Function
@@ -207,6 +207,7 @@ def test_text_has_content_when_there_is_any(text: str) -> None:
     assert has_content(text) == bool(content(text))
 
 
+@settings(deadline=None)  # The first text compiles the phrases of eleven languages.
 @given(TEXTS, TEXTS)
 def test_an_only_edge_that_leads_to_itself_is_the_best_for_its_label(label: str, condition: str) -> None:
     only = Function("only", condition, label=label)

@@ -4,9 +4,10 @@ In doubt a prompt counts as speech: a warning too many makes people blind to the
 """
 
 import re
+from functools import lru_cache
 
-# How much of a prompt is read.
-LONGEST = 20_000
+# Characters of a prompt that are read; and up to which length the answer is remembered.
+LONGEST, LONGEST_REMEMBERED = 20_000, 4_000
 # A template variable, which the patterns below call x.
 _PLACEHOLDER = re.compile(r"\{\{[^{}]*\}\}")
 _SENTENCE = re.compile(r"[.!?:;\n]+|\s[-–—]\s|,?\s(?:and|then|but)\s(?=[a-z]+ (?:the|them|him|her|whether|if)\b)")
@@ -97,7 +98,15 @@ _ABOUT_CALLER = re.compile(
 def is_instruction(prompt: str) -> bool:
     """Return whether a prompt tells a language model what to do, rather than being what a caller is told."""
     prompt = prompt[:LONGEST]
+    return _remembered(prompt) if len(prompt) <= LONGEST_REMEMBERED else _is_instruction(prompt)
+
+
+def _is_instruction(prompt: str) -> bool:
     if _HEADED.search(prompt) or _ABOUT_CALLER.search(prompt):
         return True
     text = _PLACEHOLDER.sub("x", prompt).replace("\N{RIGHT SINGLE QUOTATION MARK}", "'")
     return any(_BEGINS.match(_LIST_MARK.sub("", sentence).casefold()) for sentence in _SENTENCE.split(text))
+
+
+# Most prompts are as they were when a workflow is validated again.
+_remembered = lru_cache(maxsize=1024)(_is_instruction)

@@ -50,16 +50,16 @@ def schema_findings(outline: Outline, catalogue: Catalogue) -> list[Finding]:
             found.append(Finding("workflow", None, key, f'The workflow needs a list "{key}".'))
             continue
         for index, item in enumerate(items):
-            place = f"{key}.{index}"
             if not isinstance(item, dict):
-                found.append(Finding("workflow", None, place, f"Each of the {key} must be an object."))
+                found.append(Finding("workflow", None, f"{key}.{index}", f"Each of the {key} must be an object."))
                 continue
-            errors = _node(item, catalogue) if kind == "node" else _edge(item, ends)
-            found += _findings(kind, place, item.get("id"), errors)
+            errors = list(_node(item, catalogue) if kind == "node" else _edge(item, ends))
+            if errors or not isinstance(item.get("id"), str):
+                found += _findings(kind, f"{key}.{index}", item.get("id"), errors)
     return found
 
 
-def _findings(kind: Kind, place: str, id: object, errors: Iterator[Error]) -> Iterator[Finding]:
+def _findings(kind: Kind, place: str, id: object, errors: list[Error]) -> Iterator[Finding]:
     """Turn the errors of one node or edge into findings; without a readable id they name its place in the list."""
     if isinstance(id, str):
         yield from (Finding(kind, id, field, message) for field, message in errors)
@@ -136,6 +136,8 @@ def _members(record: Mapping[str, Any], fields: tuple[Field, ...], place: str) -
 
 
 def _limits(value: Any, field: Field, path: str) -> Iterator[Error]:
+    if field.minimum is None and field.maximum is None:
+        return
     number = float(as_number(value) or 0)
     low = -inf if field.minimum is None else field.minimum
     if not low <= number <= (inf if field.maximum is None else field.maximum):

@@ -2,10 +2,9 @@
 
 import re
 from collections.abc import Iterable, Sequence
-from functools import lru_cache
 
 from ...engine.actions import Function
-from .matching import content, listed, signed_content, stem
+from .matching import content, listed, remembered, signed_content, stem
 from .person import offers_person
 from .stance_tables import KNOWN
 from .stances import LONGEST, Stance, normalize, stance
@@ -150,21 +149,30 @@ def _label_stance(edge: Function) -> Stance | None:
 
 
 def _label_stances(edge: Function) -> frozenset[Stance]:
-    return _stances_of((_as_the_caller(edge.label or ""),))
+    return _stances_of_label(edge.label or "")
+
+
+@remembered
+def _stances_of_label(label: str) -> frozenset[Stance]:
+    return _answers(_as_the_caller(label))
 
 
 def _condition_stances(edge: Function) -> frozenset[Stance]:
+    return _stances_of_condition(edge.description)
+
+
+@remembered
+def _stances_of_condition(condition: str) -> frozenset[Stance]:
     """Return what the parts of an edge's condition answer; nothing when one says yes and another no."""
-    found = _stances_of(tuple(_CLAUSE.split(_as_the_caller(edge.description))))
+    found = _answers(*_CLAUSE.split(_as_the_caller(condition)))
     return found - {"yes", "no"} if {"yes", "no"} <= found else found
 
 
-@lru_cache(maxsize=1024)
-def _stances_of(texts: tuple[str, ...]) -> frozenset[Stance]:
+def _answers(*texts: str) -> frozenset[Stance]:
     return frozenset(each for text in texts if (each := stance(text)) in _ANSWERS)
 
 
-@lru_cache(maxsize=1024)
+@remembered
 def _as_the_caller(text: str) -> str:
     """Return a label or a condition as the caller would say it: "The guest says that they will come": "i will come"."""
     text = _CALLER.sub("i", normalize(text))

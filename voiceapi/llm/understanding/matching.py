@@ -1,10 +1,30 @@
 """Matches English text for the scripted model: stems of words, and numbers in words or digits."""
 
 import re
-from functools import lru_cache
+from collections.abc import Callable
+from functools import lru_cache, wraps
+from typing import TypeVar
+
+Result = TypeVar("Result")
+# Characters of a text that is remembered, and how many such texts: at most some megabytes for each function.
+LONGEST_REMEMBERED, MOST_REMEMBERED = 2_000, 1024
 
 _TOKEN = re.compile(r"\d+(?:[.,]\d+)*|[^\W\d_]+(?:'[^\W\d_]+)?")
 _CLAUSE = re.compile(r"(?<!\d)[.,]|[.,](?!\d)|[;:!?]|\s(?:and|but|then)\s")
+
+
+def remembered(function: Callable[[str], Result]) -> Callable[[str], Result]:
+    """Return the function with its results for the last short texts remembered.
+
+    The texts of a workflow's edges are read at each turn of each call, and whenever the workflow is validated.
+    """
+    cached = lru_cache(maxsize=MOST_REMEMBERED)(function)
+
+    @wraps(function)
+    def read(text: str) -> Result:
+        return cached(text) if len(text) <= LONGEST_REMEMBERED else function(text)
+
+    return read
 
 
 def listed(text: str) -> list[str]:
@@ -81,7 +101,7 @@ def has_content(text: str) -> bool:
     return any(word.removesuffix("'s") not in _UNCERTAIN for word in tokens(text)) or bool(content(text))
 
 
-@lru_cache(maxsize=1024)
+@remembered
 def signed_content(text: str) -> frozenset[str]:
     """Return the content of `text`; a word after "not", "no" or "n't" is another one: "I'm not red" is {"not red"}."""
     found = set()

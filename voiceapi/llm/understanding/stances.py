@@ -202,19 +202,27 @@ def _is_answer(rest: str) -> bool:
 _WORD = re.compile(r"\w+")
 
 
+# Chinese and Japanese put no blanks between words.
+_WITHOUT_BLANKS = ("ja", "zh")
+
+
 @cache
-def _phrases_of(language: str) -> tuple[re.Pattern[str], dict[str, Stance], frozenset[str]]:
-    """Return the pattern of a language's phrases, the stance of each, and the words with which they begin."""
+def _phrases_of(language: str) -> tuple[re.Pattern[str], dict[str, Stance]]:
     table = {
         phrase: cast(Stance, stance)
         for stance, phrases in OTHER_LANGUAGES[language].items()
         for phrase in phrases.split("|")
     }
     longest_first = "|".join(re.escape(phrase) for phrase in sorted(table, key=len, reverse=True))
-    if language in ("ja", "zh"):  # They put no blanks between words.
-        return re.compile(longest_first), table, frozenset(phrase[0] for phrase in table)
-    first_words = frozenset(_WORD.findall(phrase)[0] for phrase in table)
-    return re.compile(rf"(?<!\w)(?:{longest_first})(?!\w)"), table, first_words
+    edges = ("", "") if language in _WITHOUT_BLANKS else (r"(?<!\w)", r"(?!\w)")
+    return re.compile(f"{edges[0]}(?:{longest_first}){edges[1]}"), table
+
+
+@cache
+def _beginnings_of(language: str) -> frozenset[str]:
+    """Return the first words of a language's phrases, or first characters, without which none of them is in a text."""
+    phrases = [phrase for phrases in OTHER_LANGUAGES[language].values() for phrase in phrases.split("|")]
+    return frozenset(phrase[0] if language in _WITHOUT_BLANKS else _WORD.findall(phrase)[0] for phrase in phrases)
 
 
 def _other_language(text: str) -> Stance | None:
@@ -223,8 +231,10 @@ def _other_language(text: str) -> Stance | None:
     best: tuple[int, Stance] | None = None
     beginnings = {*_WORD.findall(text), *text}
     for language in OTHER_LANGUAGES:
-        pattern, table, first_words = _phrases_of(language)
-        found = [] if first_words.isdisjoint(beginnings) else pattern.findall(text)
+        if _beginnings_of(language).isdisjoint(beginnings):
+            continue
+        pattern, table = _phrases_of(language)
+        found = pattern.findall(text)
         if not found:
             continue
         stances = {table[phrase] for phrase in found}

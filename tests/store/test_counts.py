@@ -126,7 +126,7 @@ def counted() -> Counter[tuple[Any, ...]]:
     )
 
 
-@settings(max_examples=40)
+@settings(max_examples=40, deadline=None)
 @given(
     rows=st.lists(ROW, max_size=12),
     changes=st.lists(st.tuples(st.integers(0, 11), CHANGE | st.none()), max_size=8),
@@ -153,7 +153,7 @@ def order(view: View) -> Callable[[Run], Any]:
     return lambda run: (getattr(run, view.sort_by), run.id)
 
 
-@settings(max_examples=40)
+@settings(max_examples=40, deadline=None)
 @given(rows=st.lists(ROW, max_size=12), chosen=st.lists(st.sampled_from(sorted(FILTERS)), max_size=3), data=st.data())
 def test_a_page_and_its_total_are_those_of_the_runs(
     service: Service, rows: list[dict[str, Any]], chosen: list[str], data: st.DataObject
@@ -181,7 +181,7 @@ def test_a_page_and_its_total_are_those_of_the_runs(
         assert [run.id for run in page.runs] == wanted[(view.page - 1) * view.limit : view.page * view.limit]
 
 
-@settings(max_examples=40)
+@settings(max_examples=40, deadline=None)
 @given(
     states=st.lists(st.tuples(st.integers(0, 9), st.sampled_from(["queued", "dialing", "failed", None])), max_size=30)
 )

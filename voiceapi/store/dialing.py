@@ -321,6 +321,8 @@ def page(campaign: int, state: str | None, number: int, limit: int) -> tuple[lis
 def decisions(contacts: Sequence[int]) -> dict[int, list[Decision]]:
     """The decisions about each of these contacts, in order, by contact id."""
     found: dict[int, list[Decision]] = {}
+    if not contacts:
+        return found
     for decision in base.select(Decision, f"WHERE contact_id IN ({base.marks(contacts)}) ORDER BY id", *contacts):
         found.setdefault(decision.contact_id, []).append(decision)
     return found

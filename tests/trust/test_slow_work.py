@@ -312,8 +312,9 @@ def test_a_long_list_is_stored_in_short_transactions(
         return add(organization, numbers)
 
     def paused(seconds: float) -> None:
-        assert not service.store.database.in_transaction()
-        pauses.append(seconds)
+        if seconds == do_not_call.PAUSE_SECONDS:  # the store pauses as well, for other processes
+            assert not service.store.database.in_transaction()
+            pauses.append(seconds)
 
     monkeypatch.setattr(dialing, "add_to_do_not_call", watched)
     monkeypatch.setattr(do_not_call.time, "sleep", paused)

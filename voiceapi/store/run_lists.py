@@ -23,7 +23,7 @@ from .runs import Run
 from .workflows import Workflow
 
 # The index of a workflow's runs by time, which also holds what they are filtered by, and those for other orders.
-BY_TIME, BY_OTHER = "run_of_workflow", {"duration": "run_by_duration", "name": "run_by_name"}
+BY_TIME, BY_OTHER = "run_of_workflow", {"duration": "run_by_duration", "id": "run_by_id", "name": "run_by_name"}
 OWNED = "workflow_id IN (SELECT id FROM workflow WHERE organization_id = ?)"
 # CROSS JOIN, because SQLite keeps the order of its tables: first the workflows of an organization.
 COUNTED_OF_ORGANIZATION = """workflow CROSS JOIN run_count ON run_count.workflow_id = workflow.id

@@ -25,7 +25,7 @@ TICKS = os.sysconf("SC_CLK_TCK")
 
 
 def use_defaults() -> None:
-    """Remove from the environment, which the servers inherit, settings of the service and what makes Python start slowly.
+    """Remove settings of the service, and what makes Python start slowly, from the environment, which servers inherit.
 
     Without PYTHONDONTWRITEBYTECODE Python keeps its compiled modules, as it does for most users.
     """

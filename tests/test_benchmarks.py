@@ -83,7 +83,12 @@ def test_a_soak_counts_errors_and_bare_refusals() -> None:
 
 def test_what_is_measured_has_its_defaults_and_compiled_modules(monkeypatch: pytest.MonkeyPatch) -> None:
     usual = {"PATH": "/bin", "PYTHONHASHSEED": "1"}
-    changed = {**usual, "PYTHONDONTWRITEBYTECODE": "1", "VOICEAPI_LLM_URL": "http://127.0.0.1:1", "VOICEAPI_SECRET": "x"}
+    changed = {
+        **usual,
+        "PYTHONDONTWRITEBYTECODE": "1",
+        "VOICEAPI_LLM_URL": "http://127.0.0.1:1",
+        "VOICEAPI_SECRET": "x",
+    }
     monkeypatch.setattr(os, "environ", changed)
     processes.use_defaults()
     assert changed == usual

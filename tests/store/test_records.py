@@ -8,7 +8,7 @@ from typing import Any
 import pytest
 
 from voiceapi.errors import RecordNotFound
-from voiceapi.store.base import find, insert, insert_all, reload, require, update
+from voiceapi.store.base import find, insert, insert_all, reload, require, set_changed, update
 from voiceapi.store.chats import ChatSession
 from voiceapi.store.database import ConcurrentUpdate, write
 from voiceapi.store.fields import now
@@ -162,6 +162,19 @@ def test_many_records_at_once(workflow: Workflow) -> None:
     insert_all(Event, ({"run": run.id, "turn": n, "type": "x", "payload": {"n": n}, "at": now()} for n in range(3)))
     insert_all(Event, [])
     assert [(row.turn, row.payload) for row in Event.select().order_by(Event.id)] == [(n, {"n": n}) for n in range(3)]
+
+
+def test_only_what_is_stored_differently_is_set(workflow: Workflow) -> None:
+    run = reload(make_run(workflow, token="t", initial_context={"a": 1}, annotations={"b": [1, {}]}))
+    set_changed(run, initial_context={"a": 1}, annotations={"b": [1, {}]}, disposition=None, has_transcript=False)
+    assert not run._dirty
+    # To Python, these are equal.
+    set_changed(run, initial_context={"a": True}, annotations={"b": [1.0, {}]}, disposition="", has_transcript=True)
+    update(run)
+    found = reload(run)
+    assert found.initial_context["a"] is True
+    assert isinstance(found.annotations["b"][0], float)
+    assert (found.disposition, found.has_transcript) == ("", True)
 
 
 def test_a_missing_column_is_a_defect_and_no_concurrent_update(workflow: Workflow) -> None:

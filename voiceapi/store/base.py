@@ -79,6 +79,17 @@ def update(record: Record, *fields: Any) -> None:
         record._dirty.difference_update(names)
 
 
+def set_changed(record: Record, **columns: Any) -> None:
+    """Set those of these fields whose stored value is another one, so that `update` stores only them.
+
+    Values are compared as they are stored: to Python, 1 and True are equal.
+    """
+    for name, value in columns.items():
+        field = type(record)._meta.fields[name]
+        if field.db_value(value) != field.db_value(record.__data__.get(name)):
+            setattr(record, name, value)
+
+
 def _values(model: type[Record], names: Iterable[str], data: Mapping[str, Any]) -> list[Any]:
     fields = model._meta.fields
     return [fields[name].db_value(data[name]) for name in names]

@@ -9,11 +9,12 @@ import os
 import threading
 import time
 from collections.abc import Callable, Generator, Hashable
-from concurrent import futures
 from concurrent.futures import Future, ThreadPoolExecutor
+from concurrent.futures import wait as wait_for
 from dataclasses import dataclass, field
 from typing import Any
 
+from .bulkhead import seconds_left
 from .errors import OutOfService
 
 log = logging.getLogger("voiceapi")
@@ -31,7 +32,7 @@ Wait = Callable[["Future[Any]", float], Any]
 class SlowJobs:
     """Jobs that may outlast the request that needs their result. While one runs, no second one runs under its key.
 
-    :param wait_seconds: how long one call of `run_once` waits for the result.
+    :param wait_seconds: how long after its request has arrived one call of `run_once` waits for the result.
     :param before_waiting: called by `run_once` before it waits, to give back what others need meanwhile.
     """
 
@@ -46,8 +47,8 @@ class SlowJobs:
 
         Where the system refuses a thread, the job runs on this one, however long it takes.
 
-        :param wait: waits instead of this thread, and may give up before `wait_seconds` have passed.
-        :returns: the job's result, or None when it takes longer than `wait_seconds`. Call again to wait longer.
+        :param wait: waits instead of this thread, and may give up before its seconds have passed.
+        :returns: the job's result, or None when it isn't there in time. Call again to wait longer.
         """
         self._before_waiting()
         new: Future[Any] = Future()
@@ -60,10 +61,11 @@ class SlowJobs:
                 thread.start()
             except RuntimeError:  # the system refuses a thread
                 self._run(key, job, new)
+        seconds = seconds_left(self.wait_seconds)
         if wait is None:
-            futures.wait([future], self.wait_seconds)
+            wait_for([future], seconds)
         else:
-            wait(future, self.wait_seconds)
+            wait(future, seconds)
         return future.result() if future.done() else None
 
     def running(self) -> list[Hashable]:
@@ -72,18 +74,17 @@ class SlowJobs:
             return list(self._running)
 
     def _run(self, key: Hashable, job: Callable[[], Any], future: Future[Any]) -> None:
+        result, error = None, None
         try:
             result = job()
-        except BaseException as error:
-            self._forget(key)
-            future.set_exception(error)
-        else:
-            self._forget(key)
-            future.set_result(result)
-
-    def _forget(self, key: Hashable) -> None:
+        except BaseException as raised:
+            error = raised
         with self._lock:
             del self._running[key]
+        if error is None:
+            future.set_result(result)
+        else:
+            future.set_exception(error)
 
 
 class Workers:

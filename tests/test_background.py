@@ -360,6 +360,16 @@ def test_a_slow_job_that_ends_as_the_wait_does_gives_its_result(monkeypatch: pyt
     assert SlowJobs().run_once("a", lambda: "done") == "done"
 
 
+def test_where_the_system_refuses_a_thread_a_slow_job_runs_on_this_one(monkeypatch: pytest.MonkeyPatch) -> None:
+    def refuse(thread: threading.Thread) -> None:
+        raise RuntimeError("can't start new thread")
+
+    jobs = SlowJobs()
+    monkeypatch.setattr(threading.Thread, "start", refuse)
+    assert jobs.run_once("a", threading.get_ident) == threading.get_ident()
+    assert jobs.running() == []
+
+
 def test_what_a_slow_job_raises_comes_through_and_it_may_be_run_again() -> None:
     jobs, errors = SlowJobs(), [KeyError("a"), TimeoutError("b")]
 

@@ -45,16 +45,22 @@ class SlowJobs:
     def run_once(self, key: Hashable, job: Callable[[], Any], wait: Wait | None = None) -> Any | None:
         """Run `job` on another thread, or join the one that runs under this key; raises what the job raises.
 
+        Where the system refuses a thread, the job runs on this one, however long it takes.
+
         :param wait: waits instead of this thread, and may give up before its seconds have passed.
         :returns: the job's result, or None when it isn't there in time. Call again to wait longer.
         """
         self._before_waiting()
+        new: Future[Any] = Future()
         with self._lock:
-            future = self._running.get(key)
-            if future is None:
-                future = self._running[key] = Future()
-                # Not one of the pool's threads: simulated phones fill the pool, and they wait for these jobs.
-                threading.Thread(target=self._run, args=(key, job, future), daemon=True).start()
+            future = self._running.setdefault(key, new)
+        if future is new:
+            # Not one of the pool's threads: simulated phones fill the pool, and they wait for these jobs.
+            thread = threading.Thread(target=self._run, args=(key, job, new), daemon=True)
+            try:
+                thread.start()
+            except RuntimeError:  # the system refuses a thread
+                self._run(key, job, new)
         seconds = seconds_left(self.wait_seconds)
         if wait is None:
             wait_for([future], seconds)

@@ -34,12 +34,11 @@ class Service:
     `authenticate` is the host's login: it returns the name of the caller's organization, or None. `openapi` returns the
     API's OpenAPI document as JSON. `model`, when given, speaks in every conversation, whatever is configured.
     `simulated_webhooks` makes the receiver of the simulated phones' webhooks; `phones` are those of this process, by
-    the tokens of their runs. `conversations` are those of calls whose last turn was answered here, by the ids of their
-    runs (see Conversation.resume). `listeners` run inside the transaction that completes a run. `refused_parameters`
-    are the optional parameters that a model's server has refused, by its URL and the model. `wrong_keys` counts the
-    requests with a wrong API key; `keys_used` holds when this process last noted the use of a key, by its id. `noticed`
-    holds what is logged only once. `bulkhead` shares the server's threads. `announce` prints a line for the person who
-    starts the service.
+    the tokens of their runs. `listeners` run inside the transaction that completes a run. `refused_parameters` are the
+    optional parameters that a model's server has refused, by its URL and the model. `wrong_keys` counts the requests
+    with a wrong API key; `keys_used` holds when this process last noted the use of a key, by its id. `noticed` holds
+    what is logged only once. `bulkhead` shares the server's threads. `announce` prints a line for the person who starts
+    the service.
     """
 
     settings: Settings
@@ -54,7 +53,6 @@ class Service:
     slow_jobs: SlowJobs = field(default_factory=SlowJobs)
     bulkhead: Bulkhead = field(default_factory=lambda: Bulkhead(64))
     phones: PausingJobs = field(default_factory=PausingJobs)
-    conversations: dict[int, Any] = field(default_factory=dict)
     http: HTTPClient = field(default_factory=HTTPClient)
     listeners: tuple[Callable[[Service, Run], None], ...] = ()
     keys_used: dict[int, datetime] = field(default_factory=dict)

@@ -208,23 +208,6 @@ def test_a_turn_that_is_asked_for_twice_gets_the_same_bytes(call: Call) -> None:
         assert call.everything() == stored
 
 
-@pytest.mark.parametrize("ends", [False, True])
-def test_a_conversation_that_was_carried_on_elsewhere(call: Call, ends: bool) -> None:
-    """What this process keeps of it is behind: its steps are refused, and it is read again."""
-    call.turn(0)
-    behind = dict(call.service.conversations)
-    assert behind.keys() == {call.run_id}
-    call.turn(1)
-    call.service.conversations.update(behind)
-    if ends:
-        call.status("completed", duration=3)
-        assert (call.run.state, call.run.disposition) == ("completed", "user_hangup")
-    else:
-        assert call.verbs(call.turn(2, "yes")) == ["Say", "HangUp"]
-    assert [row["number"] for row in call.rows(Step)] == list(range(len(call.rows(Step))))
-    assert len(call.said()) == (2 if ends else 4)
-
-
 def test_a_late_turn_after_the_end(call: Call) -> None:
     opening = call.turn(0)
     call.status("completed", duration=1)
@@ -356,6 +339,26 @@ def test_a_final_status_while_the_first_turn_is_stored(call: Call, monkeypatch: 
     run = call.run
     assert (run.state, run.disposition, run.duration) == ("completed", "user_hangup", 3.0)
     assert call.said() == [HELLO]
+
+
+def test_a_turn_of_another_process_while_a_final_status_is_stored(call: Call, monkeypatch: pytest.MonkeyPatch) -> None:
+    """The end was decided without it, so it is undone and decided again."""
+    call.turn(0)
+    real, decided = ending.conclude_at_once, []
+
+    def conclude_at_once(*args: Any) -> Any:
+        decided.append(real(*args))
+        call.turn(1)
+        return decided[0]
+
+    monkeypatch.setattr(ending, "conclude_at_once", conclude_at_once)
+    call.status("completed", duration=3)
+    (conclusion,) = decided
+    assert not conclusion.is_stored
+    assert (call.run.state, call.run.disposition) == ("completed", "user_hangup")
+    assert [row["number"] for row in call.rows(Step)] == list(range(4))
+    assert [row["status"] for row in call.rows(StatusCallback)] == ["completed"]
+    assert len(call.said()) == 2
 
 
 def test_a_first_turn_between_a_final_status_and_the_end(call: Call, monkeypatch: pytest.MonkeyPatch) -> None:

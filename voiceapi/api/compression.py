@@ -8,7 +8,8 @@ from __future__ import annotations
 
 import gzip
 import zlib
-from collections.abc import Iterable, Iterator
+from collections.abc import Generator, Iterator
+from contextlib import closing
 from typing import cast
 
 from flask import Response, request
@@ -36,17 +37,18 @@ def compress(response: Response) -> Response:
         return response
     response.headers["Content-Encoding"] = "gzip"
     if is_stream:
-        response.response = _compressed(cast(Iterable[str | bytes], response.response))
+        response.response = _compressed(cast(Generator[str | bytes, None, None], response.response))
     else:
         response.set_data(gzip.compress(response.get_data(), LEVEL, mtime=0))
     return response
 
 
-def _compressed(parts: Iterable[str | bytes]) -> Iterator[bytes]:
+def _compressed(parts: Generator[str | bytes, None, None]) -> Iterator[bytes]:
     compressor = zlib.compressobj(LEVEL, wbits=GZIP_WINDOW)
-    for part in parts:
-        if piece := compressor.compress(part.encode() if isinstance(part, str) else part):
-            yield piece
+    with closing(parts):  # also when the client has gone
+        for part in parts:
+            if piece := compressor.compress(part.encode() if isinstance(part, str) else part):
+                yield piece
     yield compressor.flush()
 
 

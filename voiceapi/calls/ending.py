@@ -15,11 +15,10 @@ from ..errors import NotPossible, OutOfService
 from ..runs import lifecycle
 from ..service import Service
 from ..store import runs
-from ..store.base import reload, require, scalar, update
+from ..store.base import reload, require, update
 from ..store.database import ConcurrentUpdate, write
 from ..store.fields import now
 from ..store.runs import Run
-from ..store.workflows import WorkflowVersion
 from ..telephony import connect
 from ..telephony.carriers.events import StatusUpdate
 from ..telephony.carriers.rest import CarrierRefused, CarrierSilent
@@ -223,8 +222,7 @@ def conclude_at_once(service: Service, run: Run, final: StatusUpdate, machine: b
     conversation = last = None
     if _concludes(run, reason):
         try:
-            configurations = scalar(WorkflowVersion, "configurations", id=run.version_id) or {}
-            conversation = Conversation.resume(service, run, configurations, concluding=True)
+            conversation = Conversation.from_run(service, run, concluding=True)
             if conversation.state.phase == "transferring":
                 return None
             last = next(conversation.conclude(reason))

@@ -9,11 +9,10 @@ not called a second time.
 
 from __future__ import annotations
 
-from collections.abc import Mapping, Sequence
+from collections.abc import Sequence
 from dataclasses import replace
 from datetime import datetime, timedelta
 from functools import partial
-from typing import Any
 
 from ..background import Wait
 from ..conversations.conversation import Conversation
@@ -29,6 +28,7 @@ from ..store.base import count, find, insert, reload, require, update
 from ..store.database import UNREPEATABLE, ConcurrentUpdate, write
 from ..store.fields import now
 from ..store.runs import Run, Turn
+from ..store.workflows import WorkflowVersion
 
 # Attempts at a change of a call that other workers are changing, too.
 MAX_ATTEMPTS = 5
@@ -45,14 +45,14 @@ class _Unheard(Exception):
     """The call is over, so nobody would hear the answer of a turn."""
 
 
-def answer(service: Service, run: Run, configurations: Mapping[str, Any], number: int, event: ev.Event) -> list[Action]:
+def answer(service: Service, run: Run, version: WorkflowVersion | None, number: int, event: ev.Event) -> list[Action]:
     """The actions of turn `number`, which began with `event`; they are decided once, and stored.
 
     For a turn that takes long to decide: a filler, and a redirect that asks again. A hang-up for every turn, also one
     that is answered or pending, of a call that this service is to end.
 
     :param run: as it was stored a moment ago.
-    :param configurations: of the run's version; empty if that is gone.
+    :param version: that of the run; None if it is gone.
     """
     for attempt in range(MAX_ATTEMPTS):
         conversation = None
@@ -71,7 +71,7 @@ def answer(service: Service, run: Run, configurations: Mapping[str, Any], number
             if turn is None:
                 if taken != number:
                     break
-                turn, conversation = _begin(service, run, configurations, number, event)
+                turn, conversation = _begin(service, run, version, number, event)
             if turn.answered_at is not None:
                 return [Action.from_json(action) for action in turn.actions]
             decided: list[Action] | None = None
@@ -81,7 +81,8 @@ def answer(service: Service, run: Run, configurations: Mapping[str, Any], number
             if decided is not None:
                 return decided
             if reload(run).hang_up_reason is None:
-                return [Say(phrases(configurations)["wait"], False), Redirect(number)]
+                spoken = phrases({} if version is None else version.configurations)
+                return [Say(spoken["wait"], False), Redirect(number)]
             break
         except _Unheard:
             break
@@ -116,10 +117,10 @@ def turns_taken(run: Run) -> int:
 
 
 def _begin(
-    service: Service, run: Run, configurations: Mapping[str, Any], number: int, event: ev.Event
+    service: Service, run: Run, version: WorkflowVersion | None, number: int, event: ev.Event
 ) -> tuple[Turn, Conversation]:
     """Store how a turn begins, and its answer with it unless another server has to be asked first."""
-    conversation = Conversation.resume(service, run, configurations)
+    conversation = Conversation.from_run(service, run, version)
     progress = next(conversation.advance(event))
     caller_text = event.text if isinstance(event, ev.CallerSaid) else ""
     at = datetime.fromtimestamp(event.at, now().tzinfo)
@@ -127,8 +128,6 @@ def _begin(
         run=run.id, number=number, caller_text=caller_text, worker=service.worker, at=at, touched_at=at, actions=[]
     )
     _store(conversation, run, turn, progress, begins=True)
-    if progress.request is None:
-        conversation.keep(service, run)
     return turn, conversation
 
 
@@ -148,8 +147,6 @@ def _carry_on(service: Service, run_id: int, number: int, conversation: Conversa
             progress = next(parts)
             if progress.steps or progress.request is None or isinstance(progress.request, RunTool):
                 _store(conversation, run, turn, progress)
-            if progress.request is None:
-                conversation.keep(service, run)
         return [Action.from_json(action) for action in turn.actions]
 
 

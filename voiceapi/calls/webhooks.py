@@ -150,9 +150,10 @@ def reply(service: Service, run: Run, carrier: Carrier, number: int, event: ev.E
     :param run: as it was stored a moment ago.
     :raises DatabaseUnavailable: when the database can't be used, and the turn isn't answered.
     """
-    configurations = scalar(Version, "configurations", id=run.version_id) or {}
+    version = find(Version, id=run.version_id)
+    configurations = {} if version is None else version.configurations
     try:
-        actions = answer(service, run, configurations, number, event)
+        actions = answer(service, run, version, number, event)
     except Exception as error:
         unavailable = service.store.failures.find(error)
         if unavailable is not None:

@@ -29,9 +29,6 @@ from .effects import EffectHandler
 # The result, for the model, of a tool that was running when its process died.
 INTERRUPTED = {"status": "error", "error": "The tool was interrupted, and it isn't known whether it took effect."}
 
-# How many conversations are kept in memory between their turns.
-MOST_KEPT = 256
-
 
 @dataclass
 class Conversation:
@@ -70,34 +67,16 @@ class Conversation:
         return cls(graph, handler, begin(graph, context, configurations, functions=functions, voice=False))
 
     @classmethod
-    def resume(
-        cls, service: Service, run: Run, configurations: Mapping[str, Any], *, concluding: bool = False
+    def from_run(
+        cls, service: Service, run: Run, version: WorkflowVersion | None = None, *, concluding: bool = False
     ) -> Conversation:
-        """The conversation of a call, as `from_run`; that of its last turn, if this process answered it.
+        """The conversation of a call: a new one, unless steps of it are stored.
 
-        It may be behind, when another process has answered one since. Then `store` refuses what comes of it: try again.
-
-        :param configurations: of the run's version.
-        """
-        kept: Conversation | None = service.conversations.pop(run.id, None)
-        if kept is None:
-            return cls.from_run(service, run, concluding=concluding)
-        return replace(kept, handler=EffectHandler.of_run(service, run, configurations))
-
-    def keep(self, service: Service, run: Run) -> None:
-        """Keep a conversation for the call's next turn in this process, once all of it is stored."""
-        if len(service.conversations) >= MOST_KEPT:
-            service.conversations.clear()
-        service.conversations[run.id] = self
-
-    @classmethod
-    def from_run(cls, service: Service, run: Run, *, concluding: bool = False) -> Conversation:
-        """The conversation of a call as it is stored: a new one, unless steps of it are.
-
+        :param version: that of the run, if the caller has read it.
         :param concluding: it is only going to be ended, so a new one is offered no tools.
         :raises ValueError: when the version of the workflow is gone.
         """
-        version = find(WorkflowVersion, id=run.version_id)
+        version = version or find(WorkflowVersion, id=run.version_id)
         if version is None:
             raise ValueError(f"Run {run.id} has no definition to be carried out by.")
         graph = Graph.read(version.definition if run.draft is None else run.draft)

@@ -10,7 +10,7 @@ from typing import Any
 
 from ..engine import actions as act
 from ..store import steps
-from ..store.base import insert, insert_all, update
+from ..store.base import insert, insert_all, set_changed, update
 from ..store.database import ConcurrentUpdate, after_commit
 from ..store.runs import SPEAKERS, Event, Run
 from ..store.steps import Snapshot, Step
@@ -65,18 +65,16 @@ def store_outcome(
             failure = "The language model failed in run %s%s: %s"
             after_commit(partial(log.warning, failure, run.id, ends, record.payload["error"]))
     missing = {"missing_variables": list(progress.state.missing)} if progress.state.missing else {}
-    columns = {
-        "initial_context": progress.state.setup.initial_context,
-        "gathered_context": gathered_context,
-        "llm_usage": usage,
-        "disposition": gathered_context.get("mapped_call_disposition"),
-        "annotations": {**run.annotations, **missing},
-        "has_transcript": run.has_transcript or any(record.type in SPEAKERS for record in progress.records),
-    }
-    for name, value in columns.items():
-        # Most turns change few of them, and only what is set is stored.
-        if getattr(run, name) != value:
-            setattr(run, name, value)
+    # Most turns change few of these.
+    set_changed(
+        run,
+        initial_context=progress.state.setup.initial_context,
+        gathered_context=gathered_context,
+        llm_usage=usage,
+        disposition=gathered_context.get("mapped_call_disposition"),
+        annotations={**run.annotations, **missing},
+        has_transcript=run.has_transcript or any(record.type in SPEAKERS for record in progress.records),
+    )
 
 
 def append_log(run: Run, records: Sequence[act.Record]) -> None:

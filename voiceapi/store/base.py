@@ -69,7 +69,11 @@ def insert_all(model: type[Record], rows: Iterable[Mapping[str, Any]]) -> None:
 
 
 def update(record: Record, *fields: Any) -> None:
-    """Store these fields of a record; if none is given, those that were set since it was read or created."""
+    """Store these fields of a record; if none is given, those that were set since it was read or created.
+
+    A JSON value that was changed in place isn't one that was set. After a transaction that was undone, read the record
+    again: what it was to store counts as stored.
+    """
     model = type(record)
     keys = _key_names(model)
     changed = {field.name for field in fields} or record._dirty.difference(keys)
@@ -77,6 +81,17 @@ def update(record: Record, *fields: Any) -> None:
     if names:
         execute(_update(model, names), *_values(model, (*names, *keys), record.__data__))
         record._dirty.difference_update(names)
+
+
+def set_changed(record: Record, **columns: Any) -> None:
+    """Set those of these fields whose stored value is another one, so that `update` stores only them.
+
+    Values are compared as they are stored: to Python, 1 and True are equal.
+    """
+    for name, value in columns.items():
+        field = type(record)._meta.fields[name]
+        if field.db_value(value) != field.db_value(record.__data__.get(name)):
+            setattr(record, name, value)
 
 
 def _values(model: type[Record], names: Iterable[str], data: Mapping[str, Any]) -> list[Any]:

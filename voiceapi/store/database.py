@@ -46,6 +46,9 @@ CONNECTIONS, CONNECTION_SECONDS = 128, 5
 # How many requests wait in that queue while another program has locked the file.
 MOST_WAITING = 2
 
+# What a statement may raise: SQLite's errors, Peewee's in place of them for what it executes itself, and its pool's.
+STATEMENT_ERRORS = (sqlite3.DatabaseError, peewee.DatabaseError, MaxConnectionsExceeded)
+
 
 @dataclass(frozen=True, slots=True)
 class Patience:
@@ -179,8 +182,11 @@ class Store:
                 self._writer.release()
         except peewee.IntegrityError as error:
             raise _defect_or_concurrent(error) from error
-        except (peewee.DatabaseError, MaxConnectionsExceeded) as error:
-            raise self.failures.find(error) or error from error
+        except STATEMENT_ERRORS as error:
+            found = self.failures.find(error)
+            if found is None:
+                raise
+            raise found from error
         if self.failures.last():
             self.failures.end()
         for call in committed:
@@ -386,8 +392,11 @@ def execute(statement: str, *values: Any) -> Any:
         return bound.execute_sql(statement.replace("?", bound.param), values)
     except (sqlite3.IntegrityError, peewee.IntegrityError) as error:
         raise _defect_or_concurrent(error) from error
-    except (sqlite3.DatabaseError, peewee.DatabaseError, MaxConnectionsExceeded) as error:
-        raise store.failures.find(error) or error from error
+    except STATEMENT_ERRORS as error:
+        found = store.failures.find(error)
+        if found is None:
+            raise
+        raise found from error
 
 
 def wake_dialer() -> None:

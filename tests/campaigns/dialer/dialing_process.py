@@ -99,7 +99,8 @@ def deliver(service: Service, done: threading.Event) -> None:
 def main() -> int:
     simulated = connect.carrier_for
     connect.carrier_for = lambda *args: Strict(simulated(*args))  # type: ignore[arg-type,assignment,return-value]
-    around(attempts, "claim", None, "claiming")
+    around(attempts, "_claim", None, "claiming")
+    around(webhooks, "identify", None, "identified")
     around(Dialer, "_carry_out", "claimed", "dialed")
     around(attempts, "on_run_completed", "ending", "ended in the transaction")
     extension.LISTENERS = (outbox.on_run_completed, attempts.on_run_completed)

@@ -63,11 +63,12 @@ class Carrier:
     def call(self, body: dict[str, str]) -> dict[str, str]:
         with self._lock:
             self.asked.append((body["token"], body["to"]))
+            call = {"call_id": f"C{len(self.asked)}"}
             status, answered = FATES.get(body["to"][-1], ("completed", True))
             if answered:
-                self._report(body["token"], kind="turn", turn=0, fields={})
-            self._report(body["token"], kind="status", fields={"status": status, "duration": 5})
-        return {"id": f"C{len(self.asked)}"}
+                self._report(body["token"], kind="turn", turn=0, fields=call)
+            self._report(body["token"], kind="status", fields={**call, "status": status, "duration": 5})
+        return {"id": call["call_id"]}
 
     def _report(self, token: str, **event: Any) -> None:
         id = len(self._events) + 1
@@ -164,7 +165,7 @@ def everything_is_right(database: Path, carrier: Carrier, people: int) -> Counte
 # Where the process dies, and at which passing.
 FAILPOINTS = [
     *("claiming:1", "claiming:70", "claimed:1", "claimed:40", "dial:1", "dial:99", "asked:1", "asked:60", "dialed:50"),
-    *("answered:30", "reported:30", "ending:25", "ended in the transaction:25"),
+    *("identified:1", "identified:60", "answered:30", "reported:30", "ending:25", "ended in the transaction:25"),
 ]
 
 

@@ -14,7 +14,7 @@ from . import jobs
 from .api import BLUEPRINTS, openapi, register
 from .api.errors import install_routing
 from .background import SlowJobs
-from .bulkhead import Bulkhead, before_waiting
+from .bulkhead import Bulkhead
 from .calls.webhooks import SimulatedWebhooks
 from .campaigns import attempts
 from .campaigns.dialer import worker
@@ -149,12 +149,6 @@ def _assemble(
     settings: Settings, store: Store, vault: Vault, prefix: str, authenticate: Callable[[], str | None] | None
 ) -> Service:
     """The parts of an app on a database that is ready."""
-
-    def give_back() -> None:
-        """Give back what others need while this thread waits."""
-        store.release()
-        before_waiting()
-
     return Service(
         settings,
         store,
@@ -163,8 +157,8 @@ def _assemble(
         prefix,
         authenticate,
         openapi.text(prefix),
-        slow_jobs=SlowJobs(before_waiting=give_back),
-        bulkhead=Bulkhead(settings.threads, before_waiting=give_back),
-        http=HTTPClient(settings.allow_private_urls, before_sending=give_back),
+        slow_jobs=SlowJobs(before_waiting=store.release),
+        bulkhead=Bulkhead(settings.threads, before_waiting=store.release),
+        http=HTTPClient(settings.allow_private_urls, before_sending=store.release),
         listeners=LISTENERS,
     )

@@ -109,7 +109,7 @@ class Store:
 
     def _open(self) -> None:
         # SQLite has one writer: queueing for this lock is fairer and quicker than SQLite's sleeping and retrying.
-        self._writer = WriterLock()
+        self._writer = WriterLock(self.release)
         # True from when a thread finds the file locked by another program until a transaction begins again.
         self._is_locked = False
         self._places = threading.Semaphore(MOST_WAITING)
@@ -274,12 +274,15 @@ class Store:
         self._after_commit.append(call)
 
     def release(self) -> None:
-        """Return this thread's connection to the pool, unless a transaction is open; the next query opens one again.
+        """Give back what others need while this thread waits: its connection, and the server's lead if it has it.
 
-        Called before another server is asked: of the 128 connections, none is held while one waits for an answer.
+        The connection returns to the pool unless a transaction is open; the next query opens one again. Called before
+        another server is asked, and before another thread's transaction is waited for. So there are as many connections
+        as threads that use the database at a moment, each of which takes up to a megabyte.
         """
         if not self.database.is_closed() and not self.database.in_transaction():
             self.database.close()
+        before_waiting()
 
     def close(self) -> None:
         """Close every idle connection, so that the file can be moved or removed."""

@@ -107,6 +107,12 @@ def test_an_instant_is_written_in_utc(moment: datetime) -> None:
     assert encode([moment, 2**70]) == f'["{write_time(moment)}",{2**70}]'.encode()
 
 
+def test_no_python_function_is_called_for_an_instant(monkeypatch: pytest.MonkeyPatch) -> None:
+    monkeypatch.setattr(strict_json, "_default", None)
+
+    assert encode({"at": datetime(2026, 1, 2, 3, 4, 5, 60, tzinfo=UTC)}) == b'{"at":"2026-01-02T03:04:05.000060Z"}'
+
+
 def test_json_at_hand_is_passed_on_as_it_is() -> None:
     at_hand = Fragment('{"a": 1.50}')
 

@@ -183,6 +183,7 @@ INDEXES_OF_6 = (
     "WHERE campaign_id IS NOT NULL",
     "CREATE INDEX run_by_duration ON run (workflow_id, duration, id)",
     "CREATE INDEX run_by_name ON run (workflow_id, name, id)",
+    "CREATE INDEX run_by_id ON run (workflow_id, id)",
 )
 
 

@@ -12,6 +12,7 @@ from collections.abc import Callable, Generator, Hashable
 from concurrent.futures import Future, ThreadPoolExecutor
 from concurrent.futures import wait as wait_for
 from dataclasses import dataclass, field
+from functools import partial
 from typing import Any
 
 from .bulkhead import seconds_left
@@ -61,11 +62,8 @@ class SlowJobs:
                 thread.start()
             except RuntimeError:  # the system refuses a thread
                 self._run(key, job, new)
-        seconds = seconds_left(self.wait_seconds)
-        if wait is None:
-            wait_for([future], seconds)
-        else:
-            wait(future, seconds)
+        wait = wait or (lambda job, seconds: wait_for([job], seconds))
+        wait(future, seconds_left(self.wait_seconds))
         return future.result() if future.done() else None
 
     def running(self) -> list[Hashable]:
@@ -74,17 +72,13 @@ class SlowJobs:
             return list(self._running)
 
     def _run(self, key: Hashable, job: Callable[[], Any], future: Future[Any]) -> None:
-        result, error = None, None
         try:
-            result = job()
-        except BaseException as raised:
-            error = raised
+            settle = partial(future.set_result, job())
+        except BaseException as error:
+            settle = partial(future.set_exception, error)
         with self._lock:
             del self._running[key]
-        if error is None:
-            future.set_result(result)
-        else:
-            future.set_exception(error)
+        settle()
 
 
 class Workers:

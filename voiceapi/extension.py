@@ -27,9 +27,10 @@ from .postcall import outbox
 from .security import OneLine, SecretError, Vault, read_or_create_secret
 from .service import Service
 from .store import secret_check
-from .store.database import Store, StoreError, keep_private
+from .store.database import Store, StoreError
 from .store.failures import DatabaseUnavailable
 from .store.migrations import check_version, migrate
+from .store.private_files import keep_private
 
 # One filter for all apps of a process, since they share a logger.
 ONE_LINE = OneLine()

@@ -38,27 +38,23 @@ class SlowJobs:
     def __init__(self, wait_seconds: float = WAIT_SECONDS, before_waiting: Callable[[], None] = lambda: None) -> None:
         self.wait_seconds = wait_seconds
         self._before_waiting = before_waiting
-        self._lock = threading.Lock()
+        # Each change is one operation of the dict, and needs no lock.
         self._running: dict[Hashable, Future[Any]] = {}
 
     def run_once(self, key: Hashable, job: Callable[[], Any], wait: Wait | None = None) -> Any | None:
         """Run `job` on another thread, or join the one that runs under this key; raises what the job raises.
-
-        Where the system refuses a thread, the job runs on this one, however long it takes.
 
         :param wait: waits instead of this thread, and may give up before `wait_seconds` have passed.
         :returns: the job's result, or None when it takes longer than `wait_seconds`. Call again to wait longer.
         """
         self._before_waiting()
         new: Future[Any] = Future()
-        with self._lock:
-            future = self._running.setdefault(key, new)
+        future = self._running.setdefault(key, new)
         if future is new:
-            # Not one of the pool's threads: simulated phones fill the pool, and they wait for these jobs.
-            thread = threading.Thread(target=self._run, args=(key, job, new), daemon=True)
             try:
-                thread.start()
-            except RuntimeError:  # the system refuses a thread
+                # Not one of the pool's threads: simulated phones fill the pool, and they wait for these jobs.
+                threading.Thread(target=self._run, args=(key, job, new), daemon=True).start()
+            except RuntimeError:  # the system refuses a thread, so this one runs the job, however long it takes
                 self._run(key, job, new)
         if wait is None:
             futures.wait([future], self.wait_seconds)
@@ -68,22 +64,17 @@ class SlowJobs:
 
     def running(self) -> list[Hashable]:
         """The keys of the jobs that run."""
-        with self._lock:
-            return list(self._running)
+        return list(self._running)
 
     def _run(self, key: Hashable, job: Callable[[], Any], future: Future[Any]) -> None:
         try:
             result = job()
         except BaseException as error:
-            self._forget(key)
+            del self._running[key]
             future.set_exception(error)
         else:
-            self._forget(key)
-            future.set_result(result)
-
-    def _forget(self, key: Hashable) -> None:
-        with self._lock:
             del self._running[key]
+            future.set_result(result)
 
 
 class Workers:

@@ -341,6 +341,19 @@ def test_a_final_status_while_the_first_turn_is_stored(call: Call, monkeypatch: 
     assert call.said() == [HELLO]
 
 
+def test_a_second_final_status_while_the_end_by_the_first_takes_long(
+    call: Call, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    with monkeypatch.context() as patch:
+        patch.setattr(ending, "conclude_at_once", lambda *_: None)
+        patch.setattr(ending, "complete", lambda *_, **__: None)
+        call.status("busy", duration=3)
+    assert not call.run.is_completed
+    call.status("failed", duration=9)
+    run = call.run
+    assert (run.state, run.disposition, run.duration) == ("completed", "busy", 3.0)
+
+
 def test_a_turn_of_another_process_while_a_final_status_is_stored(call: Call, monkeypatch: pytest.MonkeyPatch) -> None:
     """The end was decided without it, so it is undone and decided again."""
     call.turn(0)

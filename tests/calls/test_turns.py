@@ -199,12 +199,13 @@ def test_the_turns_of_a_call(call: Call, carrier: Fake) -> None:
 
 
 def test_a_turn_that_is_asked_for_twice_gets_the_same_bytes(call: Call) -> None:
+    opening = call.turn(0)
     for number, speech, other in ((0, None, "words"), (1, "hm", "yes"), (2, "yes", "no")):
         first = call.turn(number, speech)
         stored = call.everything()
         assert call.turn(number, speech) == first
         assert call.turn(number, other) == first
-        assert call.turn(0) == call.turn(0)
+        assert call.turn(0) == opening
         assert call.everything() == stored
 
 
@@ -339,6 +340,19 @@ def test_a_final_status_while_the_first_turn_is_stored(call: Call, monkeypatch: 
     run = call.run
     assert (run.state, run.disposition, run.duration) == ("completed", "user_hangup", 3.0)
     assert call.said() == [HELLO]
+
+
+def test_a_second_final_status_while_the_end_by_the_first_takes_long(
+    call: Call, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    with monkeypatch.context() as patch:
+        patch.setattr(ending, "conclude_at_once", lambda *_: None)
+        patch.setattr(ending, "complete", lambda *_, **__: None)
+        call.status("busy", duration=3)
+    assert not call.run.is_completed
+    call.status("failed", duration=9)
+    run = call.run
+    assert (run.state, run.disposition, run.duration) == ("completed", "busy", 3.0)
 
 
 def test_a_turn_of_another_process_while_a_final_status_is_stored(call: Call, monkeypatch: pytest.MonkeyPatch) -> None:

@@ -132,6 +132,7 @@ def test_an_inserted_record_has_its_key_and_the_defaults(workflow: Workflow) -> 
     columns = {"workflow": workflow, "organization": workflow.organization_id, "name": "r", "mode": "simulator"}
     run = insert(Run, **columns, token="t", annotations={"a": [1]})
     assert find(Run, id=run.id) == run
+    assert not run._dirty
     assert reload(run).columns() == Run.get_by_id(run.id).columns() == run.columns()
     assert (run.state, run.initial_context, run.annotations) == ("prepared", {}, {"a": [1]})
     with pytest.raises(ConcurrentUpdate), write():
@@ -153,6 +154,9 @@ def test_updating_some_columns_or_all(workflow: Workflow) -> None:
     assert (stored.disposition, stored.annotations, stored.duration) == ("second", {"n": 1}, 2.0)
     update(mine)
     assert (reload(run).disposition, reload(run).annotations) == ("third", {"n": 1})  # only what was set
+    theirs.duration = 3.0
+    update(theirs)
+    assert (reload(run).disposition, reload(run).duration) == ("third", 3.0)  # and isn't stored yet
     step = insert(Step, run=run.id, number=1, event={"n": 1})
     insert(Step, run=run.id, number=2, event={"n": 2})
     step.event = {"changed": True}

@@ -181,10 +181,7 @@ class Store:
         except peewee.IntegrityError as error:
             raise _defect_or_concurrent(error) from error
         except STATEMENT_ERRORS as error:
-            found = self.failures.find(error)
-            if found is None:
-                raise
-            raise found from error
+            raise self.failures.find(error) or error from error
         if self.failures.last():
             self.failures.end()
         for call in committed:
@@ -367,10 +364,7 @@ def execute(statement: str, *values: Any) -> Any:
     except (sqlite3.IntegrityError, peewee.IntegrityError) as error:
         raise _defect_or_concurrent(error) from error
     except STATEMENT_ERRORS as error:
-        found = store.failures.find(error)
-        if found is None:
-            raise
-        raise found from error
+        raise store.failures.find(error) or error from error
 
 
 def wake_dialer() -> None:

@@ -20,7 +20,7 @@ from .calls import measure_calls
 from .cases import Case, cases
 from .conversations import measure_conversations, measure_turns
 from .measure import FEW, Row, Target, measure, measure_long_workflows, measure_start
-from .processes import Load, Server, start_bare, start_service
+from .processes import Load, Server, start_bare, start_service, use_defaults
 from .result import CONNECTIONS, Result, figures
 from .seed import Ids, kept, seed
 
@@ -33,6 +33,7 @@ PARTS = ", ".join((LONG, CALLS, TURNS, CONVERSATIONS, START))
 def main() -> int:
     """Print what was measured. The exit code is 1 after answers of a wrong status, or if a ratio has fallen."""
     options = _options()
+    use_defaults()
     if options.short:
         broken = short.check(lambda line: print(line, flush=True))
         print(*(broken or ["All ratios are at least two thirds of what docs/performance.md states."]), sep="\n")

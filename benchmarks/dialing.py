@@ -25,7 +25,7 @@ from voiceapi.store import dialing
 from voiceapi.store.database import write
 from voiceapi.workflows import versions
 
-from .processes import ROOT
+from .processes import ROOT, use_defaults
 from .seed import short_definition
 
 ROWS, CALLS, DAYS = 100_000, 10_000, 14
@@ -34,6 +34,7 @@ CONCURRENCY = 10
 
 
 def main() -> int:
+    use_defaults()
     with tempfile.TemporaryDirectory() as name:
         folder = Path(name)
         for case, target in (

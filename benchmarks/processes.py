@@ -24,6 +24,16 @@ PATIENCE_SECONDS = 30
 TICKS = os.sysconf("SC_CLK_TCK")
 
 
+def use_defaults() -> None:
+    """Remove settings of the service, and what makes Python start slowly, from the environment, which servers inherit.
+
+    Without PYTHONDONTWRITEBYTECODE Python keeps its compiled modules, as it does for most users.
+    """
+    for name in list(os.environ):
+        if name == "PYTHONDONTWRITEBYTECODE" or name.startswith("VOICEAPI_"):
+            del os.environ[name]
+
+
 class Process:
     """A process, from its start until the end of the `with` block."""
 
@@ -129,7 +139,6 @@ class Client(Process):
                 text=True,
             )
         )
-
         assert self._process.stdin is not None
         assert self._process.stdout is not None
         self._jobs, self._results = self._process.stdin, self._process.stdout

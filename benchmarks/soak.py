@@ -23,7 +23,7 @@ from voiceapi import create_app
 
 from .ledger import LATER, Ledger, Receiver, Timing, lost_writes, unsettled
 from .mixed import Worker, prepare
-from .processes import KEY, Server
+from .processes import KEY, Server, use_defaults
 
 SAMPLES = 120
 # The second half is level if memory grows in it by no more than this share of its mean, and if the last quarter has no
@@ -79,6 +79,7 @@ def main() -> int:
     parser.add_argument("--connections", type=int, default=64, help="how many clients at once (64)")
     parser.add_argument("--json", action="store_true", help="print JSON instead of the table")
     options = parser.parse_args()
+    use_defaults()
     with tempfile.TemporaryDirectory(prefix="voiceapi-soak-") as folder:
         result = soak(Path(folder), 60 * options.minutes, options.connections)
     print(json.dumps(asdict(result), indent=2) if options.json else _table(result))

@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import os
 from collections import Counter
 from collections.abc import Callable
 from dataclasses import replace
@@ -11,7 +12,7 @@ from typing import Any
 import pytest
 from flask.testing import FlaskClient
 
-from benchmarks import conversations, dialing, page, report, short, soak
+from benchmarks import conversations, dialing, page, processes, report, short, soak
 from benchmarks.cases import Case, cases
 from benchmarks.conversations import Conversations, Step
 from benchmarks.ledger import Ledger, Receiver, Timing, lost_writes
@@ -78,6 +79,19 @@ def test_a_soak_counts_errors_and_bare_refusals() -> None:
         "1 answers to the kind call were 500.",
         "1 answers to the kind call didn't say when to come again.",
     ]
+
+
+def test_what_is_measured_has_its_defaults_and_compiled_modules(monkeypatch: pytest.MonkeyPatch) -> None:
+    usual = {"PATH": "/bin", "PYTHONHASHSEED": "1"}
+    changed = {
+        **usual,
+        "PYTHONDONTWRITEBYTECODE": "1",
+        "VOICEAPI_LLM_URL": "http://127.0.0.1:1",
+        "VOICEAPI_SECRET": "x",
+    }
+    monkeypatch.setattr(os, "environ", changed)
+    processes.use_defaults()
+    assert changed == usual
 
 
 # -- the seeded runs

@@ -170,6 +170,14 @@ def test_the_library_judges_every_number_as_its_tables_do(number: str) -> None:
     assert verdict(numbers._e164, number) == verdict(numbers._e164_by_library, number)
 
 
+def test_the_library_judges_every_country_and_length_as_its_tables_do() -> None:
+    for code in phonenumbers.COUNTRY_CODE_TO_REGION_CODE:
+        for first in range(10):
+            for length in range(8 - len(str(code)), 16 - len(str(code))):
+                number = f"+{code}{first}{'27356418094715'[: length - 1]}"
+                assert verdict(numbers._e164, number) == verdict(numbers._e164_by_library, number)
+
+
 def test_most_numbers_need_only_the_tables_of_the_library(monkeypatch: pytest.MonkeyPatch) -> None:
     asked: list[str] = []
     monkeypatch.setattr(numbers, "_e164_by_library", asked.append)

@@ -106,8 +106,9 @@ def _is_derived(variable: Variable) -> bool:
 MOST_COMPARED = 50
 
 
-# Characters of a node's edges that are remembered: at most some megabytes in all.
-LONGEST_REMEMBERED = 4_000
+# Characters of a node's edges that are remembered, and of how many nodes: at most some megabytes in all. Of a workflow
+# with more nodes, none is found again.
+LONGEST_REMEMBERED, MOST_REMEMBERED = 4_000, 2048
 
 # Label and condition of an edge.
 Texts = tuple[str, str]
@@ -134,7 +135,7 @@ def _edges(edges: list[tuple[str, Texts]]) -> Iterator[Finding]:
 
 
 # Most nodes are as they were when a workflow is validated again.
-@lru_cache(maxsize=1024)
+@lru_cache(maxsize=MOST_REMEMBERED)
 def _warnings(edges: tuple[Texts, ...]) -> tuple[str, ...]:
     """The warning about each of a node's edges, or ""."""
     functions = tuple(Function(transition_slug(label), condition, label=label) for label, condition in edges)

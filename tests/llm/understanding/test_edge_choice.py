@@ -3,7 +3,9 @@
 from __future__ import annotations
 
 import json
+import re
 from collections import Counter
+from itertools import product
 from pathlib import Path
 from typing import Any
 
@@ -12,8 +14,9 @@ from hypothesis import given, settings
 from hypothesis import strategies as st
 
 from voiceapi.engine.actions import Function
+from voiceapi.llm.understanding import matching
 from voiceapi.llm.understanding.edge_choice import best_edge, leads_to_itself, spoken_choices
-from voiceapi.llm.understanding.matching import content, has_content, listed
+from voiceapi.llm.understanding.matching import content, digits, has_content, listed
 
 TABLES = json.loads((Path(__file__).parent.parent.parent / "data" / "phone_answers.json").read_text(encoding="utf-8"))
 QUESTION = "Hello Ada, you have an appointment on Thursday at ten. Can you come on Thursday?"
@@ -196,7 +199,8 @@ def test_the_choices_that_can_be_spoken(edges: tuple[Function, ...], choices: li
 WORDS = st.sampled_from(
     listed(
         "yes no not never without can't one moment two twenty day any the caller says they tomorrow another cancel "
-        "table minus 5 maybe if oui ja d'accord sim はい 是的 हाँ but , . ? thats i'll gonna okay"
+        "table minus 5 maybe if oui ja d'accord sim はい 是的 हाँ "
+        "but , . ? thats i'll gonna okay"
     )
 )
 TEXTS = st.lists(WORDS, max_size=6).map(" ".join) | st.text(max_size=8)
@@ -205,6 +209,29 @@ TEXTS = st.lists(WORDS, max_size=6).map(" ".join) | st.text(max_size=8)
 @given(TEXTS)
 def test_text_has_content_when_there_is_any(text: str) -> None:
     assert has_content(text) == bool(content(text))
+
+
+NUMBER_WORDS = set(re.findall("[a-z]+", f"{matching._NUMBER} {matching._NO_COUNT.pattern} {matching._MINUS.pattern}"))
+COUNTS = st.lists(st.sampled_from([*sorted(NUMBER_WORDS), "1", "2", "5", "Table", "-", "'s"]), max_size=5).map(" ".join)
+
+
+@given(COUNTS | TEXTS)
+def test_text_without_number_words_stays_as_it_is(text: str) -> None:
+    assert digits(text) == matching._with_digits(text)
+
+
+def test_every_number_word_is_looked_for() -> None:
+    for before, word in product(("", "a ", "1 "), NUMBER_WORDS):
+        for text in (f"{before}{word}", f"{before}{word}s", f"{before}{word} 5"):
+            assert digits(text) == matching._with_digits(text)
+
+
+def test_letters_that_patterns_take_for_others_make_no_number() -> None:
+    assert [digits(text) for text in ("f\u0131ve", "TWENTY-S\u0130X", "\u017fix")] == [
+        "f\u0131ve",
+        "TWENTY-S\u0130X",
+        "6",
+    ]
 
 
 @settings(deadline=None)  # The first text compiles the phrases of eleven languages.

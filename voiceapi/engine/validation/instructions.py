@@ -6,8 +6,8 @@ In doubt a prompt counts as speech: a warning too many makes people blind to the
 import re
 from functools import lru_cache
 
-# Characters of a prompt that are read; and up to which length the answer is remembered.
-LONGEST, LONGEST_REMEMBERED = 20_000, 4_000
+# Characters of a prompt that are read; up to which length the answer is remembered, and of how many prompts.
+LONGEST, LONGEST_REMEMBERED, MOST_REMEMBERED = 20_000, 4_000, 2048
 # A template variable, which the patterns below call x.
 _PLACEHOLDER = re.compile(r"\{\{[^{}]*\}\}")
 _SENTENCE = re.compile(r"[.!?:;\n]+|\s[-–—]\s|,?\s(?:and|then|but)\s(?=[a-z]+ (?:the|them|him|her|whether|if)\b)")
@@ -109,4 +109,4 @@ def _is_instruction(prompt: str) -> bool:
 
 
 # Most prompts are as they were when a workflow is validated again.
-_remembered = lru_cache(maxsize=1024)(_is_instruction)
+_remembered = lru_cache(maxsize=MOST_REMEMBERED)(_is_instruction)

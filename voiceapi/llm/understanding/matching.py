@@ -61,6 +61,9 @@ _NO_COUNT = re.compile(
     re.IGNORECASE,
 )
 _MINUS = re.compile(r"\b(?:minus|negative) (?=\d)", re.IGNORECASE)
+# Without any of these words `digits` changes nothing.
+_COUNTING = frozenset((*_VALUES, *listed("minus negative moment moments second seconds sec secs minute minutes")))
+_WORD = re.compile(r"\w+")
 # Words that `content` leaves out, or may: those of numbers, which `digits` changes.
 _UNCERTAIN = _STOP | set(_VALUES) | {"minus", "negative", "1", "2"}
 _NEGATORS = frozenset(listed("not no never without cannot"))
@@ -123,15 +126,29 @@ def clauses(text: str) -> list[str]:
 
 def digits(text: str) -> str:
     """Return `text` with English number words, such as "two hundred and five", as digits; "one moment" stays."""
+    # Most texts have no such word. Beyond ASCII, the patterns take some letters for others.
+    is_plain = text.isascii() and _COUNTING.isdisjoint(_WORD.findall(text.lower()))
+    return text if is_plain else _with_digits(text)
+
+
+def _with_digits(text: str) -> str:
+    """Do what `digits` does, for every text."""
     text = _NO_COUNT.sub(lambda match: match[1] or match[2] or match[3], text)
-    return _MINUS.sub("-", _NUMBER_RUN.sub(lambda run: " ".join(map(str, _numbers_spelled(tokens(run[0])))), text))
+    return _MINUS.sub("-", _NUMBER_RUN.sub(_spelled_in_digits, text))
+
+
+def _spelled_in_digits(run: re.Match[str]) -> str:
+    words = [word for word in tokens(run[0]) if word != "and"]
+    if not _VALUES.keys() >= set(words):  # the pattern takes a Turkish dotless i for an i
+        return run[0]
+    return " ".join(map(str, _numbers_spelled(words)))
 
 
 def _numbers_spelled(words: list[str]) -> list[int]:
-    """Return the numbers in a run of number words: "twenty five six" is 25 and 6."""
+    """Return the numbers in a run of number words, without "and": "twenty five six" is 25 and 6."""
     found: list[int] = []
     total, group, last = 0, 0, 0
-    for place, word in enumerate(each for each in words if each != "and"):
+    for place, word in enumerate(words):
         value = _VALUES[word]
         if word in _SCALES and group < value:
             group = (group or 1) * value

@@ -176,7 +176,12 @@ def test_rows_are_counted_whatever_statement_changes_them(service: Service, fore
             f"INSERT {DELIVERY} (1, {runs[0]}, 'n', 'n', 'a', 'pending', 0, 0, 0), "
             f"(1, {runs[1]}, 'n', 'n', 'b', 'pending', 0, 0, 0)",
             "UPDATE delivery SET state = 'succeeded' WHERE delivery_uuid = 'b'",
-            "UPDATE OR REPLACE run SET state = 'completed', disposition = 'busy'",
+            "UPDATE OR REPLACE run SET state = 'completed'",
+            "UPDATE run SET disposition = 'busy'",
+            "UPDATE run SET call_type = 'inbound'",
+            "UPDATE run SET mode = 'twilio'",
+            "UPDATE run SET campaign_id = 1",
+            "UPDATE run SET created_at = 0",
             f"DELETE FROM run WHERE id = {runs[0]}",
             "DELETE FROM contact WHERE row = 2",
             "DELETE FROM contact",
@@ -238,6 +243,19 @@ def test_contacts_are_counted_by_state(service: Service, states: list[tuple[int,
         elif not Contact.update(state=state).where(chosen).execute():
             Contact.create(campaign=1, row=row, phone_number="+1", state=state)
     assert counts.by_state(counts.CONTACTS, campaign_id=1) == Counter(contact.state for contact in Contact.select())
+
+
+def test_what_begins_or_ends_with_a_span_is_counted(service: Service) -> None:
+    """Of a campaign too, whose runs are looked for from the first of its spans to the last."""
+    moments = [BEGIN + timedelta(microseconds=n * counts.SPAN + least) for n in range(4) for least in (-1, 0, 1)]
+    store([{"workflow": 1, "campaign": 1, "name": "a", "mode": "simulator", "created_at": at} for at in moments])
+    view, workflow, campaign = View(1, 50, "created_at", True), Workflow.get_by_id(1), Campaign.get_by_id(1)
+    for since in (None, *moments):
+        for until in (None, *moments):
+            criteria = run_criteria.created_through(since, until)
+            wanted = sum((since or at) <= at <= (until or at) for at in moments)
+            assert run_lists.of_workflow(workflow, criteria, view).total == wanted
+            assert run_lists.of_campaign(campaign, criteria, view).total == wanted
 
 
 def test_a_campaign_that_is_deleted_leaves_its_runs_counted(service: Service) -> None:

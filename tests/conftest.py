@@ -50,7 +50,7 @@ def every_answer_is_what_its_schema_says() -> Iterator[None]:
         processed = process_response(self, response)
         check_answer(self, processed)
         if not processed.direct_passthrough:
-            assert not SCAN.found_in_answer(processed.get_data()), f"{request.path} shows a secret"
+            assert not SCAN.found_in_answer(content(processed)), f"{request.path} shows a secret"
         return processed
 
     with pytest.MonkeyPatch.context() as patch:
@@ -269,6 +269,12 @@ def ahead(monkeypatch: pytest.MonkeyPatch) -> Callable[[], AbstractContextManage
 # -- checks of answers: a schema only documents an answer, nothing is converted while serving
 
 
+def content(response: Response) -> bytes:
+    """The content of an answer, which may be compressed."""
+    data = response.get_data()
+    return gzip.decompress(data) if response.content_encoding == "gzip" and data else data
+
+
 def check_answer(app: Flask, response: Response) -> None:
     """Fail if one of our endpoints answered in HTML, or what its schema doesn't describe, or 429 without a time."""
     view = app.view_functions.get(request.endpoint or "")
@@ -280,8 +286,7 @@ def check_answer(app: Flask, response: Response) -> None:
     documented = getattr(view, "_apidoc", None)
     if documented is None or response.mimetype != "application/json":
         return
-    data = response.data
-    answer = json.loads(gzip.decompress(data) if response.content_encoding == "gzip" else data)
+    answer = json.loads(content(response))
     if response.status_code >= 400:
         check_error(answer)
         return

@@ -19,6 +19,7 @@ from flask.testing import FlaskClient
 
 from voiceapi import background
 from voiceapi.background import Cancelled, Pausing, PausingJobs, SlowJobs, Workers
+from voiceapi.bulkhead import note_arrival
 from voiceapi.engine.actions import AskModel
 from voiceapi.engine.events import ModelReplied
 from voiceapi.engine.phrases import phrases
@@ -328,6 +329,21 @@ def test_a_slow_job_that_is_asked_for_again_runs_once() -> None:
     jobs.wait_seconds = 2
     assert jobs.run_once("a", job) == "Hello."
     assert asked == [1]
+
+
+def test_a_slow_job_is_waited_for_since_its_request_arrived() -> None:
+    """What a request has waited for a thread of a busy server counts, since its client has waited, too."""
+    jobs, go = SlowJobs(wait_seconds=60), threading.Event()
+
+    def answer(arrived: float) -> str | None:
+        note_arrival(arrived)
+        given: str | None = jobs.run_once("a", lambda: "Hello." if go.wait(10) else "")
+        return given
+
+    with ThreadPoolExecutor(1) as pool:
+        assert pool.submit(answer, time.monotonic() - 60).result(5) is None
+        go.set()
+        assert pool.submit(answer, time.monotonic()).result(5) == "Hello."
 
 
 def test_a_slow_job_that_ends_as_the_wait_does_gives_its_result(monkeypatch: pytest.MonkeyPatch) -> None:

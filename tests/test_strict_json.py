@@ -11,7 +11,7 @@ from hypothesis import example, given
 from hypothesis import strategies as st
 
 from voiceapi import strict_json
-from voiceapi.errors import InvalidFields
+from voiceapi.errors import FieldError, InvalidFields
 from voiceapi.strict_json import DEEPEST, Fragment, decode, encode, parse, parse_slowly
 from voiceapi.timestamps import write_time
 
@@ -63,6 +63,8 @@ def outcome(read: Any, text: str) -> Any:
 @example(f"[{'[],' * 200}{'[' * (DEEPEST - 1)}{']' * (DEEPEST - 1)}]")
 @example(f'[{"[]," * 200}{{"a":{"[" * (DEEPEST - 1)}{"]" * (DEEPEST - 1)}}}]')
 @example("12345678901234567890.5")
+@example('["\\u0000"]')
+@example('{"\\u0000": "\\\\u0000"}')
 @example('{"\\ud800": 1, "a": "\\u0000", "b": 1e999}')
 def test_both_ways_to_parse_agree(text: str) -> None:
     assert outcome(parse, text) == outcome(parse_slowly, text)
@@ -105,6 +107,12 @@ def test_an_instant_is_written_in_utc(moment: datetime) -> None:
     assert encode([moment, 2**70]) == f'["{write_time(moment)}",{2**70}]'.encode()
 
 
+def test_no_python_function_is_called_for_an_instant(monkeypatch: pytest.MonkeyPatch) -> None:
+    monkeypatch.setattr(strict_json, "_default", None)
+
+    assert encode({"at": datetime(2026, 1, 2, 3, 4, 5, 60, tzinfo=UTC)}) == b'{"at":"2026-01-02T03:04:05.000060Z"}'
+
+
 def test_json_at_hand_is_passed_on_as_it_is() -> None:
     at_hand = Fragment('{"a": 1.50}')
 
@@ -112,7 +120,7 @@ def test_json_at_hand_is_passed_on_as_it_is() -> None:
     assert encode({"b": at_hand, "c": 2**70}) == f'{{"b":{{"a":1.5}},"c":{2**70}}}'.encode()
 
 
-@pytest.mark.parametrize("other", [object(), {1, 2}, b"bytes", SimpleNamespace(a=1)])
+@pytest.mark.parametrize("other", [object(), {1, 2}, b"bytes", SimpleNamespace(a=1), FieldError((), "a dataclass")])
 def test_what_is_not_json_is_a_defect(other: Any) -> None:
     with pytest.raises(TypeError, match="is not a JSON value"):
         encode({"a": other})

@@ -9,11 +9,13 @@ import os
 import threading
 import time
 from collections.abc import Callable, Generator, Hashable
-from concurrent import futures
 from concurrent.futures import Future, ThreadPoolExecutor
+from concurrent.futures import wait as wait_for
 from dataclasses import dataclass, field
+from functools import partial
 from typing import Any
 
+from .bulkhead import seconds_left
 from .errors import OutOfService
 
 log = logging.getLogger("voiceapi")
@@ -31,7 +33,7 @@ Wait = Callable[["Future[Any]", float], Any]
 class SlowJobs:
     """Jobs that may outlast the request that needs their result. While one runs, no second one runs under its key.
 
-    :param wait_seconds: how long one call of `run_once` waits for the result.
+    :param wait_seconds: how long after its request has arrived one call of `run_once` waits for the result.
     :param before_waiting: called by `run_once` before it waits, to give back what others need meanwhile.
     """
 
@@ -46,8 +48,8 @@ class SlowJobs:
 
         Where the system refuses a thread, the job runs on this one, however long it takes.
 
-        :param wait: waits instead of this thread, and may give up before `wait_seconds` have passed.
-        :returns: the job's result, or None when it takes longer than `wait_seconds`. Call again to wait longer.
+        :param wait: waits instead of this thread, and may give up before its seconds have passed.
+        :returns: the job's result, or None when it isn't there in time. Call again to wait longer.
         """
         self._before_waiting()
         new: Future[Any] = Future()
@@ -60,10 +62,8 @@ class SlowJobs:
                 thread.start()
             except RuntimeError:  # the system refuses a thread
                 self._run(key, job, new)
-        if wait is None:
-            futures.wait([future], self.wait_seconds)
-        else:
-            wait(future, self.wait_seconds)
+        wait = wait or (lambda job, seconds: wait_for([job], seconds))
+        wait(future, seconds_left(self.wait_seconds))
         return future.result() if future.done() else None
 
     def running(self) -> list[Hashable]:
@@ -73,17 +73,12 @@ class SlowJobs:
 
     def _run(self, key: Hashable, job: Callable[[], Any], future: Future[Any]) -> None:
         try:
-            result = job()
+            settle = partial(future.set_result, job())
         except BaseException as error:
-            self._forget(key)
-            future.set_exception(error)
-        else:
-            self._forget(key)
-            future.set_result(result)
-
-    def _forget(self, key: Hashable) -> None:
+            settle = partial(future.set_exception, error)
         with self._lock:
             del self._running[key]
+        settle()
 
 
 class Workers:

@@ -25,12 +25,27 @@ RETURN_SECONDS = 10.0
 POLL_SECONDS = 0.5
 BUSY = "The service is busy with other slow requests, and did nothing for this one. Send it again in a few seconds."
 
+# What a thread of our server is told: what to call before it waits, and when the request arrived that it answers.
 _thread = threading.local()
 
 
 def on_waiting(call: Callable[[], None]) -> None:
     """Have `before_waiting` call this on the current thread, which is one of a server's."""
     _thread.before_waiting = call
+
+
+def note_arrival(arrived: float) -> None:
+    """Note when the request arrived that the current thread answers next, on the monotonic clock."""
+    _thread.arrived = arrived
+
+
+def seconds_left(seconds: float) -> float:
+    """How many of these are left since the request arrived that this thread answers; a busy server begins with it late.
+
+    On a thread of another server, or of none, all are left.
+    """
+    arrived: float | None = getattr(_thread, "arrived", None)
+    return seconds if arrived is None else max(0.0, seconds - (time.monotonic() - arrived))
 
 
 def before_waiting() -> None:

@@ -14,7 +14,7 @@ from . import jobs
 from .api import BLUEPRINTS, openapi, register
 from .api.errors import install_routing
 from .background import SlowJobs
-from .bulkhead import Bulkhead, before_waiting
+from .bulkhead import Bulkhead
 from .calls.webhooks import SimulatedWebhooks
 from .campaigns import attempts
 from .campaigns.dialer import worker
@@ -27,9 +27,10 @@ from .postcall import outbox
 from .security import OneLine, SecretError, Vault, read_or_create_secret
 from .service import Service
 from .store import secret_check
-from .store.database import Store, StoreError, keep_private
+from .store.database import Store, StoreError
 from .store.failures import DatabaseUnavailable
 from .store.migrations import check_version, migrate
+from .store.private_files import keep_private
 
 # One filter for all apps of a process, since they share a logger.
 ONE_LINE = OneLine()
@@ -148,12 +149,6 @@ def _assemble(
     settings: Settings, store: Store, vault: Vault, prefix: str, authenticate: Callable[[], str | None] | None
 ) -> Service:
     """The parts of an app on a database that is ready."""
-
-    def give_back() -> None:
-        """Give back what others need while this thread waits."""
-        store.release()
-        before_waiting()
-
     return Service(
         settings,
         store,
@@ -162,8 +157,8 @@ def _assemble(
         prefix,
         authenticate,
         openapi.text(prefix),
-        slow_jobs=SlowJobs(before_waiting=give_back),
-        bulkhead=Bulkhead(settings.threads, before_waiting=give_back),
-        http=HTTPClient(settings.allow_private_urls, before_sending=give_back),
+        slow_jobs=SlowJobs(before_waiting=store.release),
+        bulkhead=Bulkhead(settings.threads, before_waiting=store.release),
+        http=HTTPClient(settings.allow_private_urls, before_sending=store.release),
         listeners=LISTENERS,
     )

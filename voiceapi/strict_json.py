@@ -125,7 +125,7 @@ def _check_text(text: str, path: Path, errors: list[FieldError]) -> bool:
 
 
 def encode(value: Any, *, newline: bool = False) -> bytes:
-    """Compact JSON in UTF-8, in the order given; an instant is ISO 8601 text in UTC with `Z`.
+    """Compact JSON in UTF-8, in the order given; an instant, which must be in UTC, is ISO 8601 text with `Z`.
 
     A number that isn't finite, which JSON lacks, is null. A lone surrogate is written as its escape. JSON that is at
     hand as text is passed on as it is in a `Fragment`.
@@ -134,7 +134,7 @@ def encode(value: Any, *, newline: bool = False) -> bytes:
     :raises TypeError: for a value that isn't JSON.
     """
     try:
-        return orjson.dumps(value, _default, ANSWER if newline else STORED)
+        return orjson.dumps(value, option=ANSWER if newline else STORED)
     except TypeError:  # a whole number beyond 64 bits, a lone surrogate, a key that isn't text, or no JSON at all
         text = CONSTANT.sub(lambda found: "null" if found[1] else found[0], SLOW_ENCODER.encode(value))
         return text.encode("utf-8", "backslashreplace") + b"\n" * newline
@@ -152,7 +152,7 @@ def decode(text: str) -> Any:
 
 
 def _default(value: Any) -> Any:
-    """What isn't JSON as JSON: an instant as text, and for the standard library a Fragment as its value."""
+    """For the standard library, what only orjson knows: an instant as text, a Fragment as its value."""
     if isinstance(value, datetime):
         return write_time(value)
     if isinstance(value, Fragment):
@@ -161,5 +161,5 @@ def _default(value: Any) -> Any:
 
 
 SLOW_ENCODER = json.JSONEncoder(ensure_ascii=False, separators=(",", ":"), default=_default)
-STORED = orjson.OPT_PASSTHROUGH_DATETIME | orjson.OPT_PASSTHROUGH_DATACLASS
+STORED = orjson.OPT_UTC_Z | orjson.OPT_PASSTHROUGH_DATACLASS
 ANSWER = STORED | orjson.OPT_APPEND_NEWLINE

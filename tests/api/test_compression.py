@@ -29,7 +29,13 @@ def short(client: FlaskClient, workflow: Callable[..., Any]) -> str:
     return f"workflow/fetch/{workflow()['id']}"
 
 
-@pytest.mark.parametrize("asked", ["gzip", "GZIP;q=0.5", "gzip, deflate, br, zstd", "*", "gzip;q=1.0, identity; q=0.5"])
+@pytest.mark.parametrize(
+    "asked",
+    [
+        *("gzip", "GZIP;q=0.5", "gzip, deflate, br, zstd", "*", "gzip;q=1.0, identity; q=0.5", "gzip, *;q=0"),
+        *("identity;q=0, *", "gzip, identity;q=0"),
+    ],
+)
 def test_a_long_answer_is_compressed_when_the_client_asks(client: FlaskClient, long: str, asked: str) -> None:
     plain = client.get(f"{API}/{long}")
     answer = client.get(f"{API}/{long}", headers={"Accept-Encoding": asked})
@@ -37,10 +43,14 @@ def test_a_long_answer_is_compressed_when_the_client_asks(client: FlaskClient, l
     assert gzip.decompress(answer.data) == plain.data
     assert answer.content_length == len(answer.data) < len(plain.data) / 10
     assert answer.headers["Content-Encoding"] == "gzip"
+    assert answer.data[4:8] == bytes(4)  # no time: one tag stands for the same bytes
     assert answer.content_type == plain.content_type == "application/json"
 
 
-@pytest.mark.parametrize("asked", ["", "br", "identity", "gzip;q=0", "identity, gzip;q=0.5", "deflate, *;q=0"])
+@pytest.mark.parametrize(
+    "asked",
+    ["", "br", "identity", "gzip;q=0", "identity, gzip;q=0.5", "deflate, *;q=0", "gzip;q=0, *", "identity;q=0, br"],
+)
 def test_it_is_not_when_the_client_does_not(client: FlaskClient, long: str, asked: str) -> None:
     answer = client.get(f"{API}/{long}", headers={"Accept-Encoding": asked})
 
@@ -140,3 +150,25 @@ def test_what_is_sent_as_it_is_read_is_compressed_piece_by_piece(app: Flask) -> 
     assert pieces[0][1] < 20_000
     whole = gzip.decompress(b"".join(piece for piece, _ in pieces)).decode()
     assert whole.count("é\r\n") == 100_000
+
+
+def test_what_nobody_reads_any_more_is_not_made(app: Flask) -> None:
+    """A client has gone: the lines are closed at once, as they are without compression."""
+    events: list[str] = []
+
+    def lines() -> Iterator[str]:
+        try:
+            while True:
+                yield "é" * 100_000
+        finally:
+            events.append("closed")
+
+    made = lines()  # named here, so that it isn't closed because nothing refers to it
+    with app.test_request_context(headers=GZIP):
+        response = compress(Response(made))
+        assert next(iter(response.response))
+        response.call_on_close(lambda: events.append("permit given back"))
+        response.close()
+
+    assert events == ["closed", "permit given back"]
+    assert list(made) == []

@@ -17,6 +17,8 @@ from voiceapi.organizations import api_keys
 from voiceapi.postcall import delivery as deliveries
 from voiceapi.postcall import processing, signing
 from voiceapi.service import Service
+from voiceapi.store.forgetting import delete_runs
+from voiceapi.store.runs import Run
 
 API = "/api/v1"
 KEY = "test-key-0123456789"
@@ -172,6 +174,23 @@ def test_the_webhooks_of_an_organization_are_listed_by_state(
     (waiting,) = client.get(f"{listing}?state=pending").get_json()["deliveries"]
     assert waiting["url"] == "http://127.0.0.1:1"
     assert client.get(f"{listing}?state=lost").status_code == 422
+
+
+def test_a_webhook_whose_run_is_deleted_while_it_is_listed_is_left_out(
+    client: FlaskClient, service: Service, db: None, ended: Any, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    deleted, _ = ended("ftp://a"), ended("ftp://b")
+    work(service)
+    read = deliveries.of_organization
+
+    def read_and_delete(*asked: Any) -> Any:
+        found = read(*asked)
+        delete_runs([Run.get_by_id(deleted.rpartition("/")[2])])
+        return found
+
+    monkeypatch.setattr(deliveries, "of_organization", read_and_delete)
+    page = client.get(f"{API}/organizations/webhook-deliveries").get_json()
+    assert [each["url"] for each in page["deliveries"]] == ["ftp://b"]
 
 
 @pytest.mark.parametrize("path", ["/workflow/{other}/runs/{run}", "/workflow/{workflow}/runs/9999"])

@@ -3,7 +3,9 @@
 from __future__ import annotations
 
 import socket
+import struct
 import threading
+import time
 from collections.abc import Callable, Iterable, Iterator
 from contextlib import contextmanager
 from http.client import HTTPConnection
@@ -11,22 +13,30 @@ from typing import Any
 
 import pytest
 
-from voiceapi.bulkhead import before_waiting
+from voiceapi.bulkhead import before_waiting, seconds_left
 from voiceapi.cli import connection, dispatcher
 from voiceapi.cli.server import Server
 
 
 class App:
-    """A WSGI app that notes which thread answers. /wait says that it waits; /hang waits without a word."""
+    """A WSGI app that notes which thread answers, and when the request arrived.
+
+    /wait says that it waits; /hang waits without a word; /raise raises `error`.
+    """
 
     def __init__(self) -> None:
         self.threads: dict[str, set[int]] = {}
+        self.arrived: dict[str, float] = {}
+        self.error: BaseException = SystemExit()
         self.go_on = threading.Event()
         self.waiting = 0
 
     def __call__(self, environ: dict[str, Any], start_response: Callable[..., Any]) -> Iterable[bytes]:
         path = environ["PATH_INFO"]
         self.threads.setdefault(path, set()).add(threading.get_ident())
+        self.arrived[path] = time.monotonic() + seconds_left(60) - 60
+        if path == "/raise":
+            raise self.error
         if path in ("/wait", "/hang"):
             if path == "/wait":
                 before_waiting()
@@ -153,12 +163,15 @@ def test_requests_beyond_the_threads_wait_and_the_network_is_still_served(
         later = served.get_later("/quick")
         # Its connection is accepted and its request read.
         wait_for(lambda: served.server.requests() == 3)
+        moment = time.monotonic()
         with served.connect(b"nonsense\r\n\r\n"):
             wait_for(lambda: served.server.requests() == 4)
         assert "/quick" not in served.app.threads
         served.app.go_on.set()
         later[0].join()
         assert len(served.app.threads["/quick"]) == 1
+        # It has waited for a thread since.
+        assert served.app.arrived["/quick"] <= moment
 
 
 @pytest.mark.usefixtures("unwatched")
@@ -179,6 +192,49 @@ def test_where_the_system_refuses_a_thread_requests_wait_for_the_one_that_is_the
         each.join()
     assert served.app.threads["/wait"] == served.app.threads["/later"]
     assert caplog.messages == ["The system refuses a thread to the server: can't start new thread"]
+
+
+def test_a_system_that_goes_on_refusing_threads_is_mentioned_once(
+    served: Served, monkeypatch: pytest.MonkeyPatch, wait_for: Callable[..., Any], caplog: pytest.LogCaptureFixture
+) -> None:
+    refused: list[threading.Thread] = []
+
+    def refuse(self: threading.Thread) -> None:
+        refused.append(self)
+        raise RuntimeError("can't start new thread")
+
+    assert served.get("/quick") == b"/quick"
+    monkeypatch.setattr(dispatcher._Thread, "start", refuse)
+    hanging = served.get_later("/hang")
+    wait_for(lambda: len(refused) > 2)
+    served.app.go_on.set()
+    hanging[0].join()
+    assert len(caplog.messages) == 1
+
+
+@pytest.mark.parametrize("error", [SystemExit(1), KeyboardInterrupt(), GeneratorExit()], ids=lambda error: repr(error))
+def test_a_request_that_would_end_its_thread_ends_its_connection(
+    served: Served, error: BaseException, caplog: pytest.LogCaptureFixture
+) -> None:
+    served.app.error = error
+    with served.connect(b"GET /raise HTTP/1.1\r\nHost: x\r\n\r\n") as client:
+        assert client.recv(65536) == b""
+    assert caplog.messages == ["A request failed"]
+    assert served.get("/quick") == b"/quick"
+    assert served.app.threads["/quick"] == served.app.threads["/raise"]
+
+
+def test_only_the_thread_that_leads_closes_connections(served: Served, wait_for: Callable[..., Any]) -> None:
+    """Another one would take from it what it is about to wait for."""
+    client = served.connect(b"GET /wait HTTP/1.1\r\nHost: x\r\n\r\n")
+    wait_for(lambda: served.app.waiting == 1)
+    [serving] = served.server._open()
+    client.setsockopt(socket.SOL_SOCKET, socket.SO_LINGER, struct.pack("ii", 1, 0))
+    client.close()
+    assert [serving.send(b"x"), serving.send(b"x")] == [0, 0]
+    assert serving.connected
+    served.app.go_on.set()
+    wait_for(lambda: not served.server._open())
 
 
 @pytest.mark.usefixtures("unwatched")
@@ -224,6 +280,17 @@ def test_a_loop_that_fails_ends_the_server(served: Served) -> None:
     served.connect().close()
     served.thread.join(5)
     assert [str(error) for error in served.errors] == ["no more descriptors"]
+
+
+def test_a_loop_that_fails_during_a_stop_does_not_hold_it_up(served: Served) -> None:
+    def fail(seconds: float) -> None:
+        raise OSError("no more descriptors")
+
+    served.server.stop()
+    served.thread.join()
+    served.server.poller.poll = fail  # type: ignore[method-assign]
+    with pytest.raises(OSError, match="no more descriptors"):
+        served.server.stop_accepting()
 
 
 # -- what leaves

@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import errno
 import json
 import logging
 import socket
@@ -238,6 +239,41 @@ def test_a_request_whose_place_is_given_away_gets_an_answer(serve: Serve) -> Non
     assert head.startswith(b"HTTP/1.1 503 Service Unavailable\r\n")
     assert b"\r\nRetry-After: 5" in head
     assert json.loads(body) == {"detail": "All connections are taken. Try again later."}
+
+
+@pytest.mark.parametrize("pause", [0.01, 60.0])
+def test_while_the_system_refuses_connections_those_that_are_there_are_served(
+    serve: Serve, monkeypatch: pytest.MonkeyPatch, wait_for: Callable[..., Any], pause: float
+) -> None:
+    served = serve(idle_timeout=30)
+    kept = HTTPConnection("127.0.0.1", served.port, timeout=5)
+    kept.request("GET", "/")
+    assert kept.getresponse().read() == b"0"
+    monkeypatch.setattr(server, "PAUSE_SECONDS", pause)
+    [listener] = served.server._listeners
+    accept, refused = listener.socket.accept, []
+
+    class Refusing:
+        """The socket of the listener, which refuses a connection once."""
+
+        def accept(self) -> Any:
+            if refused:
+                return accept()
+            refused.append(True)
+            raise OSError(errno.EMFILE, "Too many open files")
+
+        def __getattr__(self, name: str) -> Any:
+            return getattr(socket_of_listener, name)
+
+    socket_of_listener, listener.socket = listener.socket, Refusing()
+    monkeypatch.setattr(served.server, "close_longest_waiting", lambda: None)
+    waiting = served.connect(b"GET / HTTP/1.1\r\n\r\n")
+    wait_for(lambda: refused)
+    kept.request("GET", "/")
+    assert kept.getresponse().read() == b"0"
+    kept.close()
+    if pause < 1:
+        assert waiting.recv(65536).endswith(b"0")
 
 
 def test_a_request_that_is_being_answered_keeps_its_place(serve: Serve, wait_for: Callable[..., Any]) -> None:

@@ -145,6 +145,50 @@ def test_runs_are_counted(service: Service, rows: list[dict[str, Any]], changes:
         assert workflow.total_runs == Run.select().where(Run.workflow == workflow).count()
 
 
+def assert_counted() -> None:
+    """What is kept is what counting now would find."""
+    for counted in (counts.RUNS, counts.CONTACTS, counts.DELIVERIES):
+        values = ", ".join(value.replace("row.", "") for value in counted.key.values())
+        now = execute(f"SELECT {values}, count(*) FROM {counted.table} GROUP BY {values}").fetchall()
+        assert sorted(execute(f"SELECT * FROM {counted.table}_count").fetchall(), key=repr) == sorted(now, key=repr)
+
+
+CONTACT = "INTO contact (campaign_id, row, phone_number, variables, state, attempts) VALUES"
+DELIVERY = """INTO delivery (organization_id, run_id, node_id, node_name, delivery_uuid, state, attempts, most_attempts,
+created_at) VALUES"""
+
+
+@pytest.mark.parametrize("foreign_keys", [True, False])
+def test_rows_are_counted_whatever_statement_changes_them(service: Service, foreign_keys: bool) -> None:
+    """Also rows that another one deletes with it, and those of a program that doesn't look at foreign keys."""
+    execute("DELETE FROM contact")
+    store([{"workflow": 1, "campaign": 2, "name": "a", "mode": "simulator"}] * 2)
+    runs = [run.id for run in Run.select()]
+    execute(f"PRAGMA foreign_keys = {foreign_keys}")
+    try:
+        for statement in (
+            f"INSERT OR IGNORE {CONTACT} (2, 1, '+1', '{{}}', 'queued', 0), (2, 1, '+2', '{{}}', 'queued', 0)",
+            f"INSERT OR ABORT {CONTACT} (2, 2, '+1', '{{}}', 'queued', 0)",
+            f"INSERT {CONTACT} (2, 2, '+1', '{{}}', 'queued', 0), (2, 3, '+1', '{{}}', 'queued', 0) "
+            "ON CONFLICT (campaign_id, row) DO UPDATE SET state = 'failed'",
+            "UPDATE OR IGNORE contact SET state = 'skipped' WHERE row = 1",
+            "UPDATE OR REPLACE contact SET state = 'completed' WHERE row = 3",
+            f"INSERT {DELIVERY} (1, {runs[0]}, 'n', 'n', 'a', 'pending', 0, 0, 0), "
+            f"(1, {runs[1]}, 'n', 'n', 'b', 'pending', 0, 0, 0)",
+            "UPDATE delivery SET state = 'succeeded' WHERE delivery_uuid = 'b'",
+            "UPDATE OR REPLACE run SET state = 'completed', disposition = 'busy'",
+            f"DELETE FROM run WHERE id = {runs[0]}",
+            "DELETE FROM contact WHERE row = 2",
+            "DELETE FROM contact",
+            "DELETE FROM delivery",
+            "DELETE FROM run",
+        ):
+            execute(statement)
+            assert_counted()
+    finally:
+        execute("PRAGMA foreign_keys = 1")
+
+
 def order(view: View) -> Callable[[Run], Any]:
     """Ascending; a run without a duration is last both ways."""
     last = float("-inf") if view.descending else float("inf")

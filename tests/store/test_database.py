@@ -18,6 +18,7 @@ from voiceapi.security import Vault
 from voiceapi.service import Service
 from voiceapi.store import migrations
 from voiceapi.store.database import ConcurrentUpdate, Store, StoreError, after_commit, write
+from voiceapi.store.failures import DatabaseUnavailable
 from voiceapi.store.migrations import VERSION, migrate
 from voiceapi.store.organizations import ApiKey, Organization
 from voiceapi.store.workflows import TriggerPath, Workflow
@@ -412,6 +413,24 @@ def test_a_full_disk_stores_nothing_and_says_so(client: FlaskClient, service: Se
         assert client.get("/api/v1/workflow/count").json == {"total": 0, "active": 0, "archived": 0}
         service.store.database.execute_sql("PRAGMA max_page_count = 1073741823")
     assert client.post("/api/v1/workflow/create/definition", json=wanted).status_code == 200
+
+
+def test_what_sqlite_itself_raises_undoes_a_transaction_and_says_why(store: Store) -> None:
+    """A cursor that rows are read from raises SQLite's errors, whoever has executed its statement."""
+    full = sqlite3.OperationalError("database or disk is full")
+    full.sqlite_errorcode = sqlite3.SQLITE_FULL
+
+    def insert(error: Exception) -> None:
+        with write():
+            Organization.create(name="lost")
+            raise error
+
+    with store.session():
+        with pytest.raises(DatabaseUnavailable, match="The disk is full"):
+            insert(full)
+        with pytest.raises(sqlite3.OperationalError, match="a defect"):
+            insert(sqlite3.OperationalError("a defect"))
+        assert list(Organization.select()) == []
 
 
 def test_after_commit_waits_for_the_outermost_transaction(store: Store) -> None:

@@ -99,14 +99,22 @@ def of_workflow(index: str, more: str = "") -> str:
 @pytest.mark.parametrize("page", [1, LAST // 2, LAST])
 @pytest.mark.parametrize("descending", [True, False])
 @pytest.mark.parametrize(
-    ("sort_by", "index"), [("created_at", "run_of_workflow"), ("duration", "run_by_duration"), ("name", "run_by_name")]
+    ("sort_by", "index"),
+    [
+        ("created_at", "run_of_workflow"),
+        ("duration", "run_by_duration"),
+        ("id", "run_by_id"),
+        ("name", "run_by_name"),
+    ],
 )
 def test_a_page_is_read_from_an_index_in_its_order(
     workflow: Workflow, plans: Callable[..., list[str]], sort_by: str, index: str, descending: bool, page: int
 ) -> None:
     """Nothing is counted, and only the page is sorted: its query is the only one."""
     asked = view(sort_by, page, descending)
-    assert plans(lambda: run_lists.of_workflow(workflow, ALL, asked)) == [page_of(of_workflow(index))]
+    # Rows are found in the order of their ids, which needs no sort.
+    expected = page_of(of_workflow(index)).removesuffix("; USE TEMP B-TREE FOR ORDER BY" if sort_by == "id" else "")
+    assert plans(lambda: run_lists.of_workflow(workflow, ALL, asked)) == [expected]
 
 
 def test_a_date_range_is_counted_from_spans_but_for_its_ends(
@@ -168,8 +176,8 @@ def test_the_runs_of_a_campaign_are_read_from_its_index(
 ) -> None:
     campaign = Campaign(id=1, workflow=workflow)
     Run.update(campaign=_campaign(workflow), disposition="a").where(Run.workflow == workflow).execute()
-    spans = "SEARCH t USING PRIMARY KEY (workflow_id=?)"
     by_time = "SEARCH t USING COVERING INDEX run_of_campaign (campaign_id=?)"
+    spans = "SEARCH t USING PRIMARY KEY (workflow_id=? AND span>? AND span<?)" + f"; SCALAR SUBQUERY; {by_time}" * 2
     for criteria, counted in ((ALL, spans), (run_criteria.disposition_in(["a"]), spans), (LONG, by_time)):
         first, page = plans(lambda asked=criteria: run_lists.of_campaign(campaign, asked, view(sort_by)), covering=True)
         assert first == counted
@@ -186,6 +194,7 @@ def _campaign(workflow: Workflow) -> Campaign:
     [
         ("created_at", "SEARCH t USING INDEX run_organization_id_created_at_id (organization_id=?)"),
         ("duration", of_workflow("run_by_duration")),
+        ("id", of_workflow("run_by_id")),
         ("name", of_workflow("run_by_name")),
     ],
 )

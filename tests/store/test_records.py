@@ -2,13 +2,15 @@
 
 from __future__ import annotations
 
+import copy
+import pickle
 import sqlite3
 from typing import Any
 
 import pytest
 
 from voiceapi.errors import RecordNotFound
-from voiceapi.store.base import find, insert, insert_all, reload, require, set_changed, update
+from voiceapi.store.base import find, insert, insert_all, json_text, reload, require, set_changed, update
 from voiceapi.store.chats import ChatSession
 from voiceapi.store.database import ConcurrentUpdate, write
 from voiceapi.store.fields import now
@@ -16,6 +18,7 @@ from voiceapi.store.organizations import ApiKey, Organization
 from voiceapi.store.runs import Event, Run
 from voiceapi.store.steps import Step
 from voiceapi.store.workflows import Workflow, WorkflowVersion
+from voiceapi.strict_json import decode
 
 pytestmark = pytest.mark.usefixtures("db")
 
@@ -181,3 +184,29 @@ def test_a_missing_column_is_a_defect_and_no_concurrent_update(workflow: Workflo
     run = make_run(workflow, token="t")
     with pytest.raises(sqlite3.IntegrityError, match="NOT NULL"), write():
         insert_all(Step, [{"run": run.id, "number": 1}])
+
+
+def test_a_json_value_is_decoded_when_it_is_used(workflow: Workflow) -> None:
+    run = make_run(workflow, token="t", annotations={"a": [1, {"b": None}], "c": "\u00e9"})
+    found = reload(run)
+    assert json_text(found, Run.annotations) == '{"a":[1,{"b":null}],"c":"\u00e9"}'
+    for copied in (copy.deepcopy(found), pickle.loads(pickle.dumps(found.__data__))):
+        value = copied.annotations if isinstance(copied, Run) else decode(copied["annotations"])
+        assert value == {"a": [1, {"b": None}], "c": "\u00e9"}
+    assert found.annotations == run.annotations
+    assert found.annotations is found.annotations
+    assert not found._dirty
+
+
+def test_a_json_value_that_was_changed_in_place_is_stored_when_its_field_is_named(workflow: Workflow) -> None:
+    run = make_run(workflow, token="t", annotations={"a": [1]}, llm_usage={"x": 1e-7})
+    found = reload(run)
+    found.annotations["a"].append(2)
+    assert json_text(found, Run.annotations) == '{"a":[1,2]}'
+    update(found)
+    assert reload(run).annotations == {"a": [1]}
+    update(found, Run.annotations, Run.llm_usage)
+    assert (reload(run).annotations, reload(run).llm_usage) == ({"a": [1, 2]}, {"x": 1e-7})
+    found.annotations["a"].append(3)
+    found.save()
+    assert reload(run).annotations == {"a": [1, 2, 3]}

@@ -141,6 +141,24 @@ def test_the_schema_is_that_of_a_new_file(tmp_path: Path, version: int) -> None:
     connection.close()
 
 
+def test_what_lists_show_is_counted(tmp_path: Path, version: int) -> None:
+    """Also where the release before had counted wrongly."""
+    path = restore(tmp_path / "old.db", version)
+    before = sqlite3.connect(path)
+    before.execute("UPDATE workflow SET total_runs = total_runs + 7")
+    before.commit()
+    before.close()
+    open_app(path).extensions["voiceapi"].close()
+    after = sqlite3.connect(path)
+    total = "SELECT count(*) FROM run WHERE workflow_id = workflow.id"
+    assert after.execute(f"SELECT name FROM workflow WHERE total_runs != ({total})").fetchall() == []
+    for table, owner in (("run", "workflow_id"), ("contact", "campaign_id"), ("delivery", "organization_id")):
+        kept = f"SELECT {owner}, sum(number) FROM {table}_count GROUP BY {owner}"
+        rows = f"SELECT {owner}, count(*) FROM {table} GROUP BY {owner}"
+        assert after.execute(kept).fetchall() == after.execute(rows).fetchall()
+    after.close()
+
+
 def test_what_version_1_stored_is_read(tmp_path: Path) -> None:
     app = open_app(restore(tmp_path / "old.db", 1))
     client = client_of(app)

@@ -35,7 +35,8 @@ def test_a_server_whose_file_is_held_for_20_seconds(tmp_path: Path) -> None:
         found.bind(("127.0.0.1", 0))
         port = found.getsockname()[1]
     path, log = tmp_path / "voice.db", tmp_path / "server.log"
-    environment = {**os.environ, "VOICEAPI_DATABASE": str(path), "VOICEAPI_API_KEY": KEY, "VOICEAPI_PORT": str(port)}
+    settings = {"DATABASE": str(path), "API_KEY": KEY, "PORT": str(port), "THREADS": "16"}
+    environment = {**os.environ, **{f"VOICEAPI_{name}": value for name, value in settings.items()}}
     url = f"http://127.0.0.1:{port}/api/v1/user/api-keys"
 
     def ask(name: str | None = None) -> tuple[int, float, str | None]:

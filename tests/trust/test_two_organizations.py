@@ -5,6 +5,7 @@ from __future__ import annotations
 import http.client
 import json
 import os
+import random
 import re
 import statistics
 import subprocess
@@ -178,6 +179,8 @@ def town(tmp_path: Path, talk: Callable[..., Any]) -> Iterator[Town]:
             "PORT": "0",
             "ALLOW_PRIVATE_URLS": "on",
             "CONCURRENT_CALLS": "100",
+            # Fewer than the busy organization has clients.
+            "THREADS": "16",
         }
         settings = {f"VOICEAPI_{name}": value for name, value in environment.items()}
         app = create_app({**settings, "VOICEAPI_WORKER": "off"})
@@ -215,7 +218,8 @@ def town(tmp_path: Path, talk: Callable[..., Any]) -> Iterator[Town]:
 def kept_busy(*requests: tuple[int, Callable[[], Any]]) -> Iterator[list[tuple[int, Any]]]:
     """Sends each request from so many threads again and again, until the end of the block; yields what was answered.
 
-    Who is refused comes again after as long as the answer says.
+    Who is refused comes again after as long as the answer says, or a little later, so that it isn't always the same
+    client who finds a place that has just become free.
     """
     stopping, answers = threading.Event(), []
 
@@ -224,7 +228,7 @@ def kept_busy(*requests: tuple[int, Callable[[], Any]]) -> Iterator[list[tuple[i
             answer = send()
             answers.append((number, answer))
             if answer.status_code == 503:
-                stopping.wait(float(answer.headers["Retry-After"]))
+                stopping.wait(float(answer.headers["Retry-After"]) * random.uniform(1.0, 1.5))
 
     with ThreadPoolExecutor(sum(times for times, _ in requests)) as pool:
         done = [
@@ -296,27 +300,32 @@ def test_a_busy_organization_holds_up_no_other(town: Town) -> None:
         "\n".join(["phone_number", *(f"+1202{of}{row:06}" for row in range(300_000))]).encode() for of in range(2, 6)
     ]
     turns = iter([*range(4)] * 1000)
-    with kept_busy(
+    kinds = (
         (4, lambda: town.busy.open(f"{API}/do-not-call/csv", method="POST", data=numbers[next(turns)])),
-        (40, lambda: town.busy.post(f"{API}/tools/{town.tool}/test", {})),
         (20, lambda: town.busy.open(files, method="POST", headers=headers, data=document)),
         (20, lambda: town.busy.post(chats, {})),
-    ) as answers:
-        time.sleep(1.0)
+        (40, lambda: town.busy.post(f"{API}/tools/{town.tool}/test", {})),
+    )
+    with ExitStack() as stack:
+        answers = []
+        for kind in kinds:
+            answers.append(stack.enter_context(kept_busy(kind)))
+            # One kind after the other, so that some of each get a permit.
+            time.sleep(0.5)
         took = calls(town, 40.0)
     print(f"{len(took)} webhooks, p95 {p95(took):.3f} s, longest {max(took):.3f} s")  # noqa: T201 - for the report
-    statuses = [Counter(answer.status_code for number, answer in answers if number == kind) for kind in range(4)]
+    statuses = [Counter(answer.status_code for _, answer in each) for each in answers]
     print(statuses)  # noqa: T201
     assert p95(took) < LIMIT_SECONDS
     assert all(set(each) <= {200, 503} for each in statuses)
     assert all(each[200] for each in statuses)
     assert sum(each[503] for each in statuses) > 0
     # What was refused left nothing, and what was not is there.
-    assert town.host.count == statuses[1][200]
+    assert town.host.count == statuses[3][200]
     with town.service.store.session():
         execute = town.service.store.database.execute_sql
-        assert execute("SELECT count(*) FROM document").fetchone()[0] == statuses[2][200]
-        assert execute("SELECT count(*) FROM chat_session").fetchone()[0] == statuses[3][200]
+        assert execute("SELECT count(*) FROM document").fetchone()[0] == statuses[1][200]
+        assert execute("SELECT count(*) FROM chat_session").fetchone()[0] == statuses[2][200]
         assert execute("SELECT count(*) FROM do_not_call").fetchone()[0] % 300_000 == 0
 
 

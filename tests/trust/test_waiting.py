@@ -16,7 +16,7 @@ from voiceapi.conversations import text_chats
 from voiceapi.http_client import RequestFailed
 from voiceapi.service import Service
 from voiceapi.store.chats import ChatSession
-from voiceapi.store.database import write
+from voiceapi.store.database import execute, write
 
 
 @pytest.fixture
@@ -60,19 +60,24 @@ def test_before_slow_work_begins(service: Service, waits: list[str]) -> None:
 
 
 def test_while_another_thread_writes(service: Service, waits: list[str], wait_for: Callable[..., Any]) -> None:
-    begun = threading.Event()
+    """Its connection has returned to the pool by then."""
+    begun, in_use = threading.Event(), []
 
     def hold() -> None:
         with service.store.session(), write():
             begun.set()
             wait_for(lambda: waits)
+            in_use.append(len(service.store.database._in_use))
 
     other = threading.Thread(target=hold)
-    other.start()
-    assert begun.wait(5)
-    with service.store.session(), write():
-        assert waits == ["waits"]
+    with service.store.session():
+        assert execute("SELECT 1").fetchone() == (1,)
+        other.start()
+        assert begun.wait(5)
+        with write():
+            assert waits == ["waits"]
     other.join()
+    assert in_use == [1]
 
 
 def test_while_another_process_writes(service: Service, waits: list[str]) -> None:

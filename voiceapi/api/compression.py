@@ -8,7 +8,8 @@ from __future__ import annotations
 
 import gzip
 import zlib
-from collections.abc import Iterable, Iterator
+from collections.abc import Generator, Iterator
+from contextlib import closing
 from typing import cast
 
 from flask import Response, request
@@ -28,25 +29,26 @@ def compress(response: Response) -> Response:
 
     It has no tag yet.
     """
-    is_stream = not response.is_sequence
-    if not is_stream and (response.content_length or len(response.get_data())) < LEAST_BYTES:
+    whole = response.get_data() if response.is_sequence else None
+    if whole is not None and len(whole) < LEAST_BYTES:
         return response
     response.vary.add("Accept-Encoding")
     if request.accept_encodings.best_match(("gzip", "identity")) != "gzip":
         return response
     response.headers["Content-Encoding"] = "gzip"
-    if is_stream:
-        response.response = _compressed(cast(Iterable[str | bytes], response.response))
+    if whole is None:
+        response.response = _compressed(cast(Generator[str | bytes, None, None], response.response))
     else:
-        response.set_data(gzip.compress(response.get_data(), LEVEL, mtime=0))
+        response.set_data(gzip.compress(whole, LEVEL, mtime=0))
     return response
 
 
-def _compressed(parts: Iterable[str | bytes]) -> Iterator[bytes]:
+def _compressed(parts: Generator[str | bytes, None, None]) -> Iterator[bytes]:
     compressor = zlib.compressobj(LEVEL, wbits=GZIP_WINDOW)
-    for part in parts:
-        if piece := compressor.compress(part.encode() if isinstance(part, str) else part):
-            yield piece
+    with closing(parts):  # also when the client has gone
+        for part in parts:
+            if piece := compressor.compress(part.encode() if isinstance(part, str) else part):
+                yield piece
     yield compressor.flush()
 
 
@@ -58,8 +60,6 @@ def set_tag(response: Response, tag: str) -> Response:
 
 def not_modified(tag: str) -> Response | None:
     """The answer 304 if the request's If-None-Match has this tag, of the answer compressed or not; else None."""
-    if "If-None-Match" not in request.headers:
-        return None
     known = request.if_none_match
     for each in (tag, tag + COMPRESSED):
         if known.contains_weak(each):

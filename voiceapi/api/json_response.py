@@ -8,7 +8,7 @@ from typing import Any
 from flask import Response
 
 from ..strict_json import decode, encode
-from .compression import LEAST_BYTES, compress, not_modified, set_tag
+from .compression import compress, not_modified, set_tag
 
 
 def json_response(value: Any, status: int = 200) -> Response:
@@ -23,8 +23,7 @@ def unless_known(text: bytes) -> Response:
 
 
 def _response(text: bytes, status: int = 200) -> Response:
-    response = Response(text, status, content_type="application/json")
-    return response if len(text) < LEAST_BYTES else compress(response)
+    return compress(Response(text, status, content_type="application/json"))
 
 
 def json_values(value: Any) -> Any:

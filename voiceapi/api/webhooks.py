@@ -2,7 +2,7 @@
 
 from __future__ import annotations
 
-from collections.abc import Sequence
+from collections.abc import Mapping, Sequence
 from typing import Any
 
 from ..masking import mask, mask_password
@@ -32,14 +32,18 @@ blueprint = Blueprint("webhooks", __name__)
 def list_webhook_deliveries(query: dict[str, Any]) -> dict[str, Any]:
     """List the organization's webhooks in one state, the newest first; by default those that were given up."""
     found, total = deliveries.of_organization(organization(), query["state"], query["page"], query["limit"])
-    return {**paging(total, query), "deliveries": delivery_answers(found)}
+    workflows = deliveries.workflows_of(found)
+    # A run that was deleted since took its deliveries with it.
+    kept = [delivery for delivery in found if delivery.run_id in workflows]
+    return {**paging(total, query), "deliveries": delivery_answers(kept, workflows)}
 
 
 @blueprint.get("/workflow/<workflow_id>/runs/<run_id>/deliveries")
 @blueprint.response(200, DeliveriesSchema)
 def list_deliveries(workflow_id: int, run_id: int) -> dict[str, Any]:
     """List the webhooks of a run, each with its attempts."""
-    return {"deliveries": delivery_answers(deliveries.of_run(_run(workflow_id, run_id)))}
+    run = _run(workflow_id, run_id)
+    return {"deliveries": delivery_answers(deliveries.of_run(run), {run.id: run.workflow_id})}
 
 
 @blueprint.post("/workflow/<workflow_id>/runs/<run_id>/deliveries/<delivery_uuid>/redeliver")
@@ -47,7 +51,9 @@ def list_deliveries(workflow_id: int, run_id: int) -> dict[str, Any]:
 @blueprint.response(200, DeliverySchema)
 def redeliver(workflow_id: int, run_id: int, delivery_uuid: str) -> dict[str, Any]:
     """Send a webhook once more: the same bytes, under the same delivery id."""
-    return delivery_answers([deliveries.redeliver(service(), _run(workflow_id, run_id), delivery_uuid)])[0]
+    run = _run(workflow_id, run_id)
+    sent = deliveries.redeliver(service(), run, delivery_uuid)
+    return delivery_answers([sent], {run.id: run.workflow_id})[0]
 
 
 @blueprint.get("/organizations/webhook-secrets")
@@ -78,8 +84,9 @@ def _run(workflow_id: int, run_id: int) -> Run:
     return require(Run, "Workflow run not found", id=run_id, workflow=workflow_id, organization=organization())
 
 
-def delivery_answers(found: Sequence[Delivery]) -> list[dict[str, Any]]:
-    workflows, attempts = deliveries.workflows_of(found), deliveries.attempts_of(found)
+def delivery_answers(found: Sequence[Delivery], workflows: Mapping[int, int]) -> list[dict[str, Any]]:
+    """Deliveries with their attempts; `workflows` has the workflow id of each run."""
+    attempts = deliveries.attempts_of(found)
     return [
         {
             "delivery_uuid": delivery.delivery_uuid,

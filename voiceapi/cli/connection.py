@@ -14,6 +14,8 @@ from waitress.channel import HTTPChannel
 from waitress.receiver import ChunkedReceiver
 from waitress.task import ErrorTask, WSGITask
 
+from ..bulkhead import note_arrival
+
 # Bytes a second of a body that arrives or an answer that is read, over VOICEAPI_IDLE_TIMEOUT. A slow mobile line has
 # ten times as many.
 SLOWEST_RATE = 500
@@ -73,8 +75,9 @@ class Connection(HTTPChannel):  # type: ignore[misc]
 
     def __init__(self, listener: Any, sock: socket.socket, address: Any, adjustments: Any, map: dict[int, Any]) -> None:
         self.network = _network(address[0])
-        # Since when it is in its stage, or has made progress worth the name; on the monotonic clock.
-        self.since = time.monotonic()
+        # Since when it is in its stage, or has made progress worth the name, and when the request arrived that is
+        # answered next; on the monotonic clock.
+        self.since = self.arrived = time.monotonic()
         self._served = 0
         self._bytes_sent = 0
         self._next_waits = False
@@ -185,11 +188,13 @@ class Connection(HTTPChannel):  # type: ignore[misc]
         return is_taken
 
     def send(self, data: bytes, do_close: bool = True) -> int:
-        sent = int(super().send(data, do_close=do_close))
+        # Only the leader closes it, which may be about to wait for it; it finds out by itself that the client is gone.
+        sent = int(super().send(data, do_close=do_close and self.server.task_dispatcher.is_leading()))
         self._bytes_sent += sent
         return sent
 
     def service(self) -> None:
+        note_arrival(self.arrived)
         self._served += 1
         if self.server.owner.is_stopping:
             self.announce_close()

@@ -24,6 +24,8 @@ LONGEST_LEAD = 0.01
 LOOK_SECONDS = 0.01
 # How long after the last request the leader's requests are no longer timed, so that an idle server sleeps.
 WATCHED_SECONDS = 1.0
+# How often a line of the log says that the system refuses a thread.
+LOGGED_SECONDS = 60.0
 
 
 class Dispatcher:
@@ -58,6 +60,7 @@ class Dispatcher:
         self._is_stopping = False
         self._watching = threading.Event()
         self._failed = failed
+        self._logged_at = -LOGGED_SECONDS
 
     def start(self) -> None:
         """Start the first thread, which leads.
@@ -124,7 +127,10 @@ class Dispatcher:
             try:
                 task.service()
             except BaseException:
-                log.exception("A connection failed")
+                # Nobody knows how much of the answer was sent, so the connection is closed.
+                log.exception("A request failed")
+                task.cancel()
+                self._wake()
             with self._lock:
                 thread.since = None
                 self._busy -= 1
@@ -158,23 +164,28 @@ class Dispatcher:
             try:
                 self._appoint()
             except RuntimeError as error:
-                log.warning("The system refuses a thread to the server: %s", error)
+                if time.monotonic() - self._logged_at >= LOGGED_SECONDS:
+                    self._logged_at = time.monotonic()
+                    log.warning("The system refuses a thread to the server: %s", error)
 
     def _watch(self) -> None:
         """Let another thread lead whenever the leader has spent LONGEST_LEAD on one request."""
         last = 0.0
         while not self._is_stopping:
             time.sleep(LOOK_SECONDS)
-            moment = time.monotonic()
-            leader = self._leader
+            moment, leader = time.monotonic(), self._leader
             since = None if leader is None else leader.since
             if leader is not None and since is not None:
                 last = moment
                 if moment - since >= LONGEST_LEAD:
                     self._replace(leader, since)
             elif moment - last >= WATCHED_SECONDS:
+                # Who begins with a request after this sets it again; who began before is seen here.
                 self._watching.clear()
-                if (leader is None or leader.since is None) and not self._is_stopping:
+                with self._lock:
+                    leader = self._leader
+                    is_idle = leader is None or leader.since is None
+                if is_idle and not self._is_stopping:
                     self._watching.wait()
 
     def _ended(self, error: BaseException | None) -> None:

@@ -37,6 +37,8 @@ RECEIVED_BETWEEN_SUMS = 16 * 1024 * 1024
 BACKLOG = 4096
 # How many connections are accepted before the others are served again.
 ACCEPTED_AT_ONCE = 100
+# How long nobody is accepted after the system has refused a connection.
+PAUSE_SECONDS = 0.05
 # The share of all connections that is closed when the last place is taken; choosing them costs a look at each.
 CLOSED_AT_ONCE = 1 / 20
 # How often a line of the log says that places were needed.
@@ -53,10 +55,16 @@ class Listener(TcpWSGIServer):  # type: ignore[misc]
 
     def __init__(self, owner: Server, app: Any, **options: Any) -> None:
         self.owner = owner
+        self._paused_until = 0.0
         super().__init__(app, **options)
 
+    @property
+    def is_paused(self) -> bool:
+        """True shortly after the system has refused a connection."""
+        return time.monotonic() < self._paused_until
+
     def readable(self) -> bool:
-        return bool(self.accepting and self.owner.has_room())
+        return bool(self.accepting and not self.is_paused and self.owner.has_room())
 
     def handle_accept(self) -> None:
         self.accept_waiting(ACCEPTED_AT_ONCE)
@@ -72,10 +80,10 @@ class Listener(TcpWSGIServer):  # type: ignore[misc]
             except (BlockingIOError, ConnectionError):
                 return
             except OSError as error:
-                # Mostly because no more files can be opened. The client still waits, so the next try comes at once.
+                # Mostly because no more files can be opened. The client still waits, so the next try came at once.
                 log.warning("A connection can't be accepted: %s", error)
                 self.owner.close_longest_waiting()
-                time.sleep(0.05)
+                self._paused_until = time.monotonic() + PAUSE_SECONDS
                 return
             self.owner.make_room()
             Connection(self, accepted, self.fix_addr(address), self.adj, self._map)
@@ -83,6 +91,7 @@ class Listener(TcpWSGIServer):  # type: ignore[misc]
     def add_task(self, task: Connection) -> None:
         # A client that sends many requests and reads no answer would otherwise have all of them answered, and kept.
         if not task.waits_for_reader():
+            task.arrived = time.monotonic()
             super().add_task(task)
 
     def pull_trigger(self) -> None:
@@ -132,8 +141,10 @@ class Server:
         self._received = 0
         self._map: dict[int, Any] = {}
         self.poller = Poller()
-        self._stopped: SimpleQueue[BaseException | None] = SimpleQueue()
-        self._dispatcher = Dispatcher(threads, self._loop_once, self._wake, self._pause, self._stopped.put)
+        self._failure: BaseException | None = None
+        # No event: a handler of signals, which may interrupt the waiting anywhere, ends it.
+        self._stopped: SimpleQueue[None] = SimpleQueue()
+        self._dispatcher = Dispatcher(threads, self._loop_once, self._wake, self._pause, self._fail)
         self._listeners = [
             Listener(self, app, map=self._map, dispatcher=self._dispatcher, adj=adjustments, sockinfo=address)
             for address in adjustments.listen
@@ -155,8 +166,9 @@ class Server:
         while not self.is_stopping:
             # With a time limit, because on Windows no signal ends the waiting.
             with suppress(Empty):
-                if failure := self._stopped.get(timeout=1):
-                    raise failure
+                self._stopped.get(timeout=1)
+            if self._failure is not None:
+                raise self._failure
 
     def stop(self) -> None:
         """End `run`, from another thread or a handler of signals. Requests are served until `close`."""
@@ -247,8 +259,15 @@ class Server:
         """End the waiting of `_loop_once`."""
         self._listeners[0].trigger.pull_trigger()
 
+    def _fail(self, error: BaseException) -> None:
+        self._failure = error
+        self._stopped.put(None)
+
     def _in_loop(self, call: Callable[[], None]) -> None:
-        """Have the thread that leads call this, and wait for it: nobody else may change the connections."""
+        """Have the thread that leads call this, and wait for it: nobody else may change the connections.
+
+        :raises BaseException: what ended the loop, if anything did.
+        """
         done = threading.Event()
 
         def carry_out() -> None:
@@ -258,7 +277,9 @@ class Server:
                 done.set()
 
         self._listeners[0].trigger.pull_trigger(carry_out)
-        done.wait()
+        while not done.wait(STOP_POLL_SECONDS):
+            if self._failure is not None:
+                raise self._failure
 
     def _close_listeners(self) -> None:
         for listener in self._listeners:
@@ -278,7 +299,7 @@ class Server:
         for listener in self._listeners:
             if listener.accepting:
                 self.poller.add(listener)
-        self.poller.poll(seconds)
+        self.poller.poll(min(seconds, PAUSE_SECONDS) if any(each.is_paused for each in self._listeners) else seconds)
         moment = time.monotonic()
         if moment - self._watched_at >= self._pause:
             self._watched_at = moment
@@ -310,4 +331,5 @@ class Server:
         return sum(len(listener.active_channels) for listener in self._listeners)
 
     def _open(self) -> list[Connection]:
-        return [connection for listener in self._listeners for connection in listener.active_channels.values()]
+        # Copied at once: the leader changes them meanwhile.
+        return [each for listener in self._listeners for each in tuple(listener.active_channels.values())]

@@ -18,8 +18,11 @@ NO_ROOM = "The conversation has more than 1 MiB of text, so it ends here."
 
 def size_of(message: Message) -> int:
     """The bytes of a message: its content, and the functions that it calls."""
-    functions = (call["function"] for call in message.get("tool_calls") or ())
-    return size(message.get("content") or "") + sum(size(each["name"]) + size(each["arguments"]) for each in functions)
+    content = size(message.get("content") or "")
+    if not message.get("tool_calls"):  # nearly always, and a long history is counted in each turn
+        return content
+    functions = (call["function"] for call in message["tool_calls"])
+    return content + sum(size(each["name"]) + size(each["arguments"]) for each in functions)
 
 
 def has_room(messages: Iterable[Message], message: Message) -> bool:

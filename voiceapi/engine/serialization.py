@@ -45,10 +45,12 @@ _SCALARS = frozenset({str, int, float, bool, NoneType})
 
 
 def encode(value: Any) -> Any:
-    """Return `value` with its dataclasses as objects and its tuples as lists."""
+    """Return `value` with its dataclasses as objects and its tuples as lists; a dict that needs neither is shared."""
     if type(value) in _SCALARS:  # first, because most values are
         return value
     kind: Any = type(value)
+    if kind is dict and _SCALARS.issuperset(map(type, value.values())):  # such as the messages of a long history
+        return value
     names = _names(kind)
     if names is not None:
         return {name: encode(getattr(value, name)) for name in names}
@@ -107,6 +109,8 @@ def _decode(kind: Any, data: Any, place: str) -> Any:
     if is_dataclass(kind) and isinstance(kind, type):
         return _dataclass(kind, _expect(Mapping, data, place), place)
     if origin is tuple:
+        if arguments[0] == Mapping[str, Any] and type(data) is list and all(type(item) is dict for item in data):
+            return tuple(data)  # such as a long history, whose messages need no look at each
         items = enumerate(_expect(list, data, place))
         return tuple(_decode(arguments[0], item, f"{place}.{index}") for index, item in items)
     if origin is Mapping and arguments[1] is Any:

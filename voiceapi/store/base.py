@@ -69,7 +69,11 @@ def insert_all(model: type[Record], rows: Iterable[Mapping[str, Any]]) -> None:
 
 
 def update(record: Record, *fields: Any) -> None:
-    """Store these fields of a record; if none is given, those that were set since it was read or created."""
+    """Store these fields of a record; if none is given, those that were set since it was read or created.
+
+    A JSON value that was changed in place isn't one that was set. After a transaction that was undone, read the record
+    again: what it was to store counts as stored.
+    """
     model = type(record)
     keys = _key_names(model)
     changed = {field.name for field in fields} or record._dirty.difference(keys)

@@ -1,7 +1,8 @@
 """The numbers of rows of lists, kept by triggers of the database, so that none is counted when a list is read.
 
 To count 100,000 entries of an index takes SQLite ten times as long as to read a page of a list. A trigger counts a row
-in the transaction that stores, changes or deletes it, whatever statement does so, so these numbers are never wrong.
+in the transaction that stores, changes or deletes it, whatever statement of whichever program does so. Only REPLACE, of
+which nothing here makes use, deletes rows without a trigger.
 Only SQLite has the triggers: with other databases, lists are counted when they are read.
 """
 

@@ -6,15 +6,13 @@ database until it opens a session.
 
 from __future__ import annotations
 
-import glob
 import os
 import random
 import sqlite3
-import stat
 import threading
 import time
 from collections.abc import Callable, Iterator
-from contextlib import ExitStack, contextmanager, suppress
+from contextlib import ExitStack, contextmanager
 from contextvars import ContextVar
 from dataclasses import dataclass
 from pathlib import Path
@@ -45,6 +43,9 @@ LOCKED_SECONDS = 1.0
 CONNECTIONS, CONNECTION_SECONDS = 128, 5
 # How many requests wait in that queue while another program has locked the file.
 MOST_WAITING = 2
+
+# What a statement may raise: SQLite's errors, Peewee's in place of them for what it executes itself, and its pool's.
+STATEMENT_ERRORS = (sqlite3.DatabaseError, peewee.DatabaseError, MaxConnectionsExceeded)
 
 
 @dataclass(frozen=True, slots=True)
@@ -108,7 +109,7 @@ class Store:
 
     def _open(self) -> None:
         # SQLite has one writer: queueing for this lock is fairer and quicker than SQLite's sleeping and retrying.
-        self._writer = WriterLock()
+        self._writer = WriterLock(self.release)
         # True from when a thread finds the file locked by another program until a transaction begins again.
         self._is_locked = False
         self._places = threading.Semaphore(MOST_WAITING)
@@ -179,8 +180,11 @@ class Store:
                 self._writer.release()
         except peewee.IntegrityError as error:
             raise _defect_or_concurrent(error) from error
-        except (peewee.DatabaseError, MaxConnectionsExceeded) as error:
-            raise self.failures.find(error) or error from error
+        except STATEMENT_ERRORS as error:
+            found = self.failures.find(error)
+            if found is None:
+                raise
+            raise found from error
         if self.failures.last():
             self.failures.end()
         for call in committed:
@@ -270,12 +274,15 @@ class Store:
         self._after_commit.append(call)
 
     def release(self) -> None:
-        """Return this thread's connection to the pool, unless a transaction is open; the next query opens one again.
+        """Give back what others need while this thread waits: its connection, and the server's lead if it has it.
 
-        Called before another server is asked: of the 128 connections, none is held while one waits for an answer.
+        The connection returns to the pool unless a transaction is open; the next query opens one again. Called before
+        another server is asked, and before another thread's transaction is waited for. So there are as many connections
+        as threads that use the database at a moment, each of which takes up to a megabyte.
         """
         if not self.database.is_closed() and not self.database.in_transaction():
             self.database.close()
+        before_waiting()
 
     def close(self) -> None:
         """Close every idle connection, so that the file can be moved or removed."""
@@ -308,30 +315,6 @@ def _connected(location: str) -> Any:
         return connect(location)
     except (RuntimeError, ValueError, peewee.ImproperlyConfigured) as error:
         raise StoreError(f"The database {mask_password(location)} can't be used: {str(error).rstrip('.!')}.") from None
-
-
-def keep_private(path: Path) -> list[Path]:
-    """Let only their owner read the database's files, also those that exist already, whatever the umask.
-
-    A new database is created here, empty, because SQLite would create it with the umask; its WAL then gets the same
-    mode. The files are the database, its WAL and shared memory, the copies of earlier versions, and the secret.
-
-    :returns: the files whose mode couldn't be changed.
-    """
-    if not path.exists():
-        with suppress(FileExistsError):  # another process was quicker
-            os.close(os.open(path, os.O_WRONLY | os.O_CREAT | os.O_EXCL, 0o600))
-    open_to_others = []
-    for file in (path, *sorted(path.parent.glob(f"{glob.escape(path.name)}[-.]*"))):
-        kept = file.name.removeprefix(path.name)
-        if kept in ("", "-wal", "-shm", ".secret") or kept.startswith(".version-"):
-            try:
-                mode = stat.S_IMODE(file.stat().st_mode)
-                if mode & 0o077:
-                    file.chmod(mode & 0o700)
-            except OSError:
-                open_to_others.append(file)
-    return open_to_others
 
 
 def patience() -> Patience:
@@ -383,8 +366,11 @@ def execute(statement: str, *values: Any) -> Any:
         return bound.execute_sql(statement.replace("?", bound.param), values)
     except (sqlite3.IntegrityError, peewee.IntegrityError) as error:
         raise _defect_or_concurrent(error) from error
-    except (sqlite3.DatabaseError, peewee.DatabaseError, MaxConnectionsExceeded) as error:
-        raise store.failures.find(error) or error from error
+    except STATEMENT_ERRORS as error:
+        found = store.failures.find(error)
+        if found is None:
+            raise
+        raise found from error
 
 
 def wake_dialer() -> None:

@@ -17,13 +17,14 @@ from . import counts, encryption, knowledge
 from .base import Record
 from .campaigns import Campaign, Contact, Decision, DoNotCall, Upload
 from .chats import ChatSession, ChatTurn
-from .database import Store, StoreError, erasing, keep_private, write
+from .database import Store, StoreError, erasing, write
 from .failures import DatabaseUnavailable, cause_of, is_lock
 from .idempotency import IdempotencyKey
 from .knowledge import Document, Passage
 from .organizations import ApiKey, Credential, Organization
 from .outbound_calls import OutboundCall
 from .postcall import Delivery, DeliveryAttempt, FollowUp, WebhookSecret
+from .private_files import keep_private
 from .runs import Event, Run, StatusCallback, Turn
 from .secret_check import SecretCheck
 from .steps import Snapshot, Step
@@ -183,6 +184,7 @@ INDEXES_OF_6 = (
     "WHERE campaign_id IS NOT NULL",
     "CREATE INDEX run_by_duration ON run (workflow_id, duration, id)",
     "CREATE INDEX run_by_name ON run (workflow_id, name, id)",
+    "CREATE INDEX run_by_id ON run (workflow_id, id)",
 )
 
 

@@ -23,11 +23,15 @@ from .runs import Run
 from .workflows import Workflow
 
 # The index of a workflow's runs by time, which also holds what they are filtered by, and those for other orders.
-BY_TIME, BY_OTHER = "run_of_workflow", {"duration": "run_by_duration", "name": "run_by_name"}
+BY_TIME, BY_OTHER = "run_of_workflow", {"duration": "run_by_duration", "id": "run_by_id", "name": "run_by_name"}
 OWNED = "workflow_id IN (SELECT id FROM workflow WHERE organization_id = ?)"
 # CROSS JOIN, because SQLite keeps the order of its tables: first the workflows of an organization.
 COUNTED_OF_ORGANIZATION = """workflow CROSS JOIN run_count ON run_count.workflow_id = workflow.id
 WHERE workflow.organization_id = ?"""
+# Of the spans of its workflow only those from the campaign's first run to its last, which SQLite finds at once.
+COUNTED_OF_CAMPAIGN = f"""run_count WHERE workflow_id = ? AND campaign_id = ? AND span
+BETWEEN (SELECT min(created_at) >> {counts.SPAN_BITS} FROM run WHERE campaign_id = ?)
+AND (SELECT max(created_at) >> {counts.SPAN_BITS} FROM run WHERE campaign_id = ?)"""
 COUNTED = frozenset(counts.RUNS.names)
 Row = TypeVar("Row")
 
@@ -162,8 +166,9 @@ def of_workflow(workflow: Workflow, criteria: Criteria, view: View) -> Page[List
 
 def of_campaign(campaign: Campaign, criteria: Criteria, view: View) -> Page[ListedRun]:
     """A page of a campaign's runs."""
-    counted = ("run_count WHERE workflow_id = ? AND campaign_id = ?", (campaign.workflow_id, campaign.id))
-    scope = Scope("campaign_id = ?", (campaign.id,), *counted, "run_of_campaign", {})
+    id = campaign.id
+    counted = (COUNTED_OF_CAMPAIGN, (campaign.workflow_id, id, id, id))
+    scope = Scope("campaign_id = ?", (id,), *counted, "run_of_campaign", {})
     return _page(scope, criteria, view, LISTED, _listed)
 
 

@@ -107,6 +107,7 @@ Run.add_index(
 )
 Run.add_index(SQL("CREATE INDEX run_by_duration ON run (workflow_id, duration, id)"))
 Run.add_index(SQL("CREATE INDEX run_by_name ON run (workflow_id, name, id)"))
+Run.add_index(SQL("CREATE INDEX run_by_id ON run (workflow_id, id)"))
 # Only the calls in progress, which are few.
 Run.add_index(SQL("CREATE INDEX run_in_progress ON run (organization_id, slot_until) WHERE deadline_at IS NOT NULL"))
 Run.add_index(

@@ -8,8 +8,6 @@ from collections import deque
 from collections.abc import Callable
 from dataclasses import dataclass, field
 
-from ..bulkhead import before_waiting
-
 # A thread that has waited so many seconds gets the lock when it is released. Before that it goes to a thread that runs
 # anyhow: to wake another one for each transaction would take longer than most transactions.
 LONG = 0.1
@@ -25,9 +23,13 @@ class _Waiting:
 
 
 class WriterLock:
-    """A reentrant lock. With Python's own, a thread may wait for seconds while others take it again and again."""
+    """A reentrant lock. With Python's own, a thread may wait for seconds while others take it again and again.
 
-    def __init__(self) -> None:
+    :param before_waiting: called before a thread waits, to give back what others need meanwhile.
+    """
+
+    def __init__(self, before_waiting: Callable[[], None] = lambda: None) -> None:
+        self._before_waiting = before_waiting
         self._mutex = threading.Lock()
         self._owner: int | None = None
         self._depth = 0
@@ -47,7 +49,7 @@ class WriterLock:
                 return True
             waiting = _Waiting(thread)
             self._queue.append(waiting)
-        before_waiting()
+        self._before_waiting()
         while True:
             waiting.woken.wait(LOOK_SECONDS)
             with self._mutex:

@@ -300,7 +300,9 @@ def publish(organization: int, workflow_id: int, expected: tags.Expected = None)
         draft.status = "published"
         draft.published_at = now()
         update(draft, WorkflowVersion.status, WorkflowVersion.published_at)
-    return workflow, draft
+        # Read again, because its tag is made of the text that is stored: of an earlier release, that may have another
+        # spelling of numbers than the definition that was decoded here.
+        return workflow, current(workflow)
 
 
 def duplicate(organization: int, workflow_id: int, expected: tags.Expected = None) -> tuple[Workflow, WorkflowVersion]:

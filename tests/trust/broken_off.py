@@ -12,6 +12,7 @@ import os
 import signal
 import sqlite3
 import sys
+import threading
 from collections.abc import Callable, Iterator
 from contextlib import contextmanager
 from pathlib import Path
@@ -52,7 +53,11 @@ def counted(last: int, stop: Callable[[], Any]) -> Iterator[list[str]]:
             stops = count("backup")
             super().backup(target, pages=4, progress=lambda *_: stop() if stops else None)
 
+    thread = threading.get_ident()
+
     def counted_connect(*args: Any, **options: Any) -> sqlite3.Connection:
+        if threading.get_ident() != thread:
+            return connect(*args, **options)  # another test's service, whose jobs run on
         opened.append(connect(*args, **options, factory=Connection))
         return opened[-1]
 

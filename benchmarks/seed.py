@@ -21,7 +21,6 @@ from voiceapi.store.migrations import VERSION
 from voiceapi.store.postcall import Delivery
 from voiceapi.store.runs import Run
 from voiceapi.store.telephony import PhoneNumber
-from voiceapi.store.workflows import Workflow
 from voiceapi.workflows import versions
 
 from .processes import KEY
@@ -141,7 +140,6 @@ def seed(database: Path, runs: int) -> Ids:
         _fill(Contact, _contacts(campaign))
         _fill(Decision, _decisions(campaign))
         _fill(Delivery, _deliveries(campaign))
-        Workflow.update(total_runs=runs).where(Workflow.id == workflow.id).execute()
         long = {
             size: versions.create(service.vault, organization, f"{size} nodes", long_definition(size))[0].id
             for size in LONG

@@ -21,13 +21,15 @@ from .cases import Case, cases
 from .conversations import measure_conversations, measure_turns
 from .measure import FEW, Row, Target, measure, measure_long_workflows, measure_start
 from .processes import Load, Server, start_bare, start_service, use_defaults
+from .rehearsal import measure_rehearsal
 from .result import CONNECTIONS, Result, figures
 from .seed import Ids, kept, seed
 
 MANY, MILLION = 100_000, 1_000_000
 # The parts besides the cases, as --only finds them.
 LONG, CALLS, TURNS, CONVERSATIONS, START = "long workflows", "simulated calls", "turns", "conversations", "start"
-PARTS = ", ".join((LONG, CALLS, TURNS, CONVERSATIONS, START))
+REHEARSAL = "conversation cases"
+PARTS = ", ".join((LONG, CALLS, TURNS, CONVERSATIONS, REHEARSAL, START))
 
 
 def main() -> int:
@@ -80,6 +82,8 @@ def _measure(folder: Path, options: argparse.Namespace, note: Callable[[str], ob
     result = Result(MILLION if options.million else MANY)
     if options.only in START:
         result.start = measure_start(folder)
+    if options.only in REHEARSAL:
+        result.rehearsal = measure_rehearsal(folder)
     if options.only in TURNS:
         result.turns = measure_turns(folder)
     few = folder / "few.db"
@@ -91,7 +95,8 @@ def _measure(folder: Path, options: argparse.Namespace, note: Callable[[str], ob
             result.rows.append(row)
             note(report.line(row))
         if options.only in LONG:
-            result.long = measure_long_workflows(load, server, ids, options.seconds)
+            found = measure_long_workflows(load, server, ids, options.seconds)
+            result.long, result.linted = found["validate"], found["lint"]
         if options.only in CALLS:
             result.calls = measure_calls(load, server, options.seconds)
         if not options.only:

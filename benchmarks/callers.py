@@ -43,6 +43,7 @@ class Job:
     :param port: where the service listens; the signatures are over URLs under `origin`.
     :param path: the webhook of inbound calls, and `status_path` that of their status callbacks.
     :param warm_up: the seconds before the `seconds` whose turns are measured.
+    :param most: after so many webhooks a connection makes room for a new one; None for never.
     """
 
     port: int
@@ -56,6 +57,7 @@ class Job:
     every: float
     warm_up: float
     seconds: float
+    most: int | None = None
 
 
 @dataclass
@@ -214,7 +216,10 @@ class Carrier:
             return
         then = self._waiting.pop(connection)
         status, seconds = answer[0], time.perf_counter() - connection.sent
-        if status != "lost":
+        if status != "lost" and connection.requests == self._job.most:
+            self._selector.unregister(connection.socket)
+            connection.socket.close()
+        elif status != "lost":
             self._idle.append(connection)
         self.talk.slowest = max(self.talk.slowest, seconds)
         self.talk.statuses["late" if seconds > LONGEST_WEBHOOK_SECONDS else status] += 1

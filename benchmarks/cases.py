@@ -76,6 +76,11 @@ def validate_case(name: str, workflow: int) -> Case:
     return Case(name, raw("POST", f"{API}/workflow/{workflow}/validate"))
 
 
+def lint_case(name: str, workflow: int) -> Case:
+    """The lint of one workflow."""
+    return Case(name, raw("GET", f"{API}/workflow/{workflow}/lint"))
+
+
 def trigger_case(path: str) -> Case:
     """A call by trigger, which the service carries out by itself."""
     return Case("trigger", raw("POST", f"{API}/public/agent/{path}", {"phone_number": "+12025550123"}))

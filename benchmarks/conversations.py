@@ -188,20 +188,23 @@ def start_model(folder: Path, seconds: float) -> Iterator[str]:
 def talking_service(database: Path, **settings: str) -> Iterator[tuple[Server, dict[str, Any]]]:
     """A service whose agent answers calls through Twilio, and where its callers' webhooks go."""
     with start_service(database, PUBLIC_URL=ORIGIN, **settings) as server:
-        agent = {"name": "Agent", "workflow_definition": endless_definition()}
-        workflow = server.ask("POST", "/workflow/create/definition", agent)["workflow_uuid"]
-        credentials = {"provider": "twilio", "account_sid": ACCOUNT, "auth_token": TOKEN}
-        body = {"name": "Twilio", "config": credentials}
-        configuration = server.ask("POST", "/organizations/telephony-configs", body)["id"]
-        yield (
-            server,
-            {
-                "port": server.port,
-                "origin": ORIGIN,
-                "account": ACCOUNT,
-                "token": TOKEN,
-                "path": f"{API}/telephony/inbound/workflow/{workflow}",
-                "speech": SPEECH,
-                "status_path": f"{API}/telephony/inbound/{configuration}/status",
-            },
-        )
+        yield server, prepare_talk(server)
+
+
+def prepare_talk(server: Server) -> dict[str, Any]:
+    """Create an agent that answers calls through Twilio; returns where its callers' webhooks go."""
+    agent = {"name": "Agent", "workflow_definition": endless_definition()}
+    workflow = server.ask("POST", "/workflow/create/definition", agent)["workflow_uuid"]
+    credentials = {"provider": "twilio", "account_sid": ACCOUNT, "auth_token": TOKEN}
+    # Other calls stay the simulator's.
+    body = {"name": "Twilio", "config": credentials, "is_default_outbound": False}
+    configuration = server.ask("POST", "/organizations/telephony-configs", body)["id"]
+    return {
+        "port": server.port,
+        "origin": ORIGIN,
+        "account": ACCOUNT,
+        "token": TOKEN,
+        "path": f"{API}/telephony/inbound/workflow/{workflow}",
+        "speech": SPEECH,
+        "status_path": f"{API}/telephony/inbound/{configuration}/status",
+    }

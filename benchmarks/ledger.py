@@ -84,7 +84,11 @@ class Receiver:
             protocol_version = "HTTP/1.1"
 
             def do_POST(self) -> None:
-                body = self.rfile.read(int(self.headers["Content-Length"]))
+                length = int(self.headers["Content-Length"])
+                body = self.rfile.read(length)
+                if len(body) < length:  # its sender was killed in the middle of it
+                    self.close_connection = True
+                    return
                 receiver.bodies[self.headers["X-Dograh-Delivery-Id"]].add(hashlib.sha256(body).digest())
                 self.send_response(204)
                 self.end_headers()

@@ -7,6 +7,7 @@ client. Each line of standard input is a job, each line of standard output its r
 from __future__ import annotations
 
 import json
+import math
 import re
 import selectors
 import socket
@@ -59,9 +60,12 @@ class Connection:
         self.socket.setsockopt(socket.IPPROTO_TCP, socket.TCP_NODELAY, 1)
         self._answer = b""
         self.sent = 0.0
+        # How many requests it was used for.
+        self.requests = 0
 
     def send(self, request: bytes) -> None:
         self._answer = b""
+        self.requests += 1
         self.sent = time.perf_counter()
         self.socket.sendall(request)
 
@@ -81,8 +85,11 @@ class Connection:
         return self._answer[9:12].decode(), self._answer[head + 4 :]
 
 
-def send_for(port: int, request: bytes, seconds: float, connections: int) -> Outcome:
-    """Send `request` over and over on this many connections for this many seconds."""
+def send_for(port: int, request: bytes, seconds: float, connections: int, most: float = math.inf) -> Outcome:
+    """Send `request` over and over on this many connections for this many seconds.
+
+    :param most: after so many requests a connection makes room for a new one, which another process may take.
+    """
     outcome = Outcome()
     with selectors.DefaultSelector() as selector:
         started, computed = time.perf_counter(), time.process_time()
@@ -100,6 +107,11 @@ def send_for(port: int, request: bytes, seconds: float, connections: int) -> Out
                 outcome.latencies.append(moment - connection.sent)
                 outcome.statuses[answer[0]] += 1
                 if moment - started < seconds:
+                    if connection.requests >= most:
+                        selector.unregister(connection.socket)
+                        connection.socket.close()
+                        connection = Connection(port)
+                        selector.register(connection.socket, selectors.EVENT_READ, connection)
                     connection.send(request)
                 else:
                     selector.unregister(connection.socket)
@@ -112,7 +124,8 @@ def send_for(port: int, request: bytes, seconds: float, connections: int) -> Out
 def main() -> None:
     for line in sys.stdin:
         job = json.loads(line)
-        outcome = send_for(job["port"], job["request"].encode(), job["seconds"], job["connections"])
+        most = job["most"] or math.inf
+        outcome = send_for(job["port"], job["request"].encode(), job["seconds"], job["connections"], most)
         print(json.dumps(vars(outcome)), flush=True)
 
 

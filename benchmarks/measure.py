@@ -13,7 +13,7 @@ from collections.abc import Iterator, Sequence
 from dataclasses import dataclass, field
 from pathlib import Path
 
-from .cases import BARE, Case, validate_case
+from .cases import BARE, Case, lint_case, validate_case
 from .load import Outcome
 from .processes import Load, Server, start_service
 from .seed import LONG, Ids
@@ -134,15 +134,16 @@ def _row(target: Target, few: Target, around: Sequence[Outcome], connections: in
     )
 
 
-def measure_long_workflows(load: Load, server: Server, ids: Ids, seconds: float) -> dict[int, float]:
-    """The median milliseconds of a validation by the workflow's number of nodes, one request after the other."""
-    found = {}
+def measure_long_workflows(load: Load, server: Server, ids: Ids, seconds: float) -> dict[str, dict[int, float]]:
+    """The median milliseconds of a validation and of lint by number of nodes, one request after the other."""
+    found: dict[str, dict[int, float]] = {"validate": {}, "lint": {}}
     for nodes in LONG:
-        case = validate_case(f"validate {nodes} nodes", ids.long[nodes])
-        if not server.ask("POST", f"/workflow/{ids.long[nodes]}/validate")["is_valid"]:
+        id = ids.long[nodes]
+        if not server.ask("POST", f"/workflow/{id}/validate")["is_valid"]:
             raise RuntimeError(f"The workflow of {nodes} nodes isn't valid.")
-        outcome = load.send(server, case.request, seconds, 1)
-        if outcome.statuses.keys() != {case.status}:
-            raise RuntimeError(f"{case.name}: {dict(outcome.statuses)}")
-        found[nodes] = 1000 * outcome.percentile(0.5)
+        for name, case in (("validate", validate_case("validate", id)), ("lint", lint_case("lint", id))):
+            outcome = load.send(server, case.request, seconds, 1)
+            if outcome.statuses.keys() != {case.status}:
+                raise RuntimeError(f"{case.name} {nodes} nodes: {dict(outcome.statuses)}")
+            found[name][nodes] = 1000 * outcome.percentile(0.5)
     return found

@@ -136,13 +136,11 @@ class Worker:
             self._ledger.workflows[id] = (name, f"Ask about {name}.")
         made["nodes"][1]["data"]["prompt"] = f"Ask again about {name}."
         body = {"name": f"{name}, changed", "workflow_definition": made}
-        try:
-            answer = self.ask("PUT", f"/workflow/{id}", body)
-        except Lost:
-            with self._ledger.lock:
-                del self._ledger.workflows[id]  # it may be either
-            raise
-        if answer.status == 200:
+        # While the answer isn't there it may be either, and after a 503, too: a database that was lost in the middle of
+        # a commit has stored it or not.
+        with self._ledger.lock:
+            del self._ledger.workflows[id]
+        if self.ask("PUT", f"/workflow/{id}", body).status == 200:
             with self._ledger.lock:
                 self._ledger.workflows[id] = (f"{name}, changed", f"Ask again about {name}.")
 

@@ -34,6 +34,15 @@ def use_defaults() -> None:
             del os.environ[name]
 
 
+def computed_seconds(pid: int) -> float:
+    """The seconds that a process has computed so far, as /proc has it.
+
+    :raises OSError: where there is no such process, or no /proc.
+    """
+    fields = Path(f"/proc/{pid}/stat").read_text(encoding="ascii").rpartition(")")[2].split()
+    return (int(fields[11]) + int(fields[12])) / TICKS
+
+
 class Process:
     """A process, from its start until the end of the `with` block."""
 
@@ -75,7 +84,7 @@ class Server(Process):
     def _wait_for_port(self) -> int:
         deadline = time.monotonic() + PATIENCE_SECONDS
         while time.monotonic() < deadline and self._process.poll() is None:
-            found = re.search(r"listens on http://127\.0\.0\.1:(\d+)", self._log.read_text())
+            found = re.search(r"(?i)listen(?:s on|ing at:) http://127\.0\.0\.1:(\d+)", self._log.read_text())
             if found:
                 return int(found[1])
             time.sleep(0.002)
@@ -104,10 +113,9 @@ class Server(Process):
     def processor_seconds(self) -> float | None:
         """The seconds that the process has computed so far; None where there is no /proc."""
         try:
-            fields = Path(f"/proc/{self.pid}/stat").read_text(encoding="ascii").rpartition(")")[2].split()
+            return computed_seconds(self.pid)
         except OSError:
             return None
-        return (int(fields[11]) + int(fields[12])) / TICKS
 
 
 def start_service(database: Path, **settings: str) -> Server:
@@ -167,7 +175,11 @@ class Load(Client):
     def __init__(self) -> None:
         super().__init__("load")
 
-    def send(self, server: Server, request: str, seconds: float, connections: int) -> Outcome:
-        """Load the server with copies of one raw request for this many seconds."""
-        found = self.run({"port": server.port, "request": request, "seconds": seconds, "connections": connections})
+    def send(self, server: Server, request: str, seconds: float, connections: int, most: int | None = None) -> Outcome:
+        """Load the server with copies of one raw request for this many seconds.
+
+        :param most: after so many requests a connection makes room for a new one; None for never.
+        """
+        job = {"port": server.port, "request": request, "seconds": seconds, "connections": connections, "most": most}
+        found = self.run(job)
         return Outcome(**{**found, "statuses": Counter(found["statuses"])})

@@ -10,10 +10,11 @@ from .calls import Calls
 from .cases import Case
 from .conversations import Conversations, Turns
 from .measure import FEW, Row, Start
+from .rehearsal import CASES, Rehearsal
 from .seed import LONG
 
 CONNECTIONS = (8, 1)
-Group = Literal["Ratios to a bare Flask route", "Long lists", "Calls", "Start and memory"]
+Group = Literal["Ratios to a bare Flask route", "Long lists", "Calls", "Conversation cases", "Start and memory"]
 
 
 @dataclass
@@ -21,16 +22,18 @@ class Result:
     """What was measured; None and empty where it wasn't.
 
     :param many: the runs of the larger database.
-    :param long: milliseconds of a validation by the number of nodes.
+    :param long: milliseconds of a validation by the number of nodes; `linted` those of lint.
     :param megabytes: the memory of the service after all cases, validations and simulated calls.
     """
 
     many: int
     rows: list[Row] = field(default_factory=list)
     long: dict[int, float] = field(default_factory=dict)
+    linted: dict[int, float] = field(default_factory=dict)
     calls: Calls | None = None
     turns: Turns | None = None
     conversations: Conversations | None = None
+    rehearsal: Rehearsal | None = None
     start: Start | None = None
     megabytes: float | None = None
 
@@ -65,7 +68,7 @@ class Figure:
 
 def figures(result: Result, cases: Sequence[Case]) -> list[Figure]:
     """The figures that have an aim, as far as they were measured."""
-    return [*_of_cases(result, cases), *_of_calls(result), *_of_processes(result)]
+    return [*_of_cases(result, cases), *_of_calls(result), *_of_rehearsal(result), *_of_processes(result)]
 
 
 def _of_cases(result: Result, cases: Sequence[Case]) -> Iterator[Figure]:
@@ -95,6 +98,21 @@ def _of_calls(result: Result) -> Iterator[Figure]:
         yield Figure("Calls", f"validate {few} nodes, p50", result.long[few], 50, "ms", at_most=True)
         times = result.long[many] / result.long[few]
         yield Figure("Calls", f"validate {many} nodes", times, 2.2, f"times {few} nodes", at_most=True)
+    if result.linted:
+        few, many = LONG
+        linted = result.linted[few]
+        yield Figure("Calls", f"lint {few} nodes, p50", linted, 200, "ms", at_most=True)
+        yield Figure("Calls", f"lint {few} nodes", linted / result.long[few], 3, "times validate", at_most=True)
+        times = result.linted[many] / linted
+        yield Figure("Calls", f"lint {many} nodes", times, 2.2, f"times {few} nodes", at_most=True)
+
+
+def _of_rehearsal(result: Result) -> Iterator[Figure]:
+    if result.rehearsal is not None:
+        found = result.rehearsal
+        yield Figure("Conversation cases", f"voiceapi test with {CASES} cases", found.seconds, 10, "s", at_most=True)
+        times, unit = found.seconds / found.bare_seconds, "times voiceapi --version"
+        yield Figure("Conversation cases", f"voiceapi test with {CASES} cases", times, 10, unit, at_most=True)
 
 
 def _of_processes(result: Result) -> Iterator[Figure]:

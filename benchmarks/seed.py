@@ -126,9 +126,13 @@ def long_definition(nodes: int) -> dict[str, Any]:
     }
 
 
-def seed(database: Path, runs: int) -> Ids:
-    """Create the database, with this many runs of its workflow spread over `SPAN`."""
-    app = create_app({"VOICEAPI_DATABASE": database, "VOICEAPI_API_KEY": KEY})
+def seed(database: Path | str, runs: int, **settings: str) -> Ids:
+    """Create the database, with this many runs of its workflow spread over `SPAN`.
+
+    :param database: a file, or a URL; then `settings`, named without VOICEAPI_, have to have a SECRET.
+    """
+    given = {f"VOICEAPI_{name}": value for name, value in settings.items()}
+    app = create_app({"VOICEAPI_DATABASE": database, "VOICEAPI_API_KEY": KEY, **given})
     service = app.extensions["voiceapi"]
     with service.store.session():
         organization = api_keys.require_organization(api_keys.DEFAULT_ORGANIZATION).id

@@ -24,9 +24,9 @@ from voiceapi import VoiceAPI
 PAGE = """<!doctype html>
 <title>The workshop</title>
 {% if user %}
-<p>Hello {{ user }}. Your agents are <a href="/voice/api/v1/workflow/fetch">here</a>.</p>
+<p>Hello {{ user }}. Your agents are <a href="/voice/console">in the console</a>.</p>
 {% else %}
-<form method="post" action="/login">Your name: <input name="user" required> <button>Log in</button></form>
+<form method="post" action="/login"><label>Your name <input name="user" required></label> <button>Log in</button></form>
 {% endif %}
 """
 LOST = "<!doctype html><title>The workshop</title><p>There is no such page in this workshop.</p>"

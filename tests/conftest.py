@@ -1,4 +1,4 @@
-"""Fixtures of all tests: each test has its own app on its own SQLite file."""
+"""Fixtures of all tests: each test has its own app on its own database."""
 
 from __future__ import annotations
 
@@ -17,10 +17,13 @@ from pathlib import Path
 from typing import Any
 
 import pytest
+from databases import SECRET, Blank, Files, PostgreSQLDatabases, skip_others, start_server
+from databases import databases as all_databases
 from flask import Flask, Response, request
 from flask.testing import FlaskClient
 from flask_smorest.utils import resolve_schema_instance
 from marshmallow import RAISE, Schema
+from replaying import check_runs
 from scan_secrets import SCAN, secrets_in
 
 from voiceapi import create_app
@@ -33,6 +36,19 @@ from voiceapi.store import fields
 
 KEY = "test-key-0123456789"
 API = "/api/v1"
+
+
+def pytest_addoption(parser: pytest.Parser) -> None:
+    parser.addoption("--replay", action="store_true", help="replay every run on what it was held with")
+    parser.addoption("--database", choices=("sqlite", "postgresql"), default="sqlite", help="where the tests store")
+
+
+def pytest_configure(config: pytest.Config) -> None:
+    start_server(config)
+
+
+def pytest_collection_modifyitems(config: pytest.Config, items: list[pytest.Item]) -> None:
+    skip_others(config, items)
 
 
 def pytest_collection_finish() -> None:
@@ -69,8 +85,7 @@ def every_secret_is_known() -> Iterator[None]:
 
     def close_and_search(self: Service) -> None:
         close(self)
-        if self.store.path is not None:
-            assert not SCAN.found_in_database(self.store.path), f"{self.store.path} holds secrets in clear"
+        assert not SCAN.found_in_database(self.store), f"{self.store.name} holds secrets in clear"
 
     with pytest.MonkeyPatch.context() as patch:
         patch.setattr(Vault, "encrypt", note)
@@ -78,6 +93,25 @@ def every_secret_is_known() -> Iterator[None]:
         logging.getLogger("voiceapi").addHandler(SCAN)
         yield
         logging.getLogger("voiceapi").removeHandler(SCAN)
+
+
+@pytest.fixture(scope="session", autouse=True)
+def every_run_is_replayed(pytestconfig: pytest.Config) -> Iterator[None]:
+    """With --replay, replay the runs in a database before it is closed."""
+    if not pytestconfig.getoption("--replay"):
+        yield
+        return
+    close = Service.close
+
+    def replay_and_close(self: Service) -> None:
+        try:
+            check_runs(self)
+        finally:
+            close(self)
+
+    with pytest.MonkeyPatch.context() as patch:
+        patch.setattr(Service, "close", replay_and_close)
+        yield
 
 
 @pytest.fixture(autouse=True)
@@ -89,20 +123,54 @@ def no_secret_is_logged() -> Iterator[None]:
 
 
 @pytest.fixture(scope="session")
-def blank(tmp_path_factory: pytest.TempPathFactory) -> Path:
+def databases(pytestconfig: pytest.Config) -> Iterator[Files | PostgreSQLDatabases]:
+    yield from all_databases(pytestconfig)
+
+
+@pytest.fixture(scope="session")
+def database_at(databases: Files | PostgreSQLDatabases) -> Callable[[Path], str]:
+    """The location of the database that stands for a file, for VOICEAPI_DATABASE."""
+    return databases.at
+
+
+@pytest.fixture(scope="session")
+def blank(tmp_path_factory: pytest.TempPathFactory, database_at: Callable[[Path], str]) -> Path:
     """The folder of a new database: copying it is quicker than creating one."""
     folder = tmp_path_factory.mktemp("blank")
-    app = create_app({"VOICEAPI_DATABASE": folder / "voice.db", "VOICEAPI_API_KEY": KEY})
+    app = create_app({"VOICEAPI_DATABASE": database_at(folder / "voice.db"), "VOICEAPI_API_KEY": KEY})
     app.extensions["voiceapi"].close()
     return folder
 
 
 @pytest.fixture(scope="session")
-def mounted(blank: Path) -> Flask:
+def mounted(blank: Path, database_at: Callable[[Path], str]) -> Flask:
     """An app with all routes, shared by all tests: mounting them takes longer than most tests."""
-    app = create_app({"TESTING": True, "VOICEAPI_DATABASE": blank / "voice.db", "VOICEAPI_API_KEY": KEY})
+    location = database_at(blank / "voice.db")
+    app = create_app({"TESTING": True, "VOICEAPI_DATABASE": location, "VOICEAPI_API_KEY": KEY})
     app.extensions["voiceapi"].close()
     return app
+
+
+@pytest.fixture(scope="session")
+def renewed(blank: Path, databases: Files | PostgreSQLDatabases, mounted: Flask) -> Iterator[Callable[[Path], str]]:
+    """Makes a new database in a folder, of the one in `blank`; returns its location."""
+    if isinstance(databases, PostgreSQLDatabases):
+        only = Blank(databases.at(blank / "voice.db"))
+
+        def reset(_: Path) -> str:
+            only.reset()
+            return only.url
+
+        yield reset
+        only.close()
+        return
+
+    def copy(folder: Path) -> str:
+        for file in blank.iterdir():
+            shutil.copy2(file, folder)
+        return str(folder / "voice.db")
+
+    yield copy
 
 
 @pytest.fixture
@@ -112,11 +180,11 @@ def settings() -> dict[str, Any]:
 
 
 @pytest.fixture
-def app(tmp_path: Path, blank: Path, mounted: Flask, settings: dict[str, Any]) -> Iterator[Flask]:
+def app(tmp_path: Path, renewed: Callable[[Path], str], mounted: Flask, settings: dict[str, Any]) -> Iterator[Flask]:
     """The app, with a service of this test only, opened as `create_app` does."""
-    for file in blank.iterdir():
-        shutil.copy2(file, tmp_path)
-    given = {"VOICEAPI_DATABASE": tmp_path / "voice.db", "VOICEAPI_API_KEY": KEY, **settings}
+    given = {"VOICEAPI_DATABASE": renewed(tmp_path), "VOICEAPI_API_KEY": KEY, **settings}
+    if "://" in given["VOICEAPI_DATABASE"]:
+        given.setdefault("VOICEAPI_SECRET", SECRET)
     service = mounted.extensions["voiceapi"] = open_service(Settings.read(dict.fromkeys(names()) | given))
     # Neither the first request nor the first use of the key starts twenty threads, which would take a sixth of the
     # suite's time. What needs the threads starts them.
@@ -127,9 +195,11 @@ def app(tmp_path: Path, blank: Path, mounted: Flask, settings: dict[str, Any]) -
 
 
 @pytest.fixture(scope="session")
-def shared(tmp_path_factory: pytest.TempPathFactory, talk: Callable[..., Any]) -> Iterator[FlaskClient]:
+def shared(
+    tmp_path_factory: pytest.TempPathFactory, talk: Callable[..., Any], database_at: Callable[[Path], str]
+) -> Iterator[FlaskClient]:
     """A client of an app that many tests share, for requests that change nothing: it has workflow 1, path `shared`."""
-    path = tmp_path_factory.mktemp("shared") / "voice.db"
+    path = database_at(tmp_path_factory.mktemp("shared") / "voice.db")
     app = create_app({"TESTING": True, "VOICEAPI_DATABASE": path, "VOICEAPI_API_KEY": KEY})
     client = app.test_client()
     client.environ_base["HTTP_X_API_KEY"] = KEY
@@ -278,8 +348,9 @@ def content(response: Response) -> bytes:
 def check_answer(app: Flask, response: Response) -> None:
     """Fail if one of our endpoints answered in HTML, or what its schema doesn't describe, or 429 without a time."""
     view = app.view_functions.get(request.endpoint or "")
-    if not str(getattr(view, "__module__", "")).startswith("voiceapi."):
-        return  # the host app's
+    module = str(getattr(view, "__module__", ""))
+    if not module.startswith("voiceapi.") or module.startswith("voiceapi.console."):
+        return  # the host app's, or a page
     assert response.mimetype != "text/html"
     if response.status_code in (429, 503):
         assert int(response.headers["Retry-After"]) > 0

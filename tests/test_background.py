@@ -17,8 +17,10 @@ import pytest
 from flask import Flask
 from flask.testing import FlaskClient
 
-from voiceapi import background
-from voiceapi.background import Cancelled, Pausing, PausingJobs, SlowJobs, Workers
+from voiceapi.background import workers as background
+from voiceapi.background.pausing_jobs import Cancelled, Pausing, PausingJobs
+from voiceapi.background.slow_jobs import SlowJobs
+from voiceapi.background.workers import Workers
 from voiceapi.bulkhead import note_arrival
 from voiceapi.engine.actions import AskModel
 from voiceapi.engine.events import ModelReplied
@@ -149,7 +151,7 @@ def test_the_threads_start_again_after_a_fork(workers: Workers) -> None:
 
 def test_a_host_that_never_closes_the_service_can_still_exit() -> None:
     script = """
-from voiceapi.background import Workers
+from voiceapi.background.workers import Workers
 workers = Workers()
 workers.repeat(3600, lambda: None)
 workers.submit(lambda: None).result(5)
@@ -266,7 +268,7 @@ def test_a_failing_consumer_is_logged_and_runs_again(workers: Workers, caplog: p
 
 
 def test_a_stop_waits_for_no_pause_and_little_for_a_consumer(workers: Workers, monkeypatch: pytest.MonkeyPatch) -> None:
-    monkeypatch.setattr("voiceapi.background.STOP_WAIT_SECONDS", 0.05)
+    monkeypatch.setattr("voiceapi.background.workers.STOP_WAIT_SECONDS", 0.05)
     idle, busy, gate = threading.Event(), threading.Event(), threading.Event()
 
     def pausing() -> float:
@@ -356,7 +358,7 @@ def test_a_slow_job_that_ends_as_the_wait_does_gives_its_result(monkeypatch: pyt
                 raise TimeoutError
             return result
 
-    monkeypatch.setattr("voiceapi.background.Future", LateFuture)
+    monkeypatch.setattr("voiceapi.background.slow_jobs.Future", LateFuture)
     assert SlowJobs().run_once("a", lambda: "done") == "done"
 
 
@@ -521,13 +523,13 @@ def test_a_dropped_job_that_ends_leaves_the_next_one_of_its_key(workers: Workers
     assert jobs.running() == ["a"]
 
 
-def test_a_job_that_fails_is_forgotten(workers: Workers, caplog: pytest.LogCaptureFixture) -> None:
+def test_a_job_that_fails_is_forgotten(workers: Workers, caplog: pytest.LogCaptureFixture, wait_for: Any) -> None:
     def broken() -> Pausing:
         yield 0.0
         raise OSError("The disk is gone.")
 
     jobs = PausingJobs()
     jobs.start(workers, "a", broken(), pauses=True)
-    while jobs.running():
-        time.sleep(0.01)
-    assert "A job in the background failed" in caplog.text
+    wait_for(lambda: not jobs.running())
+    # It is forgotten before that is logged.
+    wait_for(lambda: "A job in the background failed" in caplog.text)

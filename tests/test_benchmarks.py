@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 import os
+import re
 from collections import Counter
 from collections.abc import Callable
 from dataclasses import replace
@@ -12,7 +13,7 @@ from typing import Any
 import pytest
 from flask.testing import FlaskClient
 
-from benchmarks import conversations, dialing, page, processes, report, short, soak
+from benchmarks import conversations, dialing, page, processes, rehearsal, report, scaling, short, soak
 from benchmarks.cases import Case, cases
 from benchmarks.conversations import Conversations, Step
 from benchmarks.ledger import Ledger, Receiver, Timing, lost_writes
@@ -30,6 +31,7 @@ IDS = Ids(1, 2, 3, 4, 1, {1000: 5, 2000: 6})
     ("case", "result"),
     [("import", "20 rows in "), ("calls", "3 calls of two turns in "), ("dry run", "3 contacts over 14 days, ")],
 )
+@pytest.mark.long
 def test_a_case_of_dialing(case: str, result: str, tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> None:
     monkeypatch.setattr(dialing, "ROWS", 20)
     monkeypatch.setattr(dialing, "CALLS", 3)
@@ -43,6 +45,14 @@ def test_a_short_soak(tmp_path: Path) -> None:
     assert {row.kind for row in result.rows} == {"call", "campaign", "chat", "document", "list", "read", "workflow"}
     assert all(row.requests > 5 and row.errors == 0 for row in result.rows)
     assert min(sample.megabytes for sample in result.samples) > 10
+
+
+@pytest.mark.long
+def test_conversation_cases_are_measured(tmp_path: Path) -> None:
+    found = rehearsal.measure_rehearsal(tmp_path, 30, 1)
+    assert found.bare_seconds > 0
+    assert found.seconds > 0
+    assert len(list((tmp_path / "cases").glob("*.cases.yaml"))) == len(list((tmp_path / "cases").glob("*.json")))
 
 
 def test_a_soak_finds_what_was_lost(workflow: Callable[..., Any], db: None) -> None:
@@ -123,7 +133,7 @@ def test_every_case_is_answered_and_a_page_is_as_large_as_one_of_real_runs(tmp_p
     }
     listed = {name: answer.get_json()["total_count"] for name, answer in answers.items() if ", " in name}
     assert listed == {**dict.fromkeys(listed, 120), "runs, date range": 13}
-    assert 56_000 < len(answer.data) < 59_000
+    assert 60_000 < len(answer.data) < 65_000
     gathered = answer.get_json()["runs"][1]["gathered_context"]
     assert gathered.keys() >= {"call_id", "call_tags", "call_disposition", "extracted_variables", "nodes_visited"}
     assert gathered["extracted_variables"].keys() == {"guests", "summary"}
@@ -137,6 +147,7 @@ def test_what_is_measured_is_valid(client: FlaskClient, made: dict[str, Any]) ->
 
 
 @pytest.mark.usefixtures("few_nodes")
+@pytest.mark.long
 def test_a_database_of_many_runs_is_kept(tmp_path: Path) -> None:
     database, ids = kept(tmp_path / "new", 3)
     made = database.stat().st_mtime_ns
@@ -299,8 +310,24 @@ def test_the_figures_of_a_text_are_replaced_by_their_names() -> None:
 
 def test_a_figure_reaches_its_aim_as_it_is_shown() -> None:
     result = Result(10_000, [row("health", FEW, 8, 0.947), row("fetch", FEW, 8, 0.594)], long={1000: 50.4, 2000: 120.0})
+    result.linted = {1000: 199.0, 2000: 440.0}
+    result.rehearsal = rehearsal.Rehearsal(2.0, 0.5)
+    of_cases = [figure for figure in figures(result, cases(IDS, FEW)) if figure.group == "Conversation cases"]
+    assert [(figure.label, figure.text, figure.is_reached) for figure in of_cases] == [
+        ("voiceapi test with 500 cases, s", "2.00", True),
+        ("voiceapi test with 500 cases, times voiceapi --version", "4.00", True),
+    ]
+    result.rehearsal = None
     found = {figure.name: figure.is_reached for figure in figures(result, cases(IDS, FEW))}
-    assert found == {"health": True, "fetch": False, "validate 1000 nodes, p50": True, "validate 2000 nodes": False}
+    assert found == {
+        "health": True,
+        "fetch": False,
+        "validate 1000 nodes, p50": True,
+        "validate 2000 nodes": False,
+        "lint 1000 nodes, p50": True,
+        "lint 1000 nodes": False,
+        "lint 2000 nodes": False,
+    }
 
 
 # -- conversations
@@ -341,6 +368,39 @@ def test_beyond_its_capacity_the_service_answers_fillers_and_no_errors(tmp_path:
     assert many.errors == 0
     assert many.fillers > 0
     assert many.turns > few.turns
+
+
+@pytest.mark.long
+def test_processes_on_both_databases(monkeypatch: pytest.MonkeyPatch, capsys: pytest.CaptureFixture[str]) -> None:
+    monkeypatch.setattr(scaling, "PROCESSES", (1, 2))
+    monkeypatch.setattr(scaling, "CONTACTS", 20)
+    monkeypatch.setattr("sys.argv", ["scaling", "--seconds", "0.3", "--rounds", "1"])
+    assert scaling.main() == 0
+    lines = capsys.readouterr().out.splitlines()
+    [head] = [line for line in lines if line.startswith("| a second |")]
+    assert head.endswith(
+        "| SQLite, 1 process | SQLite, 2 processes | PostgreSQL, 1 process | PostgreSQL, 2 processes |"
+    )
+    for case in scaling.ALL:
+        begin = f"| {case} |"
+        rows = [line.removeprefix(begin) for line in lines if line.startswith(begin)]
+        rates, processor = (re.findall(r"[0-9.]+", row) for row in rows)
+        assert (len(rates), rates[1]) == (8, "1.00"), case
+        assert len(processor) == 6, case
+        assert min(map(float, (*rates, *processor))) > 0, case
+
+
+def test_what_was_done_a_second_is_a_multiple_within_its_round() -> None:
+    def site(name: str, rates: list[float]) -> Any:
+        slices = [scaling.Slice(round(rate), 1.0, rate / 1000, 0.0) for rate in rates]
+        found = scaling.Site(name, 1, "", None, IDS, {}, None)  # type: ignore[arg-type]
+        found.slices[scaling.READ] = slices
+        return found
+
+    # The machine is busy in the second round, which hits both alike.
+    sites = [site("SQLite", [100, 50, 110]), site("PostgreSQL", [90, 45, 99])]
+    assert list(scaling.table(sites, [scaling.READ]))[2] == "| an agent is read | 100 (1.00) | 90 (0.90) |"
+    assert list(scaling.processor_table(sites, [scaling.READ]))[2] == "| an agent is read | 1.00 | 1.00 |"
 
 
 @pytest.mark.long

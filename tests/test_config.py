@@ -1,12 +1,13 @@
 from __future__ import annotations
 
+from collections.abc import Callable
 from pathlib import Path
 from typing import Any
 
 import pytest
 
 from voiceapi import create_app
-from voiceapi.config import API_KEY, SettingError, Settings, names
+from voiceapi.config import API_KEY, SettingError, Settings, names, without_effect
 from voiceapi.masking import mask_password
 
 DEFAULTS = {
@@ -35,6 +36,11 @@ DEFAULTS = {
     "vobiz_url": None,
     "vonage_url": None,
     "jambonz_url": None,
+    "console": True,
+    "log": "text",
+    "log_requests": False,
+    "metrics_key": None,
+    "keep_runs_days": None,
     "secret": None,
 }
 
@@ -74,6 +80,10 @@ def test_what_is_not_set_has_its_default(unset: Any) -> None:
         ("WORKER", 1, True),
         ("TWILIO_URL", "http://127.0.0.1:4711/", "http://127.0.0.1:4711"),
         ("SECRET", "s", "s"),
+        ("LOG", " JSON ", "json"),
+        ("LOG_REQUESTS", "on", True),
+        ("METRICS_KEY", "abcdefgh" * 2, "abcdefgh" * 2),
+        ("KEEP_RUNS_DAYS", "36500", 36_500),
     ],
 )
 def test_a_setting_is_read(name: str, given: Any, read: Any) -> None:
@@ -143,12 +153,52 @@ def test_the_file_of_a_database(database: str, file: Path | None) -> None:
     assert Settings.read({"VOICEAPI_DATABASE": database}).database_file == file
 
 
-def test_the_apps_config_comes_before_the_environment(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> None:
-    monkeypatch.setenv("VOICEAPI_DATABASE", str(tmp_path / "environment.db"))
+def test_the_apps_config_comes_before_the_environment(
+    tmp_path: Path, database_at: Callable[[Path], str], monkeypatch: pytest.MonkeyPatch
+) -> None:
+    location = database_at(tmp_path / "environment.db")
+    monkeypatch.setenv("VOICEAPI_DATABASE", location)
     monkeypatch.setenv("VOICEAPI_PORT", "9001")
     monkeypatch.setenv("VOICEAPI_API_KEY", "test-key-0123456789")
     app = create_app({"VOICEAPI_PORT": 9002})
     service = app.extensions["voiceapi"]
     service.close()
-    assert (service.settings.port, service.store.path) == (9002, tmp_path / "environment.db")
+    assert (service.settings.port, service.store.location) == (9002, location)
     assert service.settings.origin == "http://127.0.0.1:9002"
+
+
+@pytest.mark.parametrize(
+    ("given", "line"),
+    [
+        ({}, None),
+        ({"HOME": "/", "VOICEAPI_PORT": "80"}, None),
+        ({"VOICEAPI_PROT": "80"}, "VOICEAPI_PROT is unknown (did you mean VOICEAPI_PORT?)"),
+        ({"VOICEAPI_TIMEZONE": "UTC"}, "VOICEAPI_TIMEZONE is unknown"),
+        ({"VOICEAPI_A\nB": ""}, "VOICEAPI_A\\nB is unknown"),
+        ({"VOICEAPI_LLM_MODEL": "m"}, "VOICEAPI_LLM_MODEL needs VOICEAPI_LLM_URL"),
+        ({"VOICEAPI_LLM_MODEL": "m", "VOICEAPI_LLM_URL": "http://127.0.0.1/v1"}, None),
+        (
+            {"VOICEAPI_LLM_KEY": "k", "VOICEAPI_DATABSE": "d", "VOICEAPI_THREAD": 1},
+            "VOICEAPI_DATABSE is unknown (did you mean VOICEAPI_DATABASE?); VOICEAPI_THREAD is unknown (did you mean "
+            "VOICEAPI_THREADS?); VOICEAPI_LLM_KEY needs VOICEAPI_LLM_URL",
+        ),
+        ({"VOICEAPI_TEST_SEED": "1", "VOICE_THREAD": "1"}, None),
+    ],
+)
+def test_settings_without_effect_are_named_in_one_line(given: dict[str, Any], line: str | None) -> None:
+    assert without_effect(given, Settings.read(given)) == (line and f"Settings without effect: {line}.")
+
+
+def test_a_start_names_settings_without_effect(
+    tmp_path: Path,
+    database_at: Callable[[Path], str],
+    monkeypatch: pytest.MonkeyPatch,
+    capsys: pytest.CaptureFixture[str],
+) -> None:
+    monkeypatch.setenv("VOICEAPI_THREAD", "a secret")
+    given = {"VOICEAPI_DATABASE": database_at(tmp_path / "voice.db"), "VOICEAPI_API_KEY": "test-key-0123456789"}
+    create_app({**given, "VOICEAPI_HOTS": "::"}).extensions["voiceapi"].close()
+    assert capsys.readouterr().err == (
+        "Settings without effect: VOICEAPI_HOTS is unknown (did you mean VOICEAPI_HOST?); VOICEAPI_THREAD is unknown "
+        "(did you mean VOICEAPI_THREADS?).\n"
+    )

@@ -13,18 +13,20 @@ import pytest
 from voiceapi.cli.main import group
 
 ROOT = Path(__file__).parent.parent
-PAGES = [ROOT / "README.md", ROOT / "CONTRIBUTING.md", *sorted((ROOT / "docs").glob("*.md"))]
+PAGES = [ROOT / "README.md", ROOT / "CONTRIBUTING.md", *sorted((ROOT / "docs").rglob("*.md"))]
 BLOCK = re.compile(r"^```sh\n(.*?)^```", re.DOTALL | re.MULTILINE)
 # Programs of the system and the shell's own, those in .venv/bin, and those of language models.
 SYSTEM = {
     "cat",
     "cloudflared",
     "cmp",
+    "cp",
     "curl",
     "echo",
     "export",
     "grep",
     "kill",
+    "mkdir",
     "printf",
     "python3",
     "sed",
@@ -34,6 +36,8 @@ SYSTEM = {
 }
 INSTALLED = {"flask", "mypy", "pip", "python", "ruff", "voiceapi"}
 MODELS = {"llama-server", "ollama"}
+# What a command reads from the lines after it.
+HERE = re.compile(r"<<'(\w+)'\n.*?^\1$", re.DOTALL | re.MULTILINE)
 KEYWORDS = {"!", "do", "done", "else", "fi", "for", "if", "then", "until", "while", "{", "}"}
 FILES = re.compile(r"(?:examples|schemas|tests|docs|benchmarks)/[\w./-]+|app\.py|requirements\.txt")
 # commands.md shows what a mistyped one prints.
@@ -42,7 +46,7 @@ MISTYPED = "nothing"
 
 def commands(block: str) -> Iterator[list[str]]:
     """The simple commands of a block, each a list of words; variables set before the program are left out."""
-    lexer = shlex.shlex(block.replace("\\\n", " "), posix=True, punctuation_chars="();<>|&\n")
+    lexer = shlex.shlex(HERE.sub("", block).replace("\\\n", " "), posix=True, punctuation_chars="();<>|&\n")
     lexer.whitespace, lexer.whitespace_split = " \t", True
     command: list[str] = []
     for token in [*lexer, "\n"]:

@@ -3,8 +3,9 @@
 from __future__ import annotations
 
 import os
-from collections.abc import Callable, Mapping
+from collections.abc import Callable, Iterable, Iterator, Mapping
 from dataclasses import dataclass, field, fields
+from difflib import get_close_matches
 from pathlib import Path
 from typing import Any
 from urllib.parse import urlsplit
@@ -24,6 +25,8 @@ API_KEY = (
     "16 to 128 printable ASCII characters without blanks, at least 8 of them different, and none of the keys that "
     "docs/api.md lists as easily guessed"
 )
+# The longest name of an unknown setting that is shown in full.
+LONGEST_NAME = 60
 CARRIER_URL = "a URL of http or https such as http://127.0.0.1:4010"
 
 
@@ -44,6 +47,13 @@ def _whole(low: int, high: int) -> Callable[[Any], int]:
 def _flag(value: Any) -> bool:
     words = {"1": True, "true": True, "yes": True, "on": True, "0": False, "false": False, "no": False, "off": False}
     return words[str(value).strip().lower()]
+
+
+def _choice(*allowed: str) -> Callable[[Any], str]:
+    def read(value: Any) -> str:
+        return {word: word for word in allowed}[str(value).strip().lower()]
+
+    return read
 
 
 def _text(value: Any) -> str:
@@ -102,6 +112,95 @@ def _setting(read: Callable[[Any], Any], allowed: str, default: Any = None, secr
     return field(default=default, metadata={"read": read, "allowed": allowed, "secret": secret})
 
 
+# What each setting means, in Markdown, and what an unset one stands for: the table of docs/settings.md, in its order.
+# Links are relative to docs/.
+MEANINGS: Mapping[str, tuple[str, str]] = {
+    "database": (
+        "`voiceapi.db` in the [instance folder](operations.md#files)",
+        "a path, or the URL of a [PostgreSQL database](scaling.md#how-to-move)",
+    ),
+    "host": ("", "the name or address at which the service [listens](operations.md#ports-and-proxies)"),
+    "port": ("", "the port at which it listens; 0 chooses a free one"),
+    "public_url": (
+        "`http://HOST:PORT`",
+        "the origin at which clients and carriers [reach the service](operations.md#ports-and-proxies); calls through "
+        "a real carrier need it",
+    ),
+    "api_key": (
+        "unset",
+        "an API key to accept for the default organization: 16 to 128 printable characters without blanks, at least 8 "
+        "of them different, and not [easily guessed](api.md#authentication)",
+    ),
+    "secret": (
+        "created at the first start, in `<database>.secret`; needed with a database URL",
+        "encrypts [what is secret](operations.md#the-secret) in the database, signs links",
+    ),
+    "console": (
+        "",
+        "whether the [console](console.md), a web page, is served at `/`, or at `/console` under a mount prefix",
+    ),
+    "llm_url": (
+        "unset: the [scripted model](conversation.md#the-scripted-model)",
+        "base URL of an OpenAI-compatible server, ending in `/v1`: see [language models](models.md)",
+    ),
+    "llm_key": ("unset", "that server's key, if it wants one"),
+    "llm_model": ("unset: the server's choice", "the model to ask for"),
+    "llm_timeout": ("", "seconds that one reply of the model may take, retries included"),
+    "llm_max_tokens": ("", "the most tokens of one reply, unless the model's configuration sets its own `max_tokens`"),
+    "concurrent_calls": ("", "[calls in progress](api.md#limits) allowed for each organization"),
+    "worker": (
+        "",
+        "whether this process works in the background: dials campaigns, ends overdue calls and idle chats, reviews "
+        "ended runs and sends their webhooks; with off, the [dial](commands.md#dial) command has to do it",
+    ),
+    "keep_runs_days": (
+        "unset: for good",
+        "the background jobs [remove ended runs](operations.md#keeping-runs-for-a-time) "
+        "that are older than so many days",
+    ),
+    "log": ("", "how `serve` and `dial` write [log lines](operations.md#log) on standard error"),
+    "log_requests": ("", "whether `serve` writes a [log line](operations.md#log) for each request"),
+    "metrics_key": (
+        "unset: no metrics",
+        "serves [`/metrics`](operations.md#metrics) to whoever sends this key, of the same form as VOICEAPI_API_KEY; "
+        "needs the extra `metrics`",
+    ),
+    "allow_private_urls": (
+        "",
+        "whether URLs that come in through the API may point into "
+        "[private networks](security.md#requests-that-leave-the-service)",
+    ),
+    "max_body": ("", "the largest request body in bytes; a larger one is answered with [413](api.md#limits)"),
+    "threads": (
+        "",
+        "how many requests are answered, or wait for something, at a time; half of them at most do "
+        "[slow work](api.md#slow-requests)",
+    ),
+    "connections": (
+        "",
+        "connections that `serve` keeps open; beyond them, [new ones take the place of old ones]"
+        "(operations.md#connections)",
+    ),
+    "idle_timeout": (
+        "",
+        "seconds after which `serve` closes [a connection](operations.md#connections) that makes no progress",
+    ),
+    **{
+        f"{carrier}_url": ("the carrier's own", f"base URL of {name}'s REST API, for a proxy or a mock")
+        for carrier, name in {
+            "twilio": "Twilio",
+            "signalwire": "SignalWire",
+            "telnyx": "Telnyx",
+            "cloudonix": "Cloudonix",
+            "plivo": "Plivo",
+            "vobiz": "Vobiz",
+            "vonage": "Vonage",
+            "jambonz": "jambonz",
+        }.items()
+    },
+}
+
+
 @dataclass(frozen=True, slots=True, repr=False)
 class Settings:
     """The settings of one app. Each is VOICEAPI_ and its name in capitals; None means unset."""
@@ -131,6 +230,11 @@ class Settings:
     vobiz_url: str | None = _setting(_base_url, CARRIER_URL)
     vonage_url: str | None = _setting(_base_url, CARRIER_URL)
     jambonz_url: str | None = _setting(_base_url, CARRIER_URL)
+    console: bool = _setting(_flag, "on or off", True)
+    log: str = _setting(_choice("text", "json"), "text or json", "text")
+    log_requests: bool = _setting(_flag, "on or off", False)
+    metrics_key: str | None = _setting(_api_key, API_KEY, secret=True)
+    keep_runs_days: int | None = _setting(_whole(1, 36_500), "a whole number of days from 1 to 36500")
     secret: str | None = _setting(_text, "any text that isn't blank", secret=True)
 
     def __repr__(self) -> str:
@@ -177,6 +281,35 @@ class Settings:
         return None if "://" in self.database else Path(self.database)
 
 
+# Settings that do nothing unless another one is set.
+NEEDED: Mapping[str, str] = {f"{PREFIX}LLM_KEY": f"{PREFIX}LLM_URL", f"{PREFIX}LLM_MODEL": f"{PREFIX}LLM_URL"}
+
+
+def without_effect(given: Iterable[str], settings: Settings) -> str | None:
+    """A sentence that names the settings among the names `given` that do nothing; None if there are none.
+
+    :param given: names from the environment and from a host app's config; those that don't begin with VOICEAPI_ are
+        others' names, and those that begin with VOICEAPI_TEST_ are for the tests.
+    """
+    ours = {name for name in given if name.startswith(PREFIX) and not name.startswith(f"{PREFIX}TEST_")}
+    found = [*_unknown(sorted(ours.difference(names())))]
+    for name, needed in NEEDED.items():
+        if _value(settings, name) is not None and _value(settings, needed) is None:
+            found.append(f"{name} needs {needed}")
+    return f"Settings without effect: {'; '.join(found)}." if found else None
+
+
+def _unknown(wrong: Iterable[str]) -> Iterator[str]:
+    for name in wrong:
+        nearest = get_close_matches(name, names(), n=1, cutoff=0.8)
+        shown = name[:LONGEST_NAME].encode("unicode_escape").decode()
+        yield f"{shown} is unknown{f' (did you mean {nearest[0]}?)' if nearest else ''}"
+
+
+def _value(settings: Settings, name: str) -> Any:
+    return getattr(settings, name.removeprefix(PREFIX).lower())
+
+
 def names() -> list[str]:
-    """Every setting's name, in the order of the table in the README."""
+    """Every setting's name."""
     return [PREFIX + setting.name.upper() for setting in fields(Settings)]

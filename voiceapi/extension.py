@@ -5,23 +5,28 @@ from __future__ import annotations
 import logging
 import os
 from collections.abc import Callable
+from contextlib import ExitStack, suppress
+from functools import partial
 from pathlib import Path
 from typing import ClassVar
 
 from flask import Blueprint, Flask
 
 from . import jobs
-from .api import BLUEPRINTS, openapi, register
+from .api import BLUEPRINTS, metrics, openapi, register
 from .api.errors import install_routing
-from .background import SlowJobs
+from .background.slow_jobs import SlowJobs
 from .bulkhead import Bulkhead
 from .calls.webhooks import SimulatedWebhooks
 from .campaigns import attempts
 from .campaigns.dialer import worker
 from .cli.main import group
-from .config import PREFIX, SettingError, Settings, names
+from .config import PREFIX, SettingError, Settings, names, without_effect
+from .console import documents, pages
 from .http_client import HTTPClient
 from .masking import mask_password
+from .operating import gauges
+from .operating.metrics import Metrics
 from .organizations import api_keys
 from .postcall import outbox
 from .security import OneLine, SecretError, Vault, read_or_create_secret
@@ -49,7 +54,7 @@ class VoiceAPI:
 
     # For a host's protection against forged requests (CSRF), which has to leave these alone: their requests come from
     # programs and carriers, or from pages of the host's own origin, which voiceapi checks itself.
-    blueprints: ClassVar[tuple[Blueprint, ...]] = BLUEPRINTS
+    blueprints: ClassVar[tuple[Blueprint, ...]] = (*BLUEPRINTS, pages.blueprint, documents.blueprint)
 
     def __init__(
         self,
@@ -72,18 +77,37 @@ class VoiceAPI:
         :raises StoreError: when the database can't be used.
         :raises SecretError: when the secret's file can't be used.
         """
-        if "voiceapi" in app.extensions:
-            raise RuntimeError("voiceapi is already part of this app; two of them need two apps.")
-        prefix = url_prefix.rstrip("/")
-        if prefix and not prefix.startswith("/"):
-            raise ValueError(f"url_prefix must start with a slash, not {url_prefix!r}.")
-        given = {name: app.config.get(name, os.environ.get(name)) for name in names()}
-        if not given[f"{PREFIX}DATABASE"]:
-            given[f"{PREFIX}DATABASE"] = Path(app.instance_path, "voiceapi.db")
-        app.extensions["voiceapi"] = open_service(Settings.read(given), prefix, self._authenticate)
-        register(app, prefix)
-        install_routing(app, prefix)
-        app.cli.add_command(group)
+        service = mount(app, url_prefix, self._authenticate)
+        path = pages.path(app)
+        if path is not None and service.first_keys and self._authenticate is None:
+            origin = service.settings.public_url or ""
+            service.announce(f"Console: {origin}{path}#key={service.first_keys.pop()}")
+
+
+def mount(app: Flask, url_prefix: str, authenticate: Callable[[], str | None] | None = None) -> Service:
+    """Open the service of an app and mount the API and the console; the parameters and errors are those of VoiceAPI."""
+    if "voiceapi" in app.extensions:
+        raise RuntimeError("voiceapi is already part of this app; two of them need two apps.")
+    prefix = url_prefix.rstrip("/")
+    if prefix and not prefix.startswith("/"):
+        raise ValueError(f"url_prefix must start with a slash, not {url_prefix!r}.")
+    given = {name: app.config.get(name, os.environ.get(name)) for name in names()}
+    if not given[f"{PREFIX}DATABASE"]:
+        given[f"{PREFIX}DATABASE"] = Path(app.instance_path, "voiceapi.db")
+    service = app.extensions["voiceapi"] = open_service(Settings.read(given), prefix, authenticate)
+    if line := without_effect({*os.environ, *map(str, app.config)}, service.settings):
+        service.announce(line)
+    if service.settings.metrics_key is not None and service.metrics is None:
+        service.announce(metrics.NOT_INSTALLED)
+    register(app, prefix)
+    documents.register(app, prefix)
+    if service.settings.console:
+        pages.register(app, prefix)
+    if service.settings.metrics_key is not None:
+        metrics.register(app, prefix)
+    install_routing(app, prefix)
+    app.cli.add_command(group)
+    return service
 
 
 def _open_vault(settings: Settings, *, is_needed: bool) -> Vault:
@@ -114,15 +138,19 @@ def open_service(settings: Settings, prefix: str = "", authenticate: Callable[[]
     path = settings.database_file
     logging.getLogger("voiceapi").addFilter(ONE_LINE)
     open_to_others: list[Path] = []
+    # What is undone when the service can't be opened.
+    unopened = ExitStack()
     try:
         if path is not None:
             path.parent.mkdir(parents=True, exist_ok=True)
             open_to_others = keep_private(path)
         store = Store(settings.database)
+        unopened.callback(store.close)
         if path is None and settings.secret is None:
             raise SettingError(
                 f"{PREFIX}SECRET must be set, because {PREFIX}DATABASE is no file with a folder for the secret's file. "
-                "If an earlier release made a file voiceapi.db.secret, set it to the content of that one."
+                "Set it to the same text for every process on every host; if the database was copied from a file, to "
+                "the content of that file's .secret."
             )
         version = check_version(store)
         # The secret comes before the migration, which encrypts what earlier releases stored in clear.
@@ -131,17 +159,21 @@ def open_service(settings: Settings, prefix: str = "", authenticate: Callable[[]
         secret_check.prove(store, vault)
         service = _assemble(settings, store, vault, prefix, authenticate)
         key = api_keys.bootstrap(service)
+        unopened.pop_all()
     except DatabaseUnavailable as error:
         raise StoreError(f"The database {mask_password(settings.database)} {error.reason.instruction}") from error
     except OSError as error:
         name = mask_password(settings.database)
         raise StoreError(f"The files of the database {name} can't be made: {error.strerror}.") from None
+    finally:
+        unopened.close()
     jobs.register(service)
     worker.register(service)
     for file in open_to_others:
         service.announce(f"Others may be able to read {file}, since its mode can't be changed: make it 0600.")
     if key is not None:
         service.announce(f"First API key, shown this once: {key}")
+        service.first_keys.append(key)
     return service
 
 
@@ -149,7 +181,11 @@ def _assemble(
     settings: Settings, store: Store, vault: Vault, prefix: str, authenticate: Callable[[], str | None] | None
 ) -> Service:
     """The parts of an app on a database that is ready."""
-    return Service(
+    counts = None
+    if settings.metrics_key is not None:
+        with suppress(ImportError):  # whoever asks for the metrics is told
+            counts = Metrics()
+    service = Service(
         settings,
         store,
         vault,
@@ -157,8 +193,13 @@ def _assemble(
         prefix,
         authenticate,
         openapi.text(prefix),
+        token=store.token,
         slow_jobs=SlowJobs(before_waiting=store.release),
         bulkhead=Bulkhead(settings.threads, before_waiting=store.release),
         http=HTTPClient(settings.allow_private_urls, before_sending=store.release),
         listeners=LISTENERS,
+        metrics=counts,
     )
+    if counts is not None:
+        counts.add_source(partial(gauges.read, service))
+    return service

@@ -8,7 +8,8 @@ from typing import Any
 from flask import Flask
 
 from .api import errors
-from .extension import VoiceAPI
+from .console import pages
+from .extension import mount
 
 
 def create_app(config: Mapping[str, Any] | None = None) -> Flask:
@@ -19,5 +20,7 @@ def create_app(config: Mapping[str, Any] | None = None) -> Flask:
     app = Flask("voiceapi", static_folder=None)
     app.config.update(config or {})
     errors.install(app)
-    VoiceAPI(app)
+    service = mount(app, "")
+    if service.settings.console:
+        pages.serve_at_root(app)
     return app

@@ -3,12 +3,13 @@
 from __future__ import annotations
 
 import json as jsonlib
+import math
 import socket
 import threading
 import time
 from collections.abc import Callable, Mapping, Sequence
 from contextlib import suppress
-from dataclasses import dataclass
+from dataclasses import dataclass, field
 from functools import cache
 from ipaddress import ip_address
 from typing import Any, Literal
@@ -146,6 +147,25 @@ class HTTPClient:
             raise guard.too_late()
         body = hide(body, sent_secrets(url, headers or {}))
         return Reply(response.status_code, response.headers, body, round(time.monotonic() - started, 4))
+
+
+@dataclass(frozen=True)
+class LimitedHTTPClient(HTTPClient):
+    """Sends requests as another client does, but no longer than until a deadline, a time of the monotonic clock."""
+
+    client: HTTPClient = field(default_factory=HTTPClient)
+    deadline: float = 0.0
+
+    def send(self, method: str, url: str, *, timeout: float, **options: Any) -> Reply:
+        """As `HTTPClient.send`.
+
+        :raises RequestFailed: also when no time is left; nothing was sent then.
+        """
+        # Rounded up: a request that fails before the deadline would seem to fail for another reason.
+        left = math.ceil(10 * (self.deadline - time.monotonic())) / 10
+        if left <= 0:
+            raise RequestFailed("timeout", f"There was no time left to ask {_origin(url)}.")
+        return self.client.send(method, url, timeout=min(timeout, left), **options)
 
 
 class _Guard:

@@ -1,4 +1,4 @@
-"""The background jobs: sweep calls, close idle chats, process ended runs, deliver webhooks."""
+"""The background jobs: sweep calls, close idle chats, process ended runs, deliver webhooks, remove old runs."""
 
 from __future__ import annotations
 
@@ -7,21 +7,26 @@ from collections.abc import Callable
 from datetime import datetime
 from functools import partial
 
-from .calls import sweeper
+from .calls import sweeper, turns
 from .campaigns import clock as campaigns_clock
 from .conversations import text_chats
+from .operating import retention
 from .postcall import delivery, processing
 from .runs import clock as runs_clock
 from .service import Service
+from .store import counts
 from .store.fields import now
+from .store.wakeups import Topic
 from .telephony import phones
 from .tools.knowledge import documents
 
 log = logging.getLogger("voiceapi")
 
 SWEEP_SECONDS = 15
+LISTEN_AGAIN_SECONDS, CLAIMED_SECONDS = 1, 0.05
 RESUME_SECONDS = 3
 IDLE_CHATS_SECONDS = 60
+FOLD_COUNTS_SECONDS = 5
 # Few threads, because each waits most of its time for a model or a receiver.
 PROCESSING_THREADS, DELIVERY_THREADS = 4, 8
 # Each brings forward what its subject planned while the clock was ahead; True when there was anything.
@@ -34,17 +39,41 @@ CLOCK_CORRECTIONS: tuple[Callable[[datetime], bool], ...] = (
 
 
 def register(service: Service) -> None:
-    """Register the jobs with the service's threads; if VOICEAPI_WORKER is off, only those of its simulated phones."""
+    """Register the jobs with the service's threads; if VOICEAPI_WORKER is off, only those of its leases."""
     service.workers.at_stop(service.phones.drop_all)
-    service.workers.repeat(phones.RENEW_SECONDS, partial(phones.renew, service))
+    service.workers.repeat(phones.RENEW_SECONDS, partial(renew_leases, service), "renew_phones")
     if service.settings.worker:
-        service.workers.repeat(RESUME_SECONDS, partial(sweeper.resume_simulated, service))
-        service.workers.repeat(SWEEP_SECONDS, partial(sweeper.sweep, service))
-        service.workers.repeat(SWEEP_SECONDS, partial(correct_clock, service))
-        service.workers.repeat(IDLE_CHATS_SECONDS, partial(text_chats.close_idle, service))
-        service.workers.repeat(IDLE_CHATS_SECONDS, partial(documents.end_interrupted, service))
-        service.workers.consume(partial(run_due, service, processing.process_next, processing.due), PROCESSING_THREADS)
-        service.workers.consume(partial(run_due, service, delivery.deliver_next, delivery.due), DELIVERY_THREADS)
+        service.workers.repeat(RESUME_SECONDS, partial(sweeper.resume_simulated, service), "resume_simulated_calls")
+        service.workers.repeat(SWEEP_SECONDS, partial(sweeper.sweep, service), "sweep_calls")
+        service.workers.repeat(SWEEP_SECONDS, partial(correct_clock, service), "correct_clock")
+        service.workers.repeat(IDLE_CHATS_SECONDS, partial(text_chats.close_idle, service), "close_idle_chats")
+        service.workers.repeat(
+            IDLE_CHATS_SECONDS, partial(documents.end_interrupted, service), "end_interrupted_documents"
+        )
+        if service.store.path is None:
+            service.workers.repeat(FOLD_COUNTS_SECONDS, partial(fold_counts, service), "fold_counts")
+        if service.settings.keep_runs_days is not None:
+            remove = partial(retention.remove_expired, service)
+            service.workers.repeat(retention.LOOK_SECONDS, remove, "remove_expired_runs")
+        process = partial(run_due, service, processing.process_next, processing.due)
+        service.workers.consume(process, PROCESSING_THREADS, "process_ended_runs")
+        if service.store.path is None:
+            service.workers.repeat(LISTEN_AGAIN_SECONDS, partial(listen, service))
+            service.workers.at_stop(service.store.wakeups.look_up)
+        deliver = partial(run_due, service, delivery.deliver_next, delivery.due)
+        service.workers.consume(deliver, DELIVERY_THREADS, "deliver_webhooks")
+
+
+def listen(service: Service) -> None:
+    """Wake this process's dialer and its other threads whenever another process sends that, until they are to stop."""
+    wake = {Topic.DIALER: service.store.dialer_wakeup.set, Topic.JOBS: service.workers.wake}
+    service.store.wakeups.listen(wake, service.workers.stopping)
+
+
+def renew_leases(service: Service) -> None:
+    """Tell other processes which simulated phones and pending turns are still carried on here."""
+    phones.renew(service)
+    turns.renew(service)
 
 
 def correct_clock(service: Service, moment: datetime | None = None) -> None:
@@ -57,7 +86,13 @@ def correct_clock(service: Service, moment: datetime | None = None) -> None:
         corrected = [correct(moment) for correct in CLOCK_CORRECTIONS]
     if any(corrected):
         log.warning("The clock was set back. What was planned by the earlier clock was brought forward.")
-        service.workers.wake()
+        service.wake_workers()
+
+
+def fold_counts(service: Service) -> None:
+    """Sum up the numbers of rows that PostgreSQL's triggers have noted since the last time."""
+    with service.store.session():
+        counts.fold()
 
 
 def run_due(service: Service, do_next: Callable[[Service], bool], due: Callable[[], datetime | None]) -> float:
@@ -65,12 +100,14 @@ def run_due(service: Service, do_next: Callable[[Service], bool], due: Callable[
 
     :param do_next: does one piece of work; False when there was none.
     :param due: when the next piece of work is due; None when there is none.
-    :returns: the seconds until then, at most SWEEP_SECONDS.
+    :returns: the seconds until then, at most SWEEP_SECONDS, or those after which work of other processes is looked for.
     """
     while do_next(service):
         if service.workers.stopping.is_set():
             return 0.0
     with service.store.session():
         moment = due()
-    # No longer, because another process may add work and can't wake these threads.
-    return SWEEP_SECONDS if moment is None else min(max((moment - now()).total_seconds(), 0.0), SWEEP_SECONDS)
+    # No longer, because another process may add work and not wake these threads.
+    longest = service.store.wakeups.longest_pause(SWEEP_SECONDS)
+    # What is due already, another process is claiming.
+    return longest if moment is None else min(max((moment - now()).total_seconds(), CLAIMED_SECONDS), longest)

@@ -6,6 +6,7 @@ All use orjson wherever it does what the standard library does, several times qu
 from __future__ import annotations
 
 import json
+import math
 import re
 from datetime import datetime
 from typing import Any
@@ -16,12 +17,13 @@ from orjson import Fragment
 from .errors import FieldError, InvalidFields
 from .timestamps import write_time
 
-__all__ = ["Fragment", "decode", "encode", "parse"]
+__all__ = ["Fragment", "canonical", "decode", "encode", "parse", "storable"]
 
 Path = tuple[str | int, ...]
 DEEPEST = 100
 MOST_ERRORS = 20
 TOO_DEEP = f"lists and objects may be nested at most {DEEPEST} deep"
+NUL = "text may not hold the NUL character"
 SURROGATE = re.compile("[\ud800-\udfff]")
 # Python reads these three constants, which aren't JSON. A whole string is matched first: it may contain one of them.
 CONSTANT = re.compile(r'"(?:[^"\\]|\\.)*"|(NaN|-?Infinity)', re.DOTALL)
@@ -109,7 +111,7 @@ def _check(value: Any, path: Path, levels: int, errors: list[FieldError]) -> Non
                 _check(below, (*path, index), levels - 1, errors)
         case dict():
             for key, below in value.items():
-                if _check_text(key, path, errors):
+                if len(errors) < MOST_ERRORS and _check_text(key, path, errors):
                     _check(below, (*path, key), levels - 1, errors)
 
 
@@ -119,7 +121,7 @@ def _check_text(text: str, path: Path, errors: list[FieldError]) -> bool:
         errors.append(FieldError(path, message, "string_unicode"))
         return False
     if "\0" in text:
-        errors.append(FieldError(path, "text may not hold the NUL character"))
+        errors.append(FieldError(path, NUL))
         return False
     return True
 
@@ -138,6 +140,17 @@ def encode(value: Any, *, newline: bool = False) -> bytes:
     except TypeError:  # a whole number beyond 64 bits, a lone surrogate, a key that isn't text, or no JSON at all
         text = CONSTANT.sub(lambda found: "null" if found[1] else found[0], SLOW_ENCODER.encode(value))
         return text.encode("utf-8", "backslashreplace") + b"\n" * newline
+
+
+def canonical(value: Any) -> bytes:
+    """Compact JSON in UTF-8 that is the same for equal values: with the members of each object in the order of names.
+
+    :raises TypeError: for a value that isn't JSON.
+    """
+    try:
+        return orjson.dumps(value, option=STORED | orjson.OPT_SORT_KEYS)
+    except TypeError:
+        return SLOW_CANONICAL_ENCODER.encode(value).encode("utf-8", "backslashreplace")
 
 
 def decode(text: str) -> Any:
@@ -161,5 +174,28 @@ def _default(value: Any) -> Any:
 
 
 SLOW_ENCODER = json.JSONEncoder(ensure_ascii=False, separators=(",", ":"), default=_default)
+SLOW_CANONICAL_ENCODER = json.JSONEncoder(ensure_ascii=False, separators=(",", ":"), default=_default, sort_keys=True)
 STORED = orjson.OPT_UTC_Z | orjson.OPT_PASSTHROUGH_DATACLASS
 ANSWER = STORED | orjson.OPT_APPEND_NEWLINE
+
+
+def storable(value: Any, levels: int = DEEPEST) -> Any:
+    """JSON data that every database and JSON reader takes.
+
+    Lone surrogates and zero characters become U+FFFD. Numbers that aren't finite, and lists and objects more than 100
+    levels deep, become null.
+    """
+    match value:
+        case str() if value.isascii() and "\0" not in value:
+            return value
+        case str():
+            return value.encode("utf-16", "surrogatepass").decode("utf-16", "replace").replace("\0", "\ufffd")
+        case float() if not math.isfinite(value):
+            return None
+        case list() | dict() if levels == 0:
+            return None
+        case list():
+            return [storable(each, levels - 1) for each in value]
+        case dict():
+            return {storable(name): storable(each, levels - 1) for name, each in value.items()}
+    return value

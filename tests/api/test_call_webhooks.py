@@ -123,10 +123,14 @@ def test_a_blank_field_is_signed_and_silent(bare: FlaskClient, base: str) -> Non
     assert b"Are you still there?" in answer.data
 
 
-def test_under_a_prefix(tmp_path: Path, talk: Callable[..., Any]) -> None:
+def test_under_a_prefix(tmp_path: Path, database_at: Callable[..., str], talk: Callable[..., Any]) -> None:
     app = Flask("host")
     key = "test-key-0123456789"
-    app.config |= {"VOICEAPI_DATABASE": tmp_path / "v.db", "VOICEAPI_API_KEY": key, "VOICEAPI_PUBLIC_URL": PUBLIC}
+    app.config |= {
+        "VOICEAPI_DATABASE": database_at(tmp_path / "v.db"),
+        "VOICEAPI_API_KEY": key,
+        "VOICEAPI_PUBLIC_URL": PUBLIC,
+    }
     VoiceAPI(app, url_prefix="/voice")
     service = app.extensions["voiceapi"]
     sent = []
@@ -388,8 +392,12 @@ def test_the_log_says_where_a_webhook_with_another_host_came_to(
     )
 
 
-def test_the_log_says_that_there_is_no_public_url(tmp_path: Path, caplog: pytest.LogCaptureFixture) -> None:
-    app = create_app({"VOICEAPI_DATABASE": tmp_path / "voice.db", "VOICEAPI_API_KEY": "test-key-0123456789"})
+def test_the_log_says_that_there_is_no_public_url(
+    tmp_path: Path, database_at: Callable[..., str], caplog: pytest.LogCaptureFixture
+) -> None:
+    app = create_app(
+        {"VOICEAPI_DATABASE": database_at(tmp_path / "voice.db"), "VOICEAPI_API_KEY": "test-key-0123456789"}
+    )
     client = app.test_client()
     client.environ_base["HTTP_X_API_KEY"] = "test-key-0123456789"
     client.post(f"{API}/organizations/telephony-configs", json={"name": "Ma\nin\x1b", "config": TWILIO})

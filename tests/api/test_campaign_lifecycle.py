@@ -13,6 +13,9 @@ from urllib.parse import urlsplit
 import pytest
 from flask.testing import FlaskClient
 
+from voiceapi.api import contacts as contacts_api
+from voiceapi.bulkhead import Bulkhead
+from voiceapi.campaigns import contact_report, lifecycle
 from voiceapi.engine.actions import AskModel
 from voiceapi.engine.events import ModelFailed
 from voiceapi.http_client import HTTPClient, Reply
@@ -85,7 +88,50 @@ def make_due(db: None, client: FlaskClient, service: Service) -> None:
     service.store.dialer_wakeup.set()
 
 
-def test_a_list_is_dialed_to_its_end(client: FlaskClient, create: Any, ended: Any) -> None:
+def test_the_contacts_as_csv(
+    client: FlaskClient, service: Service, create: Any, ended: Any, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    monkeypatch.setattr(contact_report, "LINES", 2)
+    unreadable = '"1"2,\n' * 3
+    campaign_id = create(
+        csv=f"phone_number,note\n{unreadable}{ANN},=1+1\n{BUSY},\n,\n12,x\n{ANN},y\n", retry_config=ONCE
+    )
+    report = f"{API}/campaign/{campaign_id}/contacts/report"
+    heading = "contact_row,contact_state,contact_attempts,contact_reasons"
+    assert client.get(report).text.splitlines() == [heading]
+    act(client, campaign_id, "start")
+    ended(campaign_id)
+    lines = [
+        f"phone_number,note,{heading}",
+        *(
+            f""",,{n},skipped,0,"Line {n + 1} can't be read as a row of CSV: ',' expected after '""'.\""""
+            for n in (1, 2, 3)
+        ),
+        f"{ANN},'=1+1,4,completed,1,It is called for the first time. The call was answered.",
+        f"{BUSY},,5,failed,1,It is called for the first time. The line was busy; that is not followed by another "
+        "attempt.",
+        f'12,x,6,skipped,0,"{UNDIALABLE}"',
+        f"{ANN},y,7,skipped,0,The number is in row 4 already.",
+    ]
+    answer = client.get(report)
+    assert answer.text.splitlines() == lines
+    assert answer.headers["Content-Disposition"] == f"attachment; filename=campaign_{campaign_id}_all_contacts.csv"
+    assert client.get(report, query_string={"state": "skipped"}).text.splitlines() == [*lines[:4], *lines[6:]]
+    assert client.get(report, query_string={"state": "gone"}).status_code == 422
+    monkeypatch.setattr(contacts_api, "LONG_REPORT", 1)
+    bulkhead = Bulkhead(threads=2, wait_seconds=0.0)
+    object.__setattr__(service, "bulkhead", bulkhead)
+    with bulkhead.slow("another"):
+        assert client.get(report).status_code == 503
+        assert client.get(report, query_string={"state": "failed"}).status_code == 200
+    with client.get(report) as answer:
+        assert answer.status_code == 200
+    assert bulkhead.shares.running == []
+
+
+def test_a_list_is_dialed_to_its_end(
+    client: FlaskClient, create: Any, ended: Any, monkeypatch: pytest.MonkeyPatch
+) -> None:
     campaign_id = create(ANN, BUSY, SILENT, FAILING, MACHINE, "", "12", ANN, retry_config=ONCE)
     assert act(client, campaign_id, "start")["state"] == "syncing"
     progress = ended(campaign_id)
@@ -104,6 +150,19 @@ def test_a_list_is_dialed_to_its_end(client: FlaskClient, create: Any, ended: An
     campaign = client.get(f"{API}/campaign/{campaign_id}").get_json()
     counters = ("failed_rows", "executed_count", "total_queued_count")
     assert [campaign[name] for name in counters] == [4, 5, 5]
+    assert client.get(f"{API}/campaign/{campaign_id}/outcomes").get_json() == {
+        "campaign_id": campaign_id,
+        "outcomes": {
+            **{"answered": 1, "busy": 1, "no_answer": 1, "voicemail": 1, "failed": 1},
+            **dict.fromkeys(("refused", "canceled", "lost", "unknown"), 0),
+        },
+        "dispositions": [
+            {"disposition": each, "calls": 1}
+            for each in ("busy", "failed", "no-answer", "user_qualified", "voicemail_detected")
+        ],
+    }
+    monkeypatch.setattr(lifecycle, "MOST_DISPOSITIONS", 2)
+    assert len(client.get(f"{API}/campaign/{campaign_id}/outcomes").get_json()["dispositions"]) == 2
     assert campaign["completed_at"] > campaign["started_at"]
     told = {row["row"]: (row["state"], row["reasons"]) for row in contacts(client, campaign_id)["contacts"]}
     first, last = "It is called for the first time.", "that is not followed by another attempt."

@@ -580,10 +580,12 @@ def test_without_telephony_there_is_no_number_to_call_from(client: FlaskClient) 
     assert answer.get_json()["from_numbers_count"] == 0
 
 
-def test_concurrency_up_to_a_hundred_whatever_the_count_of_numbers(tmp_path: Path) -> None:
+def test_concurrency_up_to_a_hundred_whatever_the_count_of_numbers(
+    tmp_path: Path, database_at: Callable[..., str]
+) -> None:
     app = create_app(
         {
-            "VOICEAPI_DATABASE": tmp_path / "voice.db",
+            "VOICEAPI_DATABASE": database_at(tmp_path / "voice.db"),
             "VOICEAPI_API_KEY": "test-key-0123456789",
             "VOICEAPI_CONCURRENT_CALLS": 500,
         }

@@ -121,6 +121,8 @@ def test_create_answers_with_the_opening(client: FlaskClient, workflow: int) -> 
         "node_name": "Hello",
         "previous_node_id": None,
         "previous_node_name": None,
+        "edge_id": None,
+        "edge_label": None,
         "allow_interrupt": False,
     }
     assert shape(answer) == {
@@ -192,13 +194,66 @@ def test_the_agent_ends_the_chat(client: FlaskClient, workflow: int) -> None:
         "call_tags": ["waiting"],
     }
     assert last["gathered_context"] == last["checkpoint"]["gathered_context"] == gathered
-    assert [event["type"] for event in last["session_data"]["turns"][-1]["events"]] == [
-        "tool_call_started",
-        "node_transition",
-        "tool_call_result",
-        "session_end",
+    events = last["session_data"]["turns"][-1]["events"]
+    assert [(event["type"], event["payload"].get("purpose")) for event in events] == [
+        ("model_answered", "reply"),
+        ("tool_call_started", None),
+        ("model_answered", "extraction"),
+        ("variables_extracted", None),
+        ("node_transition", None),
+        ("tool_call_result", None),
+        ("model_answered", "reply"),
+        ("session_end", None),
     ]
-    assert last["session_data"]["turns"][-1]["events"][-1]["payload"] == {"reason": "user_qualified"}
+    assert events[-1]["payload"] == {"reason": "user_qualified"}
+
+
+def test_a_turn_says_why_the_agent_said_what_it_said(client: FlaskClient, workflow: int) -> None:
+    """The edge, the variables, the model and its time."""
+    url, _ = opened(client, workflow)
+    post(client, f"{url}/messages", text="a table please")
+    chat = post(client, f"{url}/messages", text="4 guests, and I am waiting")
+    first, second, third = chat["session_data"]["turns"]
+    assert [event["type"] for event in first["events"]] == ["node_transition"]
+    found = {event["type"]: event["payload"] for event in third["events"]}
+    assert found["node_transition"] == {
+        "node_id": "bye",
+        "node_name": "Bye",
+        "previous_node_id": "table",
+        "previous_node_name": "Table",
+        "edge_id": "table-bye",
+        "edge_label": "guests",
+        "allow_interrupt": False,
+    }
+    assert found["variables_extracted"] == {"variables": {"guests": 4, "call_disposition": "waiting"}}
+    answered = found["model_answered"]
+    assert {**answered, "milliseconds": 0} == {
+        "provider": None,
+        "model": "scripted",
+        "purpose": "reply",
+        "milliseconds": 0,
+    }
+    assert 0 <= answered["milliseconds"] < 10_000
+    assert second["checkpoint_after_turn"]["gathered_context"] == {"nodes_visited": ["Hello", "Table"]}
+    assert third["checkpoint_after_turn"]["gathered_context"]["guests"] == 4
+
+    events = {event["type"]: event["payload"] for event in run_of(client, chat)["logs"]["realtime_feedback_events"]}
+    assert events["rtf-variables-extracted"] == found["variables_extracted"]
+    assert events["rtf-node-transition"] == found["node_transition"]
+
+
+def test_the_log_of_a_chat_has_how_long_each_answer_took(client: FlaskClient, workflow: int) -> None:
+    """Not of the opening, nor of a turn that a rewind has discarded."""
+    url, first = opened(client, workflow)
+    for text in ("eh", "table"):
+        chat = post(client, f"{url}/messages", text=text)
+    waits = [each for each in run_of(client, chat)["logs"]["realtime_feedback_events"] if "latency" in each["type"]]
+    assert [(each["turn"], each["node_id"]) for each in waits] == [(1, "hello"), (2, "table")]
+    assert all(0 <= each["payload"]["latency_seconds"] < 10 for each in waits)
+    post(client, f"{url}/rewind", cursor_turn_id=first["session_data"]["turns"][0]["id"])
+    chat = post(client, f"{url}/messages", text="table")
+    waits = [each for each in run_of(client, chat)["logs"]["realtime_feedback_events"] if "latency" in each["type"]]
+    assert [(each["turn"], each["node_id"]) for each in waits] == [(1, "table")]
 
 
 def test_the_run_of_a_chat_is_kept_like_a_calls(client: FlaskClient, workflow: int) -> None:
@@ -481,6 +536,21 @@ class Failing(Scripted):
         return ev.ModelFailed(ask.at, ask.number, "The model's server is down.")
 
 
+class Named(Scripted):
+    """The scripted model under the name of a language model."""
+
+    def reply(self, ask: act.AskModel) -> ev.ModelReplied | ev.ModelFailed:
+        return replace(super().reply(ask), model="openai|||gpt", seconds=0.2)
+
+
+def test_a_turn_names_the_language_model(app: Flask, client: FlaskClient, workflow: int) -> None:
+    url, _ = opened(client, workflow)
+    app.extensions["voiceapi"] = replace(app.extensions["voiceapi"], model=Named())
+    chat = post(client, f"{url}/messages", text="table")
+    named = [event["payload"] for event in chat["session_data"]["turns"][-1]["events"] if "model" in event["payload"]]
+    assert [(each["provider"], each["model"], each["purpose"]) for each in named] == [("openai", "gpt", "reply")] * 2
+
+
 def test_a_model_that_fails_costs_an_apology(app: Flask, client: FlaskClient, workflow: int) -> None:
     url, _ = opened(client, workflow)
     working = app.extensions["voiceapi"]
@@ -488,9 +558,9 @@ def test_a_model_that_fails_costs_an_apology(app: Flask, client: FlaskClient, wo
     chat = post(client, f"{url}/messages", text="table")
     turn = chat["session_data"]["turns"][-1]
     assert (turn["status"], turn["assistant_message"]["text"]) == ("completed", APOLOGY)
-    assert [(event["type"], event["payload"]) for event in turn["events"]] == [
-        ("execution_error", {"message": "The model's server is down."})
-    ]
+    asked, failed = turn["events"]
+    assert (asked["type"], asked["payload"]["purpose"]) == ("model_answered", "reply")
+    assert (failed["type"], failed["payload"]) == ("execution_error", {"message": "The model's server is down."})
     assert (chat["state"], chat["revision"], chat["session_data"]["status"]) == ("running", 4, "idle")
 
     app.extensions["voiceapi"] = working

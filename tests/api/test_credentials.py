@@ -2,8 +2,6 @@
 
 from __future__ import annotations
 
-import sqlite3
-from pathlib import Path
 from typing import Any
 
 import pytest
@@ -13,6 +11,7 @@ from voiceapi.organizations import api_keys, credentials
 from voiceapi.security import Vault
 from voiceapi.service import Service
 from voiceapi.store.base import require
+from voiceapi.store.database import execute
 from voiceapi.store.organizations import Credential, Organization
 
 URL = "/api/v1/credentials/"
@@ -56,15 +55,13 @@ def test_a_credential_is_made_shown_listed_changed_and_deleted(client: FlaskClie
     assert client.get(URL).get_json() == [first]
 
 
-def test_no_secret_is_stored_in_clear_nor_at_all_once_it_is_deleted(client: FlaskClient, tmp_path: Path) -> None:
+def test_no_secret_is_stored_in_clear_nor_at_all_once_it_is_deleted(client: FlaskClient, db: None) -> None:
     made = create(client)
-    database = sqlite3.connect(tmp_path / "voice.db")
-    (stored,) = database.execute("SELECT data FROM credential").fetchone()
+    (stored,) = execute("SELECT data FROM credential").fetchone()
     assert stored
     assert TOKEN["token"] not in stored
     client.delete(f"{URL}{made['uuid']}")
-    assert database.execute("SELECT data FROM credential").fetchone() == (None,)
-    database.close()
+    assert execute("SELECT data FROM credential").fetchone() == (None,)
 
 
 @pytest.mark.parametrize(

@@ -4,7 +4,7 @@ import http.client
 import io
 import json
 import threading
-from collections.abc import Iterator
+from collections.abc import Callable, Iterator
 from typing import Any
 
 import pytest
@@ -308,9 +308,9 @@ def test_head_and_options(shared: FlaskClient) -> None:
     assert (answer.status_code, set(answer.headers["Allow"].split(", "))) == (200, {"GET", "HEAD", "OPTIONS"})
 
 
-def test_only_our_own_paths_are_answered(tmp_path: Any) -> None:
+def test_only_our_own_paths_are_answered(tmp_path: Any, database_at: Callable[..., str]) -> None:
     host = Flask("host")
-    host.config.update(VOICEAPI_DATABASE=str(tmp_path / "voice.db"), VOICEAPI_API_KEY="test-key-0123456789")
+    host.config.update(VOICEAPI_DATABASE=database_at(tmp_path / "voice.db"), VOICEAPI_API_KEY="test-key-0123456789")
     VoiceAPI(host, url_prefix="/voice")
     client = host.test_client()
     for path in ("/nope", "/voicemail", "/api/v1/nope"):

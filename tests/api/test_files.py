@@ -1,6 +1,7 @@
 from __future__ import annotations
 
 import re
+from collections.abc import Callable
 from datetime import UTC, datetime, timedelta
 from typing import Any
 from urllib.parse import urlsplit
@@ -242,10 +243,10 @@ def test_a_transcript_is_fetched_by_its_key(client: FlaskClient, stranger: Flask
     assert (refused.status_code, refused.get_json()) == (404, {"detail": "File not found"})
 
 
-def test_the_address_is_where_clients_reach_the_service(tmp_path: Any) -> None:
+def test_the_address_is_where_clients_reach_the_service(tmp_path: Any, database_at: Callable[..., str]) -> None:
     app = create_app(
         {
-            "VOICEAPI_DATABASE": tmp_path / "voice.db",
+            "VOICEAPI_DATABASE": database_at(tmp_path / "voice.db"),
             "VOICEAPI_API_KEY": "test-key-0123456789",
             "VOICEAPI_PUBLIC_URL": "https://voice.example.org",
         }

@@ -1,6 +1,7 @@
 from __future__ import annotations
 
 import time
+from collections.abc import Callable
 from concurrent.futures import ThreadPoolExecutor
 from pathlib import Path
 
@@ -44,9 +45,11 @@ def test_health_needs_no_key(bare: FlaskClient, headers: dict[str, str]) -> None
         ({"VOICEAPI_HOST": "192.0.2.7", "VOICEAPI_PORT": "9000"}, "http://localhost"),
     ],
 )
-def test_health_names_the_instances_own_origin(tmp_path: Path, settings: dict[str, str], origin: str) -> None:
+def test_health_names_the_instances_own_origin(
+    tmp_path: Path, database_at: Callable[..., str], settings: dict[str, str], origin: str
+) -> None:
     app = create_app(
-        {"VOICEAPI_DATABASE": tmp_path / "other.db", "VOICEAPI_API_KEY": "test-key-0123456789", **settings}
+        {"VOICEAPI_DATABASE": database_at(tmp_path / "other.db"), "VOICEAPI_API_KEY": "test-key-0123456789", **settings}
     )
     assert app.test_client().get(HEALTH).get_json() == healthy(origin)
     app.extensions["voiceapi"].close()
@@ -57,7 +60,9 @@ def test_health_by_head_has_no_body(bare: FlaskClient) -> None:
     assert (answer.status_code, answer.data) == (200, b"")
 
 
-def test_the_document_is_made_once_however_many_ask_for_it(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> None:
+def test_the_document_is_made_once_however_many_ask_for_it(
+    tmp_path: Path, database_at: Callable[..., str], monkeypatch: pytest.MonkeyPatch
+) -> None:
     """It takes a quarter of a second, for anybody: threads that all made it would have no time for others."""
     made: list[str] = []
 
@@ -67,7 +72,9 @@ def test_the_document_is_made_once_however_many_ask_for_it(tmp_path: Path, monke
         return {"openapi": "3.1.0"}
 
     monkeypatch.setattr(openapi, "document", document)
-    app = create_app({"VOICEAPI_DATABASE": tmp_path / "other.db", "VOICEAPI_API_KEY": "test-key-0123456789"})
+    app = create_app(
+        {"VOICEAPI_DATABASE": database_at(tmp_path / "other.db"), "VOICEAPI_API_KEY": "test-key-0123456789"}
+    )
     with ThreadPoolExecutor(4) as pool:
         answers = list(pool.map(lambda _: app.test_client().get("/api/v1/openapi.json").get_json(), range(4)))
     app.extensions["voiceapi"].close()

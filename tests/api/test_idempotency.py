@@ -4,7 +4,6 @@ from __future__ import annotations
 
 import json
 import os
-import shutil
 import signal
 import subprocess
 import sys
@@ -81,11 +80,15 @@ def carrier() -> Iterator[Carrier]:
 
 
 @pytest.fixture
-def settings(tmp_path: Path, blank: Path, carrier: Carrier) -> dict[str, Any]:
+def settings(carrier: Carrier) -> dict[str, Any]:
     """Of an app that calls through `carrier`."""
-    for file in blank.iterdir():
-        shutil.copy2(file, tmp_path)
-    return {"VOICEAPI_DATABASE": tmp_path / "voice.db", "VOICEAPI_API_KEY": KEY, "VOICEAPI_TWILIO_URL": carrier.url}
+    return {"VOICEAPI_API_KEY": KEY, "VOICEAPI_TWILIO_URL": carrier.url}
+
+
+@pytest.fixture
+def same_database(service: Service, settings: dict[str, Any]) -> dict[str, Any]:
+    """Of another process with the app's database."""
+    return {"VOICEAPI_DATABASE": service.store.location, **settings}
 
 
 def client_of(app: Flask) -> FlaskClient:
@@ -157,7 +160,7 @@ def test_the_same_request_is_carried_out_once_and_answered_the_same_after_a_rest
     line: dict[str, Any],
     carrier: Carrier,
     service: Service,
-    settings: dict[str, Any],
+    same_database: dict[str, Any],
     count: Callable[[Any], int],
 ) -> None:
     request = request_of(endpoint, client, line)
@@ -168,7 +171,7 @@ def test_the_same_request_is_carried_out_once_and_answered_the_same_after_a_rest
     again = send(client, **request)
     assert (again.status_code, again.data, replayed(again)) == (200, first.data, True)
     service.close()
-    app = create_app(settings)
+    app = create_app(same_database)
     if "data" in request:
         request = request_of(endpoint, client, line)
     later = send(client_of(app), **request)
@@ -335,7 +338,7 @@ def test_a_carriers_silence_is_the_answer_also_when_it_speaks_later(
 
 
 def test_a_service_that_stops_before_it_asks_gives_the_key_back(
-    client: FlaskClient, line: Any, service: Service, carrier: Carrier, settings: dict[str, Any]
+    client: FlaskClient, line: Any, service: Service, carrier: Carrier, same_database: dict[str, Any]
 ) -> None:
     with service.store.session():
         TelephonyConfiguration.update(calls_per_second=0.2).execute()
@@ -347,7 +350,7 @@ def test_a_service_that_stops_before_it_asks_gives_the_key_back(
                 service.close()
     assert waiting.result().status_code == 503
     assert carrier.asked == 1
-    app = create_app(settings)
+    app = create_app(same_database)
     with app.extensions["voiceapi"].store.session():
         assert IdempotencyKey.select().count() == 1
     app.extensions["voiceapi"].close()
@@ -417,23 +420,24 @@ app.test_client().post(path, headers={"X-API-Key": key, "Idempotency-Key": "k1"}
 
 
 @pytest.fixture
-def killed(line: Any, service: Service, settings: dict[str, Any]) -> Iterator[Callable[[str], FlaskClient]]:
+def killed(line: Any, service: Service, same_database: dict[str, Any]) -> Iterator[Callable[[str], FlaskClient]]:
     """Sends the request to a process that dies at a moment; returns a client of the next one."""
     apps = []
 
     def die(moment: str) -> FlaskClient:
         service.close()
-        command = [sys.executable, "-c", DYING, moment, *map(str, settings.values()), TRIGGER, json.dumps(CALL)]
+        command = [sys.executable, "-c", DYING, moment, *map(str, same_database.values()), TRIGGER, json.dumps(CALL)]
         environment = {**os.environ, "PYTHONPATH": str(Path(__file__).parents[2])}
         died = subprocess.run(command, env=environment, capture_output=True, check=False)
         assert died.returncode == -signal.SIGKILL, died.stderr.decode()
-        apps.append(create_app(settings))
+        apps.append(create_app(same_database))
         return client_of(apps[0])
 
     yield die
     apps[0].extensions["voiceapi"].close()
 
 
+@pytest.mark.long
 def test_killed_before_the_key_is_stored_the_request_is_still_the_first(
     killed: Callable[[str], FlaskClient], carrier: Carrier, count: Callable[[Any], int]
 ) -> None:
@@ -443,6 +447,7 @@ def test_killed_before_the_key_is_stored_the_request_is_still_the_first(
 
 
 @pytest.mark.parametrize(("moment", "asked"), [("before", 0), ("after", 1)])
+@pytest.mark.long
 def test_killed_while_the_carrier_is_asked_no_second_call_is_placed(
     moment: str, asked: int, killed: Callable[[str], FlaskClient], service: Service, carrier: Carrier
 ) -> None:

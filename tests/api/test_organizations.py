@@ -146,9 +146,12 @@ MASKED = {
 }
 PIPELINE = {"mode": "byok", "byok": {"mode": "pipeline", "pipeline": {"llm": OPENAI, "tts": VOICE, "stt": EARS}}}
 NO_SERVICES = {"llm": None, "tts": None, "stt": None, "embeddings": None, "realtime": None}
+SPEECH = {"provider": "carrier", "model": "default"}
+UNSET_MODELS = {"llm": {"provider": "scripted", "model": "scripted"}, "tts": SPEECH, "stt": SPEECH}
+EFFECTIVE = {**NO_SERVICES, "is_realtime": False, "test_phone_number": None, "timezone": None}
 EMPTY = {
-    "configuration": None,
-    "effective_configuration": {**NO_SERVICES, "is_realtime": False, "test_phone_number": None, "timezone": None},
+    "configuration": {"version": 2, "mode": "byok", "byok": {"mode": "pipeline", "pipeline": UNSET_MODELS}},
+    "effective_configuration": {**EFFECTIVE, **UNSET_MODELS},
     "source": "empty",
 }
 
@@ -192,7 +195,7 @@ def test_a_realtime_model(client: FlaskClient) -> None:
     shown = {"realtime": MASKED["llm"], "llm": MASKED["llm"]}
     assert answer["configuration"] == {"version": 2, "mode": "byok", "byok": {"mode": "realtime", "realtime": shown}}
     effective = answer["effective_configuration"]
-    assert effective == {**EMPTY["effective_configuration"], **shown, "is_realtime": True}
+    assert effective == {**EFFECTIVE, **shown, "is_realtime": True}
 
 
 def test_hosted_models(client: FlaskClient) -> None:
@@ -203,7 +206,7 @@ def test_hosted_models(client: FlaskClient) -> None:
             "mode": "dograh",
             "dograh": {"api_key": "********5678", "voice": "default", "speed": 1.0, "language": "multi"},
         },
-        "effective_configuration": EMPTY["effective_configuration"],
+        "effective_configuration": EFFECTIVE,
         "source": "organization_v2",
     }
 

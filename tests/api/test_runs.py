@@ -8,7 +8,7 @@ import re
 from collections.abc import Callable
 from datetime import UTC, datetime, timedelta
 from typing import Any
-from urllib.parse import urlsplit
+from urllib.parse import quote, urlsplit
 
 import pytest
 from flask import Flask
@@ -81,6 +81,9 @@ def test_a_run_in_the_listing(client: FlaskClient, store_run: Callable[..., int]
     store_run(
         duration=61.5,
         state="completed",
+        caller_number="+12025550199",
+        called_number="+12025550123",
+        disposition="user_qualified",
         has_transcript=True,
         initial_context={"a": 1},
         gathered_context={"b": [2]},
@@ -107,6 +110,10 @@ def test_a_run_in_the_listing(client: FlaskClient, store_run: Callable[..., int]
             "is_completed": False,
             "call_type": "inbound",
             "definition_id": None,
+            "caller_number": None,
+            "called_number": None,
+            "call_duration_seconds": None,
+            "disposition": None,
             "cost_info": None,
             "usage_info": None,
             "initial_context": {},
@@ -124,6 +131,10 @@ def test_a_run_in_the_listing(client: FlaskClient, store_run: Callable[..., int]
             "is_completed": True,
             "call_type": "outbound",
             "definition_id": None,
+            "caller_number": "+12025550199",
+            "called_number": "+12025550123",
+            "call_duration_seconds": 62,
+            "disposition": "user_qualified",
             "transcript_url": "transcripts/1.txt",
             "cost_info": {"dograh_token_usage": 0, "call_duration_seconds": 62},
             "usage_info": None,
@@ -646,6 +657,10 @@ def test_a_single_run(client: FlaskClient, bare: FlaskClient, app: Flask, store_
         "is_completed": True,
         "call_type": "outbound",
         "definition_id": None,
+        "caller_number": None,
+        "called_number": None,
+        "call_duration_seconds": 2,
+        "disposition": None,
         "transcript_url": "transcripts/1.txt",
         "transcript_public_url": f"http://localhost/api/v1/public/download/workflow/{token}/transcript",
         "public_access_token": token,
@@ -653,6 +668,7 @@ def test_a_single_run(client: FlaskClient, bare: FlaskClient, app: Flask, store_
         "usage_info": {"llm": {}, "tts": {}, "stt": {}, "call_duration_seconds": 2.5},
         "initial_context": {},
         "gathered_context": {},
+        "content_hash": None,
         "logs": {
             "realtime_feedback_events": [
                 {
@@ -783,6 +799,8 @@ def test_use_of_the_organization(
         "mode": "simulator",
         "initial_context": context,
         "gathered_context": {"a": 1},
+        "campaign_id": None,
+        "is_completed": False,
         "charge_usd": None,
     }
     assert {**page, "runs": None} == {
@@ -870,7 +888,7 @@ def test_a_report_holds_no_formula(client: FlaskClient, store_run: Callable[...,
 
 
 def test_a_report_with_a_faulty_date(client: FlaskClient, store_run: Callable[..., int]) -> None:
-    answer = client.get(f"{API}/workflow/1/report?start_date=yesterday%00")
+    answer = client.get(f"{API}/workflow/1/report?start_date=yesterday%20at%20noon")
     text = "Input should be a valid datetime or date, input is not a date that exists, as ISO 8601 text"
     item = {"loc": ["query", "start_date"], "msg": text, "type": "datetime_from_date_parsing"}
     assert (answer.status_code, answer.get_json()) == (422, {"detail": [item]})
@@ -940,3 +958,22 @@ def test_a_missing_variable_is_recorded_on_the_run(
     placed = client.post("/api/v1/public/agent/noted", json=sent).json
     run = finished(made["id"], placed["workflow_run_id"])
     assert run["annotations"] == {"missing_variables": ["company.name"]}
+
+
+def test_a_report_of_filtered_runs(client: FlaskClient, store_run: Callable[..., int]) -> None:
+    """Of a workflow and of the organization, by the filters of their lists."""
+    ended = {"state": "completed", "duration": 5.0, "has_transcript": False}
+    store_run(disposition="busy", **ended)
+    store_run(hours=1, disposition="user_hangup", call_type="inbound", **ended)
+    busy = '[{"attribute": "dispositionCode", "value": {"codes": ["busy"]}}]'
+    assert [row[0] for row in report(client, f"?filters={quote(busy)}")] == ["Run ID", "1"]
+
+    def of_organization(filters: str = "") -> list[str]:
+        answer = client.get(f"{API}/organizations/usage/runs/report", query_string={"filters": filters})
+        assert answer.headers["Content-Disposition"] == "attachment; filename=runs_report.csv"
+        return [row[0] for row in csv.reader(io.StringIO(answer.text))]
+
+    assert of_organization() == ["Run ID", "2", "1"]
+    assert of_organization('[{"attribute": "callDirection", "value": {"status": "inbound"}}]') == ["Run ID", "2"]
+    answer = client.get(f"{API}/workflow/1/report", query_string={"filters": "[7]"})
+    assert (answer.status_code, answer.json["detail"][0]["loc"]) == (422, ["query", "filters", 0])

@@ -1,5 +1,7 @@
 from __future__ import annotations
 
+from collections.abc import Callable
+from dataclasses import replace
 from typing import Any
 
 import pytest
@@ -8,6 +10,7 @@ from flask.testing import FlaskClient
 
 from voiceapi.errors import NotPossible
 from voiceapi.security import Vault
+from voiceapi.service import Service
 from voiceapi.store.campaigns import Campaign
 from voiceapi.store.fields import now
 from voiceapi.store.organizations import Organization
@@ -60,6 +63,14 @@ def test_a_new_organization_has_the_simulator_as_its_default(client: FlaskClient
     }
 
 
+def test_the_urls_to_enter_at_the_carrier(client: FlaskClient, service: Service) -> None:
+    config = put_up(client)["id"]
+    object.__setattr__(service, "settings", replace(service.settings, public_url="https://voice.example.org"))
+    inbound = f"https://voice.example.org/api/v1/telephony/inbound/{config}"
+    urls = [client.get(f"{CONFIGS}/{each}").get_json()["webhook_urls"] for each in (1, config)]
+    assert urls == [None, {"inbound": inbound, "status": f"{inbound}/status"}]
+
+
 def test_a_new_configuration(client: FlaskClient) -> None:
     created = put_up(client)
     reason = (
@@ -81,6 +92,7 @@ def test_a_new_configuration(client: FlaskClient) -> None:
             "amd_enabled": False,
         },
         "calls_per_second": None,
+        "webhook_urls": None,
         "sip_connectivity": None,
         "setup_checklist": {
             "ready_for_outbound": False,
@@ -145,10 +157,9 @@ def test_the_simulator_needs_no_number_and_no_set_up(client: FlaskClient) -> Non
     assert listed(client)["Second"]["is_ready_for_outbound"] is True
 
 
-def test_secrets_are_not_in_the_database_file(app: Flask, client: FlaskClient) -> None:
+def test_secrets_are_not_stored_in_clear(client: FlaskClient, stored: Callable[[], bytes]) -> None:
     put_up(client)
-    store = app.extensions["voiceapi"].store
-    written = b"".join(path.read_bytes() for path in store.path.parent.glob("voice.db*"))
+    written = stored()
     assert b"Main" in written
     assert TWILIO["auth_token"].encode() not in written
 

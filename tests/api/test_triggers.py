@@ -422,9 +422,11 @@ def in_progress(app: Flask) -> int:
         return int(Run.select().where(Run.deadline_at.is_null(False)).count())
 
 
-def test_the_limit_of_calls_is_never_exceeded(tmp_path: Path, talk: Callable[..., Any], wait_for: Any) -> None:
+def test_the_limit_of_calls_is_never_exceeded(
+    tmp_path: Path, database_at: Callable[..., str], talk: Callable[..., Any], wait_for: Any
+) -> None:
     settings = {
-        "VOICEAPI_DATABASE": tmp_path / "voice.db",
+        "VOICEAPI_DATABASE": database_at(tmp_path / "voice.db"),
         "VOICEAPI_API_KEY": "test-key-0123456789",
         "VOICEAPI_CONCURRENT_CALLS": 3,
     }
@@ -458,9 +460,11 @@ def test_the_limit_of_calls_is_never_exceeded(tmp_path: Path, talk: Callable[...
     app.extensions["voiceapi"].close()
 
 
-def test_a_call_that_is_over_makes_room(tmp_path: Path, talk: Callable[..., Any], wait_for: Any) -> None:
+def test_a_call_that_is_over_makes_room(
+    tmp_path: Path, database_at: Callable[..., str], talk: Callable[..., Any], wait_for: Any
+) -> None:
     settings = {
-        "VOICEAPI_DATABASE": tmp_path / "voice.db",
+        "VOICEAPI_DATABASE": database_at(tmp_path / "voice.db"),
         "VOICEAPI_API_KEY": "test-key-0123456789",
         "VOICEAPI_CONCURRENT_CALLS": 1,
     }

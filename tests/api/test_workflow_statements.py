@@ -3,11 +3,12 @@
 from __future__ import annotations
 
 import re
-from collections.abc import Callable, Iterator
+from collections.abc import Callable
 from typing import Any
 
 import pytest
 from flask.testing import FlaskClient
+from tracing import tracing
 
 from voiceapi.engine.validation.outline import Outline
 from voiceapi.organizations import api_keys, credentials
@@ -19,32 +20,33 @@ STATEMENT = re.compile(r'(SELECT|INSERT|UPDATE|DELETE)\b.*?\b(?:FROM|INTO|UPDATE
 
 
 @pytest.fixture
-def statements(service: Service, db: None) -> Iterator[Callable[[Callable[[], Any]], list[str]]]:
+def statements(service: Service, db: None) -> Callable[[Callable[[], Any]], list[str]]:
     """Makes a request, and returns its statements, each as its verb and its table."""
     connection = service.store.database.connection()
 
     def trace(request: Callable[[], Any]) -> list[str]:
         executed: list[str] = []
-        connection.set_trace_callback(executed.append)
-        request()
-        connection.set_trace_callback(None)
+        with tracing(connection, executed.append):
+            request()
         return [f"{found[1]} {found[2]}" for each in executed if (found := STATEMENT.match(each))]
 
-    yield trace
-    connection.set_trace_callback(None)
+    return trace
 
 
 def test_a_workflow_is_created_by_an_insert_for_each_record(
-    client: FlaskClient, workflow: Callable[..., Any], statements: Callable[..., list[str]]
+    service: Service, client: FlaskClient, workflow: Callable[..., Any], statements: Callable[..., list[str]]
 ) -> None:
+    """And PostgreSQL is asked for the count of its runs, which SQLite keeps with the workflow."""
     workflow()
     records = ["INSERT workflow", "INSERT workflow_version"]
-    assert statements(workflow) == ["SELECT api_key", *records]
+    count = ["SELECT workflow_count"] if service.store.path is None else []
+    assert statements(workflow) == ["SELECT api_key", *records, *count]
     assert statements(lambda: workflow(path="mine")) == [
         "SELECT api_key",
         "SELECT trigger_path",
         *records,
         "INSERT trigger_path",
+        *count,
     ]
 
 

@@ -12,6 +12,7 @@ from flask.testing import FlaskClient
 
 from voiceapi.engine.phrases import PHRASES
 from voiceapi.security import decrypt_json
+from voiceapi.store.workflows import content_hash
 
 API = "/api/v1/workflow"
 CREATE = f"{API}/create/definition"
@@ -336,6 +337,7 @@ def test_a_draft_is_kept_apart_until_it_is_published(
         "id": 2,
         "version_number": 2,
         "status": "draft",
+        "content_hash": content_hash(talk(greeting="Draft."), {"max_call_duration": 60, "own": [1]}, {"a": 1}),
         "created_at": listed[0]["created_at"],
         "published_at": None,
         "workflow_json": talk(greeting="Draft."),

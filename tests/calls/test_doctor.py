@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 import json
+from collections.abc import Callable
 from functools import partial
 from pathlib import Path
 from typing import Any
@@ -21,6 +22,7 @@ from voiceapi.llm import configuration
 from voiceapi.organizations import preferences
 from voiceapi.organizations.api_keys import get_or_create_organization
 from voiceapi.service import Service
+from voiceapi.store import probe
 from voiceapi.store.organizations import Organization
 from voiceapi.telephony import configurations
 from voiceapi.telephony.carriers.telnyx import ADVICE
@@ -66,8 +68,8 @@ def findings(app: Flask, health: Any, twilio: Any, *, number: bool = True) -> li
 
 
 @pytest.fixture
-def public(tmp_path: Path) -> Any:
-    app = create_app({"VOICEAPI_DATABASE": tmp_path / "voice.db", "VOICEAPI_PUBLIC_URL": PUBLIC})
+def public(tmp_path: Path, database_at: Callable[..., str]) -> Any:
+    app = create_app({"VOICEAPI_DATABASE": database_at(tmp_path / "voice.db"), "VOICEAPI_PUBLIC_URL": PUBLIC})
     yield app
     app.extensions["voiceapi"].close()
 
@@ -135,9 +137,13 @@ def test_an_address_that_carriers_do_not_know(app: Flask) -> None:
     ]
 
 
-def test_a_public_url_without_https(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> None:
+def test_a_public_url_without_https(
+    tmp_path: Path, database_at: Callable[..., str], monkeypatch: pytest.MonkeyPatch
+) -> None:
     monkeypatch.setitem(globals(), "PUBLIC", "http://voice.example.org")
-    app = create_app({"VOICEAPI_DATABASE": tmp_path / "voice.db", "VOICEAPI_PUBLIC_URL": "http://voice.example.org"})
+    app = create_app(
+        {"VOICEAPI_DATABASE": database_at(tmp_path / "voice.db"), "VOICEAPI_PUBLIC_URL": "http://voice.example.org"}
+    )
     health = (200, HEALTH.replace(b"https", b"http"))
     first, *_ = findings(app, health, (200, OWNED))
     assert first.wrong is not None
@@ -216,9 +222,12 @@ def test_credentials_of_another_secret(public: Flask) -> None:
 
 
 @pytest.mark.parametrize("as_json", [False, True])
-def test_the_command(tmp_path: Path, monkeypatch: pytest.MonkeyPatch, as_json: bool) -> None:
-    monkeypatch.setenv("VOICEAPI_DATABASE", str(tmp_path / "voice.db"))
+def test_the_command(
+    tmp_path: Path, database_at: Callable[..., str], monkeypatch: pytest.MonkeyPatch, as_json: bool
+) -> None:
+    monkeypatch.setenv("VOICEAPI_DATABASE", database_at(tmp_path / "voice.db"))
     monkeypatch.setenv("VOICEAPI_API_KEY", "test-key-0123456789")
+    monkeypatch.setattr(probe, "dangers", lambda _: ())  # those of the tests' own server
     flags = ["--json"] if as_json else []
     nothing = CliRunner().invoke(group, ["doctor", *flags], obj=script_info(create_app))
     assert nothing.exit_code == 0
@@ -333,10 +342,10 @@ OWN = {
 
 
 @pytest.fixture
-def modelled(tmp_path: Path) -> Any:
+def modelled(tmp_path: Path, database_at: Callable[..., str]) -> Any:
     app = create_app(
         {
-            "VOICEAPI_DATABASE": tmp_path / "voice.db",
+            "VOICEAPI_DATABASE": database_at(tmp_path / "voice.db"),
             "VOICEAPI_LLM_URL": LLM,
             "VOICEAPI_LLM_MODEL": "small",
             "VOICEAPI_LLM_KEY": "sk-operator-0123",

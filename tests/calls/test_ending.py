@@ -36,9 +36,9 @@ def run(db: None, workflow: Callable[..., Any]) -> Run:
     """A call that rings, to an agent that greets and asks for a yes or a no."""
     row = Workflow.get_by_id(workflow()["id"])
     ids = {"carrier_call_id": "CA1", "call_id_confirmed": True, "gathered_context": {"call_id": "CA1"}}
-    columns = {"name": "x", "mode": "simulator", "token": "token", "version": 1, "state": "ringing", **ids}
+    columns = {"name": "x", "mode": "simulator", "token": "token", "state": "ringing", **ids}
     with write():
-        return runs.create(row, **columns, **lifecycle.in_progress())
+        return runs.create(row, WorkflowVersion.get_by_id(1), **columns, **lifecycle.in_progress())
 
 
 @pytest.fixture

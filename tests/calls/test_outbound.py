@@ -171,6 +171,7 @@ def test_a_run_that_is_ended_while_it_waits_for_its_turn_is_not_called(
     class Ends(threading.Event):
         def wait(self, timeout: float | None = None) -> bool:
             assert (timeout or 0.0) > 1
+            assert service.store.database.is_closed()  # others may need the connection meanwhile
             answer = client.post(f"{API}/workflow/1/runs/1/end")
             assert (answer.status_code, answer.get_json()["is_completed"]) == (200, False)
             return False

@@ -18,7 +18,7 @@ from voiceapi.service import Service
 from voiceapi.store import runs
 from voiceapi.store.database import write
 from voiceapi.store.runs import Run
-from voiceapi.store.workflows import Workflow
+from voiceapi.store.workflows import Workflow, WorkflowVersion
 from voiceapi.telephony import connect
 from voiceapi.telephony.carriers.events import StatusUpdate
 from voiceapi.telephony.carriers.rest import CarrierRefused, CarrierSilent
@@ -63,7 +63,9 @@ def call(db: None, workflow: Callable[..., Any]) -> Callable[..., int]:
         fixed = {"name": "x", "mode": "twilio", "token": "token", **named, **clocks}
         row = Workflow.get_by_id(workflow_id)
         with write():
-            return int(runs.create(row, **{**fixed, "state": state, "version": 1, **columns}).id)
+            return int(
+                runs.create(row, **{**fixed, "state": state, "version": WorkflowVersion.get_by_id(1), **columns}).id
+            )
 
     return stored
 

@@ -4,12 +4,14 @@ import hmac
 import json
 import os
 import random
+import subprocess
+import sys
 import threading
+import time
 from collections.abc import Callable, Iterator, Mapping, Sequence
 from concurrent.futures import ThreadPoolExecutor
 from dataclasses import dataclass, field, replace
 from datetime import datetime, timedelta
-from pathlib import Path
 from typing import Any
 
 import pytest
@@ -17,7 +19,8 @@ from flask import Flask
 from flask.testing import FlaskClient
 
 from voiceapi import create_app
-from voiceapi.background import PausingJobs
+from voiceapi.background.pausing_jobs import PausingJobs
+from voiceapi.background.slow_jobs import SlowJobs
 from voiceapi.calls import ending, sweeper, turns, webhooks
 from voiceapi.engine.actions import Action, AskModel, Extract
 from voiceapi.engine.events import Answer
@@ -29,7 +32,8 @@ from voiceapi.errors import NotPermitted
 from voiceapi.llm.scripted import Scripted
 from voiceapi.service import Service
 from voiceapi.store import runs
-from voiceapi.store.database import ConcurrentUpdate
+from voiceapi.store.base import insert
+from voiceapi.store.database import ConcurrentUpdate, write
 from voiceapi.store.fields import now
 from voiceapi.store.runs import Event, Run, StatusCallback, Turn
 from voiceapi.store.steps import Snapshot, Step
@@ -689,16 +693,103 @@ def test_the_steps_lead_to_the_snapshot_and_nothing_stored_is_changed(
 
 @pytest.mark.parametrize(
     ("worker", "seconds", "waits"),
-    [("other", -1, True), ("other", -61, False), ("other", 3600, False), ("own", -1, False)],
+    [
+        ("other", -1, True),
+        ("other", 1, True),
+        ("other", -16, False),
+        ("other", 3600, False),
+        ("own", -1, False),
+        ("ended", -1, False),
+        ("before", -1, False),
+        ("elsewhere", -1, True),
+    ],
 )
-def test_how_long_a_pending_turn_is_left_to_the_process_that_began_it(
+def test_how_long_a_pending_turn_is_left_to_the_process_that_decides_it(
     service: Service, worker: str, seconds: int, waits: bool
 ) -> None:
-    """Not for an hour because the clock was set back by one."""
-    earlier = replace(service, started_at=now() - timedelta(days=1))
-    name = service.worker if worker == "own" else worker
+    """Not for an hour because the clock was set back by one, and not to a process that is known to have ended."""
+    _, token, host = service.worker.split("-")
+    with subprocess.Popen([sys.executable, "-c", ""]) as ended:
+        ended.wait(10)
+    name = {
+        "other": f"{os.getppid()}-{token}-{host}",
+        "own": service.worker,
+        "ended": f"{ended.pid}-{token}-{host}",
+        "before": f"{os.getpid()}-another-{host}",
+        "elsewhere": f"{ended.pid}-{token}-another",
+    }[worker]
     turn = Turn(worker=name, touched_at=now() + timedelta(seconds=seconds))
-    assert turns._has_other_worker(earlier, turn) is waits
+    assert turns._has_other_worker(service, turn) is waits
+
+
+class Remote:
+    """A model on another server, which answers once it may."""
+
+    def __init__(self) -> None:
+        self.slow = Slow()
+
+    def reply(self, ask: AskModel) -> Answer:
+        answer: Answer = self.slow.reply(ask)
+        return answer
+
+    def extract(self, request: Extract) -> Any:
+        return self.slow.extract(request)
+
+
+@pytest.mark.parametrize("answers", [True, False])
+def test_a_webhook_waits_for_the_answer_of_another_process(
+    call: Call, answers: bool, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    """The carrier gave up on its first webhook, and the proxy sends the second one to another process."""
+    call.turn(0)
+    model, meddling = Remote(), Remote()
+    patient, hasty = (replace(call.service, slow_jobs=SlowJobs(seconds)) for seconds in (10.0, 0.3))
+    first = replace(call, service=replace(patient, model=model))
+    other = replace(call, service=replace(patient if answers else hasty, model=meddling, token="other"))
+    # The same process can't be two.
+    monkeypatch.setattr(turns, "has_ended", lambda name: False)
+    with ThreadPoolExecutor(2) as pool:
+        deciding = pool.submit(first.turn, 1, "yes")
+        assert model.slow.thinking.wait(10)
+        waiting = pool.submit(other.turn, 1, "yes")
+        if answers:
+            time.sleep(0.2)
+            model.slow.go.set()
+            assert waiting.result(10) == deciding.result(10)
+        else:
+            assert call.verbs(waiting.result(10)) == ["Say", "Redirect"]
+            model.slow.go.set()
+            assert call.verbs(deciding.result(10)) == ["Say", "HangUp"]
+    assert not meddling.slow.thinking.is_set()
+    assert [turn["worker"] for turn in call.rows(Turn)] == [call.service.worker] * 2
+
+
+def test_a_process_says_that_it_is_at_work_on_a_turn(call: Call) -> None:
+    call.turn(0)
+    model = Remote()
+    working = replace(call, service=replace(call.service, model=model, slow_jobs=SlowJobs(10.0)))
+    with ThreadPoolExecutor(1) as pool:
+        deciding = pool.submit(working.turn, 1, "yes")
+        assert model.slow.thinking.wait(10)
+        later = now() + timedelta(seconds=10)
+        turns.renew(replace(working.service, token="another"), later)
+        assert call.rows(Turn)[1]["touched_at"] < later
+        turns.renew(working.service, later)
+        assert call.rows(Turn)[1]["touched_at"] == later
+        model.slow.go.set()
+        deciding.result(10)
+    turns.renew(working.service, later + timedelta(seconds=10))
+    assert call.rows(Turn)[1]["touched_at"] < later
+
+
+@pytest.mark.parametrize("stale", [False, True])
+def test_one_of_several_processes_takes_a_turn_over(call: Call, stale: bool) -> None:
+    call.turn(0)
+    with call.service.store.session(), write():
+        turn = insert(Turn, run=call.run_id, number=1, actions=[], worker="1-gone-away")
+        if stale:
+            Turn.update(worker="1-quicker-away").where(Turn.number == 1).execute()
+        assert runs.claim_turn(turn, "me", now()) is not stale
 
 
 def test_of_two_answers_to_one_turn_one_is_stored(call: Call) -> None:
@@ -737,12 +828,12 @@ class Dropped:
 
 
 @pytest.fixture
-def restarted(app: Flask, service: Service, tmp_path: Path) -> Iterator[Callable[[], Service]]:
-    """A second app on the same file, with its threads running."""
+def restarted(app: Flask, service: Service) -> Iterator[Callable[[], Service]]:
+    """A second app on the same database, with its threads running."""
     apps: list[Flask] = []
 
     def start() -> Service:
-        again = create_app({"VOICEAPI_DATABASE": tmp_path / "voice.db", "VOICEAPI_API_KEY": "test-key-0123456789"})
+        again = create_app({"VOICEAPI_DATABASE": service.store.location, "VOICEAPI_API_KEY": "test-key-0123456789"})
         apps.append(again)
         found: Service = again.extensions["voiceapi"]
         found.workers.start()

@@ -37,8 +37,8 @@ FIRST = "First API key, shown this once: "
 
 
 @pytest.fixture
-def settings(tmp_path: Path) -> dict[str, str]:
-    return {"VOICEAPI_DATABASE": str(tmp_path / "voice.db"), "VOICEAPI_API_KEY": "test-key-0123456789"}
+def settings(tmp_path: Path, database_at: Callable[..., str]) -> dict[str, str]:
+    return {"VOICEAPI_DATABASE": database_at(tmp_path / "voice.db"), "VOICEAPI_API_KEY": "test-key-0123456789"}
 
 
 @pytest.fixture
@@ -71,7 +71,11 @@ def save(tmp_path: Path) -> Callable[..., str]:
 # -- what needs no database
 
 COMMANDS = [
-    *((command,) for command in ("serve", "chat", "validate", "keys", "doctor", "openapi", "campaign", "dial")),
+    *(
+        (command,)
+        for command in ("serve", "chat", "graph", "validate", "keys", "doctor", "openapi", "campaign", "dial")
+    ),
+    ("console",),
     *(("keys", command) for command in ("create", "list", "archive", "reactivate")),
     *(("campaign", command) for command in ("create", "start", "watch", "simulate")),
 ]
@@ -125,10 +129,7 @@ def test_a_host_answers_it_alike(shared: FlaskClient, arguments: tuple[str, ...]
 @pytest.mark.parametrize(
     ("words", "completed"),
     [
-        (
-            "voiceapi ",
-            {"campaign", "chat", "dial", "doctor", "forget", "keys", "openapi", "run", "secret", "serve", "validate"},
-        ),
+        ("voiceapi ", set(group.commands)),
         ("voiceapi keys ", {"archive", "create", "list", "reactivate"}),
         ("voiceapi serve --", {"--host", "--port", "--help"}),
         ("voiceapi serve --port 8000 --h", {"--host", "--help"}),
@@ -203,32 +204,50 @@ def test_serve_answers_until_it_is_terminated(settings: dict[str, str]) -> None:
         server.send_signal(signal.SIGTERM)
         assert server.wait(15) == 0
         assert server.stderr is not None
-        assert server.stderr.read() == ""
+        # The key of VOICEAPI_API_KEY isn't shown.
+        assert server.stderr.read() == f"Console: http://127.0.0.1:{port}/\n"
 
 
+@pytest.mark.long
 def test_serve_shows_the_first_key_once(settings: dict[str, str]) -> None:
     del settings["VOICEAPI_API_KEY"]
-    with served(settings, "--port", "0") as (_, line):
+    with served(settings, "--port", "0") as (server, line):
         assert line.startswith(FIRST)
-        assert KEY.fullmatch(line.removeprefix(FIRST))
-    with served(settings, "--port", "0") as (_, line):
-        assert re.fullmatch(r"voiceapi \S+ listens on http://127\.0\.0\.1:[1-9]\d*", line)
+        key = line.removeprefix(FIRST)
+        assert KEY.fullmatch(key)
+        assert server.stderr is not None
+        origin = server.stderr.readline().split()[-1]
+        assert server.stderr.readline() == f"Console: {origin}/#key={key}\n"
+        with urllib.request.urlopen(origin, timeout=10) as answer:
+            assert answer.headers["Content-Type"].startswith("text/html")
+    with served(settings, "--port", "0") as (server, line):
+        listens = re.fullmatch(r"voiceapi \S+ listens on (http://127\.0\.0\.1:[1-9]\d*)", line)
+        assert listens is not None
+        assert server.stderr is not None
+        assert server.stderr.readline() == f"Console: {listens[1]}/\n"
 
 
+@pytest.mark.long
 def test_serve_on_a_name_with_several_addresses(settings: dict[str, str]) -> None:
     with served(settings, "--host", "*", "--port", "0") as (_, line):
         assert re.fullmatch(r"voiceapi \S+ listens on (http://(0\.0\.0\.0|\[::\]):\d+( and |$))+", line)
 
 
+@pytest.mark.long
 def test_serve_where_it_can_not_listen(settings: dict[str, str]) -> None:
     with socket.socket() as taken:
         taken.bind(("127.0.0.1", 0))
         taken.listen()
         with served(settings, "--port", str(taken.getsockname()[1])) as (server, line):
-            assert re.fullmatch(r"Error: Can't listen there: \[Errno \d+\] Address already in use\.", line)
+            port = taken.getsockname()[1]
+            assert line == (
+                f"Error: Port {port} of 127.0.0.1 is in use by another program; choose another with --port or "
+                "VOICEAPI_PORT."
+            )
             assert server.wait(10) == 1
     with served(settings, "--host", "nowhere.invalid") as (server, line):
-        assert (line, server.wait(10)) == ("Error: Can't listen there: Invalid host/port specified.", 1)
+        reason = "Invalid host/port specified. --host or VOICEAPI_HOST says where to listen."
+        assert (line, server.wait(10)) == (f"Error: Can't listen on nowhere.invalid, port 8000: {reason}", 1)
 
 
 # -- settings and files that can't be used
@@ -244,7 +263,7 @@ def test_serve_where_it_can_not_listen(settings: dict[str, str]) -> None:
         ),
         (
             {"VOICEAPI_DATABASE": "foo://x"},
-            'The database foo://x can\'t be used: Unrecognized or unsupported scheme: "foo".',
+            "The database foo://x isn't known: give a path, or a URL postgresql://...",
         ),
         (
             {"VOICEAPI_DATABASE": "/dev/null/voice.db"},
@@ -258,13 +277,14 @@ def test_a_bad_setting_is_one_line(run: Callable[..., Result], env: Any, error: 
     result = run(*command, **env)
     # A setting that can't be read is an error of usage; one that can, and leads to no database, is a finding.
     code = 2 if error.startswith("VOICEAPI_") else 1
+    error = error if code == 2 else f"{error} VOICEAPI_DATABASE says where it is."
     assert (result.exit_code, result.stdout, result.stderr) == (code, "", f"Error: {error}\n")
 
 
 def test_a_file_that_is_no_database(run: Callable[..., Result], save: Callable[..., str]) -> None:
     name = save(b"These are no records, but words.", "notes.txt")
     result = run("keys", "list", VOICEAPI_DATABASE=name)
-    error = f"Error: The database {name} can't be opened: file is not a database.\n"
+    error = f"Error: The database {name} can't be opened: file is not a database. VOICEAPI_DATABASE says where it is.\n"
     assert (result.exit_code, result.stderr) == (1, error)
     assert sorted(path.name for path in Path(name).parent.iterdir()) == ["notes.txt"]
 
@@ -476,7 +496,7 @@ def test_chat_with_a_file_offers_the_tools_and_documents_of_the_default_organiza
 def test_chat_with_a_file_without_a_default_organization(
     run: Callable[..., Result], save: Callable[..., str], talk: Any, monkeypatch: pytest.MonkeyPatch
 ) -> None:
-    monkeypatch.setattr("voiceapi.cli.main.api_keys.DEFAULT_ORGANIZATION", "nobody")
+    monkeypatch.setattr("voiceapi.cli.chat.api_keys.DEFAULT_ORGANIZATION", "nobody")
     result = run("chat", save(talk(tool_uuids=["x"], document_uuids=["y"])), input="yes\n")
     assert result.stdout.splitlines()[-1] == "-- user_qualified; gathered: {}"
 
@@ -490,7 +510,7 @@ def test_chat_with_a_stored_workflow(run: Callable[..., Result], settings: dict[
     app.extensions["voiceapi"].close()
     assert run("chat", "1").stdout.splitlines()[0] == "agent: Stored."
     for missing, error in (
-        ("2", "There is no workflow with id 2."),
+        ("2", "There is no workflow with id 2. `voiceapi workflow list` shows which there are."),
         ("9" * 30, f"{'9' * 30} can't be read: No such file or directory."),
         ("²", "² can't be read: No such file or directory."),
     ):
@@ -537,20 +557,24 @@ def test_keys_are_archived_and_reactivated(run: Callable[..., Result]) -> None:
     for command, word in (("archive", "archived"), ("reactivate", "active")):
         result = run("keys", command, "2")
         assert (result.exit_code, result.stdout) == (0, f"Key 2 is {word}.\n")
-        listed = run("keys", "list").stdout.splitlines()
+        head, *listed = run("keys", "list").stdout.splitlines()
+        assert head.split() == ["ID", "KEY", "STATE", "LAST", "USED", "NAME"]
         assert [line.split()[2:] for line in listed] == [["active", "VOICEAPI_API_KEY"], [word, "ci"]]
     rows = json.loads(run("keys", "list", "--json").stdout)
     shown = {"id": 2, "name": "ci", "key_prefix": rows[1]["key_prefix"], "is_active": True, "last_used_at": None}
     assert rows[1] == shown
 
 
+NOBODY = "There is no organization named 'none'; --organization takes one of 'default'."
+
+
 @pytest.mark.parametrize(
     ("arguments", "code", "error"),
     [
-        (("archive", "9"), 1, "API key not found"),
-        (("reactivate", "9"), 1, "API key not found"),
-        (("list", "--organization", "none"), 1, "There is no organization named 'none'."),
-        (("archive", "1", "--organization", "none"), 1, "There is no organization named 'none'."),
+        (("archive", "9"), 1, "There is no key with id 9. `voiceapi keys list` shows which there are."),
+        (("reactivate", "9"), 1, "There is no key with id 9. `voiceapi keys list` shows which there are."),
+        (("list", "--organization", "none"), 1, NOBODY),
+        (("archive", "1", "--organization", "none"), 1, NOBODY),
         (
             ("archive", "9" * 30),
             2,
@@ -573,6 +597,7 @@ def test_keys_that_are_not_there(run: Callable[..., Result], arguments: tuple[st
 # -- openapi
 
 
+@pytest.mark.long
 def test_the_document_needs_no_database(run: Callable[..., Result]) -> None:
     result = run("openapi", VOICEAPI_DATABASE="/dev/null/voice.db", VOICEAPI_PORT="none")
     assert (result.exit_code, json.loads(result.stdout)) == (0, document())
@@ -586,6 +611,7 @@ def test_the_commands_of_a_host_use_its_app(settings: dict[str, str]) -> None:
     app.extensions["voiceapi"].close()
 
 
+@pytest.mark.long
 def test_a_campaign_from_the_command_line(run: Callable[..., Result], settings: dict[str, str], tmp_path: Path) -> None:
     """Made and started by commands, dialed by a process that does nothing else, watched to its end."""
     app = create_app({**settings, "VOICEAPI_WORKER": False})
@@ -627,6 +653,7 @@ def test_watching_shows_each_line_once(run: Callable[..., Result], monkeypatch: 
         state, failed = next(states)
         return {"state": state, "progress_percentage": 100.0, "contacts": {"retry": 3}, "failed_calls": failed}
 
+    monkeypatch.setattr(campaigns.campaigns, "get", lambda *_: None)
     monkeypatch.setattr(campaigns.lifecycle, "progress", progress)
     monkeypatch.setattr(campaigns, "WATCH_SECONDS", 0)
     assert run("campaign", "watch", "1").stdout == "running   100.0 %  3 retry\ncompleted 100.0 %  3 retry\n"

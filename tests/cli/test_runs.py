@@ -19,9 +19,11 @@ KEY = "test-key-0123456789"
 
 
 @pytest.fixture
-def chat(tmp_path: Path, talk: Callable[..., Any], monkeypatch: pytest.MonkeyPatch) -> Iterator[int]:
+def chat(
+    tmp_path: Path, database_at: Callable[..., str], talk: Callable[..., Any], monkeypatch: pytest.MonkeyPatch
+) -> Iterator[int]:
     """A text chat in a database of its own; returns its run's id."""
-    monkeypatch.setenv("VOICEAPI_DATABASE", str(tmp_path / "v.db"))
+    monkeypatch.setenv("VOICEAPI_DATABASE", database_at(tmp_path / "v.db"))
     monkeypatch.setenv("VOICEAPI_API_KEY", KEY)
     app = create_app({"VOICEAPI_WORKER": False})
     client = app.test_client()
@@ -46,5 +48,8 @@ def test_a_run_is_ended(chat: int) -> None:
 
 def test_a_run_that_is_not_there(chat: int) -> None:
     done = run("99")
-    assert (done.exit_code, done.stderr) == (1, "Error: Workflow run not found\n")
+    assert (done.exit_code, done.stderr) == (
+        1,
+        "Error: There is no run with id 99. `voiceapi run list` shows which there are.\n",
+    )
     assert run("x").exit_code == 2

@@ -9,7 +9,6 @@ import threading
 from collections.abc import Callable, Iterator
 from dataclasses import dataclass, field
 from http.server import BaseHTTPRequestHandler, ThreadingHTTPServer
-from pathlib import Path
 from types import SimpleNamespace
 from typing import Any
 
@@ -21,6 +20,7 @@ from voiceapi import create_app
 from voiceapi.cli.base import script_info
 from voiceapi.cli.main import group
 from voiceapi.organizations import api_keys, call_quota
+from voiceapi.service import Service
 from voiceapi.store import knowledge
 from voiceapi.tools import offered
 from voiceapi.tools.knowledge import documents
@@ -312,11 +312,11 @@ def test_tools_that_are_not_active_or_can_not_be_run_are_not_offered(
 
 
 def test_tools_are_offered_in_a_rehearsal_of_a_stored_workflow(
-    settings: Any, tmp_path: Path, workflow: Any, stand: Stand, look_up: str
+    settings: Any, service: Service, workflow: Any, stand: Stand, look_up: str
 ) -> None:
     made = workflow(tool_uuids=[look_up])
     stand.script += [{"weather": {"city": "Rome"}}, "It is clear."]
-    settings |= {"VOICEAPI_DATABASE": tmp_path / "voice.db"}
+    settings |= {"VOICEAPI_DATABASE": service.store.location}
     arguments = ["chat", str(made["id"]), "--set", "name=Ann"]
     result = CliRunner(env={name: str(value) for name, value in settings.items()}).invoke(
         group, arguments, input="Weather in Rome?\n", prog_name="voiceapi", obj=script_info(create_app)

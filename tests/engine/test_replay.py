@@ -152,7 +152,7 @@ def test_a_state_and_a_checkpoint_of_an_earlier_release() -> None:
 
 
 @pytest.mark.parametrize(
-    "path", sorted((Path(__file__).parent.parent / "data").glob("version-*.sql")), ids=lambda path: path.stem
+    "path", sorted((Path(__file__).parent.parent / "data").glob("version-?.sql")), ids=lambda path: path.stem
 )
 def test_the_states_in_database_files_of_earlier_releases(path: Path) -> None:
     with closing(sqlite3.connect(":memory:")) as database:

@@ -93,6 +93,8 @@ def test_a_greeting_is_said_without_the_model(make_call: Any) -> None:
         "node_name": "Start",
         "previous_node_id": None,
         "previous_node_name": None,
+        "edge_id": None,
+        "edge_label": None,
         "allow_interrupt": True,
     }
     spoken = {"text": "Hello Ann!", "timestamp": NOW}
@@ -220,6 +222,14 @@ def test_keys_are_the_callers_words_and_marked(call: Any) -> None:
     assert "keyed" not in call.records[-1].payload
 
 
+def test_what_the_model_did_not_understand_is_on_record(call: Any) -> None:
+    for misses in (0, 2):
+        call.send(CallerSaid, "Hm.")
+        call.send(ModelReplied, "Pardon?", misses=misses)
+    (record,) = (each for each in call.records if each.type == "rtf-not-understood")
+    assert (record.payload, record.turn, record.node_id) == ({"misses": 2}, 2, "start")
+
+
 def test_steps_of_earlier_releases_are_read() -> None:
     assert Event.from_json({"kind": "CallerSaid", "at": 1.0, "text": "hi"}) == CallerSaid(1.0, "hi")
     stored = {"kind": "Listen", "timeout_seconds": 10.0, "interruptible": True}
@@ -249,6 +259,8 @@ def test_a_transition_speaks_on_the_way_and_in_the_new_node(call: Any) -> None:
                 "node_name": "Ask",
                 "previous_node_id": "start",
                 "previous_node_name": "Start",
+                "edge_id": "start-ask",
+                "edge_label": "Book",
                 "allow_interrupt": False,
             },
         ),
@@ -289,6 +301,7 @@ def test_variables_are_extracted_before_a_node_is_left(asking: Any) -> None:
         messages=asking.state.messages,
     )
     [ask] = asking.send(VariablesExtracted, {"seats": "5"}, model="m", usage={"total_tokens": 3})
+    assert asking.recorded("rtf-variables-extracted") == [{"variables": {"seats": 5}}]
     assert (ask.node_id, ask.occasion, ask.functions) == ("done", "opening", ())
     assert asking.state.gathered_context == {
         "nodes_visited": ["Start", "Ask", "Done"],
@@ -310,6 +323,7 @@ def test_a_failed_extraction_is_on_record_and_the_call_goes_on(asking: Any, even
     asking.send(ModelReplied, "", (COUNTED,))
     assert kinds(asking.send(event, *args)) == [AskModel]
     assert asking.recorded("rtf-pipeline-error") == [{"error": error, "fatal": False, "processor": "extraction"}]
+    assert asking.recorded("rtf-variables-extracted") == []
     assert "seats" not in asking.state.gathered_context
 
 

@@ -1,9 +1,10 @@
 from __future__ import annotations
 
 import socket
-from collections.abc import Iterator
+from collections.abc import Callable, Iterator
 from contextlib import suppress
 from dataclasses import dataclass
+from pathlib import Path
 from threading import Thread
 
 import pytest
@@ -23,11 +24,11 @@ class Server:
 
 
 @pytest.fixture(scope="module")
-def server(tmp_path_factory: pytest.TempPathFactory) -> Iterator[Server]:
+def server(tmp_path_factory: pytest.TempPathFactory, database_at: Callable[[Path], str]) -> Iterator[Server]:
     """The service as it is deployed: waitress on a port of this machine, a new database behind it."""
     listening = socket.create_server(("127.0.0.1", 0))
     url = f"http://127.0.0.1:{listening.getsockname()[1]}"
-    database = tmp_path_factory.mktemp("server") / "voice.db"
+    database = database_at(tmp_path_factory.mktemp("server") / "voice.db")
     app = create_app({"VOICEAPI_DATABASE": database, "VOICEAPI_API_KEY": KEY, "VOICEAPI_PUBLIC_URL": url})
     serving = waitress.create_server(app, sockets=[listening], threads=4)
     thread = Thread(target=serving.run, daemon=True)

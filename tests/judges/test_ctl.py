@@ -283,7 +283,11 @@ def test_tools_list(ctl: Ctl) -> None:
 def test_models_show_and_set_and_agents_set_model(ctl: Ctl, agent: int) -> None:
     """Keys come back masked with every change, and are put back from what is stored."""
     empty = ctl.get(MODELS)
-    assert (empty["configuration"], empty["source"]) == (None, "empty")
+    assert (empty["configuration"]["byok"]["pipeline"]["llm"]["provider"], empty["source"]) == ("scripted", "empty")
+    assert ctl.agents_set_model(agent, "llm", "scripted", "scripted")
+    assert ctl.models_set("llm", "scripted", "scripted")["source"] == "organization_v2"
+    assert len(ctl.runs_chat(agent, "Yes.")[0]) == 2
+    ctl.request("PUT", f"/workflow/{agent}", json={"workflow_configurations": {}})
     services = {
         name: {"provider": "openai", "model": name, "api_key": f"secret-{name}"} for name in ("llm", "tts", "stt")
     }

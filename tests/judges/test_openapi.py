@@ -6,7 +6,7 @@ import json
 import re
 import subprocess
 import sys
-from collections.abc import Iterator
+from collections.abc import Callable, Iterator
 from functools import cache
 from pathlib import Path
 from typing import Any
@@ -91,9 +91,11 @@ def test_the_snapshot_is_what_the_command_writes(tmp_path: Path) -> None:
     assert list(tmp_path.iterdir()) == []
 
 
-def test_a_mount_prefix_is_the_address_of_the_server_and_of_no_path(tmp_path: Path) -> None:
+def test_a_mount_prefix_is_the_address_of_the_server_and_of_no_path(
+    tmp_path: Path, database_at: Callable[[Path], str]
+) -> None:
     host = Flask("host")
-    host.config.update(VOICEAPI_DATABASE=tmp_path / "voice.db", VOICEAPI_API_KEY="test-key-0123456789")
+    host.config.update(VOICEAPI_DATABASE=database_at(tmp_path / "voice.db"), VOICEAPI_API_KEY="test-key-0123456789")
     VoiceAPI().init_app(host, url_prefix="/voice")
     try:
         answer = host.test_client().get("/voice/api/v1/openapi.json")
@@ -145,6 +147,7 @@ def test_every_response_is_described() -> None:
 
 PUBLIC = {
     ("/api/v1/health", "get"),
+    ("/api/v1/health/ready", "get"),
     ("/api/v1/openapi.json", "get"),
     ("/api/v1/public/download/workflow/{token}/{artifact_type}", "get"),
     ("/api/v1/s3/files/{token}", "get"),
@@ -168,6 +171,7 @@ EDITS = {
     ("/api/v1/workflow/{workflow_id}", "put"),
     ("/api/v1/workflow/{workflow_id}/status", "put"),
     *((f"/api/v1/workflow/{{workflow_id}}/{change}", "post") for change in ("publish", "create-draft", "duplicate")),
+    ("/api/v1/workflow/{workflow_id}/versions/{version_id}/restore", "post"),
 }
 
 TAGGED = {
@@ -221,7 +225,8 @@ def test_ids_in_paths_are_whole_numbers() -> None:
     texts |= {"artifact_type", "name", "phone_number"}
     assert {name for name, kind in types if kind == "string"} == texts
     assert {name for name, kind in types if kind == "integer"} == {
-        *("workflow_id", "run_id", "campaign_id", "config_id", "phone_number_id", "api_key_id", "row_id")
+        *("workflow_id", "run_id", "campaign_id", "config_id", "phone_number_id", "api_key_id", "row_id"),
+        *("version_id", "first_id", "second_id", "case_id"),
     }
 
 

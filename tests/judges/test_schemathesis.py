@@ -123,6 +123,9 @@ class World:
     def key(self) -> int:
         return int(self.post("/user/api-keys", name="Clay")["id"])
 
+    def case(self) -> int:
+        return int(self.post(f"/workflow/{self.agent}/cases", case={"name": next(self.names)})["id"])
+
     def chat(self, workflow: int | None = None) -> int:
         return int(self.post(f"/workflow/{workflow or self.agent}/text-chat/sessions")["workflow_run_id"])
 
@@ -233,6 +236,7 @@ def fresh_name(world: World) -> str:
 PATHS: dict[str, Any] = {
     "workflow_id": lambda world: world.agent,
     "run_id": lambda world: world.chat_id,
+    "case_id": World.case,
     "campaign_id": lambda world: world.campaign,
     "config_id": lambda world: world.config_id,
     "phone_number_id": World.number,
@@ -272,11 +276,13 @@ QUERIES: dict[str, dict[str, Any]] = {
     "list_runs": LISTED,
     "list_campaign_runs": LISTED,
     "list_usage": LISTED,
+    "get_insights": {**LISTED, "version": 1, "campaign_id": lambda world: world.campaign},
     "list_workflows": STATUSES,
     "summarize_workflows": STATUSES,
     "list_tools": {"status": "active", "category": "mcp"},
     "sign_address": {"key": lambda world: world.file_key},
 }
+CASE = {"name": "Clay", "turns": [{"caller": "Yes."}]}
 CALL = {"phone_number": "+12025550123", "telephony_configuration_id": None, "from_phone_number_id": None}
 TIMES = {"retry_config": None, "schedule_config": None, "timezone": None, "time_slots": None}
 BODIES: dict[str, dict[str, Any]] = {
@@ -285,6 +291,17 @@ BODIES: dict[str, dict[str, Any]] = {
     "trigger_workflow": CALL,
     "trigger_workflow_test": CALL,
     "initiate_call": {**CALL, "workflow_id": lambda world: world.agent, "workflow_run_id": None},
+    "create_case": {"case": CASE, "run_id": None, "name": fresh_name},
+    "change_case": {"case": None, "name": fresh_name},
+    "test_workflow": {"version": "draft", "case_ids": None, "cases": [CASE], "model": "scripted"},
+    "rehearse_workflow": {
+        **dict.fromkeys(("caller", "context", "fetch", "seed")),
+        "conversations": 5,
+        "version": "draft",
+        "model": "scripted",
+        "tools": [{"tool": "look_it_up", "returns": 1}],
+    },
+    "replay_runs": {"run_ids": None, "last": 10, "filters": None, "version": "own"},
     "send_message": {"expected_revision": None},
     "end_chat": {"expected_revision": None},
     "rewind_chat": {"expected_revision": None, "cursor_turn_id": None},
@@ -299,6 +316,7 @@ BODIES: dict[str, dict[str, Any]] = {
         "workflow_id": lambda world: world.agent,
         "file": CSV,
     },
+    "check_list": {"workflow_id": lambda world: world.agent, "telephony_configuration_id": ABSENT, "file": CSV},
     "update_campaign": TIMES,
     "redial_campaign": {"retry_config": None, "retry_on_busy": True},
     "add_numbers_not_to_call": {"phone_numbers": [NUMBER]},
@@ -365,8 +383,10 @@ def operations(examples: int, coverage: bool) -> Any:
 
 
 @pytest.fixture(scope="module")
-def world(tmp_path_factory: pytest.TempPathFactory, talk: Callable[..., Any]) -> Iterator[World]:
-    database = tmp_path_factory.mktemp("world") / "voice.db"
+def world(
+    tmp_path_factory: pytest.TempPathFactory, database_at: Callable[[Path], str], talk: Callable[..., Any]
+) -> Iterator[World]:
+    database = database_at(tmp_path_factory.mktemp("world") / "voice.db")
     app = create_app({"VOICEAPI_DATABASE": database, "VOICEAPI_API_KEY": KEY, "VOICEAPI_CONCURRENT_CALLS": 1000})
     yield World(app, talk)
     app.extensions["voiceapi"].close()

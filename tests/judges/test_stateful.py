@@ -197,8 +197,10 @@ class World:
 
 
 @pytest.fixture
-def world(tmp_path: Path, talk: Callable[..., Any], wait_for: Callable[..., Any]) -> Iterator[World]:
-    app = create_app({"VOICEAPI_DATABASE": tmp_path / "voice.db", "VOICEAPI_API_KEY": KEY})
+def world(
+    tmp_path: Path, database_at: Callable[[Path], str], talk: Callable[..., Any], wait_for: Callable[..., Any]
+) -> Iterator[World]:
+    app = create_app({"VOICEAPI_DATABASE": database_at(tmp_path / "voice.db"), "VOICEAPI_API_KEY": KEY})
     yield World(app, talk, wait_for)
     app.extensions["voiceapi"].close()
 

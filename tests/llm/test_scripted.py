@@ -124,7 +124,8 @@ def ask(occasion: Occasion, *said: str | Message, greeting: str = "", edges: tup
     ],
 )
 def test_what_is_said(request_: AskModel, text: str) -> None:
-    assert Scripted().reply(request_) == ModelReplied(7.0, 3, text)
+    misses = len(request_.messages) or 1 if NOT_UNDERSTOOD in text else 0
+    assert Scripted().reply(request_) == ModelReplied(7.0, 3, text, misses=misses)
 
 
 def test_an_edge_is_taken_by_its_function() -> None:
@@ -145,7 +146,7 @@ ASKING = Function(
 
 
 def test_the_third_miss_in_a_row_ends_the_call() -> None:
-    expected = ModelReplied(7.0, 3, GIVE_UP, end_reason="user_disqualified", end_tag="not_understood")
+    expected = ModelReplied(7.0, 3, GIVE_UP, end_reason="user_disqualified", end_tag="not_understood", misses=3)
     assert Scripted().reply(ask("reply", "eh", "what", "hm")) == expected
 
 

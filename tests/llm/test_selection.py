@@ -54,11 +54,11 @@ def url(asked: list[dict[str, Any]]) -> Iterator[str]:
 
 
 @pytest.fixture
-def start(tmp_path: Path) -> Iterator[Callable[..., FlaskClient]]:
+def start(tmp_path: Path, database_at: Callable[[Path], str]) -> Iterator[Callable[..., FlaskClient]]:
     apps = []
 
     def make(**settings: Any) -> FlaskClient:
-        given = {"TESTING": True, "VOICEAPI_DATABASE": tmp_path / "v.db", "VOICEAPI_API_KEY": KEY}
+        given = {"TESTING": True, "VOICEAPI_DATABASE": database_at(tmp_path / "v.db"), "VOICEAPI_API_KEY": KEY}
         app = create_app({**given, **{f"VOICEAPI_{name}": value for name, value in settings.items()}})
         apps.append(app)
         client = app.test_client()

@@ -133,6 +133,7 @@ FLOODS = (
 
 @pytest.mark.parametrize("flood", FLOODS)
 @pytest.mark.parametrize("start", ["", "<a", "[a](", "http://"])
+@pytest.mark.long
 def test_long_hostile_text_takes_no_longer_for_its_length(flood: str, start: str) -> None:
     """40,000 characters are what is read of an answer; quadratic work on them would take minutes."""
     text = start + flood * (40_000 // len(flood))

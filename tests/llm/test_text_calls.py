@@ -155,6 +155,7 @@ FLOODS = (
 
 @pytest.mark.parametrize("flood", FLOODS)
 @pytest.mark.parametrize("start", ["", '{"name": "', "<function=a>", "a(", "Action:"])
+@pytest.mark.long
 def test_long_hostile_text_takes_no_longer_for_its_length(flood: str, start: str) -> None:
     text = start + flood * (40_000 // len(flood))
     before = time.process_time()

@@ -82,7 +82,7 @@ def receiver() -> Iterator[Receiver]:
     server.server_close()
 
 
-def make_app(database: Path, **settings: Any) -> Flask:
+def make_app(database: str, **settings: Any) -> Flask:
     given = {"TESTING": True, "VOICEAPI_DATABASE": database, "VOICEAPI_API_KEY": KEY}
     return create_app({**given, "VOICEAPI_ALLOW_PRIVATE_URLS": True, **settings})
 
@@ -274,9 +274,15 @@ def test_a_draft_that_is_edited_after_the_end_changes_nothing(
 
 @pytest.mark.parametrize(("number", "disposition"), [("+12025550123", "user_qualified"), ("+12025550101", "busy")])
 def test_calls_send_webhooks_also_when_unanswered(
-    tmp_path: Path, talk: Any, receiver: Receiver, wait_for: Any, number: str, disposition: str
+    tmp_path: Path,
+    database_at: Callable[[Path], str],
+    talk: Any,
+    receiver: Receiver,
+    wait_for: Any,
+    number: str,
+    disposition: str,
 ) -> None:
-    app = make_app(tmp_path / "own.db")
+    app = make_app(database_at(tmp_path / "own.db"))
     client = key_holder(app)
     definition = talk("hello")
     definition["nodes"].append(hook(receiver.url))
@@ -288,8 +294,10 @@ def test_calls_send_webhooks_also_when_unanswered(
     assert json.loads(receiver.got[0]["body"])["call_disposition"] == disposition
 
 
-def test_a_chat_that_is_ended_wakes_the_sender(tmp_path: Path, talk: Any, receiver: Receiver, wait_for: Any) -> None:
-    app = make_app(tmp_path / "own.db")
+def test_a_chat_that_is_ended_wakes_the_sender(
+    tmp_path: Path, database_at: Callable[[Path], str], talk: Any, receiver: Receiver, wait_for: Any
+) -> None:
+    app = make_app(database_at(tmp_path / "own.db"))
     client = key_holder(app)
     definition = talk()
     definition["nodes"].append(hook(receiver.url))
@@ -399,8 +407,10 @@ def test_a_long_answer_of_a_receiver_counts(service: Service, db: None, ended: A
     assert columns(only_delivery(), "state", "last_status", "attempts") == ("succeeded", 200, 1)
 
 
-def test_a_private_address_is_refused_unless_allowed(tmp_path: Path, talk: Any, receiver: Receiver) -> None:
-    app = make_app(tmp_path / "own.db", VOICEAPI_ALLOW_PRIVATE_URLS=False, VOICEAPI_WORKER=False)
+def test_a_private_address_is_refused_unless_allowed(
+    tmp_path: Path, database_at: Callable[[Path], str], talk: Any, receiver: Receiver
+) -> None:
+    app = make_app(database_at(tmp_path / "own.db"), VOICEAPI_ALLOW_PRIVATE_URLS=False, VOICEAPI_WORKER=False)
     service: Service = app.extensions["voiceapi"]
     client = key_holder(app)
     definition = talk()
@@ -556,11 +566,12 @@ time.sleep(30)
 """
 
 
+@pytest.mark.long
 def test_a_process_that_is_really_killed_is_followed_by_the_next(
-    tmp_path: Path, service: Service, db: None, ended: Any, receiver: Receiver
+    service: Service, db: None, ended: Any, receiver: Receiver
 ) -> None:
     ended(hook(receiver.url))
-    command = [sys.executable, "-c", CHILD, str(tmp_path / "voice.db"), KEY]
+    command = [sys.executable, "-c", CHILD, service.store.location, KEY]
     done = subprocess.run(command, cwd=ROOT, capture_output=True, timeout=60, check=False)
     assert (done.returncode, len(receiver.got)) == (-9, 1)
     assert not deliveries.deliver_next(service)

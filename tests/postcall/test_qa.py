@@ -129,6 +129,7 @@ def test_an_event_without_a_node_makes_it_one_review(
     sessions = f"{API}/workflow/{workflow}/text-chat/sessions"
     run = client.post(sessions, json={}).get_json()["workflow_run_id"]
     client.post(f"{sessions}/{run}/messages", json={"text": "Yes."})
+    Event.update(payload={"latency_seconds": 0.5}).where(Event.type == "rtf-latency-measured").execute()
     Event.create(run=run, turn=9, type="rtf-latency-measured", payload={"latency_seconds": 1.5}, node_id="")
     processing.process_next(service)
     kept = find(Run, id=run)
@@ -136,7 +137,7 @@ def test_an_event_without_a_node_makes_it_one_review(
     assert kept.annotations["qa_q"]["node_results"] == {"whole_call": {"node_name": "whole_call", **stored(GOOD)}}
     about, metrics = judge.asked[0][0].split("|")
     assert about == "Hello: Ask whether now is good.\nFine: Great, goodbye."
-    expected = {"call_duration_seconds": kept.duration, "num_turns": 1, "avg_latency_seconds": 1.5}
+    expected = {"call_duration_seconds": kept.duration, "num_turns": 1, "avg_latency_seconds": 1.0}
     assert json.loads(metrics) == {**expected, "avg_ttfb_seconds": None, "max_latency_seconds": 1.5}
 
 
@@ -326,5 +327,5 @@ OWN = [
 @pytest.mark.parametrize(("data", "url", "model"), OWN)
 def test_a_node_with_its_own_model(service: Service, data: Any, url: str, model: str) -> None:
     data = {"qa_use_workflow_llm": False, "qa_api_key": "k", **data}
-    found: Any = reviews._reviewer(service, Run(organization_id=1), data, {})
+    found: Any = reviews.reviewer_for(service, 1, data, {})
     assert (found.url, found.model, found.key, found.trusted) == (url, model, "k", False)

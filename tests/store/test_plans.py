@@ -13,7 +13,7 @@ from voiceapi.campaigns.retry import FAILURES, OUTCOMES
 from voiceapi.organizations import api_keys
 from voiceapi.runs import clock
 from voiceapi.service import Service
-from voiceapi.store import dialing, postcall, run_criteria, run_lists, runs
+from voiceapi.store import dialing, logs, postcall, run_criteria, run_lists, runs
 from voiceapi.store.base import find, reload
 from voiceapi.store.campaigns import Campaign, Contact
 from voiceapi.store.organizations import ApiKey
@@ -23,6 +23,8 @@ from voiceapi.store.run_lists import View
 from voiceapi.store.runs import Run
 from voiceapi.store.workflows import TriggerPath, Workflow, WorkflowVersion
 from voiceapi.workflows import versions
+
+pytestmark = pytest.mark.sqlite
 
 FIRST = datetime(2026, 1, 1, tzinfo=UTC)
 RUNS = 400
@@ -222,6 +224,25 @@ def test_a_report_is_read_in_the_order_of_an_index(workflow: Workflow, plans: Ca
         assert plans(lambda criteria=criteria: run_lists.has_more(criteria, 5)) == [plan]
 
 
+def test_insights_read_the_newest_runs_and_their_logs_by_indexes(
+    workflow: Workflow, plans: Callable[..., list[str]]
+) -> None:
+    """However many runs and events there are; a campaign's by its own index."""
+    by_time = of_workflow("run_of_workflow")
+    campaign = _campaign(workflow)
+    assert plans(lambda: run_lists.newest(workflow, None, ALL, 50)) == [page_of(by_time)]
+    chosen = run_criteria.disposition_in(["a"])
+    Run.update(disposition="a", campaign=campaign, version=1).execute()
+    *_, page = plans(lambda: run_lists.newest(workflow, None, chosen, 50), covering=True)
+    assert page.split("; ")[2] == by_time.replace("USING", "USING COVERING")
+    # No index has the version: the rows are read in the order of time, until there are enough.
+    *_, page = plans(lambda: run_lists.newest(workflow, None, run_criteria.version_is(1), 50))
+    assert page == page_of(by_time)
+    *_, page = plans(lambda: run_lists.newest(workflow, campaign, ALL, 50))
+    assert page == page_of("SEARCH t USING INDEX run_of_campaign (campaign_id=?)")
+    assert plans(lambda: list(logs.logs([3, 2, 1]))) == ["SEARCH t USING INDEX event_run_id (run_id=?)"]
+
+
 def test_dispositions_are_not_looked_for_among_the_runs(workflow: Workflow, plans: Callable[..., list[str]]) -> None:
     (plan,) = plans(lambda: run_lists.other_dispositions(workflow.organization_id, ("a",), 5))
     assert "; SEARCH t USING PRIMARY KEY (workflow_id=?); " in plan
@@ -365,6 +386,10 @@ def test_what_follows_ended_runs_is_found_among_few_rows(workflow: Workflow, pla
     # A scan of an index that stops at its first entry, the earliest.
     assert plans(postcall.next_follow_up_at) == ["SCAN t1 USING INDEX follow_up_due_at"]
     assert plans(postcall.next_delivery_at) == ["SEARCH t USING INDEX delivery_due (next_attempt_at>?)"]
-    by_time = "SEARCH t USING INDEX"
-    assert plans(lambda: postcall.first_follow_up(moment)) == [f"{by_time} follow_up_due_at (due_at<?)"]
-    assert plans(lambda: postcall.first_delivery(moment)) == [f"{by_time} delivery_due (next_attempt_at<?)"]
+    by_time = "USING INDEX"
+    (plan,) = plans(lambda: postcall.lease_follow_up(moment, moment))
+    assert "SCAN" not in plan
+    assert f"{by_time} follow_up_due_at (due_at<?)" in plan
+    (plan,) = plans(lambda: postcall.lease_delivery(moment, moment))
+    assert "SCAN" not in plan
+    assert f"{by_time} delivery_due (next_attempt_at<?)" in plan

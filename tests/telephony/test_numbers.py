@@ -167,6 +167,7 @@ def verdict(e164: Callable[[str], str], number: str) -> str:
 @example("+04930123456")
 @example("+88112345678")
 @example("+78001234567")
+@pytest.mark.long
 def test_the_library_judges_every_number_as_its_tables_do(number: str) -> None:
     assert verdict(numbers._e164, number) == verdict(numbers._e164_by_library, number)
 

@@ -26,9 +26,9 @@ CALLS = 60
 
 
 @pytest.fixture
-def app(tmp_path: Path) -> Iterator[Flask]:
+def app(tmp_path: Path, database_at: Callable[[Path], str]) -> Iterator[Flask]:
     settings = {"API_KEY": "test-key-0123456789", "CONCURRENT_CALLS": 1000, "WORKER": False}
-    database = {"VOICEAPI_DATABASE": tmp_path / "voice.db"}
+    database = {"VOICEAPI_DATABASE": database_at(tmp_path / "voice.db")}
     app = create_app({**database, **{f"VOICEAPI_{name}": value for name, value in settings.items()}})
     yield app
     app.extensions["voiceapi"].close()
@@ -67,9 +67,9 @@ def real(client: FlaskClient, workflow: Callable[..., Any]) -> Callable[..., int
 
 
 @pytest.fixture
-def other(tmp_path: Path, app: Flask) -> Iterator[Service]:
-    """A second process on the same file, whose threads don't run: the tests call its jobs."""
-    second = create_app({"VOICEAPI_DATABASE": tmp_path / "voice.db", "VOICEAPI_WORKER": False})
+def other(tmp_path: Path, database_at: Callable[[Path], str], app: Flask) -> Iterator[Service]:
+    """A second process on the same database, whose threads don't run: the tests call its jobs."""
+    second = create_app({"VOICEAPI_DATABASE": database_at(tmp_path / "voice.db"), "VOICEAPI_WORKER": False})
     yield second.extensions["voiceapi"]
     second.extensions["voiceapi"].close()
 

@@ -55,9 +55,9 @@ def watch(points: Points) -> None:
     writing, send = Store.writing, HTTPClient.send
 
     @contextmanager
-    def watched_writing(store: Store) -> Iterator[None]:
+    def watched_writing(store: Store, *locks: Any) -> Iterator[None]:
         inner = store.database.in_transaction()
-        with writing(store):
+        with writing(store, *locks):
             yield
         if not inner:
             points.pass_(writer())

@@ -1,4 +1,4 @@
-"""Finds secrets where none may be: in the files of a database, in answers, and in log lines with their tracebacks.
+"""Finds secrets where none may be: in a database, in answers, and in log lines with their tracebacks.
 
 What a test hands to the vault is a secret, and so is every text with the mark `s3cr3t`, which tests use for secrets
 that go in anywhere. The parts of what is encrypted as JSON count only under the names of secrets.
@@ -13,9 +13,13 @@ from collections.abc import Iterator
 from pathlib import Path
 from typing import Any
 
+from voiceapi.store.database import Store, database, execute
+
 MARK = re.compile(rb"s3cr3t[\w.-]*")
 NAMES = re.compile("token|secret|password|private_key|api_key|header_value|aws_|credentials")
 SHORTEST = 10
+# How PostgreSQL writes bytes within the text of a row.
+HEXADECIMAL = re.compile(r"\\x((?:[0-9a-f]{2})+)")
 # What an answer shows once, when it is made: it is no secret from its owner then.
 SHOWN_ONCE = (b"whsec_", b"va_")
 
@@ -44,6 +48,15 @@ def secrets_in(text: str) -> set[bytes]:
     return {each.encode() for each in found if len(each) >= SHORTEST}
 
 
+def rows_of(store: Store) -> bytes:
+    """All rows of a PostgreSQL database."""
+    with store.session():
+        tables = (f'SELECT whole::text FROM "{name}" AS whole' for name in database.get_tables())
+        rows = "\n".join(row for (row,) in execute(" UNION ALL ".join(tables)))
+    store.close()
+    return b"\n".join((rows.encode(), *(bytes.fromhex(each) for each in HEXADECIMAL.findall(rows))))
+
+
 class Scan(logging.Handler):
     """Collects the secrets of a test, and what is logged while it runs."""
 
@@ -67,9 +80,11 @@ class Scan(logging.Handler):
     def found_in_answer(self, content: bytes) -> set[bytes]:
         return {each for each in self.found_in(content) if not each.startswith(SHOWN_ONCE)}
 
-    def found_in_database(self, path: Path) -> set[bytes]:
-        """The secrets in the files of a database, those in free pages and in the WAL included."""
-        files = [Path(f"{path}{end}") for end in ("", "-wal", "-shm")]
+    def found_in_database(self, store: Store) -> set[bytes]:
+        """The secrets in the files of a database, those in free pages and in the WAL included; else in its rows."""
+        if store.path is None:
+            return self.found_in(rows_of(store))
+        files = [Path(f"{store.path}{end}") for end in ("", "-wal", "-shm")]
         return set().union(*(self.found_in(file.read_bytes()) for file in files if file.exists()))
 
     def found_in_log(self) -> set[bytes]:

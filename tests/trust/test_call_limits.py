@@ -228,7 +228,7 @@ with ThreadPoolExecutor(15) as pool:
 @pytest.mark.usefixtures("db")
 def test_two_processes_together_place_exactly_as_many_as_are_allowed(service: Service, prefer: Any) -> None:
     prefer(max_calls_a_day=20)
-    command = [sys.executable, "-c", COUNTING, str(service.settings.database), "test-key-0123456789"]
+    command = [sys.executable, "-c", COUNTING, service.store.location, "test-key-0123456789"]
     environment = {**os.environ, "PYTHONPATH": str(Path(__file__).parents[2])}
     with ExitStack() as stack:
         pipes: dict[str, Any] = {"stdin": subprocess.PIPE, "stdout": subprocess.PIPE, "text": True}
@@ -339,6 +339,7 @@ def plan_of(service: Service, act: Callable[[], Any]) -> list[str]:
     return [step for step in steps if "outbound_call" in step]
 
 
+@pytest.mark.sqlite
 @pytest.mark.usefixtures("db")
 def test_the_calls_of_a_day_are_counted_by_an_index(service: Service) -> None:
     moment = now()

@@ -10,7 +10,6 @@ import os
 import random
 import signal
 import socket
-import sqlite3
 import subprocess
 import sys
 import threading
@@ -28,6 +27,7 @@ from benchmarks.ledger import Ledger, Receiver, lost_writes, unsettled
 from benchmarks.mixed import SHARES, Worker, prepare
 from benchmarks.processes import KEY
 from voiceapi import create_app
+from voiceapi.store.database import execute
 from voiceapi.store.idempotency import IdempotencyKey
 from voiceapi.store.runs import Run
 
@@ -55,15 +55,15 @@ class Everybody(dict[str, Person]):
 
 
 class Killed:
-    """A process that serves until it is killed, and is started again on the same port and file."""
+    """A process that serves until it is killed, and is started again on the same port and database."""
 
-    def __init__(self, database: Path, carrier: str) -> None:
+    def __init__(self, database: str, log: Path, carrier: str) -> None:
         with socket.create_server(("127.0.0.1", 0)) as free:
             self.port = free.getsockname()[1]
-        self.log = database.with_suffix(".log")
+        self.log = log
         self.up = threading.Event()
         settings = {
-            "DATABASE": str(database),
+            "DATABASE": database,
             "API_KEY": KEY,
             "ALLOW_PRIVATE_URLS": "true",
             "CONCURRENT_CALLS": "1000",
@@ -135,12 +135,16 @@ def add_carrier(worker: Worker, carrier: StrictTwilio) -> int:
 
 
 def test_killed_a_hundred_times(
-    tmp_path: Path, internet: Loopback, receiver: Receiver, wait_for: Callable[..., Any]
+    tmp_path: Path,
+    database_at: Callable[[Path], str],
+    internet: Loopback,
+    receiver: Receiver,
+    wait_for: Callable[..., Any],
 ) -> None:
     print(f"VOICEAPI_TEST_SEED={SEED}")  # noqa: T201
     chance, ledger, stopping = random.Random(SEED), Ledger(), threading.Event()
-    database = tmp_path / "v.db"
-    killed = Killed(database, internet.url)
+    database = database_at(tmp_path / "v.db")
+    killed = Killed(database, tmp_path / "v.log", internet.url)
     carrier = StrictTwilio(internet, killed.url, NUMBER)  # type: ignore[arg-type]
     carrier.people = Everybody()
 
@@ -183,11 +187,10 @@ def test_killed_a_hundred_times(
     carrier.close()
     with app.extensions["voiceapi"].store.session():
         check(ledger, receiver, carrier, configuration)
+        if app.extensions["voiceapi"].store.path is not None:
+            assert execute("PRAGMA integrity_check").fetchall() == [("ok",)]
+            assert execute("PRAGMA foreign_key_check").fetchall() == []
     app.extensions["voiceapi"].close()
-    connection = sqlite3.connect(database)
-    assert connection.execute("PRAGMA integrity_check").fetchall() == [("ok",)]
-    assert connection.execute("PRAGMA foreign_key_check").fetchall() == []
-    connection.close()
     assert "Traceback" not in killed.log.read_text(), killed.log
 
 

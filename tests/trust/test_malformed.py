@@ -103,7 +103,7 @@ CHUNKED = b"d\r\n" + WORKFLOW + b"\r\n0\r\n\r\n"
 
 ODD: dict[str, tuple[bytes, set[int]]] = {
     "unknown version": (request("GET", "/api/v2/workflow/fetch"), {404}),
-    "top": (request("GET", "/"), {404}),
+    "top": (request("GET", "/nothing"), {404}),
     "api": (request("GET", "/api"), {404}),
     "version alone": (request("GET", API), {404}),
     "version alone with slash": (request("GET", f"{API}/"), {404}),
@@ -243,13 +243,14 @@ def test_each_path_is_served_with_and_without_a_slash(shared: FlaskClient) -> No
 
 
 @pytest.fixture
-def host(tmp_path: Path) -> Iterator[Callable[..., FlaskClient]]:
+def host(tmp_path: Path, database_at: Callable[[Path], str]) -> Iterator[Callable[..., FlaskClient]]:
     """Mounts voiceapi in a host app, which only answers to its own name; returns a client of it."""
     hosts: list[Flask] = []
 
     def mount(prefix: str) -> FlaskClient:
         app = Flask("host")
-        app.config.update(TRUSTED_HOSTS=["localhost"], VOICEAPI_DATABASE=tmp_path / "voice.db", VOICEAPI_API_KEY=KEY)
+        database = database_at(tmp_path / "voice.db")
+        app.config.update(TRUSTED_HOSTS=["localhost"], VOICEAPI_DATABASE=database, VOICEAPI_API_KEY=KEY)
         VoiceAPI(app, url_prefix=prefix)
         app.add_url_rule("/api/pets/", "pets", lambda: "cat")
         hosts.append(app)
@@ -285,11 +286,17 @@ def test_what_cannot_be_routed_is_json_under_the_prefix_only(
     assert client.options(health).content_type is None
 
 
-def test_the_service_by_itself_has_no_page_of_html(shared: FlaskClient) -> None:
-    for path in ("/", "/x", "/api/x", "/static/x"):
+def test_the_service_by_itself_has_no_page_of_html_but_the_console(shared: FlaskClient) -> None:
+    for path in ("/x", "/api/x", "/static/x", "/consolex", "/console/x"):
         for method in ("GET", "POST", "OPTIONS", "TRACE"):
             answer = shared.open(path, method=method)
-            assert (answer.status_code, answer.get_json()) == (404, {"detail": "Not Found"})
+            if path == "/console/x" and method != "GET":
+                assert "html" not in answer.headers.get("Content-Type", "")
+            else:
+                assert (answer.status_code, answer.get_json()) == (404, {"detail": "Not Found"})
+    for path in ("/", "/console"):
+        answer = shared.post(path)
+        assert (answer.status_code, answer.get_json()) == (405, {"detail": "Method Not Allowed"})
 
 
 # -- the whole document

@@ -19,8 +19,10 @@ from voiceapi.errors import ServiceError
 from voiceapi.store.database import StoreError
 from voiceapi.store.migrations import VERSION
 
+pytestmark = pytest.mark.sqlite
+
 HERE = Path(__file__).parent
-FILES = {int(path.stem.split("-")[1]): path for path in sorted((HERE.parent / "data").glob("version-*.sql"))}
+FILES = {int(path.stem.split("-")[1]): path for path in sorted((HERE.parent / "data").glob("version-?.sql"))}
 # So many processes are killed for each version.
 KILLS = 4
 Content = dict[str, list[tuple[Any, ...]]]

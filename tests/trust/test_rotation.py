@@ -3,8 +3,6 @@
 from __future__ import annotations
 
 import os
-import shutil
-import sqlite3
 from collections.abc import Callable
 from contextlib import contextmanager
 from pathlib import Path
@@ -24,7 +22,7 @@ from voiceapi.organizations import credentials, rotation
 from voiceapi.security import SecretError, Vault, read_secret, write_secret
 from voiceapi.service import Service
 from voiceapi.store import encryption
-from voiceapi.store.database import Store
+from voiceapi.store.database import Store, database, execute
 from voiceapi.store.organizations import Credential
 
 API = "/api/v1"
@@ -37,13 +35,18 @@ class Killed(BaseException):
     """Stands for a kill: nothing handles it."""
 
 
-def opened(path: Path, secret: str | None = None) -> Service:
-    given = {"VOICEAPI_DATABASE": path, "VOICEAPI_API_KEY": KEY, "VOICEAPI_WORKER": False, "VOICEAPI_SECRET": secret}
+def opened(location: str, secret: str | None = None) -> Service:
+    given = {
+        "VOICEAPI_DATABASE": location,
+        "VOICEAPI_API_KEY": KEY,
+        "VOICEAPI_WORKER": False,
+        "VOICEAPI_SECRET": secret,
+    }
     return open_service(Settings.read(dict.fromkeys(names()) | given))
 
 
-def fill(path: Path, secret: str | None = None) -> None:
-    service = opened(path, secret)
+def fill(location: str, secret: str | None = None) -> None:
+    service = opened(location, secret)
     with service.store.session():
         for text in TEXTS:
             credentials.create(service.vault, 1, text[-1], None, "bearer_token", {"token": text})
@@ -57,10 +60,11 @@ def readable(service: Service) -> bool:
     return headers == [{"Authorization": f"Bearer {text}"} for text in TEXTS]
 
 
-def tokens(path: Path) -> list[str]:
-    connection = sqlite3.connect(path)
-    found = [row[0] for row in connection.execute("SELECT data FROM credential ORDER BY id")]
-    connection.close()
+def tokens(location: str) -> list[str]:
+    store = Store(location)
+    with store.session():
+        found = [text for (text,) in execute("SELECT data FROM credential ORDER BY id")]
+    store.close()
     return found
 
 
@@ -76,8 +80,8 @@ def killed_after(last: int) -> Any:
             raise Killed
 
     @contextmanager
-    def write_and_count(self: Store) -> Any:
-        with writing(self):
+    def write_and_count(self: Store, *locks: Any) -> Any:
+        with writing(self, *locks):
             yield
         counted()
 
@@ -89,19 +93,21 @@ def killed_after(last: int) -> Any:
         yield
 
 
-@pytest.mark.parametrize("secret", [None, pytest.param(OLD, marks=pytest.mark.long)], ids=["file", "setting"])
-def test_killed_at_any_point(tmp_path: Path, monkeypatch: pytest.MonkeyPatch, secret: str | None) -> None:
+@pytest.mark.parametrize(
+    "secret",
+    [pytest.param(None, marks=pytest.mark.sqlite), pytest.param(OLD, marks=pytest.mark.long)],
+    ids=["file", "setting"],
+)
+def test_killed_at_any_point(
+    tmp_path: Path, database_at: Callable[[Path], str], monkeypatch: pytest.MonkeyPatch, secret: str | None
+) -> None:
     """After each, everything is readable with the old secret and with the new one, and the next run finishes it."""
     monkeypatch.setattr(encryption, "BATCH", 2)
-    origin = tmp_path / "origin"
-    origin.mkdir()
-    fill(origin / "voice.db", secret)
     for number in range(1, 100):
-        folder = tmp_path / str(number)
-        shutil.copytree(origin, folder)
-        path = folder / "voice.db"
-        before = tokens(path)
-        service = opened(path, secret)
+        location = database_at(tmp_path / f"{number}.db")
+        fill(location, secret)
+        before = tokens(location)
+        service = opened(location, secret)
         new = None if secret is None else NEW
         try:
             with killed_after(number):
@@ -114,7 +120,7 @@ def test_killed_at_any_point(tmp_path: Path, monkeypatch: pytest.MonkeyPatch, se
             service.close()
         for each in {secret, new}:
             try:
-                service = opened(path, each)
+                service = opened(location, each)
             except SecretError:
                 assert each == OLD  # the last transaction is done
                 continue
@@ -123,19 +129,20 @@ def test_killed_at_any_point(tmp_path: Path, monkeypatch: pytest.MonkeyPatch, se
                 rotation.rotate(service)
                 assert readable(service)
             service.close()
-        service = opened(path, new)
+        service = opened(location, new)
         assert readable(service)
         assert not rotation.is_unfinished(service)
         service.close()
-        assert not set(tokens(path)) & set(before)
+        assert not set(tokens(location)) & set(before)
     assert number > 5
 
 
+@pytest.mark.sqlite
 def test_a_service_that_runs_meanwhile(tmp_path: Path) -> None:
     """It reads the secret's file again: for what it can't decrypt, and before it encrypts."""
-    path = tmp_path / "voice.db"
-    fill(path)
-    running, command = opened(path), opened(path)
+    location = str(tmp_path / "voice.db")
+    fill(location)
+    running, command = opened(location), opened(location)
     first = running.vault.sign({"file": 1}, "test", 2e9)
     assert rotation.rotate(command) >= len(TEXTS)
     assert readable(running)
@@ -144,7 +151,7 @@ def test_a_service_that_runs_meanwhile(tmp_path: Path) -> None:
     assert running.vault.verify(first, "test", 1e9) is None
     for service in (running, command):
         service.close()
-    again = opened(path)
+    again = opened(location)
     with again.store.session():
         newest = Credential.select().order_by(Credential.id.desc()).first()
         assert credentials.header(again, 1, newest.uuid) == {"Authorization": "Bearer s3cr3t-new"}
@@ -160,33 +167,37 @@ def test_a_secret_that_is_replaced_while_a_process_starts(tmp_path: Path) -> Non
     assert Vault(secret, file=file).secret == NEW.encode()
 
 
-def test_the_old_secret_is_refused_afterwards(tmp_path: Path) -> None:
-    path = tmp_path / "voice.db"
-    fill(path, OLD)
-    service = opened(path, OLD)
+def test_the_old_secret_is_refused_afterwards(tmp_path: Path, database_at: Callable[[Path], str]) -> None:
+    location = database_at(tmp_path / "voice.db")
+    fill(location, OLD)
+    service = opened(location, OLD)
     rotation.rotate(service, NEW)
     service.close()
     with pytest.raises(SecretError):
-        opened(path, OLD)
-    service = opened(path, NEW)
+        opened(location, OLD)
+    service = opened(location, NEW)
     assert readable(service)
     service.close()
 
 
-def command(path: Path, *arguments: str, input: str | None = None, secret: str = "") -> Result:
-    env = {"VOICEAPI_DATABASE": str(path), "VOICEAPI_API_KEY": KEY, "VOICEAPI_SECRET": secret}
+def command(location: str, *arguments: str, input: str | None = None, secret: str = "") -> Result:
+    env = {"VOICEAPI_DATABASE": location, "VOICEAPI_API_KEY": KEY, "VOICEAPI_SECRET": secret}
     return CliRunner().invoke(group, arguments, env=env, input=input, obj=script_info(create_app))
 
 
-def test_the_command(tmp_path: Path) -> None:
-    path = tmp_path / "voice.db"
-    fill(path)
-    secret = Path(f"{path}.secret").read_text()
-    done = command(path, "secret", "rotate")
+@pytest.mark.sqlite
+def test_the_command_with_the_secrets_file(tmp_path: Path) -> None:
+    location = str(tmp_path / "voice.db")
+    fill(location)
+    secret = Path(f"{location}.secret").read_text()
+    done = command(location, "secret", "rotate")
     assert (done.exit_code, done.stderr) == (0, "")
-    assert done.output.endswith(f"The new secret is in {path}.secret. Back it up with the database.\n")
-    assert Path(f"{path}.secret").read_text() != secret
-    other = tmp_path / "other.db"
+    assert done.output.endswith(f"The new secret is in {location}.secret. Back it up with the database.\n")
+    assert Path(f"{location}.secret").read_text() != secret
+
+
+def test_the_command_with_the_setting(tmp_path: Path, database_at: Callable[[Path], str]) -> None:
+    other = database_at(tmp_path / "other.db")
     fill(other, OLD)
     assert command(other, "secret", "rotate", input="short\n", secret=OLD).exit_code == 2
     assert command(other, "secret", "rotate", input=f"{NEW}\n", secret=OLD).exit_code == 0
@@ -221,32 +232,50 @@ def spoken(client: FlaskClient, workflow: Callable[..., Any], finished: Callable
         files.store(1, "people.csv", LIST.encode())
 
 
-def everything(path: Path) -> dict[str, str]:
-    connection = sqlite3.connect(path)
-    tables = [row[0] for row in connection.execute("SELECT name FROM sqlite_master WHERE type = 'table'")]
-    found = {name: str(connection.execute(f'SELECT * FROM "{name}"').fetchall()) for name in tables}
-    connection.close()
-    return found
+def forget(service: Service, *arguments: str, input: str | None = None) -> Result:
+    return command(service.store.location, "forget", *arguments, input=input, secret=service.settings.secret or "")
 
 
-def test_a_number_is_forgotten(spoken: None, service: Service, tmp_path: Path) -> None:
-    path = tmp_path / "voice.db"
-    before = everything(path)
+def everything(service: Service) -> dict[str, str]:
+    with service.store.session():
+        return {name: str(execute(f'SELECT * FROM "{name}"').fetchall()) for name in database.get_tables()}
+
+
+def test_a_number_is_forgotten(spoken: None, service: Service) -> None:
+    before = everything(service)
     holding = {name for name, rows in before.items() if NUMBER[1:] in rows}
     assert holding >= {"run", "event", "chat_turn", "upload", "do_not_call"}
-    done = command(path, "forget", NUMBER, "--yes", "--organization", "default")
+    done = forget(service, NUMBER, "--yes", "--organization", "default")
     assert done.output == "Removed: runs 2, contacts 0, rows of contact lists 2.\n"
-    after = everything(path)
+    after = everything(service)
     assert {name for name, rows in after.items() if NUMBER[1:] in rows} == {"do_not_call"}
     assert "555-0123" not in after["upload"]
     for name in holding - {"do_not_call"}:
         assert after[name].count(OTHER[1:]) == before[name].count(OTHER[1:]), name
-    kept = [file for file in tmp_path.glob("voice.db*") if file.read_bytes().count(NUMBER[1:].encode()) > 0]
-    assert sum(file.read_bytes().count(NUMBER[1:].encode()) for file in kept) <= 2  # the list, and its index
-    assert command(path, "forget", NUMBER, "--yes").output.startswith("Removed: runs 0, contacts 0, rows")
+    assert forget(service, NUMBER, "--yes").output.startswith("Removed: runs 0, contacts 0, rows")
 
 
-def test_a_contact_is_forgotten(client: FlaskClient, workflow: Any, service: Service, tmp_path: Path) -> None:
+def test_a_stored_case_is_forgotten(workflow: Any, service: Service) -> None:
+    from voiceapi.store.cases import ConversationCase
+
+    workflow()
+    with service.store.session():
+        for name in (NUMBER, OTHER):
+            ConversationCase.create(workflow=1, name="of a call with " + name, content={})
+    done = forget(service, NUMBER, "--yes")
+    assert done.output == "Removed: runs 0, contacts 0, rows of contact lists 0, conversation cases 1.\n"
+    with service.store.session():
+        assert [case.name for case in ConversationCase.select()] == ["of a call with " + OTHER]
+
+
+@pytest.mark.sqlite
+def test_a_number_that_is_forgotten_is_in_no_file(spoken: None, service: Service, tmp_path: Path) -> None:
+    assert forget(service, NUMBER, "--yes").exit_code == 0
+    kept = sum(file.read_bytes().count(NUMBER[1:].encode()) for file in tmp_path.glob("voice.db*"))
+    assert kept <= 2  # the do-not-call list, and its index
+
+
+def test_a_contact_is_forgotten(client: FlaskClient, workflow: Any, service: Service) -> None:
     from voiceapi.store.campaigns import Campaign, Contact
 
     workflow()
@@ -256,21 +285,18 @@ def test_a_contact_is_forgotten(client: FlaskClient, workflow: Any, service: Ser
         )
         for row, (number, note) in enumerate(((NUMBER, ""), (OTHER, f"or {NUMBER}"), (OTHER, "1" + NUMBER[1:]))):
             Contact.create(campaign=campaign, row=row + 1, phone_number=number, variables={"note": note})
-    done = command(tmp_path / "voice.db", "forget", NUMBER, "--yes", "--json")
-    assert done.stdout == '{"runs": 0, "contacts": 2, "rows": 0}\n', done.output
+    done = forget(service, NUMBER, "--yes", "--json")
+    assert done.stdout == '{"runs": 0, "contacts": 2, "rows": 0, "cases": 0}\n', done.output
 
 
-def test_nothing_is_forgotten_without_consent(
-    spoken: None, client: FlaskClient, service: Service, tmp_path: Path
-) -> None:
-    path = tmp_path / "voice.db"
-    before = everything(path)
-    assert command(path, "forget", NUMBER, input="n\n").exit_code == 1
-    assert command(path, "forget", "5550123", "--yes").exit_code == 1
+def test_nothing_is_forgotten_without_consent(spoken: None, client: FlaskClient, service: Service) -> None:
+    before = everything(service)
+    assert forget(service, NUMBER, input="n\n").exit_code == 1
+    assert forget(service, "5550123", "--yes").exit_code == 1
     own = client.get(f"{API}/organizations/telephony-configs/1/phone-numbers").get_json()["phone_numbers"][0]["address"]
-    assert "a number of a telephony configuration" in command(path, "forget", own, "--yes").stderr
+    assert "a number of a telephony configuration" in forget(service, own, "--yes").stderr
     with service.store.session():
-        service.store.database.execute_sql("UPDATE run SET deadline_at = 1 WHERE called_number = ?", [NUMBER])
-    refused = command(path, "forget", NUMBER, "--yes")
+        execute("UPDATE run SET deadline_at = 1 WHERE called_number = ?", NUMBER)
+    refused = forget(service, NUMBER, "--yes")
     assert refused.stderr == "Error: A call with this number is in progress. Try again when it has ended.\n"
-    assert everything(path)["event"] == before["event"]
+    assert everything(service)["event"] == before["event"]

@@ -26,6 +26,8 @@ from voiceapi.security import SecretError, Vault
 from voiceapi.service import Service
 from voiceapi.store import secret_fields
 from voiceapi.store.base import Record
+from voiceapi.store.campaigns import Upload
+from voiceapi.store.database import StoreError, execute
 from voiceapi.store.organizations import ApiKey
 from voiceapi.store.tools import Tool
 from voiceapi.telephony.carriers.base import Account
@@ -302,11 +304,12 @@ def mode(path: Path) -> int:
     return stat.S_IMODE(path.stat().st_mode)
 
 
-def opened(path: Path, **settings: Any) -> Service:
-    given = {"VOICEAPI_DATABASE": path, "VOICEAPI_API_KEY": KEY, "VOICEAPI_WORKER": False, **settings}
+def opened(location: str | Path, **settings: Any) -> Service:
+    given = {"VOICEAPI_DATABASE": location, "VOICEAPI_API_KEY": KEY, "VOICEAPI_WORKER": False, **settings}
     return open_service(Settings.read(dict.fromkeys(names()) | given))
 
 
+@pytest.mark.sqlite
 def test_only_their_owner_reads_the_databases_files(tmp_path: Path) -> None:
     """Whatever the umask, and also files that were there before."""
     old = tmp_path / "old.db"
@@ -323,6 +326,7 @@ def test_only_their_owner_reads_the_databases_files(tmp_path: Path) -> None:
         assert set(kept) == {"", "-wal", "-shm", ".version-4" if path == old else ".secret"}
 
 
+@pytest.mark.sqlite
 def test_a_mode_that_can_not_be_changed_is_announced(
     tmp_path: Path, monkeypatch: pytest.MonkeyPatch, capsys: pytest.CaptureFixture[str]
 ) -> None:
@@ -341,16 +345,23 @@ def test_a_mode_that_can_not_be_changed_is_announced(
 # -- the secret
 
 
-def test_another_secret_is_refused(tmp_path: Path) -> None:
+def test_another_secret_is_refused(tmp_path: Path, database_at: Callable[[Path], str]) -> None:
+    location = database_at(tmp_path / "voice.db")
+    opened(location, VOICEAPI_SECRET="a" * 32).close()
+    with pytest.raises(SecretError, match=r"The secret isn't the one that .* was encrypted with"):
+        opened(location, VOICEAPI_SECRET="b" * 32)
+
+
+@pytest.mark.sqlite
+def test_a_secrets_file_that_is_missing_is_not_made_again(tmp_path: Path) -> None:
     path = tmp_path / "voice.db"
     opened(path, VOICEAPI_SECRET="a" * 32).close()
-    with pytest.raises(SecretError, match=r"The secret isn't the one that .*voice\.db was encrypted with"):
-        opened(path, VOICEAPI_SECRET="b" * 32)
     with pytest.raises(SecretError, match=r"there is no file .*voice\.db\.secret, and VOICEAPI_SECRET isn't set"):
         opened(path)
     assert not Path(f"{path}.secret").exists()
 
 
+@pytest.mark.sqlite
 def test_a_lost_secret(tmp_path: Path) -> None:
     """As docs/operations.md says."""
     path = tmp_path / "voice.db"
@@ -370,13 +381,13 @@ def test_a_lost_secret(tmp_path: Path) -> None:
 # -- the scan itself
 
 
-def test_the_scan_finds_a_secret_that_is_stored(service: Service, tmp_path: Path) -> None:
-    """In the database's files, by the text that was encrypted or by its mark; in an answer and in a log line."""
+def test_the_scan_finds_a_secret_that_is_stored(service: Service) -> None:
+    """In the database, by the text that was encrypted or by its mark; in an answer and in a log line."""
     service.vault.encrypt("a key of some service")
     for secret in ("a key of some service", "s3cr3t-without-encryption"):
         with service.store.session():
             ApiKey.update(name=secret).execute()
-        found = SCAN.found_in_database(tmp_path / "voice.db")
+        found = SCAN.found_in_database(service.store)
         assert any(each.startswith(secret.encode()) for each in found)
         with pytest.raises(AssertionError, match="holds secrets in clear"):
             service.close()
@@ -386,8 +397,19 @@ def test_the_scan_finds_a_secret_that_is_stored(service: Service, tmp_path: Path
         SCAN.lines.clear()
         with service.store.session():
             ApiKey.update(name="").execute()
-            service.store.database.execute_sql("VACUUM")
-            service.store.database.execute_sql("PRAGMA wal_checkpoint(TRUNCATE)")
+            if service.store.path is not None:
+                execute("VACUUM")
+                execute("PRAGMA wal_checkpoint(TRUNCATE)")
+
+
+def test_the_scan_finds_a_secret_within_bytes(service: Service) -> None:
+    with service.store.session():
+        Upload.create(organization=1, file_key="list", content=b"phone_number\ns3cr3t-in-a-list\n")
+    assert SCAN.found_in_database(service.store) == {b"s3cr3t-in-a-list"}
+    with service.store.session():
+        Upload.delete().execute()
+        if service.store.path is not None:
+            execute("PRAGMA wal_checkpoint(TRUNCATE)")
 
 
 def test_every_table_is_encrypted_again() -> None:
@@ -395,3 +417,13 @@ def test_every_table_is_encrypted_again() -> None:
     from voiceapi.store.migrations import TABLES
 
     assert set(Record.__subclasses__()) == set(TABLES)
+
+
+@pytest.mark.sqlite
+def test_a_folder_that_is_given_as_the_database_keeps_its_mode(tmp_path: Path) -> None:
+    folder = tmp_path / "folder"
+    folder.mkdir()
+    folder.chmod(0o755)
+    with pytest.raises(StoreError):
+        open_service(Settings.read({"VOICEAPI_DATABASE": folder}))
+    assert folder.stat().st_mode & 0o777 == 0o755

@@ -39,7 +39,7 @@ FEW_FILES, FEW_CONNECTIONS = 1024, 256
 class Service:
     """A service process with an agent that answers the calls to a Twilio number."""
 
-    def __init__(self, database: Path, inbound: str, process: subprocess.Popen[str]) -> None:
+    def __init__(self, database: str, inbound: str, process: subprocess.Popen[str]) -> None:
         self.database = database
         self.process = process
         self.lines: list[str] = []
@@ -54,10 +54,11 @@ class Service:
         self.port = int(port[1])
 
     def read_line(self) -> str:
-        """The next line of standard error that isn't one of the log; blank at its end."""
+        """The next line of standard error, without those of the log and the console's address; blank at its end."""
         assert self.process.stderr is not None
         lines = iter(self.process.stderr.readline, "")
-        return next((line.strip() for line in lines if " INFO Run " not in line), "")
+        others = (line.strip() for line in lines if " INFO Run " not in line and not line.startswith("Console: "))
+        return next(others, "")
 
     def ask(self, method: str, path: str, body: bytes | None = None, **headers: str) -> tuple[int, bytes]:
         client = HTTPConnection("127.0.0.1", self.port, timeout=60, source_address=(self.client, 0))
@@ -111,9 +112,9 @@ Serve = Callable[..., Service]
 
 
 @pytest.fixture
-def serve(tmp_path: Path, talk: Callable[..., Any]) -> Iterator[Serve]:
+def serve(tmp_path: Path, database_at: Callable[[Path], str], talk: Callable[..., Any]) -> Iterator[Serve]:
     """Starts a service process. Options are its settings, and what its process runs."""
-    database = tmp_path / "voice.db"
+    database = database_at(tmp_path / "voice.db")
     app = create_app({"VOICEAPI_DATABASE": database, "VOICEAPI_API_KEY": KEY, "VOICEAPI_WORKER": "off"})
     client = app.test_client()
     client.environ_base["HTTP_X_API_KEY"] = KEY
@@ -352,7 +353,7 @@ def in_background(action: Callable[[], Any]) -> Iterator[list[Any]]:
     thread.join()
 
 
-def turns(database: Path) -> list[bool]:
+def turns(database: str) -> list[bool]:
     """Whether the turns of the only call are answered, in their order."""
     app = create_app({"VOICEAPI_DATABASE": database, "VOICEAPI_API_KEY": KEY, "VOICEAPI_WORKER": "off"})
     with app.extensions["voiceapi"].store.session():
@@ -361,6 +362,7 @@ def turns(database: Path) -> list[bool]:
     return found
 
 
+@pytest.mark.long
 def test_a_stop_finishes_the_request_and_the_turn_in_progress(serve: Serve, model: str) -> None:
     service = serve(LLM_URL=model, LLM_MODEL="m")
     phone = service.call()

@@ -5,12 +5,12 @@ from __future__ import annotations
 import os
 import signal
 import socket
-import sqlite3
 import subprocess
 import sys
 import time
 from collections.abc import Callable, Iterator
 from contextlib import contextmanager
+from dataclasses import dataclass
 from http.client import HTTPException
 from pathlib import Path
 from textwrap import dedent
@@ -20,6 +20,9 @@ from urllib.request import urlopen
 import pytest
 
 from voiceapi import create_app
+from voiceapi.store.campaigns import Campaign, Contact
+from voiceapi.store.database import Store, execute
+from voiceapi.store.runs import Run
 
 ROOT = Path(__file__).parents[2]
 KEY = "test-key-0123456789"
@@ -42,11 +45,34 @@ HOST = """
 """
 
 
+@dataclass
+class Host:
+    """The folder of a host, and its database."""
+
+    folder: Path
+    store: Store
+
+    def state(self) -> tuple[str, int, int]:
+        """The campaign's state, its completed contacts, and how many runs there are."""
+        with self.store.session():
+            contacts = Contact.select().where(Contact.state == "completed").count()
+            return Campaign.get().state, contacts, Run.select().count()
+
+    def answered_calls(self) -> list[int]:
+        """How many calls to each number were answered."""
+        with self.store.session():
+            rows = execute(
+                "SELECT count(*) FROM run WHERE id IN (SELECT run_id FROM turn WHERE number = 0) GROUP BY called_number"
+            ).fetchall()
+        return [count for (count,) in rows]
+
+
 @pytest.fixture
-def folder(tmp_path: Path, talk: Callable[..., Any]) -> Path:
+def host(tmp_path: Path, database_at: Callable[[Path], str], talk: Callable[..., Any]) -> Iterator[Host]:
     """A host, and a database with a campaign that was started and whose process has stopped."""
     (tmp_path / "host.py").write_text(dedent(HOST))
-    app = create_app({"VOICEAPI_DATABASE": tmp_path / "voice.db", "VOICEAPI_API_KEY": KEY, "VOICEAPI_WORKER": "off"})
+    location = database_at(tmp_path / "voice.db")
+    app = create_app({"VOICEAPI_DATABASE": location, "VOICEAPI_API_KEY": KEY, "VOICEAPI_WORKER": "off"})
     client = app.test_client()
     client.environ_base["HTTP_X_API_KEY"] = KEY
     body = {"name": "Agent", "workflow_definition": talk("path")}
@@ -61,7 +87,9 @@ def folder(tmp_path: Path, talk: Callable[..., Any]) -> Path:
     started = client.post(f"{API}/campaign/{made.get_json()['id']}/start")
     assert started.status_code == 200, started.text
     app.extensions["voiceapi"].close()
-    return tmp_path
+    store = Store(location)
+    yield Host(tmp_path, store)
+    store.close()
 
 
 def free_port() -> int:
@@ -71,17 +99,22 @@ def free_port() -> int:
 
 
 @contextmanager
-def serving(folder: Path, *command: str) -> Iterator[subprocess.Popen[str]]:
+def serving(host: Host, *command: str) -> Iterator[subprocess.Popen[str]]:
     """A server that runs the host, stopped at the end with all its processes."""
     environment = {
         **os.environ,
-        "PYTHONPATH": f"{folder}{os.pathsep}{ROOT}",
-        "VOICEAPI_DATABASE": str(folder / "voice.db"),
+        "PYTHONPATH": f"{host.folder}{os.pathsep}{ROOT}",
+        "VOICEAPI_DATABASE": host.store.location,
         "VOICEAPI_API_KEY": KEY,
     }
-    with (folder / "server.log").open("w") as log:
+    with (host.folder / "server.log").open("w") as log:
         server = subprocess.Popen(
-            [sys.executable, "-m", *command], cwd=folder, env=environment, stderr=log, start_new_session=True, text=True
+            [sys.executable, "-m", *command],
+            cwd=host.folder,
+            env=environment,
+            stderr=log,
+            start_new_session=True,
+            text=True,
         )
         try:
             yield server
@@ -106,85 +139,61 @@ def get(url: str, seconds: float = 30.0) -> str:
             time.sleep(0.1)
 
 
-def state(folder: Path) -> tuple[str, int, int]:
-    """The campaign's state, its completed contacts, and how many runs there are."""
-    connection = sqlite3.connect(folder / "voice.db", timeout=10)
-    try:
-        [(campaign,)] = connection.execute("SELECT state FROM campaign").fetchall()
-        [(contacts,)] = connection.execute("SELECT count(*) FROM contact WHERE state = 'completed'").fetchall()
-        [(runs,)] = connection.execute("SELECT count(*) FROM run").fetchall()
-    finally:
-        connection.close()
-    return campaign, contacts, runs
-
-
-def answered_calls(folder: Path) -> list[int]:
-    """How many calls to each number were answered."""
-    connection = sqlite3.connect(folder / "voice.db", timeout=10)
-    try:
-        rows = connection.execute(
-            "SELECT count(*) FROM run WHERE id IN (SELECT run_id FROM turn WHERE number = 0) GROUP BY called_number"
-        ).fetchall()
-    finally:
-        connection.close()
-    return [count for (count,) in rows]
-
-
-def complete(folder: Path, wait_for: Callable[..., Any]) -> None:
-    wait_for(lambda: state(folder)[0] == "completed", 90)
+def complete(host: Host, wait_for: Callable[..., Any]) -> None:
+    wait_for(lambda: host.state()[0] == "completed", 90)
     # Every contact was called, and once: no parent process dialed, too, and no call was placed again after a kill.
     # A run that a killed process had only claimed is released, and was no call.
-    assert state(folder)[:2] == ("completed", CONTACTS)
-    assert answered_calls(folder) == [1] * CONTACTS
-    assert "Traceback" not in (folder / "server.log").read_text()
+    assert host.state()[:2] == ("completed", CONTACTS)
+    assert host.answered_calls() == [1] * CONTACTS
+    assert "Traceback" not in (host.folder / "server.log").read_text()
 
 
 @pytest.mark.parametrize("preload", [[], ["--preload"]], ids=["", "preload"])
 @pytest.mark.parametrize("kind", ["sync", "gthread"])
 def test_under_gunicorn_one_request_of_the_hosts_starts_the_campaign(
-    folder: Path, kind: str, preload: list[str], wait_for: Callable[..., Any]
+    host: Host, kind: str, preload: list[str], wait_for: Callable[..., Any]
 ) -> None:
     pytest.importorskip("gunicorn")
     port = free_port()
     command = ["gunicorn", "-w", "3", "-k", kind, "--threads", "4" if kind == "gthread" else "1", *preload]
-    with serving(folder, *command, "-b", f"127.0.0.1:{port}", "host:app"):
-        before = state(folder)
+    with serving(host, *command, "-b", f"127.0.0.1:{port}", "host:app"):
+        before = host.state()
         time.sleep(2.0)
-        assert state(folder) == before
+        assert host.state() == before
         get(f"http://127.0.0.1:{port}/own")
-        complete(folder, wait_for)
+        complete(host, wait_for)
 
 
 @pytest.mark.parametrize("preload", [[], ["--preload"]], ids=["", "preload"])
 def test_a_worker_that_is_replaced_leaves_no_campaign_behind(
-    folder: Path, preload: list[str], wait_for: Callable[..., Any]
+    host: Host, preload: list[str], wait_for: Callable[..., Any]
 ) -> None:
     """The master makes another process for the one that is killed, and a reload replaces them all."""
     pytest.importorskip("gunicorn")
     port = free_port()
     url = f"http://127.0.0.1:{port}/own"
-    with serving(folder, "gunicorn", "-w", "1", *preload, "-b", f"127.0.0.1:{port}", "host:app") as server:
+    with serving(host, "gunicorn", "-w", "1", *preload, "-b", f"127.0.0.1:{port}", "host:app") as server:
         first = get(url)
-        wait_for(lambda: state(folder)[2] >= 1, 30)
+        wait_for(lambda: host.state()[2] >= 1, 30)
         os.kill(int(first), signal.SIGKILL)
         second = get(url)
         assert second != first
         server.send_signal(signal.SIGHUP)
         wait_for(lambda: get(url) not in (first, second), 30)
-        complete(folder, wait_for)
+        complete(host, wait_for)
 
 
-def test_under_the_reloader_only_the_serving_process_dials(folder: Path, wait_for: Callable[..., Any]) -> None:
+def test_under_the_reloader_only_the_serving_process_dials(host: Host, wait_for: Callable[..., Any]) -> None:
     port = free_port()
-    with serving(folder, "flask", "--app", "host", "run", "--debug", "--port", str(port)):
+    with serving(host, "flask", "--app", "host", "run", "--debug", "--port", str(port)):
         first = get(f"http://127.0.0.1:{port}/own")
-        wait_for(lambda: state(folder)[2] >= 1, 30)
-        (folder / "host.py").write_text(dedent(HOST) + "\n# changed\n")
+        wait_for(lambda: host.state()[2] >= 1, 30)
+        (host.folder / "host.py").write_text(dedent(HOST) + "\n# changed\n")
         wait_for(lambda: get(f"http://127.0.0.1:{port}/own") != first, 30)
-        complete(folder, wait_for)
+        complete(host, wait_for)
 
 
-def test_a_server_that_forks_after_it_has_loaded_the_app(folder: Path, wait_for: Callable[..., Any]) -> None:
+def test_a_server_that_forks_after_it_has_loaded_the_app(host: Host, wait_for: Callable[..., Any]) -> None:
     """As uWSGI does without lazy-apps: here the parent has even answered requests, and goes on doing so."""
     script = dedent("""
         import os, sys, time, warnings
@@ -207,9 +216,9 @@ def test_a_server_that_forks_after_it_has_loaded_the_app(folder: Path, wait_for:
             children.append(child)
         time.sleep(40)
     """)
-    (folder / "forking.py").write_text(script)
-    with serving(folder, "forking", KEY):
-        complete(folder, wait_for)
-    connection = sqlite3.connect(folder / "voice.db")
-    assert connection.execute("PRAGMA integrity_check").fetchall() == [("ok",)]
-    connection.close()
+    (host.folder / "forking.py").write_text(script)
+    with serving(host, "forking", KEY):
+        complete(host, wait_for)
+    if host.store.path is not None:
+        with host.store.session():
+            assert execute("PRAGMA integrity_check").fetchall() == [("ok",)]

@@ -26,6 +26,9 @@ from voiceapi.engine.phrases import phrases
 from voiceapi.http_client import Reply
 from voiceapi.llm.scripted import Scripted
 from voiceapi.llm.selection import from_configuration
+from voiceapi.llm.wire import Completion
+from voiceapi.rehearsal import testing
+from voiceapi.runs import insights
 from voiceapi.service import Service
 from voiceapi.store import dialing, knowledge
 from voiceapi.store.base import update
@@ -51,6 +54,10 @@ class Patient:
     def reply(self, ask: Any) -> Any:
         assert self.gate.wait(10)
         return Scripted().reply(ask)
+
+    def complete(self, system: str, user: str) -> Completion:
+        """What the caller of a rehearsal does."""
+        return Completion("[hang up]")
 
 
 class Accepting:
@@ -106,7 +113,10 @@ def slow_requests(
     patient.gate.set()
     object.__setattr__(service, "model", patient)
     # What counts as long here; longer ones would take their time.
-    for module, limit in ((runs_api, "LONG_REPORT"), (contact_list, "SHORT"), (documents, "SHORT")):
+    for module, limit in (
+        *((runs_api, "LONG_REPORT"), (contact_list, "SHORT"), (documents, "SHORT"), (testing, "QUICK")),
+        (insights, "QUICK_RUNS"),
+    ):
         monkeypatch.setattr(module, limit, 0)
     made = workflow(path="line")["id"]
     definition = {"schema_version": 1, "type": "http_api", "config": {"method": "GET", "url": "https://example.org"}}
@@ -132,6 +142,9 @@ def slow_requests(
         "campaign with its list": lambda: client.post(
             f"{API}/campaign/create/csv", data={**form, "file": (io.BytesIO(SHORT_LIST), "l.csv")}
         ),
+        "checked list": lambda: client.post(
+            f"{API}/campaign/check/csv", data={"workflow_id": str(made), "file": (io.BytesIO(SHORT_LIST), "l.csv")}
+        ),
         "campaign": lambda: client.post(f"{API}/campaign/create", json=body),
         "dry run": lambda: client.post(f"{API}/campaign/{campaign['id']}/simulate", json={}),
         "chat": lambda: client.post(chats, json={}),
@@ -144,6 +157,16 @@ def slow_requests(
         ),
         "end of a call": lambda: client.post(f"{API}/workflow/{made}/runs/{call}/end"),
         "report": lambda: client.get(f"{API}/workflow/{made}/report"),
+        "insights": lambda: client.get(f"{API}/workflow/{made}/insights"),
+        "doctor": lambda: client.get(f"{API}/organizations/doctor"),
+        "test": lambda: client.post(f"{API}/workflow/{made}/test", json={"cases": [{"name": "x"}]}),
+        "test by a model": lambda: client.post(
+            f"{API}/workflow/{made}/test", json={"cases": [{"name": "x", "model": "configured"}]}
+        ),
+        "rehearsal": lambda: client.post(f"{API}/workflow/{made}/rehearsal", json={"conversations": 1}),
+        "rehearsal with a model": lambda: client.post(
+            f"{API}/workflow/{made}/rehearsal", json={"caller": "in a hurry", "conversations": 1}
+        ),
     }
 
 
@@ -171,7 +194,11 @@ def test_every_slow_request_gives_its_permit_back(
 def test_long_work_of_one_kind_runs_one_after_the_other(
     service: Service, slow_requests: dict[str, Callable[[], Any]]
 ) -> None:
-    kinds = {"documents": {"pdf", "long text"}, "lists": {"numbers", "campaign with its list", "campaign", "dry run"}}
+    kinds = {
+        "documents": {"pdf", "long text"},
+        "lists": {"numbers", "campaign with its list", "checked list", "campaign", "dry run", "insights"},
+        "rehearsals": {"test", "rehearsal"},
+    }
     bulkhead = Bulkhead(threads=8, wait_seconds=0.0)
     object.__setattr__(service, "bulkhead", bulkhead)
     for kind, names in kinds.items():
@@ -179,6 +206,19 @@ def test_long_work_of_one_kind_runs_one_after_the_other(
             statuses = {name: slow_requests[name]().status_code for name in set().union(*kinds.values())}
         assert {name for name, status in statuses.items() if status == 503} == names
         assert set(statuses.values()) == {200, 503}
+
+
+def test_cases_with_regular_expressions_need_a_permit_however_few_they_are(
+    client: FlaskClient, workflow: Callable[..., Any], full: Callable[[], None]
+) -> None:
+    """A hundred that are searched for as long as they may be take most of a minute."""
+    made = workflow()["id"]
+    stored = {"name": "stored", "opening": {"matches": "a"}}
+    assert client.post(f"{API}/workflow/{made}/cases", json={"case": stored}).status_code == 200
+    full()
+    for body in ({}, {"cases": [{"name": "x"}, {"name": "given", "turns": [{"caller": "a", "matches": ["a"]}]}]}):
+        assert client.post(f"{API}/workflow/{made}/test", json=body).status_code == 503
+    assert client.post(f"{API}/workflow/{made}/test", json={"cases": [{"name": "x"}]}).status_code == 200
 
 
 def test_the_threads_that_are_shared_are_those_of_the_setting(service: Service) -> None:
@@ -201,6 +241,8 @@ def test_quick_requests_need_no_permit(
         client.post(f"{API}/campaign/create/csv", data={**form, "file": (io.BytesIO(SHORT_LIST), "l.csv")}),
         client.post(f"{API}/knowledge-base/documents", data={"file": (io.BytesIO(b"We open at nine."), "x.md")}),
         client.get(f"{API}/workflow/{made}/report"),
+        client.post(f"{API}/workflow/{made}/test", json={"cases": [{"name": "x", "model": "configured"}]}),
+        client.get(f"{API}/workflow/{made}/insights?drawing=true"),
     ):
         assert answer.status_code == 200, answer.text
 

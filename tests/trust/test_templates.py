@@ -206,10 +206,10 @@ class Server:
 
 
 @pytest.fixture
-def server(tmp_path: Path) -> Iterator[Server]:
+def server(tmp_path: Path, database_at: Callable[[Path], str]) -> Iterator[Server]:
     with socket.create_server(("127.0.0.1", 0)) as free:
         port = free.getsockname()[1]
-    settings = {"DATABASE": str(tmp_path / "v.db"), "API_KEY": KEY, "PORT": str(port)}
+    settings = {"DATABASE": database_at(tmp_path / "v.db"), "API_KEY": KEY, "PORT": str(port)}
     environment = {**os.environ, **{f"VOICEAPI_{name}": value for name, value in settings.items()}}
     command = [sys.executable, "-m", "voiceapi", "serve"]
     process = subprocess.Popen(

@@ -32,6 +32,7 @@ from voiceapi import create_app
 from voiceapi.llm import configuration
 from voiceapi.organizations import api_keys
 from voiceapi.service import Service
+from voiceapi.store.database import execute
 
 pytestmark = pytest.mark.long
 
@@ -168,12 +169,12 @@ def ready(client: FlaskClient, definition: Any, number: str, host: str) -> tuple
 
 
 @pytest.fixture
-def town(tmp_path: Path, talk: Callable[..., Any]) -> Iterator[Town]:
+def town(tmp_path: Path, database_at: Callable[[Path], str], talk: Callable[..., Any]) -> Iterator[Town]:
     with ExitStack() as stack:
         model = stack.enter_context(outside({"choices": [{"message": {"content": "Well."}}]}))
         host = stack.enter_context(outside({}))
         environment = {
-            "DATABASE": str(tmp_path / "voice.db"),
+            "DATABASE": database_at(tmp_path / "voice.db"),
             "API_KEY": KEY,
             "PUBLIC_URL": PUBLIC,
             "PORT": "0",
@@ -323,7 +324,6 @@ def test_a_busy_organization_holds_up_no_other(town: Town) -> None:
     # What was refused left nothing, and what was not is there.
     assert town.host.count == statuses[3][200]
     with town.service.store.session():
-        execute = town.service.store.database.execute_sql
         assert execute("SELECT count(*) FROM document").fetchone()[0] == statuses[1][200]
         assert execute("SELECT count(*) FROM chat_session").fetchone()[0] == statuses[2][200]
         assert execute("SELECT count(*) FROM do_not_call").fetchone()[0] % 300_000 == 0

@@ -16,7 +16,7 @@ import pytest
 from flask.testing import FlaskClient
 
 from voiceapi.service import Service
-from voiceapi.store import database
+from voiceapi.store import sqlite
 
 ROOT = Path(__file__).parents[2]
 KEY = "test-key-0123456789"
@@ -36,6 +36,7 @@ def lines(caplog: pytest.LogCaptureFixture, service: Service) -> list[str]:
     return [each.getMessage().removeprefix(f"The database {service.store.name} ") for each in ours]
 
 
+@pytest.mark.sqlite
 def test_a_file_that_may_only_be_read(client: FlaskClient, service: Service, caplog: Any) -> None:
     with service.store.session():
         service.store.database.execute_sql("PRAGMA query_only = ON")
@@ -52,6 +53,7 @@ def test_a_file_that_may_only_be_read(client: FlaskClient, service: Service, cap
     ]
 
 
+@pytest.mark.sqlite
 def test_a_damaged_file(client: FlaskClient, service: Service, caplog: Any) -> None:
     path = service.store.path
     assert path is not None
@@ -71,7 +73,7 @@ def test_all_connections_are_in_use(client: FlaskClient, service: Service, caplo
     pool = service.store.database
     pool.close_idle()
     pool._wait_timeout = 0.05
-    held = dict.fromkeys(range(database.CONNECTIONS))
+    held = dict.fromkeys(range(sqlite.CONNECTIONS))
     pool._in_use.update(held)
     refused = client.get(f"{API}/user/api-keys")
     assert (refused.status_code, refused.headers["Retry-After"]) == (503, "5")
@@ -82,6 +84,7 @@ def test_all_connections_are_in_use(client: FlaskClient, service: Service, caplo
 
 
 @pytest.mark.long
+@pytest.mark.sqlite
 def test_a_file_that_may_not_grow(tmp_path: Path, talk: Callable[..., Any]) -> None:
     """The system's limit of file sizes is an I/O error to SQLite."""
     script = dedent("""
@@ -111,6 +114,7 @@ def without_rights_of_root() -> None:
 
 
 @pytest.mark.long
+@pytest.mark.sqlite
 @pytest.mark.skipif(sys.platform != "linux", reason="this system has no capabilities")
 def test_files_that_may_not_be_read_or_written(tmp_path: Path) -> None:
     command = [sys.executable, str(Path(__file__).with_name("unusable.py")), str(tmp_path), KEY]
@@ -144,6 +148,7 @@ def test_files_that_may_not_be_read_or_written(tmp_path: Path) -> None:
 
 
 @pytest.mark.long
+@pytest.mark.sqlite
 def test_a_disk_that_is_full(tmp_path: Path) -> None:
     """A file system of 1 MiB: writes are refused until there is space, reads go on."""
     script = dedent("""

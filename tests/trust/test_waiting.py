@@ -2,13 +2,14 @@
 
 from __future__ import annotations
 
-import sqlite3
 import threading
 from collections.abc import Callable, Iterator
+from contextlib import ExitStack
 from typing import Any
 
 import pytest
 from flask.testing import FlaskClient
+from holding import held
 from lines.call import API
 
 from voiceapi.bulkhead import before_waiting, on_waiting
@@ -60,7 +61,7 @@ def test_before_slow_work_begins(service: Service, waits: list[str]) -> None:
 
 
 def test_while_another_thread_writes(service: Service, waits: list[str], wait_for: Callable[..., Any]) -> None:
-    """Its connection has returned to the pool by then."""
+    """Its connection to a file has returned to the pool by then; PostgreSQL is what it waits for by a connection."""
     begun, in_use = threading.Event(), []
 
     def hold() -> None:
@@ -77,22 +78,20 @@ def test_while_another_thread_writes(service: Service, waits: list[str], wait_fo
         with write():
             assert waits == ["waits"]
     other.join()
-    assert in_use == [1]
+    assert in_use == [2 if service.store.path is None else 1]
 
 
 def test_while_another_process_writes(service: Service, waits: list[str]) -> None:
-    assert service.store.path is not None
-    held = sqlite3.connect(service.store.path, check_same_thread=False, isolation_level=None)
-    held.execute("BEGIN IMMEDIATE")
+    with ExitStack() as holding:
+        holding.enter_context(held(service.store.location))
 
-    def end() -> None:
-        waits.append("waits")
-        held.rollback()
+        def end() -> None:
+            waits.append("waits")
+            holding.close()
 
-    on_waiting(end)
-    with service.store.session(), write():
-        assert waits
-    held.close()
+        on_waiting(end)
+        with service.store.session(), write():
+            assert waits
 
 
 def test_while_the_turn_of_a_chat_is_pending(
@@ -100,28 +99,31 @@ def test_while_the_turn_of_a_chat_is_pending(
 ) -> None:
     """The pause between two looks is one of the thread that asks."""
     monkeypatch.setattr(text_chats.time, "sleep", lambda _: waits.append("sleeps"))
+    monkeypatch.setattr(service.store, "release", lambda: waits.append("releases"))
     session = ChatSession(status=text_chats.chats.PENDING, updated_at=text_chats.now())
     done = ChatSession(status="idle", updated_at=text_chats.now())
     found = iter([session, done])
     monkeypatch.setattr(text_chats.chats, "latest", lambda _: next(found))
     assert text_chats._without_pending_turn(service, session) is done
-    assert waits == ["waits", "sleeps"]
+    assert waits == ["releases", "sleeps"]
 
 
 def test_a_quick_request_never_waits(
     client: FlaskClient, workflow: Callable[..., Any], service: Service, waits: list[str]
 ) -> None:
-    """Reading, writing, and a chat with the scripted model."""
+    """Reading, writing, and a chat with the scripted model. A transaction on PostgreSQL waits for other processes."""
     made = workflow(path="line")["id"]
     chats = f"{API}/workflow/{made}/text-chat/sessions"
     chat = f"{chats}/{client.post(chats, json={}).get_json()['workflow_run_id']}"
+    waits.clear()
     for answer in (
         client.get(f"{API}/health"),
         client.get(f"{API}/workflow/fetch/{made}"),
         client.post(f"{API}/workflow/{made}/validate"),
         client.get(f"{API}/workflow/{made}/runs"),
-        client.post(f"{chat}/messages", json={"text": "Yes."}),
         client.post(f"{API}/public/agent/unknown", json={"phone_number": "+12025550123"}),
     ):
         assert answer.status_code in (200, 404), answer.text
     assert not waits
+    assert client.post(f"{chat}/messages", json={"text": "Yes."}).status_code == 200
+    assert bool(waits) == (service.store.path is None)

@@ -160,8 +160,8 @@ def test_no_number_of_addresses_takes_more_memory() -> None:
 
 
 @pytest.mark.usefixtures("few")
-def test_two_apps_of_a_process_count_apart(app: Flask, tmp_path: Path) -> None:
-    other = create_app({"VOICEAPI_DATABASE": tmp_path / "other" / "voice.db", "VOICEAPI_API_KEY": KEY})
+def test_two_apps_of_a_process_count_apart(app: Flask, tmp_path: Path, database_at: Callable[[Path], str]) -> None:
+    other = create_app({"VOICEAPI_DATABASE": database_at(tmp_path / "other" / "voice.db"), "VOICEAPI_API_KEY": KEY})
     try_out(app)
     assert [ask(each, "guess").status_code for each in (app, other)] == [429, 401]
     other.extensions["voiceapi"].close()
@@ -190,7 +190,7 @@ def test_the_keys_that_the_docs_list_as_easily_guessed_are_all_refused() -> None
 # -- a host's login
 
 
-def host_app(database: Path) -> Flask:
+def host_app(database: str) -> Flask:
     """A host whose users log in by a session cookie."""
     host = Flask("host")
     host.secret_key = "a secret of the host"
@@ -210,9 +210,9 @@ def host_app(database: Path) -> Flask:
 
 
 @pytest.fixture(scope="module")
-def host(tmp_path_factory: pytest.TempPathFactory) -> Iterator[Flask]:
+def host(tmp_path_factory: pytest.TempPathFactory, database_at: Callable[[Path], str]) -> Iterator[Flask]:
     """The host of all tests of this module that leave its hooks alone."""
-    host = host_app(tmp_path_factory.mktemp("host") / "voice.db")
+    host = host_app(database_at(tmp_path_factory.mktemp("host") / "voice.db"))
     yield host
     host.extensions["voiceapi"].close()
 
@@ -292,8 +292,8 @@ def test_reading_and_requests_with_a_key_are_not(host: Flask, browser: FlaskClie
     assert (nobody.status_code, nobody.get_json()) == (401, {"detail": "Authorization header required"})
 
 
-def test_a_foreign_page_makes_no_organization(tmp_path: Path) -> None:
-    host = host_app(tmp_path / "voice.db")
+def test_a_foreign_page_makes_no_organization(tmp_path: Path, database_at: Callable[[Path], str]) -> None:
+    host = host_app(database_at(tmp_path / "voice.db"))
     browser = host.test_client()
     browser.post("/login")
     browser.open(**PAGE, headers={"Sec-Fetch-Site": "cross-site"})
@@ -333,12 +333,14 @@ def webhooks(host: Flask) -> list[str]:
 
 
 @pytest.fixture
-def protected(tmp_path: Path) -> Iterator[Callable[[Callable[[Flask], object]], FlaskClient]]:
+def protected(
+    tmp_path: Path, database_at: Callable[[Path], str]
+) -> Iterator[Callable[[Callable[[Flask], object]], FlaskClient]]:
     """Makes a client of a new host, protected as a function says."""
     made = []
 
     def make(protect: Callable[[Flask], object]) -> FlaskClient:
-        made.append(host_app(tmp_path / "voice.db"))
+        made.append(host_app(database_at(tmp_path / "voice.db")))
         protect(made[0])
         return made[0].test_client()
 

@@ -4,9 +4,9 @@ from __future__ import annotations
 
 import json
 import os
-import sqlite3
 import subprocess
 import sys
+from collections.abc import Callable
 from contextlib import ExitStack
 from pathlib import Path
 from subprocess import PIPE
@@ -14,6 +14,7 @@ from subprocess import PIPE
 import pytest
 
 from voiceapi import create_app
+from voiceapi.store.organizations import ApiKey, Organization
 
 HERE = Path(__file__).parent
 KEY = "test-key-0123456789"
@@ -21,15 +22,16 @@ SECONDS = 6.0
 
 
 @pytest.mark.long
-def test_three_processes_that_write_at_once(tmp_path: Path) -> None:
-    path = tmp_path / "voice.db"
-    app = create_app({"VOICEAPI_DATABASE": path, "VOICEAPI_API_KEY": KEY, "VOICEAPI_WORKER": "off"})
-    app.extensions["voiceapi"].close()
+def test_three_processes_that_write_at_once(tmp_path: Path, database_at: Callable[[Path], str]) -> None:
+    location = database_at(tmp_path / "voice.db")
+    app = create_app({"VOICEAPI_DATABASE": location, "VOICEAPI_API_KEY": KEY, "VOICEAPI_WORKER": "off"})
+    service = app.extensions["voiceapi"]
+    service.close()
     environment = {**os.environ, "PYTHONPATH": str(HERE.parents[1])}
     with ExitStack() as running:
         processes = []
         for number in range(3):
-            command = [sys.executable, str(HERE / "writers.py"), str(path), KEY, str(number), str(SECONDS)]
+            command = [sys.executable, str(HERE / "writers.py"), location, KEY, str(number), str(SECONDS)]
             process = subprocess.Popen(command, env=environment, stdin=PIPE, stdout=PIPE, stderr=PIPE, text=True)
             processes.append(running.enter_context(process))
         for process in processes:
@@ -46,10 +48,8 @@ def test_three_processes_that_write_at_once(tmp_path: Path) -> None:
     assert max(result["longest"] for result in results) < 4.0
     written = [result["counts"]["200"] for result in results]
     assert min(written) > max(written) / 3
-    connection = sqlite3.connect(path)
-    [(stored,)] = connection.execute(
-        "SELECT (SELECT count(*) FROM organization WHERE name LIKE '_ % %') + (SELECT count(*) FROM api_key)"
-    ).fetchall()
-    connection.close()
+    with service.store.session():
+        stored = Organization.select().where(Organization.name != "default").count() + ApiKey.select().count()
+    service.close()
     # And the key of the setting.
     assert stored == sum(written) + 1

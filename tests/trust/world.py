@@ -5,10 +5,8 @@ from __future__ import annotations
 import io
 import itertools
 import re
-import sqlite3
 import time
 from collections.abc import Callable
-from pathlib import Path
 from typing import Any, NamedTuple
 from uuid import uuid4
 
@@ -18,7 +16,7 @@ from werkzeug.test import TestResponse
 
 from voiceapi import VoiceAPI
 from voiceapi.organizations import api_keys
-from voiceapi.store.database import write
+from voiceapi.store.database import Store, database, either, execute, write
 from voiceapi.store.postcall import Delivery, DeliveryAttempt
 from voiceapi.store.runs import Run
 
@@ -27,7 +25,10 @@ KEY = "test-key-0123456789"
 # Part of every text that the rich organization stores.
 MARK = "Alpha"
 LIST = b"phone_number,first_name\n+12025550123,Alpha\n"
-TWILIO = {"provider": "twilio", "account_sid": f"AC{'0' * 32}", "auth_token": "0" * 32}
+# Another number when anybody has written since this connection asked last.
+VERSION = "PRAGMA data_version"
+POSTGRESQL_VERSION = "SELECT pg_snapshot_xmax(pg_current_snapshot())::text"
+TWILIO = {"provider": "twilio", "account_sid": f"AC{'0' * 32}", "auth_token": "1" * 32}
 
 Ids = dict[str, Any]
 
@@ -49,14 +50,15 @@ class World:
 
     login = "X-Login"
 
-    def __init__(self, folder: Path, talk: Callable[..., Any]) -> None:
-        self.path, self.talk = folder / "voice.db", talk
+    def __init__(self, location: str, talk: Callable[..., Any]) -> None:
+        self.talk = talk
         self.app = Flask("world")
-        self.app.config.update(TESTING=True, VOICEAPI_DATABASE=self.path, VOICEAPI_API_KEY=KEY, VOICEAPI_WORKER="off")
+        self.app.config.update(TESTING=True, VOICEAPI_DATABASE=location, VOICEAPI_API_KEY=KEY, VOICEAPI_WORKER="off")
         VoiceAPI(self.app, authenticate=lambda: request.headers.get(self.login))
         self.service = self.app.extensions["voiceapi"]
-        self.reader = sqlite3.connect(self.path, isolation_level=None)
-        self.dumped: tuple[int, frozenset[tuple[str, str]]] | None = None
+        # Its connection writes nothing, so that VERSION counts what all others write.
+        self.reader = Store(location)
+        self.dumped: tuple[Any, frozenset[tuple[str, str]]] | None = None
         # A wrong key counts against its address, so each request has an address of its own.
         self.addresses = (f"10.0.{number // 250}.{number % 250}" for number in itertools.count())
         self.keys = {name: self.key_of(name) for name in ("alpha", "beta", "gamma")}
@@ -97,17 +99,16 @@ class World:
 
     def dump(self) -> frozenset[tuple[str, str]]:
         """Every row of the database, without when keys were last used, and without the index of documents' words."""
-        # Another number when anybody has written since this connection asked last.
-        [(version,)] = self.reader.execute("PRAGMA data_version")
-        if self.dumped is None or self.dumped[0] != version:
-            rows = set[tuple[str, str]]()
-            names = [name for (name,) in self.reader.execute("SELECT name FROM sqlite_master WHERE type = 'table'")]
-            for name in (name for name in names if not name.startswith("passage_words_")):
-                found = self.reader.execute(f'SELECT * FROM "{name}"')
-                kept = [at for at, column in enumerate(found.description) if column[0] != "last_used_at"]
-                rows |= {(name, repr([row[at] for at in kept])) for row in found}
-            self.dumped = version, frozenset(rows)
-        return self.dumped[1]
+        with self.reader.session():
+            [version] = execute(either(sqlite=VERSION, postgresql=POSTGRESQL_VERSION)).fetchone()
+            if self.dumped is None or self.dumped[0] != version:
+                rows = set[tuple[str, str]]()
+                for name in (name for name in database.get_tables() if not name.startswith("passage_words_")):
+                    found = execute(f'SELECT * FROM "{name}"')
+                    kept = [at for at, column in enumerate(found.description) if column[0] != "last_used_at"]
+                    rows |= {(name, repr([row[at] for at in kept])) for row in found}
+                self.dumped = version, frozenset(rows)
+            return self.dumped[1]
 
     def send(self, client: FlaskClient, operation: str, ids: Ids, **sent: Any) -> TestResponse:
         """The answer to an operation whose path has those ids."""
@@ -156,6 +157,8 @@ class World:
         number = {"address": f"+120255501{50 if mark == MARK else 60}", "label": mark}
         numbers = "POST /organizations/telephony-configs/{config_id}/phone-numbers"
         phone_number_id = make(numbers, {"config_id": config_id}, json=number)["id"]
+        case = {"name": mark, "turns": [{"caller": f"Yes, {mark}.", "edges": ["Yes"]}]}
+        case_id = make("POST /workflow/{workflow_id}/cases", {"workflow_id": workflow_id}, json={"case": case})["id"]
         run = {"name": mark, "mode": "simulator"}
         run_id = make("POST /workflow/{workflow_id}/runs", {"workflow_id": workflow_id}, json=run)["id"]
         chat = make(
@@ -176,6 +179,7 @@ class World:
             "transfer_uuid": transfer_uuid,
             "workflow_id": workflow_id,
             "workflow_uuid": workflow_uuid,
+            "case_id": case_id,
             "uuid": path,
             "config_id": config_id,
             "phone_number_id": phone_number_id,

@@ -18,7 +18,8 @@ from voiceapi.engine.validation.lint import lint
 from voiceapi.engine.validation.outline import Outline
 from voiceapi.llm.model_needs import MOST_COMPARED, model_needs
 from voiceapi.tools import offered
-from voiceapi.workflows import node_types
+from voiceapi.workflows import linting, node_types
+from voiceapi.workflows.findings import Surroundings
 
 SIZE = 20
 
@@ -61,6 +62,35 @@ def fields(size: int) -> dict[str, Any]:
     return {"nodes": [node(0, "startCall", **data)], "edges": []}
 
 
+def variables(size: int) -> dict[str, Any]:
+    """Each node extracts a variable and speaks all that were extracted before it; each leads back as well."""
+    data = [
+        {
+            "extraction_enabled": True,
+            "extraction_variables": [{"name": f"v{number}", "type": "string"}],
+            "prompt": f"So {{{{gathered_context.v{number - 1}}}}} and {{{{gathered_context.v{number + 1}}}}}?",
+        }
+        for number in range(size)
+    ]
+    edges = [edge(number, number + 1, f"{size}-{number}") for number in range(size - 1)]
+    edges += [edge(number, max(0, number - 3), f"{size}-{number} back") for number in range(size)]
+    hook = {
+        "name": "Hook",
+        "payload_template": {f"v{number}": f"{{{{gathered_context.v{number}}}}}" for number in (0, 1)},
+    }
+    nodes = [node(number, "startCall" if number == 0 else "agentNode", **each) for number, each in enumerate(data)]
+    return {"nodes": [*nodes, node("hook", "webhook", **hook)], "edges": edges}
+
+
+def loops(size: int) -> dict[str, Any]:
+    """Loops of four nodes without an exit, each within the next."""
+    edges = [edge(number, number + 1, f"{size}-{number}") for number in range(size - 1)]
+    edges += [edge(number, number - number % 4, f"{size}-{number} back") for number in range(size)]
+    codes = ["loop-without-exit", "no-path-to-end", "unused", "dead-end"]
+    nodes = [node(number, lint_ignore=codes) for number in range(1, size)]
+    return {"nodes": [node(0, "startCall"), *nodes, node("end", "endCall")], "edges": [*edges, edge(0, "end", "out")]}
+
+
 def instructions(act: Callable[[], Any]) -> int:
     """How many of Python's instructions `act` executes."""
     count = 0
@@ -87,12 +117,17 @@ def validate(definition: dict[str, Any]) -> None:
     model_needs(outline)
 
 
+def lint_whole(definition: dict[str, Any]) -> None:
+    linting.lint_file(definition, {}, {}, Surroundings(Outline.of(definition)))
+
+
 def begin(definition: dict[str, Any]) -> None:
     offered.functions_for(None, Graph.read(definition))
 
 
-@pytest.mark.parametrize("work", [validate, begin])
-@pytest.mark.parametrize("shape", [chain, star, dense, fields])
+@pytest.mark.parametrize("work", [validate, lint_whole, begin])
+@pytest.mark.parametrize("shape", [chain, star, dense, fields, variables, loops])
+@pytest.mark.long
 def test_twice_the_definition_takes_twice_the_work(
     work: Callable[[dict[str, Any]], None], shape: Callable[[int], dict[str, Any]]
 ) -> None:

@@ -10,8 +10,8 @@ from flask import Response, after_this_request, current_app, g, request
 from ..errors import LimitReached, NotAuthenticated, NotPermitted
 from ..organizations import api_keys
 from ..service import Service
-from ..store.database import REQUEST
 from ..store.organizations import ApiKey
+from ..store.patience import REQUEST
 from .blueprint import json_body
 
 # Requests that change nothing; the answer to one from another site's page can't be read there.

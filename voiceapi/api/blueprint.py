@@ -17,7 +17,8 @@ from flask import Response, current_app, g, request
 from flask_smorest.utils import resolve_schema_instance
 from marshmallow import Schema, ValidationError
 
-from .errors import InvalidRequest, item, items
+from ..strict_json import NUL
+from .errors import InvalidRequest, Message, item, items
 from .json_response import json_response
 from .request_body import ABSENT, read_json
 from .schemas.base import ErrorBodySchema
@@ -68,6 +69,8 @@ class Arguments:
             if self.place == "body":
                 return self.schema.load(self._body())
             sent = self._sent()
+            if nul := [name for name, text in sent.items() if "\0" in text]:
+                raise ValidationError({name: [Message(f"Value error, {NUL}", "value_error")] for name in nul})
             if not sent and self.defaults is not None:
                 return dict(self.defaults)
             return self.schema.load(sent)
@@ -250,7 +253,7 @@ def _read_path(view_args: Mapping[str, str]) -> dict[str, Any]:
     values: dict[str, Any] = {}
     for name, text in view_args.items():
         if "\0" in text:
-            gather([item(["path", name], "Value error, text may not hold the NUL character", "value_error")])
+            gather([item(["path", name], f"Value error, {NUL}", "value_error")])
         elif _path_type(name) == "string":
             values[name] = text
         elif USUAL_ID.fullmatch(text):

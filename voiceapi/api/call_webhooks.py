@@ -90,7 +90,8 @@ def webhook() -> Webhook:
 @blueprint.errorhandler(RecordNotFound)
 def refuse(refusal: ServiceError) -> Response:
     """Answer a webhook that is refused. Its sender is a machine, so the reason stands in the log as well."""
-    log.warning("%s", refusals.describe(service().settings, refusal, _refused_request()))
+    fields = {"event": "webhook_refused", "run": getattr(refusal, "run", None)}
+    log.warning("%s", refusals.describe(service().settings, refusal, _refused_request()), extra=fields)
     return answer_service_error(refusal)
 
 

@@ -21,23 +21,17 @@ OPTIONAL = {
     "timezone": {"type": "string"},
     "time_slots": {"type": "array", "items": {"type": "object"}},
 }
-FORM = {
-    "required": True,
-    "content": {
-        "multipart/form-data": {
-            "schema": {
-                "type": "object",
-                "required": ["file", "name", "workflow_id"],
-                "properties": {
-                    "file": BINARY,
-                    "name": {"type": "string"},
-                    "workflow_id": {"type": "integer"},
-                    **OPTIONAL,
-                },
-            }
-        }
-    },
-}
+
+
+def _form(required: dict[str, Any], optional: dict[str, Any]) -> dict[str, Any]:
+    properties = {"file": BINARY, **required, **optional}
+    schema = {"type": "object", "required": ["file", *required], "properties": properties}
+    return {"required": True, "content": {"multipart/form-data": {"schema": schema}}}
+
+
+# For the document: a campaign with its list, and a list that is only checked.
+FORM = _form({"name": {"type": "string"}, "workflow_id": {"type": "integer"}}, OPTIONAL)
+CHECK_FORM = _form({"workflow_id": {"type": "integer"}}, {"telephony_configuration_id": {"type": "integer"}})
 
 
 def read_campaign(request: Request, schema: BodySchema) -> tuple[dict[str, Any], Form, bytes]:

@@ -23,6 +23,7 @@ from .schemas.campaigns import (
     CampaignsSchema,
     CreateCampaignSchema,
     DefaultsSchema,
+    OutcomesSchema,
     ProgressSchema,
     RedialSchema,
     SourceDownloadSchema,
@@ -129,6 +130,13 @@ def get_campaign_progress(campaign_id: int) -> dict[str, Any]:
     return lifecycle.progress(organization(), campaign_id)
 
 
+@blueprint.get("/campaign/<campaign_id>/outcomes")
+@blueprint.response(200, OutcomesSchema)
+def get_campaign_outcomes(campaign_id: int) -> dict[str, Any]:
+    """Get how the calls of a campaign came out, by outcome and by disposition."""
+    return lifecycle.outcomes(organization(), campaign_id)
+
+
 @blueprint.get("/campaign/<campaign_id>/source-download-url")
 @blueprint.response(200, SourceDownloadSchema)
 def get_source_download_url(campaign_id: int) -> dict[str, Any]:
@@ -145,7 +153,8 @@ def get_source_download_url(campaign_id: int) -> dict[str, Any]:
 def download_campaign_report(query: dict[str, Any], campaign_id: int) -> Response:
     """Download the completed runs of a campaign as CSV."""
     campaigns.get(organization(), campaign_id)
-    return csv_response(f"campaign_{campaign_id}_report.csv", column_is("campaign_id", campaign_id), query)
+    name = f"campaign_{campaign_id}_report.csv"
+    return csv_response(name, column_is("campaign_id", campaign_id), filters.OF_WORKFLOW, query)
 
 
 @blueprint.get("/organizations/campaign-defaults")

@@ -7,25 +7,29 @@ from typing import Any
 
 from flask import Response, request
 
-from ..campaigns import campaigns, contact_list, contacts, do_not_call
+from ..campaigns import campaigns, contact_list, contact_report, contacts, do_not_call, list_check
 from ..campaigns.campaigns import Reserve
 from ..campaigns.dry_run import report
 from ..runs import files
+from ..store import dialing
 from ..store.campaigns import Campaign
 from .auth import organization, service
 from .blueprint import Blueprint
-from .campaign_form import FORM, read_campaign
+from .campaign_form import CHECK_FORM, FORM, read_campaign
 from .campaigns import campaign_answer
 from .idempotent import HEADERS, answer_once
 from .request_body import read_file
-from .runs import paging
+from .runs import LONG_REPORT, csv_answer, paging
 from .schemas.base import DoneSchema, PagingSchema, RepeatableSchema
 from .schemas.campaigns import CampaignSchema, CreateCampaignFormSchema
 from .schemas.contacts import (
     AddedListSchema,
     AddedSchema,
+    CheckedListSchema,
+    CheckListFormSchema,
     ContactDetailSchema,
     ContactsQuerySchema,
+    ContactsReportQuerySchema,
     ContactsSchema,
     ForbiddenPageSchema,
     ForbidSchema,
@@ -66,6 +70,18 @@ def create_campaign_with_list(headers: dict[str, Any]) -> Response:
     return answer_once(organization(), headers["idempotency_key"], create, campaign_answer, sent)
 
 
+@blueprint.post("/campaign/check/csv")
+@blueprint.alt_response(503)
+@blueprint.doc(requestBody=CHECK_FORM)  # type: ignore[untyped-decorator]
+@blueprint.alt_response(400)
+@blueprint.alt_response(413, description="The list is larger than 10 MiB")
+@blueprint.response(200, CheckedListSchema)
+def check_list() -> dict[str, Any]:
+    """Check a contact list against a workflow, as creating a campaign would: nothing is stored."""
+    body, _, content = read_campaign(request, CheckListFormSchema())
+    return list_check.check(service(), organization(), body, content)
+
+
 @blueprint.get("/campaign/<campaign_id>/contacts")
 @blueprint.arguments(ContactsQuerySchema, location="query")
 @blueprint.response(200, ContactsSchema)
@@ -74,6 +90,19 @@ def list_contacts(query: dict[str, Any], campaign_id: int) -> dict[str, Any]:
     state, page, limit = query["state"], query["page"], query["limit"]
     found, total = contacts.listed(service(), organization(), campaign_id, state, page, limit)
     return {**paging(total, query), "contacts": found}
+
+
+@blueprint.get("/campaign/<campaign_id>/contacts/report")
+@blueprint.alt_response(503)
+@blueprint.arguments(ContactsReportQuerySchema, location="query")
+@blueprint.response(200, {"type": "string"}, content_type="text/csv")
+def download_contacts(query: dict[str, Any], campaign_id: int) -> Response:
+    """Download the contacts of a campaign as CSV: the columns of its list, then where each stands, and why."""
+    campaigns.get(organization(), campaign_id)
+    state, counted = query["state"], dialing.states(campaign_id)
+    name = f"campaign_{campaign_id}_{state or 'all'}_contacts.csv"
+    is_long = (sum(counted.values()) if state is None else counted[state]) > LONG_REPORT
+    return csv_answer(name, contact_report.text(service(), campaign_id, state), is_long=is_long)
 
 
 @blueprint.get("/campaign/<campaign_id>/contacts/<row_id>")

@@ -2,16 +2,19 @@
 
 from __future__ import annotations
 
+from collections.abc import Mapping
 from typing import Any
 
 from flask import Response
 
 from .. import __version__
+from ..errors import OutOfService
+from ..operating import readiness
 from .auth import origin, service
 from .blueprint import Blueprint
 from .json_response import unless_known
 from .schemas.base import READ_TAG, UNCHANGED, ReadSchema
-from .schemas.health import HealthSchema
+from .schemas.health import HealthSchema, ReadySchema
 
 blueprint = Blueprint("health", __name__, public=True, tag="service")
 
@@ -33,6 +36,17 @@ def health() -> dict[str, Any]:
         "stack_project_id": None,
         "stack_publishable_client_key": None,
     }
+
+
+@blueprint.get("/health/ready")
+@blueprint.alt_response(503, description="The database can't be used, or the background jobs don't run")
+@blueprint.response(200, ReadySchema)
+def ready() -> Mapping[str, str]:
+    """Look whether the service can work: its database, and its background jobs."""
+    found = readiness.check(service())
+    if found["status"] != "ready":
+        raise OutOfService(found, readiness.RETRY_SECONDS)
+    return found
 
 
 @blueprint.get("/openapi.json")

@@ -13,6 +13,7 @@ from werkzeug.http import parse_options_header
 from werkzeug.sansio.multipart import Data, Epilogue, Field, File, MultipartDecoder, NeedData
 
 from ..errors import FieldError, InvalidFields, SizeExceeded
+from ..strict_json import NUL
 from .request_body import refuse_encoded
 
 BINARY = {"type": "string", "format": "binary"}
@@ -114,7 +115,7 @@ def _read_text(part: Part, form: Form) -> FieldError | None:
     except UnicodeDecodeError:
         return FieldError(part.path, f"part {part.number} of the form is not text in {charset.upper()}")
     if "\0" in text:
-        return FieldError(part.path, "text may not hold the NUL character")
+        return FieldError(part.path, NUL)
     form.fields[str(part.name)] = text
     return None
 

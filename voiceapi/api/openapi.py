@@ -3,7 +3,7 @@
 from __future__ import annotations
 
 import json
-from collections.abc import Callable
+from collections.abc import Callable, Mapping
 from functools import cache
 from threading import Lock
 from typing import Any
@@ -14,6 +14,7 @@ from marshmallow.fields import Field
 
 from .. import __version__
 from ..strict_json import encode
+from ..workflows.node_types import read as read_schema
 from . import register
 from .schemas.base import ErrorBodySchema, ErrorItemSchema
 from .schemas.fields import Range, Tagged
@@ -31,6 +32,8 @@ OPTIONS = {
     },
 }
 METHODS = ("get", "post", "put", "patch", "delete")
+# Under this name in schemas/examples.json are the errors that operations share.
+COMMON = "*"
 
 
 class Api(flask_smorest.Api):  # type: ignore[misc]
@@ -103,6 +106,30 @@ def document(prefix: str = "") -> dict[str, Any]:
     operations = [item[method] for item in found["paths"].values() for method in METHODS if method in item]
     for operation in operations:
         operation["responses"] = dict(sorted(operation["responses"].items()))
+    add_examples(found, read_schema("examples.json"))
     found["tags"] = [{"name": name} for name in sorted({tag for operation in operations for tag in operation["tags"]})]
     found["components"]["schemas"] = dict(sorted(found["components"]["schemas"].items()))
     return found
+
+
+def add_examples(found: dict[str, Any], examples: Mapping[str, Any]) -> None:
+    """Put the examples of each operation into the document: of its path, its request, its answer and its errors."""
+    common = examples.get(COMMON, {}).get("errors", {})
+    found["components"]["examples"] = {f"Error{status}": {"value": common[status]} for status in sorted(common)}
+    for item in found["paths"].values():
+        for operation in (item[method] for method in METHODS if method in item):
+            example = examples.get(operation["operationId"], {})
+            known = example.get("path", {}) | example.get("query", {})
+            for parameter in (*item.get("parameters", ()), *operation.get("parameters", ())):
+                if parameter["name"] in known and parameter["in"] == "path":
+                    parameter["example"] = known[parameter["name"]]
+            if "request" in example:
+                (content,) = operation["requestBody"]["content"].values()
+                content["example"] = example["request"]
+            for status, response in operation["responses"].items():
+                shown = example.get("errors", {}).get(status) if status >= "400" else example.get("answer")
+                for content in response.get("content", {}).values():
+                    if shown is not None:
+                        content["example"] = shown
+                    elif status in common:
+                        content["examples"] = {"error": {"$ref": f"#/components/examples/Error{status}"}}

@@ -5,6 +5,7 @@ from __future__ import annotations
 from collections.abc import Mapping
 from typing import Any
 
+from ..calls import doctor
 from ..llm import configuration as models
 from ..organizations import api_keys, preferences
 from ..store.organizations import ApiKey
@@ -13,6 +14,8 @@ from .blueprint import Blueprint
 from .schemas.organizations import (
     ApiKeyRecordSchema,
     CreatedApiKeySchema,
+    DoctorQuerySchema,
+    DoctorSchema,
     KeyQuerySchema,
     KnownDispositionsSchema,
     ModelConfigurationSchema,
@@ -56,11 +59,35 @@ def list_disposition_codes() -> dict[str, Any]:
     }
 
 
+@blueprint.get("/organizations/doctor")
+@blueprint.alt_response(503)
+@blueprint.alt_response(404)
+@blueprint.arguments(DoctorQuerySchema, location="query")
+@blueprint.response(200, DoctorSchema)
+def examine_organization(query: dict[str, Any]) -> dict[str, Any]:
+    """Find what prevents calls: the public address, the model and the carriers are asked, within 20 seconds."""
+    found = doctor.examine_organization(service(), organization(), query["telephony_configuration_id"])
+    return {
+        "findings": [
+            {
+                "subject": finding.subject,
+                "wrong": finding.wrong,
+                "note": finding.note,
+                "telephony_configuration_id": configuration,
+            }
+            for configuration, finding in found
+        ]
+    }
+
+
 @blueprint.get("/organizations/model-configurations/v2")
 @blueprint.alt_response(400)
 @blueprint.response(200, ModelConfigurationSchema)
 def get_model_configuration() -> dict[str, Any]:
-    """Show which models the organization wants to use, their keys masked."""
+    """Show which models the organization wants to use, their keys masked.
+
+    Of an organization that has set none, these are the operator's, or the scripted one, as they may be changed and put.
+    """
     return model_configuration_answer(models.load(service().vault, organization()))
 
 
@@ -125,7 +152,8 @@ def api_key_answer(record: ApiKey) -> dict[str, Any]:
 
 
 def model_configuration_answer(configuration: Mapping[str, Any] | None) -> dict[str, Any]:
-    masked = models.mask_secrets(configuration)
+    unset = None if service().model is not None else models.unset(service().settings)
+    masked = unset if configuration is None else models.mask_secrets(configuration)
     preferred = preferences.get(organization())
     return {
         "configuration": masked,

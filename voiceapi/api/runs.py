@@ -2,7 +2,7 @@
 
 from __future__ import annotations
 
-from collections.abc import Mapping
+from collections.abc import Iterator, Mapping
 from contextlib import ExitStack
 from typing import Any
 
@@ -27,7 +27,7 @@ from .schemas.runs import (
     CreatedRunSchema,
     CreateRunSchema,
     ReportQuerySchema,
-    RunSchema,
+    RunDetailsSchema,
     RunsQuerySchema,
     UsageQuerySchema,
     UsageSchema,
@@ -52,7 +52,7 @@ def list_runs(query: dict[str, Any], workflow_id: int) -> dict[str, Any]:
 
 
 @blueprint.get("/workflow/<workflow_id>/runs/<run_id>")
-@blueprint.response(200, RunSchema)
+@blueprint.response(200, RunDetailsSchema)
 def get_run(workflow_id: int, run_id: int) -> dict[str, Any]:
     """Get one run with its logs, its annotations and where its transcript is."""
     run = require(Run, "Workflow run not found", id=run_id, workflow=workflow_id, organization=organization())
@@ -62,7 +62,7 @@ def get_run(workflow_id: int, run_id: int) -> dict[str, Any]:
 @blueprint.post("/workflow/<workflow_id>/runs/<run_id>/end")
 @blueprint.alt_response(503)
 @blueprint.alt_response(400, description="The carrier refused to end the call")
-@blueprint.response(200, RunSchema)
+@blueprint.response(200, RunDetailsSchema)
 def end_run(workflow_id: int, run_id: int) -> dict[str, Any]:
     """End a run: hang up on its call, or end its text chat; one that has ended stays as it is."""
     run = require(Run, "Workflow run not found", id=run_id, workflow=workflow_id, organization=organization())
@@ -94,7 +94,8 @@ def create_run(body: dict[str, Any], workflow_id: int) -> dict[str, Any]:
 def download_report(query: dict[str, Any], workflow_id: int) -> Response:
     """Download the completed runs of a workflow as CSV."""
     workflow = versions.get(organization(), workflow_id)
-    return csv_response(f"workflow_{workflow_id}_report.csv", column_is("workflow_id", workflow.id), query)
+    name = f"workflow_{workflow_id}_report.csv"
+    return csv_response(name, column_is("workflow_id", workflow.id), filters.OF_WORKFLOW, query)
 
 
 @blueprint.get("/organizations/usage/runs")
@@ -115,18 +116,38 @@ def list_usage(query: dict[str, Any]) -> dict[str, Any]:
     }
 
 
-def csv_response(filename: str, criteria: Criteria, query: dict[str, Any]) -> Response:
-    """The report of the runs that meet the criteria and were created within the query's dates, sent as it is read.
+@blueprint.get("/organizations/usage/runs/report")
+@blueprint.alt_response(503)
+@blueprint.arguments(ReportQuerySchema, location="query")
+@blueprint.response(200, {"type": "string"}, content_type="text/csv")
+def download_usage_report(query: dict[str, Any]) -> Response:
+    """Download the completed runs of the organization as CSV."""
+    owned = column_is("organization_id", organization())
+    return csv_response("runs_report.csv", owned, filters.OF_ORGANIZATION, query)
+
+
+def csv_response(filename: str, criteria: Criteria, allowed: tuple[str, ...], query: dict[str, Any]) -> Response:
+    """The report of the runs that meet the criteria and the query's filters and dates, sent as it is read.
+
+    :param allowed: the attributes that the filters may have.
+    :raises OutOfService: when it is long and too many slow requests are in progress.
+    """
+    criteria &= filters.read(query["filters"], allowed)[0]
+    criteria &= created_through(query["start_date"], query["end_date"])
+    text = reports.text(service(), base_url(), criteria)
+    return csv_answer(filename, text, is_long=run_lists.has_more(criteria, LONG_REPORT))
+
+
+def csv_answer(filename: str, text: Iterator[str], *, is_long: bool) -> Response:
+    """A CSV file, sent as it is made.
 
     :raises OutOfService: when it is long and too many slow requests are in progress.
     """
-    app = service()
-    criteria &= created_through(query["start_date"], query["end_date"])
-    response = Response(reports.text(app, base_url(), criteria), mimetype="text/csv")
-    if run_lists.has_more(criteria, LONG_REPORT):
+    response = Response(text, mimetype="text/csv")
+    if is_long:
         # Until all of it is sent: a client that reads slowly holds the thread.
         permit = ExitStack()
-        permit.enter_context(app.bulkhead.slow(organization()))
+        permit.enter_context(service().bulkhead.slow(organization()))
         response.call_on_close(permit.close)
     response.headers["Content-Disposition"] = f"attachment; filename={filename}"
     return compress(response)
@@ -175,6 +196,10 @@ def run_answer(run: Run | ListedRun) -> dict[str, Any]:
         "is_completed": run.is_completed,
         "call_type": run.call_type,
         "definition_id": run.version_id,
+        "caller_number": run.caller_number,
+        "called_number": run.called_number,
+        "call_duration_seconds": seconds,
+        "disposition": run.disposition,
         "transcript_url": transcript_key(run),
         "cost_info": None if seconds is None else {"dograh_token_usage": 0, "call_duration_seconds": seconds},
         "usage_info": None,
@@ -221,6 +246,7 @@ def details(run: Run) -> dict[str, Any]:
     return {
         "logs": {"realtime_feedback_events": events, "telephony_status_callbacks": callbacks},
         "annotations": run.annotations,
+        "content_hash": run.content_hash,
         "usage_info": usage(run) if run.llm_usage or run.duration is not None else None,
     }
 
@@ -243,6 +269,8 @@ def used_answer(run: UsedRun, base_url: str) -> dict[str, Any]:
         "called_number": run.called_number or _text(run.phone_number),
         "call_type": run.call_type,
         "mode": run.mode,
+        "campaign_id": run.campaign_id,
+        "is_completed": run.is_completed,
         "disposition": run.disposition,
         "initial_context": run.initial_context,
         "gathered_context": run.gathered_context,

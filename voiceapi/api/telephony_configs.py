@@ -7,6 +7,7 @@ from typing import Any
 from ..store.telephony import TelephonyConfiguration
 from ..telephony import configurations as configs
 from ..telephony import providers
+from ..telephony.inbound_urls import InboundURLs
 from .auth import organization, service
 from .blueprint import Blueprint
 from .schemas.base import DoneSchema
@@ -125,11 +126,20 @@ def detail_answer(configuration: TelephonyConfiguration) -> dict[str, Any]:
         **shared_answer(configuration),
         "credentials": configs.masked_credentials(service().vault, configuration),
         "calls_per_second": configuration.calls_per_second,
+        "webhook_urls": webhook_urls(configuration),
         "sip_connectivity": None,
         "setup_checklist": setup_checklist(configuration),
         "supports_trunks": False,
         "trunks": [],
     }
+
+
+def webhook_urls(configuration: TelephonyConfiguration) -> dict[str, Any] | None:
+    """The URLs to enter at the carrier; None for the simulator, and while none would lead here."""
+    if configuration.provider == "simulator" or service().settings.public_url is None:
+        return None
+    urls = InboundURLs(f"{service().base_url}/api/v1/telephony/inbound", configuration.id)
+    return {"inbound": urls.answer, "status": urls.status}
 
 
 def setup_checklist(configuration: TelephonyConfiguration) -> dict[str, Any] | None:

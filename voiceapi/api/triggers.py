@@ -10,7 +10,7 @@ from typing import Any
 
 from flask import Response
 
-from ..calls import triggers
+from ..calls import simulated, triggers
 from ..calls.outbound import Placement, Reserve
 from .auth import check_key, organization, service
 from .blueprint import Blueprint
@@ -19,6 +19,8 @@ from .schemas.base import RepeatableSchema
 from .schemas.triggers import (
     InitiateCallSchema,
     InitiatedSchema,
+    SimulatedCallAnswerSchema,
+    SimulatedCallSchema,
     TriggerCallSchema,
     TriggeredSchema,
     TriggerHeadersSchema,
@@ -110,11 +112,32 @@ def initiate_call(headers: dict[str, Any], body: dict[str, Any]) -> Response:
                 body["phone_number"],
                 body["telephony_configuration_id"],
                 body["from_phone_number_id"],
+                body["initial_context"] or {},
                 reserve,
             )
         )
 
     return answer_once(organization(), headers["idempotency_key"], call, initiated_answer)
+
+
+@manual.post("/simulated-call")
+@manual.alt_response(503)
+@manual.alt_response(429, description="Too many calls, or too many wrong keys")
+@manual.arguments(SimulatedCallSchema)
+@manual.response(200, SimulatedCallAnswerSchema)
+def simulate_call(body: dict[str, Any]) -> dict[str, Any]:
+    """Call an agent by a simulated phone, as an inbound call: its published version answers."""
+    caller = simulated.Caller(body["from_number"], body["lines"], body["transfer"])
+    if body["to_number"] is None:
+        run = simulated.call_workflow(service(), organization(), body["workflow_id"], caller)
+    else:
+        run = simulated.call_number(service(), organization(), body["to_number"], caller)
+    return {
+        "status": "initiated",
+        "workflow_id": run.workflow_id,
+        "workflow_run_id": run.id,
+        "workflow_run_name": run.name,
+    }
 
 
 def _noted(placement: Placement) -> Placement:

@@ -7,13 +7,15 @@ from typing import Any
 from flask import Response
 from werkzeug.http import parse_etags
 
+from ..engine.validation.finding import Finding
 from ..errors import InvalidInput, RecordNotFound
 from ..llm.configuration import mask_override
+from ..rehearsal import new_workflow, release
 from ..store import secret_fields
 from ..store.base import json_text
 from ..store.workflows import Workflow, WorkflowVersion
 from ..strict_json import Fragment, encode
-from ..workflows import node_types, tags, templates, versions
+from ..workflows import findings, node_types, tags, templates, versions
 from .auth import organization, service
 from .blueprint import Blueprint
 from .compression import not_modified, set_tag
@@ -51,29 +53,26 @@ ETAG = {"ETag": {"description": "for If-Match and If-None-Match", "schema": {"ty
 @blueprint.arguments(CreateWorkflowSchema)
 @blueprint.response(200, WorkflowSchema, headers=ETAG)
 def create_from_definition(body: dict[str, Any]) -> Response:
-    """Create a new workflow for the authenticated user."""
-    return show_workflow(*versions.create(service().vault, organization(), body["name"], body["workflow_definition"]))
+    """Create a new workflow for the authenticated user, with the tools and the conversation cases that come with it."""
+    parts = (body["name"], body["workflow_definition"], body["tools"], body["cases"])
+    return show_workflow(*new_workflow.create(service().vault, organization(), *parts))
 
 
 @blueprint.post("/create/template")
 @blueprint.arguments(CreateFromTemplateSchema)
 @blueprint.response(200, WorkflowSchema, headers=ETAG)
 def create_from_template(body: dict[str, Any]) -> Response:
-    """Create a small workflow from a use case and what the agent is to do."""
+    """Create a small workflow, with its conversation cases, from a use case and what the agent is to do."""
     name = f"{body['use_case']} - {body['call_type']}"
-    return show_workflow(*versions.create(service().vault, organization(), name, templates.definition(**body)))
+    definition, cases = templates.definition(**body), templates.cases(body["call_type"])
+    return show_workflow(*new_workflow.create(service().vault, organization(), name, definition, cases=cases))
 
 
 @blueprint.post("/<workflow_id>/validate")
 @blueprint.response(200, ValidationSchema)
 def validate_workflow(workflow_id: int) -> dict[str, Any]:
     """Check all nodes of the workflow for their required fields."""
-    errors, warnings = versions.validate(service(), organization(), workflow_id)
-    return {
-        "is_valid": not errors,
-        "errors": [item.as_dict() for item in errors],
-        "warnings": [item.as_dict() for item in warnings],
-    }
+    return validation_answer(*findings.validate(service(), organization(), workflow_id))
 
 
 @blueprint.get("/fetch")
@@ -165,12 +164,14 @@ def list_versions(query: dict[str, Any], workflow_id: int) -> list[dict[str, Any
 
 @blueprint.post("/<workflow_id>/publish")
 @blueprint.alt_response(400, description="There is no draft to publish")
+@blueprint.alt_response(409, description="The draft was changed while it was checked")
 @blueprint.alt_response(412)
+@blueprint.alt_response(503)
 @blueprint.arguments(EditSchema, location="headers")
 @blueprint.response(200, PublishedSchema, headers=ETAG)
 def publish_workflow(headers: dict[str, Any], workflow_id: int) -> Response:
-    """Release the draft, if it is valid."""
-    workflow, version = versions.publish(organization(), workflow_id, expected(headers))
+    """Release the draft, if it is valid and meets its workflow's publish_requirements."""
+    workflow, version = release.publish(service(), organization(), workflow_id, expected(headers))
     answer = {
         "id": version.id,
         "version_number": version.version_number,
@@ -266,6 +267,14 @@ def workflow_answer(workflow: Workflow, version: WorkflowVersion) -> dict[str, A
     }
 
 
+def validation_answer(errors: list[Finding], warnings: list[Finding]) -> dict[str, Any]:
+    return {
+        "is_valid": not errors,
+        "errors": [item.as_dict() for item in errors],
+        "warnings": [item.as_dict() for item in warnings],
+    }
+
+
 def definition_answer(version: WorkflowVersion) -> Any:
     """The definition of a version, its secrets masked."""
     stored = json_text(version, WorkflowVersion.definition)
@@ -277,6 +286,7 @@ def version_answer(version: WorkflowVersion) -> dict[str, Any]:
         "id": version.id,
         "version_number": version.version_number,
         "status": version.status,
+        "content_hash": version.content_hash,
         "created_at": version.created_at,
         "published_at": version.published_at,
         "workflow_json": definition_answer(version),

@@ -2,15 +2,18 @@
 
 from __future__ import annotations
 
+import math
+import time
 from collections.abc import Iterator
-from dataclasses import dataclass
+from dataclasses import dataclass, replace
 
 from ..errors import NotPossible
-from ..http_client import RequestFailed
+from ..http_client import LimitedHTTPClient, RequestFailed
 from ..llm import probe, selection
 from ..organizations.call_limits import CallLimits
 from ..service import Service
 from ..store import organizations, workflows
+from ..store.base import require
 from ..store.organizations import Organization
 from ..store.telephony import PhoneNumber, TelephonyConfiguration, active_numbers, configurations_of
 from ..telephony import configurations, connect
@@ -20,7 +23,10 @@ from ..telephony.inbound_urls import InboundURLs
 from ..telephony.selection import NotConfigured, resolve_outbound
 
 SECONDS = 10.0
+# How long all checks of one organization may take together.
+LIMIT_SECONDS = 20.0
 MODEL = "language model"
+OUT_OF_TIME = "Not all of it was checked: the time for all checks was over."
 NO_LIMITS = (
     "Whoever gets hold of an API key could call any number, all night. Set allowed_countries or max_calls_a_day with "
     "PUT /organizations/preferences."
@@ -53,20 +59,72 @@ def examine(service: Service) -> Iterator[Finding]:
     yield from _models(service, everybody)
     for organization in everybody:
         owner = f" of {organization.name!r}" if len(everybody) > 1 else ""
-        outbound = _outbound(organization.id)
-        for configuration in found[organization.id]:
-            subject = f"{configurations.title(configuration)}{owner}{_role(configuration, outbound)}"
-            yield from _report(subject, examine_configuration(service, configuration))
-        limits = CallLimits.read(organization.preferences)
-        real = any(each.provider != "simulator" for each in found[organization.id])
-        if real and limits.countries is None and limits.calls_a_day is None:
-            yield Finding(f"limits of outbound calls{owner}", note=f"advice: {NO_LIMITS}")
+        for _, finding in _telephony(service, organization, found[organization.id], owner):
+            yield finding
 
 
-def _report(subject: str, sentences: Iterator[str]) -> Iterator[Finding]:
-    found = list(sentences)
+def examine_organization(
+    service: Service, organization_id: int, configuration_id: int | None = None
+) -> list[tuple[int | None, Finding]]:
+    """Check what one organization's calls depend on, within LIMIT_SECONDS; what isn't checked by then is named.
+
+    Each finding is beside the id of the telephony configuration that it is about, None if it is about something else.
+    Other organizations aren't mentioned, and the service's model only if it speaks for this organization.
+
+    :param configuration_id: the one telephony configuration to check, and nothing else.
+    :raises RecordNotFound: when there is no such configuration.
+    :raises OutOfService: when too many slow requests are in progress; nobody was asked then.
+    """
+    with service.bulkhead.slow(organization_id):
+        deadline = time.monotonic() + LIMIT_SECONDS
+        limited = replace(service, http=LimitedHTTPClient(client=service.http, deadline=deadline))
+        organization = require(Organization, "Organization not found", id=organization_id)
+        if configuration_id is not None:
+            chosen = [configurations.get(organization_id, configuration_id)]
+            about = _telephony(limited, organization, chosen, "", deadline)
+            return [(id, finding) for id, finding in about if id is not None]
+        owned = configurations_of(organization_id)
+        found: list[tuple[int | None, Finding]] = []
+        if any(each.provider != "simulator" for each in owned):
+            subject = f"public address {service.base_url}"
+            found += ((None, finding) for finding in _report(subject, _address(limited), deadline))
+        found += _telephony(limited, organization, owned, "", deadline)
+        # A model that is slow to begin has all the time that is left.
+        own = organization.model_configuration is not None and selection.has_own(service, organization_id)
+        of, whose = ("organization", organization_id) if own else ("service", None)
+        found.append((None, _model(limited, f"{MODEL} of the {of}", whose, deadline)))
+    return found
+
+
+def _telephony(
+    service: Service,
+    organization: Organization,
+    owned: list[TelephonyConfiguration],
+    owner: str,
+    deadline: float = math.inf,
+) -> Iterator[tuple[int | None, Finding]]:
+    """What is found about an organization's configurations, each finding beside the id of its own."""
+    outbound = _outbound(organization.id)
+    for configuration in owned:
+        subject = f"{configurations.title(configuration)}{owner}{_role(configuration, outbound)}"
+        for finding in _report(subject, examine_configuration(service, configuration), deadline):
+            yield configuration.id, finding
+    limits = CallLimits.read(organization.preferences)
+    real = any(each.provider != "simulator" for each in owned)
+    if real and limits.countries is None and limits.calls_a_day is None:
+        yield None, Finding(f"limits of outbound calls{owner}", note=f"advice: {NO_LIMITS}")
+
+
+def _report(subject: str, sentences: Iterator[str], deadline: float = math.inf) -> Iterator[Finding]:
+    found, late = [], []
+    for sentence in sentences:
+        # Whatever is found from then on may be for want of time.
+        if time.monotonic() >= deadline:
+            late.append(Finding(subject, note=OUT_OF_TIME))
+            break
+        found.append(sentence)
     wrong = [Finding(subject, sentence) for sentence in found if not isinstance(sentence, Advice)]
-    yield from wrong or [Finding(subject)]
+    yield from [*wrong, *late] or [Finding(subject)]
     yield from (Finding(subject, note=f"advice: {sentence}") for sentence in found if isinstance(sentence, Advice))
 
 
@@ -101,7 +159,7 @@ def _models(service: Service, everybody: list[Organization]) -> Iterator[Finding
             yield _model(service, f"{MODEL} of organization {organization.name!r}", organization.id)
 
 
-def _model(service: Service, subject: str, organization: int | None) -> Finding:
+def _model(service: Service, subject: str, organization: int | None, deadline: float = math.inf) -> Finding:
     model = selection.choose(service, organization, {})
     subject = f"{subject} ({probe.describe(model)})"
     if not probe.is_asked(model):
@@ -109,7 +167,8 @@ def _model(service: Service, subject: str, organization: int | None) -> Finding:
     try:
         seconds = probe.ask(model)
     except probe.ProbeFailed as failure:
-        return Finding(subject, str(failure))
+        late = time.monotonic() >= deadline
+        return Finding(subject, note=OUT_OF_TIME) if late else Finding(subject, str(failure))
     return Finding(subject, note=f"good, answered in {seconds:.1f} s")
 
 

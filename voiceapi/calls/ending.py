@@ -6,7 +6,7 @@ import logging
 from dataclasses import dataclass
 from datetime import datetime, timedelta
 
-from ..background import Wait
+from ..background.slow_jobs import Wait
 from ..conversations import storage
 from ..conversations.conversation import Conversation
 from ..conversations.driver import Progress
@@ -18,6 +18,7 @@ from ..store import runs
 from ..store.base import reload, require, update
 from ..store.database import ConcurrentUpdate, write
 from ..store.fields import now
+from ..store.locks import run_lock
 from ..store.runs import Run
 from ..telephony import connect
 from ..telephony.carriers.events import StatusUpdate
@@ -80,7 +81,7 @@ def fail(run: Run, error: str) -> None:
 
     :param error: a sentence.
     """
-    with write():
+    with write(run_lock(run.id)):
         run = reload(run)
         if run.is_completed or run.hang_up_reason is not None:
             return
@@ -111,7 +112,7 @@ def hang_up(service: Service, run_id: int) -> None:
         carrier = connect.connect_run(service, run)
     # Usually no connection to the database is held while the carrier is asked.
     connect.hang_up(carrier, run)
-    with service.store.session(), write():
+    with service.store.session(), write(run_lock(run_id)):
         run.hung_up_at = now()
         update(run, Run.hung_up_at)
 
@@ -126,7 +127,9 @@ def _hang_up_logged(service: Service, run_id: int) -> None:
     try:
         hang_up(service, run_id)
     except (CarrierRefused, CarrierSilent, NotPossible) as error:
-        log.warning("The call of run %s is to end, and its carrier didn't end it: %s", run_id, error)
+        log.warning(
+            "The call of run %s is to end, and its carrier didn't end it: %s", run_id, error, extra={"run": run_id}
+        )
 
 
 # -- completing
@@ -164,7 +167,7 @@ def complete_from_status(service: Service, run_id: int, moment: datetime | None 
             try:
                 last = None if conversation is None else _conclude(run, conversation, reason)
                 conclusion = Conclusion(run, reason, str(final.outcome), final.fields["duration"], conversation, last)
-                with write():
+                with write(*runs.ending_locks(run)):
                     run = reload(run)
                     if run.is_completed or conclusion.store(service, run):
                         return
@@ -250,7 +253,7 @@ def _load(service: Service, run: Run) -> Conversation | None:
     try:
         return Conversation.from_run(service, run, concluding=True)
     except Exception:
-        log.exception("The conversation of run %s could not be loaded", run.id)
+        log.exception("The conversation of run %s could not be loaded", run.id, extra={"run": run.id})
         return None
 
 
@@ -263,14 +266,14 @@ def _conclude(run: Run, conversation: Conversation, reason: str) -> Progress | N
     try:
         for progress in conversation.conclude(reason):
             if progress.request is not None:
-                with write():
+                with write(run_lock(run.id)):
                     run = reload(run)
                     conversation.store(run, progress)
                     update(run)
     except (ConcurrentUpdate, OutOfService):
         raise
     except Exception:
-        log.exception("The conversation of run %s could not be concluded", run.id)
+        log.exception("The conversation of run %s could not be concluded", run.id, extra={"run": run.id})
         return None
     return progress
 
@@ -296,7 +299,7 @@ def _record_no_conversation(service: Service, run: Run, status: str) -> None:
     """
     if status == "completed" and run.hang_up_reason is None:
         error = NEVER_ASKED + WHERE_TO_LOOK.format(service.base_url)
-        log.warning("Run %s failed: %s", run.id, error)
+        log.warning("Run %s failed: %s", run.id, error, extra={"run": run.id})
         run.gathered_context = {**run.gathered_context, "error": error}
         record_outcome(run, "failed", status)
     elif run.hang_up_reason == HUNG_UP:
@@ -332,7 +335,7 @@ def expire(service: Service, run: Run, moment: datetime) -> bool:
         last = None
         if conversation is not None and (run.hang_up_reason is not None or conversation.state.phase == "closing"):
             last = _conclude(run, conversation, run.hang_up_reason or HUNG_UP)
-        with write():
+        with write(*runs.ending_locks(run)):
             run = reload(run)
             if run.deadline_at is None or run.deadline_at >= moment:
                 return False

@@ -17,7 +17,7 @@ from ..engine.actions import HangUp, Say
 from ..engine.phrases import phrases
 from ..errors import NotPossible, RecordNotFound
 from ..llm import selection
-from ..runs import lifecycle
+from ..runs import journal, lifecycle
 from ..security import new_token
 from ..service import Service
 from ..store import runs
@@ -25,10 +25,11 @@ from ..store.base import find
 from ..store.database import write
 from ..store.failures import DatabaseUnavailable
 from ..store.fields import now
+from ..store.locks import calls_lock
 from ..store.runs import Run
 from ..store.telephony import PhoneNumber, TelephonyConfiguration
 from ..store.workflows import Workflow
-from ..telephony import configurations, connect
+from ..telephony import configurations, connect, phones
 from ..telephony.carriers.base import Carrier, Document
 from ..telephony.carriers.events import Inbound
 from ..telephony.carriers.webhook import CallbackURLs, Webhook
@@ -64,12 +65,21 @@ class Answered:
 
 
 @dataclass(frozen=True, slots=True)
+class CallingPhone:
+    """A simulated phone of this process that calls: the token of its run, and what it adds to the run's context."""
+
+    token: str
+    context: Mapping[str, Any]
+
+
+@dataclass(frozen=True, slots=True)
 class VerifiedCall:
     """An inbound call whose webhook was verified to be its carrier's.
 
     :param conversation: the carrier's id of all legs of the call, None where it has none.
     :param url: what the carrier asked for, without a query.
     :param since: when it was first told to ask again, in seconds since 1970; now for the first webhook.
+    :param phone: the phone that calls, if it is one of this process.
     """
 
     configuration: TelephonyConfiguration
@@ -78,20 +88,25 @@ class VerifiedCall:
     conversation: str | None
     url: str
     since: float
+    phone: CallingPhone | None = None
 
 
-def answer_number(service: Service, config_id: int, webhook: Webhook) -> Answered:
+def answer_number(service: Service, config_id: int, webhook: Webhook, phone: CallingPhone | None = None) -> Answered:
     """Answer with the workflow of the called number.
 
+    :param phone: the phone that calls, if it is one of this process.
     :raises WebhookRefused: with the code of why the webhook fails verification.
     """
-    verified = _verify(service, _configuration(config_id), webhook)
+    verified = _verify(service, _configuration(config_id), webhook, phone)
     return _answer(service, verified, lambda: _workflow_of_number(verified))
 
 
-def answer_workflow(service: Service, workflow_uuid: str, webhook: Webhook) -> Answered:
+def answer_workflow(
+    service: Service, workflow_uuid: str, webhook: Webhook, phone: CallingPhone | None = None
+) -> Answered:
     """Answer with one workflow: the first of its organization's configurations that verifies the webhook is used.
 
+    :param phone: the phone that calls, if it is one of this process.
     :raises RecordNotFound: when there is no such workflow.
     :raises WebhookRefused: with the code of why the webhook fails verification.
     """
@@ -101,7 +116,7 @@ def answer_workflow(service: Service, workflow_uuid: str, webhook: Webhook) -> A
     refusals = [WebhookRefused("PROVIDER_MISMATCH", "The organization has no telephony configuration.")]
     for configuration, _ in configurations.listed(workflow.organization_id):
         try:
-            verified = _verify(service, configuration, webhook)
+            verified = _verify(service, configuration, webhook, phone)
         except WebhookRefused as refusal:
             refusals.append(refusal)
         else:
@@ -137,7 +152,9 @@ def record_status(service: Service, config_id: int, webhook: Webhook) -> Documen
 # -- verification
 
 
-def _verify(service: Service, configuration: TelephonyConfiguration, webhook: Webhook) -> VerifiedCall:
+def _verify(
+    service: Service, configuration: TelephonyConfiguration, webhook: Webhook, phone: CallingPhone | None
+) -> VerifiedCall:
     carrier = _carrier(service, configuration)
     carried = postponed.read(service, webhook)
     call = carrier.read_inbound(webhook) if carried is None else carried.call
@@ -148,7 +165,8 @@ def _verify(service: Service, configuration: TelephonyConfiguration, webhook: We
     url = webhook.url.partition("?")[0]
     if carried is not None:
         return VerifiedCall(configuration, carrier, call, carried.conversation, url, carried.since)
-    return VerifiedCall(configuration, carrier, call, carrier.read_leg(webhook).conversation, url, now().timestamp())
+    conversation = carrier.read_leg(webhook).conversation
+    return VerifiedCall(configuration, carrier, call, conversation, url, now().timestamp(), phone)
 
 
 def _check_sender(configuration: TelephonyConfiguration, carrier: Carrier, webhook: Webhook) -> None:
@@ -242,7 +260,7 @@ def _store_call(service: Service, verified: VerifiedCall, workflow: Workflow) ->
     version = versions.published(workflow)
     if versions.errors(workflow, version.definition):
         raise CallRejected("WORKFLOW_NOT_FOUND")
-    configuration, call = verified.configuration, verified.call
+    configuration, call, phone = verified.configuration, verified.call, verified.phone
     caller, called = (normalize(number).address_normalized for number in (call.from_number, call.to))
     model = selection.choose(service, workflow.organization_id, version.configurations)
     warn_without_model(service, workflow, version, model)
@@ -255,8 +273,9 @@ def _store_call(service: Service, verified: VerifiedCall, workflow: Workflow) ->
         "telephony_configuration_id": configuration.id,
         "workflow_uuid": workflow.workflow_uuid,
         **selection.runtime_configuration(model),
+        **({} if phone is None else phone.context),
     }
-    with write():
+    with write(calls_lock(workflow.organization_id)):
         known = runs.of_inbound_call(configuration.id, call.call_id)
         if known is not None:
             return known
@@ -265,7 +284,7 @@ def _store_call(service: Service, verified: VerifiedCall, workflow: Workflow) ->
         run = runs.create(
             workflow,
             name=f"WR-TEL-IN-{secrets.randbelow(10**8):08}",
-            token=new_token(),
+            token=new_token() if phone is None else phone.token,
             version=version,
             telephony_configuration_id=configuration.id,
             mode=configuration.provider,
@@ -281,6 +300,7 @@ def _store_call(service: Service, verified: VerifiedCall, workflow: Workflow) ->
             },
             state="ringing",
             **lifecycle.in_progress(),
+            **({} if phone is None else phones.lease(service)),
         )
-    log.info("Run %s: inbound call from %s through %s", run.id, masked(caller), configurations.title(configuration))
+    journal.note_start(service, run, masked(caller), configurations.title(configuration))
     return run

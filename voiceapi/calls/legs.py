@@ -6,6 +6,7 @@ from ..errors import NotPermitted
 from ..runs import lifecycle
 from ..store.base import reload
 from ..store.database import write
+from ..store.locks import run_lock
 from ..store.runs import Run
 from ..telephony.carriers.base import Carrier
 from ..telephony.carriers.events import Leg
@@ -24,7 +25,7 @@ def identify(run: Run, carrier: Carrier, webhook: Webhook) -> tuple[Run, bool]:
         raise NotPermitted(f"This webhook is of another {carrier.name} account than the call.")
     leg = carrier.read_leg(webhook)
     if leg.ids and not run.call_id_confirmed:
-        with write():
+        with write(run_lock(run.id)):
             run = reload(run)
             if _may_fix(run, carrier, leg):
                 known = run.carrier_call_id

@@ -12,14 +12,16 @@ from ..conversations import storage
 from ..errors import Conflict, LimitReached, NotPossible, OutOfService
 from ..llm import selection
 from ..organizations.call_quota import count_call
-from ..runs import lifecycle
+from ..runs import journal, lifecycle
 from ..security import new_token
 from ..service import Service
 from ..store import runs
 from ..store.base import reload, update
-from ..store.database import UNREPEATABLE, waiting, write
+from ..store.database import write
 from ..store.failures import DatabaseUnavailable
 from ..store.fields import now
+from ..store.locks import calls_lock, run_lock
+from ..store.patience import UNREPEATABLE, waiting
 from ..store.runs import Run
 from ..store.telephony import PhoneNumber, TelephonyConfiguration
 from ..store.workflows import Workflow
@@ -101,12 +103,14 @@ def place(
     run, wait = _store_call(
         service, agent, to, number, name, context, gathered, prepared, reserve, turn_until, accepted=is_local
     )
+    if wait:
+        service.store.release()
     if wait and service.workers.stopping.wait(wait):
         _fail(service, run, "The service stopped before the call was placed.")
         raise Stopped("The service stops.")
     if wait and _is_canceled(service, run):
         raise NotPossible("The run was ended before its call was placed.")
-    log.info("Run %s: outbound call to %s through %s", run.id, masked(to), configurations.title(agent.configuration))
+    journal.note_start(service, run, masked(to), configurations.title(agent.configuration))
     call = OutboundCall(
         urls=webhooks.callback_urls(service, run, 0),
         to=to,
@@ -120,7 +124,7 @@ def place(
             run, status = _ask_carrier(service, run, carrier, call)
     except DatabaseUnavailable:
         # The phone may ring by now, so nobody is told to try again. Webhooks of the carrier or the sweeper settle it.
-        log.error("Run %s: what its carrier answered could not be stored", run.id)
+        log.error("Run %s: what its carrier answered could not be stored", run.id, extra={"run": run.id})
         status = "unknown"
     if run.hang_up_reason is not None:  # somebody ended it while the carrier was asked
         service.workers.submit(ending.try_hang_up, service, run.id)
@@ -135,13 +139,13 @@ def _ask_carrier(service: Service, run: Run, carrier: Carrier, call: OutboundCal
         _fail(service, run, str(refusal))
         raise refused(str(refusal)) from None
     except CarrierSilent as silence:
-        with write():
+        with write(run_lock(run.id)):
             storage.append_log(run, [ending.error_record(str(silence), fatal=False)])
             lifecycle.lose(reload(run))
         return run, "unknown"
     if run.state == "ringing":  # a simulated call is accepted when it is stored
         return run, "initiated"
-    with write():
+    with write(run_lock(run.id)):
         run = reload(run)
         lifecycle.accept(run, call_id)
     return run, "initiated"
@@ -179,7 +183,7 @@ def _store_call(
         "gathered_context": {**webhooks.route(agent.configuration), **gathered, **ids},
         "carrier_call_id": ids.get("call_id"),
     }
-    with write():
+    with write(calls_lock(agent.workflow.organization_id), *([] if prepared is None else [run_lock(prepared.id)])):
         if runs.in_progress(agent.workflow.organization_id) >= service.settings.concurrent_calls:
             raise LimitReached("Concurrent call limit reached")
         count_call(agent.workflow.organization_id)
@@ -199,7 +203,7 @@ def _store_call(
             lifecycle.move(run, "place")
             if accepted:
                 lifecycle.move(run, "accept")
-            for column, value in columns.items():
+            for column, value in {**columns, "content_hash": agent.version.content_hash}.items():
                 setattr(run, column, value)
             update(run)
         if reserve is not None:
@@ -209,7 +213,7 @@ def _store_call(
 
 def _is_canceled(service: Service, run: Run) -> bool:
     """True if somebody has ended a run whose carrier wasn't asked yet; it is completed then."""
-    with write():
+    with write(*runs.ending_locks(run)):
         run = reload(run)
         if run.hang_up_reason is not None and not run.is_completed:
             ending.record_outcome(run, "canceled")
@@ -224,7 +228,7 @@ def refused(reason: str) -> NotPossible:
 
 def _fail(service: Service, run: Run, error: str) -> None:
     """Complete a run whose call was never placed, with the reason on it; a final status may have done so already."""
-    with write():
+    with write(*runs.ending_locks(run)):
         run = reload(run)
         storage.append_log(run, [ending.error_record(error, fatal=True)])
         if run.is_completed:

@@ -16,8 +16,8 @@ from ..engine.phrases import phrases
 from ..errors import NotPossible
 from ..security import decrypt_json, encrypt_json
 from ..service import Service
-from ..store.database import patience, waiting
 from ..store.fields import now
+from ..store.patience import patience, waiting
 from ..telephony.carriers.base import Carrier, Document, VoiceSettings
 from ..telephony.carriers.events import CallerInput, Inbound, Speech
 from ..telephony.carriers.webhook import CallbackURLs, Webhook

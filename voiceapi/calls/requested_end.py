@@ -8,9 +8,11 @@ from ..conversations import text_chats
 from ..errors import NotPossible
 from ..runs import lifecycle
 from ..service import Service
+from ..store import runs
 from ..store.base import find, reload
 from ..store.chats import ChatSession
 from ..store.database import write
+from ..store.locks import run_lock
 from ..store.runs import Run
 from ..telephony.carriers.rest import CarrierRefused, CarrierSilent
 from . import ending
@@ -35,7 +37,7 @@ def end(service: Service, run: Run) -> Run:
 
 
 def _end_call(service: Service, run: Run) -> Run:
-    with write():
+    with write(*runs.ending_locks(run)):
         run = reload(run)
         if run.state == "prepared":
             ending.record_outcome(run, "canceled")
@@ -46,7 +48,7 @@ def _end_call(service: Service, run: Run) -> Run:
             ending.hang_up(service, run.id)
     except (CarrierRefused, NotPossible) as refusal:
         if is_new:
-            with write():
+            with write(run_lock(run.id)):
                 ending.withdraw_hang_up(run)
         reason = refusal.detail if isinstance(refusal, NotPossible) else refusal
         raise NotPossible(f"Failed to end the call: {reason}") from None

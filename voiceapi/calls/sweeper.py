@@ -14,6 +14,7 @@ from ..store import runs
 from ..store.base import reload
 from ..store.database import write
 from ..store.fields import now
+from ..store.locks import NO_LOCK, run_lock
 from ..store.runs import Run
 from ..telephony import connect, phones
 from ..telephony.carriers.events import FINAL, StatusUpdate
@@ -66,7 +67,7 @@ def _for_each(calls: Sequence[Run], work: Callable[[Run], object]) -> set[int]:
         except OutOfService:  # the database can't be used, as its log says
             return False
         except Exception:
-            log.exception("The call of run %s could not be swept, and is tried again", run.id)
+            log.exception("The call of run %s could not be swept, and is tried again", run.id, extra={"run": run.id})
             return False
 
     if not calls:
@@ -90,14 +91,14 @@ def _look_up(service: Service, run: Run, moment: datetime) -> bool:
     """
     try:
         with service.store.session():
-            with write():
+            with write(NO_LOCK):
                 if not runs.claim_check(run, moment + timedelta(seconds=lifecycle.CHECK_SECONDS)):
                     return False
             carrier = connect.connect_run(service, run)
         # No connection to the database is held while the carrier is asked.
         report = carrier.look_up(run.carrier_call_id or "")
     except (NotPossible, CarrierRefused, CarrierSilent) as error:
-        log.info("The carrier of run %s gave no status of its call: %s", run.id, error)
+        log.info("The carrier of run %s gave no status of its call: %s", run.id, error, extra={"run": run.id})
         return False
     with service.store.session():
         return _record_look_up(service, run, report)
@@ -111,7 +112,7 @@ def _record_look_up(service: Service, run: Run, report: StatusUpdate) -> bool:
         webhooks.record(service, run, report)
     else:
         # Not stored as a status callback: in a long call there would be one a minute.
-        with write():
+        with write(run_lock(run.id)):
             lifecycle.report(reload(run))
     return True
 
@@ -124,9 +125,11 @@ def resume_simulated(service: Service) -> None:
                 carrier = connect.connect_run(service, run)
             except NotPossible as refusal:
                 # The configuration was encrypted with another secret.
-                log.warning("The call of run %s can't be picked up: %s", run.id, refusal.detail)
+                log.warning("The call of run %s can't be picked up: %s", run.id, refusal.detail, extra={"run": run.id})
                 phones.give_up(run)
                 continue
             if isinstance(carrier, Simulator):
                 urls = webhooks.callback_urls(service, run, turns_taken(run))
-                carrier.resume(urls, run.called_number or "", run.initial_context)
+                # What numbers mean to the simulator is about those that we call.
+                called = "" if run.call_type == "inbound" else run.called_number
+                carrier.resume(urls, called or "", run.initial_context)

@@ -151,12 +151,14 @@ def initiate(
     phone_number: str | None,
     config_id: int | None,
     from_phone_number_id: int | None,
+    initial_context: Mapping[str, Any],
     reserve: Reserve | None = None,
 ) -> Placement:
     """Call somebody with a workflow's draft, or its released version without one.
 
     :param run_id: a prepared run to place this call for.
     :param phone_number: without one, the test number of the organization's preferences is called.
+    :param initial_context: goes before the workflow's variables, or those of the prepared run.
     :param reserve: see `place`.
     :raises RecordNotFound, NotPossible, Conflict, InvalidInput, OutOfService, LimitReached: in the order of
         docs/api.md.
@@ -179,6 +181,7 @@ def initiate(
     graph = versions.load_graph(workflow, version)
     context = {
         **(version.template_context_variables if prepared is None else prepared.initial_context),
+        **without_reserved(initial_context),
         "phone_number": phone_number,
         "called_number": phone_number,
         "direction": "outbound",

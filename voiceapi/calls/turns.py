@@ -2,31 +2,36 @@
 
 A turn that needs nothing but this process is decided and stored at once. One that has to ask another server, for the
 model's reply or a tool's result, is stored as pending first; another thread carries it on and stores every answer
-before it asks for the next. A webhook that asks for the turn in the meantime waits for a while, then gets a filler and
-a redirect to ask again. After a restart the turn goes on from what was stored; a tool that was being called then is
-not called a second time.
+before it asks for the next. A webhook that asks for the turn in the meantime, in this process or another one, waits for
+a while, then gets a filler and a redirect to ask again. After a restart the turn goes on from what was stored; a tool
+that was being called then is not called a second time.
 """
 
 from __future__ import annotations
 
+import time
 from collections.abc import Sequence
 from dataclasses import replace
 from datetime import datetime, timedelta
 from functools import partial
 
-from ..background import Wait
+from ..background.processes import has_ended
+from ..background.slow_jobs import Wait
 from ..conversations.conversation import Conversation
 from ..conversations.driver import Progress
 from ..engine import events as ev
 from ..engine.actions import Action, HangUp, Listen, Pause, Play, Record, Redirect, RunTool, Say, Transfer
 from ..engine.phrases import phrases
 from ..engine.step import IllegalEvent
+from ..llm import selection
 from ..runs import lifecycle
 from ..service import Service
 from ..store import runs
 from ..store.base import count, find, insert, reload, require, update
-from ..store.database import UNREPEATABLE, ConcurrentUpdate, write
+from ..store.database import ConcurrentUpdate, write
 from ..store.fields import now
+from ..store.locks import NO_LOCK, run_lock
+from ..store.patience import UNREPEATABLE
 from ..store.runs import Run, Turn
 from ..store.workflows import WorkflowVersion
 
@@ -37,8 +42,11 @@ SECONDS_A_CHARACTER = 0.1
 LONGEST_SPEECH_SECONDS = 60.0
 # How a transfer may end a conversation; its outcome may be reported after the end of the call.
 TRANSFER_OUTCOMES = ("transfer_call", "user_hangup")
-# A pending turn is left to the process that began it until that has stored nothing for this long.
-WORKER_TIMEOUT = timedelta(seconds=60)
+# A pending turn is left to the process that decides it until that hasn't said so for this long, as it does every few
+# seconds. A process that has ended is not waited for where that is known.
+WORKER_TIMEOUT, AHEAD = timedelta(seconds=15), timedelta(seconds=2)
+# How often a process looks for the answer to a turn that another one decides.
+LOOK_SECONDS = 0.1
 
 
 class _Unheard(Exception):
@@ -74,10 +82,8 @@ def answer(service: Service, run: Run, version: WorkflowVersion | None, number: 
                 turn, conversation = _begin(service, run, version, number, event)
             if turn.answered_at is not None:
                 return [Action.from_json(action) for action in turn.actions]
-            decided: list[Action] | None = None
-            if not _has_other_worker(service, turn):
-                carry_on = partial(_carry_on, service, run.id, number, conversation)
-                decided = service.slow_jobs.run_once((run.id, number), carry_on, wait_of(service, run))
+            carry_on = partial(_carry_on, service, run.id, number, conversation)
+            decided: list[Action] | None = service.slow_jobs.run_once((run.id, number), carry_on, wait_of(service, run))
             if decided is not None:
                 return decided
             if reload(run).hang_up_reason is None:
@@ -97,7 +103,7 @@ def answer(service: Service, run: Run, version: WorkflowVersion | None, number: 
 
 def _record_answered(run: Run) -> None:
     """Record that a call was answered although nobody hears its first turn."""
-    with write():
+    with write(run_lock(run.id)):
         run = reload(run)
         if not run.is_completed and run.answered_at is None:
             lifecycle.talk(run, now())
@@ -131,16 +137,20 @@ def _begin(
     return turn, conversation
 
 
-def _carry_on(service: Service, run_id: int, number: int, conversation: Conversation | None) -> list[Action]:
-    """Decide the pending turn `number` of a run, from where it stands.
+def _carry_on(service: Service, run_id: int, number: int, conversation: Conversation | None) -> list[Action] | None:
+    """Decide the pending turn `number` of a run, from where it stands, unless another process does.
 
     :param conversation: that of the run, if this process has just begun the turn; otherwise it is loaded.
+    :returns: None when another process takes longer than a webhook waits.
     """
     # What the model or a tool has answered isn't to be asked for again.
     with service.store.session(UNREPEATABLE):
+        turn = _left_by_others(service, run_id, number)
+        if turn is None:
+            return None
         run = require(Run, "The call is gone.", id=run_id)
-        turn = require(Turn, "The turn is gone.", run=run, number=number)
         turn.worker = service.worker
+        service.start_threads()
         conversation = conversation or Conversation.from_run(service, run)
         parts = conversation.advance(None)
         while turn.answered_at is None:
@@ -148,6 +158,24 @@ def _carry_on(service: Service, run_id: int, number: int, conversation: Conversa
             if progress.steps or progress.request is None or isinstance(progress.request, RunTool):
                 _store(conversation, run, turn, progress)
         return [Action.from_json(action) for action in turn.actions]
+
+
+def _left_by_others(service: Service, run_id: int, number: int) -> Turn | None:
+    """A turn that is answered, or left to this process; None when another one takes longer than a webhook waits."""
+    until = time.monotonic() + service.slow_jobs.wait_seconds
+    while True:
+        turn = require(Turn, "The turn is gone.", run=run_id, number=number)
+        if turn.answered_at is not None or turn.worker == service.worker:
+            return turn
+        if not _has_other_worker(service, turn):
+            with write(NO_LOCK):
+                claimed = runs.claim_turn(turn, service.worker, now())
+            if claimed:
+                return turn
+        if time.monotonic() >= until:
+            return None
+        service.store.release()
+        time.sleep(LOOK_SECONDS)
 
 
 def _store(conversation: Conversation, run: Run, turn: Turn, progress: Progress, *, begins: bool = False) -> None:
@@ -164,7 +192,7 @@ def _store(conversation: Conversation, run: Run, turn: Turn, progress: Progress,
     if progress.is_answered:
         turn.answered_at = turn.touched_at
         progress = replace(progress, records=(*progress.records, *_latency(turn, conversation)))
-    with write():
+    with write(run_lock(run.id)):
         run = reload(run)
         if run.is_completed:
             raise ConcurrentUpdate("The run is completed.")
@@ -180,6 +208,10 @@ def _store(conversation: Conversation, run: Run, turn: Turn, progress: Progress,
             lifecycle.talk(run, turn.at)
         _extend(run, [Action.from_json(action) for action in turn.actions])
         update(run)
+    handler = conversation.handler
+    if handler.service.metrics is not None and turn.answered_at is not None:
+        seconds = max(0.0, (turn.answered_at - turn.at).total_seconds())
+        handler.service.metrics.turn_answered(run.mode, selection.name_of(handler.model), seconds)
 
 
 def _extend(run: Run, actions: Sequence[Action]) -> None:
@@ -209,16 +241,24 @@ def _latency(turn: Turn, conversation: Conversation) -> list[Record]:
     """The log record of how long the caller waited for the answer; none when the caller had said nothing."""
     if not turn.caller_text:
         return []
-    seconds = max(0.0, round((turn.answered_at - turn.at).total_seconds(), 3))
-    node, at = conversation.graph.node(conversation.state.node_id), turn.answered_at.timestamp()
-    return [
-        Record("rtf-latency-measured", {"latency_seconds": seconds}, at, conversation.state.turn, node.id, node.name)
-    ]
+    return [conversation.latency(turn.at, turn.answered_at)]
 
 
 def _has_other_worker(service: Service, turn: Turn) -> bool:
     """True if another process is presumed to be at work on a turn."""
     moment = now()
-    since = max(service.started_at, moment - WORKER_TIMEOUT)
-    # What lies in the future was stored before the clock was set back.
-    return bool(turn.worker != service.worker and since <= turn.touched_at <= moment)
+    # Another host's clock may be a little ahead. What lies further in the future was stored before one was set back.
+    lately = moment - WORKER_TIMEOUT <= turn.touched_at <= moment + AHEAD
+    return turn.worker != service.worker and lately and not has_ended(turn.worker)
+
+
+def renew(service: Service, moment: datetime | None = None) -> None:
+    """Tell other processes that this one is still at work on the turns that have been pending for a while.
+
+    :param moment: now, unless given.
+    """
+    deciding = [key[0] for key in service.slow_jobs.running() if isinstance(key, tuple) and isinstance(key[1], int)]
+    if deciding:
+        moment = moment or now()
+        with service.store.session(), write(NO_LOCK):
+            runs.touch_turns(service.worker, deciding, moment, moment - WORKER_TIMEOUT / 5)

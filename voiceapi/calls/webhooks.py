@@ -18,9 +18,11 @@ from ..runs import lifecycle
 from ..service import Service
 from ..store import runs
 from ..store.base import find, insert, reload, scalar, update
-from ..store.database import UNREPEATABLE, ConcurrentUpdate, write
+from ..store.database import ConcurrentUpdate, write
 from ..store.failures import DatabaseUnavailable
 from ..store.fields import now
+from ..store.locks import run_lock
+from ..store.patience import UNREPEATABLE
 from ..store.runs import Run, StatusCallback
 from ..store.telephony import TelephonyConfiguration
 from ..store.workflows import WorkflowVersion as Version
@@ -123,7 +125,7 @@ def _reply_to(
 ) -> Document:
     """The document of turn `number`, which began with `given`; a call that a machine took is to end."""
     if machine:
-        with write():
+        with write(run_lock(run.id)):
             ending.request_hang_up(run, ending.VOICEMAIL)
             run = reload(run)
     if given is None:
@@ -158,7 +160,7 @@ def reply(service: Service, run: Run, carrier: Carrier, number: int, event: ev.E
         unavailable = service.store.failures.find(error)
         if unavailable is not None:
             raise unavailable from error
-        log.exception("Turn %s of run %s could not be answered", number, run.id)
+        log.exception("Turn %s of run %s could not be answered", number, run.id, extra={"run": run.id})
         _record_failure(run, number, error)
         actions = [Say(phrases(configurations)["service_error"], False), HangUp()]
     return carrier.render(actions, callback_urls(service, run, number + 1), _voice_of(run, configurations))
@@ -171,7 +173,7 @@ def _record_failure(run: Run, number: int, error: Exception) -> None:
         ending.fail(run, sentence)
     except Exception:
         # The caller still gets a sentence.
-        log.exception("The failure of run %s could not be recorded", run.id)
+        log.exception("The failure of run %s could not be recorded", run.id, extra={"run": run.id})
 
 
 def _voice_of(run: Run, configurations: Mapping[str, Any]) -> VoiceSettings:
@@ -274,7 +276,7 @@ def record_status(service: Service, token: str, webhook: Webhook) -> Document:
 def record_other_leg(run: Run, carrier: Carrier, webhook: Webhook) -> Document:
     """Record what the carrier reports of another leg of a run's call; it changes nothing."""
     fields = {"call_id": next(iter(carrier.read_leg(webhook).ids), None), "other_leg": True}
-    with write():
+    with write(run_lock(run.id)):
         insert(StatusCallback, run=run, status=carrier.read_status(webhook).raw, fields=fields)
     return carrier.acknowledge()
 
@@ -308,7 +310,7 @@ def _store_updates(
 ) -> bool:
     """Store statuses, and the end of the run if it is known; True if its carrier is to be asked to hang up."""
     hangs_up = False
-    with write():
+    with write(*([run_lock(run.id)] if conclusion is None else runs.ending_locks(run))):
         run = reload(run)
         for status in updates:
             final = status.status if status.status in FINAL else None

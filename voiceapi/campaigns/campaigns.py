@@ -78,7 +78,7 @@ def create(
     """
     workflow = require(Workflow, "Workflow not found", id=wanted["workflow_id"], organization=organization)
     contacts = _contact_list(organization, wanted["source_id"])
-    _check_columns(contacts, _variables(workflow))
+    check_columns(contacts, variables_of(workflow))
     try:
         configuration = resolve_outbound(organization, wanted["telephony_configuration_id"])
     except NotConfigured:
@@ -149,13 +149,14 @@ def _contact_list(organization: int, key: str) -> ContactList:
     return ContactList(content)
 
 
-def _variables(workflow: Workflow) -> list[str]:
+def variables_of(workflow: Workflow) -> list[str]:
     """The columns that every contact must have; none if the released definition isn't valid."""
     definition = versions.published(workflow).definition
     return [] if versions.errors(workflow, definition) else template_variables(definition)
 
 
-def _check_columns(contacts: ContactList, variables: Sequence[str]) -> None:
+def check_columns(contacts: ContactList, variables: Sequence[str]) -> None:
+    """:raises NotPossible: when the list lacks a variable, or a value of one in a row that can be dialed."""
     missing = [name for name in variables if name not in contacts.columns]
     if missing:
         listed = ", ".join(f"'{name}'" for name in missing)

@@ -14,15 +14,16 @@ from ..telephony.numbers import NotDialable, dialable
 
 @dataclass(frozen=True)
 class Forgotten:
-    """How much was removed: runs with all that belongs to them, contacts, and rows of uploaded contact lists."""
+    """How much was removed: runs with all that belongs to them, contacts, rows of contact lists, conversation cases."""
 
     runs: int
     contacts: int
     rows: int
+    cases: int
 
 
 def forget(service: Service, number: str, organization: int | None = None) -> Forgotten:
-    """Remove the runs, contacts and rows of contact lists that hold a number, in one transaction.
+    """Remove the runs, contacts, rows of contact lists and stored cases that hold a number, in one transaction.
 
     With a run go its log, transcript, text chat, status callbacks, webhooks and stored answers to requests. All of it
     is overwritten in the database's file. The do-not-call list stays as it is.
@@ -51,8 +52,10 @@ def forget(service: Service, number: str, organization: int | None = None) -> Fo
         contacts = forgetting.contacts_of(wanted, organization)
         forgetting.delete_contacts(contacts)
         forgetting.delete_runs(runs)
+        cases = forgetting.cases_of(wanted, organization)
+        forgetting.delete_cases(cases)
         rows = 0
         for upload, content, removed in forgetting.uploads_without(wanted, organization):
             forgetting.store_upload(upload, content)
             rows += removed
-    return Forgotten(len(runs), len(contacts), rows)
+    return Forgotten(len(runs), len(contacts), rows, len(cases))

@@ -1,4 +1,4 @@
-"""The life of a campaign: start, pause, resume, redial, and its progress."""
+"""The life of a campaign: start, pause, resume, redial, its progress and its outcomes."""
 
 from __future__ import annotations
 
@@ -6,13 +6,14 @@ from collections.abc import Mapping
 from typing import Any
 
 from ..errors import NotAuthenticated, NotPossible
-from ..store import dialing
+from ..store import dialing, run_lists
 from ..store.base import find, insert, reload, update
 from ..store.campaigns import Campaign
 from ..store.database import wake_dialer, write
 from ..store.fields import now
 from ..store.telephony import TelephonyConfiguration
 from . import attempts, campaigns
+from .retry import OUTCOMES
 
 # The outcomes that a redial can select, by their flag in the request.
 REDIALED: Mapping[str, str] = {
@@ -26,6 +27,8 @@ COPIED = (
 )
 # Decisions that `failed_calls` of the progress counts.
 FAILED_CALLS = ("failed", "lost", "unknown", "busy", "no_answer")
+# An agent may extract any text as a disposition.
+MOST_DISPOSITIONS = 50
 
 
 def start(organization: int, campaign_id: int) -> Campaign:
@@ -129,6 +132,21 @@ def progress(organization: int, campaign_id: int) -> dict[str, Any]:
         "started_at": campaign.started_at,
         "completed_at": campaign.completed_at,
         "contacts": dialing.states(campaign.id),
+    }
+
+
+def outcomes(organization: int, campaign_id: int) -> dict[str, Any]:
+    """How the calls of a campaign came out: by the outcome that the dialer saw, and by the run's disposition.
+
+    :raises RecordNotFound: when there is no such campaign.
+    """
+    campaign = campaigns.get(organization, campaign_id)
+    counted = dialing.counted(campaign.id, tuple(OUTCOMES))
+    found = run_lists.dispositions_of_campaign(campaign, MOST_DISPOSITIONS)
+    return {
+        "campaign_id": campaign.id,
+        "outcomes": {outcome: counted.get(outcome, 0) for outcome in OUTCOMES},
+        "dispositions": [{"disposition": text, "calls": number} for text, number in found],
     }
 
 

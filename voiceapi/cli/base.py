@@ -2,21 +2,25 @@
 
 from __future__ import annotations
 
-import logging
+import os
 import signal
-from collections.abc import Callable, Mapping
+from collections.abc import Callable, Iterator, Mapping
+from contextlib import contextmanager, suppress
 from functools import update_wrapper, wraps
+from pathlib import Path
 from typing import Any
 
 import click
 from flask import Flask, current_app
 from flask.cli import AppGroup, ScriptInfo
 
-from ..config import PREFIX, SettingError
-from ..errors import ServiceError
+from ..config import PREFIX, SettingError, Settings, names
+from ..errors import RecordNotFound, ServiceError
+from ..organizations import api_keys
 from ..security import SecretError
 from ..service import Service
 from ..store.database import StoreError
+from ..store.organizations import all_organizations
 
 
 class _Text(click.ParamType):  # type: ignore[type-arg]
@@ -35,6 +39,15 @@ ID = click.IntRange(1, 2**63 - 1)
 JSON = click.option("--json", "as_json", is_flag=True, help="Write JSON, for machines.")
 
 
+def organization_option(help: str | None = None) -> Callable[..., Any]:
+    """The option that names the organization whose records a command reads and changes."""
+    default = api_keys.DEFAULT_ORGANIZATION
+    return click.option("--organization", type=TEXT, default=default, show_default=True, help=help)
+
+
+ORGANIZATION = organization_option()
+
+
 class BadSetting(click.ClickException):
     """A setting that can't be used is an error of usage."""
 
@@ -45,14 +58,45 @@ class CommandGroup(AppGroup):
     """A group whose commands run in the app's context and report errors in one line instead of a traceback."""
 
     def invoke(self, ctx: click.Context) -> Any:
-        try:
+        with errors_as_lines():
             return super().invoke(ctx)
-        except SettingError as error:
-            raise BadSetting(str(error)) from None
-        except (StoreError, SecretError) as error:
-            raise click.ClickException(str(error)) from None
-        except ServiceError as error:
-            raise click.ClickException(str(error.detail)) from None
+
+
+@contextmanager
+def errors_as_lines() -> Iterator[None]:
+    """Raise errors of the service as click's, which are reported in one line."""
+    try:
+        yield
+    except SettingError as error:
+        raise BadSetting(str(error)) from None
+    except StoreError as error:
+        raise click.ClickException(f"{error} {PREFIX}DATABASE says where it is.") from None
+    except SecretError as error:
+        raise click.ClickException(str(error)) from None
+    except ServiceError as error:
+        raise click.ClickException(_sentences(error)) from None
+
+
+def _sentences(error: ServiceError) -> str:
+    """What an error says; of a workflow that isn't valid all findings."""
+    match error.detail:
+        case {"errors": [*findings]}:
+            return "\n".join(
+                f"{' '.join(filter(None, (each['kind'], each['id'], each['field'])))}: {each['message']}"
+                for each in findings
+            )
+    return str(error.detail)
+
+
+def owner_of(organization: str) -> int:
+    """The id of the organization of that name.
+
+    :raises click.ClickException: when there is none; it names those that there are.
+    """
+    with suppress(RecordNotFound):
+        return int(api_keys.require_organization(organization).id)
+    known = ", ".join(repr(each.name) for each in all_organizations())
+    raise click.ClickException(f"There is no organization named {organization!r}; --organization takes one of {known}.")
 
 
 def script_info(create_app: Callable[[Mapping[str, Any]], Flask]) -> ScriptInfo:
@@ -67,8 +111,25 @@ def script_info(create_app: Callable[[Mapping[str, Any]], Flask]) -> ScriptInfo:
         click.get_current_context().call_on_close(app.extensions["voiceapi"].close)
         return app
 
-    info = ScriptInfo(create_app=load, set_debug_flag=False)
+    info = OwnInfo(create_app=load, set_debug_flag=False)
     return info
+
+
+class OwnInfo(ScriptInfo):
+    """That of the program `voiceapi`, whose settings can be read without an app, which would make a database."""
+
+
+def settings_without_service() -> Settings:
+    """The settings of the command's app. No service is open then, also not that of a host's app."""
+    info = click.get_current_context().ensure_object(ScriptInfo)
+    if not isinstance(info, OwnInfo):
+        service: Service = info.load_app().extensions["voiceapi"]
+        service.close()
+        return service.settings
+    given = {name: info.data.get(name, os.environ.get(name)) for name in names()}
+    if not given[f"{PREFIX}DATABASE"]:
+        given[f"{PREFIX}DATABASE"] = Path(Flask("voiceapi", static_folder=None).instance_path, "voiceapi.db")
+    return Settings.read(given)
 
 
 def with_settings(**settings: str) -> Callable[[Callable[..., Any]], Callable[..., Any]]:
@@ -107,17 +168,6 @@ def with_session(command: Callable[..., Any]) -> Callable[..., Any]:
             return command(*args, **kwargs)
 
     return decorated
-
-
-def log_to_stderr() -> None:
-    """Write the service's log, with the start of each call, to standard error; a host's own logging stays as it is."""
-    log = logging.getLogger("voiceapi")
-    if log.hasHandlers():
-        return
-    handler = logging.StreamHandler()
-    handler.setFormatter(logging.Formatter("%(asctime)s %(levelname)s %(message)s"))
-    log.addHandler(handler)
-    log.setLevel(logging.INFO)
 
 
 def interrupt_on_term() -> None:

@@ -75,6 +75,10 @@ class Dispatcher:
         """Have a thread call `task.service()`; called by the leader, or followed by `wake`."""
         self._tasks.append(task)
 
+    def busy(self) -> int:
+        """How many threads answer a request, or wait for something that one needs."""
+        return self._busy
+
     def is_leading(self) -> bool:
         """True on the thread that leads."""
         return self._leader is threading.current_thread()

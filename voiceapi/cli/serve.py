@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import errno
 import gc
 import os
 import signal
@@ -15,8 +16,11 @@ from flask import current_app
 from flask.cli import with_appcontext
 
 from .. import __version__
+from ..operating.metrics import Metrics
 from ..service import Service
-from .base import current_service, log_to_stderr, use_as_setting
+from .base import current_service, use_as_setting
+from .console import show_address, url
+from .logs import RequestLog, log_to_stderr, say
 from .memory import return_freed_memory
 
 if TYPE_CHECKING:
@@ -52,11 +56,13 @@ def serve(host: str | None, port: int | None) -> None:
     return_freed_memory()
     service = current_service()
     settings = service.settings
+    log_to_stderr(settings)
+    app: Any = current_app._get_current_object()  # type: ignore[attr-defined]
     files = raise_file_limit()
     connections = settings.connections if files is None else min(settings.connections, places(files, settings.threads))
     try:
         server = Server(
-            current_app._get_current_object(),  # type: ignore[attr-defined]
+            RequestLog(app) if settings.log_requests else app,
             host=host or settings.host,
             port=settings.port if port is None else port,
             threads=settings.threads,
@@ -65,21 +71,36 @@ def serve(host: str | None, port: int | None) -> None:
             max_body=settings.max_body + LARGEST_UPLOAD,
         )
     except (OSError, ValueError) as error:
-        raise click.ClickException(f"Can't listen there: {str(error).rstrip('.')}.") from None
+        where = host or settings.host, settings.port if port is None else port
+        raise click.ClickException(_why_not(error, *where)) from None
     if connections < settings.connections:
-        click.echo(
+        say(
+            settings,
             f"VOICEAPI_CONNECTIONS is {settings.connections}, but there are {connections}, because this process may "
             f"open only {files} files (ulimit -n, LimitNOFILE).",
-            err=True,
         )
     _stop_on_signals(server)
-    log_to_stderr()
+    if isinstance(service.metrics, Metrics):
+        service.metrics.add_source(server.gauges)
     service.workers.start()
-    click.echo(f"voiceapi {__version__} listens on {' and '.join(map(_url, server.addresses))}", err=True)
+    listening = " and ".join(url(host, port) for host, port in server.addresses)
+    say(settings, f"voiceapi {__version__} listens on {listening}")
+    show_address(server.addresses[0])
     server.run()
     _stop(server, service)
     # At its exit Python looks for garbage among all objects, which would take longer than the whole stop.
     gc.freeze()
+
+
+def _why_not(error: OSError | ValueError, host: str, port: int) -> str:
+    """Why the server can't listen there, and what to change."""
+    match getattr(error, "errno", None):
+        case errno.EADDRINUSE:
+            return f"Port {port} of {host} is in use by another program; choose another with --port or VOICEAPI_PORT."
+        case errno.EACCES:
+            return f"Port {port} of {host} isn't for this user; choose one from 1024 on with --port or VOICEAPI_PORT."
+    reason = getattr(error, "strerror", None) or str(error)
+    return f"Can't listen on {host}, port {port}: {reason.rstrip('.')}. --host or VOICEAPI_HOST says where to listen."
 
 
 def raise_file_limit() -> int | None:
@@ -100,11 +121,6 @@ def raise_file_limit() -> int | None:
 def places(files: int, threads: int) -> int:
     """How many connections there may be, of so many open files; a quarter of these where they are few."""
     return max(files - FILES_A_THREAD * (threads + BACKGROUND_THREADS) - OTHER_FILES, files // 4)
-
-
-def _url(address: tuple[str, int]) -> str:
-    host, port = address
-    return f"http://{f'[{host}]' if ':' in host else host}:{port}"
 
 
 def _stop_on_signals(server: Server) -> None:
@@ -145,7 +161,7 @@ def _stop(server: Server, service: Service) -> None:
     server.stop_accepting()
     service.workers.wind_down()
     if waited_for := finish(QUIET_SECONDS):
-        click.echo(f"Stopping: waits for {waited_for}.", err=True)
+        say(service.settings, f"Stopping: waits for {waited_for}.")
         if left := finish(STOP_SECONDS):
-            click.echo(f"Stops without {left}; the next start goes on with what was stored.", err=True)
+            say(service.settings, f"Stops without {left}; the next start goes on with what was stored.")
     server.close()

@@ -21,6 +21,7 @@ from waitress import wasyncore
 from waitress.adjustments import Adjustments
 from waitress.server import TcpWSGIServer
 
+from ..operating.metrics import Gauge
 from .connection import LARGEST_HEAD, Connection, Stage
 from .dispatcher import Dispatcher
 from .poller import Poller
@@ -198,6 +199,13 @@ class Server:
     def requests(self) -> int:
         """How many requests arrive, are answered, or have an answer that isn't read yet."""
         return sum(connection.stage is not Stage.IDLE for connection in self._open())
+
+    def gauges(self) -> list[Gauge]:
+        """What metrics show of the server."""
+        return [
+            Gauge("voiceapi_server_threads", "Threads that answer a request.", {(): self._dispatcher.busy()}),
+            Gauge("voiceapi_server_connections", "Connections that are open.", {(): self._count()}),
+        ]
 
     def close(self) -> None:
         """Close all connections. A thread that still answers a request is left to it."""

@@ -10,8 +10,8 @@ import click
 from flask.cli import with_appcontext
 
 from ..campaigns.forget import forget
-from ..organizations import api_keys, rotation
-from .base import JSON, TEXT, CommandGroup, current_service, with_session
+from ..organizations import rotation
+from .base import JSON, TEXT, CommandGroup, current_service, owner_of, with_session
 
 
 @click.group("secret", cls=CommandGroup)
@@ -57,14 +57,17 @@ def rotate_secret() -> None:
 def forget_number(number: str, organization: str | None, yes: bool, as_json: bool) -> None:
     """Remove what is kept about NUMBER, in E.164 or a SIP address; it stays on the do-not-call list.
 
-    That is every run that holds the number, with log, transcript, text chat, webhooks and stored answers; contacts; and
-    rows of uploaded contact lists. Backups and the service's log aren't changed.
+    That is every run that holds the number, with log, transcript, text chat, webhooks and stored answers; contacts;
+    rows of uploaded contact lists; and conversation cases that are stored with workflows. Backups and the service's log
+    aren't changed.
     """
-    owner = None if organization is None else api_keys.require_organization(organization).id
+    owner = None if organization is None else owner_of(organization)
     if not yes:
         click.confirm(f"Remove for good what is kept about {number}?", abort=True, err=True)
     removed = forget(current_service(), number, owner)
     if as_json:
         click.echo(json.dumps(asdict(removed)))
     else:
-        click.echo(f"Removed: runs {removed.runs}, contacts {removed.contacts}, rows of contact lists {removed.rows}.")
+        cases = f", conversation cases {removed.cases}" if removed.cases else ""
+        rows = f"rows of contact lists {removed.rows}"
+        click.echo(f"Removed: runs {removed.runs}, contacts {removed.contacts}, {rows}{cases}.")

@@ -4,9 +4,11 @@ from __future__ import annotations
 
 from collections.abc import Iterator, Mapping
 from dataclasses import dataclass, replace
+from datetime import datetime
 from typing import Any
 
 from ..engine import events as ev
+from ..engine.actions import Record
 from ..engine.graph import Graph
 from ..engine.state import State, begin, from_checkpoint
 from ..errors import InvalidInput
@@ -138,6 +140,12 @@ class Conversation:
     def conclude(self, reason: str) -> Iterator[Progress]:
         """End the conversation for `reason`, or finish one that is closing already; yields as `advance`."""
         return self.advance(None if self.state.phase == "closing" else ev.CallEnded(now().timestamp(), reason))
+
+    def latency(self, began_at: datetime, answered_at: datetime) -> Record:
+        """The record for the run's log of how long the caller waited for the answer to a turn."""
+        seconds = max(0.0, round((answered_at - began_at).total_seconds(), 3))
+        node, at = self.graph.node(self.state.node_id), answered_at.timestamp()
+        return Record("rtf-latency-measured", {"latency_seconds": seconds}, at, self.state.turn, node.id, node.name)
 
     def store(self, run: Run, progress: Progress, calling: int | None = None) -> None:
         """Store a call's progress, and set the columns of `run`; the caller saves `run` in the same transaction.

@@ -5,6 +5,7 @@ from __future__ import annotations
 from collections.abc import Iterable, Iterator
 from dataclasses import dataclass, replace
 from functools import reduce
+from typing import Protocol
 
 from ..engine import actions as act
 from ..engine import events as ev
@@ -12,7 +13,13 @@ from ..engine.graph import Graph
 from ..engine.state import State
 from ..engine.step import outstanding, step
 from ..store.fields import now
-from .effects import EffectHandler
+
+
+class Handler(Protocol):
+    """Answers the engine's requests; it raises nothing. See `effects.EffectHandler`."""
+
+    def is_local(self, request: act.Request) -> bool: ...
+    def answer(self, request: act.Request) -> ev.Answer | None: ...
 
 
 @dataclass(frozen=True)
@@ -51,7 +58,7 @@ class Progress:
         )
 
 
-def advance(handler: EffectHandler, graph: Graph, state: State, event: ev.Event | None) -> Iterator[Progress]:
+def advance(handler: Handler, graph: Graph, state: State, event: ev.Event | None) -> Iterator[Progress]:
     """Feed `event` and every answer that follows from it, until it is the caller's turn or the conversation is over.
 
     Yields what has come so far before each request that leaves the process, so that it can be stored first, and at

@@ -16,6 +16,7 @@ from ..organizations.call_quota import count_call
 from ..service import Service
 from ..store.database import write
 from ..store.fields import now
+from ..store.locks import calls_lock
 from ..store.runs import Run
 from ..tools import offered
 from ..tools.pre_call_fetch import fetch
@@ -77,7 +78,11 @@ class EffectHandler:
 
         None for a transfer by the carrier, whose next webhook has the outcome.
         """
+        if self.model is self.service.model:  # one of the host's, which doesn't know that others need the connection
+            self.service.store.release()
         answer = self._answer(request)
+        if self.service.metrics is not None and isinstance(answer, ev.ModelFailed | ev.ExtractionFailed):
+            self.service.metrics.model_failed(selection.name_of(self.model))
         return None if answer is None else replace(answer, at=now().timestamp())
 
     def _answer(self, request: act.Request) -> ev.Answer | None:
@@ -107,7 +112,7 @@ class EffectHandler:
         """Count a transfer as a call; an answer if the organization has placed all that it may since the tool ran."""
         if self.organization is not None:
             try:
-                with write():
+                with write(calls_lock(self.organization)):
                     count_call(self.organization)
             except LimitReached as error:
                 result = failed("call_limit_reached", str(error.detail))

@@ -10,7 +10,7 @@ from ..engine.events import CallEnded, CallerSaid, CallerSilent, Event, Started
 from ..store.fields import now
 from ..store.runs import SPEAKERS
 from .conversation import Conversation
-from .driver import combine
+from .driver import Progress, combine
 
 
 class LocalConversation:
@@ -20,13 +20,18 @@ class LocalConversation:
     "pre_call_fetch" ...) and error, a sentence.
 
     :param on_error: called with each item of `errors` when it is added.
+    :param on_progress: called with what each turn led to.
     """
 
     def __init__(
-        self, conversation: Conversation, on_error: Callable[[dict[str, str]], Any] = lambda error: None
+        self,
+        conversation: Conversation,
+        on_error: Callable[[dict[str, str]], Any] = lambda error: None,
+        on_progress: Callable[[Progress], Any] = lambda progress: None,
     ) -> None:
         self._conversation = conversation
         self._on_error = on_error
+        self._on_progress = on_progress
         self.transcript: list[dict[str, str]] = []
         self.errors: list[dict[str, str]] = []
 
@@ -66,4 +71,5 @@ class LocalConversation:
             if record.type == "rtf-pipeline-error":
                 self.errors.append({name: str(record.payload[name]) for name in ("processor", "error")})
                 self._on_error(self.errors[-1])
+        self._on_progress(progress)
         return [action.text for action in progress.actions if isinstance(action, Say | Play)]

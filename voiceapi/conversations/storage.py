@@ -63,7 +63,8 @@ def store_outcome(
         if record.type == "rtf-pipeline-error" and record.payload.get("processor") == "llm":
             ends = ", which ends the call" if record.payload["fatal"] else ""
             failure = "The language model failed in run %s%s: %s"
-            after_commit(partial(log.warning, failure, run.id, ends, record.payload["error"]))
+            fields = {"event": "model_failed", "run": run.id}
+            after_commit(partial(log.warning, failure, run.id, ends, record.payload["error"], extra=fields))
     missing = {"missing_variables": list(progress.state.missing)} if progress.state.missing else {}
     # Most turns change few of these.
     set_changed(

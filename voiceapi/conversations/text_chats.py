@@ -10,11 +10,11 @@ import logging
 import time
 from collections.abc import Iterator, Mapping
 from contextlib import AbstractContextManager, nullcontext, suppress
+from dataclasses import replace
 from datetime import datetime, timedelta
 from secrets import token_hex
 from typing import Any
 
-from ..bulkhead import before_waiting
 from ..engine import events as ev
 from ..engine.actions import Finish
 from ..engine.disposition import with_disposition
@@ -31,6 +31,7 @@ from ..store.base import insert
 from ..store.chats import ChatSession, ChatTurn
 from ..store.database import ConcurrentUpdate, write
 from ..store.fields import now
+from ..store.locks import NO_LOCK, run_lock
 from ..store.workflows import WorkflowVersion
 from ..workflows import versions
 from . import chat_turns
@@ -66,8 +67,8 @@ def create(
     workflow = versions.get(organization, workflow_id, "ID")
     version = versions.current(workflow)
     model = selection.choose(service, organization, version.configurations)
-    with _permit(service, organization, version):
-        with write():
+    with permit(service, organization, version):
+        with write(NO_LOCK):
             run = runs.create(
                 workflow,
                 version=version,
@@ -97,14 +98,14 @@ def say(service: Service, session: ChatSession, text: str, expected_revision: in
     :raises InvalidInput: with a sentence, when the workflow was edited so that the chat can't go on.
     :raises OutOfService: as `create`.
     """
-    with _permit(service, session.run.organization_id, session.run.version):
+    with permit(service, session.run.organization_id, session.run.version):
         while True:
             session = _changeable(service, session, expected_revision)
             if chats.stored_size(session) > MOST_STORED:
                 raise NotPossible("This text chat is too long to go on. End it, and open another one.")
             conversation = Conversation.from_chat(service, session)
             try:
-                with write():
+                with write(run_lock(session.run_id)):
                     turn = chats.append(session, text)
             except ConcurrentUpdate:
                 continue
@@ -119,13 +120,13 @@ def rewind(
     :raises NotPossible, Conflict, OutOfService: as `say`.
     :raises RecordNotFound: when the session has no such turn.
     """
-    with _permit(service, session.run.organization_id, session.run.version):
+    with permit(service, session.run.organization_id, session.run.version):
         status = "idle" if cursor_turn_id is None else "rewound"
         while True:
             session = _changeable(service, session, expected_revision)
             if cursor_turn_id is not None and all(turn.turn_id != cursor_turn_id for turn in chats.turns(session)):
                 raise RecordNotFound("Turn not found in text chat session")
-            with suppress(ConcurrentUpdate), write():
+            with suppress(ConcurrentUpdate), write(run_lock(session.run_id)):
                 chats.change(session, status=status, cursor_turn_id=cursor_turn_id)
                 return session
 
@@ -136,7 +137,7 @@ def end(service: Service, session: ChatSession, expected_revision: int | None = 
     :raises Conflict: when the session isn't at `expected_revision`.
     :raises OutOfService: as `create`.
     """
-    with _permit(service, session.run.organization_id, session.run.version):
+    with permit(service, session.run.organization_id, session.run.version):
         while True:
             session = _without_pending_turn(service, session)
             if session.run.is_completed:
@@ -162,7 +163,9 @@ def close_idle(service: Service, moment: datetime | None = None) -> int:
             except OutOfService:
                 raise
             except Exception:
-                log.exception("The idle text chat of run %s could not be closed", session.run_id)
+                log.exception(
+                    "The idle text chat of run %s could not be closed", session.run_id, extra={"run": session.run_id}
+                )
     return closed
 
 
@@ -181,8 +184,8 @@ def _idle_time(version: WorkflowVersion | None) -> timedelta:
 # -- whether a request may change the session
 
 
-def _permit(service: Service, organization: int, version: WorkflowVersion | None) -> AbstractContextManager[None]:
-    """The permit for slow work of a request to a chat whose turns may ask another server.
+def permit(service: Service, organization: int, version: WorkflowVersion | None) -> AbstractContextManager[None]:
+    """The permit for slow work of a request that takes a turn of `version`, if that may ask another server.
 
     Others need none: they are answered at once, and never wait long for the turn before.
     """
@@ -201,12 +204,20 @@ def _without_pending_turn(service: Service, session: ChatSession) -> ChatSession
     """
     while True:
         session = chats.latest(session)
-        since, moment = max(service.started_at, now() - PENDING_TIMEOUT), now()
-        # What lies in the future was stored before the clock was set back.
-        if session.status != chats.PENDING or not since <= session.updated_at <= moment:
+        if session.status != chats.PENDING or not _is_being_answered(service, session):
             return session
-        before_waiting()
+        service.store.release()
         time.sleep(POLL_SECONDS)
+
+
+def _is_being_answered(service: Service, session: ChatSession) -> bool:
+    """True if a process is presumed to be at work on the pending turn of a session."""
+    age = now() - session.updated_at
+    if service.store.other_processes():  # each goes by its own clock, which may be a little ahead
+        return bool(abs(age) <= PENDING_TIMEOUT)
+    # What was stored before the only process started, or lies in the future since the clock was set back, is an earlier
+    # one's.
+    return bool(session.updated_at >= service.started_at and timedelta() <= age <= PENDING_TIMEOUT)
 
 
 def _changeable(service: Service, session: ChatSession, expected_revision: int | None) -> ChatSession:
@@ -232,17 +243,25 @@ def _conflict(session: ChatSession, expected: int) -> Conflict:
 
 def _answer(service: Service, session: ChatSession, turn: ChatTurn, conversation: Conversation) -> ChatSession:
     """Have the agent answer the pending `turn`."""
+    began = time.monotonic()
     try:
         progress = combine(_exchange(conversation, turn.user_text))
     except Exception as error:
-        with suppress(ConcurrentUpdate), write():
+        with suppress(ConcurrentUpdate), write(run_lock(session.run_id)):
             chats.change(session, f"The turn could not be carried out: {error}", status="error")
         raise
+    if turn.user_text is not None:
+        waited = conversation.latency(turn.created_at, now())
+        progress = replace(progress, records=(*progress.records, waited))
     try:
-        with write():
-            chat_turns.store_answer(service, session, turn, progress)
+        with write(run_lock(session.run_id)):
+            is_scripted = selection.is_scripted(conversation.handler.model)
+            chat_turns.store_answer(service, session, turn, progress, is_scripted=is_scripted)
     except ConcurrentUpdate:
         raise _conflict(chats.latest(session), session.revision) from None
+    if service.metrics is not None:
+        model = selection.name_of(conversation.handler.model)
+        service.metrics.turn_answered(session.run.mode, model, time.monotonic() - began)
     return session
 
 
@@ -256,7 +275,7 @@ def _exchange(conversation: Conversation, text: str | None) -> Iterator[Progress
 
 def _close(service: Service, session: ChatSession, reason: str) -> ChatSession:
     progress = _conclude(service, session, reason)
-    with write():
+    with write(run_lock(session.run_id)):
         chat_turns.store_end(service, session, progress)
     return session
 

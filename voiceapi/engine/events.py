@@ -87,6 +87,8 @@ class ModelReplied(ModelAnswer):
     """The model spoke, called functions, or both; `notes` says, for the run's log, what was left out of its words.
 
     With an `end_reason`, a disposition code, the call ends after the text; `end_tag` is added to its call_tags.
+    `misses`: how many of the caller's turns in a row the model didn't understand, this one included; 0 when it did, and
+    for a model that can't tell.
     """
 
     text: str
@@ -94,6 +96,7 @@ class ModelReplied(ModelAnswer):
     notes: tuple[str, ...] = ()
     end_reason: str = ""
     end_tag: str = ""
+    misses: int = 0
 
 
 @dataclass(frozen=True)

@@ -168,6 +168,8 @@ def _silent(current: StepState, _: Event) -> None:
 def _replied(current: StepState, event: ModelReplied) -> None:
     for note in event.notes:
         current.record_error(note, "speech")
+    if event.misses:
+        current.record("rtf-not-understood", {"misses": event.misses})
     text = current.fitting(event.text.strip())
     calls = () if current.state.occasion == "goodbye" else event.calls
     if not text and not calls:
@@ -206,6 +208,8 @@ def _extracted(current: StepState, event: VariablesExtracted) -> None:
     values, notes = convert(variables_of(current.node), event.values)
     for note in notes:
         current.record_error(note, "extraction")
+    if values:
+        current.record("rtf-variables-extracted", {"variables": values})
     current.set(gathered_context=merge_values(current.state.gathered_context, values))
     _after_extraction(current)
 

@@ -180,7 +180,9 @@ class StepState:
         else:
             self.set(phase="listening")
 
-    def enter_node(self, node: Node, previous: Node | None = None) -> None:
+    def enter_node(self, node: Node, by: Edge | None = None) -> None:
+        """Enter a node by an edge; the start node is entered by none."""
+        previous = None if by is None else self.graph.node(by.source)
         visited = self.state.gathered_context.get("nodes_visited") or []
         if node.name not in visited:
             self.set(gathered_context={**self.state.gathered_context, "nodes_visited": [*visited, node.name]})
@@ -192,6 +194,8 @@ class StepState:
                 "node_name": node.name,
                 "previous_node_id": previous.id if previous else None,
                 "previous_node_name": previous.name if previous else None,
+                "edge_id": by.id if by else None,
+                "edge_label": by.label if by else None,
                 "allow_interrupt": node.allow_interrupt,
             },
         )
@@ -225,9 +229,8 @@ class StepState:
         self.ask_model()
 
     def follow(self, edge: Edge) -> None:
-        left = self.node
         self.say_first(self.composer.transition(edge))
-        self.enter_node(self.graph.node(edge.target), left)
+        self.enter_node(self.graph.node(edge.target), edge)
         self.set(failures=0)
         self.return_result(_DONE)
 

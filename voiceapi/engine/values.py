@@ -2,7 +2,6 @@
 
 import math
 import re
-from typing import Any
 
 _BOOLEANS = {
     **dict.fromkeys(("true", "yes", "on", "t", "y", "1"), True),
@@ -39,26 +38,3 @@ def as_integer(value: object) -> int | None:
     """Return the whole number that `value` is or spells; None for a fraction and for anything else."""
     number = as_number(value)
     return int(number) if number is not None and number == int(number) else None
-
-
-_MAX_DEPTH = 100
-
-
-def storable(value: Any, levels: int = _MAX_DEPTH) -> Any:
-    """Return JSON data that every database and JSON reader accepts.
-
-    Lone surrogates and zero characters become U+FFFD. Numbers that aren't finite, and lists and objects more than 100
-    levels deep, become null.
-    """
-    match value:
-        case str():
-            return value.encode("utf-16", "surrogatepass").decode("utf-16", "replace").replace("\0", "\ufffd")
-        case float() if not math.isfinite(value):
-            return None
-        case list() | dict() if levels == 0:
-            return None
-        case list():
-            return [storable(each, levels - 1) for each in value]
-        case dict():
-            return {storable(name): storable(each, levels - 1) for name, each in value.items()}
-    return value

@@ -44,6 +44,8 @@ EXTRACTION_TOKENS = 1000
 # The names of the parameter that limits the tokens, in the order in which they are tried.
 LENGTH_PARAMETERS = ("max_tokens", "max_completion_tokens")
 FORMAT_PARAMETER = "response_format"
+# The one by which a server that takes it answers the same request in the same way, as far as it can.
+SEED_PARAMETER = "seed"
 # Characters of a wrong answer that the model is shown when it is asked again.
 LONGEST_QUOTE = 2000
 
@@ -91,6 +93,7 @@ class ChatCompletions:
     :param model: None leaves the choice to the server.
     :param timeout: seconds for one answer, with all attempts and waits.
     :param max_tokens: the most tokens of one reply.
+    :param seed: what a server's random choices begin with, if it takes it; None leaves them to the server.
     :param trusted: the operator set the URL, so it may lead to a private address.
     :param provider: the name under which tokens are counted, with the model's.
     :param refused: the optional parameters that this model's server has refused; they are added here and not sent.
@@ -104,6 +107,7 @@ class ChatCompletions:
     trusted: bool = False
     provider: str = "openai"
     max_tokens: int = MAX_TOKENS
+    seed: int | None = None
     refused: set[str] = field(default_factory=set, compare=False)
     sleep: Callable[[float], Any] = time.sleep
     clock: Callable[[], float] = time.monotonic
@@ -253,8 +257,13 @@ class _Request:
         refused = self.server.refused
         length = next((name for name in LENGTH_PARAMETERS if name not in refused), None)
         limited = {length: self.max_tokens} if length and self.max_tokens is not None else {}
+        seed = self.server.seed if SEED_PARAMETER not in refused else None
         wants_json = self.as_json and FORMAT_PARAMETER not in refused
-        return {**limited, **({FORMAT_PARAMETER: {"type": "json_object"}} if wants_json else {})}
+        return {
+            **limited,
+            **({} if seed is None else {SEED_PARAMETER: seed}),
+            **({FORMAT_PARAMETER: {"type": "json_object"}} if wants_json else {}),
+        }
 
     def _send(self, body: Mapping[str, Any]) -> Reply:
         server = self.server

@@ -7,7 +7,9 @@ from contextlib import suppress
 from functools import partial
 from itertools import zip_longest
 from typing import Any
+from urllib.parse import urlsplit
 
+from ..config import Settings
 from ..engine.values import as_integer
 from ..errors import InvalidInput, NotPossible
 from ..masking import has_hidden_password, is_masked, mask, mask_password, unmask, unmask_password
@@ -24,6 +26,8 @@ SECRET_MEMBERS = secret_fields.MODEL_KEYS
 SERVICES = ("llm", "tts", "stt", "embeddings", "realtime")
 # The largest `max_tokens` of an llm service.
 MOST_TOKENS = 100_000
+# The providers of an llm service that are the scripted model, and the operator's server VOICEAPI_LLM_URL.
+SCRIPTED, OPERATOR = "scripted", "openai-compatible"
 # The member of a workflow's configurations that overrides the organization's model configuration.
 OVERRIDE = "model_configuration_v2_override"
 
@@ -35,6 +39,39 @@ def load(vault: Vault, organization: int) -> dict[str, Any] | None:
     """
     text = scalar(Organization, "model_configuration", id=organization)
     return None if text is None else decrypt_json(vault, text)
+
+
+def unset(settings: Settings) -> dict[str, Any]:
+    """What speaks for an organization without a configuration, as a configuration that it may change and put.
+
+    It has neither the operator's key nor a user name or password of VOICEAPI_LLM_URL.
+    """
+    llm = {"provider": SCRIPTED, "model": SCRIPTED}
+    if settings.llm_url is not None:
+        llm = {"provider": OPERATOR, "model": settings.llm_model or "", "base_url": _without_user(settings.llm_url)}
+    # What hears and speaks is the carrier's.
+    speech = {"provider": "carrier", "model": "default"}
+    pipeline = {"llm": {name: value for name, value in llm.items() if value}, "tts": speech, "stt": speech}
+    return {"version": 2, "mode": "byok", "byok": {"mode": "pipeline", "pipeline": pipeline}}
+
+
+def is_operators(settings: Settings, llm: Mapping[str, Any]) -> bool:
+    """True if an llm service is on the operator's server: it names its URL, or OPERATOR and no URL.
+
+    URLs that differ in more than slashes at the end aren't the same. A request to such a service goes to
+    VOICEAPI_LLM_URL itself, so the operator's key never reaches another address.
+    """
+    if settings.llm_url is None:
+        return False
+    url = llm.get("base_url")
+    if not url:
+        return str(llm.get("provider")).lower() == OPERATOR
+    return isinstance(url, str) and url.rstrip("/") in (settings.llm_url, _without_user(settings.llm_url))
+
+
+def _without_user(url: str) -> str:
+    parts = urlsplit(url)
+    return parts._replace(netloc=parts.netloc.rpartition("@")[2]).geturl()
 
 
 def replace(vault: Vault, organization: int, configuration: Mapping[str, Any]) -> dict[str, Any]:

@@ -8,7 +8,7 @@ from collections.abc import Mapping
 from typing import Any
 
 from ..engine.actions import Extract, Message
-from ..engine.values import storable
+from ..strict_json import storable
 from .speakable import read_entities
 from .wire import as_written
 

@@ -23,6 +23,7 @@ ONLY_GREETING = f"Only a language model can follow this prompt; {NO_MODEL}, so n
 TOOL = f"Only a language model calls this tool; {NO_MODEL}."
 DOCUMENTS = f"Only a language model looks up documents; {NO_MODEL}."
 REVIEW = f"Only a language model reviews a call; {NO_MODEL}, so that this review is skipped."
+ALIKE = f"By its words this edge can't be told from the others of its node; {NO_MODEL}."
 
 # A review takes place unless the first is off, and by the workflow's model unless the second is off.
 QA_FIELDS = ("qa_enabled", "qa_use_workflow_llm")
@@ -63,20 +64,20 @@ def model_needs(outline: Outline, usable_tools: Collection[str] = ()) -> list[Fi
 def _node(node: Mapping[str, Any], usable_tools: Collection[str], *, leads_on: bool) -> Iterator[Finding]:
     id, type, data = node["id"], node.get("type"), data_of(node)
     if type == "qa" and all(as_boolean(data.get(field)) is not False for field in QA_FIELDS):
-        yield Finding("node", id, None, REVIEW)
+        yield Finding("node", id, None, REVIEW, "review-needs-model")
     if type not in SPEAKING:
         return
     prompt, greeting = data.get("prompt"), data.get("greeting")
     if isinstance(prompt, str) and is_instruction(prompt):
         if type != "startCall" or not isinstance(greeting, str) or not greeting.strip():
-            yield Finding("node", id, "data.prompt", INSTRUCTION)
+            yield Finding("node", id, "data.prompt", INSTRUCTION, "prompt-needs-model")
         elif not leads_on:
-            yield Finding("node", id, "data.prompt", ONLY_GREETING)
+            yield Finding("node", id, "data.prompt", ONLY_GREETING, "prompt-needs-model")
     for index, uuid in enumerate(attached_tools(node)):
         if uuid not in usable_tools:
-            yield Finding("node", id, f"data.tool_uuids.{index}", TOOL)
+            yield Finding("node", id, f"data.tool_uuids.{index}", TOOL, "tool-needs-model")
     if attached_documents(node):
-        yield Finding("node", id, "data.document_uuids", DOCUMENTS)
+        yield Finding("node", id, "data.document_uuids", DOCUMENTS, "documents-need-model")
     listed = data.get("extraction_variables")
     if not isinstance(listed, list):
         return
@@ -84,7 +85,8 @@ def _node(node: Mapping[str, Any], usable_tools: Collection[str], *, leads_on: b
     places = _first_places(listed) if variables else {}
     for variable in variables:
         text = f"{variable.name} isn't something that a caller says; {NO_MODEL}, so it may stay empty or be wrong."
-        yield Finding("node", id, f"data.extraction_variables.{places[variable.name]}", text)
+        place = f"data.extraction_variables.{places[variable.name]}"
+        yield Finding("node", id, place, text, "variable-needs-model")
 
 
 def _first_places(listed: list[Any]) -> dict[str, int]:
@@ -131,7 +133,8 @@ def _edges(edges: list[tuple[str, Texts]]) -> Iterator[Finding]:
     warnings = _warnings(texts) if length <= LONGEST_REMEMBERED else _warnings.__wrapped__(texts)
     for (id, _), warning in zip(edges, warnings, strict=True):
         if warning:
-            yield Finding("edge", id, "data.condition", warning)
+            code = "edges-alike" if warning == ALIKE else "edge-needs-model"
+            yield Finding("edge", id, "data.condition", warning, code)
 
 
 # Most nodes are as they were when a workflow is validated again.
@@ -148,7 +151,7 @@ def _warning(function: Function, functions: tuple[Function, ...]) -> str:
     if not _can_be_said(function):
         return f"No words of a caller lead to this edge, only a language model's judgement; {NO_MODEL}."
     if len(functions) <= MOST_COMPARED and not _is_told_apart(function, functions):
-        return f"By its words this edge can't be told from the others of its node; {NO_MODEL}."
+        return ALIKE
     return ""
 
 

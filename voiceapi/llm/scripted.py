@@ -1,6 +1,7 @@
 """The scripted model: it follows a workflow as a voice menu, without network access, and always answers the same."""
 
 import re
+from dataclasses import replace
 
 from ..engine.actions import AskModel, Extract, Function, Message
 from ..engine.events import ModelReplied, ToolCall, VariablesExtracted
@@ -47,8 +48,10 @@ class Scripted:
         if edge := best_edge(latest, ask.functions, f"{ask.greeting} {ask.prompt}"):
             return _call(ask, edge)
         if len(said) >= MISSES:
-            return _end(ask, "not_understood_goodbye", NOT_UNDERSTOOD)
-        return _reply(ask, ask.phrases["not_understood"], *_in_other_words(ask, len(said)))
+            reply = _end(ask, "not_understood_goodbye", NOT_UNDERSTOOD)
+        else:
+            reply = _reply(ask, ask.phrases["not_understood"], *_in_other_words(ask, len(said)))
+        return replace(reply, misses=max(1, len(said)))
 
     def extract(self, request: Extract) -> VariablesExtracted:
         """Return the values that the caller said; variables without one are absent (see find_values)."""

@@ -12,7 +12,7 @@ from ..errors import InvalidInput, NotPossible
 from ..service import Service
 from . import configuration
 from .chat_completions import ChatCompletions, Failure
-from .configuration import check_override
+from .configuration import OPERATOR, SCRIPTED, check_override
 from .scripted import Scripted
 from .wire import Completion
 
@@ -28,8 +28,6 @@ BASE_URLS = {
     "cerebras": "https://api.cerebras.ai/v1",
     "xai": "https://api.x.ai/v1",
 }
-# The provider under which tokens of VOICEAPI_LLM_URL are counted.
-OPERATOR_PROVIDER = "openai-compatible"
 
 
 class Misconfigured:
@@ -62,27 +60,21 @@ def choose(service: Service, organization: int | None, configurations: Mapping[s
         # Encrypted with another secret, or stored before overrides were checked.
         return Misconfigured(str(error.detail))
     chosen = configuration.effective_services(wanted)["llm"]
-    settings = service.settings
     if isinstance(chosen, Mapping):
         return from_configuration(service, chosen)
-    if settings.llm_url is None:
-        return Scripted()
-    return ChatCompletions(
-        service.http.send,
-        settings.llm_url,
-        settings.llm_model,
-        settings.llm_key,
-        settings.llm_timeout,
-        trusted=True,
-        provider=OPERATOR_PROVIDER,
-        max_tokens=settings.llm_max_tokens,
-        refused=service.refused_parameters.setdefault((settings.llm_url, settings.llm_model), set()),
-    )
+    return Scripted() if service.settings.llm_url is None else from_configuration(service, {"provider": OPERATOR})
 
 
 def is_scripted(model: LanguageModel) -> bool:
     """True for the scripted model, which speaks when no language model is configured."""
     return isinstance(model, Scripted)
+
+
+def name_of(model: LanguageModel) -> str:
+    """The name by which metrics distinguish a model: the one that its server is asked for."""
+    if isinstance(model, ChatCompletions):
+        return model.model or "default"
+    return "scripted" if is_scripted(model) else "unusable" if isinstance(model, Misconfigured) else "other"
 
 
 def has_own(service: Service, organization: int) -> bool:
@@ -95,24 +87,36 @@ def has_own(service: Service, organization: int) -> bool:
 
 
 def from_configuration(service: Service, chosen: Mapping[str, Any]) -> LanguageModel:
-    """The model of an `llm` service in a model configuration: provider, model, api_key, base_url and max_tokens."""
+    """The model of an `llm` service in a model configuration: provider, model, api_key, base_url and max_tokens.
+
+    The provider SCRIPTED is the scripted model, whatever else is set. What a service on the operator's server leaves
+    out, its model and its key, is the operator's.
+    """
+    settings = service.settings
     provider = str(chosen.get("provider") or "openai")
-    url = chosen.get("base_url") or BASE_URLS.get(provider.lower())
-    if not isinstance(url, str):
-        known = ", ".join(BASE_URLS)
-        return Misconfigured(f"The model provider {provider!r} needs a base_url; known without one: {known}.")
+    if provider.lower() == SCRIPTED:
+        return Scripted()
     keys = chosen.get("api_key")
     key = next((each for each in (keys if isinstance(keys, list) else [keys]) if isinstance(each, str) and each), None)
     named = chosen.get("model")
     model = named if isinstance(named, str) and named else None
+    url = chosen.get("base_url") or BASE_URLS.get(provider.lower())
+    operators = configuration.is_operators(settings, chosen)
+    if operators:
+        url, model, key = settings.llm_url, model or settings.llm_model, key or settings.llm_key
+    if not isinstance(url, str):
+        known = ", ".join(BASE_URLS)
+        advice = " or VOICEAPI_LLM_URL" if provider.lower() == OPERATOR else ""
+        return Misconfigured(f"The model provider {provider!r} needs a base_url{advice}; known without one: {known}.")
     return ChatCompletions(
         service.http.send,
         url,
         model,
         key,
-        service.settings.llm_timeout,
+        settings.llm_timeout,
+        trusted=operators,
         provider=provider,
-        max_tokens=configuration.max_tokens(chosen) or service.settings.llm_max_tokens,
+        max_tokens=configuration.max_tokens(chosen) or settings.llm_max_tokens,
         refused=service.refused_parameters.setdefault((url, model), set()),
     )
 

@@ -10,7 +10,7 @@ from dataclasses import dataclass, field
 from itertools import islice
 from typing import Any
 
-from ..engine.values import storable
+from ..strict_json import storable
 
 # At most so many places of a text are tried, and so many characters at each, which bounds the work for any text.
 MOST_TRIES = 100

@@ -11,8 +11,8 @@ from typing import Any
 
 from ..engine.actions import KEYED, Function, Message
 from ..engine.events import ToolCall
-from ..engine.values import storable
 from ..http_client import Reply
+from ..strict_json import storable
 
 # The function names that OpenAI accepts.
 _SAFE = re.compile(r"[a-zA-Z0-9_-]{1,64}")

@@ -11,6 +11,7 @@ from ..store import organizations
 from ..store.base import find, insert, require, update
 from ..store.database import write
 from ..store.fields import now
+from ..store.locks import NO_LOCK
 from ..store.organizations import ApiKey, Organization
 from ..telephony import configurations, phone_numbers
 
@@ -91,7 +92,7 @@ def _is_earlier(used: datetime | None, moment: datetime) -> bool:
 
 
 def _note_use(service: Service, record: ApiKey, moment: datetime) -> None:
-    with service.store.session(), write():
+    with service.store.session(), write(NO_LOCK):
         record.last_used_at = moment
         update(record, ApiKey.last_used_at)
 

@@ -89,11 +89,18 @@ def uuids(organization: int) -> set[str]:
 
 
 def create(
-    vault: Vault, organization: int, name: str, description: str | None, type: str, data: Mapping[str, Any]
+    vault: Vault,
+    organization: int,
+    name: str,
+    description: str | None,
+    type: str,
+    data: Mapping[str, Any],
+    uuid: str | None = None,
 ) -> Credential:
     """Store a credential, its data encrypted.
 
     :param type: one of REQUIRED.
+    :param uuid: a new one if None.
     :raises NotPossible: when the data lacks a member of the type, or can't be sent as a header.
     :raises Conflict: when a credential of that name exists or existed.
     """
@@ -102,7 +109,7 @@ def create(
         _refuse_taken_name(organization, name)
         record: Credential = Credential.create(
             organization=organization,
-            uuid=str(uuid4()),
+            uuid=uuid or str(uuid4()),
             name=name,
             description=description,
             credential_type=type,

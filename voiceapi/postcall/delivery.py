@@ -19,9 +19,10 @@ from ..organizations import credentials
 from ..security import decrypt_json
 from ..service import Service
 from ..store import clock, postcall, secret_fields
-from ..store.base import insert, reload, require, update
+from ..store.base import insert, require, update
 from ..store.database import write
 from ..store.fields import now
+from ..store.locks import NO_LOCK
 from ..store.postcall import Delivery, DeliveryAttempt
 from ..store.runs import Run
 from . import signing
@@ -70,13 +71,16 @@ def due() -> datetime | None:
 
 def claim(moment: datetime) -> Delivery | None:
     """Claim a delivery that is due at `moment`, so that no other sender sends it; None when there is none."""
-    while (delivery := postcall.first_delivery(moment)) is not None:
-        with write():
-            if postcall.lease_delivery(delivery, moment + LEASE):
-                claimed = reload(delivery)
-                insert(DeliveryAttempt, delivery=claimed.id, number=claimed.attempts, at=moment)
-                return claimed
-    return None
+    first = due()  # a read first, which blocks no writer
+    if first is None or first > moment:
+        return None
+    with write(NO_LOCK):
+        claimed = postcall.lease_delivery(moment, moment + LEASE)
+        if claimed is None:
+            return None
+        delivery = require(Delivery, "The delivery is gone.", id=claimed)
+        insert(DeliveryAttempt, delivery=delivery.id, number=delivery.attempts, at=moment)
+    return delivery
 
 
 def correct(moment: datetime) -> bool:
@@ -164,7 +168,7 @@ def record_outcome(delivery: Delivery, outcome: Outcome, moment: datetime) -> No
         changes |= {"state": "dead_letter", "finished_at": moment}
     else:
         changes["next_attempt_at"] = moment + _wait(delivery, outcome.retry_after)
-    with write():
+    with write(NO_LOCK):
         # A sender that was presumed dead may still finish: its failure doesn't count once a later attempt has begun.
         postcall.update_pending(delivery, changes, same_attempt=not outcome.succeeded)
         postcall.update_attempt(
@@ -232,5 +236,5 @@ def redeliver(service: Service, run: Run, delivery_uuid: str) -> Delivery:
         delivery.next_attempt_at = now()
         delivery.finished_at = None
         update(delivery)
-    service.workers.wake()
+    service.wake_workers()
     return delivery

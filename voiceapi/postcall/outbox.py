@@ -35,13 +35,13 @@ def on_run_completed(service: Service, run: Run) -> None:
     definition = definition_of(run, version)
     if run.campaign_id is not None or any(nodes_of(definition, type) for type in SENDING):
         run.public_access_token = run.public_access_token or str(uuid4())
-    webhooks = [node for node in nodes_of(definition, WEBHOOK) if _has_receiver(data_of(node))]
-    if not webhooks and not any(is_review_enabled(node) for node in nodes_of(definition, REVIEW)):
+    owed = webhooks(definition)
+    if not owed and not any(is_review_enabled(node) for node in nodes_of(definition, REVIEW)):
         return
     if version is not None and version.status == "draft":
         run.draft = definition  # a draft may be edited before the follow-up is made
     insert(FollowUp, run=run.id)
-    for node in webhooks:
+    for node in owed:
         insert(
             Delivery,
             organization=run.organization_id,
@@ -50,7 +50,7 @@ def on_run_completed(service: Service, run: Run) -> None:
             node_name=str(data_of(node).get("name") or node["id"]),
             delivery_uuid=str(uuid4()),
         )
-    after_commit(service.workers.wake)
+    after_commit(service.wake_workers)
 
 
 def definition_of(run: Run, version: WorkflowVersion | None) -> Mapping[str, Any]:
@@ -64,6 +64,11 @@ def nodes_of(definition: Mapping[str, Any], type: str) -> list[dict[str, Any]]:
     """The nodes of a type. Of several nodes with one id only the last counts, as in the conversation."""
     found = {node["id"]: node for node in objects(definition, "nodes") if isinstance(node.get("id"), str)}
     return [node for node in found.values() if node.get("type") == type]
+
+
+def webhooks(definition: Mapping[str, Any]) -> list[dict[str, Any]]:
+    """The webhook nodes whose webhooks an ended run owes: those that are enabled and have a URL."""
+    return [node for node in nodes_of(definition, WEBHOOK) if _has_receiver(data_of(node))]
 
 
 def is_review_enabled(node: Mapping[str, Any]) -> bool:

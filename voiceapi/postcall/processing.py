@@ -13,9 +13,10 @@ from ..runs.runs import added, transcript_address, usage
 from ..security import encrypt_json
 from ..service import Service
 from ..store import clock, postcall, secret_fields
-from ..store.base import find, reload, update
+from ..store.base import find, reload, require, update
 from ..store.database import write
 from ..store.fields import now
+from ..store.locks import NO_LOCK, run_lock
 from ..store.postcall import FollowUp
 from ..store.runs import Run
 from ..store.secret_fields import in_definition
@@ -26,6 +27,12 @@ from .delivery import MAX_ATTEMPTS, abandon
 
 # A claim lasts this long unless it is renewed; then its worker is presumed dead.
 LEASE = timedelta(seconds=180)
+# The variables that the templates of every webhook may use; null for one that the run has no value of.
+VARIABLES = (
+    *("workflow_run_id", "workflow_run_name", "workflow_id", "workflow_name", "campaign_id", "call_time"),
+    *("initial_context", "gathered_context", "cost_info", "annotations", "extra"),
+    *("recording_url", "transcript_url", "user_recording_url", "bot_recording_url"),
+)
 
 
 @dataclass(frozen=True)
@@ -36,7 +43,7 @@ class Claim:
 
     def renew(self) -> None:
         """Start the lease again."""
-        with write():
+        with write(NO_LOCK):
             postcall.renew_follow_up(self.run.id, now() + LEASE)
 
 
@@ -47,13 +54,12 @@ def due() -> datetime | None:
 
 def claim(moment: datetime) -> Claim | None:
     """Claim a follow-up that is due at `moment`; None when there is none."""
-    while (found := postcall.first_follow_up(moment)) is not None:
-        with write():
-            claimed = postcall.lease_follow_up(found, moment + LEASE)
-            run = find(Run, id=found.run_id) if claimed else None
-        if run is not None:
-            return Claim(run)
-    return None
+    first = due()  # a read first, which blocks no writer
+    if first is None or first > moment:
+        return None
+    with write(NO_LOCK):
+        claimed = postcall.lease_follow_up(moment, moment + LEASE)
+    return None if claimed is None else Claim(require(Run, "The run is gone.", id=claimed))
 
 
 def correct(moment: datetime) -> bool:
@@ -71,7 +77,7 @@ def process(service: Service, claimed: Claim, moment: datetime) -> None:
     definition = secret_fields.decrypted(service.vault, outbox.definition_of(run, version), in_definition)
     configurations = {} if version is None else version.configurations
     reviews = qa.review(service, run, definition, configurations, claimed.renew)
-    with write():
+    with write(run_lock(run.id)):
         if not postcall.delete_follow_up(run.id):
             return  # the lease ended, and another worker has made the follow-up
         run = reload(run)
@@ -79,7 +85,7 @@ def process(service: Service, claimed: Claim, moment: datetime) -> None:
         run.llm_usage = added(run.llm_usage, reviews.usage)
         _render(service, run, definition, moment)
         update(run, Run.annotations, Run.llm_usage)
-    service.workers.wake()
+    service.wake_workers()
 
 
 def _render(service: Service, run: Run, definition: Mapping[str, Any], moment: datetime) -> None:
@@ -117,6 +123,7 @@ def _context(service: Service, run: Run) -> dict[str, Any]:
     """The variables that the templates of a webhook may use."""
     workflow = find(Workflow, id=run.workflow_id)
     return {
+        **dict.fromkeys(VARIABLES),
         "workflow_run_id": run.id,
         "workflow_run_name": run.name,
         "workflow_id": run.workflow_id,
@@ -128,10 +135,7 @@ def _context(service: Service, run: Run) -> dict[str, Any]:
         "cost_info": usage(run),
         "annotations": run.annotations,
         "extra": {},
-        "recording_url": None,
         "transcript_url": transcript_address(run, service.base_url),
-        "user_recording_url": None,
-        "bot_recording_url": None,
     }
 
 

@@ -101,16 +101,16 @@ def review(
         data = data_of(node)
         try:
             check_conditions(run, data, context.roll)
-            reviewer = _reviewer(service, run, data, configurations)
+            reviewer = reviewer_for(service, run.organization_id, data, configurations)
             parts = parts_of(events, definition, run.duration)
             if not parts:
                 raise NoReview(error="empty_transcript" if events else "no_transcript")
-            annotations[f"qa_{node['id']}"], tokens = judge(reviewer, _prompt(data), parts, context)
+            annotations[f"qa_{node['id']}"], tokens = judge(reviewer, prompt_of(data), parts, context)
             used = added(used, tokens)
         except NoReview as reason:
             annotations[f"qa_{node['id']}"] = reason.stored
         except Exception as error:  # a host app's model may raise anything, and the webhooks have to be sent
-            log.exception("The review of run %s at node %s failed", run.id, node["id"])
+            log.exception("The review of run %s at node %s failed", run.id, node["id"], extra={"run": run.id})
             annotations[f"qa_{node['id']}"] = {"error": type(error).__name__}
     annotations["tags"] = tags_of(annotations.values())
     return Reviews(annotations, used)
@@ -132,8 +132,8 @@ def check_conditions(run: Run, data: Mapping[str, Any], roll: Callable[[], int])
         raise skipped("not_sampled")
 
 
-def _prompt(data: Mapping[str, Any]) -> str:
-    """The node's prompt; the default of the node type if it was never set.
+def prompt_of(data: Mapping[str, Any]) -> str:
+    """A QA node's prompt; the default of the node type if it was never set.
 
     :raises NoReview: when it was set to an empty text.
     """
@@ -146,8 +146,10 @@ def _prompt(data: Mapping[str, Any]) -> str:
     return prompt
 
 
-def _reviewer(service: Service, run: Run, data: Mapping[str, Any], configurations: Mapping[str, Any]) -> Reviewer:
-    """The model that reviews for a node: the run's own, or the one that the node configures.
+def reviewer_for(
+    service: Service, organization: int | None, data: Mapping[str, Any], configurations: Mapping[str, Any]
+) -> Reviewer:
+    """The model that reviews for a QA node: the workflow's own, or the one that the node configures.
 
     :raises NoReview: when there is none that can answer a free prompt.
     """
@@ -156,7 +158,7 @@ def _reviewer(service: Service, run: Run, data: Mapping[str, Any], configuration
     if as_boolean(data.get("qa_use_workflow_llm")) is False:
         model = _node_model(service, data, name)
     else:
-        model = selection.choose(service, run.organization_id, configurations)
+        model = selection.choose(service, organization, configurations)
         if isinstance(model, ChatCompletions) and name != "default":
             model = replace(model, model=name)
     if not callable(getattr(model, "complete", None)):

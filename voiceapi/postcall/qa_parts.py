@@ -8,13 +8,28 @@ from __future__ import annotations
 from collections.abc import Mapping, Sequence
 from dataclasses import dataclass
 from datetime import datetime
-from typing import Any
+from typing import Any, Protocol
 
 from ..engine.graph import data_of, objects
 from ..engine.values import as_number
-from ..store.runs import SPEAKERS, Event
+from ..store.runs import SPEAKERS
 
 WHOLE = "whole_call"
+
+
+class LoggedEvent(Protocol):
+    """An event of a run's log, stored or not."""
+
+    @property
+    def type(self) -> str: ...
+    @property
+    def payload(self) -> Mapping[str, Any]: ...
+    @property
+    def at(self) -> datetime: ...
+    @property
+    def node_id(self) -> str | None: ...
+    @property
+    def node_name(self) -> str | None: ...
 
 
 @dataclass(frozen=True)
@@ -34,13 +49,13 @@ class Part:
     metrics: Mapping[str, Any]
 
 
-def parts_of(events: Sequence[Event], definition: Mapping[str, Any], duration: float | None) -> list[Part]:
+def parts_of(events: Sequence[LoggedEvent], definition: Mapping[str, Any], duration: float | None) -> list[Part]:
     """The parts of a run in the order of the nodes' first visits, without those in which nothing was said.
 
     :param events: all events of the run, first to last.
     :param duration: of the call, in seconds; None for a chat.
     """
-    by_node: dict[str, list[Event]] = {}
+    by_node: dict[str, list[LoggedEvent]] = {}
     for event in events:
         by_node.setdefault(event.node_id or "", []).append(event)
     about = {str(node.get("id")): _about(node) for node in objects(definition, "nodes")}
@@ -60,7 +75,7 @@ def _about(node: Mapping[str, Any]) -> str:
     return f"{data.get('name') or node.get('id')}: {data.get('prompt') or ''}".strip()
 
 
-def _lines(events: Sequence[Event], began: datetime) -> tuple[str, ...]:
+def _lines(events: Sequence[LoggedEvent], began: datetime) -> tuple[str, ...]:
     lines = []
     for event in events:
         if event.type in SPEAKERS:
@@ -71,7 +86,7 @@ def _lines(events: Sequence[Event], began: datetime) -> tuple[str, ...]:
     return tuple(lines)
 
 
-def _metrics(events: Sequence[Event], seconds: float | None) -> dict[str, Any]:
+def _metrics(events: Sequence[LoggedEvent], seconds: float | None) -> dict[str, Any]:
     latencies = _measured(events, "rtf-latency-measured", "latency_seconds")
     return {
         "call_duration_seconds": seconds,
@@ -82,7 +97,7 @@ def _metrics(events: Sequence[Event], seconds: float | None) -> dict[str, Any]:
     }
 
 
-def _measured(events: Sequence[Event], type: str, member: str) -> list[float]:
+def _measured(events: Sequence[LoggedEvent], type: str, member: str) -> list[float]:
     values = (as_number(event.payload.get(member)) for event in events if event.type == type)
     return [float(value) for value in values if value is not None]
 

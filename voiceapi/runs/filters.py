@@ -189,3 +189,4 @@ ATTRIBUTES: dict[str, tuple[tuple[str, ...], Callable[..., Criteria]]] = {
     "callTags": (("tags", "multiSelect"), _codes(run_criteria.tagged)),
 }
 OF_ORGANIZATION = tuple(ATTRIBUTES)
+OF_INSIGHTS = tuple(name for name in ATTRIBUTES if name != "workflowId")

@@ -17,12 +17,15 @@ from __future__ import annotations
 
 from collections.abc import Mapping
 from datetime import datetime, timedelta
+from functools import partial
 from typing import Any, Literal
 
 from ..service import Service
 from ..store.base import update
+from ..store.database import after_commit
 from ..store.fields import now
 from ..store.runs import Run
+from . import journal
 
 Step = Literal["place", "accept", "lose", "report", "talk", "complete", "cancel"]
 
@@ -193,6 +196,7 @@ def complete(service: Service, run: Run, duration: float | None = None) -> None:
     for listener in service.listeners:
         listener(service, run)
     update(run)
+    after_commit(partial(journal.note_end, service, run))
 
 
 def cancel(run: Run, reason: str, at: datetime) -> None:

@@ -37,10 +37,10 @@ def text(service: Service, base_url: str, criteria: Criteria) -> Iterator[str]:
     with service.store.session():
         contexts = run_lists.gathered(criteria)
         names = list(dict.fromkeys(name for context in contexts for name in _extracted(context)))
-        yield _lines([(*COLUMNS, *names, *TAIL)])
+        yield lines([(*COLUMNS, *names, *TAIL)])
         runs = run_lists.finished(criteria)
         while some := list(islice(runs, LINES)):
-            yield _lines(_cells(run, names, base_url) for run in some)
+            yield lines(_cells(run, names, base_url) for run in some)
 
 
 def _extracted(gathered_context: dict[str, Any]) -> dict[str, Any]:
@@ -67,7 +67,8 @@ def _cells(run: ReportedRun, names: list[str], base_url: str) -> tuple[Any, ...]
     )
 
 
-def _lines(rows: Iterable[tuple[Any, ...]]) -> str:
+def lines(rows: Iterable[tuple[Any, ...]]) -> str:
+    """Lines of CSV, safe against formulas in spreadsheets."""
     text = io.StringIO()
     csv.writer(text).writerows([_safe(value) for value in row] for row in rows)
     return text.getvalue()

@@ -11,8 +11,10 @@ from uuid import uuid4
 from ..security import new_token
 from ..store import runs
 from ..store.base import reload
-from ..store.database import Patience, waiting, write
+from ..store.database import write
 from ..store.failures import DatabaseUnavailable
+from ..store.locks import NO_LOCK, run_lock
+from ..store.patience import Patience, waiting
 from ..store.run_lists import ReportedRun, UsedRun
 from ..store.runs import Run
 from ..store.workflows import Workflow
@@ -38,7 +40,7 @@ def prepare(workflow: Workflow, name: str, mode: str) -> Run:
         call_type = "outbound" if str(context.get("direction", "")).strip().lower() == "outbound" else "inbound"
         context["direction"] = call_type
     columns = {"name": name, "mode": mode, "call_type": call_type, "token": new_token(), "initial_context": context}
-    with write():
+    with write(NO_LOCK):
         return runs.create(workflow, version=version, **columns)
 
 
@@ -47,7 +49,7 @@ def with_public_token(run: Run) -> Run:
     if run.has_transcript and run.public_access_token is None:
         # A read doesn't fail, and hardly waits, because the database can't be written.
         with suppress(DatabaseUnavailable), waiting(Patience(0.5, fails_fast=True)):
-            with write():
+            with write(run_lock(run.id)):
                 runs.publish(run.id, str(uuid4()))
             return reload(run)
     return run

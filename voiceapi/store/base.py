@@ -12,17 +12,18 @@ from functools import cache
 from itertools import groupby, islice
 from typing import Any, TypeVar, cast
 
-from peewee import AutoField, BigIntegerField, CharField, FloatField, ForeignKeyField, IntegerField, Model, TextField
+from peewee import AutoField, BigIntegerField, FloatField, ForeignKeyField, IntegerField, Model, TextField
 
 from ..errors import RecordNotFound
-from .database import database, execute
+from .database import database, either, execute
 from .fields import JSONText, Stored
 
 Found = TypeVar("Found", bound="Record")
+Value = TypeVar("Value")
 # How many values are given to one statement; SQLite takes at least 999 parameters.
 MOST_PARAMETERS = 500
 # Field types whose values need no conversion when they are read.
-UNCONVERTED = (AutoField, BigIntegerField, CharField, FloatField, ForeignKeyField, IntegerField, TextField)
+UNCONVERTED = (AutoField, BigIntegerField, FloatField, ForeignKeyField, IntegerField, TextField)
 
 
 class Record(Model):
@@ -117,16 +118,21 @@ def select(model: type[Found], rest: str, *values: Any) -> list[Found]:
     return [_record(model, row) for row in execute(f"{_select_all(model)} {rest}", *values).fetchall()]
 
 
-def in_batches(values: Iterable[str]) -> Iterator[list[str]]:
+def in_batches(values: Iterable[Value]) -> Iterator[list[Value]]:
     """The values, without their order, in lists that fit into the parameters of one query."""
     remaining = list(values)
     for first in range(0, len(remaining), MOST_PARAMETERS):
         yield remaining[first : first + MOST_PARAMETERS]
 
 
+def skipping_locked() -> str:
+    """The end of a SELECT of rows to claim: without those that another transaction is changing."""
+    return either(sqlite="", postgresql=" FOR NO KEY UPDATE SKIP LOCKED")
+
+
 def marks(values: Sequence[Any]) -> str:
-    """The placeholders of an SQL list of these values."""
-    return ", ".join("?" * len(values))
+    """The placeholders of an SQL list of these values; NULL for none, because PostgreSQL takes no empty list."""
+    return ", ".join("?" * len(values)) or "NULL"
 
 
 def _record(model: type[Found], row: Sequence[Any]) -> Found:
@@ -233,7 +239,9 @@ def _count(model: type[Model], of: str, names: tuple[str, ...]) -> str:
 def _insert(model: type[Model], names: tuple[str, ...]) -> str:
     """INSERT of these columns; it returns the record's key."""
     columns, marks = ", ".join(_quoted(model, names)), ", ".join(["?"] * len(names))
-    return f'INSERT INTO "{model._meta.table_name}" ({columns}) VALUES ({marks}) RETURNING {", ".join(_key(model))}'
+    return (
+        f'INSERT INTO "{model._meta.table_name}" ({columns}) VALUES ({marks}) RETURNING {", ".join(key_columns(model))}'
+    )
 
 
 @cache
@@ -247,7 +255,7 @@ def _insert_rows(model: type[Model], names: tuple[str, ...], rows: int) -> str:
 def _update(model: type[Model], names: tuple[str, ...]) -> str:
     """UPDATE of these columns by the record's key, which is bound last."""
     changes = ", ".join(f"{column} = ?" for column in _quoted(model, names))
-    matches = " AND ".join(f"{column} = ?" for column in _key(model))
+    matches = " AND ".join(f"{column} = ?" for column in key_columns(model))
     return f'UPDATE "{model._meta.table_name}" SET {changes} WHERE {matches}'
 
 
@@ -261,5 +269,6 @@ def _key_names(model: type[Model]) -> tuple[str, ...]:
     return tuple(key.field_names) if model._meta.composite_key else (key.name,)
 
 
-def _key(model: type[Model]) -> list[str]:
+def key_columns(model: type[Model]) -> list[str]:
+    """The columns that make up the key of a table, quoted."""
     return _quoted(model, _key_names(model))

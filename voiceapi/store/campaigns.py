@@ -7,7 +7,6 @@ from typing import Any
 
 from peewee import (
     SQL,
-    CharField,
     ForeignKeyField,
     IntegerField,
     TextField,
@@ -15,7 +14,7 @@ from peewee import (
 )
 
 from .base import Record
-from .fields import Bytes, Instant, JSONText, now
+from .fields import Bytes, Instant, JSONText, ShortText, now
 from .organizations import Organization
 from .telephony import TelephonyConfiguration
 from .workflows import Workflow
@@ -43,7 +42,7 @@ class Campaign(Record):
     # The campaign that this one redials, and the one that redials this one.
     parent_campaign = ForeignKeyField("self", null=True, on_delete="SET NULL")
     redialed_campaign_id = IntegerField(null=True)
-    name = CharField(255)
+    name = ShortText(255)
     state = TextField(default="created")
     source_type = TextField()
     source_id = TextField()
@@ -154,6 +153,14 @@ def active(organization: int) -> list[Campaign]:
     """The campaigns of an organization that are imported or dialed, oldest first."""
     found = Campaign.select().where(Campaign.organization == organization, Campaign.state.in_(("syncing", "running")))
     return list(found.order_by(Campaign.id))
+
+
+def columns_of_contacts(workflow: int) -> set[str]:
+    """The columns of the contact list of the newest campaign of a workflow whose list has been read."""
+    read = Campaign.select(Campaign.id).where(Campaign.workflow == workflow, Campaign.source_status == "completed")
+    newest = read.order_by(Campaign.id.desc()).limit(1)
+    first = Contact.select(Contact.variables).where(Contact.campaign.in_(newest)).order_by(Contact.row).first()
+    return set() if first is None else set(first.variables)
 
 
 def complete(campaign: int, moment: datetime) -> None:

@@ -14,7 +14,6 @@ from typing import Any
 from peewee import (
     JOIN,
     BigIntegerField,
-    CharField,
     ForeignKeyField,
     TextField,
     fn,
@@ -24,7 +23,8 @@ from ..errors import RecordNotFound
 from ..timestamps import write_time
 from .base import Record, insert
 from .database import ConcurrentUpdate, write
-from .fields import Instant, JSONText, now
+from .fields import Instant, JSONText, ShortText, now
+from .locks import run_lock
 from .runs import Event, Run
 from .workflows import WorkflowVersion
 
@@ -53,7 +53,7 @@ class ChatTurn(Record):
     """The caller's words, null for the opening, and the agent's answer, null when it said nothing."""
 
     run = ForeignKeyField(Run, on_delete="CASCADE")
-    turn_id = CharField(17)
+    turn_id = ShortText(17)
     status = TextField(default="pending")
     user_text = TextField(null=True)
     assistant_text = TextField(null=True)
@@ -187,6 +187,6 @@ def cut(session: ChatSession) -> None:
 
 def store_functions(session: ChatSession, functions: Mapping[str, Any]) -> None:
     """Store the functions that the model is offered. The revision stays, because clients don't see them."""
-    with write():
+    with write(run_lock(session.run_id)):
         ChatSession.update(functions=functions).where(ChatSession.run == session.run_id).execute()
     session.functions = functions

@@ -15,6 +15,7 @@ from . import base, counts
 from .campaigns import FINAL, OPEN, Campaign, Contact, Decision, DoNotCall
 from .database import execute
 from .fields import now
+from .indexes import one_of
 from .paging import records, window
 
 
@@ -39,9 +40,9 @@ def due_after(campaign: int, moment: datetime) -> datetime | None:
 
 def is_open(campaign: int) -> bool:
     """Whether any contact is still to be called, or being called."""
-    return any(
-        _first("SELECT 1 FROM contact WHERE campaign_id = ? AND state = ? LIMIT 1", campaign, state) for state in OPEN
-    )
+    # In the order of an index: PostgreSQL might look through the table, if it takes the state for a frequent one.
+    statement = "SELECT 1 FROM contact WHERE campaign_id = ? AND state = ? ORDER BY next_attempt_at LIMIT 1"
+    return any(_first(statement, campaign, state) for state in OPEN)
 
 
 # CROSS JOIN, as below: the few contacts being called first, then the run of each.
@@ -76,12 +77,22 @@ def lapsed(moment: datetime, latest: datetime) -> list[Contact]:
     return list(Contact.select().where((Contact.lease_until < moment) | (Contact.lease_until > latest)))
 
 
+def end_leases_of_placed(moment: datetime, latest: datetime) -> None:
+    """End the leases, lapsed as `lapsed` says, of the contacts whose call was placed: they wait for its end."""
+    execute(
+        "UPDATE contact SET lease_until = NULL WHERE (lease_until < ? OR lease_until > ?) AND NOT EXISTS "
+        "(SELECT 1 FROM run WHERE run.id = contact.run_id AND run.state = 'prepared')",
+        *(Contact.lease_until.db_value(each) for each in (moment, latest)),
+    )
+
+
 def recall_postponed(organization: int, number: str, code: str, moment: datetime) -> None:
     """Make the contacts with a number due at `moment` that were postponed for the reason `code`."""
     at = Contact.next_attempt_at.db_value(moment)
     execute(
-        "UPDATE contact SET next_attempt_at = ? WHERE phone_number = ? AND state IN ('queued', 'retry') "
-        "AND next_attempt_at > ? AND campaign_id IN (SELECT id FROM campaign WHERE organization_id = ?) "
+        f"UPDATE contact SET next_attempt_at = ? WHERE {one_of('phone_number', [number])} "
+        "AND state IN ('queued', 'retry') AND next_attempt_at > ? "
+        "AND campaign_id IN (SELECT id FROM campaign WHERE organization_id = ?) "
         "AND (SELECT code FROM decision WHERE contact_id = contact.id ORDER BY id DESC LIMIT 1) = ?",
         *(at, number, at, organization, code),
     )
@@ -95,8 +106,7 @@ COLUMNS, ROWS = "organization_id, phone_number, reason, created_at", 240
 def not_to_call(organization: int, numbers: Iterable[str]) -> set[str]:
     """Which of these numbers are on the do-not-call list."""
     asked = list(numbers)
-    marks = ", ".join("?" * len(asked))
-    statement = f"SELECT phone_number FROM do_not_call WHERE organization_id = ? AND phone_number IN ({marks})"
+    statement = f"SELECT phone_number FROM do_not_call WHERE organization_id = ? AND {one_of('phone_number', asked)}"
     return {number for (number,) in execute(statement, organization, *asked).fetchall()} if asked else set()
 
 
@@ -109,8 +119,8 @@ def page_of_do_not_call(organization: int, number: int, limit: int) -> tuple[lis
 
 def remove_from_do_not_call(organization: int, number: str) -> bool:
     """Take a number off the do-not-call list; False when it wasn't on it."""
-    entry = (DoNotCall.organization == organization) & (DoNotCall.phone_number == number)
-    return bool(DoNotCall.delete().where(entry).execute())
+    statement = f"DELETE FROM do_not_call WHERE organization_id = ? AND {one_of('phone_number', [number])}"
+    return bool(execute(statement, organization, number).rowcount)
 
 
 def all_not_to_call(organization: int) -> set[str]:
@@ -130,13 +140,15 @@ def add_to_do_not_call(organization: int, numbers: Mapping[str, str | None]) -> 
     return new
 
 
-# When a contact was dialed, unless that attempt was released, because then nobody was called.
+# When a contact was dialed, unless that attempt was released, because then nobody was called. OFFSET: without it
+# PostgreSQL may look for all attempts that were released at once.
 DIALED = """decision.code = 'dialed' AND NOT EXISTS (
   SELECT 1 FROM decision AS later
-  WHERE later.contact_id = decision.contact_id AND later.run_id = decision.run_id AND later.code = 'released')"""
+  WHERE later.contact_id = decision.contact_id AND later.run_id = decision.run_id AND later.code = 'released'
+  LIMIT 1 OFFSET 0)"""
 # CROSS JOIN: the few numbers first, then what was decided about each of them.
 DIALED_SINCE = f"""SELECT contact.phone_number, decision.at FROM contact CROSS JOIN decision
-WHERE contact.phone_number IN ({{numbers}}) AND decision.contact_id = contact.id AND decision.at > ?
+WHERE {{numbers}} AND decision.contact_id = contact.id AND decision.at > ?
   AND decision.campaign_id IN (SELECT id FROM campaign WHERE organization_id = ?) AND {DIALED}
 ORDER BY decision.at"""
 # CROSS JOIN: what was dialed within that time first, then the contact of each.
@@ -157,7 +169,7 @@ def dialed_since(organization: int, numbers: Iterable[str], since: datetime) -> 
     asked = list(numbers)
     if not asked:
         return {}
-    statement = DIALED_SINCE.format(numbers=", ".join("?" * len(asked)))
+    statement = DIALED_SINCE.format(numbers=one_of("contact.phone_number", asked))
     return _by_number(execute(statement, *asked, Decision.at.db_value(since), organization))
 
 
@@ -316,6 +328,20 @@ def page(campaign: int, state: str | None, number: int, limit: int) -> tuple[lis
     total = counted[state]
     given, order = ("campaign_id = ? AND state = ?", (campaign, state)), ("next_attempt_at", "row")
     return records(Contact, *given, order, window(total, number, limit), descending=False), total
+
+
+def columns(campaign: int) -> list[str]:
+    """The columns of a campaign's list; none while it isn't read. A row that can't be read has no variables."""
+    found = base.select(Contact, "WHERE campaign_id = ? AND variables <> '{}' ORDER BY row LIMIT 1", campaign)
+    return list(found[0].variables) if found else []
+
+
+def contacts_after(campaign: int, row: int, state: str | None, limit: int) -> list[Contact]:
+    """The next contacts of a campaign after a row of its list, in order; those of one state if given."""
+    where, values = "campaign_id = ? AND row > ?", (campaign, row)
+    if state is not None:
+        return base.select(Contact, f"WHERE {where} AND state = ? ORDER BY row LIMIT ?", *values, state, limit)
+    return base.select(Contact, f"WHERE {where} ORDER BY row LIMIT ?", *values, limit)
 
 
 def decisions(contacts: Sequence[int]) -> dict[int, list[Decision]]:

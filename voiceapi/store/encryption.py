@@ -6,12 +6,13 @@ from collections.abc import Callable, Sequence
 from functools import partial
 from typing import Any
 
-from peewee import CharField, TextField
+from peewee import TextField
 
 from ..security import Vault
 from ..strict_json import decode, encode
 from .base import Record
 from .database import execute, write
+from .fields import ShortText
 from .secret_fields import Find, encrypt_url, encrypted, in_configurations, in_definition, in_tool
 
 # Rows that are encrypted again in one transaction; other writers wait for it.
@@ -62,7 +63,7 @@ def _table_again(vault: Vault, table: type[Record]) -> int:
     """Go through the rows that hold tokens, in the order of their keys; they are looked for outside transactions."""
     meta: Any = table._meta
     keys = [f'"{field.column_name}"' for field in meta.get_primary_keys()]
-    texts = [f'"{each.column_name}"' for each in meta.sorted_fields if isinstance(each, TextField | CharField)]
+    texts = [f'"{each.column_name}"' for each in meta.sorted_fields if isinstance(each, TextField | ShortText)]
     if not texts:
         return 0
     key, marks = ", ".join(keys), ", ".join("?" * len(keys))

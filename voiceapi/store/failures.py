@@ -75,6 +75,11 @@ EXHAUSTED = Reason(
     "has no free connection: all of the pool are in use.",
     5,
 )
+UNREACHABLE = Reason(
+    "The database can't be reached at the moment.",
+    "can't be reached. Look whether its server runs, and at the way to it.",
+    5,
+)
 # By the lower byte of SQLite's result codes. Any other error of SQLite's is a defect of ours.
 REASONS: Mapping[int, Reason] = {
     sqlite3.SQLITE_BUSY: LOCKED,
@@ -86,8 +91,26 @@ REASONS: Mapping[int, Reason] = {
     sqlite3.SQLITE_FULL: FULL,
     sqlite3.SQLITE_CANTOPEN: UNOPENED,
 }
+# By SQLSTATE, or its class. Any other error of PostgreSQL's is a defect of ours.
+SQLSTATES: Mapping[str, Reason] = {
+    "08": UNREACHABLE,
+    "57P": UNREACHABLE,  # its server stops or starts
+    "25006": READ_ONLY,
+    "25P03": UNREACHABLE,  # the server gave up a process that was silent within a transaction
+    "40": BUSY,  # two transactions waited for each other
+    "53100": FULL,
+    "53200": EXHAUSTED,
+    "53300": EXHAUSTED,
+    "55P03": BUSY,
+    "57014": BUSY,
+    "58": INPUT_OUTPUT,
+    "XX": DAMAGED,
+}
+# Where they are the reason, another connection may do better.
+LOST = (UNREACHABLE, EXHAUSTED, READ_ONLY)
 
-
+# Peewee's errors for which PostgreSQL's client has no SQLSTATE.
+UNSTATED = (peewee.OperationalError, peewee.InterfaceError)
 DATABASE_ERRORS = (DatabaseUnavailable, peewee.PeeweeException, sqlite3.Error, MaxConnectionsExceeded)
 
 
@@ -116,7 +139,7 @@ class Failures:
         """
         if isinstance(error, DatabaseUnavailable):
             return error
-        reason = _reason(cause_of(error))
+        reason = reason_of(cause_of(error))
         return None if reason is None else self.unavailable(reason)
 
     def unavailable(self, reason: Reason) -> DatabaseUnavailable:
@@ -144,7 +167,7 @@ class Failures:
 def cause_of(error: BaseException | None) -> BaseException | None:
     """The error that says why the database can't be used, `error` itself or one before it; None if there is none."""
     while isinstance(error, DATABASE_ERRORS):
-        if _reason(error) is not None:
+        if reason_of(error) is not None:
             return error
         error = error.__context__
     return None
@@ -152,12 +175,26 @@ def cause_of(error: BaseException | None) -> BaseException | None:
 
 def is_lock(error: BaseException | None) -> bool:
     """True if another connection's lock on the file is why a statement failed."""
-    return _reason(error) is LOCKED
+    return reason_of(error) is LOCKED
 
 
-def _reason(error: BaseException | None) -> Reason | None:
+def is_lost(error: BaseException | None) -> bool:
+    """True if a statement failed because of its connection, so that another one may do better."""
+    return not isinstance(error, MaxConnectionsExceeded) and reason_of(error) in LOST
+
+
+def reason_of(error: BaseException | None) -> Reason | None:
+    """Why a statement failed; None if that isn't for the database."""
     if isinstance(error, MaxConnectionsExceeded):
         return EXHAUSTED
-    # Peewee's error holds SQLite's.
-    code = getattr(getattr(error, "orig", error), "sqlite_errorcode", None)
-    return None if code is None else REASONS.get(code & 0xFF)
+    cause = getattr(error, "orig", error)  # Peewee's error holds the driver's
+    code = getattr(cause, "sqlite_errorcode", None)
+    if code is not None:
+        return REASONS.get(code & 0xFF)
+    if not type(cause).__module__.startswith("psycopg"):
+        return None
+    state = getattr(cause, "sqlstate", None)
+    if state is None:
+        # The client's own: no connection, a lost one, or one that was closed for it.
+        return UNREACHABLE if isinstance(error, UNSTATED) else None
+    return next((reason for begin, reason in SQLSTATES.items() if state.startswith(begin)), None)

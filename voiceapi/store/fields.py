@@ -2,12 +2,13 @@
 
 from __future__ import annotations
 
+from collections.abc import Sequence
 from datetime import UTC, datetime, timedelta
 from typing import Any
 
 import peewee
 
-from ..strict_json import decode, encode
+from ..strict_json import decode, encode, storable
 
 EPOCH = datetime(1970, 1, 1, tzinfo=UTC)
 MICROSECOND = timedelta(microseconds=1)
@@ -50,10 +51,27 @@ class JSONText(peewee.TextField):
     def db_value(self, value: Any) -> str | None:
         if value is None:
             return None
-        return str(value) if type(value) is Stored else encode(value).decode()
+        if type(value) is Stored:
+            return str(value)
+        text = encode(value).decode()
+        # A database that reads JSON itself takes neither the character U+0000 nor half a surrogate pair.
+        return encode(storable(value)).decode() if "\\u0000" in text or "\\ud" in text else text
 
     def python_value(self, value: str | None) -> Any:
         return None if value is None else decode(value)
+
+
+def storable_values(values: Sequence[Any]) -> list[Any]:
+    """Values of a statement with U+FFFD in place of the characters that no database, or not each, can store."""
+    return [storable(value) if isinstance(value, str | list) else value for value in values]
+
+
+class ShortText(peewee.CharField):
+    """A text whose length whoever stores it bounds: SQLite doesn't, and PostgreSQL's type for it isn't used."""
+
+    def ddl_datatype(self, ctx: Any) -> Any:
+        column_type = ctx.state.field_types[self.field_type]
+        return super().ddl_datatype(ctx) if column_type == self.field_type else peewee.SQL(column_type)
 
 
 class Bytes(peewee.Field):

@@ -7,17 +7,18 @@ from collections.abc import Iterator, Sequence
 from dataclasses import dataclass
 from typing import Any
 
-from peewee import SQL
-
-from .base import Record
+from .base import Record, in_batches, json_text
 from .campaigns import Campaign, Contact, Decision, Upload
+from .cases import ConversationCase
 from .chats import ChatSession, ChatTurn
-from .database import execute
+from .database import either, execute
+from .fields import Bytes
 from .idempotency import IdempotencyKey
 from .postcall import Delivery, FollowUp
 from .runs import Event, Run, StatusCallback, Turn
 from .steps import Snapshot, Step
 from .telephony import PhoneNumber
+from .workflows import Workflow
 
 # The texts of a run and of its rows in other tables in which a number may be.
 TEXTS: tuple[tuple[type[Record], str, tuple[str, ...]], ...] = (
@@ -77,28 +78,57 @@ def runs_of(number: Number, organization: int | None) -> list[Run]:
     found: set[int] = set()
     for model, key, columns in TEXTS:
         table: Any = model._meta
-        texts = [f"CAST({column} AS TEXT)" for column in columns]
-        where = " OR ".join(f"{text} LIKE ?" for text in texts)
-        statement = f'SELECT {key}, {", ".join(texts)} FROM "{table.table_name}" WHERE {where}'
+        where = " OR ".join(f"{_searched(table.columns[column])} {_like()} ?" for column in columns)
+        statement = f'SELECT {key}, {", ".join(columns)} FROM "{table.table_name}" WHERE {where}'
         for id, *values in execute(statement, *[f"%{number.needle}%"] * len(columns)).fetchall():
-            if id is not None and any(number.is_in(value) for value in values if value is not None):
+            if id is not None and any(number.is_in(_text(value)) for value in values if value is not None):
                 found.add(id)
     runs = [Run.get_by_id(id) for id in sorted(found)]
     return [run for run in runs if organization in (None, run.organization_id)]
 
 
+def _like() -> str:
+    """LIKE without regard to the case of ASCII letters, as SQLite has it: that of a SIP address may differ."""
+    return either(sqlite="LIKE", postgresql="ILIKE")
+
+
+def _searched(field: Any) -> str:
+    """The text of a column for LIKE; of bytes, PostgreSQL shows those that aren't ASCII as their numbers."""
+    cast = f"CAST({field.column_name} AS TEXT)"
+    return either(sqlite=cast, postgresql=f"encode({field.column_name}, 'escape')") if type(field) is Bytes else cast
+
+
+def _text(value: str | bytes) -> str:
+    return value.decode("utf-8", "replace") if isinstance(value, bytes) else value
+
+
 def contacts_of(number: Number, organization: int | None) -> list[Contact]:
     """The contacts with the number, as the one to call or among their variables."""
-    chosen = Contact.select(Contact, Campaign).join(Campaign)
-    pattern = f"%{number.needle}%"
-    chosen = chosen.where(SQL("(phone_number LIKE ? OR variables LIKE ?)", [pattern, pattern]))
-    if organization is not None:
-        chosen = chosen.where(Campaign.organization == organization)
+    statement = f"SELECT id FROM contact WHERE phone_number {_like()} ? OR variables {_like()} ?"
+    ids = [id for (id,) in execute(statement, *[f"%{number.needle}%"] * 2).fetchall()]
+    found: list[Contact] = []
+    for some in in_batches(ids):
+        chosen = Contact.select(Contact, Campaign).join(Campaign).where(Contact.id.in_(some)).order_by(Contact.id)
+        # Not `+=`: to Peewee, a list plus a query is a UNION.
+        found.extend(chosen if organization is None else chosen.where(Campaign.organization == organization))
     return [
         contact
-        for contact in chosen
+        for contact in found
         if number.is_in(contact.phone_number) or any(number.is_in(str(value)) for value in contact.variables.values())
     ]
+
+
+def cases_of(number: Number, organization: int | None) -> list[ConversationCase]:
+    """The stored conversation cases that hold the number, as one that was made from a run may."""
+    statement = f"SELECT id FROM conversation_case WHERE name {_like()} ? OR content {_like()} ?"
+    ids = [id for (id,) in execute(statement, *[f"%{number.needle}%"] * 2).fetchall()]
+    found: list[ConversationCase] = []
+    for some in in_batches(ids):
+        chosen = ConversationCase.select(ConversationCase, Workflow).join(Workflow)
+        chosen = chosen.where(ConversationCase.id.in_(some))
+        found.extend(chosen if organization is None else chosen.where(Workflow.organization == organization))
+    texts = ((case, f"{case.name}\n{json_text(case, ConversationCase.content)}") for case in found)
+    return [case for case, text in texts if number.is_in(text)]
 
 
 def uploads_without(number: Number, organization: int | None) -> Iterator[tuple[Upload, bytes, int]]:
@@ -140,6 +170,12 @@ def delete_contacts(contacts: Sequence[Contact]) -> None:
     for contact in contacts:
         Decision.delete().where(Decision.contact == contact.id).execute()
         Contact.delete().where(Contact.id == contact.id).execute()
+
+
+def delete_cases(cases: Sequence[ConversationCase]) -> None:
+    """Delete stored conversation cases."""
+    for some in in_batches([case.id for case in cases]):
+        ConversationCase.delete().where(ConversationCase.id.in_(some)).execute()
 
 
 def store_upload(upload: Upload, content: bytes) -> None:

@@ -5,10 +5,10 @@ from __future__ import annotations
 from datetime import datetime
 from typing import Any
 
-from peewee import CharField, ForeignKeyField, TextField
+from peewee import ForeignKeyField, TextField
 
 from .base import Record
-from .fields import Instant, JSONText, now
+from .fields import Instant, JSONText, ShortText, now
 from .organizations import Organization
 from .runs import Run
 
@@ -19,9 +19,9 @@ class IdempotencyKey(Record):
     run_id: int | None
     organization = ForeignKeyField(Organization, on_delete="CASCADE", index=False)
     operation = TextField()
-    key = CharField(255)
+    key = ShortText(255)
     # SHA-256 of the request, to detect another request with the same key.
-    fingerprint = CharField(64)
+    fingerprint = ShortText(64)
     # The run of the request's call; null when the request created a campaign.
     run = ForeignKeyField(Run, null=True, on_delete="CASCADE")
     # The answer as JSON. Null while the carrier is being asked, and when it refused, which the run says.
@@ -34,6 +34,12 @@ class IdempotencyKey(Record):
 
 def delete(id: int | None) -> None:
     IdempotencyKey.delete().where(IdempotencyKey.id == id).execute()
+
+
+def save_answer(id: int, answer: Any) -> bool:
+    """Store the answer to a key's request; False if it has one, or is gone."""
+    unanswered = (IdempotencyKey.id == id, IdempotencyKey.answer.is_null())
+    return bool(IdempotencyKey.update(answer=answer).where(*unanswered).execute())
 
 
 def are_older(than: datetime) -> bool:

@@ -2,19 +2,18 @@
 
 from __future__ import annotations
 
-import json
 import unicodedata
 from collections.abc import Iterable, Sequence
 from dataclasses import dataclass
 from datetime import datetime
 from typing import Any
 
-from peewee import CharField, ForeignKeyField, IntegerField, TextField
+from peewee import ForeignKeyField, IntegerField, TextField
 
-from . import base
+from . import base, fts5, tsvector
 from .base import Record, in_batches
 from .database import Store, bound_path, execute
-from .fields import Instant, JSONText, now
+from .fields import Instant, JSONText, ShortText, now
 from .organizations import Organization
 
 
@@ -23,11 +22,11 @@ class Document(Record):
 
     organization_id: int
     organization = ForeignKeyField(Organization, on_delete="CASCADE")
-    document_uuid = CharField(36, unique=True)
+    document_uuid = ShortText(36, unique=True)
     filename = TextField()
     mime_type = TextField()
     text = TextField(default="")
-    file_hash = CharField(64)
+    file_hash = ShortText(64)
     file_size_bytes = IntegerField()
     processing_status = TextField(default="completed")
     processing_error = TextField(null=True)
@@ -49,26 +48,6 @@ class Passage(Record):
     text = TextField()
 
 
-SCHEMA = (
-    "CREATE VIRTUAL TABLE IF NOT EXISTS passage_words USING fts5("
-    "text, content='passage', content_rowid='id', tokenize='porter unicode61 remove_diacritics 2')",
-    "CREATE TRIGGER IF NOT EXISTS passage_added AFTER INSERT ON passage BEGIN "
-    "INSERT INTO passage_words (rowid, text) VALUES (new.id, new.text); END",
-    "CREATE TRIGGER IF NOT EXISTS passage_removed AFTER DELETE ON passage BEGIN "
-    "INSERT INTO passage_words (passage_words, rowid, text) VALUES ('delete', old.id, old.text); END",
-)
-# Without the texts: all matches are sorted, but few are returned.
-SEARCH = (
-    "SELECT p.id, d.id, d.retrieval_mode = 'full_document', bm25(passage_words) AS score FROM passage_words "
-    "JOIN passage p ON p.id = passage_words.rowid JOIN document d ON d.id = p.document_id "
-    "WHERE passage_words MATCH ? AND d.organization_id = ? AND d.processing_status = 'completed'{among} "
-    "ORDER BY score, p.id"
-)
-IN_DOCUMENTS = " AND d.document_uuid IN (SELECT value FROM json_each(?))"
-CONTAINED = (
-    "SELECT count(*) FROM json_each(?) AS word "
-    "WHERE EXISTS (SELECT 1 FROM passage_words WHERE passage_words MATCH word.value AND rowid = ?)"
-)
 # English words that most questions contain, whatever they are about.
 STOP_WORDS = """
     a about am an and any are as at be been but by can could did do does for from get had has have he her him his how i
@@ -92,22 +71,39 @@ class Hit:
     similarity: float
 
 
-def exists() -> bool:
-    """True if the bound database has a full-text index, which only SQLite has."""
-    return bound_path() is not None
-
-
 def create(store: Store) -> None:
-    """Create the full-text index and its triggers, if the database is SQLite."""
-    for statement in SCHEMA if store.path is not None else ():
-        store.database.execute_sql(statement)
+    """Create the full-text index."""
+    (tsvector if store.path is None else fts5).create(store.database)
+
+
+def with_hash(organization: int, file_hash: str) -> Document | None:
+    """A document of the organization that was made of this file and can be searched; its text isn't read."""
+    found: Document | None = (
+        Document.select(*DESCRIPTION)
+        .where(Document.organization == organization, Document.file_hash == file_hash)
+        .where(Document.processing_status == "completed")
+        .order_by(Document.id)
+        .first()
+    )
+    return found
 
 
 def add(document: Document, texts: Sequence[str], first: int = 0) -> None:
     """Store and index passages of a document, numbered from `first`, within the caller's transaction."""
+    if bound_path() is None:
+        tsvector.add(document.id, texts, first)
+        return
     rows = [{"document": document.id, "number": number, "text": text} for number, text in enumerate(texts, first)]
     for start in range(0, len(rows), 300):
         Passage.insert_many(rows[start : start + 300]).execute()
+
+
+def index_missing(limit: int) -> int:
+    """Index passages that were stored without their words, as a copy of the tables does, at most `limit`.
+
+    :returns: how many; 0 on SQLite, where triggers index every passage.
+    """
+    return tsvector.add_missing(limit) if bound_path() is None else 0
 
 
 def is_processing(document: Document) -> bool:
@@ -145,8 +141,8 @@ def delete_part(document: Document, passages: int) -> bool:
     return True
 
 
-def phrases(query: str) -> list[str]:
-    """The words of `query` to search for, each once and quoted, so that none is read as FTS5 syntax.
+def words_of(query: str) -> list[str]:
+    """The words of `query` to search for, each once: letters, digits and marks only.
 
     Stop words are searched for only if there are no others.
     """
@@ -155,7 +151,7 @@ def phrases(query: str) -> list[str]:
     words = [word for word in dict.fromkeys(spaced.split()) if any(map(str.isalnum, word))]
     stop_words = STOP_WORDS.split()
     significant = [word for word in words if word not in stop_words] or words
-    return [f'"{word}"' for word in significant[:MOST_WORDS]]
+    return significant[:MOST_WORDS]
 
 
 def search(organization: int, query: str, documents: Iterable[str] | None, limit: int) -> list[Hit]:
@@ -166,25 +162,19 @@ def search(organization: int, query: str, documents: Iterable[str] | None, limit
 
     :param documents: the uuids of the documents to search; None for all of the organization.
     """
-    words = phrases(query)
+    words = words_of(query)
     if not words:
         return []
-    among, values = ("", []) if documents is None else (IN_DOCUMENTS, [json.dumps(list(documents))])
-    found = execute(SEARCH.format(among=among), " OR ".join(words), organization, *values).fetchall()
-    best: dict[tuple[int, int | None], tuple[int, float]] = {}
-    for passage, document, whole, score in found:
-        best.setdefault((document, None if whole else passage), (passage, score))
-        if len(best) == limit:
-            break
+    index = tsvector if bound_path() is None else fts5
+    best, share = index.search(organization, words, None if documents is None else list(documents), limit)
     if not best:
         return []
-    first, highest = next(iter(best.values()))
-    share = execute(CONTAINED, json.dumps(words), first).fetchone()[0] / len(words)
+    _, highest = best[0]
     names = (Document.id, Document.filename, Document.retrieval_mode)
-    chosen = Passage.select(Passage, *names).join(Document).where(Passage.id.in_([id for id, _ in best.values()]))
+    chosen = Passage.select(Passage, *names).join(Document).where(Passage.id.in_([id for id, _ in best]))
     passages = {passage.id: passage for passage in chosen}
     # A document may have been removed between the two queries.
-    kept = [(passages[id], score) for id, score in best.values() if id in passages]
+    kept = [(passages[id], score) for id, score in best if id in passages]
     return [Hit(passage.document, passage, share * score / highest) for passage, score in kept]
 
 

@@ -1,7 +1,7 @@
 """Creates the tables, or migrates them to the schema of this release.
 
-`PRAGMA user_version` is the version of the schema. A new file gets the newest version at once; an older file is backed
-up beside itself and then migrated, all steps in one transaction.
+`PRAGMA user_version`, on PostgreSQL the table VERSION_TABLE, is the version of the schema. A new database gets the
+newest version at once; an older file is backed up beside itself and then migrated, all steps in one transaction.
 """
 
 from __future__ import annotations
@@ -13,16 +13,19 @@ from pathlib import Path
 from typing import Any
 
 from ..security import Vault
-from . import counts, encryption, knowledge
+from ..strict_json import decode
+from . import counts, encryption, indexes, knowledge
 from .base import Record
 from .campaigns import Campaign, Contact, Decision, DoNotCall, Upload
+from .cases import ConversationCase
 from .chats import ChatSession, ChatTurn
-from .database import Store, StoreError, erasing, write
+from .database import Store, StoreError, erasing, execute, write
 from .failures import DatabaseUnavailable, cause_of, is_lock
 from .idempotency import IdempotencyKey
 from .knowledge import Document, Passage
 from .organizations import ApiKey, Credential, Organization
 from .outbound_calls import OutboundCall
+from .patience import Patience
 from .postcall import Delivery, DeliveryAttempt, FollowUp, WebhookSecret
 from .private_files import keep_private
 from .runs import Event, Run, StatusCallback, Turn
@@ -30,12 +33,12 @@ from .secret_check import SecretCheck
 from .steps import Snapshot, Step
 from .telephony import PhoneNumber, TelephonyConfiguration
 from .tools import Tool
-from .workflows import TriggerPath, Workflow, WorkflowVersion
+from .workflows import TriggerPath, Workflow, WorkflowVersion, content_hash
 
-VERSION = 6
+VERSION = 7
 TABLES: tuple[type[Record], ...] = (
     *(SecretCheck, Organization, ApiKey, Credential, Tool, Document, Passage, WebhookSecret),
-    *(Workflow, WorkflowVersion, TriggerPath, TelephonyConfiguration, PhoneNumber),
+    *(Workflow, WorkflowVersion, TriggerPath, ConversationCase, TelephonyConfiguration, PhoneNumber),
     *(Upload, Campaign, Contact, Decision, DoNotCall, OutboundCall),
     *(Run, Event, Step, Snapshot, Turn, StatusCallback, IdempotencyKey, ChatSession, ChatTurn),
     *(FollowUp, Delivery, DeliveryAttempt),
@@ -46,6 +49,13 @@ ENCRYPTED_SINCE = 5
 COUNTED_SINCE = 6
 # For how long, and after what pause each time, a file that another process has locked is tried again.
 LOCKED_SECONDS, PAUSE_SECONDS = 30.0, 0.1
+
+# On PostgreSQL: one row with the version of the schema.
+VERSION_TABLE = "voiceapi_schema"
+# The oldest release of PostgreSQL that is known to work.
+LEAST_RELEASE = 14
+# How long a start waits for another one that creates or migrates the tables.
+MIGRATION = Patience(120.0)
 
 # The columns and indexes that version 2 adds.
 COLUMNS_OF_2 = (
@@ -196,9 +206,19 @@ def _to_6(database: Any, _: Vault) -> None:
         database.execute_sql(index)
 
 
+def _to_7(database: Any, _: Vault) -> None:
+    """Versions have the hash of their content; what the runs until now were carried out by isn't known for sure."""
+    database.execute_sql("ALTER TABLE workflow_version ADD COLUMN content_hash TEXT NOT NULL DEFAULT ''")
+    database.execute_sql("ALTER TABLE run ADD COLUMN content_hash TEXT")
+    contents = "SELECT definition, configurations, template_context_variables FROM workflow_version WHERE id = ?"
+    for (id,) in execute("SELECT id FROM workflow_version").fetchall():
+        content = (decode(text) for text in execute(contents, id).fetchone())
+        execute("UPDATE workflow_version SET content_hash = ? WHERE id = ?", content_hash(*content), id)
+
+
 # From version N to N + 1. A step uses SQL only, because the models are those of the newest version; new tables are
 # created after the last step.
-STEPS: Mapping[int, Callable[[Any, Vault], None]] = {1: _to_2, 2: _to_3, 3: _to_4, 4: _to_5, 5: _to_6}
+STEPS: Mapping[int, Callable[[Any, Vault], None]] = {1: _to_2, 2: _to_3, 3: _to_4, 4: _to_5, 5: _to_6, 6: _to_7}
 
 
 def check_version(store: Store, version: int = VERSION) -> int:
@@ -255,7 +275,7 @@ def _check_version(store: Store, version: int) -> int:
 
 
 def _migrate(store: Store, vault: Vault, version: int, steps: Mapping[int, Callable[[Any, Vault], None]]) -> int:
-    with store.session():
+    with store.session(MIGRATION):
         found = _check_version(store, version)
         if 0 < found < version:
             _copy(store, found)
@@ -270,25 +290,50 @@ def _migrate(store: Store, vault: Vault, version: int, steps: Mapping[int, Calla
                 known = set(store.database.get_tables())
                 store.database.create_tables([table for table in TABLES if table._meta.table_name not in known])
                 knowledge.create(store)
-                if current < COUNTED_SINCE and store.path is not None:
-                    counts.create(store.database)
+                if current == 0:
+                    indexes.create(store)
+                if current < COUNTED_SINCE:
+                    counts.create(store)
                 _set_version(store, version)
         return found
 
 
 def _reason(error: BaseException | None) -> str:
-    return " ".join(str(error).split()).rstrip(" .!")
+    """What an error says, in one line; of PostgreSQL's without the statement that it is about."""
+    diagnosis = getattr(getattr(error, "orig", error), "diag", None)
+    text = getattr(diagnosis, "message_primary", None) or str(error)
+    return " ".join(text.split()).rstrip(" .!?")
 
 
 def _version(store: Store) -> int:
-    if store.path is None:
-        return VERSION if store.database.table_exists("organization") else 0
-    return int(store.database.execute_sql("PRAGMA user_version").fetchone()[0])
+    if store.path is not None:
+        return int(store.database.execute_sql("PRAGMA user_version").fetchone()[0])
+    release, encoding = store.database.execute_sql(
+        "SELECT current_setting('server_version'), current_setting('server_encoding')"
+    ).fetchone()
+    if int(release.partition(".")[0]) < LEAST_RELEASE:
+        raise StoreError(f"The server of {store.name} is PostgreSQL {release}; it must be {LEAST_RELEASE} or newer.")
+    if encoding != "UTF8":
+        raise StoreError(f"{store.name} has the encoding {encoding}: make a database with ENCODING 'UTF8'.")
+    tables = set(store.database.get_tables())
+    if VERSION_TABLE in tables:
+        return int(store.database.execute_sql(f"SELECT version FROM {VERSION_TABLE}").fetchone()[0])
+    names = sorted(tables.intersection(table._meta.table_name for table in TABLES))
+    if names:
+        raise StoreError(
+            f"{store.name} has tables of another application, or of a release that didn't know PostgreSQL in full: "
+            f"{', '.join(names[:3])}. Use a database, or a schema of its search_path, of its own."
+        )
+    return 0
 
 
 def _set_version(store: Store, version: int) -> None:
     if store.path is not None:
         store.database.execute_sql(f"PRAGMA user_version = {version}")
+        return
+    store.database.execute_sql(f"CREATE TABLE IF NOT EXISTS {VERSION_TABLE} (version INTEGER NOT NULL)")
+    store.database.execute_sql(f"DELETE FROM {VERSION_TABLE}")
+    store.database.execute_sql(f"INSERT INTO {VERSION_TABLE} VALUES ({version})")
 
 
 def _empty_free_pages(store: Store) -> None:

@@ -4,13 +4,12 @@ from __future__ import annotations
 
 from peewee import (
     BooleanField,
-    CharField,
     ForeignKeyField,
     TextField,
 )
 
 from .base import Record
-from .fields import Instant, JSONText, now
+from .fields import Instant, JSONText, ShortText, now
 
 
 class Organization(Record):
@@ -25,8 +24,8 @@ class ApiKey(Record):
     organization_id: int
     organization = ForeignKeyField(Organization, on_delete="CASCADE")
     name = TextField()
-    key_prefix = CharField(8)
-    key_hash = CharField(64, unique=True)
+    key_prefix = ShortText(8)
+    key_hash = ShortText(64, unique=True)
     is_active = BooleanField(default=True)
     created_at = Instant(default=now)
     last_used_at = Instant(null=True)
@@ -37,7 +36,7 @@ class Credential(Record):
     """A secret that tools, pre-call fetches and webhooks send to another service. A deleted one keeps its name only."""
 
     organization = ForeignKeyField(Organization, on_delete="CASCADE", index=False)
-    uuid = CharField(36, unique=True)
+    uuid = ShortText(36, unique=True)
     name = TextField()
     description = TextField(null=True)
     credential_type = TextField()

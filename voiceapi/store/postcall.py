@@ -6,12 +6,12 @@ from collections.abc import Sequence
 from datetime import datetime
 from typing import Any
 
-from peewee import SQL, CharField, CompositeKey, FloatField, ForeignKeyField, IntegerField, TextField
+from peewee import SQL, CompositeKey, FloatField, ForeignKeyField, IntegerField, TextField
 
 from . import counts
-from .base import Record, marks, select
+from .base import Record, marks, select, skipping_locked
 from .database import execute
-from .fields import Bytes, Instant, now
+from .fields import Bytes, Instant, ShortText, now
 from .organizations import Organization
 from .paging import records, window
 from .runs import Run
@@ -51,9 +51,9 @@ class Delivery(Record):
     run = ForeignKeyField(Run, on_delete="CASCADE", index=False)
     node_id = TextField()
     node_name = TextField()
-    delivery_uuid = CharField(36, unique=True)
+    delivery_uuid = ShortText(36, unique=True)
     state = TextField(default="pending")
-    method = CharField(8, null=True)
+    method = ShortText(8, null=True)
     url = TextField(null=True)
     # Encrypted JSON, because a value may be a secret.
     headers = TextField(null=True)
@@ -104,16 +104,11 @@ def next_follow_up_at() -> datetime | None:
     return None if first is None else first.due_at
 
 
-def first_follow_up(moment: datetime) -> FollowUp | None:
-    """The follow-up that has been due longest at `moment`."""
-    found: FollowUp | None = FollowUp.select().where(FollowUp.due_at <= moment).order_by(FollowUp.due_at).first()
-    return found
-
-
-def lease_follow_up(follow_up: FollowUp, until: datetime) -> bool:
-    """Claim a follow-up until then; False if another worker has claimed it since it was read."""
-    unclaimed = (FollowUp.run == follow_up.run_id, FollowUp.due_at == follow_up.due_at)
-    return bool(FollowUp.update(due_at=until).where(*unclaimed).execute())
+def lease_follow_up(moment: datetime, until: datetime) -> int | None:
+    """Claim the follow-up that has been due longest at `moment` until then; returns its run, None without one."""
+    statement = f"""UPDATE follow_up SET due_at = ? WHERE run_id = (
+        SELECT run_id FROM follow_up WHERE due_at <= ? ORDER BY due_at LIMIT 1{skipping_locked()}) RETURNING run_id"""
+    return _first(statement, FollowUp.due_at.db_value(until), FollowUp.due_at.db_value(moment))
 
 
 def renew_follow_up(run: int, until: datetime) -> None:
@@ -141,18 +136,20 @@ def next_delivery_at() -> datetime | None:
     return None if first is None else first.next_attempt_at
 
 
-def first_delivery(moment: datetime) -> Delivery | None:
-    """The delivery that has been due longest at `moment`."""
-    due = Delivery.select().where(Delivery.next_attempt_at <= moment)
-    found: Delivery | None = due.order_by(Delivery.next_attempt_at).first()
-    return found
+def lease_delivery(moment: datetime, until: datetime) -> int | None:
+    """Claim the delivery that has been due longest at `moment` until then, and count the attempt.
+
+    :returns: its id; None when nothing is due that no other transaction is claiming.
+    """
+    statement = f"""UPDATE delivery SET attempts = attempts + 1, next_attempt_at = ? WHERE id = (
+        SELECT id FROM delivery WHERE next_attempt_at <= ? ORDER BY next_attempt_at LIMIT 1{skipping_locked()}
+        ) RETURNING id"""
+    return _first(statement, Delivery.next_attempt_at.db_value(until), Delivery.next_attempt_at.db_value(moment))
 
 
-def lease_delivery(delivery: Delivery, until: datetime) -> bool:
-    """Claim a delivery until then and count the attempt; False if another worker has claimed it since it was read."""
-    unclaimed = (Delivery.id == delivery.id, Delivery.next_attempt_at == delivery.next_attempt_at)
-    changes = {"attempts": Delivery.attempts + 1, "next_attempt_at": until}
-    return bool(Delivery.update(**changes).where(*unclaimed).execute())
+def _first(statement: str, *values: Any) -> int | None:
+    row = execute(statement, *values).fetchone()
+    return None if row is None else int(row[0])
 
 
 def update_pending(delivery: Delivery, changes: dict[str, Any], *, same_attempt: bool) -> None:

@@ -25,9 +25,10 @@ def keep_private(path: Path) -> list[Path]:
         kept = file.name.removeprefix(path.name)
         if kept in ("", "-wal", "-shm", ".secret") or kept.startswith(".version-"):
             try:
-                mode = stat.S_IMODE(file.stat().st_mode)
-                if mode & 0o077:
-                    file.chmod(mode & 0o700)
+                mode = file.stat().st_mode
+                # Never of a folder or a device, which is no database but may have been given as one.
+                if stat.S_ISREG(mode) and mode & 0o077:
+                    file.chmod(stat.S_IMODE(mode) & 0o700)
             except OSError:
                 open_to_others.append(file)
     return open_to_others

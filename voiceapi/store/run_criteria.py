@@ -7,6 +7,8 @@ from datetime import datetime
 from typing import Any
 
 from .base import marks
+from .counts import LONGEST_KEY
+from .database import bound_path, either
 from .runs import Run
 
 CHANNELS = {
@@ -83,6 +85,9 @@ def tokens_between(low: float | None, high: float | None) -> Criteria:
 
 def disposition_in(codes: list[str]) -> Criteria:
     """With one of these dispositions; any if there are none."""
+    long = [code for code in codes if len(code) > LONGEST_KEY]
+    if long and bound_path() is None:  # lists go by what an index holds of a disposition, reports by the whole
+        codes = [*codes, *(code[:LONGEST_KEY] for code in long)]
     return _one_of("disposition", codes) if codes else ALL
 
 
@@ -96,10 +101,19 @@ def column_is(name: str, value: Any) -> Criteria:
     return _about(name, f"{name} = ?", value)
 
 
+def version_is(id: int) -> Criteria:
+    """Of the version with this id, which no index holds."""
+    # The view that PostgreSQL's lists read has no such column.
+    stored = either("version_id", "(SELECT version_id FROM run AS stored WHERE stored.id = run.id)")
+    return _about("version_id", f"{stored} = ?", id)
+
+
 def column_holds(name: str, text: str) -> Criteria:
     """With this text in a column's, in either case."""
     pattern = text.replace("\\", "\\\\").replace("%", "\\%").replace("_", "\\_")
-    return _about(name, f"lower({name}) LIKE lower(?) ESCAPE '\\'", f"%{pattern}%")
+    # In SQLite's `lower`, and by code points, only the letters from A to Z have two cases.
+    lower = either("lower(?)", 'lower(? COLLATE "C")')
+    return _about(name, f"lower({name}) LIKE {lower} ESCAPE '\\'", f"%{pattern}%")
 
 
 def channel_is(channel: str) -> Criteria:
@@ -111,6 +125,8 @@ def tagged(tags: list[str]) -> Criteria:
     """With all of these call tags."""
     if not tags:
         return ALL
+    if bound_path() is None:
+        return _about("gathered_context", "tags @> ?::TEXT[]", [tag[:LONGEST_KEY] for tag in tags])
     carried = "SELECT count(DISTINCT value) FROM json_each(gathered_context, '$.call_tags')"
     return _about("gathered_context", f"({carried} WHERE value IN ({marks(tags)})) = ?", *tags, len(set(tags)))
 

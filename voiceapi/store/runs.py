@@ -9,7 +9,6 @@ from typing import Any
 from peewee import (
     SQL,
     BooleanField,
-    CharField,
     CompositeKey,
     FloatField,
     ForeignKeyField,
@@ -19,11 +18,13 @@ from peewee import (
 )
 
 from ..timestamps import write_time
-from . import base, counts
+from . import base
 from .base import Record, insert
 from .campaigns import Campaign
 from .database import execute
-from .fields import Instant, JSONText, now
+from .fields import Instant, JSONText, ShortText, now
+from .indexes import one_of
+from .locks import Lock, campaign_lock, run_lock
 from .organizations import Organization
 from .workflows import Workflow, WorkflowVersion
 
@@ -43,17 +44,20 @@ class Run(Record):
     version = ForeignKeyField(WorkflowVersion, null=True, on_delete="SET NULL", index=False)
     # The definition that a call began with, when it was a draft: a draft may change while the call goes on.
     draft = JSONText(null=True)
+    # That of the version as it carries the run out, see workflows.content_hash; null for a run of an earlier release,
+    # and for one without a version.
+    content_hash = TextField(null=True)
     campaign = ForeignKeyField(Campaign, null=True, on_delete="SET NULL", index=False)
     # The configuration of the call; no foreign key, so that deleting one needn't scan all runs.
     telephony_configuration_id = IntegerField(null=True)
     name = TextField()
-    mode = CharField(64)
+    mode = ShortText(64)
     call_type = TextField(default="outbound")
     # See runs.lifecycle.
     state = TextField(default="prepared")
     # Part of the path of the carrier's webhooks, which identifies the call.
-    token = CharField(64, unique=True)
-    public_access_token = CharField(36, null=True, unique=True)
+    token = ShortText(64, unique=True)
+    public_access_token = ShortText(36, null=True, unique=True)
     carrier_call_id = TextField(null=True)
     caller_number = TextField(null=True)
     called_number = TextField(null=True)
@@ -92,22 +96,7 @@ class Run(Record):
         return bool(self.state == "completed")
 
 
-# For the lists of runs: with what they are filtered by, so that rows are read for a page only.
-Run.add_index(
-    SQL(
-        "CREATE INDEX run_of_workflow ON run "
-        "(workflow_id, created_at, id, state, disposition, duration, call_type, mode, campaign_id, name)"
-    )
-)
-Run.add_index(
-    SQL(
-        "CREATE INDEX run_of_campaign ON run (campaign_id, created_at, id, state, disposition, duration, name) "
-        "WHERE campaign_id IS NOT NULL"
-    )
-)
-Run.add_index(SQL("CREATE INDEX run_by_duration ON run (workflow_id, duration, id)"))
-Run.add_index(SQL("CREATE INDEX run_by_name ON run (workflow_id, name, id)"))
-Run.add_index(SQL("CREATE INDEX run_by_id ON run (workflow_id, id)"))
+# Those of the lists of runs are in `indexes`.
 # Only the calls in progress, which are few.
 Run.add_index(SQL("CREATE INDEX run_in_progress ON run (organization_id, slot_until) WHERE deadline_at IS NOT NULL"))
 Run.add_index(
@@ -136,6 +125,7 @@ class Event(Record):
 class Turn(Record):
     """Turn `number` of a call with its answer, which a repeated webhook gets again."""
 
+    run_id: int
     run = ForeignKeyField(Run, on_delete="CASCADE", index=False)
     number = IntegerField()
     # What the caller said or keyed; empty for silence and for the opening.
@@ -144,7 +134,7 @@ class Turn(Record):
     at = Instant(default=now)
     # Null while the answer is pending.
     answered_at = Instant(null=True)
-    # The process that decides a pending turn, and when it last stored a part of it.
+    # The process that decides a pending turn, and when it last said so.
     worker = TextField()
     touched_at = Instant(default=now)
 
@@ -163,12 +153,16 @@ class StatusCallback(Record):
     at = Instant(default=now)
 
 
-def create(workflow: Workflow, **columns: Any) -> Run:
-    """Store a new run of `workflow` and count it; call it inside a transaction."""
-    run = insert(Run, workflow=workflow, organization=workflow.organization_id, **columns)
-    if not counts.exist():
-        execute("UPDATE workflow SET total_runs = total_runs + 1 WHERE id = ?", workflow.id)
-    return run
+def ending_locks(run: Run) -> tuple[Lock, ...]:
+    """The locks of a transaction that may end a run: with it, its campaign may end."""
+    return (run_lock(run.id),) if run.campaign_id is None else (run_lock(run.id), campaign_lock(run.campaign_id))
+
+
+def create(workflow: Workflow, version: WorkflowVersion | None = None, **columns: Any) -> Run:
+    """Store a new run of `workflow`, pinned to the version, if it is known yet, and to its content."""
+    if version is not None:
+        columns = {**columns, "version": version, "content_hash": version.content_hash}
+    return insert(Run, workflow=workflow, organization=workflow.organization_id, **columns)
 
 
 def in_progress(organization: int, moment: datetime | None = None) -> int:
@@ -198,14 +192,11 @@ def transcript(run: Run) -> str:
 
 def of_inbound_call(configuration_id: int, call_id: str | None) -> Run | None:
     """The run of an inbound call, by the carrier's call id."""
-    run: Run | None = (
-        Run.select()
-        # A literal, not a parameter: else SQLite doesn't use the partial index.
-        .where(SQL("call_type = 'inbound'"))
-        .where(Run.telephony_configuration_id == configuration_id, Run.carrier_call_id == call_id)
-        .first()
+    # A literal, not a parameter: else SQLite doesn't use the partial index.
+    chosen = (
+        f"WHERE call_type = 'inbound' AND telephony_configuration_id = ? AND {one_of('carrier_call_id', [call_id])}"
     )
-    return run
+    return next(iter(base.select(Run, chosen, configuration_id, call_id)), None)
 
 
 def is_over(run: int) -> bool:
@@ -252,6 +243,22 @@ def claim_phone(run: Run, worker: str, until: datetime) -> bool:
     """Lease a simulated call to a process; False if another has leased it since `run` was read."""
     lease = Run.phone_lease_until == run.phone_lease_until
     return bool(Run.update(phone_worker=worker, phone_lease_until=until).where(Run.id == run.id, lease).execute())
+
+
+def claim_turn(turn: Turn, worker: str, moment: datetime) -> bool:
+    """Leave a pending turn to a process; False if another has stored anything of it since `turn` was read."""
+    unchanged = (Turn.worker == turn.worker) & (Turn.touched_at == turn.touched_at) & Turn.answered_at.is_null()
+    claimed = Turn.update(worker=worker, touched_at=moment)
+    return bool(claimed.where(Turn.run == turn.run_id, Turn.number == turn.number, unchanged).execute())
+
+
+def touch_turns(worker: str, of_runs: Sequence[int], moment: datetime, since: datetime) -> None:
+    """Note that a process is still at work on its pending turns, in one statement.
+
+    :param since: those of which it has stored a part since then are left out.
+    """
+    pending = Turn.run.in_(of_runs) & Turn.answered_at.is_null()
+    Turn.update(touched_at=moment).where(pending, Turn.worker == worker, Turn.touched_at < since).execute()
 
 
 def abandon_phone(run: int) -> None:

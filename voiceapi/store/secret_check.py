@@ -6,13 +6,15 @@ one of them can decrypt everything, however far the replacement has come.
 
 from __future__ import annotations
 
+from collections.abc import Mapping
 from contextlib import suppress
 
-from peewee import CharField, TextField
+from peewee import TextField
 
 from ..security import SecretError, Vault
 from .base import Record, insert, scalar
 from .database import Store, write
+from .fields import ShortText
 
 CHECK, OLD, NEW = "check", "old", "new"
 KNOWN_TEXT = "voiceapi"
@@ -23,7 +25,7 @@ SINCE_VERSION = 5
 class SecretCheck(Record):
     """A text encrypted with the secret: a known one as `check`, or the `old` or `new` secret."""
 
-    name = CharField(8, unique=True)
+    name = ShortText(8, unique=True)
     value = TextField()
 
 
@@ -47,16 +49,28 @@ def prove(store: Store, vault: Vault) -> None:
             with write():
                 if _stored(CHECK) is None:
                     insert(SecretCheck, name=CHECK, value=vault.encrypt(KNOWN_TEXT))
-        for name in (OLD, NEW):
-            other = _decrypted(vault, name)
-            if other is not None:
-                vault.add(other.encode("latin-1"))
-        token = _stored(CHECK)
-        if token is None or not vault.made(token):
+        found = values()
+        if CHECK not in found or not agrees(found, vault):
             raise SecretError(
                 f"The secret isn't the one that {store.name} was encrypted with. Restore that one; if it is lost, "
                 "docs/operations.md says how to go on without it."
             )
+
+
+def values() -> dict[str, str]:
+    """What the table of the bound database holds, by name."""
+    return {each.name: each.value for each in SecretCheck.select()}
+
+
+def agrees(values: Mapping[str, str], vault: Vault) -> bool:
+    """True unless these values of a database prove that it was encrypted with another secret than the vault's.
+
+    If the secret is being replaced, the vault is given the other one, too.
+    """
+    for name in (OLD, NEW):
+        with suppress(KeyError, SecretError):
+            vault.add(vault.decrypt(values[name]).encode("latin-1"))
+    return CHECK not in values or vault.made(values[CHECK])
 
 
 def replacement(vault: Vault) -> bytes | None:

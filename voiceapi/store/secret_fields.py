@@ -10,6 +10,7 @@ from collections import Counter
 from collections.abc import Callable, Hashable, Iterable, Iterator, Mapping
 from copy import deepcopy
 from typing import Any, NamedTuple
+from urllib.parse import urlsplit, urlunsplit
 
 from ..errors import FieldError, InvalidFields
 from ..masking import (
@@ -132,6 +133,17 @@ def decrypted(vault: Vault, value: Any, find: Find) -> Any:
 def masked(vault: Vault, value: Any, find: Find) -> Any:
     """The value with all its secrets masked, as answers show it."""
     return _changed(value, find, lambda field: _mask(vault, field))
+
+
+def emptied(value: Any, find: Find, leaves_out: Callable[[SecretField], bool]) -> tuple[Any, list[SecretField]]:
+    """The value with the secrets empty for which `leaves_out` is true, URLs without user and password; and these."""
+    left = [field for field in find(value) if leaves_out(field)]
+    return _changed(value, lambda _: left, lambda field: _without_user(field.text) if field.kind == URL else ""), left
+
+
+def _without_user(url: str) -> str:
+    parts = urlsplit(url)
+    return urlunsplit(parts._replace(netloc=parts.netloc.rpartition("@")[2]))
 
 
 def masked_text(vault: Vault, text: str, find: Find) -> Any:

@@ -2,9 +2,11 @@
 
 from __future__ import annotations
 
+from typing import Any
+
 from peewee import CompositeKey, ForeignKeyField, IntegerField
 
-from .base import Record
+from .base import Record, select
 from .database import execute
 from .fields import JSONText
 from .runs import Run
@@ -29,6 +31,11 @@ class Snapshot(Record):
     # The number of the request whose tool is being called. A tool is called once, even if its result is lost.
     calling = IntegerField(null=True)
     state = JSONText()
+
+
+def of_run(run: int) -> list[Any]:
+    """The events that the engine was given in a run, in order."""
+    return [step.event for step in select(Step, "WHERE run_id = ? ORDER BY number", run)]
 
 
 def mark_calling(run: int, number: int, request: int) -> bool:

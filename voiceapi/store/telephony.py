@@ -7,11 +7,11 @@ from collections.abc import Iterable, Mapping
 from datetime import datetime
 from typing import Any
 
-from peewee import SQL, BooleanField, CharField, FloatField, ForeignKeyField, TextField
+from peewee import SQL, BooleanField, FloatField, ForeignKeyField, TextField
 
 from .base import Record, names_by_id, select
 from .database import execute
-from .fields import Instant, JSONText, now
+from .fields import Instant, JSONText, ShortText, now
 from .organizations import Organization
 from .workflows import Workflow
 
@@ -20,7 +20,7 @@ class TelephonyConfiguration(Record):
     organization_id: int
     phone_numbers: Any
     organization = ForeignKeyField(Organization, on_delete="CASCADE")
-    name = CharField(64)
+    name = ShortText(64)
     provider = TextField()
     # Encrypted JSON of the carrier's fields.
     credentials = TextField()
@@ -53,11 +53,11 @@ class PhoneNumber(Record):
     inbound_workflow_id: int | None
     organization = ForeignKeyField(Organization, on_delete="CASCADE")
     telephony_configuration = ForeignKeyField(TelephonyConfiguration, on_delete="CASCADE", backref="phone_numbers")
-    address = CharField(255)
-    address_normalized = CharField(255)
+    address = ShortText(255)
+    address_normalized = ShortText(255)
     address_type = TextField()
-    country_code = CharField(2, null=True)
-    label = CharField(64, null=True)
+    country_code = ShortText(2, null=True)
+    label = ShortText(64, null=True)
     inbound_workflow = ForeignKeyField(Workflow, null=True, on_delete="SET NULL")
     is_active = BooleanField(default=True)
     is_default_caller_id = BooleanField(default=False)

@@ -5,11 +5,11 @@ from __future__ import annotations
 from collections.abc import Sequence
 from typing import Any
 
-from peewee import CharField, ForeignKeyField, TextField
+from peewee import ForeignKeyField, TextField
 
 from .base import Record, in_batches, marks, select
 from .database import execute
-from .fields import Instant, JSONText, now
+from .fields import Instant, JSONText, ShortText, now
 from .organizations import Organization
 
 
@@ -17,7 +17,7 @@ class Tool(Record):
     """A function that an agent's model may call. `definition` is stored with every default filled in."""
 
     organization = ForeignKeyField(Organization, on_delete="CASCADE")
-    tool_uuid = CharField(36, unique=True)
+    tool_uuid = ShortText(36, unique=True)
     name = TextField()
     description = TextField(null=True)
     category = TextField()

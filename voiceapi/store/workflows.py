@@ -2,18 +2,26 @@
 
 from __future__ import annotations
 
+from hashlib import sha256
+from typing import Any
+
 from peewee import (
     SQL,
-    CharField,
     ForeignKeyField,
     IntegerField,
     TextField,
 )
 
+from ..security import TOKEN, TOKEN_START
+from ..strict_json import canonical
+from . import counts
 from .base import Record, marks, select
-from .database import execute
-from .fields import Instant, JSONText, now
+from .database import bound_path, execute
+from .fields import Instant, JSONText, ShortText, now
 from .organizations import Organization
+
+# What stands for an encrypted secret in the content that is hashed.
+SECRET = "***"
 
 
 class Workflow(Record):
@@ -21,12 +29,19 @@ class Workflow(Record):
 
     organization_id: int
     organization = ForeignKeyField(Organization, on_delete="CASCADE")
-    workflow_uuid = CharField(36, unique=True)
+    workflow_uuid = ShortText(36, unique=True)
     name = TextField()
     status = TextField(default="active")
-    # Kept by triggers, so that a list needn't count a million rows; see `counts`.
-    total_runs = IntegerField(default=0)
+    # SQLite's triggers keep it, so that a list needn't count a million rows; see `total_runs`.
+    counted_runs = IntegerField(default=0, column_name="total_runs")
     created_at = Instant(default=now)
+
+    @property
+    def total_runs(self) -> int:
+        """The number of its runs when the record was read; on PostgreSQL, when it is first asked for."""
+        if bound_path() is None and "total_runs" not in self.__dict__:
+            self.__dict__["total_runs"] = counts.total_runs(self.id)
+        return int(self.__dict__.get("total_runs", self.counted_runs))
 
 
 class WorkflowVersion(Record):
@@ -38,6 +53,8 @@ class WorkflowVersion(Record):
     definition = JSONText()
     configurations = JSONText(default=dict)
     template_context_variables = JSONText(default=dict)
+    # See `content_hash`; of a draft, that of its present content.
+    content_hash = TextField()
     created_at = Instant(default=now)
     published_at = Instant(null=True)
 
@@ -60,8 +77,18 @@ class TriggerPath(Record):
     The path stays with it forever, so that an old URL never reaches another agent.
     """
 
-    path = CharField(36, unique=True)
+    path = ShortText(36, unique=True)
     workflow = ForeignKeyField(Workflow, on_delete="CASCADE")
+
+
+def content_hash(definition: Any, configurations: Any, variables: Any) -> str:
+    """The SHA-256 of what a version holds, in hexadecimal: of canonical JSON, so its spelling doesn't count.
+
+    Of a secret only counts that there is one. So it stays when secrets are encrypted again, two services that have the
+    same agent have the same hash, and nobody can try out secrets on it.
+    """
+    text = canonical([definition, configurations, variables]).decode()
+    return sha256((TOKEN.sub(SECRET, text) if TOKEN_START in text else text).encode()).hexdigest()
 
 
 def workflow_of_path(organization: int, path: str) -> Workflow | None:
@@ -75,7 +102,12 @@ def of_organization(organization: int, status: str | None = None) -> list[Workfl
     owned = Workflow.select().where(Workflow.organization == organization)
     if status is not None:
         owned = owned.where(Workflow.status == status)
-    return list(owned.order_by(Workflow.id))
+    found = list(owned.order_by(Workflow.id))
+    if bound_path() is None:
+        totals = counts.total_runs_of_organization(organization)
+        for workflow in found:
+            workflow.__dict__["total_runs"] = totals.get(workflow.id, 0)
+    return found
 
 
 def count(organization: int, status: str | None = None) -> int:

@@ -34,6 +34,8 @@ class WriterLock:
         self._owner: int | None = None
         self._depth = 0
         self._queue: deque[_Waiting] = deque()
+        # How long threads have waited, in all.
+        self.waited_seconds = 0.0
 
     def acquire(self, gives_up: Callable[[], bool]) -> bool:
         """Take the lock.
@@ -57,6 +59,7 @@ class WriterLock:
                 if self._owner is None:
                     self._give_to(waiting)
                 if self._owner == waiting.thread:
+                    self.waited_seconds += time.monotonic() - waiting.since
                     return True
             if gives_up():
                 with self._mutex:

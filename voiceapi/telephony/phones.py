@@ -9,11 +9,12 @@ from __future__ import annotations
 from dataclasses import dataclass
 from datetime import datetime, timedelta
 
-from ..background import Pausing
+from ..background.pausing_jobs import Pausing
 from ..service import Service
 from ..store import runs
 from ..store.database import write
 from ..store.fields import now
+from ..store.locks import NO_LOCK
 from ..store.runs import Run
 from .carriers.simulator import call_id_of
 
@@ -45,7 +46,7 @@ def renew(service: Service) -> None:
     tokens = service.phones.running()
     if not tokens:
         return
-    with service.store.session(), write():
+    with service.store.session(), write(NO_LOCK):
         kept = runs.renew_phones(service.worker, tokens, now() + LEASE)
     for token in tokens:
         if token not in kept:
@@ -57,14 +58,16 @@ def renew(service: Service) -> None:
 def take_over(service: Service) -> list[Run]:
     """Lease the simulated calls whose lease has run out; returns them."""
     moment = now()
-    found = runs.without_phone(moment, LEASE * 2)
-    if not found:
-        return []
-    with write():
-        return [run for run in found if runs.claim_phone(run, service.worker, moment + LEASE)]
+    return [run for run in runs.without_phone(moment, LEASE * 2) if _claim(service, run, moment + LEASE)]
+
+
+def _claim(service: Service, run: Run, until: datetime) -> bool:
+    # Each in a transaction of its own: several processes may take over the calls of one that was killed.
+    with write(NO_LOCK):
+        return runs.claim_phone(run, service.worker, until)
 
 
 def give_up(run: Run) -> None:
     """Have no process carry out a simulated call any more; it is expired past its deadline."""
-    with write():
+    with write(NO_LOCK):
         runs.abandon_phone(run.id)

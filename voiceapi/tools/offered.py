@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 import logging
+import re
 from collections.abc import Callable, Iterable, Iterator, Mapping
 from functools import partial
 from typing import Any
@@ -17,12 +18,13 @@ from ..errors import LimitReached
 from ..organizations import call_quota, credentials
 from ..service import Service
 from ..store import secret_fields, tools
-from ..store.base import find
+from ..store.base import find, json_text
 from ..store.tools import Tool
 from .knowledge import documents
 from .registry import CATEGORIES
 from .tool import RunnableTool, ToolContext, ToolError
 
+_WORD = re.compile(r"\w+")
 log = logging.getLogger("voiceapi")
 
 # Members of a tool's config whose value `audio` means that a recording is played.
@@ -30,22 +32,35 @@ MESSAGE_TYPES = ("messageType", "customMessageType")
 
 
 def functions_for(organization: int | None, graph: Graph) -> dict[str, tuple[Function, ...]]:
-    """The functions that the model is offered at each node besides its edges, by node id.
+    """The functions that the model is offered at each node besides its edges, by node id, as `offers` has them."""
+    uuids = {uuid for node in graph.nodes.values() for uuid in attached_tools({"data": node.data})}
+    found = ready(tools.with_uuids(organization, uuids))
+    return offers(graph, found, documents.lookups_for(organization, graph))
 
-    Nodes without documents and tools are absent.
 
-    The lookup in documents comes first, then the node's tools. A tool that doesn't exist, isn't active or can't be run
-    in this release is skipped, and so is one whose function name is taken by an edge, the lookup or an earlier tool of
-    the node. Validation of the workflow reports each of these cases. What the nodes offer may have 1 MiB in all; the
-    nodes beyond that go without tools, and the log names the first of them.
+def ready(records: Iterable[Tool]) -> dict[str, RunnableTool]:
+    """Those of these tools that can be run, by uuid: active ones of a category that this release carries out."""
+    return {tool.uuid: tool for record in records if (tool := _tool_of(record)) is not None}
+
+
+def offers(
+    graph: Graph, ready: Mapping[str, RunnableTool], lookups: Mapping[str, Function]
+) -> dict[str, tuple[Function, ...]]:
+    """The functions offered at each node besides its edges, by node id; nodes without documents and tools are absent.
+
+    The lookup in documents comes first, then the node's tools. A tool that isn't ready is skipped, and so is one whose
+    function name is taken by an edge, the lookup or an earlier tool of the node. Validation of the workflow reports
+    each of these cases. What the nodes offer may have 1 MiB in all; the nodes beyond that go without tools, and the log
+    names the first of them.
+
+    :param ready: the tools that can be run, by uuid.
+    :param lookups: the lookup of each node with documents, by node id.
     """
-    lookups = documents.lookups_for(organization, graph)
-    uuids_of = {id: attached_tools({"data": node.data}) for id, node in graph.nodes.items()}
-    records = tools.with_uuids(organization, {uuid for uuids in uuids_of.values() for uuid in uuids})
-    functions = {tool.uuid: tool.function() for record in records if (tool := _tool_of(record)) is not None}
+    functions = {uuid: tool.function() for uuid, tool in ready.items()}
     bound = Bound(MIB, "What the tools of the workflow offer")
     offers: dict[str, tuple[Function, ...]] = {}
-    for id, uuids in uuids_of.items():
+    for id, node in graph.nodes.items():
+        uuids = attached_tools({"data": node.data})
         if uuids or id in lookups:
             offered = (*([lookups[id]] if id in lookups else []), *_distinct(graph, id, uuids, functions))
             try:
@@ -167,6 +182,25 @@ def usable_without_model(records: Iterable[Tool]) -> set[str]:
     """
     usable = {uuid: _tool_of(tool) for uuid, tool in active(records).items() if tool.category == "transfer_call"}
     return {uuid for uuid, tool in usable.items() if tool and not tool.function().parameters.get("required")}
+
+
+def records_of(given: Iterable[Mapping[str, Any]]) -> list[Tool]:
+    """Records of tools that come with a workflow and aren't stored: each with a tool_uuid."""
+    fields = ("tool_uuid", "name", "description", "definition")
+    return [
+        Tool(category=each["definition"]["type"], status="active", **{name: each[name] for name in fields})
+        for each in given
+    ]
+
+
+def ending(records: Iterable[Tool]) -> set[str]:
+    """The uuids of the active tools that end the call or hand it over."""
+    return {uuid for uuid, tool in active(records).items() if tool.category in ("end_call", "transfer_call")}
+
+
+def names_used(records: Iterable[Tool]) -> set[str]:
+    """All words in the definitions of these tools, among which are the variables of their templates."""
+    return {name for tool in records for name in _WORD.findall(json_text(tool, Tool.definition))}
 
 
 def warnings(records: Iterable[Tool]) -> dict[str, str]:

@@ -50,20 +50,21 @@ def _check_size(fields: Mapping[str, Any]) -> None:
             raise InvalidFields([FieldError((name,), "a tool's text may have at most 64 KiB")])
 
 
-def create(vault: Vault, organization: int, fields: Mapping[str, Any]) -> Tool:
+def create(vault: Vault, organization: int, fields: Mapping[str, Any], uuid: str | None = None) -> Tool:
     """Store a tool; it is active at once.
 
     :param fields: `name`, `description`, `icon`, `icon_color` and `definition`.
+    :param uuid: a new one if None.
     :raises RecordNotFound: when the definition names a credential that the organization doesn't have.
     :raises InvalidFields: for a secret that is masked, or when its texts are too large.
     """
-    _require_credentials(organization, fields["definition"])
+    require_credentials(organization, fields["definition"])
     _check_size(fields)
     with write():
         definition = secret_fields.merged(vault, fields["definition"], secret_fields.in_tool, at=("definition",))
         record: Tool = Tool.create(
             organization=organization,
-            tool_uuid=str(uuid4()),
+            tool_uuid=uuid or str(uuid4()),
             category=definition["type"],
             **{**fields, "definition": definition},
         )
@@ -88,7 +89,7 @@ def update(vault: Vault, organization: int, uuid: str, changes: Mapping[str, Any
         if definition is not None:
             if definition["type"] != record.category:
                 raise InvalidFields([FieldError((), mismatch(record.category, definition["type"]))])
-            _require_credentials(organization, definition)
+            require_credentials(organization, definition)
             given["definition"] = secret_fields.merged(
                 vault, definition, secret_fields.in_tool, [record.definition], ("definition",)
             )
@@ -125,7 +126,8 @@ def try_out(
         return run_test(tool, arguments, presets, header, service.http.send, now().timestamp())
 
 
-def _require_credentials(organization: int, definition: Mapping[str, Any]) -> None:
+def require_credentials(organization: int, definition: Mapping[str, Any]) -> None:
+    """:raises RecordNotFound: when a tool's definition names a credential that the organization doesn't have."""
     config = definition.get("config", {})
     for uuid in (config.get("credential_uuid"), (config.get("resolver") or {}).get("credential_uuid")):
         if uuid and not credentials.exists(organization, uuid):

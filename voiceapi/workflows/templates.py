@@ -1,4 +1,4 @@
-"""Makes a small workflow from a use case: a start, one conversation node, and two ends."""
+"""Makes a small workflow from a use case, with its conversation cases: a start, a conversation node, and two ends."""
 
 from __future__ import annotations
 
@@ -34,6 +34,43 @@ def definition(call_type: str, use_case: str, activity_description: str) -> dict
         _edge("3", "4", "Finished", "The task is done, or they say that is all, thanks or goodbye."),
     ]
     return {"nodes": nodes, "edges": edges, "viewport": {"x": 0, "y": 0, "zoom": 1}}
+
+
+def cases(call_type: str) -> list[dict[str, Any]]:
+    """Conversation cases of that definition, which touch all of it, as a file of cases has them."""
+    opening = {"says": GREETINGS[call_type]}
+    return [
+        {
+            "name": "They are willing, and the task is done",
+            "model": "played",
+            "direction": call_type,
+            "opening": opening,
+            "turns": [
+                {
+                    "caller": "Yes, I am listening.",
+                    "model": [{"edge": "Go on", "say": "Good."}, {"say": "How can we do that?"}],
+                    "node": "Conversation",
+                    "edges": ["Go on"],
+                },
+                {
+                    "caller": "Like this. That is all, thank you.",
+                    "model": [{"edge": "Finished"}, {"say": "Thank you. Goodbye."}],
+                    "edges": ["Finished"],
+                },
+            ],
+            "expect": {"nodes": ["Opening", "Conversation", "Done"], "disposition": "user_qualified"},
+        },
+        {
+            "name": "They have no time",
+            "model": "played",
+            "direction": call_type,
+            "opening": opening,
+            "turns": [
+                {"caller": "Not now, I am busy.", "model": [{"edge": "Not now"}, {"say": "I am sorry. Goodbye."}]}
+            ],
+            "expect": {"nodes": ["Opening", "Not now"], "edges": ["Not now"], "disposition": "user_qualified"},
+        },
+    ]
 
 
 def _literal(text: str) -> str:

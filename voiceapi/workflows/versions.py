@@ -1,4 +1,4 @@
-"""Use cases of workflows and their versions: create, save a draft, validate, publish, duplicate.
+"""Use cases of workflows and their versions: create, save a draft, publish, restore, duplicate.
 
 A workflow's name and status apply at once. Its definition, configurations and template variables belong to numbered
 versions: one is published, at most one is the draft, and the others were published before and are archived. Production
@@ -7,7 +7,7 @@ routes use the published version only.
 
 from __future__ import annotations
 
-from collections.abc import Iterator, Mapping
+from collections.abc import Callable, Iterator, Mapping
 from typing import Any
 from uuid import uuid4
 
@@ -15,23 +15,16 @@ from ..engine.graph import Graph, add_trigger_paths, strip_unknown_data
 from ..engine.validation import graph_rules
 from ..engine.validation.check import check
 from ..engine.validation.finding import Finding
-from ..engine.validation.lint import lint
 from ..engine.validation.outline import Outline
-from ..engine.validation.speech_rules import speech_findings
 from ..errors import Conflict, InvalidInput, NotPossible, RecordNotFound
-from ..llm import configuration, selection
-from ..llm.model_needs import model_needs
-from ..organizations import credentials
+from ..llm import configuration
 from ..security import Vault
-from ..service import Service
-from ..store import secret_fields, workflows
+from ..store import cases, secret_fields, workflows
 from ..store.base import find, insert, require, update
 from ..store.database import write
 from ..store.fields import now
-from ..store.tools import Tool
 from ..store.workflows import Workflow, WorkflowVersion
 from ..tools import offered
-from ..tools.knowledge import documents
 from . import node_types, tags
 
 
@@ -56,13 +49,18 @@ def current(workflow: Workflow) -> WorkflowVersion:
     return found
 
 
-def get_with_version(organization: int, workflow_id: int) -> tuple[Workflow, WorkflowVersion]:
-    """A workflow and its current version.
+def get_with_version(
+    organization: int, workflow_id: int, number: int | None = None
+) -> tuple[Workflow, WorkflowVersion]:
+    """A workflow and its current version, or the one with that number.
 
-    :raises RecordNotFound: when the organization has no such workflow.
+    :raises RecordNotFound: when the organization has no such workflow, or that has no such version.
     """
     workflow = get(organization, workflow_id)
-    return workflow, current(workflow)
+    if number is None:
+        return workflow, current(workflow)
+    text = f"Workflow {workflow_id} has no version {number}"
+    return workflow, require(WorkflowVersion, text, workflow=workflow, version_number=number)
 
 
 def listed(organization: int, statuses: list[str]) -> list[Workflow]:
@@ -103,12 +101,12 @@ def create(
     """
     definition = add_trigger_paths(definition, new_path)
     outline = Outline.of(definition)
-    _refuse_unstorable(organization, outline, InvalidInput)
+    refuse_unstorable(organization, outline, InvalidInput)
     definition = secret_fields.merged(vault, definition, secret_fields.in_definition, at=("workflow_definition",))
     return _store(organization, name, definition, outline)
 
 
-def _refuse_unstorable(organization: int, outline: Outline, error: type[InvalidInput] | type[Conflict]) -> None:
+def refuse_unstorable(organization: int, outline: Outline, error: type[InvalidInput] | type[Conflict]) -> None:
     """Check what also a draft has to keep; whether its trigger paths are taken is asked when it is stored.
 
     :raises InvalidInput: for a malformed trigger path.
@@ -142,8 +140,9 @@ def _store(
             definition=definition,
             configurations=configurations or {},
             template_context_variables=variables or {},
+            content_hash=workflows.content_hash(definition, configurations or {}, variables or {}),
         )
-        workflows.add_paths(workflow, _paths(outline))
+        workflows.add_paths(workflow, paths(outline))
     return workflow, version
 
 
@@ -171,7 +170,7 @@ def save(
     if definition is not None:
         definition = add_trigger_paths(strip_unknown_data(definition, node_types.rules()), new_path)
         outline = Outline.of(definition)
-        _refuse_unstorable(organization, outline, Conflict)
+        refuse_unstorable(organization, outline, Conflict)
     with write():
         workflow = get(organization, workflow_id, "ID")
         version = current(workflow)
@@ -191,13 +190,16 @@ def save(
                 _definitions(workflow, version),
                 ("workflow_definition",),
             )
-            workflows.add_paths(workflow, _paths(outline))
+            workflows.add_paths(workflow, paths(outline))
         if configurations is not None:
             version.configurations = configuration.encrypt_override(
                 vault, organization, configurations, version.configurations
             )
         if variables is not None:
             version.template_context_variables = variables
+        version.content_hash = workflows.content_hash(
+            version.definition, version.configurations, version.template_context_variables
+        )
         update(version)
     return workflow, version
 
@@ -226,6 +228,30 @@ def create_draft(
         return workflow, _draft_after(workflow, version)
 
 
+def restore(
+    organization: int, workflow_id: int, number: int, expected: tags.Expected = None
+) -> tuple[Workflow, WorkflowVersion]:
+    """Make the draft a copy of the version with that number, with its configurations, variables and secrets.
+
+    A client that sends a masked definition back couldn't: its masks stand for the newest secrets.
+
+    :param expected: as in `save`.
+    :raises RecordNotFound: when the organization has no such workflow, or that has no such version.
+    :raises Outdated: when the tag isn't expected.
+    """
+    with write():
+        workflow, version = get_with_version(organization, workflow_id)
+        tags.require(expected, workflow, version)
+        _, source = get_with_version(organization, workflow_id, number)
+        draft = _draft_after(workflow, version)
+        draft.definition = source.definition
+        draft.configurations = source.configurations
+        draft.template_context_variables = source.template_context_variables
+        draft.content_hash = source.content_hash
+        update(draft)
+        return workflow, draft
+
+
 def _draft_after(workflow: Workflow, version: WorkflowVersion) -> WorkflowVersion:
     """The draft of a workflow: its current version, or else a copy of that."""
     if version.status == "draft":
@@ -238,32 +264,8 @@ def _draft_after(workflow: Workflow, version: WorkflowVersion) -> WorkflowVersio
         definition=version.definition,
         configurations=version.configurations,
         template_context_variables=version.template_context_variables,
+        content_hash=version.content_hash,
     )
-
-
-def validate(service: Service, organization: int, workflow_id: int) -> tuple[list[Finding], list[Finding]]:
-    """The errors of the current version's definition, and the warnings about it and its configurations.
-
-    A warning doesn't prevent publishing.
-
-    :raises RecordNotFound: when the organization has no such workflow.
-    """
-    workflow = get(organization, workflow_id)
-    version = current(workflow)
-    outline = Outline.of(version.definition)
-    tools = offered.attached(organization, outline)
-    warnings = lint(
-        outline,
-        node_types.rules(),
-        offered.warnings(tools),
-        documents.warnings(organization, outline),
-        credentials.uuids(organization) if outline.credentials else (),
-    )
-    warnings += graph_rules.fixed_name_findings(outline, offered.active(tools))
-    warnings += speech_findings(version.configurations)
-    if selection.is_scripted(selection.choose(service, organization, version.configurations)):
-        warnings += model_needs(outline, offered.usable_without_model(tools))
-    return _errors(workflow, outline, offered.active(tools)), warnings
 
 
 def errors(workflow: Workflow, definition: Mapping[str, Any], *, is_published: bool = False) -> list[Finding]:
@@ -274,17 +276,21 @@ def errors(workflow: Workflow, definition: Mapping[str, Any], *, is_published: b
     """
     outline = Outline.of(definition)
     tools = [] if is_published else offered.attached(workflow.organization_id, outline)
-    return _errors(workflow, outline, offered.active(tools))
+    return check(outline, node_types.rules(), offered.active(tools), taken_paths(outline, workflow))
 
 
-def _errors(workflow: Workflow, outline: Outline, tools: Mapping[str, Tool]) -> list[Finding]:
-    return check(outline, node_types.rules(), tools, taken_paths(outline, workflow))
-
-
-def publish(organization: int, workflow_id: int, expected: tags.Expected = None) -> tuple[Workflow, WorkflowVersion]:
+def publish(
+    organization: int,
+    workflow_id: int,
+    expected: tags.Expected = None,
+    admit: Callable[[Workflow, WorkflowVersion], None] = lambda workflow, draft: None,
+) -> tuple[Workflow, WorkflowVersion]:
     """Publish the draft; the version published before is archived.
 
+    What else a draft may have to meet is checked by rehearsal.release, which publishes by this function.
+
     :param expected: as in `save`.
+    :param admit: called with a valid draft inside the transaction; the draft isn't published if it raises.
     :raises Outdated: when the tag isn't expected.
     :raises NotPossible: when there is no draft.
     :raises RecordNotFound: when the organization has no such workflow.
@@ -296,6 +302,7 @@ def publish(organization: int, workflow_id: int, expected: tags.Expected = None)
         if draft.status != "draft":
             raise NotPossible("No draft to publish")
         _raise_if_any(InvalidInput, errors(workflow, draft.definition))
+        admit(workflow, draft)
         workflows.archive_published(workflow)
         draft.status = "published"
         draft.published_at = now()
@@ -306,7 +313,7 @@ def publish(organization: int, workflow_id: int, expected: tags.Expected = None)
 
 
 def duplicate(organization: int, workflow_id: int, expected: tags.Expected = None) -> tuple[Workflow, WorkflowVersion]:
-    """Create a workflow with a copy of the current version, whose trigger paths are replaced by new ones.
+    """Create a workflow with a copy of the current version, whose trigger paths are replaced, and of the cases.
 
     :param expected: as in `save`, of the workflow that is copied.
     :raises RecordNotFound: when the organization has no such workflow.
@@ -317,7 +324,7 @@ def duplicate(organization: int, workflow_id: int, expected: tags.Expected = Non
         tags.require(expected, source, version)
         definition = add_trigger_paths(version.definition, new_path, replace_all=True)
         name = f"{source.name} - Duplicate"
-        return _store(
+        created = _store(
             organization,
             name,
             definition,
@@ -325,6 +332,8 @@ def duplicate(organization: int, workflow_id: int, expected: tags.Expected = Non
             version.configurations,
             version.template_context_variables,
         )
+        cases.copy(source.id, created[0].id)
+        return created
 
 
 def set_status(
@@ -367,10 +376,11 @@ def new_path() -> str:
 
 def taken_paths(outline: Outline, workflow: Workflow | None) -> set[str]:
     """The trigger paths of a definition that a workflow other than this one owns."""
-    return workflows.paths_of_others(_paths(outline), workflow)
+    return workflows.paths_of_others(paths(outline), workflow)
 
 
-def _paths(outline: Outline) -> list[str]:
+def paths(outline: Outline) -> list[str]:
+    """The trigger paths of a definition."""
     return [path for _, path, _ in outline.triggers]
 
 

@@ -96,6 +96,12 @@ def _node(specs: list[Mapping[str, Any]]) -> dict[str, Any]:
     }
 
 
+_IGNORED: Mapping[str, Any] = {
+    "description": "Codes of lint that nothing is to be said about here.",
+    "type": ["array", "null"],
+    "items": _TEXT,
+}
+
 _EDGE: Mapping[str, Any] = {
     "type": "object",
     "required": ["id", "source", "target", "data"],
@@ -119,6 +125,7 @@ _EDGE: Mapping[str, Any] = {
                 },
                 "transition_speech_type": {"enum": ["text", "audio", None]},
                 "transition_speech_recording_id": {"type": ["string", "null"]},
+                "lint_ignore": _IGNORED,
             },
         },
     },
@@ -140,6 +147,7 @@ def _data(spec: Mapping[str, Any]) -> dict[str, Any]:
                 "properties": {prop["name"]: _FILLED | {"type": _SHAPES[prop["type"]]["type"]} for prop in switched},
             },
         }
+    body["properties"] = {**body["properties"], "lint_ignore": _IGNORED}
     return {"title": spec["display_name"], "description": spec["description"], **body}
 
 

@@ -24,7 +24,7 @@ from voiceapi.campaigns.dialer.worker import Dialer
 from voiceapi.postcall import outbox
 from voiceapi.service import Service
 from voiceapi.store.campaigns import Campaign
-from voiceapi.store.database import UNREPEATABLE
+from voiceapi.store.patience import UNREPEATABLE
 from voiceapi.telephony import connect
 from voiceapi.telephony.carriers.base import OutboundCall
 from voiceapi.telephony.carriers.simulator import Simulator

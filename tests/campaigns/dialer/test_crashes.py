@@ -5,12 +5,11 @@ from __future__ import annotations
 import json
 import os
 import signal
-import sqlite3
 import subprocess
 import sys
 import threading
 from collections import Counter
-from collections.abc import Iterator
+from collections.abc import Callable, Iterator
 from http.server import BaseHTTPRequestHandler, ThreadingHTTPServer
 from pathlib import Path
 from typing import Any
@@ -22,6 +21,7 @@ from voiceapi import create_app
 from voiceapi.campaigns import campaigns, lifecycle
 from voiceapi.runs import files
 from voiceapi.store.campaigns import FINAL, OPEN
+from voiceapi.store.database import Store, execute, write
 from voiceapi.workflows import versions
 
 PROCESS = Path(__file__).with_name("dialing_process.py")
@@ -116,31 +116,30 @@ def stored(app: Flask, talk: Any, people: int, **settings: Any) -> int:
         return int(campaign.id)
 
 
-def dial(database: Path, carrier: Carrier, campaign_id: int, failpoint: str = "none") -> subprocess.Popen[bytes]:
-    command = [sys.executable, str(PROCESS), str(database), carrier.url, str(campaign_id), failpoint]
+def dial(database: str, carrier: Carrier, campaign_id: int, failpoint: str = "none") -> subprocess.Popen[bytes]:
+    command = [sys.executable, str(PROCESS), database, carrier.url, str(campaign_id), failpoint]
     environment = {**os.environ, "PYTHONPATH": str(PROCESS.parents[3])}
     return subprocess.Popen(command, env=environment, stdout=subprocess.PIPE, stderr=subprocess.PIPE)
 
 
-def let_time_pass(database: Path, carrier: Carrier) -> None:
+def let_time_pass(database: str, carrier: Carrier) -> None:
     """Leases run out; and so does the patience with calls that the carrier knows nothing of."""
     known = [token for token, _ in carrier.asked]
-    connection = sqlite3.connect(database)
-    with connection:
-        connection.execute("UPDATE contact SET lease_until = 0 WHERE lease_until IS NOT NULL")
-        marks = ", ".join("?" * len(known))
-        connection.execute(
-            f"UPDATE run SET deadline_at = 1 WHERE deadline_at IS NOT NULL AND token NOT IN ({marks})", known
-        )
-    connection.close()
+    store = Store(database)
+    with store.session(), write():
+        execute("UPDATE contact SET lease_until = 0 WHERE lease_until IS NOT NULL")
+        marks = ", ".join(["''", *("?" for _ in known)])
+        execute(f"UPDATE run SET deadline_at = 1 WHERE deadline_at IS NOT NULL AND token NOT IN ({marks})", *known)
+    store.close()
 
 
-def everything_is_right(database: Path, carrier: Carrier, people: int) -> Counter[str]:
-    connection = sqlite3.connect(database)
-    contacts = connection.execute("SELECT id, phone_number, state, attempts, run_id FROM contact").fetchall()
-    tokens = dict(connection.execute("SELECT token, id FROM run").fetchall())
-    counters = connection.execute("SELECT processed_rows, executed_count, total_queued_count FROM campaign").fetchone()
-    connection.close()
+def everything_is_right(database: str, carrier: Carrier, people: int) -> Counter[str]:
+    store = Store(database)
+    with store.session():
+        contacts = execute("SELECT id, phone_number, state, attempts, run_id FROM contact").fetchall()
+        tokens = dict(execute("SELECT token, id FROM run").fetchall())
+        counters = execute("SELECT processed_rows, executed_count, total_queued_count FROM campaign").fetchone()
+    store.close()
     assert len(contacts) == people
     states = Counter(state for _, _, state, _, _ in contacts)
     assert not {state for state in states if state in OPEN}
@@ -171,8 +170,8 @@ FAILPOINTS = [
 
 @pytest.mark.long
 @pytest.mark.parametrize("failpoint", FAILPOINTS)
-def test_kill_9(tmp_path: Path, carrier: Carrier, talk: Any, failpoint: str) -> None:
-    database = tmp_path / "voice.db"
+def test_kill_9(tmp_path: Path, database_at: Callable[..., str], carrier: Carrier, talk: Any, failpoint: str) -> None:
+    database = database_at(tmp_path / "voice.db")
     app = create_app({"VOICEAPI_DATABASE": database, "VOICEAPI_WORKER": False, "VOICEAPI_CONCURRENT_CALLS": LIMIT})
     campaign_id = stored(app, talk, PEOPLE)
     app.extensions["voiceapi"].close()
@@ -189,8 +188,10 @@ def test_kill_9(tmp_path: Path, carrier: Carrier, talk: Any, failpoint: str) -> 
 
 
 @pytest.mark.long
-def test_two_processes_claim_no_contact_twice(tmp_path: Path, carrier: Carrier, talk: Any) -> None:
-    database, people = tmp_path / "voice.db", 2000
+def test_two_processes_claim_no_contact_twice(
+    tmp_path: Path, database_at: Callable[..., str], carrier: Carrier, talk: Any
+) -> None:
+    database, people = database_at(tmp_path / "voice.db"), 2000
     app = create_app({"VOICEAPI_DATABASE": database, "VOICEAPI_WORKER": False, "VOICEAPI_CONCURRENT_CALLS": LIMIT})
     campaign_id = stored(app, talk, people)
     app.extensions["voiceapi"].close()

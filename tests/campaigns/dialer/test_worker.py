@@ -35,9 +35,11 @@ Contact = records.Contact
 
 
 @pytest.fixture
-def app(tmp_path: Any) -> Any:
+def app(tmp_path: Any, database_at: Callable[..., str]) -> Any:
     """Its own threads don't dial: the tests do, step by step."""
-    app = create_app({"VOICEAPI_DATABASE": tmp_path / "v.db", "VOICEAPI_WORKER": False, "VOICEAPI_CONCURRENT_CALLS": 3})
+    app = create_app(
+        {"VOICEAPI_DATABASE": database_at(tmp_path / "v.db"), "VOICEAPI_WORKER": False, "VOICEAPI_CONCURRENT_CALLS": 3}
+    )
     yield app
     app.extensions["voiceapi"].close()
 

@@ -9,6 +9,7 @@ from datetime import UTC, datetime, timedelta
 from typing import Any
 from zoneinfo import ZoneInfo, available_timezones
 
+import pytest
 from hypothesis import given, settings
 from hypothesis import strategies as st
 
@@ -155,6 +156,7 @@ def fortnight(people: int, **change: Any) -> Rehearsal:
     return rehearse(rules, retry, NO_BREAKER, contacts, MIX, **arguments)
 
 
+@pytest.mark.long
 def test_ten_thousand_contacts_over_two_weeks_take_seconds() -> None:
     begun = time.process_time()
     found = fortnight(10_000)

@@ -7,7 +7,6 @@ import logging
 import random
 import re
 import socket
-import sqlite3
 import threading
 from collections.abc import Callable, Iterator
 from contextlib import contextmanager
@@ -19,6 +18,7 @@ from urllib.parse import urlencode
 
 import pytest
 from flask.testing import FlaskClient
+from holding import held
 from lines import Line, Verb
 from lines.line import samples
 
@@ -32,7 +32,7 @@ from voiceapi.llm.chat_completions import ChatCompletions
 from voiceapi.llm.scripted import Scripted
 from voiceapi.runs import lifecycle
 from voiceapi.service import Service
-from voiceapi.store import database, runs
+from voiceapi.store import runs, sqlite
 from voiceapi.store.fields import now
 from voiceapi.store.runs import Event, Run, Turn
 from voiceapi.store.telephony import TelephonyConfiguration
@@ -1081,16 +1081,11 @@ def inbound(client: FlaskClient, call: Any, configuration: int, workflow: Callab
 
 @contextmanager
 def locked(service: Service, monkeypatch: pytest.MonkeyPatch) -> Iterator[None]:
-    """Another program holds the database; a webhook waits for it for a moment only."""
+    """Another process holds the database; a webhook waits for it for a moment only."""
     monkeypatch.setattr(postponed, "WAIT_SECONDS", 0.02)
-    monkeypatch.setattr(database, "LOCKED_SECONDS", 0.01)
-    other = sqlite3.connect(service.store.path or "", isolation_level=None)
-    other.execute("BEGIN EXCLUSIVE")
-    try:
+    monkeypatch.setattr(sqlite, "LOCKED_SECONDS", 0.01)
+    with held(service.store.location):
         yield
-    finally:
-        other.rollback()
-        other.close()
 
 
 def test_while_the_database_is_locked_the_carrier_asks_again(
@@ -1743,3 +1738,14 @@ def test_a_greeting_is_cut_like_a_reply(line: Line, dial: Callable[..., Any]) ->
     (transcript,) = log_of(call, "rtf-bot-text", "text")
     assert transcript.endswith("chips.")
     assert ["were not spoken" in error for error in log_of(call, "rtf-pipeline-error", "error")] == [True]
+
+
+def test_what_no_database_can_store_is_shown_as_replaced(dial: Callable[..., Any], line: Any) -> None:
+    call = dial()
+    call.answered()
+    half = "\udc00" if line.name in ("vonage", "jambonz") else ""
+    call.says(f"yes\0please{half}")
+    ended = call.status("completed", **{"note\0": f"a\0b{half}"})
+    assert ended.status_code < 400
+    assert call.transcript[1] == f"yes\ufffdplease{half and chr(0xFFFD)}"
+    assert call.run.state == "completed"

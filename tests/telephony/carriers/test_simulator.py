@@ -8,7 +8,7 @@ from typing import Any
 
 import pytest
 
-from voiceapi.background import Cancelled, Pausing
+from voiceapi.background.pausing_jobs import Cancelled, Pausing
 from voiceapi.engine.actions import Action, HangUp, Listen, Pause, Redirect, Say, Transfer
 from voiceapi.telephony.carriers.base import Carrier, Document, OutboundCall, VoiceSettings
 from voiceapi.telephony.carriers.events import CallerInput, Keys, Machine, Silence, Speech, StatusUpdate, Transferred

@@ -17,6 +17,8 @@ from voiceapi.engine.validation.field_types import compiled
 from voiceapi.engine.validation.lint import lint
 from voiceapi.engine.validation.outline import Outline
 from voiceapi.llm.scripted import Scripted
+from voiceapi.workflows.findings import Surroundings
+from voiceapi.workflows.linting import lint_file
 
 from .draws import Draws, json_or
 
@@ -51,6 +53,10 @@ def check(data: bytes) -> None:
         assert each.kind in ("node", "edge", "workflow")
         assert each.message
         assert each.id is None or isinstance(each.id, str)
+    for scripted in (True, False):
+        report = lint_file(definition, {}, {}, Surroundings(Outline.of(definition), is_scripted=scripted)).as_dict()
+
+        json.dumps(report)
     template_variables(definition)
     trigger_paths(definition)
     if isinstance(definition, dict):

@@ -320,6 +320,21 @@ class ProgressSchema(ResponseSchema):
     contacts = Object(required=True, metadata={"description": "how many contacts are in each state"})
 
 
+class DispositionCountSchema(ResponseSchema):
+    disposition = Text(required=True)
+    calls = Integer(required=True)
+
+
+class OutcomesSchema(ResponseSchema):
+    campaign_id = Integer(required=True)
+    outcomes = Object(
+        required=True, metadata={"description": "how many calls ended with each outcome, retried ones too"}
+    )
+    dispositions = Items(
+        Model(DispositionCountSchema), required=True, metadata={"description": "the commonest first, at most 50"}
+    )
+
+
 class SourceDownloadSchema(ResponseSchema):
     download_url = Text(required=True)
     expires_in = Integer(required=True)

@@ -10,9 +10,9 @@ from marshmallow import ValidationError
 from ...campaigns.retry import OUTCOMES
 from ...store.campaigns import FINAL, OPEN
 from ..errors import Message
-from .base import BodySchema, PagingSchema, ResponseSchema
+from .base import BodySchema, PagingSchema, QuerySchema, ResponseSchema
 from .campaigns import NAME
-from .fields import Choice, Integer, Items, Length, Model, Number, Object, Range, Text, Time
+from .fields import Choice, Flag, Integer, Items, Length, Model, Number, Object, Range, Text, Time
 from .runs import PageSchema
 
 STATE = Choice((*OPEN, *FINAL))
@@ -23,6 +23,10 @@ FIRST_YEAR, LAST_YEAR = 1970, 2999
 
 
 class ContactsQuerySchema(PagingSchema):
+    state = Text(load_default=None, validate=STATE)
+
+
+class ContactsReportQuerySchema(QuerySchema):
     state = Text(load_default=None, validate=STATE)
 
 
@@ -50,6 +54,43 @@ class DecisionSchema(ResponseSchema):
 class ContactDetailSchema(ContactSchema):
     variables = Object(required=True)
     decisions = Items(Model(DecisionSchema), required=True)
+
+
+class CheckListFormSchema(BodySchema):
+    """The fields of a form that has a contact list."""
+
+    workflow_id = Integer(required=True)
+    telephony_configuration_id = Integer(load_default=None, allow_none=True)
+
+
+class CheckedVariableSchema(ResponseSchema):
+    """A variable of the workflow without a default, which the list must have."""
+
+    name = Text(required=True)
+    is_column = Flag(required=True)
+    empty_rows = Integer(required=True, metadata={"description": "rows to be called that have no value of it"})
+
+
+class CheckedRowSchema(ResponseSchema):
+    row = Integer(required=True, metadata={"description": "data row of the list, counted from 1"})
+    phone_number = Text(required=True)
+    skipped = Text(required=True, allow_none=True, metadata={"description": "why it isn't called"})
+
+
+class PreviewRowSchema(CheckedRowSchema):
+    values = Object(required=True, metadata={"description": "texts by column: at most 50 of them, of 200 characters"})
+
+
+class CheckedListSchema(ResponseSchema):
+    columns = Items(Text(), required=True)
+    variables = Items(Model(CheckedVariableSchema), required=True)
+    rows = Integer(required=True)
+    skipped_count = Integer(required=True)
+    skipped = Items(Model(CheckedRowSchema), required=True, metadata={"description": "at most 100"})
+    preview = Items(Model(PreviewRowSchema), required=True, metadata={"description": "the first 10 rows"})
+    refusal = Text(
+        required=True, allow_none=True, metadata={"description": "why no campaign can be created with the list"}
+    )
 
 
 def check_shares(value: dict[str, Any]) -> None:

@@ -114,6 +114,24 @@ class Flag(fields.Boolean):
         raise self.make_error("invalid")
 
 
+class VersionNumber(Integer):
+    """The number of a version, or "draft", which loads as None: the draft, or the released version without one."""
+
+    def __init__(self) -> None:
+        super().__init__(
+            load_default=None,
+            allow_none=True,
+            validate=Range(min=1),
+            metadata={
+                "type": ["integer", "string"],
+                "description": 'its number, or "draft", the default: the draft, or the released version without one',
+            },
+        )
+
+    def deserialize(self, value: Any, attr: str | None = None, data: Any = None, **kwargs: Any) -> Any:
+        return super().deserialize(None if value == "draft" else value, attr, data, **kwargs)
+
+
 class Object(fields.Raw):
     """A JSON object with any properties."""
 

@@ -1,4 +1,4 @@
-"""Schema of the health object."""
+"""Schemas of the health object, and of whether the service is ready."""
 
 from __future__ import annotations
 
@@ -18,3 +18,9 @@ class HealthSchema(ResponseSchema):
     signup_enabled = Flag(required=True)
     stack_project_id = Text(required=True, allow_none=True)
     stack_publishable_client_key = Text(required=True, allow_none=True)
+
+
+class ReadySchema(ResponseSchema):
+    status = Text(required=True)
+    database = Text(required=True)
+    worker = Text(required=True)

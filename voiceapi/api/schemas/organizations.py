@@ -159,7 +159,9 @@ class EffectiveConfigurationSchema(ResponseSchema):
 
 
 class ModelConfigurationSchema(ResponseSchema):
-    configuration = Object(required=True, allow_none=True, metadata={"description": "as it was put, keys masked"})
+    configuration = Object(
+        required=True, allow_none=True, metadata={"description": "as it was put, keys masked; else what speaks"}
+    )
     effective_configuration = Model(EffectiveConfigurationSchema, required=True)
     source = Text(required=True, metadata={"enum": ["organization_v2", "legacy_user_v1", "empty"]})
 
@@ -200,3 +202,24 @@ class ReactivatedApiKeySchema(ApiKeyRecordSchema, OutcomeSchema):
 
     class Meta:
         unknown = INCLUDE
+
+
+class DoctorQuerySchema(QuerySchema):
+    telephony_configuration_id = Integer(
+        load_default=None, metadata={"description": "the one to check; all, the public address and the model otherwise"}
+    )
+
+
+class DoctorFindingSchema(ResponseSchema):
+    """What was checked. Nothing is wrong with it if `wrong` is null; `note` is worth knowing even so."""
+
+    subject = Text(required=True)
+    wrong = Text(required=True, allow_none=True)
+    note = Text(required=True, allow_none=True)
+    telephony_configuration_id = Integer(
+        required=True, allow_none=True, metadata={"description": "null for what is about none"}
+    )
+
+
+class DoctorSchema(ResponseSchema):
+    findings = Items(Model(DoctorFindingSchema), required=True)

@@ -36,6 +36,7 @@ class UsageQuerySchema(RunsQuerySchema):
 
 
 class ReportQuerySchema(QuerySchema):
+    filters = Text(load_default=None, metadata={"description": FILTERS})
     start_date = Time(load_default=None)
     end_date = EndTime(load_default=None)
 
@@ -63,12 +64,26 @@ class RunSchema(ArtifactsSchema):
     is_completed = Flag(required=True)
     call_type = Text(required=True, validate=DIRECTION)
     definition_id = Integer(required=True, allow_none=True)
+    caller_number = Text(required=True, allow_none=True)
+    called_number = Text(required=True, allow_none=True)
+    call_duration_seconds = Integer(required=True, allow_none=True)
+    disposition = Text(required=True, allow_none=True)
     cost_info = Object(required=True, allow_none=True)
     usage_info = Object(required=True, allow_none=True)
     initial_context = Object(required=True, allow_none=True)
     gathered_context = Object(required=True, allow_none=True)
     logs = Object(required=True, allow_none=True)
     annotations = Object(required=True, allow_none=True)
+
+
+class RunDetailsSchema(RunSchema):
+    """A run alone."""
+
+    content_hash = Text(
+        required=True,
+        allow_none=True,
+        metadata={"description": "that of the version as it carried the run out; null for a run of an earlier release"},
+    )
 
 
 class PageSchema(ResponseSchema):
@@ -99,6 +114,8 @@ class UsedRunSchema(ArtifactsSchema):
     called_number = Text(required=True, allow_none=True)
     call_type = Text(required=True, allow_none=True)
     mode = Text(required=True, allow_none=True)
+    campaign_id = Integer(required=True, allow_none=True)
+    is_completed = Flag(required=True)
     disposition = Text(required=True, allow_none=True)
     initial_context = Object(required=True, allow_none=True)
     gathered_context = Object(required=True, allow_none=True)

@@ -140,9 +140,22 @@ class TrunkSchema(ResponseSchema):
     updated_at = Time(required=True)
 
 
+class WebhookURLsSchema(ResponseSchema):
+    """What to enter at the carrier for calls to the numbers of a configuration."""
+
+    inbound = Text(required=True)
+    status = Text(required=True)
+
+
 class ConfigurationDetailSchema(ConnectionSchema):
     credentials = Object(required=True, metadata={"description": "secrets are masked"})
     calls_per_second = Number(required=True, allow_none=True, metadata={"description": PACE})
+    webhook_urls = Model(
+        WebhookURLsSchema,
+        required=True,
+        allow_none=True,
+        metadata={"description": "null for the simulator, and while VOICEAPI_PUBLIC_URL isn't set"},
+    )
     sip_connectivity = Model(SIPConnectivitySchema, required=True, allow_none=True)
     setup_checklist = Model(SetupChecklistSchema, required=True, allow_none=True)
     supports_trunks = Flag(required=True)

@@ -11,16 +11,39 @@ from marshmallow.fields import Dict, Raw
 from ...engine.expected_input import LONGEST_HINT, MOST_HINTS
 from ...engine.phrases import DEFAULT_LANGUAGE, PHRASES
 from ...engine.template import placeholders
+from ...rehearsal.stored_cases import MOST_CASES
 from ..errors import Message
 from .base import BodySchema, QuerySchema, ResponseSchema
+from .cases import CASE
 from .fields import Choice, Flag, Integer, Items, Length, Model, Number, Object, Pattern, Range, Text, Time
+from .tools import NewToolSchema
 
+# That come with a workflow.
+MOST_TOOLS = 100
 FIELD_NAME = Pattern(r"^[A-Za-z][A-Za-z0-9_]{0,63}$")
+
+
+class ComingToolSchema(NewToolSchema):
+    tool_uuid = Text(
+        required=True, validate=Length(1, 36), metadata={"description": "by which nodes attach it; it gets a new one"}
+    )
 
 
 class CreateWorkflowSchema(BodySchema):
     name = Text(required=True)
     workflow_definition = Object(required=True)
+    tools = Items(
+        Model(ComingToolSchema),
+        load_default=list,
+        validate=Length(max=MOST_TOOLS),
+        metadata={"description": "tools that nodes attach; those that are here already aren't stored once more"},
+    )
+    cases = Items(
+        Object(metadata=CASE),
+        load_default=list,
+        validate=Length(max=MOST_CASES),
+        metadata={"description": "conversation cases that are stored with it"},
+    )
 
 
 class CreateFromTemplateSchema(BodySchema):
@@ -55,7 +78,7 @@ def _check_phrase(text: str) -> None:
 
 
 class PhrasesSchema(BodySchema):
-    """What the service speaks by itself, by name, instead of its own sentences; see docs/workflows.md."""
+    """What the service speaks by itself, by name, instead of its own sentences; see docs/agents.md."""
 
     error_messages = {
         "unknown": Message(f"There is no such phrase; the phrases are {', '.join(REPLACEABLE)}", "extra_forbidden")
@@ -67,6 +90,42 @@ class PhrasesSchema(BodySchema):
             name: Text(allow_none=True, validate=[Length(max=1000), _check_phrase], metadata={"description": text})
             for name, text in REPLACEABLE.items()
         }
+
+    @post_load
+    def drop_nulls(self, data: dict[str, Any], **kwargs: Any) -> dict[str, Any]:
+        return without_nulls(data)
+
+
+def _percent() -> Number:
+    return Number(allow_none=True, validate=Range(min=0, max=100), metadata={"description": "percent, by the cases"})
+
+
+class RequiredCoverageSchema(BodySchema):
+    nodes = _percent()
+    edges = _percent()
+    variables = _percent()
+
+    class Meta:
+        unknown = RAISE
+
+    @post_load
+    def drop_nulls(self, data: dict[str, Any], **kwargs: Any) -> dict[str, Any]:
+        return without_nulls(data)
+
+
+class PublishRequirementsSchema(BodySchema):
+    """What a draft has to meet before it can be published; see docs/testing.md."""
+
+    lint = Text(
+        allow_none=True,
+        validate=Choice(("errors", "warnings")),
+        metadata={"description": "errors: there are no errors; warnings: neither errors nor warnings"},
+    )
+    cases = Flag(allow_none=True, metadata={"description": "there are enabled cases, and all of them pass"})
+    coverage = Model(RequiredCoverageSchema, allow_none=True)
+
+    class Meta:
+        unknown = RAISE
 
     @post_load
     def drop_nulls(self, data: dict[str, Any], **kwargs: Any) -> dict[str, Any]:
@@ -102,6 +161,13 @@ class ConfigurationsSchema(BodySchema):
         validate=Length(max=MOST_HINTS),
         metadata={"description": "phrases that the speech recogniser is to expect at every node"},
     )
+    lint_ignore = Items(
+        Text(),
+        allow_none=True,
+        validate=Length(max=100),
+        metadata={"description": "codes of lint that nothing is to be said about in this workflow"},
+    )
+    publish_requirements = Model(PublishRequirementsSchema, allow_none=True)
     external_pbx_field_mappings = Items(Model(FieldMappingSchema), allow_none=True, validate=Length(max=100))
     external_pbx_lead_headers = Items(Text(validate=FIELD_NAME), allow_none=True, validate=Length(max=50))
 
@@ -193,6 +259,10 @@ class VersionSchema(ResponseSchema):
     id = Integer(required=True)
     version_number = Integer(required=True)
     status = Text(required=True)
+    content_hash = Text(
+        required=True,
+        metadata={"description": "SHA-256 of its definition, configurations and variables; runs show it, too"},
+    )
     created_at = Time(required=True)
     published_at = Time(required=True, allow_none=True)
     workflow_json = Object(required=True)

@@ -15,6 +15,7 @@ from ...store.base import find, insert_all, require, update
 from ...store.campaigns import Campaign
 from ...store.database import ConcurrentUpdate, wake_dialer, write
 from ...store.fields import now
+from ...store.locks import campaign_lock
 from ...store.telephony import TelephonyConfiguration
 from ...telephony.providers import PROVIDERS
 from .. import attempts
@@ -33,8 +34,8 @@ def take(campaign_id: int) -> bool:
     moment = now()
     campaign = _campaign(campaign_id)
     until = campaign.source_lease_until
-    # A lease that ends later than one from now was given while the clock was ahead.
-    leased = until is not None and moment < until <= moment + LEASE
+    # A lease that ends much later than one from now was given while the clock was ahead.
+    leased = until is not None and moment < until <= moment + 2 * LEASE
     if campaign.source_status == "completed" or leased:
         return False
     campaign.source_status, campaign.source_lease_until = "in_progress", moment + LEASE
@@ -61,7 +62,7 @@ def read_list(service: Service, campaign_id: int) -> None:
                     return
         except ConcurrentUpdate:  # the lease expired and another process has continued the import
             return
-        with write():
+        with write(campaign_lock(campaign_id)):
             campaign = _campaign(campaign_id)
             campaign.source_status, campaign.synced_at, campaign.source_lease_until = "completed", now(), None
             if campaign.state == "syncing":
@@ -87,7 +88,7 @@ def _store(campaign_id: int, rows: Sequence[Contact]) -> bool:
         }
         for row in rows
     ]
-    with write():
+    with write(campaign_lock(campaign_id)):
         campaign = _campaign(campaign_id)
         wanted = campaign.state == "syncing"
         campaign.source_lease_until = moment + LEASE if wanted else None
@@ -102,7 +103,7 @@ def _store(campaign_id: int, rows: Sequence[Contact]) -> bool:
 
 
 def _fail(campaign_id: int, error: str) -> None:
-    with write():
+    with write(campaign_lock(campaign_id)):
         campaign = _campaign(campaign_id)
         campaign.source_status, campaign.source_error, campaign.source_lease_until = "failed", error, None
         update(campaign, *IMPORT_FIELDS, Campaign.source_error)

@@ -25,10 +25,11 @@ from ...runs.runs import without_reserved
 from ...service import Service
 from ...store import campaigns as records
 from ...store import dialing, runs
-from ...store.base import find, require, update
+from ...store.base import find, require
 from ...store.campaigns import Campaign
 from ...store.database import write
 from ...store.fields import now
+from ...store.locks import NO_LOCK, calls_lock, campaign_lock
 from ...store.runs import Run
 from ...store.telephony import TelephonyConfiguration
 from ...store.workflows import Workflow
@@ -43,10 +44,12 @@ from .settings import candidates, settings_of
 
 log = logging.getLogger("voiceapi")
 
-# The longest sleep. Other processes can't wake this dialer: idle, it may miss for so long that they started a campaign;
-# busy, that one of their calls ended.
+# The longest sleep. Where other processes can't wake this dialer, it may miss for so long, idle, that they started a
+# campaign; busy, that one of their calls ended.
 IDLE_SECONDS, BUSY_SECONDS = 3.0, 1.0
-GATHER_SECONDS = 0.005
+# How long a dialer that was woken waits for more: calls often end together. Where each call that ends wakes the dialers
+# of all processes, these would look far more often than there is something to dial.
+GATHER_SECONDS, GATHER_BESIDE_OTHERS = 0.005, 0.05
 # How many contacts are looked at in one transaction.
 BATCH = 100
 GREETING_COLUMNS = ("greeting_override_type", "greeting_override_text", "greeting_override_recording_id")
@@ -85,12 +88,15 @@ class Dialer:
             dialer_wakeup.clear()
             try:
                 seconds = self.look()
+                self._service.workers.last_runs["dial"] = time.time()
             except OutOfService:  # the database can't be used, as its log says
                 seconds = IDLE_SECONDS
             except Exception:
                 log.exception("The dialer failed, and tries again")
                 seconds = IDLE_SECONDS
-            _wait(dialer_wakeup, stopping, seconds)
+            store = self._service.store
+            gather = GATHER_SECONDS if store.path is not None else GATHER_BESIDE_OTHERS
+            _wait(dialer_wakeup, stopping, store.wakeups.longest_pause(seconds), gather)
 
     def look(self) -> float:
         """Release, import and dial what is due; returns the seconds until the next look, unless the dialer is woken."""
@@ -108,7 +114,7 @@ class Dialer:
                     elif organization in full:
                         wait = BUSY_SECONDS
                     else:
-                        hold, wait = self._dial(campaign_id)
+                        hold, wait = self._dial(campaign_id, organization)
                         if hold is not None and hold.code == ORGANIZATION_LIMIT:
                             full.add(organization)
                     seconds = min(seconds, wait)
@@ -125,30 +131,31 @@ class Dialer:
         latest = moment + 2 * attempts.LEASE
         if not dialing.lapsed(moment, latest):
             return 0
+        with write(NO_LOCK):
+            dialing.end_leases_of_placed(moment, latest)
+        if not dialing.lapsed(moment, latest):
+            return 0
         with write():
             for contact in dialing.lapsed(moment, latest):
                 run = find(Run, id=contact.run_id)
                 if run is not None and is_dialable(run):
                     attempts.release(contact, run, "The process that was to call stopped before it did.", moment)
                     given_back += 1
-                else:
-                    contact.lease_until = None
-                    update(contact, records.Contact.lease_until)
         return given_back
 
     def _read_list(self, campaign_id: int) -> float:
-        with write():
+        with write(campaign_lock(campaign_id)):
             taken = list_import.take(campaign_id)
         if taken:
             self._service.workers.submit(list_import.read_list, self._service, campaign_id)
         return BUSY_SECONDS
 
-    def _dial(self, campaign_id: int) -> tuple[Hold | None, float]:
+    def _dial(self, campaign_id: int, organization: int) -> tuple[Hold | None, float]:
         """Claim the contacts that the plan names and submit their calls.
 
         Returns what holds the campaign back, and the seconds until the next look.
         """
-        with write():
+        with write(calls_lock(organization), campaign_lock(campaign_id)):
             decided, claims = self._claim(campaign_id, now())
         for claim in claims:
             self._service.workers.submit(self._carry_out, claim)
@@ -236,7 +243,8 @@ class Dialer:
 
     def _give_back(self, claim: Claim, reason: str, *, pause: bool) -> None:
         moment = now()
-        with write():
+        # The lock of calls as well: a contact whose attempt is given back may end another one's wait.
+        with write(calls_lock(claim.run.organization_id), *runs.ending_locks(claim.run)):
             contact, run = find(records.Contact, id=claim.contact_id), find(Run, id=claim.run.id)
             if contact is None or run is None or contact.run_id != run.id or not is_dialable(run):
                 return
@@ -317,7 +325,6 @@ def _free_slots(settings: Settings, load: Load) -> int:
     return min(limits)
 
 
-def _wait(dialer_wakeup: threading.Event, stopping: threading.Event, seconds: float) -> None:
+def _wait(dialer_wakeup: threading.Event, stopping: threading.Event, seconds: float, gather: float) -> None:
     if not stopping.is_set() and dialer_wakeup.wait(seconds):
-        # Calls often end together, so the next contacts are planned together.
-        stopping.wait(GATHER_SECONDS)
+        stopping.wait(gather)

@@ -4,7 +4,12 @@ from collections.abc import Mapping
 from dataclasses import dataclass, replace
 from typing import Any
 
-EDGE_FIELDS = ("label", "condition", "transition_speech", "transition_speech_type", "transition_speech_recording_id")
+# The codes of lint that are ignored at a node or an edge.
+IGNORE = "lint_ignore"
+EDGE_FIELDS = (
+    *("label", "condition", "transition_speech", "transition_speech_type", "transition_speech_recording_id"),
+    IGNORE,
+)
 
 # (fewest, most) nodes of a type. Not in the catalogue, because published clients refuse unknown keys there.
 INSTANCES: Mapping[str, tuple[int, int | None]] = {
@@ -57,7 +62,11 @@ _NEVER_NULL = {
 _ENFORCED_OPTIONS = {"pre_call_fetch_mode"}
 _ENFORCED_LIMITS = {"tuner"}
 
-_EVERYWHERE = (Field("is_start", "boolean", nullable=False), Field("is_end", "boolean", nullable=False))
+_EVERYWHERE = (
+    Field("is_start", "boolean", nullable=False),
+    Field("is_end", "boolean", nullable=False),
+    Field(IGNORE, "texts"),
+)
 _INTERRUPT = Field("allow_interrupt", "boolean", nullable=False)
 _FILTERS = Field("mcp_tool_filters", "lists")
 # Phrases that the speech recogniser is to expect.

@@ -53,9 +53,9 @@ def _instances(counts: Counter[str], catalogue: Catalogue, *, drafting: bool = F
     for type, spec in sorted(catalogue.items()):
         fewest, most = spec.instances or (0, None)
         if most is not None and counts[type] > most:
-            yield Finding("workflow", None, None, f"Workflow can have at most one {spec.display_name}")
+            yield Finding("workflow", None, None, f"Workflow can have at most one {spec.display_name}", "node-count")
         if counts[type] < fewest and not drafting:
-            yield Finding("workflow", None, None, f"Workflow must have at least one {spec.display_name}")
+            yield Finding("workflow", None, None, f"Workflow must have at least one {spec.display_name}", "node-count")
 
 
 def _degrees(outline: Outline, catalogue: Catalogue) -> Iterator[Finding]:
@@ -71,9 +71,10 @@ def _degrees(outline: Outline, catalogue: Catalogue) -> Iterator[Finding]:
             if most is not None and count > most:
                 few = "cannot have" if most == 0 else f"can have at most {most}"
                 plural = "edges" if most == 0 else "edge(s)"
-                yield Finding("node", id, None, f"{spec.display_name} {few} {way} {plural}")
+                yield Finding("node", id, None, f"{spec.display_name} {few} {way} {plural}", "node-degree")
             if fewest is not None and count < fewest:
-                yield Finding("node", id, None, f"{spec.display_name} must have at least {fewest} {way} edge(s)")
+                text = f"{spec.display_name} must have at least {fewest} {way} edge(s)"
+                yield Finding("node", id, None, text, "node-degree")
 
 
 def transition_name_findings(outline: Outline) -> list[Finding]:
@@ -85,6 +86,7 @@ def transition_name_findings(outline: Outline) -> list[Finding]:
             id,
             "data.label",
             f'Transition tool name "{slug}" is duplicated for this node. Use a unique edge label.',
+            "duplicate-label",
         )
         for source, id, slug in outline.labelled
         if slug and counts[source, slug] > 1
@@ -117,6 +119,7 @@ def tool_name_findings(outline: Outline, tools: Mapping[str, Tool]) -> list[Find
                 "data.tool_uuids",
                 f'Custom tools {", ".join(names)} generate duplicate LLM tool name "{slug}" on this node. '
                 "Rename one of the tools.",
+                "tool-name-conflict",
             )
             for slug, names in named.items()
             if len(names) > 1
@@ -128,6 +131,7 @@ def tool_name_findings(outline: Outline, tools: Mapping[str, Tool]) -> list[Find
                 "data.label",
                 f'Transition tool name "{slug}" conflicts with custom tool {", ".join(named[slug])} attached to this '
                 "node. Use a unique edge label or rename the custom tool.",
+                "tool-name-conflict",
             )
             for edge, slug in edges[id]
             if slug in named
@@ -158,7 +162,8 @@ def trigger_path_findings(outline: Outline) -> list[Finding]:
                 errors.append("Trigger path is duplicated in this workflow.")
             seen.add(path)
         id = node.get("id")
-        found += [Finding("node", id if isinstance(id, str) else None, "data.trigger_path", error) for error in errors]
+        named = id if isinstance(id, str) else None
+        found += [Finding("node", named, "data.trigger_path", error, "trigger-path") for error in errors]
     return found
 
 
@@ -171,6 +176,7 @@ def taken_path_findings(outline: Outline, taken: Container[str]) -> list[Finding
             "data.trigger_path",
             "Trigger path is already in use. Please choose another one or leave empty to use a unique one generated "
             "by the server.",
+            "trigger-path-taken",
         )
         for id, path, _ in outline.triggers
         if path in taken
@@ -193,9 +199,8 @@ def fixed_name_findings(outline: Outline, tools: Mapping[str, Tool]) -> list[Fin
         id = node.get("id")
         for field, name in _fixed_names(node, tools) if isinstance(id, str) else ():
             if name in taken[id]:
-                found.append(
-                    Finding("node", id, field, f'Something else on this node is called "{name}" and goes first.')
-                )
+                text = f'Something else on this node is called "{name}" and goes first.'
+                found.append(Finding("node", id, field, text, "function-name-taken"))
             taken[id].add(name)
     return found
 

@@ -9,6 +9,10 @@ from ..values import as_number
 from .field_types import EDGE_FIELDS, Catalogue, NodeType
 from .finding import Finding
 from .outline import Outline, attached_credential, attached_documents, attached_tools
+from .paths import Paths, unreachable_code
+
+# The field of a warning, its message and its code.
+Warned = tuple[str, str, str]
 
 
 def _is_on(value: object) -> bool:
@@ -52,14 +56,16 @@ def lint(
     nodes = [node for node in outline.nodes if isinstance(node.get("id"), str)]
     edges = [edge for edge in outline.edges if isinstance(edge.get("id"), str)]
     found = [*_duplicate_ids("node", nodes), *_duplicate_ids("edge", edges)]
-    reachable = _reachable(nodes, edges)
+    paths = Paths.of(outline)
+    together = paths.together()
     for id, node in outline.by_id.items():
         type, data = node.get("type"), data_of(node)
-        if type in SPEAKING[1:] and id not in reachable:
-            found.append(Finding("node", id, None, "No path leads from the start to this node."))
+        if type in SPEAKING[1:] and id not in paths.reachable:
+            code = unreachable_code(paths, together, id)
+            found.append(Finding("node", id, None, "No path leads from the start to this node.", code))
         if isinstance(type, str) and type in catalogue:
-            found += [Finding("node", id, f"data.{name}", text) for name, text in _unusual(data, catalogue[type])]
-            found += [Finding("node", id, f"data.{name}", text) for name, text in _not_run(data, type)]
+            found += [Finding("node", id, *each) for each in _unusual(data, catalogue[type])]
+            found += [Finding("node", id, *each) for each in _not_run(data, type)]
         if tools is not None:
             found += _missing("tool", id, attached_tools(node), tools)
         if documents is not None:
@@ -67,67 +73,50 @@ def lint(
         credential = attached_credential(node)
         if credentials is not None and credential is not None and credential[1] not in credentials:
             text = f'There is no credential "{credential[1]}"; the request is sent without one.'
-            found.append(Finding("node", id, f"data.{credential[0]}", text))
+            found.append(Finding("node", id, f"data.{credential[0]}", text, "missing-credential"))
     for edge in edges:
         data = data_of(edge)
-        unknown = [name for name in data if name not in EDGE_FIELDS]
-        found += [Finding("edge", edge["id"], f"data.{name}", _without_effect(name)) for name in unknown]
-        found += [Finding("edge", edge["id"], f"data.{name}", text) for name, text in _not_run(data, "edge")]
+        found += [Finding("edge", edge["id"], *_without_effect(name)) for name in data if name not in EDGE_FIELDS]
+        found += [Finding("edge", edge["id"], *each) for each in _not_run(data, "edge")]
     return found
 
 
 def _missing(kind: str, id: str, uuids: list[str], warnings: Mapping[str, str]) -> Iterator[Finding]:
     """Yield the warnings about the tools or documents of a node; one that isn't in `warnings` doesn't exist."""
     for index, uuid in enumerate(uuids):
-        if text := warnings.get(uuid, f'There is no {kind} "{uuid}"; this node goes without it.'):
-            yield Finding("node", id, f"data.{kind}_uuids.{index}", text)
+        known = warnings.get(uuid)
+        text = f'There is no {kind} "{uuid}"; this node goes without it.' if known is None else known
+        if text:
+            code = f"{'missing' if known is None else 'unusable'}-{kind}"
+            yield Finding("node", id, f"data.{kind}_uuids.{index}", text, code)
 
 
 def _duplicate_ids(kind: Any, items: list[dict[str, Any]]) -> Iterator[Finding]:
     effect = "only the last of them counts" if kind == "node" else "messages can't tell them apart"
     for id, count in Counter(item["id"] for item in items).items():
         if count > 1:
-            yield Finding(kind, id, "id", f"{count} {kind}s have this id; {effect}.")
+            yield Finding(kind, id, "id", f"{count} {kind}s have this id; {effect}.", "duplicate-id")
 
 
-def _reachable(nodes: list[dict[str, Any]], edges: list[dict[str, Any]]) -> set[str]:
-    """Return the ids of the nodes to which a path leads from a start node."""
-    ahead = [node["id"] for node in nodes if node.get("type") == "startCall"]
-    targets: dict[object, list[str]] = {}
-    for edge in edges:
-        match edge:
-            case {"source": str(source), "target": str(target)}:
-                targets.setdefault(source, []).append(target)
-    reached: set[str] = set()
-    while ahead:
-        id = ahead.pop()
-        if id not in reached:
-            reached.add(id)
-            ahead += targets.get(id, [])
-    return reached
-
-
-def _unusual(data: Mapping[str, Any], type: NodeType) -> Iterator[tuple[str, str]]:
-    for name in data:
-        if name not in type.names:
-            yield name, _without_effect(name)
+def _unusual(data: Mapping[str, Any], type: NodeType) -> Iterator[Warned]:
+    yield from (_without_effect(name) for name in data if name not in type.names)
     for usual in type.usual:
         name, value = usual.name, data.get(usual.name)
         if usual.options and isinstance(value, str) and value not in usual.options:
-            yield name, f"{name} is usually one of {', '.join(usual.options)}."
+            yield f"data.{name}", f"{name} is usually one of {', '.join(usual.options)}.", "unusual-value"
         number = as_number(value)
         if number is not None:
             if usual.minimum is not None and number < usual.minimum:
-                yield name, f"{name} is usually at least {usual.minimum:g}."
+                yield f"data.{name}", f"{name} is usually at least {usual.minimum:g}.", "unusual-value"
             if usual.maximum is not None and number > usual.maximum:
-                yield name, f"{name} is usually at most {usual.maximum:g}."
+                yield f"data.{name}", f"{name} is usually at most {usual.maximum:g}.", "unusual-value"
 
 
-def _not_run(data: Mapping[str, Any], type: str) -> Iterator[tuple[str, str]]:
+def _not_run(data: Mapping[str, Any], type: str) -> Iterator[Warned]:
     for name, default, asks, text in NOT_RUN.get(type, ()):
         if asks(data.get(name, default)):
-            yield name, text
+            yield f"data.{name}", text, "not-in-this-release"
 
 
-def _without_effect(name: str) -> str:
-    return f"{name} is not known here and has no effect."
+def _without_effect(name: str) -> Warned:
+    return f"data.{name}", f"{name} is not known here and has no effect.", "unknown-field"

@@ -6,7 +6,7 @@ from typing import Any, Literal
 
 from ..graph import PROMPTED
 from ..values import as_boolean, as_integer, as_number
-from .field_types import EDGE_FIELDS, Catalogue, Field
+from .field_types import EDGE_FIELDS, IGNORE, Catalogue, Field
 from .finding import Finding
 from .outline import Outline
 
@@ -14,6 +14,7 @@ from .outline import Outline
 Error = tuple[str, str]
 Kind = Literal["node", "edge"]
 
+_NOT_A_NODE = "which is not a node of the workflow."
 _LISTS: Mapping[str, Kind] = {"nodes": "node", "edges": "edge"}
 
 # For each kind of value: its description in messages, and its test.
@@ -32,7 +33,9 @@ _VALUES: Mapping[str, tuple[str, Callable[[Any], bool]]] = {
 
 _POSITION_FIELDS = tuple(Field(name, "number", nullable=False, required=True) for name in ("x", "y"))
 _EDGE_FIELDS = tuple(
-    Field(name, "filled", nullable=False, required=True) if name in ("label", "condition") else Field(name, "text")
+    Field(name, "filled", nullable=False, required=True)
+    if name in ("label", "condition")
+    else Field(name, "texts" if name == IGNORE else "text")
     for name in EDGE_FIELDS
 )
 
@@ -41,17 +44,23 @@ def schema_findings(outline: Outline, catalogue: Catalogue) -> list[Finding]:
     """Return the errors of any JSON value that should be a workflow definition: nodes first, then edges."""
     definition = outline.definition
     if not isinstance(definition, Mapping):
-        return [Finding("workflow", None, None, "A workflow definition must be an object with nodes and edges.")]
+        return [
+            Finding(
+                "workflow", None, None, "A workflow definition must be an object with nodes and edges.", "malformed"
+            )
+        ]
     ends = outline.by_id if isinstance(definition.get("nodes"), list) else None
     found = []
     for key, kind in _LISTS.items():
         items = definition.get(key)
         if not isinstance(items, list):
-            found.append(Finding("workflow", None, key, f'The workflow needs a list "{key}".'))
+            found.append(Finding("workflow", None, key, f'The workflow needs a list "{key}".', "malformed"))
             continue
         for index, item in enumerate(items):
             if not isinstance(item, dict):
-                found.append(Finding("workflow", None, f"{key}.{index}", f"Each of the {key} must be an object."))
+                found.append(
+                    Finding("workflow", None, f"{key}.{index}", f"Each of the {key} must be an object.", "malformed")
+                )
                 continue
             errors = list(_node(item, catalogue) if kind == "node" else _edge(item, ends))
             if errors or not isinstance(item.get("id"), str):
@@ -62,14 +71,18 @@ def schema_findings(outline: Outline, catalogue: Catalogue) -> list[Finding]:
 def _findings(kind: Kind, place: str, id: object, errors: list[Error]) -> Iterator[Finding]:
     """Turn the errors of one node or edge into findings; without a readable id they name its place in the list."""
     if isinstance(id, str):
-        yield from (Finding(kind, id, field, message) for field, message in errors)
+        yield from (Finding(kind, id, field, message, _code(message)) for field, message in errors)
         return
     if isinstance(id, int | float) and not isinstance(id, bool):
-        yield Finding(kind, str(id), "id", f"The id of this {kind} must be text.")
-        yield from (Finding(kind, str(id), field, message) for field, message in errors)
+        yield Finding(kind, str(id), "id", f"The id of this {kind} must be text.", "malformed")
+        yield from (Finding(kind, str(id), field, message, _code(message)) for field, message in errors)
         return
-    yield Finding("workflow", None, f"{place}.id", f"This {kind} needs an id, which must be text.")
-    yield from (Finding("workflow", None, f"{place}.{field}", message) for field, message in errors)
+    yield Finding("workflow", None, f"{place}.id", f"This {kind} needs an id, which must be text.", "malformed")
+    yield from (Finding("workflow", None, f"{place}.{field}", message, _code(message)) for field, message in errors)
+
+
+def _code(message: str) -> str:
+    return "missing-node" if message.endswith(_NOT_A_NODE) else "malformed"
 
 
 def _node(node: Mapping[str, Any], catalogue: Catalogue) -> Iterator[Error]:
@@ -112,7 +125,7 @@ def _edge(edge: Mapping[str, Any], nodes: Container[str] | None) -> Iterator[Err
         if not isinstance(node, str):
             yield end, f"This edge needs a {end}, the id of a node."
         elif nodes is not None and node not in nodes:
-            yield end, f'The {end} of this edge is "{node}", which is not a node of the workflow.'
+            yield end, f'The {end} of this edge is "{node}", {_NOT_A_NODE}'
     data = edge.get("data")
     if not isinstance(data, dict):
         yield "data", "This edge needs data, an object with a label and a condition."

@@ -6,6 +6,7 @@ from collections.abc import Iterator, Mapping
 from difflib import get_close_matches
 from typing import Any
 
+from ..phrases import DEFAULT_LANGUAGE, phrases
 from .finding import Finding
 
 # The languages and their regions that the recognisers and voices behind the carriers know: those of Google, Amazon and
@@ -61,17 +62,45 @@ _NAMED_BY_ITSELF = re.compile(
     r"[a-z]{2,3}-[a-z]{2,4}-\S+|\d{1,3}( premium)?|aura-\S+|[a-z0-9]{20,}|[0-9a-f]{8}(-[0-9a-f]{4}){3}-[0-9a-f]{12}",
     re.IGNORECASE,
 )
+# The language that a voice names, as Google.de-DE-Neural2-B, Google:de-DE-Wavenet-A and de-DE-KatjaNeural do.
+_VOICE_LANGUAGE = re.compile(r"(?:\w+[.:])?([a-z]{2,3})-([A-Z]{2,3})-\S", re.IGNORECASE)
+# Primary tags of the same language.
+_SAME = {"cmn": "zh", "iw": "he", "nb": "no", "nn": "no", "tl": "fil", "arb": "ar"}
 
 
 def speech_findings(configurations: Mapping[str, Any]) -> list[Finding]:
     """Return warnings about `language` and `voice` of a workflow's configurations; what isn't text is skipped."""
-    checks = (("language", _language), ("voice", _voice))
+    checks = (("language", _language, "language-without-voice"), ("voice", _voice, "unknown-voice"))
     return [
-        Finding("workflow", None, f"workflow_configurations.{name}", message)
-        for name, check in checks
+        Finding("workflow", None, f"workflow_configurations.{name}", message, code)
+        for name, check, code in checks
         if isinstance(value := configurations.get(name), str) and value.strip()
         for message in check(value.strip())
     ]
+
+
+def voice_findings(configurations: Mapping[str, Any]) -> Iterator[Finding]:
+    """Yield what doesn't fit together: the language, a voice that names another one, and the service's sentences."""
+    language = configurations.get("language")
+    primary = _primary(language) if isinstance(language, str) and language.strip() else DEFAULT_LANGUAGE
+    voice = configurations.get("voice")
+    named = _VOICE_LANGUAGE.match(voice.strip()) if isinstance(voice, str) else None
+    if named is not None and named[1].lower() in LANGUAGES and _SAME.get(named[1].lower(), named[1].lower()) != primary:
+        spoken = f"the language is {language}" if primary != DEFAULT_LANGUAGE else "the language is en-US"
+        text = f'The voice "{_cut(str(voice))}" speaks {named[1]}-{named[2]}, and {spoken}.'
+        yield Finding("workflow", None, "workflow_configurations.voice", text, "voice-of-another-language")
+    english = phrases({}) == phrases({"language": language})
+    if primary in LANGUAGES and primary != DEFAULT_LANGUAGE and english and not configurations.get("phrases"):
+        text = (
+            f"What the service says by itself, such as that it didn't understand, is in English: it has no "
+            f'sentences in "{_cut(str(language))}". workflow_configurations.phrases replaces them.'
+        )
+        yield Finding("workflow", None, "workflow_configurations.language", text, "language-without-phrases")
+
+
+def _primary(tag: str) -> str:
+    primary = tag.strip().split("-")[0].lower()
+    return _SAME.get(primary, primary)
 
 
 def _language(tag: str) -> Iterator[str]:

@@ -15,7 +15,7 @@ from contextlib import suppress
 from dataclasses import dataclass
 from typing import Any, Protocol
 
-from ...background import Cancelled, Pausing
+from ...background.pausing_jobs import Cancelled, Pausing
 from ...engine.actions import Action, HangUp, Listen, Pause, Play, Redirect, Say, Transfer
 from .base import Carrier, Document, OutboundCall, VoiceSettings
 from .events import (
@@ -105,6 +105,12 @@ class Simulator(Carrier):
         """Continue a call whose phone was lost in a restart, after `urls.turn` documents were answered."""
         self._start(Phone(self, urls, TEST_NUMBERS.get(to, "answers"), Callee.of(context) or Callee()))
 
+    def call_webhook(self, url: str, token: str, from_number: str, to: str) -> Webhook:
+        """The signed webhook by which a simulated call to one of our numbers begins; `token` will be its run's."""
+        body = json.dumps({"call_id": call_id_of(token), "from": from_number, "to": to}).encode()
+        headers = {"content-type": "application/json", SIGNATURE: self._signature(url, body)}
+        return Webhook("POST", url, headers, body)
+
     def _start(self, phone: Phone) -> str:
         self.phones.start(phone.urls.token, phone.steps(), pauses=self.realtime)
         return phone.call_id
@@ -121,8 +127,10 @@ class Simulator(Carrier):
 
     def verify(self, webhook: Webhook) -> bool:
         given = webhook.headers.get(SIGNATURE, "")
-        signature = hmac.digest(self.key, webhook.url.encode() + b"\n" + webhook.body, "sha256").hex()
-        return hmac.compare_digest(given.encode(), signature.encode())
+        return hmac.compare_digest(given.encode(), self._signature(webhook.url, webhook.body).encode())
+
+    def _signature(self, url: str, body: bytes) -> str:
+        return hmac.digest(self.key, url.encode() + b"\n" + body, "sha256").hex()
 
     def read_leg(self, webhook: Webhook) -> Leg:
         call_id = webhook.text("call_id")
@@ -159,7 +167,7 @@ class Simulator(Carrier):
 
 @dataclass(frozen=True)
 class Callee:
-    """The person called: their lines, one a turn, "" for silence or the keys pressed, and the outcome of a transfer.
+    """The person on the phone: their lines, one a turn, "" for silence or the keys pressed, and a transfer's outcome.
 
     `transfer` is answered, busy, no-answer or failed, or canceled when they hang up while it rings.
     """

@@ -10,6 +10,7 @@ from typing import Any
 from urllib.parse import parse_qsl, urlsplit
 
 from ...engine.values import as_number
+from ...strict_json import storable
 from .speech import clean
 
 
@@ -52,10 +53,14 @@ class Webhook:
         """Its fields by name: those of the body, or of the query without a body. Of a repeated field, the last value.
 
         A query beside a body is ignored: that of our own URLs is encrypted, and some carriers sign the body alone.
+        What can't be stored everywhere is replaced, as `storable` does.
         """
         if not self.body:
-            return dict(self.query)
-        return self.json if isinstance(self.json, dict) else dict(self.form)
+            sent: Mapping[str, Any] = dict(self.query)
+        else:
+            sent = self.json if isinstance(self.json, dict) else dict(self.form)
+        fields: Mapping[str, Any] = storable(sent)
+        return fields
 
     def text(self, name: str) -> str:
         """A field as clean text without outer blanks; empty when it is missing or neither text nor a number."""

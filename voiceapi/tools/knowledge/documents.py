@@ -20,13 +20,14 @@ from ...engine.actions import Function, RunTool
 from ...engine.graph import Graph
 from ...engine.validation.graph_rules import LOOKUP
 from ...engine.validation.outline import Outline, attached_documents
-from ...errors import Conflict, FieldError, InvalidFields, NotPossible, RecordNotFound, SizeExceeded
+from ...errors import Conflict, FieldError, InvalidFields, RecordNotFound, SizeExceeded
 from ...service import Service
 from ...store import knowledge
 from ...store.base import update
 from ...store.database import ConcurrentUpdate, write
 from ...store.fields import now
 from ...store.knowledge import Document
+from ...store.locks import NO_LOCK, document_lock
 from .splitting import split
 from .text_extraction import FILE_TYPES, NotReadable, read
 
@@ -38,7 +39,6 @@ CHUNKED, WHOLE = MODES = ("chunked", "full_document")
 # How many passages a lookup finds for an agent, and how many documents the description of the lookup names.
 DEFAULT_LIMIT, MAX_NAMES = 3, 20
 NOT_FOUND = "Document not found"
-NO_INDEX = "Documents need SQLite's full-text index; this service runs on another database."
 
 # Bytes of a text file that is read quickly, whoever else waits. Of all others one is read at a time.
 SHORT = 64 * 1024
@@ -59,11 +59,9 @@ def upload(
     :param mode: one of MODES: a lookup finds passages of the document, or all of its text.
     :raises SizeExceeded: above 5 MiB.
     :raises InvalidFields: at `file`, for an unknown file type.
-    :raises NotPossible: when the database is not SQLite.
     :raises Conflict: when the document is deleted before all of it is stored.
     :raises OutOfService: when too many slow requests are in progress; nothing is stored then.
     """
-    _require_index()
     if len(content) > MAX_BYTES:
         raise SizeExceeded(f"A document may have at most {MAX_BYTES} bytes.")
     extension = name.rpartition(".")[2].lower()
@@ -95,7 +93,7 @@ def upload(
 def _store(columns: Mapping[str, Any], texts: Sequence[str]) -> Document:
     """Store a document and its passages: a few in one transaction, many in several."""
     is_long = len(texts) > BATCH
-    with write():
+    with write(NO_LOCK):
         status = {"processing_status": knowledge.PROCESSING} if is_long else {}
         document: Document = Document.create(**columns, **status)
         knowledge.add(document, texts[:BATCH])
@@ -116,10 +114,10 @@ def _store_others(document: Document, texts: Sequence[str]) -> None:
     for first in range(BATCH, len(texts), BATCH):
         # Others who wait to write are woken too late to get their turn without a pause.
         time.sleep(PAUSE_SECONDS)
-        with write():
+        with write(document_lock(document.id)):
             _require_processing(document)
             knowledge.add(document, texts[first : first + BATCH], first)
-    with write():
+    with write(document_lock(document.id)):
         _require_processing(document)
         document.processing_status = "completed"
         update(document, Document.processing_status)
@@ -147,7 +145,7 @@ def end_interrupted(service: Service, moment: datetime | None = None) -> None:
 def _fail(document: Document) -> None:
     """Delete what is stored of a document's passages, in several transactions; the last one marks it as failed."""
     while True:
-        with write():
+        with write(document_lock(document.id)):
             _require_processing(document)
             if knowledge.delete_passages(document, BATCH) < BATCH:
                 document.processing_status, document.processing_error = "failed", INTERRUPTED
@@ -191,7 +189,7 @@ def delete(organization: int, document_uuid: str) -> None:
 
     :raises RecordNotFound: when the organization has no such document.
     """
-    with write():
+    with write(document_lock(get(organization, document_uuid).id)):
         document = get(organization, document_uuid)
         is_deleted = knowledge.delete_part(document, BATCH)
     if not is_deleted:
@@ -202,7 +200,7 @@ def delete(organization: int, document_uuid: str) -> None:
 def _delete(document: Document) -> None:
     """Delete what is left of a document, in several transactions."""
     while True:
-        with write():
+        with write(document_lock(document.id)):
             if knowledge.delete_part(document, BATCH):
                 return
         time.sleep(PAUSE_SECONDS)
@@ -215,9 +213,7 @@ def search(
 
     :param documents: uuids of the documents to search; None searches all of the organization.
     :returns: `chunks` (each with `text`, `filename`, `similarity` and `chunk_index`), `query` and `total_results`.
-    :raises NotPossible: when the database is not SQLite.
     """
-    _require_index()
     chunks = []
     for hit in knowledge.search(organization, query, documents, limit):
         whole = hit.document.retrieval_mode == WHOLE
@@ -232,24 +228,26 @@ def search(
     return {"chunks": chunks, "query": query, "total_results": len(chunks)}
 
 
-def _require_index() -> None:
-    if not knowledge.exists():
-        raise NotPossible(NO_INDEX)
-
-
 # -- the lookup that a workflow's nodes offer
 
 
 def lookups_for(organization: int | None, graph: Graph) -> dict[str, Function]:
     """The lookup function of each node with documents, by node id; absent where an edge has the function's name."""
+    uuids = {uuid for node in graph.nodes.values() for uuid in attached_documents({"data": node.data})}
+    documents = knowledge.with_uuids(organization, uuids)
+    return lookups(graph, {each.document_uuid: each.filename for each in documents if each.processing_error is None})
+
+
+def lookups(graph: Graph, names: Mapping[str, str]) -> dict[str, Function]:
+    """The same for documents that needn't be stored.
+
+    :param names: those of their files, by uuid, as far as they are known.
+    """
     attached = {
         id: tuple(dict.fromkeys(attached_documents({"data": node.data})))
         for id, node in graph.nodes.items()
         if graph.edge_called(id, LOOKUP) is None
     }
-    uuids = {uuid for each in attached.values() for uuid in each}
-    documents = knowledge.with_uuids(organization, uuids)
-    names = {each.document_uuid: each.filename for each in documents if each.processing_error is None}
     return {id: _lookup(uuids, names) for id, uuids in attached.items() if uuids}
 
 
@@ -266,8 +264,6 @@ def answer(organization: int | None, request: RunTool) -> dict[str, Any]:
         return _no_results("", "The query must be a text that says what to look for.")
     try:
         return search(organization or 0, query, request.document_uuids)
-    except NotPossible as error:
-        return _no_results(query, str(error))
     except Exception as problem:
         log.exception("The knowledge base could not be searched")
         return _no_results(query, f"The documents could not be searched: {type(problem).__name__}.")

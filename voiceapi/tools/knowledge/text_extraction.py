@@ -18,11 +18,15 @@ from dataclasses import dataclass
 from html.parser import HTMLParser
 from itertools import zip_longest
 
+from ...strict_json import storable
+
 # Limits of the subprocess: seconds and bytes of memory.
 MAX_SECONDS, MAX_MEMORY = 20, 1024**3
 # Characters of a document's text, and pages of a PDF.
 MAX_LENGTH, MAX_PAGES = 5 * 1024 * 1024, 2000
 
+# Stands for a character that can't be stored.
+REPLACED = "\ufffd"
 NO_TEXT = "The file holds no text."
 TOO_LONG = f"The file holds more than {MAX_LENGTH} characters of text; split it."
 
@@ -182,15 +186,15 @@ FILE_TYPES: Mapping[str, FileType] = {
 
 
 def read(extension: str, content: bytes) -> str:
-    """The text of a file, at most MAX_LENGTH characters, without characters that can't be stored.
+    """The text of a file, at most MAX_LENGTH characters, with U+FFFD for those that can't be stored.
 
     :param extension: one of FILE_TYPES.
     :raises NotReadable: when there is no text or too much, or when the subprocess exceeds a limit.
     """
     file_type = FILE_TYPES[extension]
     text = _read_in_subprocess(extension, content) if file_type.in_subprocess else file_type.read(content)
-    text = text.replace("\0", "").encode("utf-8", "ignore").decode().strip()
-    if not text:
+    text = str(storable(text)).strip()
+    if not text.strip(f"{REPLACED} \n"):
         raise NotReadable(NO_TEXT)
     if len(text) > MAX_LENGTH:
         raise NotReadable(TOO_LONG)

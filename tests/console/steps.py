@@ -1,0 +1,105 @@
+"""What people do in the console, step by step, by what they see or hear of it."""
+
+from __future__ import annotations
+
+import re
+
+from browsing import NARROW, Tab
+from playwright.sync_api import expect
+
+TASK = "Ask how many loaves they want."
+WORDS = "How many loaves of bread would you like to order?"
+
+
+def make_an_agent(tab: Tab) -> None:
+    """From the start, which proposes it, to an agent made from a template."""
+    tab.heading("Home")
+    tab.follow("Make your first agent")
+    tab.page.get_by_label("Direction").select_option(label="It calls people")
+    tab.fill("What it is about", "A bakery")
+    tab.fill("What it is to do", TASK)
+    tab.press("Make the agent")
+    tab.heading(re.compile("bakery", re.IGNORECASE))
+    tab.ready()
+
+
+def edit_a_node(tab: Tab, text: str) -> None:
+    """Choose a node in the drawing, and change its prompt by the form."""
+    tab.role("button", re.compile("^Agent Node: Conversation")).click()
+    expect(tab.page.get_by_role("heading", name="Conversation")).to_be_focused()
+    tab.fill(re.compile("^Prompt"), text)
+
+
+def change_a_node(tab: Tab, text: str = WORDS) -> None:
+    """Change a node by its form, and save."""
+    edit_a_node(tab, text)
+    tab.press("Save", exact=True)
+    tab.notices("Saved as the draft.")
+    expect(tab.page.get_by_text("Not saved")).to_have_count(0)
+
+
+def publish(tab: Tab) -> None:
+    tab.press("Publish")
+    tab.notices(re.compile(r"^Version \d+ is published"))
+    expect(tab.page.get_by_text("Published, version")).to_be_visible()
+
+
+def talk(tab: Tab) -> None:
+    """Three turns by text, to the end of the conversation; the drawing shows where it is."""
+    tab.follow("Talk", exact=True)
+    tab.heading(re.compile("^Talk to"))
+    tab.press("Start")
+    conversation = tab.role("log", "Conversation")
+    here = tab.page.get_by_role("group").locator("[aria-current=true].node")
+    for said, answer, node in (
+        ("Yes, it is.", WORDS, "Conversation"),
+        ("What is this about?", "Sorry, I didn't get that.", "Conversation"),
+        ("That is all, thank you.", "Goodbye.", "Done"),
+    ):
+        tab.fill("What you say", said)
+        tab.page.get_by_label("What you say").press("Enter")
+        expect(conversation.get_by_text(said)).to_be_visible()
+        expect(conversation.get_by_role("article").last).to_contain_text(answer)
+        expect(here).to_contain_text(node)
+    expect(conversation.get_by_role("article")).to_have_count(4)
+    expect(conversation).to_contain_text("Finished")
+
+
+def call(tab: Tab) -> None:
+    """A simulated call from the agent, watched to its end, and its run."""
+    tab.role("tab", "It calls").click()
+    tab.fill(re.compile("What the callee says"), "Yes.\nThat is all, thanks.")
+    tab.press("Have it call")
+    expect(tab.role("log", "The call").get_by_text(WORDS)).to_be_visible()
+    expect(tab.page.get_by_role("status").get_by_text(re.compile("user.qualified|qualified"))).to_be_visible()
+    tab.follow(re.compile(r"^Run \d+"))
+    tab.sees(WORDS)
+    tab.sees("That is all, thanks.")
+    tab.sees("+12025550123")
+    tab.follow("Runs")
+    tab.heading("Runs")
+    expect(tab.role("region", "Runs").get_by_role("row")).to_have_count(3)
+
+
+def walk(tab: Tab) -> None:
+    """From the start to an agent that was changed, talked to, published and called, and the run of its call."""
+    make_an_agent(tab)
+    change_a_node(tab)
+    talk(tab)
+    tab.page.go_back()
+    tab.ready()
+    publish(tab)
+    tab.follow("Talk", exact=True)
+    call(tab)
+
+
+def looks_good(tab: Tab) -> None:
+    """What is shown now has no serious finding of axe-core and no scrolling to the side, also on a telephone."""
+    wide = tab.page.viewport_size
+    assert wide
+    for size in (NARROW, wide):
+        tab.page.set_viewport_size(size)  # type: ignore[arg-type]
+        for scheme in ("light", "dark"):
+            tab.page.emulate_media(color_scheme=scheme)  # type: ignore[arg-type]
+            assert tab.findings() == []
+        assert tab.overflow() <= 0

@@ -1,0 +1,103 @@
+"""Insights in the console: the numbers on the drawing and in tables, filters, and the way to the runs concerned."""
+
+from __future__ import annotations
+
+import re
+from typing import Any
+
+import pytest
+from asking import Api
+from browsing import Tab
+from playwright.sync_api import expect
+from seed import example, until
+
+pytestmark = pytest.mark.long
+
+# The first is booked, the second isn't understood at first, the third leaves without a word.
+LINES = (["Yes, I can.", "Two people."], ["Hm.", "No."], [])
+
+
+@pytest.fixture(scope="module")
+def agent(api: Api) -> int:
+    """An agent with three calls, a text chat, and a call by an earlier version."""
+    body = {**example("appointment"), "name": "Reminders"}
+    made: int = api.post("/workflow/create/definition", body)["id"]
+    for lines in LINES:
+        api.post("/telephony/simulated-call", {"workflow_id": made, "lines": lines})
+    api.post(f"/workflow/{made}/text-chat/sessions", {})
+    runs = f"/workflow/{made}/runs"
+    until(lambda: sum(run["is_completed"] for run in api.get(runs)["runs"]) == len(LINES))
+    return made
+
+
+def row(tab: Tab, table: str, name: str) -> Any:
+    """The cells of a row, found by its first one."""
+    return (
+        tab.role("region", table, exact=True)
+        .locator("tbody tr")
+        .filter(has=tab.page.locator("td:first-child").get_by_text(name, exact=True))
+    )
+
+
+def cells(tab: Tab, table: str, name: str) -> list[str]:
+    return [each.strip() for each in row(tab, table, name).first.locator("td").all_inner_texts()]
+
+
+def test_the_numbers_and_the_runs_behind_them(tab: Tab, api: Api, agent: int) -> None:
+    tab.open(f"/agents/{agent}")
+    tab.follow("Insights")
+    tab.heading("Insights of Reminders")
+    expect(tab.page.get_by_role("status").filter(has_text="All 4 runs")).to_contain_text(
+        "4 conversations, 1 in progress"
+    )
+    assert cells(tab, "Nodes", "Remind") == ["Remind", "4", "1", "1", "3", "1", "0", "1"]
+    assert cells(tab, "Nodes", "All nodes") == ["All nodes", "7", "3", "1", "4", "1", "0", "1"]
+    assert cells(tab, "Edges", "Yes") == ["Yes", "Remind", "Companions", "1", "1"]
+    # On the drawing, and chosen there by key.
+    node = tab.role("button", re.compile(r"^Start Call: Remind\s+Times passed: 4\. Callers left here: 1\."))
+    expect(node).to_contain_text("4, 1 left")
+    expect(tab.role("button", re.compile("Times passed: 0"))).to_have_count(0)
+    node.press("Enter")
+    expect(tab.page.get_by_role("heading", name="Remind", exact=True)).to_be_focused()
+    runs = {run["disposition"]: run["id"] for run in api.get(f"/workflow/{agent}/runs")["runs"]}
+    left = tab.page.locator("dt", has_text="Callers left").locator("+ dd")
+    expect(left).to_have_text(f"Run {runs['user_hangup']}")
+    # An edge from its table.
+    row(tab, "Edges", "Answered").get_by_role("button").click()
+    expect(tab.page.get_by_role("heading", name="Answered", exact=True)).to_be_focused()
+    node.press("Enter")
+    left.get_by_role("link").click()
+    tab.heading(re.compile("^WR-"))
+    assert tab.page.url.endswith(f"/agents/{agent}/runs/{runs['user_hangup']}")
+
+
+def test_the_filters_are_kept_in_the_address(tab: Tab, agent: int) -> None:
+    tab.open(f"/agents/{agent}/insights")
+    tab.page.get_by_text("Filters", exact=True).click()
+    tab.page.get_by_label("By", exact=True).select_option(label="Telephone")
+    tab.page.get_by_label("Version").select_option(label="Version 1 (published)")
+    tab.press("Show")
+    expect(tab.page.get_by_role("status").filter(has_text="All 3 runs")).to_be_visible()
+    assert {"channel=telephony", "version=1"} <= set(tab.page.url.partition("?")[2].split("&"))
+    tab.page.reload()
+    expect(tab.page.get_by_role("status").filter(has_text="All 3 runs")).to_be_visible()
+    expect(tab.page.get_by_label("By", exact=True)).to_have_value("telephony")
+    tab.follow("List the runs")
+    tab.heading("Runs")
+    expect(tab.role("region", "Runs").locator("tbody tr")).to_have_count(3)
+    tab.page.go_back()
+    tab.fill("Tags", "nothing")
+    tab.press("Show")
+    tab.sees("No run meets these filters.")
+    tab.page.locator(".empty-state").get_by_role("button", name="Drop the filters").click()
+    expect(tab.page.get_by_role("status").filter(has_text="All 4 runs")).to_be_visible()
+    with tab.expecting("422 GET"):
+        tab.open(f"/agents/{agent}/insights?run=first")
+        tab.sees("These filters can't be used as they are.")
+        expect(tab.page.get_by_label("Number of the run")).to_have_attribute("aria-invalid", "true")
+
+
+def test_an_agent_without_runs(tab: Tab, api: Api) -> None:
+    made = api.post("/workflow/create/definition", {**example("menu"), "name": "Quiet"})["id"]
+    tab.open(f"/agents/{made}/insights")
+    tab.sees("Nobody has talked to this agent yet.")

@@ -1,0 +1,202 @@
+"""Talks with a language model, looked at turn by turn: by text, by voice, in a simulated call, and among the runs."""
+
+from __future__ import annotations
+
+import json
+import re
+import threading
+from collections.abc import Iterator
+from http.server import BaseHTTPRequestHandler, ThreadingHTTPServer
+from typing import Any
+
+import pytest
+from asking import Api
+from browsing import Tab
+from playwright.sync_api import Locator, expect
+from seed import receiver
+
+pytestmark = pytest.mark.long
+
+# A browser's speech recognition that hears two sentences, then nobody.
+RECOGNITION = """
+  const heard = ["What about Thursday?", "That is all."];
+  window.SpeechRecognition = window.webkitSpeechRecognition = class extends EventTarget {
+    start() {
+      setTimeout(() => {
+        const results = heard.length ? [Object.assign([{ transcript: heard.shift() }], { isFinal: true })] : [];
+        if (results.length) this.dispatchEvent(Object.assign(new Event("result"), { results }));
+        else this.dispatchEvent(Object.assign(new Event("error"), { error: "no-speech" }));
+        this.dispatchEvent(new Event("end"));
+      }, 10);
+    }
+    abort() { this.dispatchEvent(new Event("end")); }
+  };
+  delete window.speechSynthesis;
+"""
+NO_RECOGNITION = "delete window.SpeechRecognition; delete window.webkitSpeechRecognition;"
+
+
+@pytest.fixture(scope="module")
+def model() -> Iterator[str]:
+    """The base URL of a language model that does what the caller's words ask for."""
+
+    class Handler(BaseHTTPRequestHandler):
+        def do_POST(self) -> None:
+            asked = json.loads(self.rfile.read(int(self.headers["Content-Length"])))
+            status, message = answer(asked)
+            body = json.dumps({"choices": [{"message": {"role": "assistant", **message}}]}).encode()
+            self.send_response(status)
+            self.send_header("Content-Length", str(len(body)))
+            self.end_headers()
+            self.wfile.write(body)
+
+        def log_message(self, *_: Any) -> None: ...
+
+    server = ThreadingHTTPServer(("127.0.0.1", 0), Handler)
+    server.daemon_threads = True
+    thread = threading.Thread(target=server.serve_forever, args=(0.05,))
+    thread.start()
+    yield f"http://127.0.0.1:{server.server_port}/v1"
+    server.shutdown()
+    server.server_close()
+    thread.join()
+
+
+def answer(asked: dict[str, Any]) -> tuple[int, dict[str, Any]]:
+    last, functions = asked["messages"][-1], [tool["function"]["name"] for tool in asked.get("tools", ())]
+    if not functions:
+        return 200, {"content": json.dumps({"order_no": "A<b>7</b>"})}
+    wanted = {"order": "look_up", "done": "go_on"}.get(last["content"]) if last["role"] == "user" else None
+    if last["content"] == "break":
+        return 400, {}
+    if wanted in functions:
+        call = {"name": wanted, "arguments": '{"order_no": "A<b>7</b>"}' if wanted == "look_up" else "{}"}
+        return 200, {"content": None, "tool_calls": [{"id": "1", "type": "function", "function": call}]}
+    return 200, {"content": "I <b>listen</b>."}
+
+
+@pytest.fixture(scope="module")
+def agent(api: Api, model: str) -> Iterator[int]:
+    with receiver() as url:
+        config = {"method": "POST", "url": f"{url}/orders"}
+        config["parameters"] = [{"name": "order_no", "type": "string", "description": "Its number.", "required": True}]  # type: ignore[assignment]
+        tool = {"name": "Look up", "description": "An order.", "definition": {"type": "http_api", "config": config}}
+        uuid = api.post("/tools/", tool)["tool_uuid"]
+        found = [{"name": "order_no", "type": "string", "prompt": "The number."}]
+        extraction = {"extraction_enabled": True, "extraction_prompt": "Its number.", "extraction_variables": found}
+        start = {"name": "Ask", "prompt": "Ask.", "greeting_type": "text", "greeting": "Yes?", **extraction}
+        nodes = [
+            {"id": "1", "type": "startCall", "data": {**start, "tool_uuids": [uuid]}},
+            {"id": "2", "type": "agentNode", "data": {"name": "More", "prompt": "Go on.", "tool_uuids": [uuid]}},
+        ]
+        edges = [{"id": "e", "source": "1", "target": "2", "data": {"label": "Go on", "condition": "They are done."}}]
+        nodes = [{**node, "position": {"x": 0, "y": 0}} for node in nodes]
+        body = {"name": "Orders", "workflow_definition": {"nodes": nodes, "edges": edges}}
+        id: int = api.post("/workflow/create/definition", body)["id"]
+        speech = {"provider": "carrier", "model": "default"}
+        llm = {"provider": "openai", "model": "clever-1", "api_key": "no-real-key-0123456789", "base_url": model}
+        override = {"mode": "pipeline", "pipeline": {"llm": llm, "tts": speech, "stt": speech}}
+        own = {"model_configuration_v2_override": {"version": 2, "mode": "byok", "byok": override}}
+        api.put(f"/workflow/{id}", {"workflow_configurations": own})
+        api.post(f"/workflow/{id}/publish")
+        yield id
+
+
+def shows_why(turns: Locator) -> None:
+    """The turns of the words order, done and break, each with what led to the answer."""
+    order, done, broken = (turns.filter(has_text=re.compile(f"Caller{said}")) for said in ("order", "done", "break"))
+    expect(order).to_contain_text('look_up({"order_no":"A<b>7</b>"})')
+    order.get_by_text("its answer").click()
+    expect(order.get_by_role("region", name="Answer of look_up")).to_contain_text("on its way")
+    expect(order).to_contain_text(re.compile(r"openai clever-1 [\d.]+ m?s, openai clever-1 [\d.]+ m?s"))
+    expect(done).to_contain_text("Takes the edge Go on from Ask to More")
+    expect(done).to_contain_text("order_no = A<b>7</b>")
+    expect(done).not_to_contain_text("go_on(")
+    expect(broken).to_contain_text("The model server answered with status 400")
+
+
+def test_each_turn_says_why_and_the_place_is_kept(tab: Tab, agent: int) -> None:
+    tab.open(f"/agents/{agent}/talk")
+    tab.press("Start")
+    turns = tab.role("log", "Conversation").get_by_role("article")
+    for number, said in enumerate(("order", "done", "break"), 2):
+        tab.fill("What you say", said)
+        tab.page.get_by_label("What you say").press("Enter")
+        expect(turns).to_have_count(number)
+        expect(turns.last.get_by_role("list")).to_contain_text("for the answer")
+    shows_why(turns)
+    here, address = tab.page.get_by_role("group").locator("[aria-current=true].node"), tab.page.url
+    knows = tab.page.locator("section").filter(has=tab.page.get_by_role("heading", name="What it knows"))
+    tab.role("tab", "It calls").click()
+    expect(here).to_have_count(0)
+    tab.role("tab", "By text or voice").click()
+    expect(here).to_contain_text("More")
+    expect(knows).to_contain_text("A<b>7</b>")
+    assert tab.page.url == address
+    tab.press("Stay silent")
+    expect(turns.last).to_contain_text("silence")
+    tab.page.get_by_label("What you say").focus()
+    tab.press("End")
+    tab.press("Start again")
+    expect(turns).to_have_count(1)
+    for run, refusal in (("999", "404 GET"), ("x", "422 GET")):
+        with tab.expecting(refusal):
+            tab.open(f"/agents/{agent}/talk?run={run}")
+            expect(tab.page).to_have_url(re.compile("/talk$"))
+            expect(tab.role("button", "Start", exact=True)).to_be_visible()
+
+
+def test_a_call_to_the_agent_and_its_run_say_the_same(tab: Tab, agent: int) -> None:
+    tab.open(f"/agents/{agent}/talk?mode=to")
+    tab.fill("What the caller says", "order\ndone\nbreak")
+    tab.press("Call it")
+    expect(tab.page.get_by_role("status").get_by_text("user hangup")).to_be_visible()
+    shows_why(tab.role("log", "The call").get_by_role("article"))
+    expect(tab.page.get_by_role("group").locator("[aria-current=true].node")).to_contain_text("More")
+    tab.follow(re.compile(r"^Run \d+"))
+    shows_why(tab.page.get_by_role("article"))
+    expect(tab.role("region", "Facts")).to_contain_text("Call to us, simulator")
+    expect(tab.role("region", "Facts")).to_contain_text("openai clever-1")
+
+
+def test_a_talk_by_voice_where_the_browser_hears(tab: Tab, agent: int) -> None:
+    tab.page.add_init_script(NO_RECOGNITION)
+    tab.page.reload()
+    tab.open(f"/agents/{agent}/talk")
+    tab.press("Start")
+    expect(tab.role("button", "Stay silent")).to_be_visible()
+    expect(tab.role("button", re.compile("voice"))).to_have_count(0)
+    tab.page.add_init_script(RECOGNITION)
+    tab.page.reload()
+    tab.press("Talk by voice")
+    turns = tab.role("log", "Conversation").get_by_role("article")
+    expect(turns.filter(has_text="What about Thursday?")).to_be_visible()
+    expect(turns.filter(has_text="That is all.")).to_be_visible()
+    expect(tab.page.get_by_role("alert").get_by_text("Nothing was heard.")).to_be_visible()
+    expect(tab.role("button", "Talk by voice")).to_be_visible()
+
+
+def test_runs_are_filtered_and_sorted_by_the_address(tab: Tab, api: Api, agent: int) -> None:
+    api.post("/telephony/simulated-call", {"workflow_id": agent, "from_number": "+12025550177", "lines": []})
+    tab.open("/runs")
+    tab.page.get_by_text("Filters and download").click()
+    tab.fill("Calling number holds", "0177")
+    tab.page.get_by_label("At most, in tokens").fill("0")
+    tab.press("Show")
+    rows = tab.role("region", "Runs").locator("tbody tr")
+    expect(rows).to_have_count(1)
+    expect(rows).to_contain_text("+12025550177")
+    tab.press("Duration")
+    expect(tab.role("columnheader", "Duration")).to_have_attribute("aria-sort", "descending")
+    address = tab.page.url
+    assert {"caller=0177", "most=0", "sort=duration"} <= set(address.partition("?")[2].split("&"))
+    tab.page.reload()
+    expect(rows).to_have_count(1)
+    expect(tab.page.get_by_label("Calling number holds")).to_have_value("0177")
+    tab.open("/runs?page=99&sort=colour")
+    expect(rows.first).to_be_visible()
+    assert tab.page.url.endswith("/runs")
+    with tab.expecting("422 GET"):
+        tab.open("/runs?shortest=x&run=first")
+        tab.sees("These filters can't be used as they are.")
+        expect(tab.page.get_by_label("Number of the run")).to_have_attribute("aria-invalid", "true")

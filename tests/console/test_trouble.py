@@ -1,0 +1,150 @@
+"""What goes wrong while somebody works in the console: keys, the server, another tab, the way back."""
+
+from __future__ import annotations
+
+import re
+from pathlib import Path
+
+import pytest
+import requests
+from asking import KEY, Api, Serve, Server
+from browsing import Open, Tab
+from playwright.sync_api import expect
+from seed import example
+from steps import change_a_node, edit_a_node
+
+pytestmark = pytest.mark.long
+
+
+@pytest.fixture(scope="module")
+def agent(api: Api) -> int:
+    template = {"call_type": "outbound", "use_case": "bread", "activity_description": "Sell it."}
+    found: int = api.post("/workflow/create/template", template)["id"]
+    return found
+
+
+def test_a_wrong_key_is_refused_in_words_and_a_right_one_goes_on(open_tab: Open, server: Server) -> None:
+    tab = open_tab(server.origin, "/agents")
+    tab.heading(re.compile("Welcome"))
+    tab.fill(re.compile("API key"), "short")
+    tab.press("Continue")
+    tab.sees("A key has 16 to 128 characters")
+    with tab.expecting("401 GET"):
+        tab.fill(re.compile("API key"), "a-key-that-nobody-made")
+        tab.press("Continue")
+        tab.sees("The service doesn't know this key")
+    tab.fill(re.compile("API key"), KEY)
+    tab.press("Continue")
+    tab.heading("Agents")
+    assert KEY not in tab.page.url
+
+
+def test_the_key_of_an_address_leaves_it_at_once_and_no_other_tab_has_it(open_tab: Open, server: Server) -> None:
+    tab = open_tab(f"{server.origin}/#key={KEY}")
+    tab.heading("Home")
+    assert "key" not in tab.page.url
+    assert tab.page.evaluate("localStorage.length + document.cookie.length") == 0
+    other = tab.watch(tab.page.context.new_page())
+    other.goto(server.origin)
+    expect(other.get_by_role("heading", level=1)).to_have_text(re.compile("Welcome"))
+
+
+def test_a_key_that_is_archived_in_mid_work_is_asked_for_and_nothing_typed_is_lost(
+    open_tab: Open, server: Server, api: Api, agent: int
+) -> None:
+    made = api.post("/user/api-keys", {"name": "for a while"})
+    tab = open_tab(f"{server.origin}/#key={made['api_key']}", f"/agents/{agent}")
+    edit_a_node(tab, "Words that took a while to write.")
+    tab.ready()
+    with tab.expecting("401"):
+        api.ask("DELETE", f"/user/api-keys/{made['id']}")
+        tab.press("Save", exact=True)
+        dialog = tab.role("dialog", re.compile("key"))
+        dialog.get_by_label(re.compile("API key")).fill(KEY)
+        dialog.get_by_role("button", name="Go on").click()
+    tab.notices("Saved as the draft.")
+    assert "Words that took a while to write." in str(api.get(f"/workflow/fetch/{agent}"))
+
+
+def test_two_tabs_that_change_one_agent_do_not_overwrite_each_other(
+    open_tab: Open, server: Server, api: Api, agent: int
+) -> None:
+    one = open_tab(f"{server.origin}/#key={KEY}", f"/agents/{agent}")
+    two = open_tab(f"{server.origin}/#key={KEY}", f"/agents/{agent}")
+    change_a_node(one, "The first one's words.")
+    edit_a_node(two, "The second one's words.")
+    with two.expecting("412 PUT"):
+        two.press("Save", exact=True)
+        two.sees("changed by somebody else")
+    assert "The second one's words." not in str(api.get(f"/workflow/fetch/{agent}"))
+    two.press("Save mine over it")
+    expect(two.page.get_by_text("Not saved")).to_have_count(0)
+    assert "The second one's words." in str(api.get(f"/workflow/fetch/{agent}"))
+
+
+def test_the_way_back_and_a_reload_keep_the_place(tab: Tab, agent: int) -> None:
+    tab.follow("Agents")
+    tab.page.get_by_label("Search").fill("bread")
+    tab.follow(re.compile("^bread"))
+    tab.page.go_back()
+    tab.heading("Agents")
+    tab.ready()
+    expect(tab.page.get_by_label("Search")).to_have_value("bread")
+    tab.page.reload()
+    tab.heading("Agents")
+    tab.ready()
+    expect(tab.page.get_by_label("Search")).to_have_value("bread")
+    tab.page.go_forward()
+    tab.heading(re.compile("^bread"))
+
+
+def test_what_is_not_saved_is_not_left_without_a_question(tab: Tab, agent: int) -> None:
+    tab.open(f"/agents/{agent}")
+    edit_a_node(tab, "Not saved yet.")
+    tab.role("link", "Runs").first.click()
+    question = tab.page.get_by_role("alertdialog")
+    expect(question).to_contain_text("isn't saved")
+    question.get_by_role("button", name="Cancel").click()
+    expect(tab.page.get_by_label(re.compile("^Prompt"))).to_have_value("Not saved yet.")
+    tab.role("link", "Home").first.click()
+    tab.page.get_by_role("alertdialog").get_by_role("button", name="Leave without saving").click()
+    tab.heading("Home")
+
+
+def test_signing_out_asks_first_while_something_is_not_saved(tab: Tab, agent: int) -> None:
+    tab.open(f"/agents/{agent}")
+    edit_a_node(tab, "Not saved yet.")
+    tab.press("Sign out")
+    tab.page.get_by_role("alertdialog").get_by_role("button", name="Cancel").click()
+    tab.press("Save", exact=True)  # with the key, which is still there
+    tab.notices("Saved as the draft.")
+    edit_a_node(tab, "Dropped.")
+    tab.press("Sign out")
+    tab.page.get_by_role("alertdialog").get_by_role("button", name="Leave without saving").click()
+    tab.heading(re.compile("Welcome"))
+    expect(tab.page.get_by_role("dialog")).to_have_count(0)
+
+
+def test_a_server_that_stops_is_named_and_work_goes_on_when_it_is_back(
+    serve: Serve, open_tab: Open, tmp_path: Path
+) -> None:
+    server = serve(folder=tmp_path, API_KEY=KEY)
+    agent = Api(server.origin, KEY).post("/workflow/create/definition", example("appointment"))["id"]
+    tab = open_tab(f"{server.origin}/#key={KEY}", f"/agents/{agent}")
+    tab.role("button", "Agent Node: Companions").click()
+    server.stop()
+    with tab.expecting():
+        tab.fill(re.compile("^Prompt"), "How many will you be?")
+        tab.press("Save", exact=True)
+        tab.sees("can't be reached")
+    serve(folder=tmp_path, API_KEY=KEY, command=("-m", "voiceapi", "serve", "--port", str(server.port)))
+    tab.press("Save", exact=True)
+    tab.notices("Saved as the draft.")
+
+
+def test_without_the_console_there_is_only_the_api(serve: Serve) -> None:
+    server = serve(CONSOLE="off")
+    assert "Console:" not in server.log
+    for path in ("/", "/console", "/console/main.js"):
+        assert requests.get(server.origin + path, timeout=10).status_code == 404
+    assert requests.get(f"{server.origin}/api/v1/health", timeout=10).ok

@@ -1,0 +1,1 @@
+"""Background threads, jobs that pause, and jobs whose result is waited for only a limited time."""

@@ -1,0 +1,233 @@
+"""The commands `chat` and `validate`: try out and check a workflow without a call."""
+
+from __future__ import annotations
+
+import io
+import json
+import os
+import sys
+from collections.abc import Callable, Mapping, Sequence
+from pathlib import Path
+from typing import Any
+
+import click
+from flask.cli import with_appcontext
+
+from ..config import PREFIX
+from ..conversations.conversation import Conversation
+from ..conversations.driver import Progress
+from ..conversations.local import LocalConversation
+from ..engine.graph import Graph
+from ..engine.validation.check import check
+from ..engine.validation.lint import lint
+from ..engine.validation.outline import Outline
+from ..llm import selection
+from ..llm.model_needs import model_needs
+from ..organizations import api_keys
+from ..store.base import find
+from ..store.organizations import Organization
+from ..tools import offered
+from ..workflows import node_types
+from .base import JSON, TEXT, current_service, errors_as_lines, with_session
+from .definitions import STANDARD_INPUT, file_name, is_stored, read_definition, read_file, show_findings
+from .output import printable
+from .trace import lines, model_lines, variables_line
+from .typed_lines import TypedLines
+from .watch import EVERY, Watcher, announce
+
+
+@click.command("chat")
+@click.argument("workflow")
+@click.option(
+    "--set", "variables", type=TEXT, multiple=True, metavar="NAME=VALUE", help="A variable of the initial context."
+)
+@click.option(
+    "-v",
+    "--verbose",
+    is_flag=True,
+    help="Show the edge taken, functions with their answers, variables, the model and its time.",
+)
+@click.option("--watch", is_flag=True, help="Begin again whenever the file is saved, with what you have said so far.")
+@JSON
+@with_appcontext
+@with_session
+def chat(workflow: str, variables: tuple[str, ...], verbose: bool, watch: bool, as_json: bool) -> None:
+    """Talk to WORKFLOW, a definition's file or a stored workflow's id, by text.
+
+    What you type is what the caller says; an empty line is silence, the end of the input hangs up. What fails, such as
+    the language model, is written to standard error with its reason. A definition in a file uses the tools, documents
+    and language model of the default organization.
+    """
+    if isinstance(sys.stdin, io.TextIOWrapper):
+        sys.stdin.reconfigure(errors="replace")
+    if workflow == STANDARD_INPUT:
+        raise click.UsageError("WORKFLOW must be a file or an id, because standard input is what the caller says.")
+    context = dict(_pair(pair) for pair in variables)
+    if watch:
+        if as_json or is_stored(workflow):
+            raise click.UsageError("--watch takes a file, and no --json.")
+        talk_again_on_change(workflow, lambda: _opened(workflow, context, verbose=verbose)[0], TypedLines().next)
+        return
+    conversation, trace = _opened(workflow, context, verbose=verbose, write=not as_json)
+    say = click.echo if not as_json else (lambda *_args, **_kwargs: None)
+    for line in conversation.start():
+        say(f"agent: {line}")
+    while not conversation.is_over:
+        try:
+            text = input("you: " if sys.stdin.isatty() and not as_json else "")
+        except (EOFError, KeyboardInterrupt):
+            conversation.hang_up()
+            break
+        for line in conversation.say(text):
+            say(f"agent: {line}")
+    if as_json:
+        found = {"transcript": conversation.transcript, **conversation.outcome(), "errors": conversation.errors}
+        if verbose:
+            found["trace"] = trace.turns
+        click.echo(json.dumps(found, ensure_ascii=False, indent=2))
+    else:
+        show_outcome(conversation)
+
+
+def show_outcome(conversation: LocalConversation) -> None:
+    """Write how a conversation ended, and what it gathered."""
+    outcome = conversation.outcome()
+    click.echo(f"-- {outcome['disposition']}; gathered: {json.dumps(outcome['gathered'], ensure_ascii=False)}")
+
+
+def _opened(
+    workflow: str, context: Mapping[str, Any], *, verbose: bool, write: bool = True
+) -> tuple[LocalConversation, Trace]:
+    """A conversation with a workflow that hasn't begun, and its trace.
+
+    :param write: write the trace; else it is only kept.
+    :raises click.ClickException: when the workflow can't be run.
+    """
+    definition, configurations, stored = read_definition(workflow)
+    outline = Outline.of(definition)
+    findings = check(outline, node_types.rules())
+    if findings:
+        raise click.ClickException(f"{workflow} can't be run: {findings[0].message} Try `voiceapi validate`.")
+    if stored is None:
+        default = find(Organization, name=api_keys.DEFAULT_ORGANIZATION)
+        organization, workflow_id = (None if default is None else default.id), None
+    else:
+        organization, workflow_id = stored.organization_id, stored.id
+    service = current_service()
+    if selection.is_scripted(selection.choose(service, organization, configurations)):
+        usable = offered.usable_without_model(offered.attached(organization, outline))
+        show_findings("warning", model_needs(outline, usable), err=True)
+    inner = Conversation.from_definition(service, definition, configurations, context, organization, workflow_id)
+    trace = Trace(inner.graph, write=write)
+    conversation = LocalConversation(
+        inner,
+        on_error=lambda error: click.echo(printable(f"error: {error['processor']}: {error['error']}"), err=True),
+        on_progress=trace.note if verbose else lambda _: None,
+    )
+    return conversation, trace
+
+
+def talk_again_on_change(
+    workflow: str, open_conversation: Callable[[], LocalConversation], next_line: Callable[[float], str | None]
+) -> None:
+    """Talk to the workflow in a file, again from the beginning whenever the file is saved.
+
+    What the caller has said so far is said again then, so that the answer of what was saved is there at once. A file
+    that can't be run is reported, and the conversation before it goes on.
+
+    :param open_conversation: opens a conversation with what the file holds now.
+    :param next_line: as `TypedLines.next`.
+    """
+    watcher = Watcher(lambda: [Path(workflow)])
+    said: list[str] = []
+    conversation = _spoken(open_conversation(), said)
+    try:
+        while True:
+            line = next_line(EVERY)
+            if changed := watcher.changed():
+                announce(changed)
+                try:
+                    with errors_as_lines():
+                        conversation = _spoken(open_conversation(), said)
+                except click.ClickException as error:
+                    error.show()
+            if line is not None and conversation.is_over:
+                said = []
+                conversation = _spoken(open_conversation(), said)
+            elif line is not None:
+                said.append(line)
+                _answer(conversation, line)
+    except (EOFError, KeyboardInterrupt):
+        if not conversation.is_over:
+            conversation.hang_up()
+            show_outcome(conversation)
+
+
+def _spoken(conversation: LocalConversation, said: Sequence[str]) -> LocalConversation:
+    """A conversation that has begun and in which all this was said, as far as it went."""
+    for text in conversation.start():
+        click.echo(f"agent: {text}")
+    for line in said:
+        if not conversation.is_over:
+            click.echo(f"you: {line}")
+            _answer(conversation, line)
+    return conversation
+
+
+def _answer(conversation: LocalConversation, line: str) -> None:
+    for text in conversation.say(line):
+        click.echo(f"agent: {text}")
+    if conversation.is_over:
+        show_outcome(conversation)
+
+
+class Trace:
+    """What `chat --verbose` shows of each turn before the agent's answer.
+
+    :param write: write the lines; else they are only kept, in `turns`.
+    """
+
+    def __init__(self, graph: Graph, *, write: bool) -> None:
+        self.turns: list[list[str]] = []
+        self._graph = graph
+        self._write = write
+        self._variables: Mapping[str, Any] = {}
+
+    def note(self, progress: Progress) -> None:
+        variables = progress.state.gathered_context.get("extracted_variables", {})
+        found = [*model_lines(progress)]
+        found += [line for record in progress.records for line in lines(record, self._graph)]
+        found += variables_line(self._variables, variables)
+        # An error is written to standard error when it occurs.
+        found = [line for line in found if not line.startswith("error: ")]
+        self._variables = variables
+        self.turns.append(found)
+        for line in found if self._write else ():
+            click.echo(f"  {line}")
+
+
+def _pair(text: str) -> tuple[str, str]:
+    name, separator, value = text.partition("=")
+    if not separator or not name:
+        raise click.UsageError(f"--set takes NAME=VALUE, not {text!r}.")
+    return name, value
+
+
+@click.command("validate")
+@click.argument("file")
+@JSON
+def validate(file: str, as_json: bool) -> None:
+    """Check the workflow definition in FILE. Exit code 1 when it isn't valid."""
+    outline = Outline.of(read_file(file))
+    errors = check(outline, node_types.rules())
+    warnings = lint(outline, node_types.rules())
+    if not os.environ.get(f"{PREFIX}LLM_URL"):
+        warnings += model_needs(outline)
+    if as_json:
+        found = {"is_valid": not errors, "errors": errors, "warnings": warnings}
+        click.echo(json.dumps(found, default=lambda item: item.as_dict(), ensure_ascii=False, indent=2))
+    else:
+        show_findings("error", errors)
+        show_findings("warning", warnings)
+        click.echo(f"{file_name(file)} is {'not valid' if errors else 'valid'}.")
+    sys.exit(1 if errors else 0)

@@ -1,0 +1,46 @@
+// Model configurations: what an answer of the API says, and the body that sets one.
+
+export const SCRIPTED = "scripted";
+// The server of the operator, which VOICEAPI_LLM_URL names.
+export const OPERATOR = "openai-compatible";
+// Providers whose address the service knows. What they are called is also their name in the API.
+export const KNOWN = ["openai", "openrouter", "groq", "google", "deepseek", "mistral", "together", "cerebras", "xai"];
+
+/** The `llm` part of an answer, or null. */
+export function languageModel(answer) {
+  return answer.effective_configuration.llm ?? null;
+}
+
+/** What speaks: {name, note, isScripted}. */
+export function modelInUse(answer) {
+  const llm = languageModel(answer);
+  const isOwn = answer.source !== "empty";
+  if (!llm && isOwn && answer.configuration?.mode === "dograh") {
+    return { name: "the service's own", note: "Models that Dograh hosts can't be reached from here.", isScripted: false };
+  }
+  if (!llm || llm.provider === SCRIPTED) {
+    return { name: "scripted", note: "No model is asked: agents say what is written.", isScripted: true };
+  }
+  const name = llm.model || llm.provider;
+  const place = [llm.model && llm.provider, llm.base_url].filter(Boolean).join(" at ");
+  return { name, note: [place, !isOwn && "set by the operator"].filter(Boolean).join(", "), isScripted: false };
+}
+
+/** True if the answer's model may be used with the stored key: the same provider at the same address. */
+export function isSameServer(llm, provider, url) {
+  return llm !== null && llm.provider === provider && (llm.base_url ?? "") === url;
+}
+
+/**
+ * The body that makes `llm` the language model. What else is configured stays: other services, and members that only
+ * other clients know.
+ */
+export function bodyWith(answer, llm) {
+  const byok = answer.configuration?.mode === "byok" ? answer.configuration.byok : {};
+  const before = byok[byok.mode] ?? {};
+  // What hears and speaks on the phone is the carrier's.
+  const carrier = { provider: "carrier", model: "default" };
+  const pipeline = { ...before, llm, tts: before.tts ?? carrier, stt: before.stt ?? carrier };
+  delete pipeline.realtime;
+  return { version: 2, mode: "byok", byok: { mode: "pipeline", pipeline } };
+}

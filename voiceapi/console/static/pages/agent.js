@@ -1,0 +1,246 @@
+// The editor of an agent: its definition as a drawing with forms and JSON beside it, its settings, and how it is called.
+
+import { calling } from "../agent-calling.js";
+import { settingsForm } from "../agent-settings.js";
+import { api } from "../api.js";
+import { alert, badge, button, callout, confirm, link, notify, showErrors, tabs } from "../components.js";
+import { h, show } from "../dom.js";
+import { editor } from "../editor.js";
+import { lackingView, sorted } from "../publish-requirements.js";
+import { askBeforeLeaving, go } from "../router.js";
+
+const SETTINGS = 1; // the tab's number
+
+const path = (id) => `/workflow/${id}`;
+
+/** The workflow as it is stored, with its tag. */
+async function load(id, signal) {
+  const response = await api.send("GET", `/workflow/fetch/${id}`, { signal });
+  return { workflow: await response.json(), tag: response.headers.get("ETag") };
+}
+
+/** What a node may refer to: tools, documents, credentials. */
+async function references(signal) {
+  const [tools, documents, credentials] = await Promise.all([
+    api.get("/tools/", { signal }),
+    api.get("/knowledge-base/documents", { signal }),
+    api.get("/credentials/", { signal }),
+  ]);
+  return {
+    tools: tools.map((each) => ({ value: each.tool_uuid, text: each.name })),
+    documents: documents.documents.map((each) => ({ value: each.document_uuid, text: each.filename })),
+    credentials: credentials.map((each) => ({ value: each.uuid, text: each.name })),
+  };
+}
+
+const settingsOf = (workflow) => structuredClone({
+  name: workflow.name,
+  configurations: workflow.workflow_configurations ?? {},
+  variables: workflow.template_context_variables ?? {},
+});
+
+export default async function agent({ root, params: [id], signal, title }) {
+  const [stored, types, choices] = await Promise.all([
+    load(id, signal), api.get("/node-types", { signal }), references(signal),
+  ]);
+  let { workflow, tag } = stored;
+  let settings = settingsOf(workflow);
+  let shown = 0; // which tab
+  const state = h("p", { class: "actions agent-state", role: "status" });
+  const trouble = h("div", { hidden: true });
+
+  // -- what isn't saved
+
+  const parts = () => {
+    const before = settingsOf(workflow);
+    const differs = (name) => JSON.stringify(settings[name]) !== JSON.stringify(before[name]);
+    const body = {};
+    if (JSON.stringify(work.definition()) !== JSON.stringify(workflow.workflow_definition)) body.workflow_definition = work.definition();
+    if (differs("configurations")) body.workflow_configurations = settings.configurations;
+    if (differs("variables")) body.template_context_variables = settings.variables;
+    if (differs("name")) body.name = settings.name;
+    return body;
+  };
+  /** Those to check the definition with; undefined for those that are stored. */
+  const configurations = () =>
+    (JSON.stringify(settings.configurations) === JSON.stringify(workflow.workflow_configurations ?? {}) ? undefined : settings.configurations);
+  const isUnsaved = () => Object.keys(parts()).length > 0;
+
+  function showState() {
+    const isDraft = workflow.version_status === "draft";
+    show(state,
+      badge(`${isDraft ? "Draft" : "Published"}, version ${workflow.version_number}`, isDraft ? "busy" : "good"),
+      workflow.status === "archived" && badge("Archived"),
+      isUnsaved() && badge("Not saved", "busy"));
+    publish.hidden = !isDraft && !isUnsaved();
+  }
+
+  function accept(answer, newTag) {
+    workflow = answer;
+    tag = newTag;
+    settings = settingsOf(workflow);
+    title(workflow.name);
+    work.reset(workflow.workflow_definition);
+    if (shown !== 0) views.open(shown);
+    showState();
+  }
+
+  function warn(...children) {
+    trouble.hidden = children.length === 0;
+    show(trouble, ...children);
+    trouble.scrollIntoView({ block: "nearest" });
+  }
+
+  // -- requests
+
+  /** Send a change with the tag; when somebody else was quicker, ask what is to be done. True if it is done. */
+  async function send(method, where, body, { anyway = false, insist = "Do it all the same" } = {}) {
+    warn();
+    try {
+      const response = await api.send(method, where, { body, headers: anyway || !tag ? {} : { "If-Match": tag }, signal });
+      return { answer: await response.json(), tag: response.headers.get("ETag") };
+    } catch (error) {
+      if (error.status !== 412) throw error;
+      warn(callout(
+        h("p", {}, "This agent was changed by somebody else, or in another tab, since you opened it. Nothing was done yet."),
+        h("div", { class: "actions" },
+          button("Show what is stored", async () => {
+            if (!(await confirm("What you changed here is dropped.", "Drop it"))) return;
+            const fresh = await load(id, signal);
+            warn();
+            accept(fresh.workflow, fresh.tag);
+          }),
+          button(insist, async () => {
+            try {
+              await finish(await send(method, where, body, { anyway: true }));
+              notify("Done.");
+            } catch (failure) {
+              if (failure.name === "AbortError") throw failure;
+              showRefusal(failure);
+            }
+          }, { kind: "danger" }))));
+      return null;
+    }
+  }
+
+  async function finish(done) {
+    if (done.answer.workflow_definition) accept(done.answer, done.tag);
+    else {
+      const fresh = await load(id, signal);
+      accept(fresh.workflow, fresh.tag);
+    }
+  }
+
+  function showRefusal(error) {
+    const errors = error.detail?.errors;
+    if (errors) {
+      const { lacking, broken } = sorted(errors);
+      if (broken.length) work.showErrors(broken);
+      warn(
+        broken.length > 0 && alert(new Error(`This can't be done while the agent has ${broken.length === 1 ? "an error" : "errors"}: see below the drawing.`)),
+        lacking.length > 0 && lackingView(lacking, id, button("Change what is demanded", () => views.open(SETTINGS))));
+      return;
+    }
+    if (error.items?.length && shown === SETTINGS) showErrors(settingsBox, error);
+    warn(alert(error));
+  }
+
+  async function save() {
+    const body = parts();
+    if (!Object.keys(body).length) {
+      notify("There is nothing to save.");
+      return true;
+    }
+    try {
+      const done = await send("PUT", path(id), body, { insist: "Save mine over it" });
+      if (!done) return false;
+      accept(done.answer, done.tag);
+      notify(body.workflow_definition || body.workflow_configurations || body.template_context_variables ? "Saved as the draft." : "Saved.");
+      return true;
+    } catch (error) {
+      if (error.name === "AbortError") throw error;
+      showRefusal(error);
+      return false;
+    }
+  }
+
+  const publish = button("Publish", async () => {
+    if (isUnsaved() && !(await save())) return;
+    if (workflow.version_status !== "draft") return;
+    try {
+      const done = await send("POST", `${path(id)}/publish`, undefined, { insist: "Publish what is stored" });
+      if (!done) return;
+      await finish(done);
+      notify(`Version ${done.answer.version_number} is published: calls use it from now on.`);
+    } catch (error) {
+      if (error.name === "AbortError") throw error;
+      showRefusal(error);
+    }
+  });
+
+  async function setStatus(status) {
+    const done = await send("PUT", `${path(id)}/status`, { status });
+    if (!done) return;
+    workflow.status = done.answer.status;
+    tag = done.tag;
+    showState();
+    showStatusButton();
+    notify(status === "archived" ? "Archived: nobody is called by it any more." : "The agent is active again.");
+  }
+
+  const statusBox = h("span");
+  function showStatusButton() {
+    show(statusBox, workflow.status === "archived"
+      ? button("Make active again", () => setStatus("active"))
+      : button("Archive", async () => {
+        if (await confirm(`Archive “${workflow.name}”? Calls to it and by it are refused until it is active again.`, "Archive")) await setStatus("archived");
+      }, { kind: "danger" }));
+  }
+
+  // -- the page
+
+  const work = await editor({
+    definition: workflow.workflow_definition,
+    name: () => settings.name,
+    workflowId: workflow.id,
+    types: types.node_types,
+    choices,
+    configurations,
+    changed: () => showState(),
+    signal,
+  });
+  if (signal.aborted) return;
+  const settingsBox = h("div");
+  const views = tabs("What is shown of the agent", [
+    ["Drawing", () => work.element],
+    ["Settings", () => {
+      show(settingsBox, h("p", { class: "form-alert", role: "alert", hidden: true }), settingsForm(settings, () => {
+        showState();
+        if (configurations()) work.check();
+      }));
+      return settingsBox;
+    }],
+    ["Calling it", () => calling(workflow, work.definition())],
+  ], { chosen: (at) => { shown = at; } });
+
+  askBeforeLeaving(signal, isUnsaved);
+  title(workflow.name, [["Agents", "/agents"]]);
+  show(root,
+    h("div", { class: "agent-head" }, state,
+      h("div", { class: "actions" },
+        button("Save", save, { kind: "primary" }), publish,
+        link("Talk", `/agents/${id}/talk`, { class: "button" }),
+        link("Tests", `/agents/${id}/tests`, { class: "button" }),
+        link("Versions", `/agents/${id}/versions`, { class: "button" }),
+        link("Insights", `/agents/${id}/insights`, { class: "button" }),
+        button("Duplicate", async () => {
+          const made = await api.post(`${path(id)}/duplicate`, { signal });
+          notify(`“${made.name}” is a copy of what is stored, with trigger paths of its own.`);
+          go(`/agents/${made.id}`);
+        }),
+        statusBox)),
+    trouble,
+    h("section", { class: "card", "aria-label": "Agent" }, views));
+  showStatusButton();
+  showState();
+}

@@ -1,0 +1,130 @@
+// Played callers of an agent: random ones, which find dead ends, or one described in a sentence, with what they found.
+
+import { api } from "../api.js";
+import { dialogue } from "../case-dialogue.js";
+import {
+  badge, button, callout, details, dialogForm, facts, field, form, input, keyValues, notify, numberIn, section, select, table, textarea, words,
+} from "../components.js";
+import { coverageView, marksOfPassed } from "../coverage.js";
+import { h, show } from "../dom.js";
+import { nameOf, nodeWithId } from "../definition.js";
+import { versionChoice } from "../version-choice.js";
+
+// What is grave: the others are advice.
+const GRAVE = new Set(["pipeline-error", "dead-end", "loop-without-exit"]);
+const RANDOM = "random";
+const FEW = { [RANDOM]: 100, described: 3 }; // conversations, unless another number is wanted
+
+export default async function callers({ root, params: [id], signal, title }) {
+  const path = `/workflow/${encodeURIComponent(id)}`;
+  const [agent, version] = await Promise.all([api.get(`/workflow/fetch/${encodeURIComponent(id)}`, { signal }), versionChoice(id, signal)]);
+  title(`Played callers of ${agent.name}`, [["Agents", "/agents"], [agent.name, `/agents/${agent.id}`], ["Tests", `/agents/${agent.id}/tests`]]);
+  const kind = select([[RANDOM, "Random callers"], ["described", "A caller described in a sentence"]], RANDOM);
+  const sentence = textarea("", { rows: "2", placeholder: "In a hurry, changes the day once, and wants to know what it costs." });
+  const count = input({ type: "number", min: "1", value: FEW[RANDOM] });
+  const seed = input({ type: "number", min: "0" });
+  const context = keyValues({}, { add: "Add a variable" });
+  const described = field("The caller", sentence, { name: "caller", required: true, help: "Spoken by the configured language model; the conversations are judged by the agent's QA nodes." });
+  const result = h("div", { class: "page" });
+  const summary = h("p", { role: "status" });
+
+  kind.addEventListener("change", () => {
+    if (Object.values(FEW).includes(Number(count.value))) count.value = FEW[kind.value];
+    described.hidden = kind.value === RANDOM;
+  });
+  described.hidden = true;
+
+  const rehearse = async () => {
+    const tested = version.chosen();
+    show(summary, "The conversations are held…");
+    show(result);
+    try {
+      const given = context.read();
+      const found = await api.post(`${path}/rehearsal`, {
+        body: {
+          version: tested.version_number,
+          conversations: numberIn(count) ?? undefined,
+          seed: numberIn(seed) ?? undefined,
+          ...(kind.value === RANDOM ? {} : { caller: sentence.value.trim() }),
+          ...(Object.keys(given).length ? { context: given } : {}),
+        },
+        signal,
+      });
+      const drawing = await api.send("POST", "/workflow/graph", {
+        body: { workflow_definition: tested.workflow_json, name: agent.name, marks: marksOfPassed(found, tested.workflow_json) }, signal,
+      });
+      show(summary, inShort(found));
+      show(result, report(found, tested.workflow_json), section("Where they came", coverageView(found.coverage, await drawing.text(), "caller")));
+    } catch (error) {
+      show(summary);
+      throw error;
+    }
+  };
+
+  async function keep(given) {
+    const name = input({ value: given.name, maxlength: "200" });
+    const made = await dialogForm({ title: "Save it as a case", submit: "Save", act: () =>
+      api.post(`${path}/cases`, { body: { case: given, name: name.value.trim() }, signal }) },
+    field("Name", name, { name: "name", required: true, help: "It expects what happened. Once the agent is changed, say in the case what you expect." }));
+    if (!made) return;
+    notify(`“${made.name}” is saved.`);
+  }
+
+  const keepButton = (given) => given && button("Save as a case", () => keep(given), { kind: "small" });
+
+  const report = (found, definition) => [
+    section("Findings", found.findings.length
+      ? h("div", { class: "stack" }, found.findings.map((each) => findingView(each, definition)))
+      : h("p", { class: "empty" }, "Nothing was found."),
+    found.findings_left_out > 0 && callout(`These are the first; ${found.findings_left_out} more were found.`)),
+    section("How they ended", facts(Object.entries(found.dispositions).map(([code, times]) => [code, String(times)]))),
+    found.scores && scoresView(found),
+    found.worst && section("The worst conversation", h("p", {}, found.worst.summary), dialogue(found.worst), h("div", { class: "actions" }, keepButton(found.worst.case))),
+  ];
+
+  const findingView = (each, definition) => {
+    const box = details([badge(words(each.code).replaceAll("-", " "), GRAVE.has(each.code) ? "bad" : "busy"), ` ${each.message}`],
+      h("p", { class: "quiet" }, `In ${each.count === 1 ? "one conversation" : `${each.count} conversations`}`,
+        each.node_ids.length > 0 && `, at ${each.node_ids.map((node) => `“${nameOf(nodeWithId(definition, node) ?? { id: node })}”`).join(", ")}`, "."),
+      each.dialogue.length > 0 && [dialogue(each), h("div", { class: "actions" }, keepButton(each.case))]);
+    box.classList.add("case-result");
+    return box;
+  };
+
+  show(root,
+    section("Who calls",
+      h("p", { class: "quiet" }, "Nobody is called, nothing is stored, and nothing leaves the service but what a configured language model is asked."),
+      form("Let them call", rehearse,
+      field("Callers", kind),
+      described,
+      h("div", { class: "fields" },
+        field("Conversations", count, { name: "conversations" }),
+        field("Seed", seed, { name: "seed", help: "The same seed gives the same callers. Empty: another one." }),
+        field("Version", version.control, { name: "version" })),
+      field("Initial variables", context, { name: "context", help: "What the agent knows before each conversation." }))),
+    summary, result);
+}
+
+function inShort(found) {
+  const few = found.conversations < found.asked ? ` of ${found.asked}, there wasn't time for more` : "";
+  const findings = found.findings.length + found.findings_left_out;
+  return `${found.conversations} conversations${few}, with the seed ${found.seed}: ${findings === 0 ? "nothing was found" : findings === 1 ? "one finding" : `${findings} findings`}.`;
+}
+
+function scoresView({ scores, results }) {
+  return section("How they were judged",
+    facts([
+      ["Judged", String(scores.judged)],
+      ["Scores", scores.judged ? `${scores.lowest} at least, ${scores.mean} on average, ${scores.highest} at most` : null],
+      ["Tags", Object.entries(scores.tags).map(([tag, times]) => `${tag} (${times})`).join(", ")],
+    ]),
+    scores.problems.length > 0 && callout(h("ul", {}, scores.problems.map((problem) => h("li", {}, problem)))),
+    table("Conversations", [
+      ["No.", (each) => String(each.number), { number: true }],
+      ["Ended as", (each) => each.disposition],
+      ["Turns", (each) => String(each.turns), { number: true }],
+      ["Score", (each) => (each.score === null ? "" : String(each.score)), { number: true }],
+      ["Summary", (each) => each.failure ?? each.summary],
+      ["Tags", (each) => each.tags.join(", ")],
+    ], results));
+}

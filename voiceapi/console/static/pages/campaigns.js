@@ -1,0 +1,35 @@
+// The campaigns of the organization.
+
+import { api } from "../api.js";
+import { badge, emptyState, instant, link, stateBadge, table } from "../components.js";
+import { h, show } from "../dom.js";
+import { every } from "../router.js";
+
+const POLL = 5000;
+
+export default async function campaigns({ root, signal, title }) {
+  const list = h("div", { class: "card" });
+  const create = () => link("New campaign", "/campaigns/new", { class: "button primary" });
+  let shown = null;
+  const refresh = async () => {
+    const found = (await api.get("/campaign/", { signal })).campaigns;
+    const text = JSON.stringify(found);
+    if (text === shown) return;
+    show(list, view(found));
+    shown = text;
+  };
+  const view = (found) => table("Campaigns", [
+    ["Name", (row) => link(row.name, `/campaigns/${row.id}`)],
+    ["Agent", (row) => link(row.workflow_name, `/agents/${row.workflow_id}`)],
+    ["State", (row) => stateBadge(row.state)],
+    ["Contacts", (row) => (row.total_rows === null ? "" : String(row.total_rows)), { number: true }],
+    ["Done", (row) => String(row.processed_rows), { number: true }],
+    ["Calls", (row) => String(row.executed_count), { number: true }],
+    ["Failed", (row) => (row.failed_rows ? badge(String(row.failed_rows), "bad") : "0"), { number: true }],
+    ["Created", (row) => instant(row.created_at)],
+  ], found, emptyState("There is no campaign yet. A campaign calls the contacts of a CSV file with one of your agents.", create()));
+  await refresh();
+  title("Campaigns");
+  show(root, h("div", { class: "actions" }, create()), list);
+  every(POLL, signal, refresh, { later: true });
+}

@@ -1,0 +1,139 @@
+// One telephony configuration: its credentials, its numbers, and what the doctor says of it.
+
+import { api } from "../api.js";
+import { credentialFields } from "../carrier-forms.js";
+import {
+  badge, button, callout, checkbox, confirm, copyable, details, dialogForm, facts, field, form, input, instant, link, notify,
+  section, select, table,
+} from "../components.js";
+import { findings } from "../doctor.js";
+import { h, show } from "../dom.js";
+import { go } from "../router.js";
+
+export default async function carrierPage({ root, params, signal, title }) {
+  const path = `/organizations/telephony-configs/${encodeURIComponent(params[0])}`;
+  const [configuration, { phone_numbers: numbers }, { providers }, agents] = await Promise.all([
+    api.get(path, { signal }),
+    api.get(`${path}/phone-numbers`, { signal }),
+    api.get("/organizations/telephony-providers/metadata", { signal }),
+    api.get("/workflow/summary", { query: { status: "active" }, signal }),
+  ]);
+  const carrier = providers.find((each) => each.provider === configuration.provider);
+  const again = () => go(`/carriers/${configuration.id}`);
+  const done = (text) => {
+    notify(text);
+    again();
+  };
+  title(configuration.name, [["Carriers", "/carriers"]]);
+  show(root,
+    summary(configuration, carrier, path, signal, done),
+    numbersOf(numbers, agents, path, signal, done),
+    configuration.provider === "simulator" ? null : urls(configuration, carrier),
+    findings(signal, configuration.id),
+    credentials(configuration, carrier, path, signal, done));
+}
+
+function summary(configuration, carrier, path, signal, done) {
+  const post = async (what, text) => {
+    await api.post(`${path}/${what}`, { signal });
+    done(text);
+  };
+  const remove = async () => {
+    const question = `Delete “${configuration.name}” with its numbers? Calls through it are no longer possible.`;
+    if (!(await confirm(question, "Delete"))) return;
+    await api.delete(path, { signal });
+    notify("The configuration is deleted.");
+    go("/carriers");
+  };
+  const steps = configuration.setup_checklist;
+  return section(carrier.display_name,
+    configuration.inactive && callout(`It is set aside: ${configuration.inactive_reason ?? "no reason is given"}.`),
+    steps && !steps.ready_for_outbound && callout(steps.outbound_blocked_reason),
+    facts([
+      ["Outbound calls", configuration.is_default_outbound
+        ? badge("default for calls that name no carrier", "good") : "only calls that name it, or when the default isn't ready"],
+      ["Connected by", configuration.connectivity === "sip" ? "SIP" : "its API"],
+      ["Documents", carrier.docs_url && h("a", { href: carrier.docs_url, target: "_blank", rel: "noopener" }, carrier.docs_url)],
+      ["Created", instant(configuration.created_at)],
+    ]),
+    h("div", { class: "actions" },
+      !configuration.is_default_outbound && button("Make it the default for outbound calls", () => post("set-default-outbound", "It is the default for outbound calls.")),
+      configuration.inactive && button("Use it again", () => post("reactivate", "It is used again."), { kind: "primary" }),
+      button("Delete", remove, { kind: "danger" })));
+}
+
+function numbersOf(numbers, agents, path, signal, done) {
+  const set = async (number) => {
+    await api.post(`${path}/phone-numbers/${number.id}/set-default-caller`, { signal });
+    done(`Calls show ${number.address} from now on.`);
+  };
+  const remove = async (number) => {
+    if (!(await confirm(`Remove ${number.address}? Calls to it are no longer answered here.`, "Remove"))) return;
+    await api.delete(`${path}/phone-numbers/${number.id}`, { signal });
+    done("The number is removed.");
+  };
+  return section("Numbers",
+    table("Phone numbers", [
+      ["Number", (row) => row.address],
+      ["Label", (row) => row.label],
+      ["Calls to it", (row) => (row.inbound_workflow_id
+        ? link(row.inbound_workflow_name ?? `agent ${row.inbound_workflow_id}`, `/agents/${row.inbound_workflow_id}`) : "aren't answered by an agent")],
+      ["Use", (row) => [row.is_active ? null : badge("not used", "busy"), " ", row.is_default_caller_id && badge("shown to callees", "good")]],
+      ["Actions", (row) => h("div", { class: "actions" },
+        button("Edit", () => edit(row, agents, path, signal, done), { kind: "small", "aria-label": `Edit ${row.address}` }),
+        !row.is_default_caller_id && button("Show it to callees", () => set(row), { kind: "small", "aria-label": `Show ${row.address} to callees` }),
+        button("Remove", () => remove(row), { kind: "small danger", "aria-label": `Remove ${row.address}` }))],
+    ], numbers, "It has no numbers yet. Outbound calls show one of them, and calls to them are answered by an agent."),
+    h("div", { class: "actions" }, button("Add a number", () => edit(null, agents, path, signal, done))));
+}
+
+async function edit(number, agents, path, signal, done) {
+  const address = input({ placeholder: "+12025550123", maxlength: "255" });
+  const country = input({ maxlength: "2", placeholder: "US" });
+  const label = input({ value: number?.label ?? "", maxlength: "64" });
+  const options = [["", "none"], ...agents.map((each) => [String(each.id), each.name])];
+  if (number?.inbound_workflow_id && !agents.some((each) => each.id === number.inbound_workflow_id)) {
+    options.push([String(number.inbound_workflow_id), `${number.inbound_workflow_name ?? number.inbound_workflow_id} (archived)`]);
+  }
+  const agent = select(options, String(number?.inbound_workflow_id ?? ""));
+  const isActive = checkbox(number?.is_active ?? true);
+  const save = () => {
+    const shared = { label: label.value.trim(), inbound_workflow_id: agent.value ? Number(agent.value) : null, is_active: isActive.checked };
+    if (number) {
+      return api.put(`${path}/phone-numbers/${number.id}`, { body: { ...shared, clear_inbound_workflow: !agent.value }, signal });
+    }
+    const body = { ...shared, address: address.value.trim(), country_code: country.value.trim() || null };
+    return api.post(`${path}/phone-numbers`, { body, signal });
+  };
+  const made = await dialogForm({ title: number ? number.address : "Add a number", submit: number ? "Save" : "Add", act: save },
+    number ? null : [
+      field("Number", address, { name: "address", required: true, help: "With + and country code, or a SIP address." }),
+      field("Country", country, { name: "country_code", help: "Two letters. Needed only for a number without +." }),
+    ],
+    field("Label", label, { name: "label" }),
+    field("Agent that answers calls to it", agent, { name: "inbound_workflow_id" }),
+    field("In use", isActive, { name: "is_active", help: "A number that isn't in use is neither shown nor answered." }));
+  if (made) done(number ? "The number is saved." : "The number is added.");
+}
+
+function urls(configuration, carrier) {
+  const known = configuration.webhook_urls;
+  return section(`To enter at ${carrier.display_name}`, known
+    ? [
+      h("p", {}, "For calls to your numbers. For calls that go out there is nothing to enter."),
+      h("h3", {}, "When a call comes in"), copyable(known.inbound, "Copy the inbound URL"),
+      h("h3", {}, "Status of such calls"), copyable(known.status, "Copy the status URL"),
+    ]
+    : callout("VOICEAPI_PUBLIC_URL isn't set, so no carrier reaches this service. Set it, and start the service again."));
+}
+
+function credentials(configuration, carrier, path, signal, done) {
+  const name = input({ value: configuration.name, maxlength: "64" });
+  const fields = credentialFields(carrier, configuration.credentials, configuration.calls_per_second);
+  const save = async () => {
+    await api.put(path, { body: { name: name.value.trim(), config: fields.read() }, signal });
+    done("The configuration is saved.");
+  };
+  return section("Name and credentials",
+    details("Change them", form("Save", save, field("Name", name, { name: "name", required: true }), fields)));
+}

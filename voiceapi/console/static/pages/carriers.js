@@ -1,0 +1,52 @@
+// The telephony configurations: accounts at carriers, and the simulator.
+
+import { api } from "../api.js";
+import { credentialFields } from "../carrier-forms.js";
+import { badge, button, dialogForm, field, input, link, section, select, table } from "../components.js";
+import { findings } from "../doctor.js";
+import { h, show } from "../dom.js";
+import { go } from "../router.js";
+
+export default async function carriers({ root, signal, title }) {
+  const [{ configurations }, { providers }] = await Promise.all([
+    api.get("/organizations/telephony-configs", { signal }),
+    api.get("/organizations/telephony-providers/metadata", { signal }),
+  ]);
+  title("Carriers");
+  const names = new Map(providers.map((each) => [each.provider, each.display_name]));
+  show(root,
+    h("div", { class: "actions" }, button("Add a carrier", () => add(providers, signal), { kind: "primary" })),
+    section("Configurations", table("Telephony configurations", [
+      ["Name", (row) => link(row.name, `/carriers/${row.id}`)],
+      ["Carrier", (row) => names.get(row.provider) ?? row.provider],
+      ["Outbound calls", (row) => [stateOf(row), " ", row.is_default_outbound && badge("default", "good")]],
+      ["Numbers", (row) => String(row.phone_number_count), { number: true }],
+      ["Why not", (row) => (row.inactive ? row.inactive_reason : row.outbound_blocked_reason) ?? ""],
+    ], configurations, "There is no carrier: add one, or the simulator.")),
+    findings(signal));
+}
+
+function stateOf(row) {
+  if (row.inactive) return badge("set aside", "bad");
+  return row.is_ready_for_outbound ? badge("ready", "good") : badge("not ready", "busy");
+}
+
+async function add(providers, signal) {
+  const name = input({ maxlength: "64" });
+  const choice = select(providers.map((each) => [each.provider, each.display_name]), "twilio");
+  const place = h("div");
+  let fields = null;
+  const chosen = () => {
+    const carrier = providers.find((each) => each.provider === choice.value);
+    fields = credentialFields(carrier);
+    show(place, carrier.docs_url && h("p", {}, h("a", { href: carrier.docs_url, target: "_blank", rel: "noopener" }, `Documents of ${carrier.display_name}`)), fields);
+  };
+  choice.addEventListener("change", chosen);
+  chosen();
+  const made = await dialogForm({
+    title: "Add a carrier",
+    submit: "Add",
+    act: () => api.post("/organizations/telephony-configs", { body: { name: name.value.trim(), config: fields.read() }, signal }),
+  }, field("Carrier", choice, { required: true }), field("Name", name, { name: "name", required: true, help: "For yourself, such as Main." }), place);
+  if (made) go(`/carriers/${made.id}`);
+}

@@ -1,0 +1,35 @@
+// One contact of a campaign: each decision about it, with its reason.
+
+import { api } from "../api.js";
+import { badge, facts, instant, link, section, stateBadge, table, words } from "../components.js";
+import { h, show } from "../dom.js";
+
+export default async function contactPage({ root, params, signal, title }) {
+  const [id, row] = params.map(encodeURIComponent);
+  const [campaign, contact] = await Promise.all([
+    api.get(`/campaign/${id}`, { signal }), api.get(`/campaign/${id}/contacts/${row}`, { signal }),
+  ]);
+  title(`Contact ${contact.row}: ${contact.phone_number || "no number"}`, [
+    ["Campaigns", "/campaigns"], [campaign.name, `/campaigns/${campaign.id}`], ["Contacts", `/campaigns/${campaign.id}?tab=contacts`],
+  ]);
+  const variables = Object.entries(contact.variables);
+  const decided = new Set(contact.decisions.map((each) => each.reason));
+  // Why a contact that is due isn't called yet is no decision: it passes.
+  const waits = contact.reasons.filter((reason) => !decided.has(reason));
+  show(root,
+    section("Where it stands", facts([
+      ["State", stateBadge(contact.state)],
+      ["Calls", String(contact.attempts)],
+      ["Next call", instant(contact.next_attempt_at)],
+      ["Now", waits.join(" ")],
+    ])),
+    section("What was decided", table("Decisions about this contact", [
+      ["When", (each) => instant(each.at)],
+      ["Code", (each) => badge(words(each.code), each.code === "answered" ? "good" : "")],
+      ["Why", (each) => each.reason],
+      ["Run", (each) => each.workflow_run_id && link(`run ${each.workflow_run_id}`, `/agents/${campaign.workflow_id}/runs/${each.workflow_run_id}`)],
+    ], contact.decisions, "Nothing was decided about it yet.")),
+    section("Variables of its row", variables.length
+      ? table("Variables of its row", [["Column", ([name]) => h("code", {}, name)], ["Value", ([, value]) => String(value)]], variables)
+      : h("p", { class: "empty" }, "Its row can't be read.")));
+}

@@ -1,0 +1,139 @@
+// The start: what there is, what is in use, what to do next, and what may be wrong.
+
+import { api } from "../api.js";
+import {
+  badge, emptyState, facts, instant, link, progress, seconds, section, showWhenReady, stateBadge, table,
+} from "../components.js";
+import { findingBadge, findingText } from "../doctor.js";
+import { h, show } from "../dom.js";
+import { modelInUse } from "../model-settings.js";
+
+const SIMULATOR = "simulator";
+const LATELY = 6;
+
+export default async function home({ root, signal, title }) {
+  const agents = api.get("/workflow/fetch", { query: { status: "active" }, signal });
+  const usage = api.get("/organizations/usage/runs", { query: { limit: LATELY }, signal });
+  const campaigns = api.get("/campaign/", { signal }).then((answer) => answer.campaigns);
+  const carriers = api.get("/organizations/telephony-configs", { signal }).then((answer) => answer.configurations);
+  const model = api.get("/organizations/model-configurations/v2", { signal });
+  const preferences = api.get("/organizations/preferences", { signal });
+  const all = { agents, usage, campaigns, carriers, model, preferences };
+  // Each part of the page shows its own errors; only that nobody is let in concerns all of it.
+  for (const each of Object.values(all)) each.catch(() => {});
+  await agents.catch((error) => {
+    if (error.status === 401) throw error;
+  });
+
+  const [next, counts, inUse, runs, running, doctor] = ["Next steps", "What there is", "In use", "Calls and chats lately",
+    "Campaigns under way", "What doctor says"].map((name) => [h("div"), name]);
+  const card = ([box, name]) => section(name, box);
+  show(root,
+    h("div", { class: "columns" }, card(next), card(counts), card(inUse)),
+    card(running), card(runs), card(doctor));
+  title("Home");
+  const parts = [
+    showWhenReady(next[0], settled(all), (found) => nextSteps(found)),
+    showWhenReady(counts[0], settled(all), (found) => whatThereIs(found)),
+    showWhenReady(inUse[0], settled({ carriers, model }), (found) => whatIsInUse(found)),
+    showWhenReady(runs[0], usage, (answer) => runsLately(answer.runs)),
+    showWhenReady(running[0], campaigns, (found) => campaignsUnderWay(found)),
+  ];
+  await Promise.all(parts);
+  // It asks other servers, which may take its time; the page doesn't wait for it.
+  show(doctor[0], h("p", { class: "loading" }, "Asking the model and the carriers…"));
+  showDoctor(doctor[0], signal);
+}
+
+/** What each promise gives, by name; null for one that failed, whose error its own part of the page shows. */
+async function settled(promises) {
+  const outcomes = await Promise.allSettled(Object.values(promises));
+  const failed = outcomes.filter((each) => each.status === "rejected");
+  if (failed.length === outcomes.length) throw failed[0].reason;
+  return Object.fromEntries(Object.keys(promises).map((name, at) => [name, outcomes[at].value ?? null]));
+}
+
+const isReal = (carrier) => carrier.provider !== SIMULATOR && !carrier.inactive;
+
+/** The three steps that help most now: [text of the link, path, why]. */
+function nextSteps({ agents, usage, campaigns, carriers, model, preferences }) {
+  const latest = agents?.[0];
+  const real = carriers?.filter(isReal);
+  const blocked = real?.find((carrier) => !carrier.is_ready_for_outbound);
+  const isScripted = model && modelInUse(model).isScripted;
+  const isUnlimited = preferences && preferences.allowed_countries === null && preferences.max_calls_a_day === null;
+  const steps = [
+    agents?.length === 0 && ["Make your first agent", "/agents", "From a template, an example, a file, or from nothing."],
+    latest && usage?.total_count === 0 &&
+      [`Talk to ${latest.name}`, `/agents/${latest.id}/talk`, "By text or by voice, right here; it costs nothing."],
+    blocked && [`Finish ${blocked.name}`, `/carriers/${blocked.id}`, blocked.outbound_blocked_reason ?? "It can't place calls yet."],
+    real?.length > 0 && isUnlimited &&
+      ["Limit what calls may cost", "/settings/preferences", "By country or by day, in case a key gets lost."],
+    isScripted && ["Choose a language model", "/settings/models", "So far agents say what is written, word for word."],
+    real?.length === 0 && ["Connect a telephone carrier", "/carriers", "So far calls are simulated."],
+    latest && campaigns?.length === 0 && ["Call a list of people", "/campaigns/new", "Drop a CSV file; a dry run shows how it would go."],
+    latest && [`Change ${latest.name}`, `/agents/${latest.id}`, "See it as a picture, and edit it."],
+    usage?.total_count > 0 && ["Look at the calls", "/runs", "With transcript, tools, times and costs."],
+    ["Give an agent something to look up", "/documents", "It answers from documents that you add."],
+    ["Let an agent do something", "/tools", "Tools ask other services, or transfer the call."],
+  ];
+  return h("ol", { class: "steps" }, steps.filter(Boolean).slice(0, 3).map(([text, path, why]) =>
+    h("li", {}, link(text, path), h("p", { class: "quiet" }, why))));
+}
+
+function whatThereIs({ agents, usage, campaigns, carriers }) {
+  const count = (list) => (list === null ? null : String(list.length));
+  return facts([
+    ["Agents", agents && link(count(agents), "/agents")],
+    ["Calls and chats", usage && link(String(usage.total_count), "/runs")],
+    ["Talked in all", usage && seconds(usage.total_duration_seconds)],
+    ["Campaigns", campaigns && link(count(campaigns), "/campaigns")],
+    ["Carriers", carriers && link(count(carriers.filter(isReal)), "/carriers")],
+  ]);
+}
+
+function whatIsInUse({ carriers, model }) {
+  const used = model && modelInUse(model);
+  const outbound = carriers?.find((carrier) => carrier.is_default_outbound) ?? carriers?.[0];
+  return facts([
+    ["Language model", used ? [link(used.name, "/settings/models"), used.note && h("div", { class: "quiet" }, used.note)] : "can't be read"],
+    ["Carrier for calls", outbound ? [
+      link(outbound.name, `/carriers/${outbound.id}`), " ",
+      outbound.is_ready_for_outbound ? badge("ready", "good") : badge("not ready", "bad"),
+      outbound.outbound_blocked_reason && h("div", { class: "quiet" }, outbound.outbound_blocked_reason),
+    ] : link("none", "/carriers")],
+  ]);
+}
+
+function runsLately(runs) {
+  return table("Calls and chats lately", [
+    ["When", (run) => link(instant(run.created_at), `/agents/${run.workflow_id}/runs/${run.id}`, { "aria-label": `${run.name}, ${new Date(run.created_at).toLocaleString()}` })],
+    ["Agent", (run) => run.workflow_name],
+    ["With", (run) => run.phone_number ?? (run.mode === "textchat" ? "chat" : "")],
+    ["Lasted", (run) => seconds(run.call_duration_seconds), { number: true }],
+    ["Came out as", (run) => stateBadge(run.disposition)],
+  ], runs, emptyState("Nobody has talked to an agent yet.", link("Go to the agents", "/agents", { class: "button" })));
+}
+
+function campaignsUnderWay(campaigns) {
+  const found = campaigns.filter((each) => ["running", "syncing", "paused"].includes(each.state));
+  if (!found.length) return emptyState("No campaign is under way.", link("New campaign", "/campaigns/new", { class: "button" }));
+  return h("ul", { class: "plain-list" }, found.map((each) => h("li", {},
+    h("div", { class: "actions" }, link(each.name, `/campaigns/${each.id}`), stateBadge(each.state)),
+    progress(`Contacts of ${each.name}`, each.processed_rows, each.total_rows ?? 0))));
+}
+
+function showDoctor(box, signal) {
+  showWhenReady(box, api.get("/organizations/doctor", { signal }), ({ findings }) =>
+    h("ul", { class: "plain-list" }, findings.map((finding) => h("li", {},
+      h("div", { class: "actions" }, findingBadge(finding),
+        placeOf(finding) ? link(finding.subject, placeOf(finding)) : h("span", {}, finding.subject)),
+      findingText(finding) && h("p", { class: "quiet" }, findingText(finding))))));
+}
+
+/** The page on which a finding can be mended; null if it is none. */
+function placeOf({ subject, telephony_configuration_id: carrier }) {
+  if (carrier !== null) return `/carriers/${carrier}`;
+  if (subject.startsWith("language model")) return "/settings/models";
+  return subject.startsWith("limits") ? "/settings/preferences" : null;
+}

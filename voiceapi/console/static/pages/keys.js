@@ -1,0 +1,51 @@
+// The API keys of the organization.
+
+import { api } from "../api.js";
+import { button, confirm, copyable, field, form, input, instant, section, showDialog, stateBadge, table } from "../components.js";
+import { h, show } from "../dom.js";
+import { key } from "../session.js";
+
+export default async function keys({ root, signal, title }) {
+  const list = h("div");
+  const load = async () => show(list, keyTable(await api.get("/user/api-keys", { query: { include_archived: true }, signal }), load));
+  await load();
+  title("API keys", [["Settings", "/settings"]]);
+  const name = input({ maxlength: "200" });
+  const create = form("Make a key", async () => {
+    const made = await api.post("/user/api-keys", { body: { name: name.value.trim() } });
+    name.value = "";
+    await load();
+    await showDialog(`The key “${made.name}”`,
+      h("p", {}, "Copy it now: it is shown only here, and stored nowhere."),
+      copyable(made.api_key, "Copy the key"));
+  }, field("Name", name, { name: "name", required: true, help: "What will use it, such as a program or a person." }));
+  show(root, section("New key", create), section("Keys", list));
+}
+
+/** True if this tab itself works with the key. */
+const isOwn = (record) => Boolean(key()?.startsWith(record.key_prefix));
+
+function keyTable(records, reload) {
+  const archive = async (record) => {
+    const question = isOwn(record)
+      ? `This tab seems to work with “${record.name}”. Once it is archived, you need another key to go on.`
+      : `Archive “${record.name}”? What uses it is refused from then on.`;
+    if (!(await confirm(question, "Archive"))) return;
+    await api.delete(`/user/api-keys/${record.id}`);
+    await reload();
+  };
+  const reactivate = async (record) => {
+    await api.put(`/user/api-keys/${record.id}/reactivate`);
+    await reload();
+  };
+  return table("API keys", [
+    ["Name", (record) => [record.name, isOwn(record) && h("span", { class: "quiet" }, " (this tab)")]],
+    ["Begins with", (record) => h("code", {}, `${record.key_prefix}…`)],
+    ["State", (record) => stateBadge(record.is_active ? "active" : "archived")],
+    ["Made", (record) => instant(record.created_at)],
+    ["Last used", (record) => instant(record.last_used_at) || "never"],
+    ["", (record) => (record.is_active
+      ? button("Archive", () => archive(record), { kind: "small danger", "aria-label": `Archive ${record.name}`, "data-key": record.id })
+      : button("Reactivate", () => reactivate(record), { kind: "small", "aria-label": `Reactivate ${record.name}`, "data-key": record.id }))],
+  ], records, "There is no key yet.");
+}

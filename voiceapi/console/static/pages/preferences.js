@@ -1,0 +1,68 @@
+// The preferences of the organization: when it calls, and what its calls may cost.
+
+import { ApiError, api } from "../api.js";
+import { field, fieldset, form, input, notify, section, textarea } from "../components.js";
+import { h, show, uniqueId } from "../dom.js";
+
+export default async function preferences({ root, signal, title }) {
+  const stored = await api.get("/organizations/preferences", { signal });
+  title("Preferences", [["Settings", "/settings"]]);
+  const zones = h("datalist", { id: uniqueId("zones") },
+    (Intl.supportedValuesOf?.("timeZone") ?? []).map((zone) => h("option", { value: zone })));
+  const timezone = input({ value: stored.timezone ?? "", list: zones.id, spellcheck: "false" });
+  const phone = input({ type: "tel", value: stored.test_phone_number ?? "" });
+  const [start, end] = ["start", "end"].map((each) => input({ type: "time", value: stored.calling_hours?.[each] ?? "" }));
+  const attempts = input({ type: "number", min: "1", value: stored.max_attempts_per_day ?? "" });
+  const calls = input({ type: "number", min: "1", value: stored.max_calls_a_day ?? "" });
+  const countries = textarea((stored.allowed_countries ?? []).join(" "), { rows: "2", spellcheck: "false" });
+  const codes = () => countries.value.split(/[\s,;]+/).filter(Boolean);
+  const hours = () => {
+    if (!start.value && !end.value) return null;
+    if (start.value && end.value) return { start: start.value, end: end.value };
+    throw new ApiError(422, [{ loc: ["body", "calling_hours", start.value ? "end" : "start"], msg: "Give both, or neither." }]);
+  };
+
+  const save = async () => {
+    await api.put("/organizations/preferences", {
+      body: {
+        ...stored,
+        timezone: timezone.value.trim() || null,
+        test_phone_number: phone.value.trim() || null,
+        calling_hours: hours(),
+        max_attempts_per_day: number(attempts),
+        max_calls_a_day: number(calls),
+        allowed_countries: codes().length ? codes() : null,
+      },
+    });
+    notify("The preferences are saved.");
+  };
+
+  show(root, section("For all agents and campaigns", form("Save", save,
+    h("div", { class: "fields" },
+      field("Time zone", timezone, { name: "timezone", help: "Offered to new campaigns. A name such as Europe/Berlin." }),
+      field("Your telephone number", phone, {
+        name: "test_phone_number",
+        help: "Called when you try an agent without giving a number. With + and country code.",
+      })),
+    zones,
+    fieldset("Limits of what calls may cost",
+      h("p", { class: "help" }, "Should a key get lost, nobody can dial expensive numbers all night."),
+      h("div", { class: "fields" },
+        field("Countries that may be called", countries, {
+          name: "allowed_countries",
+          help: "Codes of two letters, such as US DE. Empty: all.",
+        }),
+        field("Most calls in 24 hours", calls, { name: "max_calls_a_day", help: "Empty: as many as there are." }))),
+    fieldset("Campaigns",
+      h("p", { class: "help" }, "If a campaign sets its own, too, both apply."),
+      h("div", { class: "fields" },
+        field("Call from", start, { name: "calling_hours.start", help: "In the time zone of who is called." }),
+        field("until", end, { name: "calling_hours.end", help: "May be past midnight. Both empty: at any time." }),
+        field("Most attempts in 24 hours", attempts, { name: "max_attempts_per_day", help: "To one contact. Empty: no limit." }))))));
+}
+
+/** What a number field holds; null if it is empty. The service refuses what is out of range. */
+function number(control) {
+  if (control.validity.badInput) return control.value || "no number";
+  return control.value === "" ? null : Number(control.value);
+}

@@ -1,0 +1,116 @@
+// Past runs of an agent replayed on its draft or another version: where they would go another way, and a summary by node.
+
+import { ApiError, api } from "../api.js";
+import { lineView, turnName } from "../case-dialogue.js";
+import { badge, details, field, form, input, instant, link, numberIn, section, table } from "../components.js";
+import { h, show } from "../dom.js";
+import { keepQuery } from "../router.js";
+import { versionChoice } from "../version-choice.js";
+
+const LAST = 20;
+// What a replay led to: [badge, kind of badge, of one run in a sentence, of several].
+const OUTCOMES = {
+  diverges: ["another way", "bad", "goes another way", "go another way"],
+  differs: ["same way, with differences", "busy", "goes the same way, with differences", "go the same way, with differences"],
+  same: ["same", "good", "stays the same", "stay the same"],
+  not_replayed: ["not replayed", "", "can't be replayed", "can't be replayed"],
+};
+const DIFFERENCES = { words: "It says", prompt: "The model is asked", variables: "It extracts", error: "Error" };
+// Of so many runs that go another way, each is shown at once.
+const MOST_OPEN = 5;
+
+export default async function replay({ root, params: [id], query, signal, title }) {
+  const [agent, version] = await Promise.all([
+    api.get(`/workflow/fetch/${encodeURIComponent(id)}`, { signal }), versionChoice(id, signal, query.get("version")),
+  ]);
+  title(`Replay runs of ${agent.name}`, [["Agents", "/agents"], [agent.name, `/agents/${agent.id}`], ["Tests", `/agents/${agent.id}/tests`]]);
+  const runs = input({ value: query.get("runs") ?? "", inputmode: "numeric" });
+  const last = input({ type: "number", min: "1", max: "200", value: query.get("last") ?? LAST });
+  const summary = h("p", { role: "status" });
+  const result = h("div", { class: "page" });
+  const ids = () => runs.value.split(/[\s,]+/).filter(Boolean).map((text) => {
+    if (!/^\d+$/.test(text)) throw new ApiError(422, [{ loc: ["body", "run_ids"], msg: `“${text}” is no number of a run.` }]);
+    return Number(text);
+  });
+
+  const play = async () => {
+    const chosen = ids();
+    keepQuery({ runs: chosen.join(","), last: chosen.length ? "" : last.value, version: version.control.value });
+    show(summary, "The runs are replayed…");
+    show(result);
+    try {
+      const body = { version: version.chosen().version_number, ...(chosen.length ? { run_ids: chosen } : { last: numberIn(last) }) };
+      const found = await api.post(`/workflow/${agent.id}/replay`, { body, signal });
+      show(summary, inShort(found));
+      show(result, found.results.length > 0 && [byNode(found.nodes), section("Runs", h("div", { class: "stack" }, listOf(found)))]);
+    } catch (error) {
+      show(summary);
+      throw error;
+    }
+  };
+
+  const asked = form("Replay", play,
+    h("div", { class: "fields" },
+      field("How many of the newest runs", last, { name: "last", help: "At most 200." }),
+      field("Or these runs", runs, { name: "run_ids", help: "Their numbers, with commas between them." }),
+      field("On version", version.control, { name: "version" })));
+  show(root,
+    section("What is replayed",
+      h("p", { class: "quiet" }, "The callers say what they said, tools and models answer what they answered. Nobody is called, nothing is sent or stored."),
+      asked),
+    summary, result);
+  if (query.get("runs") || query.get("last")) asked.requestSubmit();
+
+  const listOf = (found) => {
+    const order = Object.keys(OUTCOMES);
+    const sorted = [...found.results].sort((one, other) => order.indexOf(one.outcome) - order.indexOf(other.outcome));
+    return sorted.map((each) => runView(each, found));
+  };
+
+  function runView(each, found) {
+    const [name, kind] = OUTCOMES[each.outcome];
+    const box = details([badge(name, kind), ` ${each.run_name}`, h("span", { class: "quiet" }, each.divergence && `, at “${each.divergence.node_name}”`)],
+      h("p", {}, link(`Run ${each.run_id}`, `/agents/${agent.id}/runs/${each.run_id}`), ", ", instant(each.created_at),
+        each.version_number !== null && `, held with version ${each.version_number}`),
+      each.problem && h("p", {}, each.problem),
+      each.differences.length > 0 && differences(each.differences),
+      each.divergence && divergence(each.divergence, each, found));
+    box.classList.add("case-result");
+    box.open = each.outcome === "diverges" && (found.diverges <= MOST_OPEN || found.results.length === 1);
+    return box;
+  }
+}
+
+function inShort(found) {
+  const total = found.results.length;
+  if (!total) return "There are no runs to replay.";
+  const parts = Object.entries(OUTCOMES).filter(([outcome]) => found[outcome])
+    .map(([outcome, [, , one, many]]) => `${total === 1 ? "it" : found[outcome]} ${found[outcome] === 1 ? one : many}`);
+  return `${total === 1 ? "One run" : `${total} runs`} on version ${found.version_number}: ${parts.join(", ")}.`;
+}
+
+function byNode(nodes) {
+  return section("By node", table("By node", [
+    ["Node", (node) => node.name],
+    ["Go on the same way", (node) => String(node.passed), { number: true }],
+    ["Go another way from here", (node) => String(node.diverged), { number: true }],
+    ["Go the same way, with differences", (node) => String(node.differed), { number: true }],
+  ], nodes, "No run came to a node."));
+}
+
+/** The first point where a run goes another way: the dialogue up to there, and both ways side by side. */
+function divergence({ place, reason, before, was, would_be: now }, run, found) {
+  const side = (heading, lines) => h("div", { class: "stack" }, h("h3", {}, heading),
+    lines.length ? lines.map((line) => lineView(line)) : h("p", { class: "empty" }, "Nothing more."));
+  return h("div", { class: "conversation" },
+    before.map((line) => lineView(line)),
+    h("p", { class: "mismatch" }, h("strong", {}, `${turnName(place)}, another way: `), reason),
+    h("div", { class: "columns" }, side("In the run", was), side(`On version ${found.version_number}`, now)));
+}
+
+function differences(all) {
+  return h("div", { class: "stack" }, h("h3", {}, "Differences on the same way"), all.map((each) => h("div", { class: "change" },
+    h("p", {}, h("strong", {}, `${turnName(each.place)}, at “${each.node_name}”: `), `${DIFFERENCES[each.kind]}:`),
+    h("p", { class: "words" }, h("span", { class: "quiet" }, "In the run: "), h("del", {}, each.was || "nothing")),
+    h("p", { class: "words" }, h("span", { class: "quiet" }, "Now: "), h("ins", {}, each.would_be || "nothing")))));
+}

@@ -1,0 +1,16 @@
+// Asks for an API key.
+
+import { section } from "../components.js";
+import { h, show } from "../dom.js";
+import { go } from "../router.js";
+import { hasHostLogin } from "../session.js";
+import { signInForm } from "../sign-in.js";
+
+export default async function signIn({ root, query, title }) {
+  title("Welcome");
+  const to = query.get("to") ?? "/";
+  const { element, control } = signInForm(() => go(to.startsWith("/") && !to.startsWith("/sign-in") ? to : "/"));
+  show(root, section("Sign in with an API key", element),
+    hasHostLogin && h("p", {}, h("a", { href: "#/" }, "Go on without a key"), ", with the login of this site."));
+  control.focus();
+}

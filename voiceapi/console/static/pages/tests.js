@@ -1,0 +1,142 @@
+// The conversation cases of an agent: run together or alone, with what they touch of it, and added, switched off, deleted.
+
+import { api } from "../api.js";
+import { caseResult, counted } from "../case-dialogue.js";
+import { readCases } from "../case-file.js";
+import {
+  alert, badge, button, confirm, details, emptyState, field, fileDrop, instant, link, notify, section, table,
+} from "../components.js";
+import { coverageView, marksOf } from "../coverage.js";
+import { h, show } from "../dom.js";
+import { keepResult, keepTest, lastResult, lastTest } from "../tested.js";
+import { versionChoice } from "../version-choice.js";
+
+export default async function tests({ root, params: [id], signal, title }) {
+  const path = `/workflow/${encodeURIComponent(id)}`;
+  const [agent, version] = await Promise.all([api.get(`/workflow/fetch/${encodeURIComponent(id)}`, { signal }), versionChoice(id, signal)]);
+  title(`Tests of ${agent.name}`, [["Agents", "/agents"], [agent.name, `/agents/${agent.id}`]]);
+  let cases = [];
+  const list = h("div");
+  const summary = h("p", { role: "status" });
+  const results = h("div", { class: "stack" });
+  const covered = h("div");
+  const taken = h("div", { role: "status" });
+  const runAll = button("Run all", () => run(), { kind: "primary" });
+
+  async function load() {
+    cases = await api.get(`${path}/cases`, { signal });
+    runAll.disabled = !cases.some((each) => each.enabled);
+    showList();
+  }
+
+  const showList = () => show(list, table("Cases", [
+    ["Name", (each) => link(each.name, `/agents/${agent.id}/tests/${each.id}`)],
+    ["State", (each) => (each.enabled ? badge("on", "good") : badge("off"))],
+    ["Last result", (each) => last(lastResult(agent.id, each.id))],
+    ["Actions", (each) => h("div", { class: "actions" },
+      button("Run", () => run([each.id]), { kind: "small", "aria-label": `Run “${each.name}”` }),
+      button(each.enabled ? "Switch off" : "Switch on", () => toggle(each), { kind: "small", "aria-label": `Switch “${each.name}” ${each.enabled ? "off" : "on"}` }),
+      button("Delete", () => remove(each), { kind: "small danger", "aria-label": `Delete “${each.name}”` }))],
+  ], cases, emptyState("This agent has no cases yet. Write one, drop a file of them below, or save a run as a case.",
+    link("Write a case", `/agents/${agent.id}/tests/new`, { class: "button" }),
+    link("Look at its runs", `/runs?workflow=${agent.id}`, { class: "button" }))));
+
+  const last = (result) => (result
+    ? [result.passed ? badge("passed", "good") : badge("failed", "bad"), " ", instant(result.at)]
+    : h("span", { class: "quiet" }, "not run in this tab"));
+
+  async function toggle(each) {
+    await api.put(`${path}/cases/${each.id}`, { body: { enabled: !each.enabled }, signal });
+    notify(each.enabled ? `“${each.name}” isn't run any more with the others.` : `“${each.name}” is run again with the others.`);
+    await load();
+  }
+
+  async function remove(each) {
+    if (!(await confirm(`Delete the case “${each.name}”?`, "Delete"))) return;
+    await api.delete(`${path}/cases/${each.id}`, { signal });
+    keepResult(agent.id, each.id, null);
+    notify(`“${each.name}” is deleted.`);
+    await load();
+  }
+
+  // -- running them
+
+  /** Run these cases, or all that are on. */
+  async function run(ids = null) {
+    const tested = version.chosen();
+    show(summary, ids ? "The case is run…" : "The cases are run…");
+    try {
+      const answer = await api.post(`${path}/test`, { body: { version: tested.version_number, ...(ids ? { case_ids: ids } : {}) }, signal });
+      for (const result of answer.results) keepResult(agent.id, result.case_id, result);
+      const test = { ...answer, version: tested, isWhole: ids === null };
+      if (test.isWhole) keepTest(agent.id, test);
+      await showTest(test);
+    } catch (error) {
+      if (error.name === "AbortError") throw error;
+      show(summary);
+      show(results, alert(error), h("p", {}, link("Go to the agent", `/agents/${agent.id}`)));
+      show(covered);
+    }
+    showList();
+  }
+
+  async function showTest(test) {
+    const { passed, failed, coverage, version: tested } = test;
+    show(summary, counted(passed, failed), ` Version ${tested.version_number}, ${tested.status}.`);
+    const failures = test.results.filter((result) => !result.passed);
+    const successes = test.results.filter((result) => result.passed);
+    const view = (result) => caseResult(result, cases.some((each) => each.id === result.case_id)
+      ? link("Change this case", `/agents/${agent.id}/tests/${result.case_id}`, { class: "button small", "aria-label": `Change the case “${result.name}”` }) : null);
+    show(results, failures.map(view), successes.length > 1 && failures.length
+      ? details(`${successes.length} passed`, successes.map(view)) : successes.map(view));
+    const drawing = await api.send("POST", "/workflow/graph", {
+      body: { workflow_definition: tested.workflow_json, name: agent.name, marks: marksOf(coverage, test.results) }, signal,
+    });
+    show(covered, section("What the cases touch",
+      !test.isWhole && h("p", { class: "quiet" }, "By this case alone. Run all to see what they touch together."),
+      coverageView(coverage, await drawing.text())));
+  }
+
+  // -- a file of cases
+
+  async function take(file) {
+    try {
+      const given = readCases(await file.text());
+      const known = new Map(cases.map((each) => [each.name, each]));
+      const again = given.filter((each) => known.has(each.case.name)).length;
+      if (again && !(await confirm(`${again === 1 ? "One case" : `${again} cases`} of the file ${again === 1 ? "has the name" : "have the names"} of stored ones. Replace these?`, "Replace"))) return;
+      for (const each of given) {
+        const stored = known.get(each.case.name);
+        try {
+          if (stored) await api.put(`${path}/cases/${stored.id}`, { body: each, signal });
+          else await api.post(`${path}/cases`, { body: each, signal });
+        } catch (error) {
+          throw error.name === "AbortError" ? error : new Error(`“${each.case.name ?? "a case without a name"}” isn't taken: ${error.message}`);
+        }
+        if (stored) keepResult(agent.id, stored.id, null);
+      }
+      show(taken);
+      notify(`${given.length === 1 ? "One case is" : `${given.length} cases are`} taken from ${file.name}.`);
+    } catch (error) {
+      if (error.name === "AbortError") return;
+      show(taken, alert(error instanceof SyntaxError ? new Error(`${file.name} isn't JSON: ${error.message}. Files in YAML are run by the command “voiceapi test”.`) : error));
+    }
+    await load();
+  }
+
+  show(root,
+    h("div", { class: "agent-head" },
+      field("Version", version.control),
+      h("div", { class: "actions" }, runAll,
+        link("Write a case", `/agents/${agent.id}/tests/new`, { class: "button" }),
+        link("Let callers try it", `/agents/${agent.id}/callers`, { class: "button" }),
+        link("Replay runs", `/agents/${agent.id}/replay`, { class: "button" }))),
+    h("section", { class: "card", "aria-label": "Cases" }, list),
+    h("section", { class: "card", "aria-label": "Results" }, h("h2", {}, "Results"), summary, results),
+    covered,
+    section("From a file", fileDrop("Drop a file of cases here, or choose it: JSON.", take, { accept: ".json,application/json" }), taken));
+  await load();
+  const before = lastTest(agent.id);
+  if (before) await showTest(before);
+  else show(summary, h("span", { class: "quiet" }, "Nothing was run yet in this tab."));
+}

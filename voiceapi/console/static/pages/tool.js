@@ -1,0 +1,114 @@
+// One tool: its form, and a trial.
+
+import { api } from "../api.js";
+import {
+  badge, button, code, confirm, facts, field, form, input, link, notify, section, select, stateBadge, textarea,
+} from "../components.js";
+import { h, show } from "../dom.js";
+import { askBeforeLeaving, go } from "../router.js";
+import { KINDS, toolFields } from "../tool-forms.js";
+
+export default async function toolPage({ root, params, query, signal, title }) {
+  const isNew = params[0] === "new";
+  const path = `/tools/${encodeURIComponent(params[0])}`;
+  const [tool, credentials] = await Promise.all([
+    isNew ? { name: "", description: "", category: query.get("kind") ?? "http_api", definition: null } : api.get(path, { signal }),
+    api.get("/credentials/", { signal }),
+  ]);
+  const [, kindName = tool.category] = KINDS.find(([kind]) => kind === tool.category) ?? [];
+  title(isNew ? `New tool: ${kindName.toLowerCase()}` : tool.name, [["Tools", "/tools"]]);
+  const name = input({ value: tool.name, maxlength: "255" });
+  const description = textarea(tool.description, { rows: "3" });
+  const fields = toolFields(tool.category, tool.definition, credentials);
+  let isChanged = false;
+  const save = async () => {
+    const body = { name: name.value.trim(), description: description.value.trim(), definition: fields.read() };
+    const saved = await (isNew ? api.post("/tools/", { body, signal }) : api.put(path, { body, signal }));
+    isChanged = false;
+    notify(isNew ? "The tool is made." : "The tool is saved.");
+    go(`/tools/${saved.tool_uuid}`);
+  };
+  const edit = form(isNew ? "Make the tool" : "Save", save,
+    field("Name", name, { name: "name", required: true }),
+    field("Description", description, { name: "description", help: "When the model should use it, and for what." }),
+    fields);
+  edit.addEventListener("input", () => (isChanged = true));
+  askBeforeLeaving(signal, () => isChanged);
+  show(root,
+    isNew ? null : h("div", { class: "card" },
+      facts([["Kind", kindName], ["State", tool.status === "active" ? badge("in use", "good") : stateBadge(tool.status)]]),
+      h("div", { class: "actions" }, archiving(tool, path, signal))),
+    section(isNew ? kindName : "Settings", edit,
+      credentials.length ? null : h("p", { class: "quiet" }, "A server that wants a key? ", link("Store a credential", "/settings/credentials"), ".")),
+    !isNew && tool.category === "http_api" ? trial(tool, path, signal) : null);
+}
+
+function archiving(tool, path, signal) {
+  const archive = async () => {
+    if (!(await confirm(`Archive “${tool.name}”? No agent is offered it from now on.`, "Archive"))) return;
+    await api.delete(path, { signal });
+    notify("The tool is archived.");
+    go(`/tools/${tool.tool_uuid}`);
+  };
+  const restore = async () => {
+    await api.post(`${path}/unarchive`, { signal });
+    notify("The tool is in use again.");
+    go(`/tools/${tool.tool_uuid}`);
+  };
+  return tool.status === "archived" ? button("Use it again", restore, { kind: "primary" }) : button("Archive", archive, { kind: "danger" });
+}
+
+/** A value of a parameter's type from what was typed; what can't be one is sent as text, and the service says so. */
+function typed(type, given) {
+  if (type === "string") return given;
+  try {
+    return JSON.parse(given);
+  } catch {
+    return given;
+  }
+}
+
+function trial(tool, path, signal) {
+  const { parameters, preset_parameters: presets } = tool.definition.config;
+  const controlOf = (each) => (each.type === "boolean"
+    ? select([["", ""], ["true", "true"], ["false", "false"]], "") : input({ placeholder: each.type === "string" ? "" : `${each.type}, as JSON` }));
+  const asked = (parameters ?? []).map((each) => [each, controlOf(each)]);
+  const known = (presets ?? []).map((each) => [each, controlOf(each)]);
+  const values = (pairs) => Object.fromEntries(pairs.filter(([, control]) => control.value !== "")
+    .map(([each, control]) => [each.name, typed(each.type, control.value)]));
+  const result = h("div", { class: "result", "aria-live": "polite" });
+  const run = async () => {
+    show(result, h("p", { class: "loading" }, "Asking…"));
+    try {
+      show(result, resultOf(await api.post(`${path}/test`, { body: { llm_params: values(asked), preset_params: values(known) }, signal })));
+    } catch (error) {
+      show(result);
+      throw error;
+    }
+  };
+  return section("Try it out",
+    h("p", { class: "quiet" }, "The request is really sent, once, as it was saved last."),
+    form("Send the request", run,
+      h("div", { class: "fields" },
+        asked.map(([each, control]) => field(each.name, control, { help: each.description, required: each.required })),
+        known.map(([each, control]) => field(each.name, control, { help: `In place of ${each.value_template}, which only a call knows.` })))),
+    result);
+}
+
+function resultOf(found) {
+  return [
+    h("h3", {}, "Result"),
+    facts([
+      ["Outcome", badge(found.status, found.status === "success" ? "good" : "bad")],
+      ["Status", found.status_code === null ? null : String(found.status_code)],
+      ["Error", found.error],
+      ["What helps", found.hint],
+      ["Took", `${found.duration_ms} ms`],
+      ["Request", `${found.request_method} ${found.request_url}`],
+    ]),
+    found.data === null ? null : [h("h4", {}, "Answer"), code(found.data, "Answer of the server")],
+    found.request_params && [h("h4", {}, "Query"), code(found.request_params, "Query of the request")],
+    found.request_body && [h("h4", {}, "Body"), code(found.request_body, "Body of the request")],
+    Object.keys(found.request_headers ?? {}).length > 0 && [h("h4", {}, "Headers"), code(found.request_headers, "Headers of the request")],
+  ];
+}

@@ -1,0 +1,32 @@
+// The tools of the organization: what agents can do besides talking.
+
+import { api } from "../api.js";
+import { badge, field, instant, link, section, select, stateBadge, table } from "../components.js";
+import { h, show } from "../dom.js";
+import { keepQuery } from "../router.js";
+import { KINDS } from "../tool-forms.js";
+
+const NAMES = new Map(KINDS.map(([kind, name]) => [kind, name]));
+
+export default async function tools({ root, query, signal, title }) {
+  const list = h("div", { "aria-live": "polite" });
+  const status = select([["active", "in use"], ["archived", "archived"], ["active,draft,archived", "all"]], query.get("status") ?? "active");
+  const load = async () => {
+    keepQuery({ status: status.value === "active" ? "" : status.value });
+    const found = await api.get("/tools/", { query: { status: status.value }, signal });
+    show(list, table("Tools", [
+      ["Name", (row) => link(row.name, `/tools/${row.tool_uuid}`)],
+      ["Kind", (row) => NAMES.get(row.category) ?? row.category],
+      ["Description", (row) => row.description],
+      ["State", (row) => (row.status === "active" ? badge("in use", "good") : stateBadge(row.status))],
+      ["Changed", (row) => instant(row.updated_at ?? row.created_at)],
+    ], found, "There is no tool here. Make one, then offer it in a node of an agent."));
+  };
+  status.addEventListener("change", () => load().catch((error) => show(list, h("p", { class: "form-alert" }, error.message))));
+  await load();
+  title("Tools");
+  show(root,
+    section("New tool", h("ul", { class: "choices" }, KINDS.map(([kind, name, what]) =>
+      h("li", {}, link(name, `/tools/new?kind=${kind}`, { class: "button" }), h("span", { class: "quiet" }, ` ${what}`))))),
+    h("div", { class: "card" }, h("div", { class: "filters" }, field("State", status)), list));
+}

@@ -1,0 +1,58 @@
+"""A workflow that comes with conversation cases, as the examples and the template do."""
+
+from __future__ import annotations
+
+from collections.abc import Mapping, Sequence
+from typing import Any
+
+from ..errors import FieldError, InvalidFields
+from ..security import Vault
+from ..store.base import insert
+from ..store.cases import ConversationCase
+from ..store.database import write
+from ..store.workflows import Workflow, WorkflowVersion
+from ..workflows import with_tools
+from . import case_file, stored_cases
+
+
+def create(
+    vault: Vault,
+    organization: int,
+    name: str,
+    definition: Mapping[str, Any],
+    tools: Sequence[Mapping[str, Any]] = (),
+    cases: Sequence[Mapping[str, Any]] = (),
+) -> tuple[Workflow, WorkflowVersion]:
+    """Store a workflow, its tools and its cases in one transaction.
+
+    :param tools: as `with_tools.create` takes them.
+    :param cases: as a case file has them, each with a name of its own.
+    :raises InvalidFields: with the places of what is wrong with the cases, or as `with_tools.create` does.
+    :raises RecordNotFound, InvalidInput, Conflict: as `with_tools.create` does.
+    """
+    checked = _checked(cases)
+    if not checked:
+        return with_tools.create(vault, organization, name, definition, tools)
+    with write():
+        workflow, version = with_tools.create(vault, organization, name, definition, tools)
+        for content in checked:
+            insert(ConversationCase, workflow=workflow, name=content["name"], enabled=True, content=content)
+    return workflow, version
+
+
+def _checked(cases: Sequence[Mapping[str, Any]]) -> list[dict[str, Any]]:
+    found: list[dict[str, Any]] = []
+    errors: list[FieldError] = []
+    for index, case in enumerate(cases):
+        try:
+            content = stored_cases.checked(case)
+        except InvalidFields as error:
+            # Their paths begin with "case".
+            errors += (FieldError(("cases", index, *each.path[1:]), each.message, each.type) for each in error.errors)
+            continue
+        if any(content["name"] == each["name"] for each in found):
+            errors.append(FieldError(("cases", index, "name"), "another case has the same name"))
+        found.append(content)
+    if errors:
+        raise InvalidFields(errors[: case_file.MOST_ERRORS])
+    return found

@@ -1,0 +1,272 @@
+"""Replays a run on another definition: the first point where it goes another way, and what is said in other words.
+
+The caller does what they did. A run of the scripted model is spoken by the scripted model again; otherwise the recorded
+replies are repeated where the same is asked: at the same node, on the same occasion. Nothing is sent.
+"""
+
+from __future__ import annotations
+
+import json
+from collections.abc import Callable, Mapping
+from dataclasses import dataclass, replace
+from typing import Any, Literal
+
+from ..conversations.driver import Progress
+from ..engine import actions as act
+from ..engine import events as ev
+from ..engine.graph import Graph
+from ..engine.state import State, begin
+from .answers import Answers, Unanswered, is_same_node
+from .dialogue import caller_text, line_of
+from .recording import Exchange, Recording
+from .result import Line
+from .subject import Subject
+
+Kind = Literal["words", "prompt", "variables", "error"]
+# Lines of a dialogue before the point where a run goes another way, and differences of a run, that are told.
+MOST_LINES, MOST_DIFFERENCES = 40, 50
+# Characters of each side of a difference that are shown.
+MOST_TEXT = 2000
+
+
+@dataclass(frozen=True)
+class Difference:
+    """Something that is different, while the conversation goes the same way.
+
+    :param kind: what the agent says, what a model is asked, what is extracted, or an error.
+    :param place: the turn, "opening" or such as "turns.2".
+    """
+
+    kind: Kind
+    place: str
+    node_id: str
+    node_name: str
+    was: str
+    would_be: str
+
+
+@dataclass(frozen=True)
+class Divergence:
+    """The first point where a run goes another way.
+
+    :param node_id: where the conversation stood.
+    :param reason: a sentence.
+    :param before: the dialogue up to there, its last lines if it is long.
+    :param was: the rest of the turn in the run, `would_be` that in the replay.
+    """
+
+    place: str
+    node_id: str
+    node_name: str
+    reason: str
+    before: tuple[Line, ...]
+    was: tuple[Line, ...]
+    would_be: tuple[Line, ...]
+
+
+@dataclass(frozen=True)
+class Replay:
+    """What a replay led to.
+
+    :param nodes: the nodes that the run passed until it went another way, in order, by id.
+    """
+
+    divergence: Divergence | None
+    differences: tuple[Difference, ...]
+    nodes: tuple[str, ...]
+
+
+def replay(recording: Recording, subject: Subject, variables: Mapping[str, Any]) -> Replay:
+    """Replay a recorded run on another workflow, or on its own.
+
+    :param variables: the template variables of the version that is replayed on.
+    """
+    return _Replay(recording, subject, variables).play()
+
+
+def itself(recording: Recording) -> Replay:
+    """Replay a run on what it was held with, its tools as they were included."""
+    setup = recording.state.setup
+    subject = Subject(recording.definition, recording.graph, setup.configurations, setup.functions)
+    return replay(recording, subject, recording.version.template_context_variables)
+
+
+@dataclass(frozen=True)
+class _Stretch:
+    """A part of what followed in one exchange: records, and the move that ends it, which decides the way.
+
+    :param way: a node, a tool called, the end, or what else comes next.
+    :param did: what the run did by this move, and `would_do` the same of a replay.
+    """
+
+    records: tuple[act.Record, ...]
+    way: tuple[Any, ...]
+    did: str
+    would_do: str
+
+
+class _Replay:
+    def __init__(self, recording: Recording, subject: Subject, variables: Mapping[str, Any]) -> None:
+        self._recording = recording
+        self._own = recording.graph
+        self._graph = subject.graph
+        setup = recording.state.setup
+        self._state = begin(
+            subject.graph,
+            _context(recording, variables),
+            subject.configurations,
+            functions=subject.functions,
+            recordings=setup.recordings,
+            direction=setup.direction,
+            voice=setup.voice,
+            gathered_context=recording.state.gathered_context,
+        )
+        self._answers = Answers(recording, subject)
+        self._before: list[Line] = []
+        self._nodes: list[str] = []
+        self._differences: list[Difference] = []
+
+    def play(self) -> Replay:
+        divergence = None
+        for index, exchange in enumerate(self._recording.exchanges):
+            divergence = self._exchange("opening" if index == 0 else f"turns.{index - 1}", exchange)
+            if divergence is not None:
+                break
+        return Replay(divergence, tuple(self._differences[:MOST_DIFFERENCES]), tuple(self._nodes))
+
+    def _exchange(self, place: str, exchange: Exchange) -> Divergence | None:
+        """Carry out an exchange on the other definition, and compare the two ways, move by move."""
+        here = exchange.node_id
+        if text := caller_text(exchange.event):
+            self._before.append(Line("caller", text, place, here, self._own.node(here).name))
+        records, last = self._feed(exchange)
+        ours = self._stretches(self._own, exchange.records, _end(exchange.finish), self._recording.state)
+        theirs = self._stretches(self._graph, records, last, self._state)
+        self._note_questions(place)
+        for index, (own, other) in enumerate(zip(ours, theirs, strict=False)):
+            if own.way != other.way:
+                reason = other.would_do if other.way == _UNKNOWN else f"The run {own.did}; it would {other.would_do}."
+                was = self._lines(self._own, ours[index:], place)
+                would_be = self._lines(self._graph, theirs[index:], place)
+                before = tuple(self._before[-MOST_LINES:])
+                return Divergence(place, here, self._own.node(here).name, reason, before, was, would_be)
+            self._note_records(place, here, own, other)
+            self._before += self._lines(self._own, [own], place)
+            if own.way[0] == "node":
+                here = own.way[1]
+                self._nodes.append(here)
+        return None
+
+    def _feed(self, exchange: Exchange) -> tuple[tuple[act.Record, ...], _Stretch]:
+        """Feed the event and the answers that follow; the records, and how the exchange ends."""
+        self._answers.begin(exchange)
+        progress = Progress(self._state).then(self._graph, exchange.event)
+        records, finish, problem = progress.records, progress.finish, ""
+        try:
+            while progress.request is not None:
+                answer = self._answers.to(progress.request)
+                if answer is None:
+                    break
+                progress = Progress(progress.state).then(self._graph, answer)
+                records, finish = (*records, *progress.records), progress.finish or finish
+        except Unanswered as error:
+            problem = str(error)
+        self._state = progress.state
+        return records, _Stretch((), _UNKNOWN, "", problem) if problem else _end(finish)
+
+    def _stretches(self, graph: Graph, records: tuple[act.Record, ...], last: _Stretch, state: State) -> list[_Stretch]:
+        found, since = [], 0
+        for index, record in enumerate(records):
+            way: tuple[Any, ...] | None = None
+            if record.type == "rtf-node-transition":
+                way, what = ("node", self._own_id(graph, record.node_id)), f"to “{record.node_name}”"
+                did, would_do = f"went {what}", f"go {what}"
+            elif record.type == "rtf-function-call-start":
+                name = record.payload["function_name"]
+                if graph.edge_called(record.node_id, name) is None:
+                    offered = state.setup.functions.get(record.node_id, ())
+                    uuid = next((each.tool_uuid for each in offered if each.name == name), None)
+                    arguments = json.dumps(record.payload["arguments"], ensure_ascii=False)
+                    way = ("tool", uuid or name, record.payload["arguments"])
+                    did, would_do = f"called {name} with {arguments}", f"call {name} with {arguments}"
+            if way is not None:
+                found.append(_Stretch(records[since : index + 1], way, did, would_do))
+                since = index + 1
+        return [*found, replace(last, records=records[since:])]
+
+    def _own_id(self, graph: Graph, id: str) -> str:
+        """The id in the run of a node that is taken for the same; else its own."""
+        if id in self._own.nodes:
+            return id
+        return next((own for own in self._own.nodes if is_same_node(self._own, own, graph, id)), id)
+
+    def _lines(self, graph: Graph, stretches: list[_Stretch], place: str) -> tuple[Line, ...]:
+        lines = [line_of(graph, record, place) for stretch in stretches for record in stretch.records]
+        if stretches[-1].way == _UNKNOWN:
+            node = graph.node(self._state.node_id)
+            lines.append(Line("error", stretches[-1].would_do, place, node.id, node.name))
+        return tuple(line for line in lines if line is not None)
+
+    # -- what is different on the same way
+
+    def _note_questions(self, place: str) -> None:
+        for question in self._answers.questions:
+            kind: Kind = "prompt" if isinstance(question.asked, act.AskModel) else "variables"
+            self._note(kind, place, question.asked.node_id, question.was, question.would_be)
+
+    def _note_records(self, place: str, here: str, own: _Stretch, other: _Stretch) -> None:
+        for kind, read in _COMPARED.items():
+            was, would_be = ("\n".join(filter(None, map(read, each.records))) for each in (own, other))
+            if was != would_be:
+                self._note(kind, place, here, was, would_be)
+
+    def _note(self, kind: Kind, place: str, id: str, was: str, would_be: str) -> None:
+        if len(self._differences) < MOST_DIFFERENCES:
+            name = (self._graph if id in self._graph.nodes else self._own).node(id).name
+            self._differences.append(Difference(kind, place, id, name, was[:MOST_TEXT], would_be[:MOST_TEXT]))
+
+
+# The way of a replay that can't be known.
+_UNKNOWN = ("unknown",)
+
+
+def _end(finish: act.Finish | None) -> _Stretch:
+    if finish is None:
+        return _Stretch((), ("wait",), "waited for the caller", "wait for the caller")
+    way = ("end", finish.disposition)
+    return _Stretch((), way, f"ended as {finish.disposition}", f"end as {finish.disposition}")
+
+
+def _words(record: act.Record) -> str:
+    return str(record.payload["text"]) if record.type == "rtf-bot-text" else ""
+
+
+def _variables(record: act.Record) -> str:
+    if record.type != "rtf-variables-extracted":
+        return ""
+    return json.dumps(record.payload["variables"], ensure_ascii=False, sort_keys=True)
+
+
+def _error(record: act.Record) -> str:
+    return str(record.payload["error"]) if record.type == "rtf-pipeline-error" else ""
+
+
+_COMPARED: Mapping[Kind, Callable[[act.Record], str]] = {"words": _words, "variables": _variables, "error": _error}
+
+
+def _context(recording: Recording, variables: Mapping[str, Any]) -> dict[str, Any]:
+    """The initial context with the template variables of another version, and without what was fetched."""
+    own = recording.version.template_context_variables
+    fetched = {
+        name
+        for exchange in recording.exchanges
+        for asked in exchange.asked
+        if isinstance(asked.answer, ev.Fetched)
+        for name in asked.answer.context
+    }
+    given = {
+        name: value
+        for name, value in recording.state.setup.initial_context.items()
+        if name not in fetched and not (name in own and own[name] == value)
+    }
+    return {**variables, **given}

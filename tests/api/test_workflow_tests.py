@@ -110,6 +110,7 @@ def test_a_version_is_chosen_by_its_number(
         ({"version": "newest"}, [["version"]]),
         ({"version": 0}, [["version"]]),
         ({"model": "best"}, [["model"]]),
+        ({"model": "played"}, [["model"]]),
         ({"case_ids": ["x"]}, [["case_ids", 0]]),
         ({"cases": [YES, {"turns": [{}]}, 5]}, [["cases", 2]]),
         ({"cases": [YES, {"turns": [{}]}]}, [["cases", 1, "name"], ["cases", 1, "turns", 0]]),
@@ -169,6 +170,16 @@ def test_what_speaks_may_be_chosen_for_all(client: FlaskClient, workflow: Callab
     assert run(client, cases=[case], model="configured")["passed"] == 1
     assert run(client, cases=[{**case, "model": "configured"}], model="scripted")["failed"] == 1
     assert slow.asked == 1
+
+
+@pytest.mark.parametrize("model", ["scripted", "configured"])
+def test_a_played_case_keeps_its_decisions(
+    client: FlaskClient, workflow: Callable[..., Any], slow: Slow, model: str
+) -> None:
+    workflow()
+    turn = {"caller": "Yes.", "says": "It is noted.", "model": {"say": "It is noted."}}
+    assert run(client, cases=[{"name": "x", "model": "played", "turns": [turn]}], model=model)["passed"] == 1
+    assert slow.asked == 0
 
 
 def test_a_request_ends_in_time(client: FlaskClient, workflow: Callable[..., Any], slow: Slow) -> None:

@@ -11,7 +11,7 @@ import sys
 import threading
 import urllib.request
 from collections.abc import Callable, Iterator
-from contextlib import contextmanager
+from contextlib import contextmanager, suppress
 from http.server import BaseHTTPRequestHandler, HTTPServer
 from pathlib import Path
 from typing import Any
@@ -23,8 +23,9 @@ from flask.cli import FlaskGroup
 from flask.testing import FlaskClient
 
 from voiceapi import create_app
+from voiceapi.__main__ import main
 from voiceapi.api.openapi import document
-from voiceapi.cli import campaigns
+from voiceapi.cli import campaigns, definitions
 from voiceapi.cli.base import script_info
 from voiceapi.cli.main import group
 from voiceapi.config import API_KEY
@@ -325,6 +326,32 @@ def test_a_file_that_can_not_be_read(
     path = str(tmp_path / name)
     result = run(command, path)
     assert (result.exit_code, result.stderr.splitlines()[-1]) == (2, f"Error: {path} can't be read: {reason}.")
+
+
+@pytest.mark.parametrize("name", ["/dev/zero", "-"])
+@pytest.mark.skipif(not Path("/dev/zero").exists(), reason="needs a file without an end")
+def test_a_file_without_an_end_is_not_read_whole(
+    run: Callable[..., Result], monkeypatch: pytest.MonkeyPatch, name: str
+) -> None:
+    monkeypatch.setattr(definitions, "LARGEST", 2 * 1024 * 1024)
+    result = run("validate", name, input=b" " * (2 * 1024 * 1024 + 1))
+    shown = "Standard input" if name == "-" else name
+    assert (result.exit_code, result.stderr.splitlines()[-1]) == (2, f"Error: {shown} is larger than 2 MiB.")
+
+
+@pytest.mark.parametrize("arguments", [["--help"], ["keys", "--help"], ["lint", "{file}"], ["openapi"]])
+@pytest.mark.skipif(not Path("/dev/full").exists(), reason="needs a full disk")
+def test_output_to_a_full_disk_is_one_line(
+    monkeypatch: pytest.MonkeyPatch, capsys: pytest.CaptureFixture[str], arguments: list[str]
+) -> None:
+    file = ROOT / "examples" / "menu.json"
+    # What is left in the buffer can't be written when the file is closed, either.
+    with suppress(OSError), open("/dev/full", "w", encoding="utf-8") as full:
+        monkeypatch.setattr(sys, "stdout", full)
+        with pytest.raises(SystemExit) as ended:
+            main([each.format(file=file) for each in arguments])
+    assert ended.value.code == 1
+    assert capsys.readouterr().err == "Error: What the command writes can't be written: No space left on device.\n"
 
 
 # -- validate

@@ -160,6 +160,10 @@ TURN = "cases.0.turns.0"
         ({"caller": "a", "matches": "(?:a{500}){500}"}, f"{TURN}.matches", "a regular expression may have at most"),
         ({"caller": "a", "matches": "a" * 1001}, f"{TURN}.matches", "a regular expression may have at most"),
         ({"caller": "a", "matches": "(" * 900}, f"{TURN}.matches", "it isn't a regular expression"),
+        *(
+            ({"caller": "a", "matches": each}, f"{TURN}.matches", "a regular expression may not call itself")
+            for each in (r"a(?R)?b", r"(a|b(?1)c)", r"(a|b(?-1))", r"(?P<n>a(?&n)?)", r"(?P<n>a(?P>n)?)", r"\\\\(?0)?")
+        ),
         ({"caller": "a", "never": None, "node": []}, f"{TURN}.node", "it must be a text"),
         ({"caller": "a", "edges": {"a": 1}}, f"{TURN}.edges", "it must be a text"),
         ({"caller": "a", "transfer": "maybe"}, f"{TURN}.transfer", "it must be one of answered, busy, no_answer"),
@@ -308,3 +312,8 @@ def test_a_file_in_which_anything_is_replaced_is_read_or_invalid_fields(data: st
             break
     with suppress(InvalidFields):
         assert all(isinstance(case, Case) for case in case_file._whole_file(file).cases)
+
+
+def test_what_only_looks_like_recursion_is_a_pattern() -> None:
+    patterns = [r"\(?R", r"\\\(?1\)?", r"(?P<n>a)(?P=n)", r"(a)?(?(1)b|c)", r"(?i:a)(?=b)(?>c)"]
+    assert read_case({"name": "a", "opening": {"matches": patterns}}).opening.matches == tuple(patterns)

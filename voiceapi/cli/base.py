@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import errno
 import os
 import signal
 from collections.abc import Callable, Iterator, Mapping
@@ -48,6 +49,10 @@ def organization_option(help: str | None = None) -> Callable[..., Any]:
 ORGANIZATION = organization_option()
 
 
+# Errors of a disk, or of what takes the output, that no command can prevent.
+_UNWRITABLE = (errno.ENOSPC, errno.EDQUOT, errno.EFBIG, errno.EIO)
+
+
 class BadSetting(click.ClickException):
     """A setting that can't be used is an error of usage."""
 
@@ -56,6 +61,10 @@ class BadSetting(click.ClickException):
 
 class CommandGroup(AppGroup):
     """A group whose commands run in the app's context and report errors in one line instead of a traceback."""
+
+    def make_context(self, *args: Any, **kwargs: Any) -> click.Context:
+        with errors_as_lines():
+            return super().make_context(*args, **kwargs)
 
     def invoke(self, ctx: click.Context) -> Any:
         with errors_as_lines():
@@ -75,6 +84,10 @@ def errors_as_lines() -> Iterator[None]:
         raise click.ClickException(str(error)) from None
     except ServiceError as error:
         raise click.ClickException(_sentences(error)) from None
+    except OSError as error:
+        if error.errno not in _UNWRITABLE:
+            raise
+        raise click.ClickException(f"What the command writes can't be written: {error.strerror}.") from None
 
 
 def _sentences(error: ServiceError) -> str:

@@ -116,7 +116,7 @@ def agent_of(path: Path, workflow: str | None) -> Path:
 def read(paths: Iterable[Path], model_of: ModelOf, override: ModelKind | None = None) -> list[CaseSet]:
     """Read case files with their agents.
 
-    :param override: what speaks in all cases that bring no decisions.
+    :param override: what speaks in cases that aren't played.
     :raises click.UsageError: with a line for each thing that is wrong, of all files.
     """
     sets: list[CaseSet] = []
@@ -142,7 +142,7 @@ def read_set(path: Path, model_of: ModelOf, override: ModelKind | None = None) -
         file = agent_of(path, found.workflow)
         agent = checked_agent(file)
         cases = tuple(
-            spoken_by(replace(case, context={**agent.variables, **case.context}), override) for case in found.cases
+            replace(case, context={**agent.variables, **case.context}).spoken_by(override) for case in found.cases
         )
         model = model_of(agent.configurations) if any(case.model == "configured" for case in cases) else None
         records = tool_records(file, agent, found.tools)
@@ -164,11 +164,6 @@ def standalone(path: Path) -> tuple[list[dict[str, Any]], list[dict[str, Any]]]:
         return case_file.contents(text), [dict(tool) for tool in case_file.read_file(text).tools]
     except InvalidFields as invalid:
         raise click.UsageError("\n".join(_located(path, text, invalid.errors))) from None
-
-
-def spoken_by(case: Case, model: ModelKind | None) -> Case:
-    """The case with another model, unless it brings its decisions."""
-    return case if model is None or case.model == "played" else replace(case, model=model)
 
 
 def _text(path: Path) -> str:

@@ -7,7 +7,7 @@ import sys
 from collections.abc import Iterable
 from dataclasses import dataclass, field
 from pathlib import Path
-from typing import Any
+from typing import Any, BinaryIO
 
 import click
 
@@ -22,6 +22,8 @@ from ..workflows.linting import Report
 from .output import printable
 
 STANDARD_INPUT = "-"
+# Bytes of a file. It keeps a device or a pipe that never ends from filling the memory.
+LARGEST = 64 * 1024 * 1024
 UNKNOWN = "There is no workflow with id {}. `voiceapi workflow list` shows which there are."
 
 
@@ -100,7 +102,7 @@ def read_json(name: str) -> Any:
     :raises click.UsageError: with the place, when it can't be read or isn't JSON.
     """
     try:
-        return parse((sys.stdin.buffer.read() if name == STANDARD_INPUT else read_bytes(Path(name))).decode())
+        return parse((_whole(sys.stdin.buffer, name) if name == STANDARD_INPUT else read_bytes(Path(name))).decode())
     except UnicodeError:
         raise click.UsageError(f"{file_name(name)} is not text in UTF-8.") from None
     except InvalidFields as invalid:
@@ -119,12 +121,20 @@ def file_name(name: str) -> str:
 def read_bytes(path: Path) -> bytes:
     """What a file holds.
 
-    :raises click.UsageError: when it can't be read.
+    :raises click.UsageError: when it can't be read, or is larger than `LARGEST`.
     """
     try:
-        return path.read_bytes()
+        with path.open("rb") as file:
+            return _whole(file, str(path))
     except OSError as error:
         raise click.UsageError(f"{click.format_filename(path)} can't be read: {error.strerror}.") from None
+
+
+def _whole(file: BinaryIO, name: str) -> bytes:
+    found = file.read(LARGEST + 1)
+    if len(found) > LARGEST:
+        raise click.UsageError(f"{file_name(name)} is larger than {LARGEST // 1024**2} MiB.")
+    return found
 
 
 def show_lint(name: str, report: Report) -> None:

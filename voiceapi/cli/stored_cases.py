@@ -21,7 +21,7 @@ from ..store.organizations import Organization
 from ..store.workflows import Workflow
 from ..workflows import versions
 from .base import current_service, with_session
-from .case_sets import CaseSet, spoken_by
+from .case_sets import CaseSet
 from .definitions import UNKNOWN
 
 
@@ -30,7 +30,7 @@ from .definitions import UNKNOWN
 def stored_set(id: int, override: ModelKind | None = None) -> CaseSet:
     """The enabled cases of a stored workflow, with its draft or else its released version.
 
-    :param override: what speaks in all cases that bring no decisions.
+    :param override: what speaks in cases that aren't played.
     :raises click.UsageError: when it has none.
     :raises InvalidInput: when the version can't be run.
     """
@@ -38,7 +38,7 @@ def stored_set(id: int, override: ModelKind | None = None) -> CaseSet:
     version = versions.current(workflow)
     versions.load_graph(workflow, version)
     cases = tuple(
-        spoken_by(replace(case, context={**version.template_context_variables, **case.context}), override)
+        replace(case, context={**version.template_context_variables, **case.context}).spoken_by(override)
         for case in testing.read(testing.stored(workflow))
     )
     if not cases:

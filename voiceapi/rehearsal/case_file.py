@@ -31,6 +31,8 @@ from .cases import (
 MOST_CASES, MOST_TURNS, MOST_ERRORS = 1000, 200, 20
 # Of a regular expression: compiling (?:a{3000}){3000} takes seconds and gigabytes.
 LONGEST_PATTERN, MOST_REPEATS = 1000, 50_000
+# What is after an even number of backslashes isn't escaped.
+_RECURSION = re.compile(r"(?<!\\)(?:\\\\)*\(\?(?:R|[-+]?[0-9]|&|P[>&])")
 ENDING = ".cases.yaml"
 ENDINGS = (ENDING, ".cases.yml", ".cases.json")
 
@@ -166,6 +168,10 @@ class _Reader:
             if len(pattern) > LONGEST_PATTERN or _repeats(pattern) > MOST_REPEATS:
                 limits = f"at most {LONGEST_PATTERN} characters, and repeats that come to at most {MOST_REPEATS}"
                 self.wrong(place, f"a regular expression may have {limits}")
+                continue
+            if _RECURSION.search(pattern):
+                # Half a second of recursion takes hundreds of megabytes.
+                self.wrong(place, "a regular expression may not call itself or a group of itself, as (?R) or (?1)")
                 continue
             try:
                 found.append(regex.compile(pattern).pattern)

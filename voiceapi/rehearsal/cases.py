@@ -3,12 +3,14 @@
 from __future__ import annotations
 
 from collections.abc import Mapping
-from dataclasses import dataclass, field
+from dataclasses import dataclass, field, replace
 from datetime import UTC, datetime
 from typing import Any, Literal
 
 ModelKind = Literal["scripted", "played", "configured"]
 MODELS: tuple[ModelKind, ...] = ("scripted", "played", "configured")
+# What may speak in cases that say otherwise; only a case that is played brings the decisions for that.
+OVERRIDES: tuple[ModelKind, ...] = ("scripted", "configured")
 # As the agent's server sees the call.
 DIRECTIONS = ("outbound", "inbound", "chat")
 TransferOutcome = Literal["answered", "busy", "no_answer", "failed", "caller_hangs_up"]
@@ -156,3 +158,7 @@ class Case:
     fetch: Fetched | None = None
     tools: tuple[ToolAnswer, ...] = ()
     expect: Outcome = field(default_factory=Outcome)
+
+    def spoken_by(self, model: ModelKind | None) -> Case:
+        """The case with another model, unless it is played."""
+        return self if model is None or self.model == "played" else replace(self, model=model)

@@ -80,7 +80,7 @@ def try_out(
     :param number: of the version; None is the draft, or the released version without one.
     :param case_ids: the stored cases; if neither they nor cases are given, all that are enabled.
     :param given: cases as a case file has them.
-    :param model: what speaks in all of them, in place of what each says.
+    :param model: what speaks in those that aren't played, in place of what each says.
     :raises RecordNotFound: when there is no such workflow, version or stored case.
     :raises InvalidFields: for a given case that can't be read, with the places of what is wrong.
     :raises InvalidInput: when the version can't be run, or one request would take too long.
@@ -166,7 +166,7 @@ def read(chosen: Sequence[Chosen]) -> list[Case]:
 def _as_run(case: Case, version: WorkflowVersion, model: ModelKind | None) -> Case:
     """The case as it is run: as in a run, its initial context is laid over the version's variables."""
     context = {**version.template_context_variables, **case.context}
-    return replace(case, context=context, model=case.model if model is None else model)
+    return replace(case, context=context).spoken_by(model)
 
 
 def _refuse_too_many(cases: Sequence[Case], *, asks: bool) -> None:

@@ -7,7 +7,7 @@ from typing import Any
 from marshmallow import ValidationError, validates_schema
 from marshmallow.fields import Dict, Raw
 
-from ...rehearsal.cases import MODELS
+from ...rehearsal.cases import OVERRIDES
 from ...rehearsal.stored_cases import MOST_CASES
 from ...store.cases import LONGEST_NAME
 from ..errors import Message
@@ -98,8 +98,8 @@ class TestWorkflowSchema(BodySchema):
     model = Text(
         load_default=None,
         allow_none=True,
-        validate=Choice(MODELS),
-        metadata={"description": "what speaks in all cases, in place of what each says"},
+        validate=Choice(OVERRIDES),
+        metadata={"description": "what speaks in cases that aren't played, in place of what each says"},
     )
 
 

@@ -409,6 +409,19 @@ def test_a_saved_case_holds_no_number_that_is_no_text(client: FlaskClient, workf
     assert tested["passed"] == 1, tested["results"]
 
 
+def test_a_saved_case_holds_no_sip_address(client: FlaskClient, workflow: Any, chat: Any, service: Service) -> None:
+    workflow(greeting="You are {{phone_number}}?")
+    run = chat("It is sip:4711+a@pbx.example.org.", *YES, phone_number="SIPS:ada@home.example.org:5061")
+    with service.store.session(), write(NO_LOCK):
+        execute("UPDATE run SET called_number = 'sip:4711+a@pbx.example.org' WHERE id = ?", run)
+    case = client.get(f"{API}/workflow/1/runs/{run}/case").json["case"]
+    assert case["context"]["phone_number"] == "sip:161@voice.invalid"
+    assert case["turns"][0]["caller"] == "It is sip:160@voice.invalid."
+    assert "example.org" not in json.dumps(case)
+    tested = client.post(f"{API}/workflow/1/test", json={"cases": [case]}).json
+    assert tested["passed"] == 1, tested["results"]
+
+
 def test_numbers_that_are_the_fictional_ones_stay_apart(
     client: FlaskClient, workflow: Any, chat: Any, service: Service
 ) -> None:

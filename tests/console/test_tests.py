@@ -75,6 +75,11 @@ def test_a_case_is_written_seen_to_fail_mended_and_stored(tab: Tab, agent: int, 
         "expect": {"variables": {"companions": 2}},
     }
     assert stored["enabled"] is True
+    tab.page.get_by_label("Name", exact=True).first.fill("Two of us")
+    tab.press("Save", exact=True)
+    tab.notices("“Two of us” is saved.")
+    tab.press("Delete", exact=True)
+    expect(tab.page.get_by_role("alertdialog")).to_contain_text("Delete the case “Two of us”?")
 
 
 def test_the_form_keeps_what_it_has_no_fields_for(tab: Tab, agent: int, api: Api) -> None:

@@ -8,7 +8,7 @@ hold. What was said is kept as it was.
 from __future__ import annotations
 
 import re
-from collections.abc import Iterator, Mapping
+from collections.abc import Iterable, Iterator, Mapping
 from dataclasses import replace
 from datetime import UTC, datetime
 from math import floor
@@ -38,6 +38,8 @@ from .recording import Asked, Exchange, Recording
 
 # The numbers that stand for those of the call's two sides, in a range that nobody is given.
 FICTIONAL = ("+12025550160", "+12025550161", "+12025550162")
+# Those for SIP addresses, in a domain that nobody can have.
+FICTIONAL_SIP = ("sip:160@voice.invalid", "sip:161@voice.invalid", "sip:162@voice.invalid")
 LONGEST_NAME, LONGEST_WAIT = 200, 86_400.0
 _KEYS = re.compile("[0-9*#]{1,64}")
 # Members of a start node's data that are rendered for the fetch before the call, which a case doesn't make.
@@ -353,20 +355,27 @@ def _texts(value: Any) -> Iterator[str]:
 def _with_fictional_numbers(run: Run, data: Any, own: str) -> Any:
     """JSON data in which fictional numbers stand for those of the run, also where they are written without a plus.
 
+    SIP addresses are replaced where they stand whole.
+
     :param own: the agent's texts. A number in them is no secret, and is said again when the case is run.
     """
     context = run.initial_context
     given = map(str, (run.called_number, run.caller_number, context.get("phone_number")))
-    known = dict.fromkeys(each.removeprefix("+") for each in given if re.fullmatch(r"\+?[0-9]{7,}", each))
-    private = [digits for digits in known if not _written(digits).search(own)]
+    known = dict.fromkeys(each.removeprefix("+") for each in given if _NUMBER.fullmatch(each))
+    private = [each for each in known if not _written([each]).search(own)]
     if not private:
         return data
-    fictional = {digits: by.removeprefix("+") for digits, by in zip(private, FICTIONAL, strict=False)}
-    return _replaced(data, _written("|".join(private)), fictional)
+    numbers = (each.removeprefix("+") for each in FICTIONAL)
+    addresses = iter(FICTIONAL_SIP)
+    fictional = {each: next(numbers if each.isdigit() else addresses) for each in private}
+    return _replaced(data, _written(private), fictional)
 
 
-def _written(digits: str) -> re.Pattern[str]:
-    return re.compile(rf"(?<!\d)(?:{digits})(?!\d)")
+_NUMBER = re.compile(r"\+?[0-9]{7,}|(?i:sips?):\S+")
+
+
+def _written(numbers: Iterable[str]) -> re.Pattern[str]:
+    return re.compile(rf"(?<!\d)(?:{'|'.join(map(re.escape, numbers))})(?!\d)")
 
 
 def _replaced(data: Any, pattern: re.Pattern[str], by: Mapping[str, str]) -> Any:

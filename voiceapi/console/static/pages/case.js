@@ -107,6 +107,7 @@ export default async function testCase({ root, params: [agentId, caseId], signal
     const done = await send((data) => api[isNew ? "post" : "put"](here, { body: { case: data, enabled: enabled.checked }, signal }));
     if (!done) return;
     before = state();
+    stored.name = done.name;
     keepResult(agent.id, done.id, null);
     notify(`“${done.name}” is saved.`);
     if (isNew) go(`${tests}/${done.id}`);

@@ -184,6 +184,10 @@ def workflows(at: Any) -> dict[str, Any]:
     stored = at.do("create_case", {"case": case}, workflow_id=id)["id"]
     at.do("create_case", {"case": case}, workflow_id=id, status=409)
     at.do("create_case", {"case": {"turns": [{"says": "Hello"}]}}, workflow_id=id, status=422)
+    file = 'cases:\n  - name: Nobody comes\n    turns:\n      - {caller: "No.", edges: ["No"]}\n'
+    at.do("import_cases", {"file": file}, workflow_id=id)
+    at.do("import_cases", {"file": file}, workflow_id=id, status=409)
+    at.do("import_cases", {"file": "cases:\n  - turns: []\n"}, workflow_id=id, status=422)
     at.do("list_cases", workflow_id=id)
     at.do("get_case", workflow_id=id, case_id=stored)
     at.do("change_case", {"name": "Two others come along"}, workflow_id=id, case_id=stored)

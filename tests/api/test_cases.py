@@ -9,7 +9,7 @@ from typing import Any
 import pytest
 from flask.testing import FlaskClient
 
-from voiceapi.rehearsal import stored_cases
+from voiceapi.rehearsal import case_import, stored_cases, strict_yaml
 from voiceapi.store.base import insert_all
 from voiceapi.store.cases import ConversationCase
 from voiceapi.store.fields import now
@@ -180,6 +180,102 @@ def test_a_workflow_has_at_most_500_cases(client: FlaskClient, workflow: Callabl
     )
     client.delete(f"{CASES}/1")
     post(client, NO)
+
+
+IN_YAML = """
+model: scripted
+context: {town: Paris}
+workflow: agent.json
+cases:
+  - name: The callee agrees
+    context: {first_name: Ada}
+    turns:
+      - {caller: "Yes, gladly.", says: goodbye, edges: ["Yes"]}
+  - name: The callee declines
+    turns: [{caller: No., edges: ["No"]}]
+"""
+
+
+@pytest.mark.parametrize("is_json", [False, True])
+def test_the_cases_of_a_file_are_stored(client: FlaskClient, workflow: Callable[..., Any], is_json: bool) -> None:
+    workflow()
+    tools = [{"tool_uuid": "x", "name": "x", "definition": {}}]
+    text = json.dumps({**strict_yaml.load(IN_YAML), "tools": tools}) if is_json else IN_YAML
+    answer = client.post(f"{CASES}/file", json={"file": text}).get_json()
+    listed = client.get(CASES).get_json()
+    assert answer == {"cases": listed, "replaced": 0, "tools_left_out": int(is_json)}
+    assert [(each["name"], each["enabled"], each["case"]) for each in listed] == [
+        (
+            case["name"],
+            True,
+            {"model": "scripted", **case, "context": {"town": "Paris", **case.get("context", {})}},
+        )
+        for case in strict_yaml.load(IN_YAML)["cases"]
+    ]
+    tested = client.post(f"{API}/1/test", json={}).get_json()
+    assert (tested["passed"], tested["failed"]) == (2, 0), tested["results"]
+
+
+def test_a_file_replaces_cases_only_when_it_is_asked_to(client: FlaskClient, workflow: Callable[..., Any]) -> None:
+    workflow()
+    old = post(client, {"name": "The callee agrees"}, enabled=False)
+    others = [post(client, {"name": f"Case {n}"}) for n in range(6)]
+    taken = client.post(f"{CASES}/file", json={"file": IN_YAML})
+    assert (taken.status_code, taken.get_json()["detail"]) == (
+        409,
+        "The workflow has cases with these names: “The callee agrees”. With replace they are replaced.",
+    )
+    assert client.get(CASES).get_json() == [old, *others], "nothing of it is stored"
+    many = json.dumps({"cases": [{"name": each["name"]} for each in others]})
+    detail = client.post(f"{CASES}/file", json={"file": many}).get_json()["detail"]
+    assert detail.startswith("The workflow has cases with these names: “Case 0”, ")
+    assert "“Case 4” and 1 more." in detail
+    answer = client.post(f"{CASES}/file", json={"file": IN_YAML, "replace": True}).get_json()
+    assert (answer["replaced"], [each["id"] for each in answer["cases"]]) == (1, [old["id"], 8])
+    changed = client.get(f"{CASES}/{old['id']}").get_json()
+    assert changed == answer["cases"][0]
+    assert (changed["case"]["context"], changed["enabled"]) == ({"town": "Paris", "first_name": "Ada"}, False)
+    assert (changed["created_at"], changed["updated_at"] > old["updated_at"]) == (old["created_at"], True)
+
+
+@pytest.mark.parametrize(
+    ("text", "message"),
+    [
+        ("", "line 1, column 1: it must be an object"),
+        ("cases: [", "line 1, column 9: while parsing a flow node"),
+        ("cases:\n- name: a\n- name: a\n", "line 3, column 3: cases.1.name: another case has the name “a”"),
+        ("cases:\n- name: a\n  turns: [{keys: x}]\n", "line 3, column 12: cases.0.turns.0.keys: it must be 1 to 64"),
+        (
+            "cases:\n- name: a\n- name: b\n  context: {a: " + "a" * 66_000 + "}",
+            "line 3, column 3: cases.1: a case may have at most 65536 bytes",
+        ),
+    ],
+)
+def test_what_is_wrong_in_a_file_is_named_by_its_line(
+    client: FlaskClient, workflow: Callable[..., Any], text: str, message: str
+) -> None:
+    workflow()
+    answer = client.post(f"{CASES}/file", json={"file": text})
+    (item, *_) = answer.get_json()["detail"]
+    assert (answer.status_code, item["loc"], item["type"]) == (422, ["body", "file"], "value_error")
+    assert item["msg"].startswith(f"Value error, {message}")
+    assert client.get(CASES).get_json() == []
+
+
+def test_a_file_has_at_most_256_kib_and_brings_at_most_500_cases(
+    client: FlaskClient, workflow: Callable[..., Any]
+) -> None:
+    workflow()
+    too_long = client.post(f"{CASES}/file", json={"file": "#" * (case_import.LARGEST + 1)})
+    assert too_long.get_json()["detail"][0]["msg"] == "String should have at most 262144 characters"
+    text = json.dumps({"cases": [{"name": str(n)} for n in range(stored_cases.MOST_CASES)]})
+    assert client.post(f"{CASES}/file", json={"file": text}).status_code == 200
+    assert client.post(f"{CASES}/file", json={"file": text, "replace": True}).get_json()["replaced"] == 500
+    one_more = client.post(f"{CASES}/file", json={"file": "cases: [{name: a}]"})
+    assert (one_more.status_code, one_more.get_json()["detail"]) == (
+        422,
+        "A workflow may have at most 500 cases. Delete some first.",
+    )
 
 
 def test_a_duplicate_has_the_cases(client: FlaskClient, workflow: Callable[..., Any]) -> None:

@@ -16,6 +16,8 @@ from steps import WORDS, change_a_node, looks_good, make_an_agent, publish
 
 pytestmark = pytest.mark.long
 
+ROOT = Path(__file__).parents[2]
+
 YES = {"name": "They come", "turns": [{"caller": "Yes, I can."}, {"caller": "Two.", "says": "See you on Thursday"}]}
 NO = {"name": "They don't come", "turns": [{"caller": "No."}], "expect": {"nodes": ["Remind", "Another day"]}}
 
@@ -225,18 +227,30 @@ def test_a_file_of_cases_is_dropped_on_the_page(tab: Tab, agent: int, api: Api, 
     assert [each["case"] for each in api.get(f"/workflow/{agent}/cases")] == [
         {"model": "scripted", "context": {"first_name": "Ada", "a": 1}, **each} for each in (YES, NO)
     ]
-    file.write_text(json.dumps([YES | {"context": {"a": 2}}, {"name": "Third", "turns": [{"keys": "x"}]}]))
-    with tab.expecting("422 POST"):
+    # The one that ships with the agent, in YAML.
+    file = ROOT / "examples" / "appointment.cases.yaml"
+    chooser.set_input_files(file)
+    tab.notices(re.compile(r"^\d+ cases are taken from appointment.cases.yaml.$"))
+    tab.press("Run all")
+    expect(tab.role("region", "Results").get_by_role("status")).to_contain_text(re.compile("^All .* cases passed"))
+    stored = api.get(f"/workflow/{agent}/cases")
+    with tab.expecting("409 POST"):
+        chooser.set_input_files(file)
+        expect(tab.page.get_by_role("alertdialog")).to_contain_text("The workflow has cases with these names: “")
+        tab.press("Cancel")
+    with tab.expecting("409 POST"):
         chooser.set_input_files(file)
         tab.press("Replace")
-        tab.sees(re.compile("^“Third” isn't taken: case.turns.0.keys: it must be"))
-    assert [each["case"].get("context") for each in api.get(f"/workflow/{agent}/cases")] == [
-        {"a": 2},
-        {"first_name": "Ada", "a": 1},
-    ]
-    file.write_text("cases:\n- name: In YAML")
-    chooser.set_input_files(file)
-    tab.sees(re.compile("^appointment.cases.json isn't JSON"))
+        tab.settle()
+    changed = api.get(f"/workflow/{agent}/cases")
+    assert [each["case"] for each in changed] == [each["case"] for each in stored]
+    assert [each["updated_at"] for each in changed[2:]] > [each["updated_at"] for each in stored[2:]]
+    file = tmp_path / "wrong.cases.yml"
+    file.write_text("cases:\n- name: Third\n  turns:\n  - keys: x")
+    with tab.expecting("422 POST"):
+        chooser.set_input_files(file)
+        tab.sees(re.compile("line 4, column 5: cases.0.turns.0.keys: it must be"))
+    assert api.get(f"/workflow/{agent}/cases") == changed
 
 
 def test_an_agent_demands_tests_before_it_is_published(serve: Serve, open_tab: Open) -> None:

@@ -292,6 +292,7 @@ BODIES: dict[str, dict[str, Any]] = {
     "trigger_workflow_test": CALL,
     "initiate_call": {**CALL, "workflow_id": lambda world: world.agent, "workflow_run_id": None},
     "create_case": {"case": CASE, "run_id": None, "name": fresh_name},
+    "import_cases": {"file": '{"cases": [{"name": "Clay"}]}', "replace": True},
     "change_case": {"case": None, "name": fresh_name},
     "test_workflow": {"version": "draft", "case_ids": None, "cases": [CASE], "model": "scripted"},
     "rehearse_workflow": {

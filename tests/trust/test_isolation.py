@@ -134,6 +134,7 @@ BODIES: dict[str, Callable[[dict[str, Any]], dict[str, Any]]] = {
     "POST /workflow/validate": lambda ids: {"workflow_definition": {}, "workflow_id": ids["workflow_id"]},
     "PUT /workflow/{workflow_id}": lambda ids: {"name": "x"},
     "POST /workflow/{workflow_id}/cases": lambda ids: {"run_id": ids["chat_id"]},
+    "POST /workflow/{workflow_id}/cases/file": lambda ids: {"file": "cases: [{name: x}]"},
     "PUT /workflow/{workflow_id}/cases/{case_id}": lambda ids: {"name": "x"},
     "POST /workflow/{workflow_id}/rehearsal": lambda ids: {"conversations": 2},
     "POST /workflow/{workflow_id}/replay": lambda ids: {"run_ids": [ids["run_id"]]},

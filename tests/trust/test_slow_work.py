@@ -27,7 +27,7 @@ from voiceapi.http_client import Reply
 from voiceapi.llm.scripted import Scripted
 from voiceapi.llm.selection import from_configuration
 from voiceapi.llm.wire import Completion
-from voiceapi.rehearsal import testing
+from voiceapi.rehearsal import stored_cases
 from voiceapi.runs import insights
 from voiceapi.service import Service
 from voiceapi.store import dialing, knowledge
@@ -114,7 +114,7 @@ def slow_requests(
     object.__setattr__(service, "model", patient)
     # What counts as long here; longer ones would take their time.
     for module, limit in (
-        *((runs_api, "LONG_REPORT"), (contact_list, "SHORT"), (documents, "SHORT"), (testing, "QUICK")),
+        *((runs_api, "LONG_REPORT"), (contact_list, "SHORT"), (documents, "SHORT"), (stored_cases, "QUICK")),
         (insights, "QUICK_RUNS"),
     ):
         monkeypatch.setattr(module, limit, 0)
@@ -163,6 +163,12 @@ def slow_requests(
         "test by a model": lambda: client.post(
             f"{API}/workflow/{made}/test", json={"cases": [{"name": "x", "model": "configured"}]}
         ),
+        "file of cases": lambda: client.post(
+            f"{API}/workflow/{made}/cases/file", json={"file": "cases: [{name: x}]", "replace": True}
+        ),
+        "workflow with cases": lambda: client.post(
+            f"{API}/workflow/create/definition", json={"name": "x", "workflow_definition": {}, "cases": [{"name": "x"}]}
+        ),
         "rehearsal": lambda: client.post(f"{API}/workflow/{made}/rehearsal", json={"conversations": 1}),
         "rehearsal with a model": lambda: client.post(
             f"{API}/workflow/{made}/rehearsal", json={"caller": "in a hurry", "conversations": 1}
@@ -197,7 +203,7 @@ def test_long_work_of_one_kind_runs_one_after_the_other(
     kinds = {
         "documents": {"pdf", "long text"},
         "lists": {"numbers", "campaign with its list", "checked list", "campaign", "dry run", "insights"},
-        "rehearsals": {"test", "rehearsal"},
+        "rehearsals": {"test", "rehearsal", "file of cases", "workflow with cases"},
     }
     bulkhead = Bulkhead(threads=8, wait_seconds=0.0)
     object.__setattr__(service, "bulkhead", bulkhead)
@@ -219,6 +225,9 @@ def test_cases_with_regular_expressions_need_a_permit_however_few_they_are(
     for body in ({}, {"cases": [{"name": "x"}, {"name": "given", "turns": [{"caller": "a", "matches": ["a"]}]}]}):
         assert client.post(f"{API}/workflow/{made}/test", json=body).status_code == 503
     assert client.post(f"{API}/workflow/{made}/test", json={"cases": [{"name": "x"}]}).status_code == 200
+    for pattern, status in (("", 200), ("  opening: {matches: a}\n", 503)):
+        answer = client.post(f"{API}/workflow/{made}/cases/file", json={"file": f"cases:\n- name: y\n{pattern}"})
+        assert answer.status_code == status
 
 
 def test_the_threads_that_are_shared_are_those_of_the_setting(service: Service) -> None:

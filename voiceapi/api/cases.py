@@ -4,7 +4,7 @@ from __future__ import annotations
 
 from typing import Any
 
-from ..rehearsal import stored_cases, testing
+from ..rehearsal import case_import, stored_cases, testing
 from ..store.base import json_text
 from ..store.cases import ConversationCase
 from ..strict_json import Fragment
@@ -16,6 +16,8 @@ from .schemas.cases import (
     CasesQuerySchema,
     ChangeCaseSchema,
     CreateCaseSchema,
+    ImportCasesSchema,
+    ImportedCasesSchema,
     TestedSchema,
     TestWorkflowSchema,
 )
@@ -46,6 +48,21 @@ def create_case(body: dict[str, Any], workflow_id: int) -> dict[str, Any]:
     return case_answer(
         stored_cases.create_of_run(service(), organization(), workflow_id, body["run_id"], name, enabled=enabled)
     )
+
+
+@blueprint.post("/<workflow_id>/cases/file")
+@blueprint.alt_response(409, description="Stored cases have names of the file's, and `replace` is false")
+@blueprint.alt_response(503)
+@blueprint.arguments(ImportCasesSchema)
+@blueprint.response(200, ImportedCasesSchema)
+def import_cases(body: dict[str, Any], workflow_id: int) -> dict[str, Any]:
+    """Store the conversation cases of a case file with a workflow, all of them or none."""
+    found = case_import.import_file(service(), organization(), workflow_id, body["file"], replace=body["replace"])
+    return {
+        "cases": [case_answer(case) for case in found.stored],
+        "replaced": found.replaced,
+        "tools_left_out": found.tools_left_out,
+    }
 
 
 @blueprint.get("/<workflow_id>/cases/<case_id>")

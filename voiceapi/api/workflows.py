@@ -50,12 +50,13 @@ ETAG = {"ETag": {"description": "for If-Match and If-None-Match", "schema": {"ty
 
 @blueprint.post("/create/definition")
 @blueprint.alt_response(409, description="Another workflow owns one of the trigger paths")
+@blueprint.alt_response(503)
 @blueprint.arguments(CreateWorkflowSchema)
 @blueprint.response(200, WorkflowSchema, headers=ETAG)
 def create_from_definition(body: dict[str, Any]) -> Response:
     """Create a new workflow for the authenticated user, with the tools and the conversation cases that come with it."""
     parts = (body["name"], body["workflow_definition"], body["tools"], body["cases"])
-    return show_workflow(*new_workflow.create(service().vault, organization(), *parts))
+    return show_workflow(*new_workflow.create(service(), organization(), *parts))
 
 
 @blueprint.post("/create/template")
@@ -65,7 +66,7 @@ def create_from_template(body: dict[str, Any]) -> Response:
     """Create a small workflow, with its conversation cases, from a use case and what the agent is to do."""
     name = f"{body['use_case']} - {body['call_type']}"
     definition, cases = templates.definition(**body), templates.cases(body["call_type"])
-    return show_workflow(*new_workflow.create(service().vault, organization(), name, definition, cases=cases))
+    return show_workflow(*new_workflow.create(service(), organization(), name, definition, cases=cases))
 
 
 @blueprint.post("/<workflow_id>/validate")

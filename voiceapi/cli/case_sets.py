@@ -174,11 +174,8 @@ def _text(path: Path) -> str:
 
 
 def _located(path: Path, text: str, errors: Iterable[FieldError]) -> Iterator[str]:
-    places = strict_yaml.Places(text)
-    for error in errors:
-        is_syntax = error.type == strict_yaml.INVALID
-        line, column = error.path if is_syntax and error.path else (1, 1) if is_syntax else places.of(error.path)
-        place = "" if is_syntax else "".join(f"{'.' * (at > 0)}{part}" for at, part in enumerate(error.path))
+    for line, column, error in strict_yaml.located(text, errors):
+        place = ".".join(str(part) for part in error.path)
         named = f"{place}: " if place else ""
         yield printable(f"{click.format_filename(path)}:{line}:{column}: {named}{error.message}.")
 

@@ -6,17 +6,18 @@ from collections.abc import Mapping, Sequence
 from typing import Any
 
 from ..errors import FieldError, InvalidFields
-from ..security import Vault
+from ..service import Service
 from ..store.base import insert
 from ..store.cases import ConversationCase
 from ..store.database import write
 from ..store.workflows import Workflow, WorkflowVersion
+from ..strict_json import encode
 from ..workflows import with_tools
 from . import case_file, stored_cases
 
 
 def create(
-    vault: Vault,
+    service: Service,
     organization: int,
     name: str,
     definition: Mapping[str, Any],
@@ -29,12 +30,14 @@ def create(
     :param cases: as a case file has them, each with a name of its own.
     :raises InvalidFields: with the places of what is wrong with the cases, or as `with_tools.create` does.
     :raises RecordNotFound, InvalidInput, Conflict: as `with_tools.create` does.
+    :raises OutOfService: when too many slow requests are in progress.
     """
-    checked = _checked(cases)
+    with stored_cases.permit(service, organization, [encode(case).decode() for case in cases]):
+        checked = _checked(cases)
     if not checked:
-        return with_tools.create(vault, organization, name, definition, tools)
+        return with_tools.create(service.vault, organization, name, definition, tools)
     with write():
-        workflow, version = with_tools.create(vault, organization, name, definition, tools)
+        workflow, version = with_tools.create(service.vault, organization, name, definition, tools)
         for content in checked:
             insert(ConversationCase, workflow=workflow, name=content["name"], enabled=True, content=content)
     return workflow, version

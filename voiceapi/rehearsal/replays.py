@@ -21,8 +21,8 @@ from ..workflows import versions
 from . import recordings
 from .recording import Speaker
 from .replay import Replay, itself, replay
+from .stored_cases import LANE
 from .subject import Subject
-from .testing import LANE
 
 # How many runs one request replays, how long it may take, and how many are replayed without a permit.
 MOST_RUNS, LONGEST_SECONDS, FEW = 200, 60.0, 5

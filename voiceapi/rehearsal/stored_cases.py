@@ -2,7 +2,8 @@
 
 from __future__ import annotations
 
-from collections.abc import Iterator, Mapping
+from collections.abc import Iterator, Mapping, Sequence
+from contextlib import AbstractContextManager, nullcontext
 from typing import Any
 
 from ..errors import Conflict, FieldError, InvalidFields, InvalidInput
@@ -22,6 +23,11 @@ from .cases import Case
 MOST_CASES, LARGEST = 500, 64 * 1024
 # How many regular expressions a case may have: each may be searched for half a second.
 MOST_PATTERNS = 100
+# Cases without regular expressions, which may be searched for half a second each, and with so many bytes as JSON in all
+# are read, and their conversations held, within a tenth of a second, mostly.
+QUICK = 8 * 1024
+# Of what is in this lane of the bulkhead, one piece runs at a time, because it keeps the processor busy.
+LANE = "rehearsals"
 
 
 def listed(organization: int, workflow_id: int, limit: int | None, offset: int) -> list[ConversationCase]:
@@ -145,6 +151,15 @@ def read(content: Mapping[str, Any], path: case_file.Path) -> Case:
         message = f"a case may have at most {MOST_PATTERNS} regular expressions, not {patterns}"
         raise InvalidFields([FieldError(path, message)])
     return case_file.read_case(content, path)
+
+
+def permit(service: Service, organization: int, texts: Sequence[str]) -> AbstractContextManager[None]:
+    """The permit to read cases that are given as JSON or YAML, and to hold their conversations; quick ones need none.
+
+    :raises OutOfService: when too many slow requests are in progress.
+    """
+    is_quick = sum(map(len, texts)) <= QUICK and not any("matches" in text for text in texts)
+    return nullcontext() if is_quick else service.bulkhead.slow(organization, LANE)
 
 
 def _patterns(content: Mapping[str, Any]) -> Iterator[int]:

@@ -7,7 +7,8 @@ from __future__ import annotations
 
 import json
 import re
-from collections.abc import Iterable
+from collections.abc import Iterable, Iterator
+from dataclasses import replace
 from functools import lru_cache
 from typing import Any
 
@@ -78,6 +79,17 @@ class Places:
             else:
                 break
         return place
+
+
+def located(text: str, errors: Iterable[FieldError]) -> Iterator[tuple[int, int, FieldError]]:
+    """Each error about a text with its line and its column, from 1; one of `load` then has no path."""
+    places = Places(text)
+    for error in errors:
+        if error.type == INVALID:
+            line, column = error.path or (1, 1)
+            yield int(line), int(column), replace(error, path=())
+        else:
+            yield *places.of(error.path), error
 
 
 def _start(node: yaml.Node) -> tuple[int, int]:

@@ -4,7 +4,7 @@ from __future__ import annotations
 
 import time
 from collections.abc import Mapping, Sequence
-from contextlib import AbstractContextManager, nullcontext
+from contextlib import AbstractContextManager
 from dataclasses import dataclass, replace
 from typing import Any
 
@@ -32,11 +32,6 @@ from .subject import Subject
 MOST_TURNS, MOST_ASKED = 10_000, 100
 # How long one request may take. The cases that are left then fail.
 LONGEST_SECONDS = 120.0
-# Cases without regular expressions, which may be searched for half a second each, and with so many bytes as JSON in all
-# are read, and their conversations held, within a tenth of a second, mostly.
-QUICK = 8 * 1024
-# Of what is in this lane of the bulkhead, one piece runs at a time, because it keeps the processor busy.
-LANE = "rehearsals"
 LATE = f"The request had taken {LONGEST_SECONDS:.0f} s. Run fewer cases at a time."
 
 
@@ -142,8 +137,7 @@ def _permit(
     """
     if asks and (model is not None or any('"configured"' in each.text for each in chosen)):
         return service.bulkhead.slow(organization)
-    is_quick = sum(len(each.text) for each in chosen) <= QUICK and all('"matches"' not in each.text for each in chosen)
-    return nullcontext() if is_quick else service.bulkhead.slow(organization, LANE)
+    return stored_cases.permit(service, organization, [each.text for each in chosen])
 
 
 def read(chosen: Sequence[Chosen]) -> list[Case]:

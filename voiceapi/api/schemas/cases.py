@@ -7,6 +7,7 @@ from typing import Any
 from marshmallow import ValidationError, validates_schema
 from marshmallow.fields import Dict, Raw
 
+from ...rehearsal.case_import import LARGEST
 from ...rehearsal.cases import OVERRIDES
 from ...rehearsal.stored_cases import MOST_CASES
 from ...store.cases import LONGEST_NAME
@@ -68,6 +69,18 @@ class ChangeCaseSchema(BodySchema):
     enabled = Flag(load_default=None, allow_none=True)
 
 
+class ImportCasesSchema(BodySchema):
+    file = Text(
+        required=True,
+        validate=Length(max=LARGEST),
+        metadata={"description": "the text of a case file, in YAML or JSON, see docs/testing.md"},
+    )
+    replace = Flag(
+        load_default=False,
+        metadata={"description": "whether a case takes the place of a stored one of the same name, instead of a 409"},
+    )
+
+
 class CaseSchema(ResponseSchema):
     id = Integer(required=True)
     name = Text(required=True)
@@ -75,6 +88,14 @@ class CaseSchema(ResponseSchema):
     case = Object(required=True, metadata=CASE)
     created_at = Time(required=True)
     updated_at = Time(required=True)
+
+
+class ImportedCasesSchema(ResponseSchema):
+    cases = Items(Model(CaseSchema), required=True, metadata={"description": "those of the file, in its order"})
+    replaced = Integer(required=True, metadata={"description": "how many of them took the place of a stored one"})
+    tools_left_out = Integer(
+        required=True, metadata={"description": "how many tools the file has: a stored workflow has its own"}
+    )
 
 
 class TestWorkflowSchema(BodySchema):

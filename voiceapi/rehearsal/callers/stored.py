@@ -10,6 +10,7 @@ from ...service import Service
 from ...store.workflows import WorkflowVersion
 from ...workflows import versions
 from .. import case_file
+from ..stored_cases import LANE
 from ..subject import Subject
 from .improvised import Given
 from .rehearsals import Course, new_seed, with_random_callers, with_spoken_callers
@@ -17,8 +18,6 @@ from .report import Report
 
 # How long one request may take; the conversations that have not begun by then are left out.
 LONGEST_SECONDS = 120.0
-# Of what is in this lane of the bulkhead, one piece runs at a time, because it keeps the processor busy.
-LANE = "rehearsals"
 
 
 def rehearse(

@@ -2,7 +2,6 @@
 
 import { api } from "../api.js";
 import { caseResult, counted } from "../case-dialogue.js";
-import { readCases } from "../case-file.js";
 import {
   alert, badge, button, confirm, details, emptyState, field, fileDrop, instant, link, notify, section, table,
 } from "../components.js";
@@ -100,26 +99,24 @@ export default async function tests({ root, params: [id], signal, title }) {
   // -- a file of cases
 
   async function take(file) {
+    const text = await file.text();
+    const send = (replace) => api.post(`${path}/cases/file`, { body: { file: text, replace }, signal });
     try {
-      const given = readCases(await file.text());
-      const known = new Map(cases.map((each) => [each.name, each]));
-      const again = given.filter((each) => known.has(each.case.name)).length;
-      if (again && !(await confirm(`${again === 1 ? "One case" : `${again} cases`} of the file ${again === 1 ? "has the name" : "have the names"} of stored ones. Replace these?`, "Replace"))) return;
-      for (const each of given) {
-        const stored = known.get(each.case.name);
-        try {
-          if (stored) await api.put(`${path}/cases/${stored.id}`, { body: each, signal });
-          else await api.post(`${path}/cases`, { body: each, signal });
-        } catch (error) {
-          throw error.name === "AbortError" ? error : new Error(`“${each.case.name ?? "a case without a name"}” isn't taken: ${error.message}`);
-        }
-        if (stored) keepResult(agent.id, stored.id, null);
+      let answer;
+      try {
+        answer = await send(false);
+      } catch (error) {
+        if (error.status !== 409) throw error;
+        if (!(await confirm(`${error.message.replace(/ With replace.*/, "")} Replace them?`, "Replace"))) return;
+        answer = await send(true);
       }
-      show(taken);
-      notify(`${given.length === 1 ? "One case is" : `${given.length} cases are`} taken from ${file.name}.`);
+      for (const each of answer.cases) keepResult(agent.id, each.id, null);
+      const { length } = answer.cases;
+      show(taken, answer.tools_left_out > 0 && h("p", {}, "The tools in the file are left out: the agent has its own."));
+      notify(`${length === 1 ? "One case is" : `${length} cases are`} taken from ${file.name}.`);
     } catch (error) {
       if (error.name === "AbortError") return;
-      show(taken, alert(error instanceof SyntaxError ? new Error(`${file.name} isn't JSON: ${error.message}. Files in YAML are run by the command “voiceapi test”.`) : error));
+      show(taken, alert(error));
     }
     await load();
   }
@@ -134,7 +131,7 @@ export default async function tests({ root, params: [id], signal, title }) {
     h("section", { class: "card", "aria-label": "Cases" }, list),
     h("section", { class: "card", "aria-label": "Results" }, h("h2", {}, "Results"), summary, results),
     covered,
-    section("From a file", fileDrop("Drop a file of cases here, or choose it: JSON.", take, { accept: ".json,application/json" }), taken));
+    section("From a file", fileDrop("Drop a file of cases here, or choose it: YAML or JSON.", take, { accept: ".yaml,.yml,.json" }), taken));
   await load();
   const before = lastTest(agent.id);
   if (before) await showTest(before);

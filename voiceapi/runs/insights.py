@@ -17,7 +17,7 @@ from ..store import run_lists
 from ..store.base import require
 from ..store.campaigns import Campaign
 from ..store.logs import logs
-from ..store.run_criteria import Criteria, version_is
+from ..store.run_criteria import Criteria, column_is
 from ..store.run_lists import EndedRun
 from ..workflows import versions
 from ..workflows.drawing.graph import DrawnGraph
@@ -61,7 +61,7 @@ def of_workflow(
         text = f"Workflow {workflow_id} has no campaign {campaign_id}"
         campaign = require(Campaign, text, id=campaign_id, workflow=workflow, organization=organization)
     if version_number is not None:
-        criteria &= version_is(version.id)
+        criteria &= column_is("version_id", version.id)
     graph = DrawnGraph.of(version.definition)
     is_quick = workflow.total_runs <= QUICK_RUNS and len(graph.nodes) + len(graph.edges) <= QUICK_GRAPH
     with nullcontext() if is_quick else service.bulkhead.slow(organization, "lists"):

@@ -426,7 +426,7 @@ def test_what_cannot_be_asked_for(ask: Callable[..., dict[str, Any]], query: dic
 
 
 def test_the_newest_runs_are_counted(
-    call: Callable[..., int], ask: Callable[..., dict[str, Any]], monkeypatch: pytest.MonkeyPatch
+    call: Callable[..., int], ask: Callable[..., dict[str, Any]], monkeypatch: pytest.MonkeyPatch, db: None
 ) -> None:
     """As many as a request counts, or until there are too many events; the answer says how many of how many."""
     runs = [call(lines) for lines in (["book", "Monday", "morning"], ["cancel"], ["eh", "cancel"])]
@@ -436,7 +436,8 @@ def test_the_newest_runs_are_counted(
     assert found["total"]["run_ids"]["passed"] == runs[:0:-1]
     assert edges(found)["ask-cancelled"] == 2
     check_passes(found)
-    monkeypatch.setattr(insights, "MOST_EVENTS", 5)
+    with_newest = len(Event.select().where(Event.run == runs[2]))
+    monkeypatch.setattr(insights, "MOST_EVENTS", with_newest)
     found = ask()
     assert (found["runs"]["found"], found["runs"]["counted"]) == (3, 1)
     assert found["runs"]["first_created_at"] == found["runs"]["last_created_at"]

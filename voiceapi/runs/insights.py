@@ -26,8 +26,8 @@ from ..workflows.drawing.svg import draw
 from .tally import COUNTS, EXAMPLES, NAMED, Figures, Passage, Tally, Tool
 
 MOST_RUNS = 10_000
-# Events of the logs that are read; a text chat may have thousands.
-MOST_EVENTS = 500_000
+# Events of the logs that are read, and characters of what they hold; a text chat may have thousands, and 8 MiB.
+MOST_EVENTS, MOST_TEXT = 500_000, 250 * 1024 * 1024
 # More runs, longer logs of them in characters, or more nodes and edges to draw may take more than a tenth of a second.
 QUICK_RUNS, QUICK_LOGS, QUICK_GRAPH = 200, 10 * 1024 * 1024, 300
 # The commonest dispositions that are told apart at a node: workflows may set any text.
@@ -91,13 +91,14 @@ def of_workflow(
 
 def _counted(runs: list[EndedRun]) -> tuple[Tally, list[EndedRun]]:
     """What the logs of runs say, and which runs were counted: the newest, until the logs are too long."""
-    tally, events = Tally(), 0
+    tally, events, text = Tally(), 0, 0
     places = {run.id: place for place, run in enumerate(runs)}
     counted = runs
     for id, log in logs(list(places)):
         tally.count(runs[places[id]], log)
         events += len(log)
-        if events >= MOST_EVENTS:
+        text += sum(len(event.payload or "") for event in log)
+        if events >= MOST_EVENTS or text >= MOST_TEXT:
             counted = runs[: places[id] + 1]
             break
     tally.finish()

@@ -21,6 +21,7 @@ from voiceapi.llm.scripted import Scripted
 from voiceapi.runs import insights, tally
 from voiceapi.runs.insights import times
 from voiceapi.runs.tally import has_failed, sentences
+from voiceapi.store.logs import logs
 from voiceapi.store.runs import Event, Run
 
 API = "/api/v1"
@@ -408,6 +409,35 @@ def test_the_runs_of_a_campaign(
         assert ask(404, campaign_id=id) == {"detail": f"Workflow {agent} has no campaign {id}"}
 
 
+def test_what_is_gone_from_the_graph_is_listed_last_and_only_conversations_pass_nodes(
+    client: FlaskClient, agent: int, call: Callable[..., int], ask: Callable[..., dict[str, Any]], db: None
+) -> None:
+    """Nodes that are gone in the order of their ids; an edge from a node that nobody talks at isn't listed."""
+    trigger = node("line", "trigger", "", trigger_path="line")
+    definition = {
+        "nodes": [trigger, *DEFINITION["nodes"]],
+        "edges": [edge("line", "ask", "Begin"), *DEFINITION["edges"]],
+    }
+    assert client.put(f"{API}/workflow/{agent}", json={"workflow_definition": definition}).status_code == 200
+    run = call(["cancel"])
+    for id, name in (("old", "The old"), ("older", None), ("a", "An")):
+        Event.create(run=run, turn=1, type="rtf-not-understood", payload={}, node_id=id, node_name=name)
+        if name:
+            payload = {"previous_node_id": "ask", "edge_id": f"to-{id}", "edge_label": "Gone"}
+            Event.create(run=run, turn=1, type="rtf-node-transition", payload=payload, node_id=id, node_name=name)
+    found = ask()
+    last = [
+        (each["id"], each["name"], each["type"], each["misses"]) for each in found["nodes"] if not each["in_workflow"]
+    ]
+    assert last == [("a", "An", None, 1), ("old", "The old", None, 1), ("older", "older", None, 1)]
+    assert [each["id"] for each in found["nodes"]] == [*NODES, "a", "old", "older"]
+    assert [(each["id"], each["in_workflow"]) for each in found["edges"]] == [
+        *((id, True) for id in EDGES),
+        ("to-old", False),
+        ("to-a", False),
+    ]
+
+
 @pytest.mark.parametrize(
     ("query", "status"),
     [
@@ -426,9 +456,9 @@ def test_what_cannot_be_asked_for(ask: Callable[..., dict[str, Any]], query: dic
 
 
 def test_the_newest_runs_are_counted(
-    call: Callable[..., int], ask: Callable[..., dict[str, Any]], monkeypatch: pytest.MonkeyPatch
+    call: Callable[..., int], ask: Callable[..., dict[str, Any]], monkeypatch: pytest.MonkeyPatch, db: None
 ) -> None:
-    """As many as a request counts, or until there are too many events; the answer says how many of how many."""
+    """As many as a request counts, or until their logs are too long; the answer says how many of how many."""
     runs = [call(lines) for lines in (["book", "Monday", "morning"], ["cancel"], ["eh", "cancel"])]
     monkeypatch.setattr(insights, "MOST_RUNS", 2)
     found = ask()
@@ -436,11 +466,17 @@ def test_the_newest_runs_are_counted(
     assert found["total"]["run_ids"]["passed"] == runs[:0:-1]
     assert edges(found)["ask-cancelled"] == 2
     check_passes(found)
-    monkeypatch.setattr(insights, "MOST_EVENTS", 5)
-    found = ask()
-    assert (found["runs"]["found"], found["runs"]["counted"]) == (3, 1)
-    assert found["runs"]["first_created_at"] == found["runs"]["last_created_at"]
-    assert found["total"]["run_ids"]["passed"] == [runs[2]]
+    ((_, newest),) = logs([runs[2]])
+    text = sum(len(event.payload or "") for event in newest)
+    for limit, value in (("MOST_EVENTS", len(newest)), ("MOST_TEXT", text)):
+        for more, counted in ((0, 1), (1, 2)):
+            with monkeypatch.context() as patch:
+                patch.setattr(insights, limit, value + more)
+                found = ask()
+            assert (found["runs"]["found"], found["runs"]["counted"]) == (3, counted)
+            assert found["total"]["run_ids"]["passed"] == runs[: -counted - 1 : -1]
+            is_one = found["runs"]["first_created_at"] == found["runs"]["last_created_at"]
+            assert is_one is (counted == 1)
 
 
 def test_a_log_that_cannot_be_read_counts_as_far_as_it_can(

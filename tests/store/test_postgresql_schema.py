@@ -90,6 +90,7 @@ def schema(location: str) -> dict[str, list[tuple[Any, ...]]]:
         "indexes": "SELECT indexname, indexdef FROM pg_indexes WHERE schemaname = 'public' ORDER BY 1",
         "constraints": "SELECT conrelid::regclass::text, pg_get_constraintdef(oid) FROM pg_constraint "
         "WHERE connamespace = 'public'::regnamespace ORDER BY 1, 2",
+        "views": "SELECT viewname, definition FROM pg_views WHERE schemaname = 'public' ORDER BY 1",
         "triggers": "SELECT tgname, pg_get_triggerdef(oid) FROM pg_trigger WHERE NOT tgisinternal ORDER BY 1",
     }
     with store_of(location) as store:

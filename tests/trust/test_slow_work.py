@@ -36,7 +36,7 @@ from voiceapi.store.campaigns import DoNotCall
 from voiceapi.store.database import write
 from voiceapi.store.fields import now
 from voiceapi.store.knowledge import Document, Passage
-from voiceapi.store.runs import Run
+from voiceapi.store.runs import Event, Run
 from voiceapi.tools.knowledge import documents
 
 CONFIGS = f"{API}/organizations/telephony-configs"
@@ -228,6 +228,39 @@ def test_cases_with_regular_expressions_need_a_permit_however_few_they_are(
     for pattern, status in (("", 200), ("  opening: {matches: a}\n", 503)):
         answer = client.post(f"{API}/workflow/{made}/cases/file", json={"file": f"cases:\n- name: y\n{pattern}"})
         assert answer.status_code == status
+
+
+@pytest.mark.parametrize(("limit", "value"), [("QUICK_RUNS", 0), ("QUICK_GRAPH", 2), ("QUICK_LOGS", 100_000)])
+def test_insights_need_a_permit_for_many_runs_long_logs_or_a_large_graph(
+    client: FlaskClient,
+    service: Service,
+    workflow: Callable[..., Any],
+    full: Callable[[], None],
+    monkeypatch: pytest.MonkeyPatch,
+    limit: str,
+    value: int,
+) -> None:
+    """Each of them alone takes long; a few chats can have gigabytes of logs."""
+    made = workflow()["id"]
+    chats = f"{API}/workflow/{made}/text-chat/sessions"
+    long, short = (client.post(chats, json={}).get_json()["workflow_run_id"] for _ in range(2))
+    with service.store.session():
+        Event.create(run=long, turn=0, type="rtf-bot-text", payload={"text": "x" * 100_000})
+    of_short = json.dumps([{"attribute": "runId", "value": {"value": short}}])
+
+    def ask(**query: str) -> int:
+        return client.get(f"{API}/workflow/{made}/insights", query_string=query).status_code
+
+    full()
+    assert (ask(), ask(filters=of_short)) == (200, 200)
+    monkeypatch.setattr(insights, limit, value)
+    # The logs are those of the runs that are counted.
+    assert (ask(), ask(filters=of_short)) == (503, 200 if limit == "QUICK_LOGS" else 503)
+    object.__setattr__(service, "bulkhead", Bulkhead(threads=8, wait_seconds=0.0))
+    with service.bulkhead.slow("another", "lists"):
+        assert ask() == 503
+    assert ask() == 200
+    assert (service.bulkhead.shares.running, service.bulkhead.shares.waiting) == ([], [])
 
 
 def test_the_threads_that_are_shared_are_those_of_the_setting(service: Service) -> None:

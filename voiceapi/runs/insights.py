@@ -7,7 +7,7 @@ answer says how many it counted of how many.
 from __future__ import annotations
 
 from collections.abc import Iterable, Mapping
-from contextlib import nullcontext
+from contextlib import ExitStack
 from heapq import nlargest
 from math import ceil
 from typing import Any
@@ -16,8 +16,8 @@ from ..service import Service
 from ..store import run_lists
 from ..store.base import require
 from ..store.campaigns import Campaign
-from ..store.logs import logs
-from ..store.run_criteria import Criteria, version_is
+from ..store.logs import are_longer, logs
+from ..store.run_criteria import Criteria, column_is
 from ..store.run_lists import EndedRun
 from ..workflows import versions
 from ..workflows.drawing.graph import DrawnGraph
@@ -26,10 +26,10 @@ from ..workflows.drawing.svg import draw
 from .tally import COUNTS, EXAMPLES, NAMED, Figures, Passage, Tally, Tool
 
 MOST_RUNS = 10_000
-# Events of the logs that are read; a text chat may have thousands.
-MOST_EVENTS = 500_000
-# More runs, or more nodes and edges to draw, may take longer than a tenth of a second.
-QUICK_RUNS, QUICK_GRAPH = 200, 300
+# Events of the logs that are read, and characters of what they hold; a text chat may have thousands, and 8 MiB.
+MOST_EVENTS, MOST_TEXT = 500_000, 250 * 1024 * 1024
+# More runs, longer logs of them in characters, or more nodes and edges to draw may take more than a tenth of a second.
+QUICK_RUNS, QUICK_LOGS, QUICK_GRAPH = 200, 10 * 1024 * 1024, 300
 # The commonest dispositions that are told apart at a node: workflows may set any text.
 MOST_DISPOSITIONS = 20
 PERCENTILES = (50, 90, 99)
@@ -61,11 +61,16 @@ def of_workflow(
         text = f"Workflow {workflow_id} has no campaign {campaign_id}"
         campaign = require(Campaign, text, id=campaign_id, workflow=workflow, organization=organization)
     if version_number is not None:
-        criteria &= version_is(version.id)
+        criteria &= column_is("version_id", version.id)
     graph = DrawnGraph.of(version.definition)
     is_quick = workflow.total_runs <= QUICK_RUNS and len(graph.nodes) + len(graph.edges) <= QUICK_GRAPH
-    with nullcontext() if is_quick else service.bulkhead.slow(organization, "lists"):
+    slow = service.bulkhead.slow(organization, "lists")
+    with ExitStack() as permit:
+        if not is_quick:
+            permit.enter_context(slow)
         page = run_lists.newest(workflow, campaign, criteria, MOST_RUNS)
+        if is_quick and are_longer([run.id for run in page.runs], QUICK_LOGS):
+            permit.enter_context(slow)
         tally, counted = _counted(page.runs)
         answer = {
             "workflow_id": workflow.id,
@@ -86,13 +91,14 @@ def of_workflow(
 
 def _counted(runs: list[EndedRun]) -> tuple[Tally, list[EndedRun]]:
     """What the logs of runs say, and which runs were counted: the newest, until the logs are too long."""
-    tally, events = Tally(), 0
+    tally, events, text = Tally(), 0, 0
     places = {run.id: place for place, run in enumerate(runs)}
     counted = runs
     for id, log in logs(list(places)):
         tally.count(runs[places[id]], log)
         events += len(log)
-        if events >= MOST_EVENTS:
+        text += sum(len(event.payload or "") for event in log)
+        if events >= MOST_EVENTS or text >= MOST_TEXT:
             counted = runs[: places[id] + 1]
             break
     tally.finish()

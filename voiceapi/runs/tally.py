@@ -163,11 +163,11 @@ class _Conversation:
 
     def count(self) -> None:
         spoken = {event.turn for event in self.log if event.type == "rtf-user-transcription"}
-        # The opening is no turn of the caller's.
-        begun = {0}
+        begun: set[int] = set()
         for event in self.log:
             if event.turn not in begun:
                 begun.add(event.turn)
+                # The opening, before which no node was entered, is no turn of the caller's.
                 if event.turn not in spoken and self.here is not None:
                     self.tally.nodes[self.here].note("silences", self.run.id)
             node = event.node_id or self.here

@@ -19,7 +19,7 @@ from .database import Store, either
 
 IN_SQLITE = (
     "CREATE INDEX run_of_workflow ON run "
-    "(workflow_id, created_at, id, state, disposition, duration, call_type, mode, campaign_id, name)",
+    "(workflow_id, created_at, id, state, disposition, duration, call_type, mode, campaign_id, name, version_id)",
     "CREATE INDEX run_of_campaign ON run (campaign_id, created_at, id, state, disposition, duration, name) "
     "WHERE campaign_id IS NOT NULL",
     "CREATE INDEX run_by_duration ON run (workflow_id, duration, id)",
@@ -53,9 +53,10 @@ IN_POSTGRESQL = (
     ADD COLUMN disposition_key TEXT COLLATE "C" GENERATED ALWAYS AS (left(disposition, {LONGEST_KEY})) STORED,
     ADD COLUMN tags TEXT[] COLLATE "C" GENERATED ALWAYS AS (run_tags(gathered_context)) STORED""",
     """CREATE VIEW listed_run AS SELECT id, organization_id, workflow_id, campaign_id, created_at, state, duration,
-    call_type, mode, caller_number, called_number, name_key AS name, disposition_key AS disposition, tags FROM run""",
+    call_type, mode, caller_number, called_number, name_key AS name, disposition_key AS disposition, tags,
+    version_id FROM run""",
     "CREATE INDEX run_of_workflow ON run (workflow_id, created_at, id, state, disposition_key, duration, call_type, "
-    "mode, campaign_id, name_key)",
+    "mode, campaign_id, name_key, version_id)",
     "CREATE INDEX run_of_campaign ON run (campaign_id, created_at, id, state, disposition_key, duration, name_key) "
     "WHERE campaign_id IS NOT NULL",
     # Two, because runs without a duration come last both ways.

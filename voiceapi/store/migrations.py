@@ -19,7 +19,7 @@ from .base import Record
 from .campaigns import Campaign, Contact, Decision, DoNotCall, Upload
 from .cases import ConversationCase
 from .chats import ChatSession, ChatTurn
-from .database import Store, StoreError, erasing, execute, write
+from .database import Store, StoreError, bound_path, either, erasing, execute, write
 from .failures import DatabaseUnavailable, cause_of, is_lock
 from .idempotency import IdempotencyKey
 from .knowledge import Document, Passage
@@ -206,14 +206,35 @@ def _to_6(database: Any, _: Vault) -> None:
         database.execute_sql(index)
 
 
+# Version 7 replaces an index of runs, so that it also holds the version, and the view that PostgreSQL's lists read.
+INDEX_OF_7 = (
+    "CREATE INDEX run_of_workflow ON run "
+    "(workflow_id, created_at, id, state, disposition, duration, call_type, mode, campaign_id, name, version_id)"
+)
+INDEX_OF_7_IN_POSTGRESQL = (
+    "CREATE INDEX run_of_workflow ON run (workflow_id, created_at, id, state, disposition_key, duration, call_type, "
+    "mode, campaign_id, name_key, version_id)"
+)
+VIEW_OF_7 = """CREATE OR REPLACE VIEW listed_run AS SELECT id, organization_id, workflow_id, campaign_id, created_at,
+state, duration, call_type, mode, caller_number, called_number, name_key AS name, disposition_key AS disposition, tags,
+version_id FROM run"""
+
+
 def _to_7(database: Any, _: Vault) -> None:
-    """Versions have the hash of their content; what the runs until now were carried out by isn't known for sure."""
+    """Versions have the hash of their content; what the runs until now were carried out by isn't known for sure.
+
+    An index of runs holds their versions.
+    """
     database.execute_sql("ALTER TABLE workflow_version ADD COLUMN content_hash TEXT NOT NULL DEFAULT ''")
     database.execute_sql("ALTER TABLE run ADD COLUMN content_hash TEXT")
     contents = "SELECT definition, configurations, template_context_variables FROM workflow_version WHERE id = ?"
     for (id,) in execute("SELECT id FROM workflow_version").fetchall():
         content = (decode(text) for text in execute(contents, id).fetchone())
         execute("UPDATE workflow_version SET content_hash = ? WHERE id = ?", content_hash(*content), id)
+    database.execute_sql("DROP INDEX run_of_workflow")
+    database.execute_sql(either(INDEX_OF_7, INDEX_OF_7_IN_POSTGRESQL))
+    if bound_path() is None:
+        database.execute_sql(VIEW_OF_7)
 
 
 # From version N to N + 1. A step uses SQL only, because the models are those of the newest version; new tables are

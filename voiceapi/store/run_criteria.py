@@ -101,13 +101,6 @@ def column_is(name: str, value: Any) -> Criteria:
     return _about(name, f"{name} = ?", value)
 
 
-def version_is(id: int) -> Criteria:
-    """Of the version with this id, which no index holds."""
-    # The view that PostgreSQL's lists read has no such column.
-    stored = either("version_id", "(SELECT version_id FROM run AS stored WHERE stored.id = run.id)")
-    return _about("version_id", f"{stored} = ?", id)
-
-
 def column_holds(name: str, text: str) -> Criteria:
     """With this text in a column's, in either case."""
     pattern = text.replace("\\", "\\\\").replace("%", "\\%").replace("_", "\\_")

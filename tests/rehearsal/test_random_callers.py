@@ -126,6 +126,17 @@ def course(broken: Broken, seed: int, count: int = ENOUGH) -> Course:
     return Course(count, seed, Given(context=broken.context))
 
 
+@pytest.mark.parametrize("name", ["a question without an edge", "two questions that lead to each other"])
+def test_a_finding_counts_the_conversations_that_came_there(name: str) -> None:
+    broken = BROKEN[name]
+    report = with_random_callers(broken.subject, course(broken, 1), broken.model)
+    (defect,) = [each.defect for each in report.findings]
+    came = sum(not {*each.result.nodes}.isdisjoint(defect.nodes) for each in report.held)
+    assert 0 < came < ENOUGH
+    assert defect.count == came
+    assert f"; {came} of {ENOUGH} conversations came " in defect.message
+
+
 @pytest.mark.long
 @pytest.mark.parametrize("name", BROKEN)
 def test_a_finding_comes_with_a_case_that_shows_it(name: str) -> None:

@@ -7,58 +7,26 @@ from typing import Any
 
 import pytest
 
+from tests.rehearsal.recorded_runs import BEGAN, HUNG_UP, OPENED, caller, extracted, recorded, said
 from voiceapi.engine import events as ev
-from voiceapi.engine.actions import Function
-from voiceapi.engine.graph import Graph
-from voiceapi.engine.state import begin
 from voiceapi.errors import NotPossible
 from voiceapi.rehearsal import case_file, case_writing
 from voiceapi.rehearsal.conduct import run_case
-from voiceapi.rehearsal.recording import Recording, Speaker, Tape
+from voiceapi.rehearsal.recording import Recording
 from voiceapi.rehearsal.replay import itself
 from voiceapi.rehearsal.saved_case import FETCHING, LONGER, NOT_BEGUN, case_of_recording
 from voiceapi.rehearsal.subject import Subject
-from voiceapi.store.runs import Run
-from voiceapi.store.workflows import WorkflowVersion
 from voiceapi.tools.transfer_call import TransferCall
 
 VARIABLES = [{"name": "size", "type": "number", "prompt": "The size"}]
-BEGAN = 1_790_000_000.0
-LOOKUP = Function("find", "Finds a thing.", tool_uuid="t1")
-DESK = Function("desk", "Puts through.", tool_uuid="t2", transfers=True)
-HUNG_UP = ev.CallEnded(BEGAN + 60, "user_hangup")
 
 
-def said(text: str, *names: str, number: int, at: float = 10, arguments: str = "{}") -> ev.ModelReplied:
-    calls = tuple(ev.ToolCall(f"id{place}", name, arguments) for place, name in enumerate(names))
-    return ev.ModelReplied(BEGAN + at, number, text, calls, model="some|||1")
-
-
-def extracted(number: int, **values: Any) -> ev.VariablesExtracted:
-    return ev.VariablesExtracted(BEGAN + 11, number, values, model="some|||1")
-
-
-def caller(text: str, at: float = 9, *, keyed: bool = False) -> ev.CallerSaid:
-    return ev.CallerSaid(BEGAN + at, text, keyed)
-
-
-def recorded(
-    talk: Any, events: Sequence[ev.Event], speaker: Speaker = "recorded", voice: bool = True, **start: Any
-) -> Recording:
-    """A recording of these events after the opening."""
+def odd(talk: Any, events: Sequence[ev.Event], voice: bool = True, **start: Any) -> Recording:
+    """A recording of these events with an agent that extracts a size."""
     definition = talk(extraction_enabled=True, extraction_variables=VARIABLES, **start)
-    graph = Graph.read(definition)
-    offered = {"1": (LOOKUP, DESK)}
-    state = begin(graph, {}, {}, functions=offered, direction="outbound" if voice else None, voice=voice)
-    tape = Tape(graph, state)
-    for event in events:
-        tape.feed(event)
-    run = Run(id=7, name="Odd", organization=1, initial_context={}, called_number="+12025550123")
-    version = WorkflowVersion(template_context_variables={}, configurations={}, version_number=1)
-    return Recording(run, version, definition, graph, speaker, state, tape.whole())
+    return recorded(definition, events, voice=voice)
 
 
-OPENED = ev.Started(BEGAN)
 CALLS: dict[str, list[ev.Event]] = {
     "hung up at once": [OPENED, HUNG_UP, extracted(1, size=3)],
     "never ended": [OPENED, caller("Well.")],
@@ -157,7 +125,7 @@ def test_a_saved_case_passes(db: None, talk: Any, events: list[ev.Event], voice:
     timed = any(isinstance(each, ev.TransferSettled) or each.at - BEGAN > 299 for each in events)
     if not voice and (timed or any(isinstance(each, ev.ToolReturned) and each.transfer_to for each in events)):
         pytest.skip("A chat has no longest duration, and isn't transferred.")
-    recording = recorded(talk, events, voice=voice)
+    recording = odd(talk, events, voice=voice)
     assert itself(recording).divergence is None
     assert itself(recording).differences == ()
     data = case_of_recording(recording)
@@ -176,18 +144,18 @@ def test_a_saved_case_passes(db: None, talk: Any, events: list[ev.Event], voice:
 
 
 def test_what_a_call_was_is_what_its_case_says(db: None, talk: Any) -> None:
-    decided = case_of_recording(recorded(talk, CALLS["hung up while a tool runs"]))
+    decided = case_of_recording(odd(talk, CALLS["hung up while a tool runs"]))
     assert decided["tools"] == [{"tool": "find", "call_ends": "user_hangup"}]
     assert decided["turns"] == [
         {"caller": "Find.", "after": 9.0, "model": [{"call": "find"}, {"extract": {"size": 1}}], "node": "Hello"}
     ]
-    moved = case_of_recording(recorded(talk, CALLS["a transfer that is answered"]))
+    moved = case_of_recording(odd(talk, CALLS["a transfer that is answered"]))
     returned = {"transfer_to": "+12025550150", "says": "One moment."}
     assert moved["tools"] == [{"tool": "desk", "returns": returned}]
     assert moved["turns"][0]["transfers_to"] == "+12025550150"
     fetch = [OPENED, ev.Fetched(BEGAN + 1, 1, {"name": "Ada", "hidden": 1}), HUNG_UP, extracted(2)]
     url = {"pre_call_fetch_url": "http://x/{{hidden}}", "pre_call_fetch_mode": "always"}
-    asked = case_of_recording(recorded(talk, fetch, greeting="Hello {{name}}.", **url))
+    asked = case_of_recording(odd(talk, fetch, greeting="Hello {{name}}.", **url))
     assert asked["fetch"] == {"returns": {"name": "Ada"}}
     assert asked["opening"] == {"says": ["Hello Ada."], "node": "Hello"}
 
@@ -203,5 +171,5 @@ def test_what_is_no_case(db: None, talk: Any) -> None:
         (long, {}, LONGER),
     ):
         with pytest.raises(NotPossible) as refused:
-            case_of_recording(recorded(talk, events, **start))
+            case_of_recording(odd(talk, events, **start))
         assert refused.value.detail == reason

@@ -230,6 +230,28 @@ def test_what_tools_answered_is_used_again_and_nothing_is_sent(
     assert [line["role"] for line in way["was"]] == ["tool", "answer", "agent"]
 
 
+def test_a_chat_that_was_ended_is_replayed_to_its_end(
+    client: FlaskClient, talk: Any, workflow: Any, chat: Any, told: Any
+) -> None:
+    """By a tool, after which the model isn't asked again, and by the scripted model, which says why."""
+    config = {"messageType": "custom", "customMessage": "Bye then."}
+    tool = {"name": "Hang up", "definition": {"schema_version": 1, "type": "end_call", "config": config}}
+    sums = {"name": "Sums", "definition": {"schema_version": 1, "type": "calculator"}}
+    workflow(talk(tool_uuids=[client.post(f"{API}/tools/", json=each).json["tool_uuid"] for each in (tool, sums)]))
+    told(("", (("safe_calculator", '{"expression": "6*7"}'),)), ("42.", ()), ("", (("hang_up", "{}"),)))
+    ended = [chat("Six times seven?", "Enough.")]
+    told()
+    ended.append(chat("What?", "Hm?", "Maybe."))
+    assert {each["outcome"] for each in replay(client, run_ids=ended, version="own")["results"]} == {"same"}
+    cases = [client.get(f"{API}/workflow/1/runs/{run}/case").json["case"] for run in ended]
+    assert [case["expect"] for case in cases] == [
+        {"edges": [], "disposition": "end_call_tool"},
+        {"edges": [], "disposition": "user_disqualified", "tags": ["not_understood", "user_disqualified"]},
+    ]
+    tested = client.post(f"{API}/workflow/1/test", json={"cases": cases}).json
+    assert tested["passed"] == 2, tested["results"]
+
+
 def test_variables_of_the_other_version_take_the_place_of_those_of_the_runs_own(
     client: FlaskClient, workflow: Any, chat: Any, talk: Any
 ) -> None:

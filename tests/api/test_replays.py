@@ -252,6 +252,25 @@ def test_a_chat_that_was_ended_is_replayed_to_its_end(
     assert tested["passed"] == 2, tested["results"]
 
 
+def test_a_value_that_did_not_fit_its_variable_is_replayed(
+    client: FlaskClient, workflow: Any, chat: Any, told: Any, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    """Of a chat only the error in its log says what it was."""
+
+    def extract(_: Any, request: act.Extract) -> ev.VariablesExtracted:
+        return ev.VariablesExtracted(request.at, request.number, {"size": "many", "day": "Monday"}, model="told|||1")
+
+    monkeypatch.setattr(Told, "extract", extract)
+    variables = [{"name": "size", "type": "number", "prompt": ""}, {"name": "day", "type": "string", "prompt": ""}]
+    workflow(extraction_enabled=True, extraction_variables=variables)
+    told(("", (("yes", "{}"),)), ("Bye.", ()))
+    run = chat(*YES)
+    told()
+    assert outcome_of(client, run_ids=[run], version="own") == ("same", None, [])
+    case = client.get(f"{API}/workflow/1/runs/{run}/case").json["case"]
+    assert case["turns"][0]["model"][1] == {"extract": {"size": "many", "day": "Monday"}}
+
+
 def test_variables_of_the_other_version_take_the_place_of_those_of_the_runs_own(
     client: FlaskClient, workflow: Any, chat: Any, talk: Any
 ) -> None:
@@ -454,6 +473,7 @@ def test_many_runs_need_a_permit_and_end_in_time(
 
     monkeypatch.setattr(service.bulkhead, "slow", busy)
     assert client.post(f"{API}/workflow/1/replay", json={"run_ids": runs}).status_code == 503
+    assert client.post(f"{API}/workflow/1/replay", json={"run_ids": runs[:1]}).status_code == 200
 
 
 # -- the case of a run

@@ -194,6 +194,24 @@ def test_a_case_begins_when_and_as_the_call_did(db: None, talk: Any) -> None:
         assert {name: case[name] for name in ("at", "direction") if name in case} == {**begun, **direction}
 
 
+def test_waits_in_tenths_add_up_to_the_time_that_the_call_took(db: None, talk: Any) -> None:
+    events: list[ev.Event] = [OPENED]
+    for number in range(10):
+        at = 9 + 0.19 * (number + 1)
+        events += [caller("Hm?", at), said("Well.", number=number + 1, at=at)]
+    waits = [turn.get("after", 1.0) for turn in case_of_recording(recorded(talk(), events))["turns"]]
+    assert 10.75 < sum(waits) <= 10.9
+
+
+def test_a_longer_number_that_holds_the_callers_stays_and_a_long_name_is_cut(db: None, talk: Any) -> None:
+    run = recorded(talk(), [OPENED, caller("12025550123, and my order is 120255501239.")])
+    run.run.name = "x" * 300
+    case = case_of_recording(run)
+    assert case["turns"][0]["caller"] == "12025550160, and my order is 120255501239."
+    assert case["name"] == "x" * 170 + " (run 7)"
+    case_file.read_case(case)
+
+
 def test_names_that_are_there_twice_are_told_apart_by_their_ids(db: None, talk: Any) -> None:
     definition = talk()
     definition["nodes"][2]["data"]["name"] = "Fine"

@@ -12,7 +12,7 @@ from flask.testing import FlaskClient
 from voiceapi.engine import actions as act
 from voiceapi.engine import events as ev
 from voiceapi.errors import OutOfService
-from voiceapi.http_client import HTTPClient
+from voiceapi.http_client import HTTPClient, Reply
 from voiceapi.llm.scripted import Scripted
 from voiceapi.rehearsal import replays
 from voiceapi.service import Service
@@ -230,6 +230,47 @@ def test_what_tools_answered_is_used_again_and_nothing_is_sent(
     assert [line["role"] for line in way["was"]] == ["tool", "answer", "agent"]
 
 
+def test_a_chat_that_was_ended_is_replayed_to_its_end(
+    client: FlaskClient, talk: Any, workflow: Any, chat: Any, told: Any
+) -> None:
+    """By a tool, after which the model isn't asked again, and by the scripted model, which says why."""
+    config = {"messageType": "custom", "customMessage": "Bye then."}
+    tool = {"name": "Hang up", "definition": {"schema_version": 1, "type": "end_call", "config": config}}
+    sums = {"name": "Sums", "definition": {"schema_version": 1, "type": "calculator"}}
+    workflow(talk(tool_uuids=[client.post(f"{API}/tools/", json=each).json["tool_uuid"] for each in (tool, sums)]))
+    told(("", (("safe_calculator", '{"expression": "6*7"}'),)), ("42.", ()), ("", (("hang_up", "{}"),)))
+    ended = [chat("Six times seven?", "Enough.")]
+    told()
+    ended.append(chat("What?", "Hm?", "Maybe."))
+    assert {each["outcome"] for each in replay(client, run_ids=ended, version="own")["results"]} == {"same"}
+    cases = [client.get(f"{API}/workflow/1/runs/{run}/case").json["case"] for run in ended]
+    assert [case["expect"] for case in cases] == [
+        {"edges": [], "disposition": "end_call_tool"},
+        {"edges": [], "disposition": "user_disqualified", "tags": ["not_understood", "user_disqualified"]},
+    ]
+    tested = client.post(f"{API}/workflow/1/test", json={"cases": cases}).json
+    assert tested["passed"] == 2, tested["results"]
+
+
+def test_a_value_that_did_not_fit_its_variable_is_replayed(
+    client: FlaskClient, workflow: Any, chat: Any, told: Any, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    """Of a chat only the error in its log says what it was."""
+
+    def extract(_: Any, request: act.Extract) -> ev.VariablesExtracted:
+        return ev.VariablesExtracted(request.at, request.number, {"size": "many", "day": "Monday"}, model="told|||1")
+
+    monkeypatch.setattr(Told, "extract", extract)
+    variables = [{"name": "size", "type": "number", "prompt": ""}, {"name": "day", "type": "string", "prompt": ""}]
+    workflow(extraction_enabled=True, extraction_variables=variables)
+    told(("", (("yes", "{}"),)), ("Bye.", ()))
+    run = chat(*YES)
+    told()
+    assert outcome_of(client, run_ids=[run], version="own") == ("same", None, [])
+    case = client.get(f"{API}/workflow/1/runs/{run}/case").json["case"]
+    assert case["turns"][0]["model"][1] == {"extract": {"size": "many", "day": "Monday"}}
+
+
 def test_variables_of_the_other_version_take_the_place_of_those_of_the_runs_own(
     client: FlaskClient, workflow: Any, chat: Any, talk: Any
 ) -> None:
@@ -243,7 +284,81 @@ def test_variables_of_the_other_version_take_the_place_of_those_of_the_runs_own(
     assert difference["would_be"] == "Hello from Café, Ada."
 
 
+def test_what_was_fetched_is_missing_where_nothing_is_fetched(
+    client: FlaskClient, workflow: Any, call: Any, talk: Any, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    """Though the run's initial context has it."""
+    answer = b'{"initial_context": {"name": "Ada"}}'
+    monkeypatch.setattr(HTTPClient, "send", lambda *_args, **_options: Reply(200, {}, answer, 0.0))
+    fetch = {"pre_call_fetch_mode": "always", "pre_call_fetch_url": "https://example.org/who"}
+    workflow(greeting="Hello {{name | friend}}.", **fetch)
+    run = call()
+    draft(client, talk(greeting="Hello {{name | friend}}!", **fetch))
+    texts = [[(each["was"], each["would_be"]) for each in outcome_of(client, run_ids=[run])[2]]]
+    draft(client, talk(greeting="Hello {{name | friend}}!"))
+    texts.append([(each["was"], each["would_be"]) for each in outcome_of(client, run_ids=[run])[2]])
+    assert texts == [[("Hello Ada.", "Hello Ada!")], [("Hello Ada.", "Hello friend!")]]
+
+
+def test_the_replies_of_a_hosts_model_are_used_again_even_if_they_name_no_model(
+    client: FlaskClient, workflow: Any, call: Any, chat: Any, talk: Any, service: Service, told: Any
+) -> None:
+    workflow()
+    object.__setattr__(service, "model", Scripted())
+    runs = [call(*YES), chat(*YES)]
+    changed = talk()
+    changed["nodes"][1]["data"]["prompt"] = "Great, see you."
+    draft(client, changed)
+    for each in replay(client, run_ids=runs)["results"]:
+        kinds = {difference["kind"] for difference in each["differences"]}
+        assert (each["model"], each["outcome"], kinds) == ("recorded", "differs", {"prompt"})
+
+
+def test_the_configurations_of_the_version_count(client: FlaskClient, workflow: Any, chat: Any) -> None:
+    workflow()
+    run = chat("Hm?")
+    configurations = {"phrases": {"not_understood": "Pardon?"}}
+    changed = client.put(f"{API}/workflow/1", json={"workflow_configurations": configurations})
+    assert changed.status_code == 200, changed.json
+    (difference,) = outcome_of(client, run_ids=[run])[2]
+    assert difference["would_be"] == difference["was"].replace("Sorry, I didn't get that.", "Pardon?") != ""
+    assert outcome_of(client, run_ids=[run], version=1)[0] == "same"
+
+
 # -- which runs
+
+
+def test_nodes_count_each_run_once_and_come_first_where_most_go_another_way(
+    client: FlaskClient, workflow: Any, chat: Any, talk: Any
+) -> None:
+    definition = talk()
+    definition["nodes"][1] |= {"type": "agentNode", "data": {"name": "More", "prompt": "What else?"}}
+    for target, label in (("2", "Again"), ("3", "Done")):
+        data = {"label": label, "condition": f"They say {label}."}
+        definition["edges"].append({"id": f"2-{target}", "source": "2", "target": target, "data": data})
+    workflow(definition)
+    runs = [chat(*YES, "Done."), chat("Hm?", *YES, "Again.")]
+    definition["nodes"][0]["data"]["greeting"] = "Good day, is now a good time?"
+    del definition["edges"][-1]
+    draft(client, definition)
+    found = replay(client, run_ids=[*runs, runs[0]])
+    results = [
+        (each["run_id"], each["outcome"], each["version_number"], len(each["differences"])) for each in found["results"]
+    ]
+    assert results == [(runs[0], "diverges", 1, 1), (runs[1], "differs", 1, 2)]
+    assert found["version_number"] == 2
+    assert found["nodes"] == [
+        {"id": "2", "name": "More", "passed": 1, "diverged": 1, "differed": 0},
+        {"id": "1", "name": "Hello", "passed": 2, "diverged": 0, "differed": 2},
+    ]
+
+
+def test_a_run_of_another_workflow_is_not_replayed(client: FlaskClient, workflow: Any, chat: Any) -> None:
+    workflow()
+    workflow(name="Other")
+    run = chat()
+    answer = client.post(f"{API}/workflow/2/replay", json={"run_ids": [run]})
+    assert (answer.status_code, answer.json) == (404, {"detail": f"Workflow 2 has no run {run}"})
 
 
 def test_the_newest_runs_that_meet_the_filters_are_replayed(client: FlaskClient, workflow: Any, chat: Any) -> None:
@@ -358,6 +473,7 @@ def test_many_runs_need_a_permit_and_end_in_time(
 
     monkeypatch.setattr(service.bulkhead, "slow", busy)
     assert client.post(f"{API}/workflow/1/replay", json={"run_ids": runs}).status_code == 503
+    assert client.post(f"{API}/workflow/1/replay", json={"run_ids": runs[:1]}).status_code == 200
 
 
 # -- the case of a run

@@ -334,7 +334,35 @@ def test_the_conversation_begins_when_and_as_the_case_says() -> None:
     subject = Subject.of_definition(definition, tools=TOOLS)
     case = {"name": "a", "at": "2027-05-06T07:08:00+02:00", "opening": {"says": ["2027", "05:08"]}}
     assert mismatches(run(case, subject)) == []
-    assert mismatches(run({"name": "a", "opening": {"says": ["2026", "09:00"]}}, subject)) == []
+    assert mismatches(run({"name": "a", "opening": {"says": ["2026-03-02", "09:00"]}}, subject)) == []
+
+
+def test_a_call_has_a_longest_duration_and_a_chat_has_none() -> None:
+    turns = [{"caller": "Hm?", "after": 200}, {"caller": "Hm?", "after": 200}]
+    assert run({"name": "a", "turns": turns}).disposition == "call_duration_exceeded"
+    assert run({"name": "a", "turns": turns, "direction": "chat"}).disposition == "user_hangup"
+
+
+def test_what_the_caller_says_is_not_said_by_the_agent() -> None:
+    assert mismatches(run({"name": "a", "turns": [{"caller": "xyzzy"}], "expect": {"never": "xyzzy"}})) == []
+
+
+def test_a_node_that_leads_to_itself_is_passed_once_until_the_conversation_leaves_it() -> None:
+    definition = json.loads(json.dumps(DEFINITION))
+    definition["edges"].append(edge("b-b", "b", "b", "Again"))
+    turns = [{"caller": each} for each in ("go", "again", "back", "go")]
+    case = {"name": "a", "turns": turns, "expect": {"nodes": ["a", "b", "a", "b"]}}
+    found = run(case, Subject.of_definition(definition, tools=TOOLS))
+    assert mismatches(found) == []
+    assert found.nodes == ("a", "b", "b", "a", "b")
+
+
+def test_a_webhook_is_of_the_time_at_which_the_conversation_ended() -> None:
+    definition = json.loads(json.dumps(DEFINITION))
+    definition["nodes"][3]["data"]["payload_template"] = {"at": "{{current_time_UTC}}"}
+    case = {"name": "a", "direction": "chat", "turns": [{"caller": "Hm?", "after": 7200}]}
+    body = run(case, Subject.of_definition(definition, tools=TOOLS)).webhooks["w"]
+    assert "11:00" in body["at"], body
 
 
 # -- what is played
@@ -413,6 +441,14 @@ def test_a_transfer_elsewhere_is_a_mismatch() -> None:
     turn = {"caller": "A person!", "model": [{"call": "front_desk"}], "transfers_to": "+12025550199"}
     (found,) = run({"name": "a", "model": "played", "turns": [turn]}).mismatches
     assert (found.place, found.found) == ("turns.0.transfers_to", "It was +12025550100.")
+
+
+def test_a_transfer_in_another_turn_is_a_mismatch() -> None:
+    first = {"caller": "A person!", "model": [{"call": "front_desk"}, {"say": "Busy."}], "transfer": "busy"}
+    second = {"caller": "Now?", "model": [{"say": "No."}], "transfers_to": "+12025550100"}
+    found = run({"name": "a", "model": "played", "turns": [first, second]})
+    wanted = "the caller is transferred to +12025550100"
+    assert mismatches(found) == [("turns.1.transfers_to", wanted, "Nobody was.")]
 
 
 def test_the_destination_that_a_server_names_is_played() -> None:

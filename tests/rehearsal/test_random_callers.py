@@ -18,10 +18,10 @@ from voiceapi.engine.validation.check import check
 from voiceapi.engine.validation.outline import Outline
 from voiceapi.rehearsal import case_file
 from voiceapi.rehearsal.callers import rehearsals
-from voiceapi.rehearsal.callers.defects import Tries
+from voiceapi.rehearsal.callers.defects import Code, Defect, Tries
 from voiceapi.rehearsal.callers.improvised import UNUSABLE, Given
 from voiceapi.rehearsal.callers.rehearsals import Course, with_random_callers
-from voiceapi.rehearsal.callers.report import Report
+from voiceapi.rehearsal.callers.report import Report, in_order
 from voiceapi.rehearsal.callers.shortest import as_expected
 from voiceapi.rehearsal.case_writing import file_text
 from voiceapi.rehearsal.cases import Fetched, ToolAnswer
@@ -124,6 +124,39 @@ def test_that_holds_for_any_seed(seed: int) -> None:
 
 def course(broken: Broken, seed: int, count: int = ENOUGH) -> Course:
     return Course(count, seed, Given(context=broken.context))
+
+
+@pytest.mark.parametrize("name", ["a question without an edge", "two questions that lead to each other"])
+def test_a_finding_counts_the_conversations_that_came_there(name: str) -> None:
+    broken = BROKEN[name]
+    report = with_random_callers(broken.subject, course(broken, 1), broken.model)
+    (defect,) = [each.defect for each in report.findings]
+    came = sum(not {*each.result.nodes}.isdisjoint(defect.nodes) for each in report.held)
+    assert 0 < came < ENOUGH
+    assert defect.count == came
+    assert f"; {came} of {ENOUGH} conversations came " in defect.message
+
+
+def test_findings_that_are_too_many_are_counted(monkeypatch: pytest.MonkeyPatch) -> None:
+    broken = BROKEN["two edges with the same words"]
+    monkeypatch.setattr(rehearsals, "MOST_FINDINGS", 1)
+    report = with_random_callers(broken.subject, course(broken, 1), broken.model)
+    assert (codes(report), report.as_dict()["findings_left_out"]) == ({("dead-end", ("which",))}, 1)
+
+
+def test_an_answer_that_is_not_understood_counts_where_it_ended_the_call() -> None:
+    broken = BROKEN["two edges with the same words"]
+    report = with_random_callers(broken.subject, course(broken, 1), broken.model)
+    defect = next(each.defect for each in report.findings if each.defect.code == "not-understood")
+    shown = sum(defect.is_in(each.result) for each in report.held)
+    assert 0 < defect.count == shown < ENOUGH
+
+
+def test_grave_findings_come_first_and_then_frequent_ones() -> None:
+    known: list[tuple[Code, int]] = [("dead-end", 1), ("tool-never-called", 9), ("dead-end", 5), ("pipeline-error", 2)]
+    defects = [Defect(code, (), "", count, lambda _: True) for code, count in known]
+    found = [(each.code, each.count) for each in in_order(defects)]
+    assert found == [("pipeline-error", 2), ("dead-end", 5), ("dead-end", 1), ("tool-never-called", 9)]
 
 
 @pytest.mark.long

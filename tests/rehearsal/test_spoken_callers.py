@@ -241,6 +241,30 @@ def test_when_time_is_over_nobody_is_asked(model: StrictModel, rehearse: Any) ->
     assert model.asked == []
 
 
+def test_nothing_of_the_database_is_held_while_models_are_asked(
+    model: StrictModel, rehearse: Any, service: Service
+) -> None:
+    """This thread's connection is for others, however long the conversations take."""
+    given_back: list[bool] = []
+    rehearse(2, note=lambda _: given_back.append(service.store.database.is_closed()))
+    assert given_back == [True, True]
+
+
+def test_a_finding_is_shown_by_the_shortest_conversation(model: StrictModel, rehearse: Any) -> None:
+    """The agent's model fails after the last line of each caller, whose seed says how many there are."""
+    lines = {7: 2, 8: 1, 9: 3}
+
+    def speak(body: dict[str, Any]) -> str:
+        said = last(body).count("\nYou: ")
+        return "[hang up]" if said == lines[body["seed"]] else f"Line {said + 1}."
+
+    model.caller = speak
+    model.agent = lambda body: 400 if last(body) == f"Line {lines[body['seed']]}." else "Hm."
+    (finding,) = rehearse(3).as_dict()["findings"]
+    assert (finding["code"], finding["count"], finding["node_ids"]) == ("pipeline-error", 3, ["1"])
+    assert [line["text"] for line in finding["dialogue"] if line["role"] == "caller"] == ["Line 1.", "[hangs up]"]
+
+
 def test_an_interrupt_ends_the_conversations_that_go_on(model: StrictModel, rehearse: Any) -> None:
     model.caller = lambda body: "[hang up]" if body["seed"] == 7 else "Hm."
 

@@ -315,7 +315,7 @@ def test_a_figure_reaches_its_aim_as_it_is_shown() -> None:
     of_cases = [figure for figure in figures(result, cases(IDS, FEW)) if figure.group == "Conversation cases"]
     assert [(figure.label, figure.text, figure.is_reached) for figure in of_cases] == [
         ("voiceapi test with 500 cases, s", "2.00", True),
-        ("voiceapi test with 500 cases, times voiceapi --version", "4.00", True),
+        ("the same beside voiceapi --version, times as long", "4.00", True),
     ]
     result.rehearsal = None
     found = {figure.name: figure.is_reached for figure in figures(result, cases(IDS, FEW))}

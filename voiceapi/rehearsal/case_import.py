@@ -68,16 +68,7 @@ def import_file(service: Service, organization: int, workflow_id: int, text: str
 def _read(text: str) -> tuple[list[dict[str, Any]], int]:
     """The cases as they are stored, and how many tools the file has."""
     try:
-        contents = case_file.contents(text)
-        wrong: list[FieldError] = []
-        for index, each in enumerate(contents):
-            try:
-                contents[index] = stored_cases.checked(each)
-            except InvalidFields as error:
-                # Their paths begin with "case".
-                wrong += (FieldError(("cases", index, *found.path[1:]), found.message) for found in error.errors)
-        if wrong:
-            raise InvalidFields(wrong[: case_file.MOST_ERRORS])
+        contents = stored_cases.checked_list(case_file.contents(text))
     except InvalidFields as error:
         raise InvalidFields([_located(*found) for found in strict_yaml.located(text, error.errors)]) from None
     return contents, len(case_file.read_file(text).tools)

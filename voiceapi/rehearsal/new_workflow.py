@@ -5,7 +5,6 @@ from __future__ import annotations
 from collections.abc import Mapping, Sequence
 from typing import Any
 
-from ..errors import FieldError, InvalidFields
 from ..service import Service
 from ..store.base import insert
 from ..store.cases import ConversationCase
@@ -13,7 +12,7 @@ from ..store.database import write
 from ..store.workflows import Workflow, WorkflowVersion
 from ..strict_json import encode
 from ..workflows import with_tools
-from . import case_file, stored_cases
+from . import stored_cases
 
 
 def create(
@@ -33,7 +32,7 @@ def create(
     :raises OutOfService: when too many slow requests are in progress.
     """
     with stored_cases.permit(service, organization, [encode(case).decode() for case in cases]):
-        checked = _checked(cases)
+        checked = stored_cases.checked_list(cases)
     if not checked:
         return with_tools.create(service.vault, organization, name, definition, tools)
     with write():
@@ -41,21 +40,3 @@ def create(
         for content in checked:
             insert(ConversationCase, workflow=workflow, name=content["name"], enabled=True, content=content)
     return workflow, version
-
-
-def _checked(cases: Sequence[Mapping[str, Any]]) -> list[dict[str, Any]]:
-    found: list[dict[str, Any]] = []
-    errors: list[FieldError] = []
-    for index, case in enumerate(cases):
-        try:
-            content = stored_cases.checked(case)
-        except InvalidFields as error:
-            # Their paths begin with "case".
-            errors += (FieldError(("cases", index, *each.path[1:]), each.message, each.type) for each in error.errors)
-            continue
-        if any(content["name"] == each["name"] for each in found):
-            errors.append(FieldError(("cases", index, "name"), "another case has the same name"))
-        found.append(content)
-    if errors:
-        raise InvalidFields(errors[: case_file.MOST_ERRORS])
-    return found

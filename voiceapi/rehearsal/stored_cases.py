@@ -4,6 +4,7 @@ from __future__ import annotations
 
 from collections.abc import Iterator, Mapping, Sequence
 from contextlib import AbstractContextManager, nullcontext
+from dataclasses import replace
 from typing import Any
 
 from ..errors import Conflict, FieldError, InvalidFields, InvalidInput
@@ -137,6 +138,30 @@ def checked(content: Mapping[str, Any], name: str | None = None, at: str = "case
     given = dict(content) if name is None else {**content, "name": name}
     given["name"] = read(given, (at,)).name
     return given
+
+
+def checked_list(contents: Sequence[Mapping[str, Any]]) -> list[dict[str, Any]]:
+    """Cases as they are stored, each with a name of its own.
+
+    :raises InvalidFields: with the places of what is wrong, from `cases` on.
+    """
+    found: list[dict[str, Any]] = []
+    names: set[str] = set()
+    errors: list[FieldError] = []
+    for index, each in enumerate(contents):
+        try:
+            content = checked(each)
+        except InvalidFields as error:
+            # Their paths begin with "case".
+            errors += (replace(wrong, path=("cases", index, *wrong.path[1:])) for wrong in error.errors)
+            continue
+        if content["name"] in names:
+            errors.append(FieldError(("cases", index, "name"), "another case has the same name"))
+        names.add(content["name"])
+        found.append(content)
+    if errors:
+        raise InvalidFields(errors[: case_file.MOST_ERRORS])
+    return found
 
 
 def read(content: Mapping[str, Any], path: case_file.Path) -> Case:

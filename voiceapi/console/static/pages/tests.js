@@ -99,9 +99,9 @@ export default async function tests({ root, params: [id], signal, title }) {
   // -- a file of cases
 
   async function take(file) {
-    const text = await file.text();
-    const send = (replace) => api.post(`${path}/cases/file`, { body: { file: text, replace }, signal });
     try {
+      const text = await file.text();
+      const send = (replace) => api.post(`${path}/cases/file`, { body: { file: text, replace }, signal });
       let answer;
       try {
         answer = await send(false);

@@ -130,25 +130,26 @@ def db(filled: Service) -> Iterator[None]:
 def plan_of(filled: Service, db: None, monkeypatch: pytest.MonkeyPatch) -> Callable[[Callable[[], Any]], Plan]:
     """Does something, and returns what PostgreSQL does for the statements of it."""
     store: Store = filled.store
-    execute_sql = type(store.database).execute_sql
+    execute_sql = store.database.execute_sql
 
     def explain(act: Callable[[], Any], *, generic: bool = False) -> Plan:
         statements: list[tuple[str, Any]] = []
 
-        def note(self: Any, sql: str, params: Any = None, named_cursor: Any = None) -> Any:
+        def note(sql: str, params: Any = None, named_cursor: Any = None) -> Any:
             if sql.lstrip().startswith(("SELECT", "UPDATE", "DELETE")):
                 statements.append((sql, params))
-            return execute_sql(self, sql, params, named_cursor)
+            return execute_sql(sql, params, named_cursor)
 
-        monkeypatch.setattr(type(store.database), "execute_sql", note)
+        # Of this database only: threads of other services may be at work.
+        monkeypatch.setattr(store.database, "execute_sql", note)
         act()
-        monkeypatch.setattr(type(store.database), "execute_sql", execute_sql)
+        monkeypatch.setattr(store.database, "execute_sql", execute_sql)
         found = Plan()
         assert statements
         for sql, params in statements:
             with store.writing():
                 asked, values = _prepared(store, sql, params) if generic else (sql, params)
-                explained = execute_sql(store.database, f"EXPLAIN (ANALYZE, FORMAT JSON) {asked}", values)
+                explained = execute_sql(f"EXPLAIN (ANALYZE, FORMAT JSON) {asked}", values)
                 found.add(explained.fetchone()[0][0]["Plan"])
                 store.database.rollback()
         return found

@@ -13,6 +13,7 @@ import threading
 import time
 from collections.abc import Callable, Iterator
 from contextlib import closing, contextmanager
+from functools import partial
 from pathlib import Path
 from typing import Any
 from urllib.parse import urlsplit, urlunsplit
@@ -124,18 +125,18 @@ def test_a_creation_that_is_broken_off_leaves_nothing(
     location: str, share: float, monkeypatch: pytest.MonkeyPatch, tmp_path: Path, database_at: Callable[[Path], str]
 ) -> None:
     count, last = 0, 10**6
-    store = Store(location)
-    execute_sql = type(store.database).execute_sql
 
-    def counted(self: Any, sql: str, *arguments: Any, **named: Any) -> Any:
+    def counted(execute_sql: Callable[..., Any], sql: str, *arguments: Any, **named: Any) -> Any:
         nonlocal count
         count += sql.startswith(("CREATE", "INSERT"))
         if count >= last:
             raise BrokenOff
-        return execute_sql(self, sql, *arguments, **named)
+        return execute_sql(sql, *arguments, **named)
 
-    monkeypatch.setattr(type(store.database), "execute_sql", counted)
-    whole = Store(database_at(tmp_path / "whole.db"))
+    store, whole = Store(location), Store(database_at(tmp_path / "whole.db"))
+    # Of these databases only: threads of other services may be at work.
+    for each in (store.database, whole.database):
+        monkeypatch.setattr(each, "execute_sql", partial(counted, each.execute_sql))
     migrate(whole, Vault(SECRET.encode()))
     last, count = round(count * share), 0
     with pytest.raises(BrokenOff):

@@ -222,8 +222,10 @@ def _cases(api: Api, agent: int, text: Text) -> int:
         "expect": {"disposition": text("user_qualified"), "variables": {"companions": 2}, "tags": [text("coming")]},
     }
     made: int = api.post(f"/workflow/{agent}/cases", {"case": everything})["id"]
-    no = {"turns": [{"caller": text("No."), "node": text("Another day")}, {"hangs_up": True}]}
-    api.post(f"/workflow/{agent}/cases", {"name": text("They don't come"), "case": no, "enabled": False})
+    turns = [{"caller": text("No."), "node": text("Another day")}, {"hangs_up": True}]
+    file = json.dumps({"cases": [{"name": text("They don't come"), "turns": turns}]})
+    (no,) = api.post(f"/workflow/{agent}/cases/file", {"file": file})["cases"]
+    api.put(f"/workflow/{agent}/cases/{no['id']}", {"enabled": False})
     return made
 
 

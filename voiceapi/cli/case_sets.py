@@ -161,7 +161,7 @@ def standalone(path: Path) -> tuple[list[dict[str, Any]], list[dict[str, Any]]]:
     """
     text = _text(path)
     try:
-        return case_file.contents(text), [dict(tool) for tool in case_file.read_file(text).tools]
+        return case_file.contents(text)
     except InvalidFields as invalid:
         raise click.UsageError("\n".join(_located(path, text, invalid.errors))) from None
 

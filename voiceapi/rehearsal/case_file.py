@@ -60,20 +60,20 @@ def read_file(text: str) -> CaseFile:
     return _whole_file(_data(text))
 
 
-def contents(text: str) -> list[dict[str, Any]]:
-    """The cases in the text of a file as data, each with what the file says for all of them, so that it stands alone.
+def contents(text: str) -> tuple[list[dict[str, Any]], list[dict[str, Any]]]:
+    """The cases in the text of a file as data, each with what the file says for all of them; and the tools that it has.
 
     :raises InvalidFields: with the places of what is wrong.
     """
     data = _data(text)
-    _whole_file(data)
+    file = _whole_file(data)
     shared = {name: data[name] for name in _SHARED if data.get(name) is not None}
     found = []
     for case in data["cases"]:
         own = {name: value for name, value in case.items() if value is not None}
         context = {**shared.get("context", {}), **own.get("context", {})}
         found.append({**shared, **own, **({"context": context} if context else {})})
-    return found
+    return found, [dict(tool) for tool in file.tools]
 
 
 def _data(text: str) -> Any:

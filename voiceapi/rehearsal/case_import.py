@@ -68,10 +68,10 @@ def import_file(service: Service, organization: int, workflow_id: int, text: str
 def _read(text: str) -> tuple[list[dict[str, Any]], int]:
     """The cases as they are stored, and how many tools the file has."""
     try:
-        contents = stored_cases.checked_list(case_file.contents(text))
+        given, tools = case_file.contents(text)
+        return stored_cases.checked_list(given), len(tools)
     except InvalidFields as error:
         raise InvalidFields([_located(*found) for found in strict_yaml.located(text, error.errors)]) from None
-    return contents, len(case_file.read_file(text).tools)
 
 
 def _located(line: int, column: int, error: FieldError) -> FieldError:

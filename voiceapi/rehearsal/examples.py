@@ -28,7 +28,8 @@ def with_cases() -> list[dict[str, Any]]:
     found = []
     for file, example in _found():
         text = _folder().joinpath(f"{file}{case_file.ENDING}").read_text(encoding="utf-8")
-        found.append({**example, "cases": case_file.contents(text)})
+        cases, _ = case_file.contents(text)
+        found.append({**example, "cases": cases})
     return found
 
 

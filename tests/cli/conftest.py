@@ -3,23 +3,25 @@
 from __future__ import annotations
 
 import json
-from collections.abc import Callable
+from collections.abc import Callable, Iterator
 from pathlib import Path
 from typing import Any
 
 import pytest
 from click.testing import CliRunner, Result
 from databases import Files, PostgreSQLDatabases
+from flask.testing import FlaskClient
 
 from voiceapi import create_app
 from voiceapi.cli.base import script_info
 from voiceapi.cli.main import group
 
 ROOT = Path(__file__).parents[2]
+KEY = "test-key-0123456789"
 Command = Callable[..., Result]
 
 
-def command_on(database: str, key: str = "test-key-0123456789") -> Command:
+def command_on(database: str, key: str = KEY) -> Command:
     """Runs a command in this process, on this database; what it writes to standard error stays apart."""
 
     def command(*arguments: str, input: str | bytes = "", **env: str) -> Result:
@@ -31,6 +33,22 @@ def command_on(database: str, key: str = "test-key-0123456789") -> Command:
         return result
 
     return command
+
+
+@pytest.fixture
+def own(
+    tmp_path: Path, database_at: Callable[..., str], talk: Callable[..., Any], monkeypatch: pytest.MonkeyPatch
+) -> Iterator[FlaskClient]:
+    """A client of a database of its own with workflow 1; the environment names both to commands."""
+    monkeypatch.setenv("VOICEAPI_DATABASE", database_at(tmp_path / "v.db"))
+    monkeypatch.setenv("VOICEAPI_API_KEY", KEY)
+    app = create_app({"VOICEAPI_WORKER": False})
+    client = app.test_client()
+    client.environ_base["HTTP_X_API_KEY"] = KEY
+    body = {"name": "Agent", "workflow_definition": talk()}
+    assert client.post("/api/v1/workflow/create/definition", json=body).status_code == 200
+    yield client
+    app.extensions["voiceapi"].close()
 
 
 @pytest.fixture(scope="module")

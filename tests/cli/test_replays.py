@@ -3,7 +3,6 @@
 from __future__ import annotations
 
 import json
-from collections.abc import Callable, Iterator
 from pathlib import Path
 from typing import Any
 
@@ -20,29 +19,18 @@ from voiceapi.rehearsal.conduct import run_case
 from voiceapi.rehearsal.subject import Subject
 
 API = "/api/v1"
-KEY = "test-key-0123456789"
 
 
 @pytest.fixture
-def client(
-    tmp_path: Path, database_at: Callable[..., str], talk: Callable[..., Any], monkeypatch: pytest.MonkeyPatch
-) -> Iterator[FlaskClient]:
+def client(own: FlaskClient) -> FlaskClient:
     """A client of a database of its own with two chats: run 1 says yes, run 2 nothing."""
-    monkeypatch.setenv("VOICEAPI_DATABASE", database_at(tmp_path / "v.db"))
-    monkeypatch.setenv("VOICEAPI_API_KEY", KEY)
-    app = create_app({"VOICEAPI_WORKER": False})
-    client = app.test_client()
-    client.environ_base["HTTP_X_API_KEY"] = KEY
-    body = {"name": "Agent", "workflow_definition": talk()}
-    assert client.post(f"{API}/workflow/create/definition", json=body).status_code == 200
     url = f"{API}/workflow/1/text-chat/sessions"
     for lines in (["Yes."], []):
-        run = client.post(url, json={}).get_json()["workflow_run_id"]
+        run = own.post(url, json={}).get_json()["workflow_run_id"]
         for line in lines:
-            assert client.post(f"{url}/{run}/messages", json={"text": line}).status_code == 200
-        assert client.post(f"{url}/{run}/end", json={}).status_code == 200
-    yield client
-    app.extensions["voiceapi"].close()
+            assert own.post(f"{url}/{run}/messages", json={"text": line}).status_code == 200
+        assert own.post(f"{url}/{run}/end", json={}).status_code == 200
+    return own
 
 
 def invoke(*arguments: str) -> Result:

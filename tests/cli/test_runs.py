@@ -3,35 +3,22 @@
 from __future__ import annotations
 
 import json
-from collections.abc import Callable, Iterator
-from pathlib import Path
-from typing import Any
 
 import pytest
 from click.testing import CliRunner, Result
+from flask.testing import FlaskClient
 
 from voiceapi import create_app
 from voiceapi.cli.base import script_info
 from voiceapi.cli.main import group
 
 API = "/api/v1"
-KEY = "test-key-0123456789"
 
 
 @pytest.fixture
-def chat(
-    tmp_path: Path, database_at: Callable[..., str], talk: Callable[..., Any], monkeypatch: pytest.MonkeyPatch
-) -> Iterator[int]:
+def chat(own: FlaskClient) -> int:
     """A text chat in a database of its own; returns its run's id."""
-    monkeypatch.setenv("VOICEAPI_DATABASE", database_at(tmp_path / "v.db"))
-    monkeypatch.setenv("VOICEAPI_API_KEY", KEY)
-    app = create_app({"VOICEAPI_WORKER": False})
-    client = app.test_client()
-    client.environ_base["HTTP_X_API_KEY"] = KEY
-    body = {"name": "Agent", "workflow_definition": talk()}
-    assert client.post(f"{API}/workflow/create/definition", json=body).status_code == 200
-    yield client.post(f"{API}/workflow/1/text-chat/sessions", json={}).get_json()["workflow_run_id"]
-    app.extensions["voiceapi"].close()
+    return int(own.post(f"{API}/workflow/1/text-chat/sessions", json={}).get_json()["workflow_run_id"])
 
 
 def run(*arguments: str) -> Result:

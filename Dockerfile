@@ -1,4 +1,5 @@
-# A small image of the service: docker build -t voiceapi . && docker run -p 127.0.0.1:8000:8000 -v voiceapi:/data voiceapi
+# A small image of the service, from the checkout:
+# docker build -t voiceapi . && docker run -d --name voiceapi -p 127.0.0.1:8000:8000 -v voiceapi:/data voiceapi
 FROM python:3.13-slim AS build
 COPY . /source
 RUN python -m venv /opt/voiceapi && /opt/voiceapi/bin/pip install --no-cache-dir "/source[metrics,postgresql]"

@@ -19,7 +19,9 @@ from . import page, report, short
 from .calls import measure_calls
 from .cases import Case, cases
 from .conversations import measure_conversations, measure_turns
+from .embedding import measure_embedding
 from .measure import FEW, Row, Target, measure, measure_long_workflows, measure_start
+from .outward import measure_outward
 from .processes import Load, Server, start_bare, start_service, use_defaults
 from .rehearsal import measure_rehearsal
 from .result import CONNECTIONS, Result, figures
@@ -28,8 +30,8 @@ from .seed import Ids, kept, seed
 MANY, MILLION = 100_000, 1_000_000
 # The parts besides the cases, as --only finds them.
 LONG, CALLS, TURNS, CONVERSATIONS, START = "long workflows", "simulated calls", "turns", "conversations", "start"
-REHEARSAL = "conversation cases"
-PARTS = ", ".join((LONG, CALLS, TURNS, CONVERSATIONS, REHEARSAL, START))
+REHEARSAL, OUTWARD, EMBEDDING = "conversation cases", "https requests", "a host's tests"
+PARTS = ", ".join((LONG, CALLS, TURNS, CONVERSATIONS, OUTWARD, REHEARSAL, EMBEDDING, START))
 
 
 def main() -> int:
@@ -84,6 +86,10 @@ def _measure(folder: Path, options: argparse.Namespace, note: Callable[[str], ob
         result.start = measure_start(folder)
     if options.only in REHEARSAL:
         result.rehearsal = measure_rehearsal(folder)
+    if options.only in EMBEDDING:
+        result.embedding = measure_embedding(folder)
+    if options.only in OUTWARD:
+        result.outward = measure_outward(folder)
     if options.only in TURNS:
         result.turns = measure_turns(folder)
     few = folder / "few.db"

@@ -7,7 +7,9 @@ from collections.abc import Mapping
 
 from .processes import ROOT
 
-PAGE, README = ROOT / "docs" / "performance.md", ROOT / "README.md"
+PAGE = ROOT / "docs" / "performance.md"
+# Pages that show some of its figures, in tables of two columns.
+SHOWING = (ROOT / "README.md", ROOT / "docs" / "scaling.md")
 SECTION = "## Measured"
 RATIOS = "### Ratios to a bare Flask route"
 NOW = "now"
@@ -81,9 +83,10 @@ def read() -> str:
 
 
 def write(section: str, values: Mapping[str, str]) -> None:
-    """Replace the section that the benchmark writes, and the figures of the README.
+    """Replace the section that the benchmark writes, and the figures of the pages that show some of them.
 
     :param values: the figures as they are shown, by their labels.
     """
     PAGE.write_text(with_section(read(), section), encoding="utf-8")
-    README.write_text(with_figures(README.read_text(encoding="utf-8"), values), encoding="utf-8")
+    for path in SHOWING:
+        path.write_text(with_figures(path.read_text(encoding="utf-8"), values), encoding="utf-8")

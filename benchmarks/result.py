@@ -9,12 +9,22 @@ from typing import Literal
 from .calls import Calls
 from .cases import Case
 from .conversations import Conversations, Turns
+from .embedding import Embedding
 from .measure import FEW, Row, Start
+from .outward import Outward
 from .rehearsal import CASES, Rehearsal
 from .seed import LONG
 
 CONNECTIONS = (8, 1)
-Group = Literal["Ratios to a bare Flask route", "Long lists", "Calls", "Conversation cases", "Start and memory"]
+Group = Literal[
+    "Ratios to a bare Flask route",
+    "Long lists",
+    "Calls",
+    "Requests to other servers",
+    "Conversation cases",
+    "A host's tests",
+    "Start and memory",
+]
 
 
 @dataclass
@@ -33,7 +43,9 @@ class Result:
     calls: Calls | None = None
     turns: Turns | None = None
     conversations: Conversations | None = None
+    outward: Outward | None = None
     rehearsal: Rehearsal | None = None
+    embedding: Embedding | None = None
     start: Start | None = None
     megabytes: float | None = None
 
@@ -68,7 +80,14 @@ class Figure:
 
 def figures(result: Result, cases: Sequence[Case]) -> list[Figure]:
     """The figures that have an aim, as far as they were measured."""
-    return [*_of_cases(result, cases), *_of_calls(result), *_of_rehearsal(result), *_of_processes(result)]
+    after_cases = (
+        *_of_calls(result),
+        *_of_outward(result),
+        *_of_rehearsal(result),
+        *_of_embedding(result),
+        *_of_processes(result),
+    )
+    return [*_of_cases(result, cases), *after_cases]
 
 
 def _of_cases(result: Result, cases: Sequence[Case]) -> Iterator[Figure]:
@@ -107,12 +126,27 @@ def _of_calls(result: Result) -> Iterator[Figure]:
         yield Figure("Calls", f"lint {many} nodes", times, 2.2, f"times {few} nodes", at_most=True)
 
 
+def _of_outward(result: Result) -> Iterator[Figure]:
+    if result.outward is not None:
+        found, group = result.outward, "Requests to other servers"
+        yield Figure(group, "an https request on a kept connection, CPU, p50", found.kept_ms, 4, "ms", at_most=True)
+        times = found.kept_ms / found.new_ms
+        yield Figure(group, "the same beside one on a new connection", times, 0.8, "times as long", at_most=True)
+
+
 def _of_rehearsal(result: Result) -> Iterator[Figure]:
     if result.rehearsal is not None:
         found = result.rehearsal
         yield Figure("Conversation cases", f"voiceapi test with {CASES} cases", found.seconds, 10, "s", at_most=True)
         times, bare = found.seconds / found.bare_seconds, "beside voiceapi --version"
         yield Figure("Conversation cases", f"the same {bare}", times, 10, "times as long", at_most=True)
+
+
+def _of_embedding(result: Result) -> Iterator[Figure]:
+    if result.embedding is not None:
+        found, group = result.embedding, "A host's tests"
+        yield Figure(group, "a suite whose apps have voiceapi, once, CPU", found.once, 0.5, "s", at_most=True)
+        yield Figure(group, "each app of it, with a request, CPU", 1000 * found.each, 30, "ms", at_most=True)
 
 
 def _of_processes(result: Result) -> Iterator[Figure]:

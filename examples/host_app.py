@@ -1,75 +1,55 @@
-"""A Flask app that mounts voiceapi under /voice. Start it and open http://127.0.0.1:5000/:
+"""A workshop whose agent calls customers when their order is ready. docs/embedding.md begins with it.
 
-    .venv/bin/python -m flask --app examples/host_app.py run
-
-The app has its own login, error page and API, which voiceapi doesn't change. A user who is logged in works in the
-organization of the same name, so that users don't see each other's agents. Programs use API keys; this creates one:
-
-    .venv/bin/python -m flask --app examples/host_app.py voiceapi keys create my-program --organization ada
+.venv/bin/flask --app examples/host_app.py run
+curl -X POST http://127.0.0.1:5000/orders/7/call
 """
 
-from __future__ import annotations
+import sqlite3
+from contextlib import closing
+from pathlib import Path
 
-import os
-from typing import Any
+from flask import Flask
 
-import flask_smorest
-from flask import Flask, redirect, render_template_string, request, session, url_for
-from marshmallow import Schema, fields
-from werkzeug.exceptions import NotFound
-from werkzeug.wrappers import Response
+from voiceapi import Run, VoiceAPI, VoiceAPIError
 
-from voiceapi import VoiceAPI
-
-PAGE = """<!doctype html>
-<title>The workshop</title>
-{% if user %}
-<p>Hello {{ user }}. Your agents are <a href="/voice/console">in the console</a>.</p>
-{% else %}
-<form method="post" action="/login"><label>Your name <input name="user" required></label> <button>Log in</button></form>
-{% endif %}
-"""
-LOST = "<!doctype html><title>The workshop</title><p>There is no such page in this workshop.</p>"
-
-pages = flask_smorest.Blueprint("bicycles", __name__, url_prefix="/bicycles")
+app = Flask(__name__)
+voice = VoiceAPI(app, url_prefix="/voice")
+ORDERS = Path(app.instance_path, "orders.db")
 
 
-class Bicycle(Schema):
-    colour = fields.String(required=True)
+def query(statement: str, *values: object) -> list[tuple[str, ...]]:
+    with closing(sqlite3.connect(ORDERS, timeout=30)) as database, database:
+        return database.execute(statement, values).fetchall()
 
 
-@pages.post("/")
-@pages.arguments(Bicycle)
-@pages.response(200, Bicycle)
-def paint(bicycle: dict[str, Any]) -> dict[str, Any]:
-    """Paint a bicycle."""
-    return bicycle
+with app.app_context():
+    ORDERS.parent.mkdir(parents=True, exist_ok=True)
+    query("CREATE TABLE IF NOT EXISTS orders (id INTEGER PRIMARY KEY, customer, what, phone, result)")
+    query("INSERT OR IGNORE INTO orders VALUES (7, 'Ada', 'bicycle', '+12025550123', NULL)")
+    voice.publish(Path(__file__).parent / "with_app" / "order-ready.json")
 
 
-def create_app(config: dict[str, Any] | None = None) -> Flask:
-    """Create the app. VOICEAPI_* settings come from `config` or the environment."""
-    app = Flask(__name__)
-    app.config.update(
-        SECRET_KEY=os.environ.get("HOST_SECRET_KEY") or os.urandom(32),
-        SESSION_COOKIE_SAMESITE="Lax",
-        API_TITLE="The workshop",
-        API_VERSION="1",
-        OPENAPI_VERSION="3.0.3",
-    )
-    app.config.update(config or {})
-    app.add_url_rule("/", view_func=home)
-    app.add_url_rule("/login", view_func=log_in, methods=["POST"])
-    flask_smorest.Api(app).register_blueprint(pages)
-    app.register_error_handler(NotFound, lambda error: (LOST, 404))
-    VoiceAPI(authenticate=lambda: session.get("user")).init_app(app, url_prefix="/voice")
-    return app
+@app.post("/orders/<int:order>/call")
+def call_customer(order: int) -> tuple[dict[str, object], int]:
+    for (phone,) in query("SELECT phone FROM orders WHERE id = ?", order):
+        try:
+            run = voice.call("order-ready", phone, context={"order": order}, key=f"order {order}")
+        except VoiceAPIError as error:
+            return {"error": error.detail}, error.status
+        return {"run": run.id, "state": run.state}, 202
+    return {"error": "There is no such order."}, 404
 
 
-def home() -> str:
-    return render_template_string(PAGE, user=session.get("user"))
+@voice.tool
+def look_up(order: int) -> dict[str, str]:
+    """Look up whose order it is, and what was ordered."""
+    for customer, what in query("SELECT customer, what FROM orders WHERE id = ?", order):
+        return {"customer": customer, "what": what}
+    raise LookupError("There is no such order.")
 
 
-def log_in() -> Response:
-    """Log in without a password, to keep the example short."""
-    session["user"] = request.form["user"]
-    return redirect(url_for("home"))
+@voice.on_run_completed
+def note_result(run: Run) -> None:
+    found = run.gathered.get("extracted_variables", {}).get("today")
+    result = {True: "collected today", False: "collected later"}.get(found, run.disposition)
+    query("UPDATE orders SET result = ? WHERE id = ?", result, run.context.get("order"))

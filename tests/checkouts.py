@@ -76,7 +76,7 @@ def checkout(folder: Path, database: str) -> Iterator[Checkout]:
         yield found
     finally:
         server.send_signal(signal.SIGTERM)
-        server.wait(30)
+        server.wait(60)
 
 
 def _environment(database: str, port: int) -> dict[str, str]:

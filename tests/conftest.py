@@ -8,12 +8,14 @@ import json
 import logging
 import os
 import shutil
+import sys
 import time
-from collections.abc import Callable, Iterator
+from collections.abc import Callable, Generator, Iterator
 from contextlib import AbstractContextManager, contextmanager
 from datetime import UTC, datetime, timedelta
 from functools import wraps
 from pathlib import Path
+from types import FunctionType
 from typing import Any
 
 import pytest
@@ -22,17 +24,31 @@ from databases import databases as all_databases
 from flask import Flask, Response, request
 from flask.testing import FlaskClient
 from flask_smorest.utils import resolve_schema_instance
+from hypothesis import HealthCheck, core, settings
 from marshmallow import RAISE, Schema
 from replaying import check_runs
 from scan_secrets import SCAN, secrets_in
+from tracing import untraced
 
 from voiceapi import create_app
+from voiceapi.api import BLUEPRINTS, openapi
+from voiceapi.api.blueprint import Blueprint
 from voiceapi.api.schemas.base import ErrorBodySchema, ErrorItemSchema
 from voiceapi.config import Settings, names
-from voiceapi.extension import open_service
+from voiceapi.opening import open_service
 from voiceapi.security import Vault
 from voiceapi.service import Service
-from voiceapi.store import fields
+from voiceapi.store import fields, sqlite
+
+# An example takes long where the machine is busy, and making it does, too. That is no failure. `.ci/run` tries more of
+# them than everybody does every day.
+for profile, examples in (("voiceapi", 50), ("thorough", 150)):
+    settings.register_profile(
+        profile, max_examples=examples, deadline=None, suppress_health_check=[HealthCheck.too_slow]
+    )
+settings.load_profile("voiceapi")
+# What Hypothesis chooses: something else every day, and the same for everybody on a day.
+SEED = int(os.environ.get("VOICEAPI_TEST_SEED", datetime.now(UTC).strftime("%Y%m%d")))
 
 KEY = "test-key-0123456789"
 API = "/api/v1"
@@ -44,7 +60,29 @@ def pytest_addoption(parser: pytest.Parser) -> None:
 
 
 def pytest_configure(config: pytest.Config) -> None:
+    core.global_force_seed = SEED
+    # Keep what is compiled, for the processes that the tests start and for the next run: compiling all modules with
+    # their assertions takes each process longer than a tenth of the tests.
+    sys.dont_write_bytecode = False
+    os.environ.pop("PYTHONDONTWRITEBYTECODE", None)
     start_server(config)
+
+
+def pytest_terminal_summary(terminalreporter: pytest.TerminalReporter) -> None:
+    terminalreporter.write_line(f"VOICEAPI_TEST_SEED={SEED}")
+
+
+@pytest.hookimpl(wrapper=True, tryfirst=True)
+def pytest_pycollect_makeitem(collector: pytest.Module | pytest.Class, obj: object) -> Generator[None, Any, Any]:
+    """Make nothing of a long test that isn't asked for: schemathesis thinks for seconds about what it would send."""
+    found = yield
+    marks = {mark.name for mark in getattr(obj, "pytestmark", [])} if isinstance(obj, FunctionType) else set()
+    return [] if "long" in marks and collector.config.option.markexpr == "not long" else found
+
+
+def pytest_make_parametrize_id(val: object, argname: str) -> str | None:
+    """Name a long parameter by its argument: keys and encrypted files differ in each of xdist's processes."""
+    return argname if isinstance(val, str | bytes) and len(val) > 60 else None
 
 
 def pytest_collection_modifyitems(config: pytest.Config, items: list[pytest.Item]) -> None:
@@ -52,8 +90,9 @@ def pytest_collection_modifyitems(config: pytest.Config, items: list[pytest.Item
 
 
 def pytest_collection_finish() -> None:
-    """Exempt the thousands of collected tests from garbage collection: they stay until the end anyway."""
+    """Exempt the thousands of collected tests from garbage collection, and look for garbage seldom."""
     gc.freeze()
+    gc.set_threshold(100_000, 50, 50)
 
 
 @pytest.fixture(scope="session", autouse=True)
@@ -64,7 +103,8 @@ def every_answer_is_what_its_schema_says() -> Iterator[None]:
     @wraps(process_response)
     def process_and_check(self: Flask, response: Response) -> Response:
         processed = process_response(self, response)
-        check_answer(self, processed)
+        with untraced():
+            check_answer(self, processed)
         if not processed.direct_passthrough:
             assert not SCAN.found_in_answer(content(processed)), f"{request.path} shows a secret"
         return processed
@@ -179,13 +219,25 @@ def settings() -> dict[str, Any]:
     return {}
 
 
+for each in BLUEPRINTS:
+    if isinstance(each, Blueprint):
+        each.store_docs()  # what `check_answer` reads
+# Made once for all tests that ask for it.
+OPENAPI = openapi.text("")
+
+
 @pytest.fixture
 def app(tmp_path: Path, renewed: Callable[[Path], str], mounted: Flask, settings: dict[str, Any]) -> Iterator[Flask]:
     """The app, with a service of this test only, opened as `create_app` does."""
     given = {"VOICEAPI_DATABASE": renewed(tmp_path), "VOICEAPI_API_KEY": KEY, **settings}
     if "://" in given["VOICEAPI_DATABASE"]:
         given.setdefault("VOICEAPI_SECRET", SECRET)
-    service = mounted.extensions["voiceapi"] = open_service(Settings.read(dict.fromkeys(names()) | given))
+    with pytest.MonkeyPatch.context() as patch:
+        # No test cuts the power, and waiting for the disk takes as long as much of what they do.
+        patch.setitem(sqlite.PRAGMAS, "synchronous", 0)
+        service = mounted.extensions["voiceapi"] = open_service(
+            Settings.read(dict.fromkeys(names()) | given), openapi=OPENAPI
+        )
     # Neither the first request nor the first use of the key starts twenty threads, which would take a sixth of the
     # suite's time. What needs the threads starts them.
     service.workers.process = os.getpid()
@@ -295,9 +347,12 @@ def workflow(client: FlaskClient, talk: Callable[..., Any]) -> Callable[..., dic
 
 @pytest.fixture(scope="session")
 def wait_for() -> Callable[..., Any]:
-    """Calls a function until its result is true, for at most so many seconds; returns that result."""
+    """Calls a function until its result is true, for at most so many seconds; returns that result.
 
-    def wait(ask: Callable[[], Any], seconds: float = 10.0) -> Any:
+    They are many, because a busy machine may take as long for anything.
+    """
+
+    def wait(ask: Callable[[], Any], seconds: float = 60.0) -> Any:
         deadline = time.monotonic() + seconds
         while not (answer := ask()):
             assert time.monotonic() < deadline, f"not true within {seconds} s: {ask}"
@@ -346,7 +401,7 @@ def content(response: Response) -> bytes:
 
 
 def check_answer(app: Flask, response: Response) -> None:
-    """Fail if one of our endpoints answered in HTML, or what its schema doesn't describe, or 429 without a time."""
+    """Fail if one of our endpoints answered in HTML, what its documentation lacks, or 429 without a time."""
     view = app.view_functions.get(request.endpoint or "")
     module = str(getattr(view, "__module__", ""))
     if not module.startswith("voiceapi.") or module.startswith("voiceapi.console."):
@@ -359,6 +414,10 @@ def check_answer(app: Flask, response: Response) -> None:
         return
     answer = json.loads(content(response))
     if response.status_code >= 400:
+        # Any request may be refused or fail with these, whatever it asks for.
+        described = {*documented["response"]["responses"], 401, 404, 405, 429, 500, 503}
+        where = f"{request.method} {request.url_rule}"
+        assert response.status_code in described, f"{where} doesn't document {response.status_code}: {answer}"
         check_error(answer)
         return
     schema = documented["response"]["responses"][response.status_code][0]["schema"]

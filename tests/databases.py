@@ -134,8 +134,18 @@ def databases(config: pytest.Config) -> Iterator[Files | PostgreSQLDatabases]:
 
 
 def skip_others(config: pytest.Config, items: list[pytest.Item]) -> None:
-    """Skip the tests that are about another kind of database."""
+    """Skip the tests that are about another kind of database.
+
+    Those that ask for no database are left out on PostgreSQL, because they are the same as on SQLite.
+    """
     chosen = config.getoption("--database")
+    if chosen == "postgresql":
+        asking = {
+            item: "databases" in getattr(item, "fixturenames", ("databases",)) or item.get_closest_marker("postgresql")
+            for item in items
+        }
+        config.hook.pytest_deselected(items=[item for item in items if not asking[item]])
+        items[:] = [item for item in items if asking[item]]
     for name, reason in (("sqlite", "about SQLite's file"), ("postgresql", "about PostgreSQL: --database postgresql")):
         for item in items if name != chosen else ():
             if item.get_closest_marker(name):

@@ -9,6 +9,9 @@ from datetime import UTC, datetime
 from pathlib import Path
 from typing import Any
 
+from voiceapi.store.database import write
+from voiceapi.store.telephony import note_rejected
+
 EXAMPLES = Path(__file__).parent.parent / "examples"
 CALLEE = {"first_name": "Ada", "simulated_callee": ["Yes, I can.", "Two people."]}
 NUMBER = "+12025550123"
@@ -32,7 +35,7 @@ def walk(at: Any) -> None:
 
 def until(ask: Callable[[], Any]) -> Any:
     """Ask again until the answer is true."""
-    deadline = time.monotonic() + 20
+    deadline = time.monotonic() + 60
     while not (answer := ask()):
         assert time.monotonic() < deadline
         time.sleep(0.01)
@@ -227,6 +230,7 @@ def calls(at: Any, workflow: dict[str, Any]) -> None:
     at.do("list_runs", workflow_id=id, query={"limit": 1, "sort_by": "id", "sort_order": "asc"})
     at.do("list_runs", workflow_id=id, query={"sort_by": "colour"}, status=422)
     at.do("list_usage", query={"limit": 1, "sort_by": "id", "sort_order": "asc"})
+    at.do("get_totals")
     at.do("get_insights", workflow_id=id)
     at.do("get_insights", workflow_id=id, query={"version": 99}, status=404)
     at.do("get_insights", workflow_id=id, query={"filters": "all"}, status=422)
@@ -284,7 +288,7 @@ def campaigns(at: Any, workflow: dict[str, Any]) -> None:
     at.do("get_campaign", campaign_id=campaign)
     at.do("get_campaign", campaign_id=99, status=404)
     at.do("update_campaign", {"name": "Autumn reminders"}, campaign_id=campaign)
-    at.do("simulate_campaign", {"seed": 1, "days": 3}, campaign_id=campaign)
+    at.do("simulate_campaign", {"seed": 1, "days": 4}, campaign_id=campaign)
     at.do("start_campaign", campaign_id=campaign)
     at.do("start_campaign", campaign_id=campaign, status=400)
     at.do("pause_campaign", campaign_id=campaign)
@@ -320,6 +324,10 @@ def telephony(at: Any, workflow: dict[str, Any]) -> None:
     number = at.do("create_number", body, config_id=twilio)["id"]
     at.do("create_number", body, config_id=twilio, status=409)
     at.do("list_numbers", config_id=twilio)
+    called = {"from_number": NUMBER, "to_number": "+12025550187", "reason": "PHONE_NUMBER_NOT_CONFIGURED"}
+    with at.client.application.extensions["voiceapi"].store.session(), write():
+        note_rejected(twilio, None, "CA1", **called)
+    at.do("list_rejected_calls", config_id=twilio)
     at.do("get_number", config_id=twilio, phone_number_id=number)
     at.do("update_number", {"label": "Reception"}, config_id=twilio, phone_number_id=number)
     at.do("set_default_caller", config_id=twilio, phone_number_id=number)
@@ -328,6 +336,16 @@ def telephony(at: Any, workflow: dict[str, Any]) -> None:
     at.do("delete_number", config_id=twilio, phone_number_id=number)
     at.do("delete_configuration", config_id=1, status=409)
     at.do("delete_configuration", config_id=twilio)
+    account = {"provider": "cloudonix", "credentials": {"bearer_token": "example-0123456789", "domain_id": "example"}}
+    at.do("list_available", account)
+    body = {**account, "number": "+12025550188", "workflow_id": workflow["id"]}
+    at.do("connect_number", body, status=400)
+    service = at.client.application.extensions["voiceapi"]
+    service.reach_at("https://voice.example.org")
+    connected = at.do("connect_number", body)["telephony_configuration_id"]
+    at.do("list_connected")
+    at.do("undo_connection", {"telephony_configuration_id": connected, "number": "+12025550188"})
+    service.reach_at(None)
 
 
 def keys(at: Any) -> None:

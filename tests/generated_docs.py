@@ -11,6 +11,7 @@ import json
 import re
 import sys
 from collections.abc import Callable, Iterator
+from inspect import cleandoc
 from pathlib import Path
 from typing import Any
 
@@ -21,15 +22,23 @@ if __name__ == "__main__":
 import click  # noqa: E402
 
 from voiceapi import config  # noqa: E402
-from voiceapi.api.openapi import METHODS  # noqa: E402
 from voiceapi.cli.main import group  # noqa: E402
 from voiceapi.config import MEANINGS, Settings  # noqa: E402
-from voiceapi.engine.validation.lint_rules import RULES, SEVERITIES  # noqa: E402
+from voiceapi.engine.validation.finding import RULES, SEVERITIES  # noqa: E402
+from voiceapi.telephony.carriers.jambonz import Jambonz  # noqa: E402
+from voiceapi.telephony.carriers.voices import VOICES  # noqa: E402
+from voiceapi.telephony.connect import CARRIERS  # noqa: E402
 from voiceapi.workflows import node_types  # noqa: E402
 
 PART = re.compile(r"^<!-- generated: (?P<name>[\w ]+) -->\n.*?^<!-- end -->\n", re.DOTALL | re.MULTILINE)
 # Columns of a command's help.
 WIDTH = 100
+# Options that mean the same in every command that has them.
+COMMON = [("--organization TEXT", "[default: default]"), ("--json", "Write JSON, for machines.")]
+# Commands that choose runs as `run list` does.
+FILTERED = ["insights", "replay"]
+# The bounds of an id or the number of a page, which nobody gets to.
+UNBOUNDED = re.compile(r" ?\[1<=x<=9223372036854775807\]|; 1<=x<=2147483648|1<=x<=9223372036854775807; ")
 
 
 def table(*rows: tuple[str, ...]) -> str:
@@ -55,42 +64,93 @@ def _is_float(value: Any) -> bool:
 
 
 def help_of(name: str) -> str:
-    """What `--help` of a command prints, and of each command below it."""
-    pages = [_help(command, path) for path, command in _commands(group.commands[name], f"voiceapi {name}")]
-    return "```text\n" + "\n\n".join(pages) + "\n```"
+    """The usage, meaning and options of a command, or of each command below a group."""
+    return "```text\n" + "\n\n".join(_help(*each) for each in _commands(command_of(group, name), name)) + "\n```"
 
 
-def _commands(command: click.Command, path: str) -> Iterator[tuple[str, click.Command]]:
-    yield path, command
-    if isinstance(command, click.Group):
-        for name, below in sorted(command.commands.items()):
-            yield from _commands(below, f"{path} {name}")
+def command_of(group: click.Group, name: str) -> click.Command:
+    """A command of a group, which imports it first."""
+    found = group.get_command(click.Context(group), name)
+    assert found is not None, name
+    return found
+
+
+def _commands(command: click.Command, path: str) -> Iterator[tuple[click.Command, str]]:
+    if not isinstance(command, click.Group):
+        yield command, path
+        return
+    for name in command.list_commands(click.Context(command)):
+        yield from _commands(command_of(command, name), f"{path} {name}")
 
 
 def _help(command: click.Command, path: str) -> str:
-    # A command remembers the names of its option for help; all of them are those of the outermost group.
-    context = click.Context(group, info_name="voiceapi", **group.context_settings)
-    for word in path.split()[1:-1]:
-        context = click.Context(click.Group(word), info_name=word, parent=context)
-    name = path.split()[-1]
-    return command.get_help(
-        click.Context(command, info_name=name, parent=context, terminal_width=WIDTH, max_content_width=WIDTH)
-    )
+    """A command's usage, the first paragraph of its help, and its options but for COMMON ones."""
+    context = click.Context(command, info_name=f"voiceapi {path}", terminal_width=WIDTH, max_content_width=WIDTH)
+    options = _options(command)
+    filters = _filters()
+    usage = [each for each in COMMON if each in options.items()]
+    shown = {option: meaning for option, meaning in options.items() if (option, meaning) not in COMMON}
+    words = [f"[{option}]" for option, _ in usage]
+    if path != "run list" and filters.items() <= shown.items():
+        shown = {option: meaning for option, meaning in shown.items() if option not in filters}
+        words.append("[FILTERS]")
+    words += ["[OPTIONS]"] if shown else []
+    _, *arguments = command.collect_usage_pieces(context)
+    formatter = context.make_formatter()
+    formatter.write_usage(context.command_path, " ".join([*words, *arguments]), "")
+    formatter.write_paragraph()
+    with formatter.indentation():
+        formatter.write_text(cleandoc(command.help or "").partition("\n\n")[0])
+    if shown:
+        formatter.write_paragraph()
+        with formatter.indentation():
+            formatter.write_dl(list(shown.items()))
+    return formatter.getvalue().strip()
+
+
+def _options(command: click.Command) -> dict[str, str]:
+    context = click.Context(command)
+    records = [each.get_help_record(context) for each in command.params if isinstance(each, click.Option)]
+    return {
+        option.replace(" RANGE", ""): UNBOUNDED.sub("", meaning).strip() for option, meaning in filter(None, records)
+    }
+
+
+def _filters() -> dict[str, str]:
+    """The options that choose runs: those that all commands have that take them."""
+    run = command_of(group, "run")
+    assert isinstance(run, click.Group)
+    first, *others = map(_options, (command_of(run, "list"), *(command_of(group, name) for name in FILTERED)))
+    return {
+        option: meaning
+        for option, meaning in first.items()
+        if (option, meaning) not in COMMON and all(other.get(option) == meaning for other in others)
+    }
 
 
 def nodes() -> str:
-    """Each node type with the members of its data, as an editor shows them."""
-    parts = []
-    for name, spec in node_types.by_name().items():
-        rows = [("member", "type", "default", "meaning")]
-        rows += [_member(each) for each in spec["properties"]]
-        parts.append(
-            f"### {name}\n\n{spec['description']} {spec.get('llm_hint') or ''}".rstrip() + f"\n\n{table(*rows)}"
-        )
-    return "\n\n".join(parts)
+    """The members that node types share, then those of each type alone, with their types and defaults."""
+    types = node_types.by_name()
+    sharing: dict[tuple[str, str], dict[str, str]] = {}
+    for name, spec in types.items():
+        for member, kind, default in map(_member, spec["properties"]):
+            sharing.setdefault((member, kind), {})[name] = default
+    shared = [(*key, users) for key, users in sharing.items() if len(users) > 1]
+    lines = [f"* {member} ({kind}): {_users(users)}" for member, kind, users in shared]
+    for name, spec in types.items():
+        own = [each for each in map(_member, spec["properties"]) if len(sharing[each[:2]]) == 1]
+        members = ", ".join(f"{member} ({kind}{default and f', {default}'})" for member, kind, default in own)
+        lines += [f"* **{name}**: {members}"] if own else []
+    return "\n".join(lines)
 
 
-def _member(spec: dict[str, Any]) -> tuple[str, ...]:
+def _users(defaults: dict[str, str]) -> str:
+    """The node types that have a member, each with its default."""
+    return ", ".join(f"{name} {default}".strip() for name, default in defaults.items())
+
+
+def _member(spec: dict[str, Any]) -> tuple[str, str, str]:
+    """A member's name, its type with its bounds, and its default."""
     default = "" if spec["default"] is None else f"`{json.dumps(spec['default'], ensure_ascii=False)}`"
     if len(default) > 60:
         default = "a text" if isinstance(spec["default"], str) else "an object"
@@ -99,38 +159,55 @@ def _member(spec: dict[str, Any]) -> tuple[str, ...]:
         kind = "one of " + ", ".join(f"`{option['value']}`" for option in spec["options"])
     bounds = [(word, spec[key]) for word, key in (("from", "min_value"), ("to", "max_value")) if spec[key] is not None]
     kind += "".join(f" {word} {bound:g}" for word, bound in bounds)
-    meaning = spec["description"] + (" Required." if spec["required"] else "")
-    return f"`{spec['name']}`", kind, default, " ".join(meaning.split())
-
-
-def endpoints() -> str:
-    """Every operation of the API by subject."""
-    document = json.loads((ROOT / "schemas" / "openapi.json").read_text(encoding="utf-8"))
-    by_tag: dict[str, list[tuple[str, ...]]] = {each["name"]: [] for each in document["tags"]}
-    for path, item in document["paths"].items():
-        for method in METHODS:
-            if method in item:
-                short = path.removeprefix("/api/v1")
-                by_tag[item[method]["tags"][0]].append((f"`{method.upper()} {short}`", item[method]["summary"]))
-    return "\n\n".join(f"## {tag}\n\n{table(('request', 'what it does'), *rows)}" for tag, rows in by_tag.items())
+    kind += ", required" if spec["required"] else ""
+    return f"`{spec['name']}`", kind, default
 
 
 def lint_rules() -> str:
-    """Every rule of lint, the most severe first."""
-    rows = [("code", "severity", "what it finds")]
+    """The code of every rule of lint, the most severe first."""
+    parts = []
     for severity in SEVERITIES:
-        for code, rule in RULES.items():
-            if rule.severity == severity:
-                shown = f"{severity}, prevents publishing" if rule.prevents_publishing else severity
-                rows.append((f"[`{code}`]({code}.md)", shown, rule.title))
+        for needed in (True, False):
+            found = [
+                code for code, rule in RULES.items() if (rule.severity, rule.prevents_publishing) == (severity, needed)
+            ]
+            heading = f"**{severity.capitalize()}s{', which prevent publishing' if needed else ''}**"
+            parts += [f"{heading}: {', '.join(f'[{code}]({code}.md)' for code in found)}"] if found else []
+    return "\n\n".join(parts)
+
+
+def pauses() -> str:
+    """After which pause each carrier ends what the caller says."""
+    rows = [("carrier", "quick", "normal", "patient", "seconds")]
+    for carrier in CARRIERS.values():
+        known, own = carrier.pauses, "the vendor's own" if carrier is Jambonz else "`auto`"
+        named = [own if each is None else f"{each:g} s" for each in (known.quick, known.normal, known.patient)]
+        kind = "whole, " if known.whole else ""
+        limits = "no effect" if known.limits is None else f"{kind}{known.limits[0]:g} to {known.limits[1]:g}"
+        rows.append((carrier.name, *named, limits))
+    return table(*rows)
+
+
+def voices() -> str:
+    """What each carrier calls the voices of each language, by kind."""
+    carriers: dict[tuple[str, str], list[str]] = {}
+    for carrier in CARRIERS.values():
+        if carrier.voices:
+            named = [carrier.voices.get(kind, "its usual one") for kind in ("natural", "standard")]
+            carriers.setdefault((named[0], named[1]), []).append(carrier.name)
+    rows = [("language", *map(", ".join, carriers.values()))]
+    for tag, voice in VOICES.items():
+        spoken = [[form.format(voice) or "its usual one" for form in dict.fromkeys(forms)] for forms in carriers]
+        rows.append((tag, *("; ".join(each) for each in spoken)))
     return table(*rows)
 
 
 PARTS: dict[str, Callable[[], str]] = {
     "settings": settings,
     "node types": nodes,
-    "endpoints": endpoints,
     "lint rules": lint_rules,
+    "pauses": pauses,
+    "voices": voices,
 }
 
 

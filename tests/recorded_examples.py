@@ -176,11 +176,14 @@ def steady(value: Any) -> Any:
 
 @contextmanager
 def receiver() -> Iterator[str]:
-    """A server that takes webhooks and a tool's requests; its URL."""
+    """A server that takes webhooks and requests of a tool and to a carrier; its URL."""
 
     class Handler(BaseHTTPRequestHandler):
+        def do_GET(self) -> None:
+            self.do_POST()
+
         def do_POST(self) -> None:
-            self.rfile.read(int(self.headers["Content-Length"]))
+            self.rfile.read(int(self.headers["Content-Length"] or 0))
             content = b'{"free": true}'
             self.send_response(200)
             self.send_header("Content-Type", "application/json")
@@ -206,24 +209,25 @@ def record(database: str) -> dict[str, Any]:
     """The examples of every operation, from a walk through an app with a new database."""
     from example_requests import walk
 
-    app = create_app(
-        {
-            "TESTING": True,
-            "VOICEAPI_DATABASE": database,
-            "VOICEAPI_API_KEY": KEY,
-            "VOICEAPI_ALLOW_PRIVATE_URLS": "on",
-        }
-    )
-    client = app.test_client()
-    client.environ_base["HTTP_X_API_KEY"] = KEY
-    try:
-        with receiver() as url:
+    with receiver() as url:
+        app = create_app(
+            {
+                "TESTING": True,
+                "VOICEAPI_DATABASE": database,
+                "VOICEAPI_API_KEY": KEY,
+                "VOICEAPI_ALLOW_PRIVATE_URLS": "on",
+                "VOICEAPI_CLOUDONIX_URL": url,
+            }
+        )
+        client = app.test_client()
+        client.environ_base["HTTP_X_API_KEY"] = KEY
+        try:
             walked = Walk(client, url)
             walk(walked)
             walked.errors()
             walked.common()
-    finally:
-        app.extensions["voiceapi"].close()
+        finally:
+            app.extensions["voiceapi"].close()
     found: dict[str, Any] = steady(dict(sorted(walked.recorded.items())))
     return found
 

@@ -8,7 +8,8 @@ from collections.abc import Iterator
 from dataclasses import replace
 
 from voiceapi.errors import NotPossible
-from voiceapi.rehearsal import case_file, recordings, saved_case
+from voiceapi.rehearsal import case_file, saved_case
+from voiceapi.rehearsal import recording as recordings
 from voiceapi.rehearsal.conduct import run_case
 from voiceapi.rehearsal.recording import GONE, NO_CONVERSATION, NO_STEPS, NOTHING_YET, Recording
 from voiceapi.rehearsal.replay import itself
@@ -30,6 +31,8 @@ EXEMPT = {
     "test_a_chat_whose_workflow_was_edited_meanwhile_is_not_replayed",
     "test_a_checkpoint_that_cannot_be_read_lets_the_chat_end",
     "test_a_database_of_version_6_is_migrated",
+    # A case knows no configuration, by whose country the number was read.
+    "test_a_destination_is_read_as_the_calls_configuration_reads_numbers",
     "test_a_draft_may_be_edited_in_the_middle_of_a_chat",
     "test_a_run_is_stored_however_deep_its_context_is",
     "test_insights_need_a_permit_for_many_runs_long_logs_or_a_large_graph",
@@ -81,7 +84,9 @@ def differing_log(run: Run, recording: Recording) -> Iterator[str]:
     """What the run's log has that the engine doesn't record again."""
     recorded = [(record.type, dict(record.payload)) for exchange in recording.exchanges for record in exchange.records]
     kinds = {type for type, _ in recorded}
-    logged = [(entry.type, entry.payload) for entry in runs.events(run) if entry.node_id and entry.type in kinds]
+    # What was said while a reply was awaited is the service's, not the engine's.
+    entries = [entry for entry in runs.events(run) if not (entry.payload and entry.payload.get("filler"))]
+    logged = [(entry.type, entry.payload) for entry in entries if entry.node_id and entry.type in kinds]
     if logged != recorded:
         yield f"the log has {logged}, and not {recorded}"
 

@@ -41,7 +41,7 @@ def workers() -> Iterator[Workers]:
 
 def test_a_job_runs_on_another_thread(workers: Workers) -> None:
     ran: list[Any] = []
-    workers.submit(lambda *args: ran.append((threading.current_thread().name, *args)), 1, 2).result(5)
+    workers.submit(lambda *args: ran.append((threading.current_thread().name, *args)), 1, 2).result(60)
     assert ran == [("voiceapi_0", 1, 2)]
 
 
@@ -49,14 +49,14 @@ def test_as_many_jobs_run_at_once_as_there_are_threads(workers: Workers) -> None
     together, alone = threading.Barrier(2), threading.Event()
     both = [workers.submit(together.wait, 5) for _ in range(2)]
     for job in both:
-        job.result(5)
+        job.result(60)
     gate = threading.Event()
-    held = [workers.submit(gate.wait, 5) for _ in range(2)]
+    held = [workers.submit(gate.wait, 60) for _ in range(2)]
     third = workers.submit(alone.set)
     assert not alone.is_set()
     gate.set()
     for job in (*held, third):
-        job.result(5)
+        job.result(60)
     assert alone.is_set()
 
 
@@ -65,11 +65,11 @@ def test_a_failing_job_is_logged_and_harms_no_other(workers: Workers, caplog: py
         raise ValueError("broken")
 
     with caplog.at_level(logging.ERROR, "voiceapi"):
-        assert workers.submit(fail).result(5) is None
+        assert workers.submit(fail).result(60) is None
     assert [record.getMessage() for record in caplog.records] == ["A job in the background failed"]
     assert "ValueError: broken" in caplog.text
     done = threading.Event()
-    workers.submit(done.set).result(5)
+    workers.submit(done.set).result(60)
     assert done.is_set()
 
 
@@ -103,16 +103,16 @@ def test_repeated_jobs_run_again_until_the_stop_and_survive_a_failure(
 
 def test_a_stop_drops_what_waits_in_line_and_a_job_starts_it_again(workers: Workers) -> None:
     gate, ran = threading.Event(), []
-    running = [workers.submit(gate.wait, 5) for _ in range(2)]
+    running = [workers.submit(gate.wait, 60) for _ in range(2)]
     waiting = workers.submit(ran.append, "never")
     stopper = threading.Thread(target=workers.stop)
     stopper.start()
-    workers.stopping.wait(5)
+    workers.stopping.wait(60)
     gate.set()
-    stopper.join(5)
+    stopper.join(60)
     assert all(job.done() for job in running)
     assert (waiting.cancelled(), ran) == (True, [])
-    workers.submit(ran.append, "again").result(5)
+    workers.submit(ran.append, "again").result(60)
     assert (ran, workers.stopping.is_set()) == (["again"], False)
 
 
@@ -125,24 +125,24 @@ def test_a_job_that_submits_another_during_the_stop_starts_nothing(workers: Work
 
     def submits_late() -> None:
         began.set()
-        workers.stopping.wait(5)
+        workers.stopping.wait(60)
         late.append(workers.submit(done.append, "late"))
 
     workers.repeat(float("inf"), lambda: starts.append(1))
     workers.submit(submits_late)
-    assert began.wait(5)
+    assert began.wait(60)
     workers.stop()
     assert [each.cancelled() for each in late] == [True]
     assert (done, len(starts), workers.stopping.is_set()) == ([], 1, True)
 
 
 def test_the_threads_start_again_after_a_fork(workers: Workers) -> None:
-    workers.submit(lambda: None).result(5)
+    workers.submit(lambda: None).result(60)
     child = os.fork()
     if child == 0:
         code = 1
         try:
-            workers.submit(lambda: None).result(5)
+            workers.submit(lambda: None).result(60)
             code = 0
         finally:
             os._exit(code)
@@ -154,9 +154,9 @@ def test_a_host_that_never_closes_the_service_can_still_exit() -> None:
 from voiceapi.background.workers import Workers
 workers = Workers()
 workers.repeat(3600, lambda: None)
-workers.submit(lambda: None).result(5)
+workers.submit(lambda: None).result(60)
 """
-    assert subprocess.run([sys.executable, "-c", script], cwd=ROOT, timeout=20, check=False).returncode == 0
+    assert subprocess.run([sys.executable, "-c", script], cwd=ROOT, timeout=60, check=False).returncode == 0
 
 
 # -- consumers
@@ -173,11 +173,11 @@ def test_a_consumer_runs_at_the_start_at_its_time_and_when_woken(workers: Worker
     workers.consume(consumer, 1)
     assert not done.acquire(timeout=0.05)
     workers.start()
-    assert done.acquire(timeout=5)
-    assert done.acquire(timeout=5)
+    assert done.acquire(timeout=60)
+    assert done.acquire(timeout=60)
     assert not done.acquire(timeout=0.1)
     workers.wake()
-    assert done.acquire(timeout=5)
+    assert done.acquire(timeout=60)
 
 
 def test_a_wake_during_the_work_is_not_missed(workers: Workers) -> None:
@@ -187,15 +187,15 @@ def test_a_wake_during_the_work_is_not_missed(workers: Workers) -> None:
         if begun.is_set():
             again.set()
         begun.set()
-        gate.wait(5)
+        gate.wait(60)
         return 60.0
 
     workers.consume(consumer, 1)
     workers.wake()
-    assert begun.wait(5)
+    assert begun.wait(60)
     workers.wake()
     gate.set()
-    assert again.wait(5)
+    assert again.wait(60)
 
 
 def test_a_wake_after_the_stop_starts_nothing(workers: Workers) -> None:
@@ -207,7 +207,7 @@ def test_a_wake_after_the_stop_starts_nothing(workers: Workers) -> None:
 
     workers.consume(consumer, 1)
     workers.start()
-    assert done.acquire(timeout=5)
+    assert done.acquire(timeout=60)
     workers.stop()
     workers.wake()
     assert not done.acquire(timeout=0.1)
@@ -245,7 +245,7 @@ def test_what_begins_during_a_stop_leaves_no_thread_behind(
     else:
         workers.at_stop(workers.start)
         stopper.start()
-    stopper.join(5)
+    stopper.join(60)
     assert workers.stopping.is_set()
     assert [each for each in runs if each not in known] == []
 
@@ -260,15 +260,15 @@ def test_a_failing_consumer_is_logged_and_runs_again(workers: Workers, caplog: p
     workers.consume(consumer, 1)
     with caplog.at_level(logging.ERROR, "voiceapi"):
         workers.start()
-        assert done.acquire(timeout=5)
+        assert done.acquire(timeout=60)
         workers.wake()
-        assert done.acquire(timeout=5)
+        assert done.acquire(timeout=60)
         workers.stop()
     assert {record.getMessage() for record in caplog.records} == {"A job in the background failed"}
 
 
 def test_a_stop_waits_for_no_pause_and_little_for_a_consumer(workers: Workers, monkeypatch: pytest.MonkeyPatch) -> None:
-    monkeypatch.setattr("voiceapi.background.workers.STOP_WAIT_SECONDS", 0.05)
+    monkeypatch.setattr("voiceapi.background.workers.STOP_WAIT_SECONDS", 0.5)
     idle, busy, gate = threading.Event(), threading.Event(), threading.Event()
 
     def pausing() -> float:
@@ -277,18 +277,18 @@ def test_a_stop_waits_for_no_pause_and_little_for_a_consumer(workers: Workers, m
 
     def working() -> float:
         busy.set()
-        gate.wait(10)
+        gate.wait(60)
         return 3600.0
 
     workers.consume(pausing, 2)
-    workers.consume(working, 60)
+    workers.consume(working, 100)
     workers.start()
-    assert idle.wait(5)
-    assert busy.wait(5)
+    assert idle.wait(60)
+    assert busy.wait(60)
     stopped = threading.Thread(target=workers.stop)
     stopped.start()
-    # However many there are: 60 times the time for one is longer.
-    stopped.join(2)
+    # However many there are: 100 times the time for one is longer.
+    stopped.join(30)
     assert not stopped.is_alive()
     gate.set()
 
@@ -299,16 +299,16 @@ def test_what_winds_down_begins_nothing_new_but_single_jobs(workers: Workers) ->
 
     def working() -> float:
         began.set()
-        gate.wait(5)
+        gate.wait(60)
         ran.append("consumer")
         return 0.0
 
     workers.consume(working, 1)
     workers.start()
-    assert began.wait(5)
+    assert began.wait(60)
     workers.wind_down()
     workers.wake()
-    workers.submit(ran.append, "single").result(5)
+    workers.submit(ran.append, "single").result(60)
     gate.set()
     workers.stop()
     assert ran == ["single", "consumer"]
@@ -322,15 +322,33 @@ def test_a_slow_job_that_is_asked_for_again_runs_once() -> None:
 
     def job() -> str:
         asked.append(1)
-        go.wait(5)
+        go.wait(60)
         return "Hello."
 
     with ThreadPoolExecutor(4) as pool:
         assert list(pool.map(lambda _: jobs.run_once("a", job), range(4))) == [None] * 4
     threading.Timer(0.01, go.set).start()
-    jobs.wait_seconds = 2
+    jobs.wait_seconds = 60
     assert jobs.run_once("a", job) == "Hello."
     assert asked == [1]
+
+
+def test_a_job_is_dropped_while_python_exits(workers: Workers, monkeypatch: pytest.MonkeyPatch) -> None:
+    """The thread that dials may still run then, and its campaign is no campaign in trouble."""
+    workers.submit(lambda: None).result(60)
+    monkeypatch.setattr("concurrent.futures.thread._shutdown", True)
+    assert workers.submit(lambda: None).cancelled()
+
+
+def test_a_service_that_closes_waits_for_its_slow_jobs(app: Flask) -> None:
+    """A connection that a job returned to the pool later would stay open."""
+    service, go, done = app.extensions["voiceapi"], threading.Event(), threading.Event()
+    service.slow_jobs.wait_seconds = 0
+    service.slow_jobs.run_once("a", lambda: (go.wait(60), time.sleep(0.1), done.set()))
+    assert not done.is_set()
+    go.set()
+    service.close()
+    assert done.is_set()
 
 
 def test_a_slow_job_is_waited_for_since_its_request_arrived() -> None:
@@ -339,13 +357,13 @@ def test_a_slow_job_is_waited_for_since_its_request_arrived() -> None:
 
     def answer(arrived: float) -> str | None:
         note_arrival(arrived)
-        given: str | None = jobs.run_once("a", lambda: "Hello." if go.wait(10) else "")
+        given: str | None = jobs.run_once("a", lambda: "Hello." if go.wait(60) else "")
         return given
 
     with ThreadPoolExecutor(1) as pool:
-        assert pool.submit(answer, time.monotonic() - 60).result(5) is None
+        assert pool.submit(answer, time.monotonic() - 60).result(60) is None
         go.set()
-        assert pool.submit(answer, time.monotonic()).result(5) == "Hello."
+        assert pool.submit(answer, time.monotonic()).result(60) == "Hello."
 
 
 def test_a_slow_job_that_ends_as_the_wait_does_gives_its_result(monkeypatch: pytest.MonkeyPatch) -> None:
@@ -434,7 +452,7 @@ def test_jobs_wait_in_one_thread_and_run_when_they_are_due(workers: Workers) -> 
     for number in range(50):
         workers.submit_later(0.05, ran.append, number)
     workers.submit_later(0, ran.append, "now")
-    assert done.wait(5)
+    assert done.wait(60)
     assert time.monotonic() - began >= 0.1
     assert (ran[0], sorted(ran[1:-1]), ran[-1]) == ("now", list(range(50)), "late")
     assert sum(thread.name == "voiceapi-timer" for thread in threading.enumerate()) == 1
@@ -442,12 +460,12 @@ def test_jobs_wait_in_one_thread_and_run_when_they_are_due(workers: Workers) -> 
 
 def test_stop_drops_the_jobs_that_wait(workers: Workers) -> None:
     ran: list[int] = []
-    workers.submit_later(0.05, ran.append, 1)
+    workers.submit_later(0.5, ran.append, 1)
     workers.stop()
     workers.submit_later(0, ran.append, 2)
-    time.sleep(0.1)
+    time.sleep(0.6)
     assert ran == []
-    workers.submit(lambda: None).result(5)
+    workers.submit(lambda: None).result(60)
     workers.submit_later(0, ran.append, 3)
     while not ran:
         time.sleep(0.01)
@@ -480,7 +498,7 @@ def test_a_job_that_pauses(workers: Workers, pauses: bool, seconds: float) -> No
     jobs, job = PausingJobs(), Pauses(seconds)
     jobs.start(workers, "a", job.steps(), pauses=pauses)
     jobs.start(workers, "a", Pauses().steps(), pauses=pauses)
-    assert job.is_over.wait(5)
+    assert job.is_over.wait(60)
     assert job.did == ["begin", "middle", "end"]
     while jobs.running():
         time.sleep(0.01)
@@ -490,18 +508,18 @@ def test_a_job_is_cancelled_in_its_pause(workers: Workers) -> None:
     jobs, job = PausingJobs(), Pauses(30.0)
     jobs.start(workers, "a", job.steps(), pauses=True)
     assert jobs.cancel(workers, "a")
-    assert job.is_over.wait(5)
+    assert job.is_over.wait(60)
     assert job.did == ["begin", "cancelled"]
     assert not jobs.cancel(workers, "b")
 
 
 def test_a_job_that_was_dropped_does_not_go_on(workers: Workers) -> None:
-    jobs, job = PausingJobs(), Pauses()
+    jobs, job = PausingJobs(), Pauses(0.3)
     jobs.start(workers, "a", job.steps(), pauses=True)
     while not job.did:
         time.sleep(0.001)
     jobs.drop("a")
-    time.sleep(0.1)
+    time.sleep(0.7)
     assert "end" not in job.did
     assert jobs.running() == []
 
@@ -510,7 +528,7 @@ def test_a_dropped_job_that_ends_leaves_the_next_one_of_its_key(workers: Workers
     jobs, late, go = PausingJobs(), Pauses(30.0), threading.Event()
 
     def slow() -> Pausing:
-        go.wait(5)
+        go.wait(60)
         yield from ()
 
     jobs.start(workers, "a", slow(), pauses=True)
@@ -533,3 +551,10 @@ def test_a_job_that_fails_is_forgotten(workers: Workers, caplog: pytest.LogCaptu
     wait_for(lambda: not jobs.running())
     # It is forgotten before that is logged.
     wait_for(lambda: "A job in the background failed" in caplog.text)
+
+
+def test_how_far_a_job_has_come_that_does_not_run_wakes_nobody() -> None:
+    jobs = SlowJobs()
+    jobs.reach("call", 1)
+    assert jobs.running() == []
+    assert jobs.run_once("call", lambda: "done", beyond=1) == "done"

@@ -13,7 +13,19 @@ from typing import Any
 import pytest
 from flask.testing import FlaskClient
 
-from benchmarks import conversations, dialing, page, processes, rehearsal, report, scaling, short, soak
+from benchmarks import (
+    conversations,
+    dialing,
+    embedding,
+    outward,
+    page,
+    processes,
+    rehearsal,
+    report,
+    scaling,
+    short,
+    soak,
+)
 from benchmarks.cases import Case, cases
 from benchmarks.conversations import Conversations, Step
 from benchmarks.ledger import Ledger, Receiver, Timing, lost_writes
@@ -53,6 +65,19 @@ def test_conversation_cases_are_measured(tmp_path: Path) -> None:
     assert found.bare_seconds > 0
     assert found.seconds > 0
     assert len(list((tmp_path / "cases").glob("*.cases.yaml"))) == len(list((tmp_path / "cases").glob("*.json")))
+
+
+@pytest.mark.long
+def test_a_hosts_suite_is_measured(tmp_path: Path) -> None:
+    found = embedding.measure_embedding(tmp_path, 5, 1)
+    assert found.once > 0
+    assert {path.name for path in (tmp_path / "host-suite").iterdir()} <= {"host.py", "test_host.py", "__pycache__"}
+
+
+@pytest.mark.long
+def test_https_requests_are_measured(tmp_path: Path) -> None:
+    found = outward.measure_outward(tmp_path, 20)
+    assert 0 < found.kept_ms < found.new_ms
 
 
 def test_a_soak_finds_what_was_lost(workflow: Callable[..., Any], db: None) -> None:
@@ -294,13 +319,17 @@ def test_what_is_written_into_the_page_is_read_from_it() -> None:
         page.with_section("# Performance\n", section)
 
 
-def test_the_readme_shows_figures_of_the_page() -> None:
-    readme = page.README.read_text(encoding="utf-8").partition("## Figures")[2]
-    shown = [found.groups() for line in readme.splitlines(keepends=True) if (found := page.ROW.fullmatch(line))]
+@pytest.mark.parametrize(
+    ("path", "heading", "least"), [(page.SHOWING[0], "Figures", 4), (page.SHOWING[1], "When to move", 2)]
+)
+def test_the_figures_of_other_pages_are_those_of_the_page(path: Path, heading: str, least: int) -> None:
+    section = path.read_text(encoding="utf-8").partition(f"## {heading}\n")[2].partition("\n## ")[0]
+    rows_of_two = [found.groups() for line in section.splitlines(keepends=True) if (found := page.ROW.fullmatch(line))]
     rows = [[cell.strip() for cell in line.split("|")] for line in page.read().splitlines() if line.startswith("| ")]
     stated = {cells[1]: cells[3] for cells in rows if len(cells) > 4}
-    assert len(shown) > 3
-    assert dict(shown).items() <= stated.items()
+    shown = {name: value for name, value in rows_of_two if name in stated}
+    assert len(shown) >= least
+    assert shown.items() <= stated.items()
 
 
 def test_the_figures_of_a_text_are_replaced_by_their_names() -> None:
@@ -317,7 +346,10 @@ def test_a_figure_reaches_its_aim_as_it_is_shown() -> None:
         ("voiceapi test with 500 cases, s", "2.00", True),
         ("the same beside voiceapi --version, times as long", "4.00", True),
     ]
-    result.rehearsal = None
+    result.rehearsal, result.outward = None, outward.Outward(1.8, 3.0)
+    of_requests = [figure for figure in figures(result, []) if figure.group == "Requests to other servers"]
+    assert [(figure.text, figure.is_reached) for figure in of_requests] == [("1.80", True), ("0.60", True)]
+    result.outward = None
     found = {figure.name: figure.is_reached for figure in figures(result, cases(IDS, FEW))}
     assert found == {
         "health": True,

@@ -7,7 +7,7 @@ from typing import Any
 import pytest
 
 from voiceapi import create_app
-from voiceapi.config import API_KEY, SettingError, Settings, names, without_effect
+from voiceapi.config import API_KEY, PRIVATE_URLS, SettingError, Settings, names, without_effect
 from voiceapi.masking import mask_password
 
 DEFAULTS = {
@@ -27,6 +27,7 @@ DEFAULTS = {
     "llm_key": None,
     "llm_model": None,
     "llm_timeout": 20.0,
+    "llm_stream": True,
     "llm_max_tokens": 300,
     "twilio_url": None,
     "signalwire_url": None,
@@ -79,6 +80,15 @@ def test_what_is_not_set_has_its_default(unset: Any) -> None:
         ("WORKER", False, False),
         ("WORKER", 1, True),
         ("TWILIO_URL", "http://127.0.0.1:4711/", "http://127.0.0.1:4711"),
+        ("ALLOW_PRIVATE_URLS", "True", True),
+        ("ALLOW_PRIVATE_URLS", 0, False),
+        ("ALLOW_PRIVATE_URLS", "127.0.0.1:11434, *.Home.Arpa", {"127.0.0.1:11434", "*.home.arpa"}),
+        ("ALLOW_PRIVATE_URLS", ["Ollama.", "nas:080"], {"ollama", "nas:80"}),
+        (
+            "ALLOW_PRIVATE_URLS",
+            "::1,[0:0::1]:8080,::ffff:10.0.0.1,[FD00::A],*.lan:99",
+            {"[::1]", "[::1]:8080", "10.0.0.1", "[fd00::a]", "*.lan:99"},
+        ),
         ("SECRET", "s", "s"),
         ("LOG", " JSON ", "json"),
         ("LOG_REQUESTS", "on", True),
@@ -121,6 +131,14 @@ def test_a_setting_is_read(name: str, given: Any, read: Any) -> None:
         ("API_KEY", "Your-API-Key-Here", API_KEY),
         ("SECRET", " ", "any text that isn't blank"),
     ]
+    + [
+        ("ALLOW_PRIVATE_URLS", hosts, f"{PRIVATE_URLS}, not {mask_password(hosts)!r}")
+        for hosts in (
+            *("maybe not", "*", "*.", "a,", ",", "10.0.0.0/8", "http://127.0.0.1", "a@127.0.0.1", "127.0.0.1:0"),
+            *("127.0.0.1:99999", "127.0.0.1:a", "[::1", "::1:x", "a..b", "a.*.b", "fe80::1%lo", "a/b", "a?b", "ä.lan"),
+        )
+    ]
+    + [("ALLOW_PRIVATE_URLS", 3, f"{PRIVATE_URLS}, not 3"), ("ALLOW_PRIVATE_URLS", [4], f"{PRIVATE_URLS}, not [4]")]
     + [
         (
             "PUBLIC_URL",

@@ -4,7 +4,7 @@ from __future__ import annotations
 
 import re
 import shlex
-from collections.abc import Iterator
+from collections.abc import Callable, Iterator
 from pathlib import Path
 
 import click
@@ -74,9 +74,10 @@ def wrong_with(arguments: list[str]) -> str | None:
         if isinstance(command, click.Group) and not word.startswith("-"):
             if word == MISTYPED:
                 return None
-            if word not in command.commands:
+            below = command.get_command(click.Context(command), word)
+            if below is None:
                 return f"no command {word}"
-            command = command.commands[word]
+            command = below
         elif word.startswith("--"):
             known = {option for param in command.params for option in param.opts} | {"--help"}
             if word not in known:
@@ -84,13 +85,11 @@ def wrong_with(arguments: list[str]) -> str | None:
     return None
 
 
-@pytest.mark.parametrize("page", PAGES, ids=lambda page: str(page.relative_to(ROOT)))
-def test_shell_blocks_can_be_pasted(page: Path) -> None:
-    content = page.read_text(encoding="utf-8")
+def wrong_in_blocks(content: str) -> Iterator[str | None]:
+    """What is wrong in the shell blocks of a page; None for each command of ours in which nothing is."""
     found = [command for block in BLOCK.findall(content) for command in commands(block)]
     functions = {command[1] for command in found if command[0] == "function"}
     installed = {word for command in found if command[0] == ".venv/bin/pip" for word in command[1:]}
-    wrong = []
     for program, *arguments in found:
         folder, _, name = program.rpartition("/")
         if program == "function" or program in SYSTEM | MODELS | functions | {".ci/run"}:
@@ -98,24 +97,50 @@ def test_shell_blocks_can_be_pasted(page: Path) -> None:
         if folder == ".venv/bin" and name in installed:
             continue
         if folder != ".venv/bin" or name not in INSTALLED:
-            wrong.append(f"{program} is not there")
+            yield f"{program} is not there"
         elif name == "voiceapi":
-            wrong.append(wrong_with(arguments))
-        elif name == "flask":
-            wrong.append(wrong_with(arguments[arguments.index("voiceapi") + 1 :]))
-    wrong += [f"no file {path}" for block in BLOCK.findall(content) for path in FILES.findall(block) if not _is(path)]
-    assert list(filter(None, wrong)) == []
+            yield wrong_with(arguments)
+        elif name == "flask" and "voiceapi" in arguments:
+            yield wrong_with(arguments[arguments.index("voiceapi") + 1 :])
+    named = [path for block in BLOCK.findall(content) for path in FILES.findall(block)]
+    yield from (f"no file {path}" for path in named if not (ROOT / path.rstrip(".")).exists())
 
 
-def _is(path: str) -> bool:
-    return (ROOT / path.rstrip(".")).exists()
+def wrong_in_sentences(content: str) -> Iterator[str | None]:
+    """What is wrong with the commands that a page's sentences name; None for each in which nothing is."""
+    sentences = re.sub(r"^```.*?^```", "", content, flags=re.DOTALL | re.MULTILINE)
+    named = re.findall(r"`(?:\.venv/bin/|flask )?voiceapi ((?:[a-z]|--)[^`]*)`", sentences)
+    yield from (wrong_with(shlex.split(command)) for command in named)
 
 
-@pytest.mark.parametrize("page", PAGES, ids=lambda page: str(page.relative_to(ROOT)))
-def test_commands_in_a_sentence_exist(page: Path) -> None:
-    content = re.sub(r"^```.*?^```", "", page.read_text(encoding="utf-8"), flags=re.DOTALL | re.MULTILINE)
-    named = re.findall(r"`(?:\.venv/bin/|flask )?voiceapi ((?:[a-z]|--)[^`]*)`", content)
-    assert list(filter(None, (wrong_with(shlex.split(command)) for command in named))) == []
+@pytest.mark.parametrize("wrong_in", [wrong_in_blocks, wrong_in_sentences])
+def test_commands_and_files_that_are_named_exist(wrong_in: Callable[[str], Iterator[str | None]]) -> None:
+    contents = {str(page.relative_to(ROOT)): page.read_text(encoding="utf-8") for page in PAGES}
+    assert [(page, wrong) for page, content in contents.items() for wrong in wrong_in(content) if wrong] == []
+
+
+def test_what_is_wrong_on_a_page_is_found() -> None:
+    block = (
+        "```sh\n.venv/bin/voiceapi keys make x\ncurk http://x/\n.venv/bin/python -m pytest tests/test_none.py\n```\n"
+    )
+    found = ["no command make", "curk is not there", "no file tests/test_none.py"]
+    assert list(filter(None, wrong_in_blocks(block))) == found
+    assert list(filter(None, wrong_in_sentences(f"{block}`voiceapi make` and `voiceapi keys list`"))) == [
+        "no command make"
+    ]
+
+
+def test_nothing_installs_our_name_from_an_index() -> None:
+    """Whoever has that name there would run code on a reader's machine."""
+    places = [*PAGES, ROOT / "Dockerfile", *(ROOT / "deploy").iterdir(), *(ROOT / "voiceapi").rglob("*.py")]
+    command = re.compile(r"""\binstall\b(?! -d)[^\n`]*[\s'"]voiceapi(?=[\['"\s`]|==|$)""")
+    assert [path.name for path in places if command.search(path.read_text(encoding="utf-8"))] == []
+
+
+def test_commands_in_a_container_name_one_that_is_started() -> None:
+    for page in PAGES:
+        text = page.read_text(encoding="utf-8")
+        assert set(re.findall(r"docker exec (\w+)", text)) <= set(re.findall(r"docker run .*--name (\w+)", text)), page
 
 
 @pytest.mark.parametrize(

@@ -8,10 +8,10 @@ from pathlib import Path
 
 import pytest
 
-from voiceapi.engine.validation.lint_rules import RULES
+from voiceapi.engine.validation.finding import RULES
 
 FOLDER = Path(__file__).parent.parent / "docs" / "lint"
-HEADINGS = ["Why it matters", "Example", "How to mend it", "How to leave it out"]
+LEAVE = "[Leave it out](README.md#leaving-findings-out)"
 
 
 def test_every_rule_has_a_page_and_no_other_does() -> None:
@@ -22,13 +22,21 @@ def test_every_rule_has_a_page_and_no_other_does() -> None:
 def test_a_page_says_what_its_rule_is(code: str) -> None:
     rule = RULES[code]
     page = (FOLDER / f"{code}.md").read_text(encoding="utf-8")
-    assert page.startswith(f"# {code}\n\n**{rule.severity.capitalize()}**: {rule.title}.\n\n")
-    assert re.findall("^## (.*)$", page, re.MULTILINE) == HEADINGS
+    severity = rule.severity.capitalize() + (", prevents publishing" if rule.prevents_publishing else "")
+    head, meaning, *rest = page.split("\n\n")[1:]
+    assert page.startswith(f"# {code}\n\n")
+    assert head == f"**{severity}**: {rule.title}."
+    assert len(meaning) > 50
+    assert [each.partition(":")[0] for each in rest if re.match("(Example|Mend it):", each)] == ["Example", "Mend it"]
     for block in re.findall(r"^```json\n(.*?)^```", page, re.DOTALL | re.MULTILINE):
         assert json.loads(block)
-    leave = page.rpartition(HEADINGS[-1])[2]
-    expected = "prevents publishing" if rule.prevents_publishing else f'"lint_ignore": ["{code}"]'
-    assert expected in leave
+    assert page.endswith(f"\n\n{LEAVE}\n") != rule.prevents_publishing
+
+
+def test_the_overview_says_how_a_finding_is_left_out() -> None:
+    section = (FOLDER / "README.md").read_text(encoding="utf-8").partition("## Leaving findings out\n")[2]
+    assert '"lint_ignore": ["dead-end"]' in section
+    assert "What prevents publishing can't be left out." in section
 
 
 def test_codes_are_stable_kebab_case_names() -> None:

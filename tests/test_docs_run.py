@@ -28,6 +28,7 @@ NOT_HERE = {
     "pip install": "the folder is set up already",
     "app.py": "it runs already, as `voiceapi serve`",
     "VOICEAPI_PORT=8080": "it serves until it is interrupted",
+    "host_app.py run": "needs a port of its own; tests/host/test_embedding_page.py runs it",
     "dograh.example.org": "needs a running Dograh; tests/moving has one",
     "ollama": "needs a language model",
     "sqlite3": "needs a program that isn't everywhere",

@@ -12,7 +12,7 @@ import pytest
 from flask import Flask
 from flask.testing import FlaskClient
 
-from voiceapi.engine.validation.check import check
+from voiceapi.engine.validation.graph_rules import check
 from voiceapi.engine.validation.lint import lint
 from voiceapi.engine.validation.outline import Outline
 from voiceapi.workflows import node_types
@@ -52,7 +52,7 @@ def test_every_workflow_can_be_created_and_called(client: FlaskClient, finished:
 
 @pytest.fixture
 def workshop(tmp_path: Path, database_at: Callable[[Path], str]) -> Iterator[Flask]:
-    spec = importlib.util.spec_from_file_location("host_app", EXAMPLES / "host_app.py")
+    spec = importlib.util.spec_from_file_location("workshop", Path(__file__).with_name("workshop.py"))
     assert spec is not None
     assert spec.loader is not None
     module = importlib.util.module_from_spec(spec)

@@ -11,6 +11,7 @@ from collections.abc import Callable, Iterator
 from concurrent.futures import ThreadPoolExecutor
 from pathlib import Path
 from textwrap import dedent
+from types import SimpleNamespace
 from typing import Any
 
 import click
@@ -22,9 +23,12 @@ from flask.testing import FlaskClient
 from flask.views import MethodView
 from marshmallow import Schema, fields
 from werkzeug.exceptions import HTTPException, NotFound
+from werkzeug.routing import IntegerConverter, Map, Rule
 
 from voiceapi import VoiceAPI, create_app
+from voiceapi.cli import gunicorn_jobs
 from voiceapi.config import SettingError
+from voiceapi.service import opened
 from voiceapi.store.organizations import ApiKey
 from voiceapi.store.runs import Run
 
@@ -54,6 +58,33 @@ def embed(tmp_path: Path, database_at: Callable[[Path], str]) -> Iterator[Callab
 @pytest.fixture
 def host(embed: Callable[..., Flask]) -> Flask:
     return embed(Flask("host"))
+
+
+def test_addresses_are_built_as_of_any_route_but_only_then_compiled(
+    embed: Callable[..., Flask], monkeypatch: pytest.MonkeyPatch
+) -> None:
+    """Compiling what builds them took most of `init_app`. The host's own routes are as they would be without us."""
+    compiled: list[str] = []
+    compile_builder = Rule._compile_builder
+
+    def compile_and_note(self: Rule, append_unknown: bool = True) -> Any:
+        compiled.append(self.rule)
+        return compile_builder(self, append_unknown)
+
+    monkeypatch.setattr(Rule, "_compile_builder", compile_and_note)
+    host = Flask("host")
+    host.add_url_rule("/own/<int:number>", "own", lambda number: str(number))
+    embed(host)
+    assert {rule for rule in compiled if rule.startswith("/voice")} == set()
+    assert host.url_rule_class is Rule
+    for rule in host.url_map.iter_rules():
+        values = dict.fromkeys(rule.arguments, "a b") | {"step": "wait"}
+        values |= {name: 7 for name, converter in rule._converters.items() if isinstance(converter, IntegerConverter)}
+        usual = Rule(rule.rule, defaults=rule.defaults, endpoint="it")
+        Map([usual])
+        for unknown in (True, False):
+            assert rule.build(values, unknown) == usual.build(values, unknown)
+    assert len([rule for rule in compiled if rule.startswith("/voice/api")]) > 100
 
 
 def key_names(client: FlaskClient) -> list[str]:
@@ -94,6 +125,18 @@ def test_addresses_given_out_carry_the_prefix(embed: Callable[..., Flask]) -> No
     app = Flask("host")
     app.config["VOICEAPI_PUBLIC_URL"] = "https://calls.example.org"
     assert embed(app).extensions["voiceapi"].base_url == "https://calls.example.org/voice"
+
+
+def test_requests_within_one_context_of_the_app_are_answered_one_by_one(host: Flask, talk: Any) -> None:
+    """Tests of a host often push the app's context around their client."""
+    with host.app_context():
+        client = host.test_client()
+        body = {"name": "Agent", "workflow_definition": talk()}
+        made = client.post(f"{API}/workflow/create/definition", json=body, headers=AUTHORIZED)
+        answer = client.put(
+            f"{API}/workflow/{made.get_json()['id']}/status", json={"status": "archived"}, headers=AUTHORIZED
+        )
+    assert (answer.status_code, answer.get_json()["status"]) == (200, "archived")
 
 
 def test_a_second_init_app_is_refused(host: Flask) -> None:
@@ -363,7 +406,7 @@ def test_a_system_that_refuses_threads_fails_no_request(
     assert client.get(f"{API}/health").status_code == 200
     assert service.workers.process == os.getpid()
     # What waited is done as soon as there are threads.
-    service.workers.submit(int).result(10)
+    service.workers.submit(int).result(60)
     wait_for(lambda: client.get(f"{API}/user/api-keys", headers=AUTHORIZED).get_json()[0]["last_used_at"])
     service.close()
 
@@ -375,6 +418,23 @@ def test_no_job_starts_where_they_are_left_to_another_process(embed: Callable[..
     embed(app)
     for path in ("/own", f"{API}/health", f"{API}/nothing"):
         app.test_client().get(path)
+    assert {*threading.enumerate()} == before
+
+
+def test_gunicorns_hooks_find_every_app_of_the_process(embed: Callable[..., Flask]) -> None:
+    """Nothing is given to them that leads to the apps."""
+    opened.clear()  # those that other tests have left
+    before = {*threading.enumerate()}
+    one, other, silent = Flask("one"), Flask("other"), Flask("silent")
+    silent.config["VOICEAPI_WORKER"] = "off"
+    for number, app in enumerate((one, other, silent)):
+        embed(app, f"{number}.db")
+    gunicorn_jobs.post_worker_init(None)
+    processes = [app.extensions["voiceapi"].workers.process for app in (one, other, silent)]
+    assert processes == [os.getpid(), os.getpid(), 0]
+    gunicorn_jobs.worker_exit(None, SimpleNamespace(pid=os.getpid() + 1))
+    assert {*threading.enumerate()} > before
+    gunicorn_jobs.worker_exit(None, SimpleNamespace(pid=os.getpid()))
     assert {*threading.enumerate()} == before
 
 
@@ -404,7 +464,7 @@ def test_a_call_completes_in_a_forked_process(
         def call():
             body = {"phone_number": "+12025550123"}
             run = client.post("/api/v1/public/agent/path", json=body, headers=headers).get_json()["workflow_run_id"]
-            deadline = time.monotonic() + 20
+            deadline = time.monotonic() + 60
             while time.monotonic() < deadline:
                 found = client.get(f"/api/v1/workflow/1/runs/{run}", headers=headers).get_json()
                 if found["is_completed"]:
@@ -455,7 +515,7 @@ def test_two_apps_in_one_process_keep_two_databases(
         made = client.post("/api/v1/workflow/create/definition", json=body, headers=AUTHORIZED).get_json()
         run = place(client, "/api/v1", f"path-{number}")
         url = f"/api/v1/workflow/{made['id']}/runs/{run}"
-        wait_for(lambda: client.get(url, headers=AUTHORIZED).get_json()["is_completed"], 30)
+        wait_for(lambda: client.get(url, headers=AUTHORIZED).get_json()["is_completed"])
         assert client.get(f"/api/v1/workflow/fetch/{made['id']}", headers=AUTHORIZED).get_json()["name"] == name
 
     with ThreadPoolExecutor(8) as pool:

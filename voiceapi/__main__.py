@@ -2,10 +2,10 @@
 
 from __future__ import annotations
 
-import gc
-from collections.abc import Iterator, Mapping
-from contextlib import contextmanager
+from collections.abc import Mapping
 from typing import TYPE_CHECKING, Any
+
+from .cli.loading import keeping, loading
 
 if TYPE_CHECKING:
     from flask import Flask
@@ -13,32 +13,31 @@ if TYPE_CHECKING:
 
 def main(arguments: list[str] | None = None) -> None:
     """Run a command, of `arguments` or else of the command line, and exit with its code."""
-    with _making_what_stays():
+    with loading():
         from .cli.base import script_info
         from .cli.main import group
-    group(arguments, prog_name="voiceapi", obj=script_info(_create_app))
+    group(arguments, prog_name="voiceapi", obj=script_info(_create_app, _open_app))
 
 
 def _create_app(settings: Mapping[str, Any]) -> Flask:
-    with _making_what_stays():
-        # Not every command needs an app, and importing what makes one takes longer than most of them.
-        from .factory import create_app
-
+    with loading():
+        # Not every command needs the API, and importing it takes longer than most of them.
+        from .extension import create_app
+    with keeping():
         return create_app(settings)
 
 
-@contextmanager
-def _making_what_stays() -> Iterator[None]:
-    """Look for no garbage among the objects that the block makes, neither now nor later: modules, classes, routes.
+def _open_app(settings: Mapping[str, Any]) -> Flask:
+    """An app with a service and without routes."""
+    with loading():
+        # Not every command needs a service either.
+        from flask import Flask
 
-    Python would do so whenever their number has grown by a quarter, which takes a fifth of the whole start.
-    """
-    gc.disable()
-    try:
-        yield
-    finally:
-        gc.freeze()
-        gc.enable()
+        from .opening import open_in
+    app = Flask("voiceapi", static_folder=None)
+    app.config.update(settings)
+    open_in(app)
+    return app
 
 
 if __name__ == "__main__":

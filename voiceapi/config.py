@@ -3,9 +3,12 @@
 from __future__ import annotations
 
 import os
+import re
 from collections.abc import Callable, Iterable, Iterator, Mapping
+from contextlib import suppress
 from dataclasses import dataclass, field, fields
 from difflib import get_close_matches
+from ipaddress import ip_address
 from pathlib import Path
 from typing import Any
 from urllib.parse import urlsplit
@@ -27,7 +30,12 @@ API_KEY = (
 )
 # The longest name of an unknown setting that is shown in full.
 LONGEST_NAME = 60
+PRIVATE_URLS = "on, off, or a list of hosts with or without a port such as 127.0.0.1:11434, *.home.arpa"
 CARRIER_URL = "a URL of http or https such as http://127.0.0.1:4010"
+
+
+# A name, perhaps of all names below it, or an IPv6 address in brackets; with or without a port.
+_PRIVATE_HOST = re.compile(r"((\*\.)?[a-z0-9_-]+(\.[a-z0-9_-]+)*|\[[0-9a-f:.]+\])(:\d+)?")
 
 
 class SettingError(ValueError):
@@ -47,6 +55,35 @@ def _whole(low: int, high: int) -> Callable[[Any], int]:
 def _flag(value: Any) -> bool:
     words = {"1": True, "true": True, "yes": True, "on": True, "0": False, "false": False, "no": False, "off": False}
     return words[str(value).strip().lower()]
+
+
+def host_and_port(host: str, port: int | None = None) -> str:
+    """A host in the one spelling in which hosts are compared: names in small letters, IPv6 addresses in brackets.
+
+    An IPv4 address in the form of an IPv6 one is the IPv4 address.
+    """
+    with suppress(ValueError):
+        ip = ip_address(host.strip("[]"))
+        ip = getattr(ip, "ipv4_mapped", None) or ip
+        host = f"[{ip}]" if ip.version == 6 else str(ip)
+    return host.lower().removesuffix(".") + (f":{port}" if port else "")
+
+
+def _private_urls(value: Any) -> bool | frozenset[str]:
+    with suppress(KeyError):
+        return _flag(value)
+    given = value.split(",") if isinstance(value, str) else value
+    return frozenset(_private_host(_text(each).strip()) for each in given)
+
+
+def _private_host(text: str) -> str:
+    with suppress(ValueError):
+        text = f"[{ip_address(text)}]" if ":" in text else text
+    parts = urlsplit(f"//{text}")
+    host = host_and_port(parts.hostname or "", parts.port)
+    if parts.netloc != text or "@" in text or parts.port == 0 or not _PRIVATE_HOST.fullmatch(host):
+        raise ValueError
+    return host
 
 
 def _choice(*allowed: str) -> Callable[[Any], str]:
@@ -124,7 +161,7 @@ MEANINGS: Mapping[str, tuple[str, str]] = {
     "public_url": (
         "`http://HOST:PORT`",
         "the origin at which clients and carriers [reach the service](operations.md#ports-and-proxies); calls through "
-        "a real carrier need it",
+        "a real carrier need it, unless [`serve --tunnel`](commands.md#serve) has another one",
     ),
     "api_key": (
         "unset",
@@ -146,6 +183,10 @@ MEANINGS: Mapping[str, tuple[str, str]] = {
     "llm_key": ("unset", "that server's key, if it wants one"),
     "llm_model": ("unset: the server's choice", "the model to ask for"),
     "llm_timeout": ("", "seconds that one reply of the model may take, retries included"),
+    "llm_stream": (
+        "",
+        "whether replies are [streamed](models.md#streaming), unless the model's configuration sets its own `stream`",
+    ),
     "llm_max_tokens": ("", "the most tokens of one reply, unless the model's configuration sets its own `max_tokens`"),
     "concurrent_calls": ("", "[calls in progress](api.md#limits) allowed for each organization"),
     "worker": (
@@ -168,7 +209,8 @@ MEANINGS: Mapping[str, tuple[str, str]] = {
     "allow_private_urls": (
         "",
         "whether URLs that come in through the API may point into "
-        "[private networks](security.md#requests-that-leave-the-service)",
+        "[private networks](security.md#requests-that-leave-the-service): on, off, or "
+        "[a list of hosts](security.md#hosts-in-a-private-network) that they may point to",
     ),
     "max_body": ("", "the largest request body in bytes; a larger one is answered with [413](api.md#limits)"),
     "threads": (
@@ -216,11 +258,12 @@ class Settings:
     concurrent_calls: int = _setting(_whole(1, 100_000), "a whole number from 1 to 100000", 10)
     max_body: int = _setting(_whole(1024, 2**30), "a number of bytes from 1024 to 1073741824", 1024 * 1024)
     worker: bool = _setting(_flag, "on or off", True)
-    allow_private_urls: bool = _setting(_flag, "on or off", False)
+    allow_private_urls: bool | frozenset[str] = _setting(_private_urls, PRIVATE_URLS, False)
     llm_url: str | None = _setting(_base_url, "a URL of http or https such as http://127.0.0.1:11434/v1")
     llm_key: str | None = _setting(_text, "any text that isn't blank", secret=True)
     llm_model: str | None = _setting(_text, "the name of a model")
     llm_timeout: float = _setting(_seconds, "a number of seconds above 0, at most 120", 20.0)
+    llm_stream: bool = _setting(_flag, "on or off", True)
     llm_max_tokens: int = _setting(_whole(1, 100_000), "a whole number from 1 to 100000", 300)
     twilio_url: str | None = _setting(_base_url, CARRIER_URL)
     signalwire_url: str | None = _setting(_base_url, CARRIER_URL)

@@ -2,45 +2,29 @@
 
 from __future__ import annotations
 
-import logging
-import os
-from collections.abc import Callable
-from contextlib import ExitStack, suppress
-from functools import partial
+from collections.abc import Callable, Collection, Mapping
 from pathlib import Path
-from typing import ClassVar
+from typing import Any, ClassVar, TypeVar, cast, overload
+from weakref import WeakValueDictionary
 
-from flask import Blueprint, Flask
+from flask import Blueprint, Flask, current_app
+from werkzeug.routing import Rule
 
-from . import jobs
-from .api import BLUEPRINTS, metrics, openapi, register
-from .api.errors import install_routing
-from .background.slow_jobs import SlowJobs
-from .bulkhead import Bulkhead
-from .calls.webhooks import SimulatedWebhooks
-from .campaigns import attempts
-from .campaigns.dialer import worker
+from .api import BLUEPRINTS, errors, health, metrics, openapi, register
 from .cli.main import group
-from .config import PREFIX, SettingError, Settings, names, without_effect
 from .console import documents, pages
-from .http_client import HTTPClient
-from .masking import mask_password
-from .operating import gauges
-from .operating.metrics import Metrics
-from .organizations import api_keys
-from .postcall import outbox
-from .security import OneLine, SecretError, Vault, read_or_create_secret
+from .host import calls, chats, listeners, publishing, runs, tools
+from .host.chats import Chat
+from .host.errors import CallRefused, translated
+from .host.listeners import RunListener
+from .host.runs import Run
+from .opening import open_in
 from .service import Service
-from .store import secret_check
-from .store.database import Store, StoreError
-from .store.failures import DatabaseUnavailable
-from .store.migrations import check_version, migrate
-from .store.private_files import keep_private
+from .store.locks import REQUEST
+from .tools.python import HostFunction
 
-# One filter for all apps of a process, since they share a logger.
-ONE_LINE = OneLine()
-# What follows the end of a run, in this order.
-LISTENERS = (outbox.on_run_completed, attempts.on_run_completed)
+Tool = TypeVar("Tool", bound=Callable[..., Any])
+Listener = TypeVar("Listener", bound=Callable[[Run], None])
 
 
 class VoiceAPI:
@@ -64,6 +48,10 @@ class VoiceAPI:
         authenticate: Callable[[], str | None] | None = None,
     ) -> None:
         self._authenticate = authenticate
+        # Shared with the services of all apps, since functions are decorated before and after `init_app`.
+        self._listeners: dict[str, RunListener] = {}
+        self._tools: dict[str, HostFunction] = {}
+        self._services: WeakValueDictionary[int, Service] = WeakValueDictionary()
         if app is not None:
             self.init_app(app, url_prefix=url_prefix)
 
@@ -77,11 +65,203 @@ class VoiceAPI:
         :raises StoreError: when the database can't be used.
         :raises SecretError: when the secret's file can't be used.
         """
-        service = mount(app, url_prefix, self._authenticate)
+        service = self._services[id(app)] = mount(app, url_prefix, self._authenticate)
+        listeners.register(service, app.app_context, self._listeners)
+        tools.register(service, app.app_context, self._tools)
         path = pages.path(app)
         if path is not None and service.first_keys and self._authenticate is None:
             origin = service.settings.public_url or ""
             service.announce(f"Console: {origin}{path}#key={service.first_keys.pop()}")
+
+    def on_run_completed(self, function: Listener) -> Listener:
+        """Decorator of a function that gets each run after its end: calls, chats, tests, of all organizations.
+
+        It is called after the commit, on a thread of its own and in the app's context, at least once for each run,
+        through the end of the process as well. What it raises is logged and counts as an attempt that failed: it is
+        called again after 30 s, then after twice as long each time, five times in all. The deliveries of a run show
+        its attempts, as those of webhooks, and can be redelivered.
+
+        :raises TypeError: for one that takes anything but a run, and for a coroutine or a generator.
+        :raises ValueError: for a function without a name of its own: a lambda, or one within another function.
+        """
+        self._listeners[listeners.name_of(function)] = function
+        for service in list(self._services.values()):
+            listeners.note(service)
+        return function
+
+    @overload
+    def tool(self, function: Tool) -> Tool: ...
+    @overload
+    def tool(
+        self, *, name: str | None = None, timeout: float = 10.0, organizations: Collection[str] | None = None
+    ) -> Callable[[Tool], Tool]: ...
+    def tool(
+        self,
+        function: Tool | None = None,
+        *,
+        name: str | None = None,
+        timeout: float = 10.0,
+        organizations: Collection[str] | None = None,
+    ) -> Any:
+        """Decorator of a function that agents may call: nodes attach it among their `tool_uuids` as `python:NAME`.
+
+        A node's `call` names it so, too, and needs no model. The model sees its name, its docstring and its parameters,
+        whose hints are str, int, float, bool, date, Literal, Optional and list of these; `Annotated[int, "text"]`
+        describes one. A parameter with the hint `Run` gets the conversation. It returns JSON values, a dataclass, a
+        date or None. It runs in the app's context, on a thread of its own. What it raises is an error that the model
+        reads, and is logged.
+
+        :param name: by default the function's.
+        :param timeout: seconds, at most 60; then the model reads an error, and the result is dropped.
+        :param organizations: the names of those whose agents may use it, by default all.
+        :raises TypeError: for a parameter that has another hint or none, and for a coroutine or a generator.
+        :raises ValueError: for a name that another tool has, or that isn't one; and for another time-out.
+        """
+
+        def decorate(function: Tool) -> Tool:
+            made = HostFunction.of(function, Run, name=name, timeout=timeout, organizations=organizations)
+            known = self._tools.setdefault(made.name, made)
+            if _place_of(known.call) != _place_of(function):
+                raise ValueError(f"There is a tool {made.name!r} already: {'.'.join(_place_of(known.call))}.")
+            self._tools[made.name] = made
+            return function
+
+        return decorate if function is None else decorate(function)
+
+    def call(
+        self,
+        agent: int | str,
+        to: str,
+        *,
+        context: Mapping[str, Any] | None = None,
+        key: str | None = None,
+        configuration: int | None = None,
+        organization: str | None = None,
+    ) -> Run:
+        """Call somebody with the published version of an agent.
+
+        It returns when the carrier has answered, or gave no answer (the run's state is `unknown` then), after at most
+        25 seconds: 5 until slow work may begin, 10 for the turn of the carrier's account, 10 for the carrier.
+
+        :param agent: the id of its workflow; or as text its uuid, one of its trigger paths or its name.
+        :param to: with + or 00 and country code, a national number if the telephony configuration names a country, or a
+            sip: address where the carrier takes it.
+        :param context: the initial context, in JSON values.
+        :param key: calls with one key are one call for 24 hours. A repeat returns its run as it is then.
+        :param configuration: the id of the telephony configuration, by default the one that the API would take.
+        :param organization: the name of one that exists, by default `default`.
+        :raises AgentNotFound, InvalidNumber, LimitReached, KeyConflict, CallRefused: see each; nothing was called.
+        :raises TypeError: for a value of the context that JSON has none for.
+        """
+        service = _service()
+        with translated(CallRefused), service.store.session(REQUEST):
+            return calls.call(service, agent, to, context, key, configuration, organization)
+
+    def run(self, id: int, *, organization: str | None = None) -> Run:
+        """A run by its id.
+
+        :raises VoiceAPIError: with status 404, when the organization has no such run.
+        """
+        with translated(), _service().store.session(REQUEST):
+            return runs.get(organization, id)
+
+    @overload
+    def chat(
+        self, agent: int | str, *, context: Mapping[str, Any] | None = None, organization: str | None = None
+    ) -> Chat: ...
+    @overload
+    def chat(self, *, run: int, organization: str | None = None) -> Chat: ...
+    def chat(
+        self,
+        agent: int | str | None = None,
+        *,
+        context: Mapping[str, Any] | None = None,
+        run: int | None = None,
+        organization: str | None = None,
+    ) -> Chat:
+        """Open a text chat with the published version of an agent, which speaks first; or go on with one.
+
+        :param agent, context, organization: as for `call`.
+        :param run: the id of the run of a chat to go on with, in place of an agent.
+        :raises AgentNotFound: when there is no such agent.
+        :raises VoiceAPIError: when there is no such chat (404), when the agent can't be carried out (422), when too
+            many slow requests are in progress or the database can't be used (503).
+        """
+        if (agent is None) == (run is None):
+            raise TypeError("Give either an agent or the run of a chat.")
+        service = _service()
+        with translated(), service.store.session(REQUEST):
+            if run is not None:
+                return chats.resumed(service, run, organization)
+            assert agent is not None
+            return chats.opened(service, agent, context, organization)
+
+    def publish(
+        self, definition: Mapping[str, Any] | str | Path, *, name: str | None = None, organization: str | None = None
+    ) -> int:
+        """Create the agent of that name, or publish a new version of it if the definition differs from the last one.
+
+        What somebody edits in the console stays until the definition changes. For the start of an app, also of several
+        processes at once.
+
+        :param definition: of a workflow, alone or as a body to create it; or the path of a JSON file that holds one.
+        :param name: by default that of the file, without its suffix.
+        :param organization: is created if its name is new.
+        :return: the id of the workflow.
+        :raises OSError: when the file can't be read.
+        :raises AgentNotFound: when several agents have the name.
+        :raises VoiceAPIError: with status 422 and all that is wrong, when the definition isn't valid; 409 when another
+            agent has one of its trigger paths.
+        """
+        service = _service()
+        with translated(), service.store.session(REQUEST):
+            return publishing.publish(service, definition, name, organization)
+
+
+def _place_of(function: Callable[..., Any]) -> tuple[str, str]:
+    """Where a function is defined, which stays when its module is loaded again."""
+    return function.__module__, function.__qualname__
+
+
+def _service() -> Service:
+    """The service of the current app, whose jobs need not run in this process."""
+    found = current_app.extensions.get("voiceapi")
+    if found is None:
+        raise RuntimeError("This app has no voiceapi: call VoiceAPI().init_app(app) first.")
+    return cast(Service, found)
+
+
+def create_app(config: Mapping[str, Any] | None = None) -> Flask:
+    """A Flask app that is voiceapi and nothing else.
+
+    :param config: settings that come before those of the environment, with the same names.
+    """
+    app = Flask("voiceapi", static_folder=None)
+    app.config.update(config or {})
+    errors.install(app)
+    service = mount(app, "")
+    health.serve_at_root(app)
+    if service.settings.console:
+        pages.serve_at_root(app)
+    return app
+
+
+class LateRule(Rule):
+    """A route that compiles the function which builds its URLs when one is built; of most of ours none ever is.
+
+    werkzeug compiles two functions for each route, which takes five sixths of the time of mounting 150 of them.
+    """
+
+    def _compile_builder(self, append_unknown: bool = True) -> Callable[..., tuple[str, str]]:
+        compiled: Callable[..., tuple[str, str]] | None = None
+
+        # Bound to the rule, as what werkzeug compiles.
+        def build(rule: LateRule, /, **values: Any) -> tuple[str, str]:
+            nonlocal compiled
+            compiled = compiled or super(LateRule, rule)._compile_builder(append_unknown)
+            return compiled(rule, **values)
+
+        return build
 
 
 def mount(app: Flask, url_prefix: str, authenticate: Callable[[], str | None] | None = None) -> Service:
@@ -91,115 +271,18 @@ def mount(app: Flask, url_prefix: str, authenticate: Callable[[], str | None] | 
     prefix = url_prefix.rstrip("/")
     if prefix and not prefix.startswith("/"):
         raise ValueError(f"url_prefix must start with a slash, not {url_prefix!r}.")
-    given = {name: app.config.get(name, os.environ.get(name)) for name in names()}
-    if not given[f"{PREFIX}DATABASE"]:
-        given[f"{PREFIX}DATABASE"] = Path(app.instance_path, "voiceapi.db")
-    service = app.extensions["voiceapi"] = open_service(Settings.read(given), prefix, authenticate)
-    if line := without_effect({*os.environ, *map(str, app.config)}, service.settings):
-        service.announce(line)
-    if service.settings.metrics_key is not None and service.metrics is None:
-        service.announce(metrics.NOT_INSTALLED)
-    register(app, prefix)
-    documents.register(app, prefix)
-    if service.settings.console:
-        pages.register(app, prefix)
-    if service.settings.metrics_key is not None:
-        metrics.register(app, prefix)
-    install_routing(app, prefix)
-    app.cli.add_command(group)
-    return service
-
-
-def _open_vault(settings: Settings, *, is_needed: bool) -> Vault:
-    """The vault with the secret of the settings, else with that in the file beside the database.
-
-    :param is_needed: the database was encrypted with a secret, so a file that is missing isn't made again.
-    """
-    if settings.secret is not None:
-        return Vault(settings.secret.encode())
-    file = Path(f"{settings.database_file}.secret")
-    if is_needed and not file.exists():
-        raise SecretError(
-            f"The secret of the database is missing: there is no file {file}, and {PREFIX}SECRET isn't set. Restore "
-            "it; if it is lost, docs/operations.md says how to go on without it."
-        )
+    service = open_in(app, prefix, authenticate, openapi.text(prefix))
+    usual = app.url_rule_class
+    app.url_rule_class = LateRule if usual is Rule else usual
     try:
-        return Vault(read_or_create_secret(file), file=file)
-    except OSError as error:
-        raise SecretError(f"The secret's file {file} can't be read or made: {error.strerror}.") from None
-
-
-def open_service(settings: Settings, prefix: str = "", authenticate: Callable[[], str | None] | None = None) -> Service:
-    """Open the database, migrate it, and return the parts of one app, which is kept in `app.extensions["voiceapi"]`.
-
-    The jobs are registered; no thread starts. The first API key of a new database is announced.
-    The errors are those of `init_app`.
-    """
-    path = settings.database_file
-    logging.getLogger("voiceapi").addFilter(ONE_LINE)
-    open_to_others: list[Path] = []
-    # What is undone when the service can't be opened.
-    unopened = ExitStack()
-    try:
-        if path is not None:
-            path.parent.mkdir(parents=True, exist_ok=True)
-            open_to_others = keep_private(path)
-        store = Store(settings.database)
-        unopened.callback(store.close)
-        if path is None and settings.secret is None:
-            raise SettingError(
-                f"{PREFIX}SECRET must be set, because {PREFIX}DATABASE is no file with a folder for the secret's file. "
-                "Set it to the same text for every process on every host; if the database was copied from a file, to "
-                "the content of that file's .secret."
-            )
-        version = check_version(store)
-        # The secret comes before the migration, which encrypts what earlier releases stored in clear.
-        vault = _open_vault(settings, is_needed=secret_check.is_needed(store, version))
-        migrate(store, vault)
-        secret_check.prove(store, vault)
-        service = _assemble(settings, store, vault, prefix, authenticate)
-        key = api_keys.bootstrap(service)
-        unopened.pop_all()
-    except DatabaseUnavailable as error:
-        raise StoreError(f"The database {mask_password(settings.database)} {error.reason.instruction}") from error
-    except OSError as error:
-        name = mask_password(settings.database)
-        raise StoreError(f"The files of the database {name} can't be made: {error.strerror}.") from None
+        register(app, prefix)
+        documents.register(app, prefix)
+        if service.settings.console:
+            pages.register(app, prefix)
+        if service.settings.metrics_key is not None:
+            metrics.register(app, prefix)
     finally:
-        unopened.close()
-    jobs.register(service)
-    worker.register(service)
-    for file in open_to_others:
-        service.announce(f"Others may be able to read {file}, since its mode can't be changed: make it 0600.")
-    if key is not None:
-        service.announce(f"First API key, shown this once: {key}")
-        service.first_keys.append(key)
-    return service
-
-
-def _assemble(
-    settings: Settings, store: Store, vault: Vault, prefix: str, authenticate: Callable[[], str | None] | None
-) -> Service:
-    """The parts of an app on a database that is ready."""
-    counts = None
-    if settings.metrics_key is not None:
-        with suppress(ImportError):  # whoever asks for the metrics is told
-            counts = Metrics()
-    service = Service(
-        settings,
-        store,
-        vault,
-        SimulatedWebhooks,
-        prefix,
-        authenticate,
-        openapi.text(prefix),
-        token=store.token,
-        slow_jobs=SlowJobs(before_waiting=store.release),
-        bulkhead=Bulkhead(settings.threads, before_waiting=store.release),
-        http=HTTPClient(settings.allow_private_urls, before_sending=store.release),
-        listeners=LISTENERS,
-        metrics=counts,
-    )
-    if counts is not None:
-        counts.add_source(partial(gauges.read, service))
+        app.url_rule_class = usual
+    errors.install_routing(app, prefix)
+    app.cli.add_command(group)
     return service

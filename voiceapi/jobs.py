@@ -8,11 +8,11 @@ from datetime import datetime
 from functools import partial
 
 from .calls import sweeper, turns
-from .campaigns import clock as campaigns_clock
+from .campaigns import attempts
 from .conversations import text_chats
 from .operating import retention
 from .postcall import delivery, processing
-from .runs import clock as runs_clock
+from .runs import lifecycle
 from .service import Service
 from .store import counts
 from .store.fields import now
@@ -31,8 +31,8 @@ FOLD_COUNTS_SECONDS = 5
 PROCESSING_THREADS, DELIVERY_THREADS = 4, 8
 # Each brings forward what its subject planned while the clock was ahead; True when there was anything.
 CLOCK_CORRECTIONS: tuple[Callable[[datetime], bool], ...] = (
-    runs_clock.correct,
-    campaigns_clock.correct,
+    lifecycle.correct,
+    attempts.correct,
     processing.correct,
     delivery.correct,
 )
@@ -50,14 +50,15 @@ def register(service: Service) -> None:
         service.workers.repeat(
             IDLE_CHATS_SECONDS, partial(documents.end_interrupted, service), "end_interrupted_documents"
         )
-        if service.store.path is None:
+        service.workers.repeat(delivery.NOTE_SECONDS, partial(delivery.give_up_unseen, service))
+        if service.store.backend.is_concurrent:
             service.workers.repeat(FOLD_COUNTS_SECONDS, partial(fold_counts, service), "fold_counts")
         if service.settings.keep_runs_days is not None:
             remove = partial(retention.remove_expired, service)
             service.workers.repeat(retention.LOOK_SECONDS, remove, "remove_expired_runs")
         process = partial(run_due, service, processing.process_next, processing.due)
         service.workers.consume(process, PROCESSING_THREADS, "process_ended_runs")
-        if service.store.path is None:
+        if service.store.backend.notifies:
             service.workers.repeat(LISTEN_AGAIN_SECONDS, partial(listen, service))
             service.workers.at_stop(service.store.wakeups.look_up)
         deliver = partial(run_due, service, delivery.deliver_next, delivery.due)

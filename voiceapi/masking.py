@@ -1,4 +1,4 @@
-"""Masks of secrets, as answers show them: of values, of headers, and of passwords in URLs."""
+"""Masks of secrets, as answers show them: of values, of headers, of passwords in URLs; and of telephone numbers."""
 
 from __future__ import annotations
 
@@ -37,7 +37,7 @@ def unmask_fields(incoming: Mapping[str, Any], stored: Mapping[str, Any], names:
 _SCHEME = re.compile(r"\s*[A-Za-z][A-Za-z0-9+.-]*://")
 _HOST = re.compile(r"[^/?#\s]*")
 # The names of headers whose values are surely secrets; one that ends in "id", such as X-Auth-ID, names an account.
-_SECRET_NAME = re.compile("(?!.*id$).*(auth|token|secret|passw|cookie|credential|key)", re.IGNORECASE)
+_SECRET_NAME = re.compile("auth|token|secret|passw|cookie|credential|key")
 # What stands for a secret of which not even the last characters are shown: "Basic dTpw" is u:p.
 HIDDEN = "********"
 UNMATCHED = "the value is masked and no stored one matches it, so send it in full"
@@ -100,13 +100,19 @@ def mask_headers(headers: Mapping[str, str]) -> dict[str, str]:
     return {name: value if name.lower() in PLAIN_HEADERS else HIDDEN for name, value in headers.items()}
 
 
+def unmask_headers(headers: Mapping[str, Any], stored: Mapping[str, Any]) -> dict[str, Any]:
+    """Headers, those that are hidden with the stored value of the same name, whatever its case."""
+    known = {name.lower(): value for name, value in stored.items()}
+    return {name: known.get(name.lower(), value) if value == HIDDEN else value for name, value in headers.items()}
+
+
 def sent_secrets(url: str, headers: Mapping[str, str]) -> list[str]:
     """The secrets that a request sends: its password, and the values of headers whose names are those of secrets.
 
     Of a value with a scheme, such as `Bearer`, also the rest alone; of `Basic` the password alone, too. The password of
     the URL also as it is sent, in such a header.
     """
-    found = [value for name, value in headers.items() if _SECRET_NAME.match(name)]
+    found = [value for name, value in headers.items() if _is_secret(name)]
     found += [rest for value in found if (rest := value.partition(" ")[2])]
     for value in found:
         with suppress(ValueError):  # not in base64
@@ -120,9 +126,22 @@ def sent_secrets(url: str, headers: Mapping[str, str]) -> list[str]:
     return [*found, parts[1], password, sent]
 
 
+def _is_secret(name: str) -> bool:
+    name = name.lower()
+    return _SECRET_NAME.search(name) is not None and not name.endswith("id")
+
+
 def hide(text: bytes, secrets: Iterable[str]) -> bytes:
     """The text of an answer without the secrets that its request had; those of less than 8 characters are left."""
     for secret in sorted(secrets, key=len, reverse=True):
         if len(secret) >= len(HIDDEN):
             text = text.replace(secret.encode("utf-8", "replace"), HIDDEN.encode())
     return text
+
+
+def mask_number(number: str) -> str:
+    """A number as logs show it: its last four digits. Of a sip: address, or of a caller without a number, nothing."""
+    if number.lower().startswith(("sip:", "sips:")):
+        return "a SIP address"
+    digits = re.sub(r"\D", "", number)
+    return f"...{digits[-4:]}" if digits else "no number"

@@ -17,7 +17,7 @@ from orjson import Fragment
 from .errors import FieldError, InvalidFields
 from .timestamps import write_time
 
-__all__ = ["Fragment", "canonical", "decode", "encode", "parse", "storable"]
+__all__ = ["Fragment", "UnstorableValues", "canonical", "decode", "encode", "parse", "storable"]
 
 Path = tuple[str | int, ...]
 DEEPEST = 100
@@ -26,18 +26,29 @@ TOO_DEEP = f"lists and objects may be nested at most {DEEPEST} deep"
 NUL = "text may not hold the NUL character"
 SURROGATE = re.compile("[\ud800-\udfff]")
 # Python reads these three constants, which aren't JSON. A whole string is matched first: it may contain one of them.
-CONSTANT = re.compile(r'"(?:[^"\\]|\\.)*"|(NaN|-?Infinity)', re.DOTALL)
+CONSTANT = re.compile(r'"(?:[^"\\]++|\\.)*+(?:"|\\?\Z)|(NaN|-?Infinity)', re.DOTALL)
 # Whole numbers beyond 64 bits, which orjson reads as floats, have at least so many digits.
 ZEROS, LONG_NUMBER = bytes.maketrans(b"123456789", b"0" * 9), b"0" * 19
 CONTAINERS = (dict, list)
+
+
+class UnstorableValues(InvalidFields):
+    """JSON with values that the database or another JSON reader could not take back; each has an error, at most 20.
+
+    :param value: all of it, those values replaced as in `storable`, to look for more errors in the rest.
+    """
+
+    def __init__(self, errors: list[FieldError], value: Any) -> None:
+        super().__init__(errors)
+        self.value = value
 
 
 def parse(text: str, path: Path = ()) -> Any:
     """The value that `text` holds; of a key that is there twice the last counts.
 
     :param path: the field that the text comes from; it begins the path of every error.
-    :raises InvalidFields: when the text is not JSON, with the offset in characters at the end of the path; or with at
-        most 20 errors for values that the database or another JSON reader could not take back.
+    :raises UnstorableValues: when it can't be stored as it is.
+    :raises InvalidFields: when the text is not JSON, with the offset in characters at the end of the path.
     """
     # What orjson refuses, and what only may be wrong, is parsed again: that finds out, and knows the places.
     try:
@@ -45,15 +56,15 @@ def parse(text: str, path: Path = ()) -> Any:
         value = orjson.loads(encoded)
     except ValueError:
         return parse_slowly(text, path)
-    if LONG_NUMBER in encoded.translate(ZEROS) or b"\\u0000" in encoded or _may_be_too_deep(encoded, value):
+    if LONG_NUMBER in encoded.translate(ZEROS) or b"\\u0000" in encoded:
+        return parse_slowly(text, path)
+    if encoded.count(b"[") + encoded.count(b"{") > DEEPEST and _is_too_deep(value):
         return parse_slowly(text, path)
     return value
 
 
-def _may_be_too_deep(encoded: bytes, value: Any) -> bool:
+def _is_too_deep(value: Any) -> bool:
     """True if there are more than DEEPEST lists and objects inside one another."""
-    if encoded.count(b"[") + encoded.count(b"{") <= DEEPEST:
-        return False
     containers = [value]
     for _ in range(DEEPEST):
         members = (each.values() if type(each) is dict else each for each in containers)
@@ -81,7 +92,7 @@ def parse_slowly(text: str, path: Path = ()) -> Any:
     errors: list[FieldError] = []
     _check(value, path, DEEPEST, errors)
     if errors:
-        raise InvalidFields(errors)
+        raise UnstorableValues(errors, storable(value))
     return value
 
 

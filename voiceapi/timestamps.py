@@ -4,6 +4,7 @@ from __future__ import annotations
 
 import re
 from datetime import UTC, date, datetime
+from email.utils import parsedate_to_datetime
 
 
 def read_time(value: str | float) -> datetime:
@@ -34,3 +35,15 @@ def read_time(value: str | float) -> datetime:
 def write_time(value: datetime, timespec: str = "auto") -> str:
     """A time as ISO 8601 text in UTC with `Z`; by default with microseconds only when they aren't zero."""
     return value.astimezone(UTC).replace(tzinfo=None).isoformat(timespec=timespec) + "Z"
+
+
+def retry_after(value: str | None, moment: datetime) -> float | None:
+    """The seconds that a Retry-After header asks for, as a number or as an HTTP date; None if it can't be read."""
+    if value is None:
+        return None
+    if re.fullmatch(r"[-+]?[0-9]{1,15}(\.[0-9]{1,15})?", value.strip(), re.ASCII):
+        return float(value)
+    try:
+        return (parsedate_to_datetime(value) - moment).total_seconds()
+    except (ValueError, TypeError):  # not a date, or one without a zone
+        return None

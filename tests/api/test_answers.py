@@ -11,7 +11,7 @@ from flask import Flask
 from flask.testing import FlaskClient
 from marshmallow import Schema, ValidationError
 
-from voiceapi.api.json_response import json_response, json_values
+from voiceapi.api.answers import json_response, json_values
 
 API = "/api/v1"
 

@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import re
 from collections.abc import Callable
 from itertools import product
 from pathlib import Path
@@ -14,11 +15,17 @@ from flask.testing import FlaskClient
 from twilio.request_validator import RequestValidator
 
 from voiceapi import VoiceAPI, create_app
+from voiceapi.calls import doctor
+from voiceapi.calls.inbound import MEANINGS
 from voiceapi.http_client import HTTPClient, Reply
 from voiceapi.service import Service
+from voiceapi.store import forgetting, retention, telephony
 from voiceapi.store.database import write
+from voiceapi.store.fields import now
+from voiceapi.store.forgetting import ForgottenNumber
 from voiceapi.store.runs import Run
 from voiceapi.store.telephony import TelephonyConfiguration
+from voiceapi.telephony.carriers.base import Advice
 
 API = "/api/v1"
 PUBLIC = "https://voice.example.org"
@@ -321,6 +328,49 @@ def test_why_a_call_is_not_served(
     assert told(CallSid="CA2") == "QUOTA_EXCEEDED"
     with service.store.session():
         assert Run.select().count() == 1
+    # It was one call, however often its carrier asked.
+    rows = rejected(client, number)
+    shown = [(row["reason"], row["to_number"], row["workflow_id"], row["count"]) for row in rows]
+    assert shown == [
+        ("QUOTA_EXCEEDED", OURS, 1, 1),
+        ("WORKFLOW_NOT_FOUND", OURS, 1, 1),
+        ("PHONE_NUMBER_NOT_CONFIGURED", OURS, None, 1),
+        ("PHONE_NUMBER_NOT_CONFIGURED", "+12025550111", None, 1),
+    ]
+    assert {row["from_number"] for row in rows} == {THEIRS}
+    assert rows[1]["message"] == "the workflow is archived or can't be run"
+
+
+def rejected(client: FlaskClient, number: dict[str, Any]) -> Any:
+    path = f"{API}/organizations/telephony-configs/{number['telephony_configuration_id']}/rejected-calls"
+    return client.get(path).get_json()["rejected_calls"]
+
+
+def test_a_stranger_who_calls_all_night_fills_no_disk(
+    bare: FlaskClient,
+    client: FlaskClient,
+    service: Service,
+    number: dict[str, Any],
+    inbound: str,
+    monkeypatch: pytest.MonkeyPatch,
+) -> None:
+    """Calls of one caller are one row, and a configuration keeps a number of rows only."""
+    monkeypatch.setattr(telephony, "MOST_REJECTED", 3)
+    change(client, number, is_active=False)
+    for call in range(4):
+        send(bare, inbound, {**COMING, "CallSid": f"CA{call}"})
+    assert [(row["from_number"], row["count"]) for row in rejected(client, number)] == [(THEIRS, 4)]
+    for call in range(4):
+        send(bare, inbound, {**COMING, "CallSid": f"CB{call}", "From": f"+1202555017{call}" if call else "x" * 9999})
+    assert [row["from_number"] for row in rejected(client, number)] == [f"+1202555017{call}" for call in (3, 2, 1)]
+    with service.store.session():
+        stored = TelephonyConfiguration.get_by_id(number["telephony_configuration_id"])
+        advice = [each for each in doctor.examine_configuration(service, stored) if isinstance(each, Advice)]
+        assert forgetting.delete_rejected_calls(ForgottenNumber("+12025550172"), 1) == 1
+        assert forgetting.delete_rejected_calls(ForgottenNumber("+12025550171"), 2) == 0
+        assert retention.delete_rejected_calls(now()) == 2
+    last = rf"the last at \S+Z: {MEANINGS['PHONE_NUMBER_NOT_CONFIGURED']}\."
+    assert re.fullmatch(rf"3 calls to {re.escape(OURS)} were not taken, {last}", advice[0])
 
 
 def test_an_unfinished_workflow_is_not_served(

@@ -15,7 +15,8 @@ from flask.testing import FlaskClient
 
 from voiceapi.api import contacts as contacts_api
 from voiceapi.bulkhead import Bulkhead
-from voiceapi.campaigns import contact_report, lifecycle
+from voiceapi.campaigns import contacts as contact_report
+from voiceapi.campaigns import lifecycle
 from voiceapi.engine.actions import AskModel
 from voiceapi.engine.events import ModelFailed
 from voiceapi.http_client import HTTPClient, Reply
@@ -32,7 +33,10 @@ from voiceapi.telephony.carriers import simulator
 API = "/api/v1"
 BUSY, SILENT, FAILING, MACHINE = (f"+120255501{n}" for n in ("01", "02", "03", "04"))
 ANN, BOB, CY = "+12025550171", "+12025550172", "+12025550173"
-UNDIALABLE = "A number to call is written with its country code, such as +12025550123."
+UNDIALABLE = "A number to call is written with + and its country code, such as +12025550123."
+NO_COUNTRY = (
+    "The number needs + and its country code, as in +12025550123, unless the telephony configuration names a country."
+)
 ONCE = {"max_retries": 0}
 SOON = {"max_retries": 1, "retry_delay_seconds": 30}
 
@@ -110,7 +114,7 @@ def test_the_contacts_as_csv(
         f"{ANN},'=1+1,4,completed,1,It is called for the first time. The call was answered.",
         f"{BUSY},,5,failed,1,It is called for the first time. The line was busy; that is not followed by another "
         "attempt.",
-        f'12,x,6,skipped,0,"{UNDIALABLE}"',
+        f'12,x,6,skipped,0,"{NO_COUNTRY}"',
         f"{ANN},y,7,skipped,0,The number is in row 4 already.",
     ]
     answer = client.get(report)
@@ -126,7 +130,27 @@ def test_the_contacts_as_csv(
         assert client.get(report, query_string={"state": "failed"}).status_code == 200
     with client.get(report) as answer:
         assert answer.status_code == 200
-    assert bulkhead.shares.running == []
+    assert bulkhead.permit_queue.running == []
+
+
+def test_another_column_of_the_list_has_the_numbers(client: FlaskClient, create: Any, ended: Any) -> None:
+    csv = f"Phone;first_name\n{ANN};Ann\n{BUSY};Bob\n12;Cy\n{ANN};Ann\n"
+    campaign_id = create(csv=csv, phone_number_column="Phone", retry_config=ONCE)
+    made = client.get(f"{API}/campaign/{campaign_id}").get_json()
+    assert [made[name] for name in ("phone_number_column", "contacts_to_call", "total_rows")] == ["Phone", 2, None]
+    simulated = client.post(f"{API}/campaign/{campaign_id}/simulate", json={}).get_json()
+    assert (simulated["attempts"], simulated["contacts"]["skipped"]) == (2, 2)
+    act(client, campaign_id, "start")
+    assert ended(campaign_id)["total_rows"] == 2
+    assert {number: each["state"] for number, each in by_number(client, campaign_id).items()} == {
+        ANN: "skipped",
+        BUSY: "failed",
+        "12": "skipped",
+    }
+    contact = client.get(f"{API}/campaign/{campaign_id}/contacts/1").get_json()
+    assert contact["variables"] == {"phone": ANN, "first_name": "Ann", "phone_number": ANN}
+    child = act(client, campaign_id, "redial")
+    assert (child["phone_number_column"], child["contacts_to_call"]) == ("Phone", 1)
 
 
 def test_a_list_is_dialed_to_its_end(
@@ -172,7 +196,7 @@ def test_a_list_is_dialed_to_its_end(
         3: ("failed", [first, f"Nobody answered; {last}"]),
         4: ("failed", [first, f"The call failed; {last}"]),
         5: ("failed", [first, f"An answering machine answered; {last}"]),
-        6: ("skipped", [UNDIALABLE]),
+        6: ("skipped", [NO_COUNTRY]),
         7: ("skipped", ["The number is in row 1 already."]),
     }
 
@@ -480,7 +504,7 @@ def test_the_do_not_call_list(client: FlaskClient, stranger: FlaskClient, create
         "added": 1,
         "already_listed": 1,
         "refused_count": 1,
-        "refused": [{"row": 3, "reason": "The phone number must begin with + and its country code."}],
+        "refused": [{"row": 3, "reason": NO_COUNTRY}],
     }
     found = client.get(url, query_string={"limit": 2}).get_json()
     assert [(entry["phone_number"], entry["reason"]) for entry in found["phone_numbers"]] == [
@@ -505,19 +529,39 @@ def test_the_do_not_call_list(client: FlaskClient, stranger: FlaskClient, create
     assert by_number(client, campaign_id)[ANN]["reasons"] == ["The number is on the do-not-call list."]
 
 
+def test_an_address_on_the_list_is_not_called_however_it_is_written(
+    client: FlaskClient, create: Any, ended: Any
+) -> None:
+    listed = ["sips:ann@example.org;transport=tls", CY]
+    assert client.post(f"{API}/do-not-call", json={"phone_numbers": listed}).get_json()["added"] == 2
+    same = ["sip:Ann@Example.org", "sips:ann@example.org:5061", "sip:%41nn@example.org.", f"sip:{CY}@pbx.example.org"]
+    campaign_id = create(*same, "sip:bob@example.org")
+    dry = client.post(f"{API}/campaign/{campaign_id}/simulate", json={"seed": 1}).get_json()
+    assert dry["skipped"] == {"do_not_call": 4}
+    act(client, campaign_id, "start")
+    contacts = ended(campaign_id)["contacts"]
+    assert (contacts["skipped"], contacts["completed"]) == (4, 1)
+    for number in ("SIP:ann@example.org", CY):
+        assert client.delete(f"{API}/do-not-call/{number}").status_code == 200
+
+
 def test_who_opts_out_is_not_called_again(
     service: Service, client: FlaskClient, create: Any, ended: Any, db: None
 ) -> None:
     """The conversation's disposition counts, also that of a call which no campaign placed."""
-    run = Run.create(
-        organization=1, workflow=client.get(f"{API}/campaign/{create(BOB)}").get_json()["workflow_id"], name="x",
-        mode="simulator", token="t", called_number=ANN, disposition="do_not_call", answered_at=now(),
-    )  # fmt: skip
-    with write():
-        run_lifecycle.complete(service, run, 3)
+    common = {"organization": 1, "name": "x", "mode": "simulator", "disposition": "do_not_call", "answered_at": now()}
+    common["workflow"] = client.get(f"{API}/campaign/{create(BOB)}").get_json()["workflow_id"]
+    runs = [
+        Run.create(**common, token="t", called_number=ANN),
+        # Of an inbound call the caller opts out, unless the number is withheld.
+        Run.create(**common, token="u", call_type="inbound", called_number=BOB, caller_number="anonymous"),
+    ]
+    for run in runs:
+        with write():
+            run_lifecycle.complete(service, run, 3)
     listed = client.get(f"{API}/do-not-call").get_json()["phone_numbers"]
     assert [(entry["phone_number"], entry["reason"]) for entry in listed] == [
-        (ANN, "The callee asked not to be called.")
+        (ANN, "The person asked not to be called.")
     ]
 
 

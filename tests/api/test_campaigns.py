@@ -80,6 +80,8 @@ def test_a_campaign_waits_for_its_start(client: FlaskClient, create: Callable[..
         "state": "created",
         "source_type": "csv",
         "source_id": key,
+        "phone_number_column": None,
+        "contacts_to_call": 2,
         "total_rows": None,
         "processed_rows": 0,
         "failed_rows": 0,
@@ -322,7 +324,11 @@ def test_the_contact_list_must_be_ones_own(stranger: FlaskClient, create: Callab
     [
         (b"\0", "Invalid CSV format: the file is not text; save it as CSV in UTF-8"),
         (b"phone_number\n", "CSV file must have a header row and at least one data row"),
-        (b"name\nAnn\n", "Source must contain a 'phone_number' column"),
+        (
+            b"name\nAnn\n",
+            "Source must contain a 'phone_number' column. It has 'name'. Rename the one with the numbers, or name it "
+            "in phone_number_column.",
+        ),
     ],
 )
 def test_what_is_no_contact_list_is_refused(

@@ -11,8 +11,8 @@ from flask.testing import FlaskClient
 
 from voiceapi.rehearsal import case_import, stored_cases, strict_yaml
 from voiceapi.store.base import insert_all
-from voiceapi.store.cases import ConversationCase
 from voiceapi.store.fields import now
+from voiceapi.store.workflows import ConversationCase
 
 API = "/api/v1/workflow"
 CASES = f"{API}/1/cases"

@@ -208,6 +208,16 @@ def test_the_agent_ends_the_chat(client: FlaskClient, workflow: int) -> None:
     assert events[-1]["payload"] == {"reason": "user_qualified"}
 
 
+def test_a_turn_that_was_not_understood_shows_the_edges_and_their_words(client: FlaskClient, workflow: int) -> None:
+    url, _ = opened(client, workflow)
+    for misses in (1, 2):
+        chat = post(client, f"{url}/messages", text="eh")
+        answered, missed = chat["session_data"]["turns"][-1]["events"]
+        assert (answered["type"], missed["type"]) == ("model_answered", "not_understood")
+        edges = [{"edge": "table", "words": ["table", "says"]}]
+        assert missed["payload"] == {"misses": misses, "edges": edges}
+
+
 def test_a_turn_says_why_the_agent_said_what_it_said(client: FlaskClient, workflow: int) -> None:
     """The edge, the variables, the model and its time."""
     url, _ = opened(client, workflow)

@@ -10,7 +10,7 @@ import pytest
 from flask import Flask, Response
 from flask.testing import FlaskClient
 
-from voiceapi.api.compression import LEAST_BYTES, compress
+from voiceapi.api.answers import LEAST_BYTES, compress
 
 API = "/api/v1"
 GZIP = {"Accept-Encoding": "gzip, deflate, br"}

@@ -186,6 +186,18 @@ def test_a_large_definition_takes_a_permit(
 # -- versions
 
 
+def test_versions_are_compared_one_at_a_time(
+    client: FlaskClient, service: Service, workflow: Create, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    url = f"{API}/{workflow()['id']}/versions/1/diff/1"
+    monkeypatch.setattr(service.bulkhead, "wait_seconds", 0.0)
+    with service.bulkhead.slow(1):
+        assert client.get(url).status_code == 200
+    with service.bulkhead.slow(1, "comparisons"):
+        answer = client.get(url)
+    assert (answer.status_code, "Retry-After" in answer.headers) == (503, True)
+
+
 def test_two_versions_are_compared(client: FlaskClient, workflow: Create, talk: Talk) -> None:
     id = workflow()["id"]
     body = {"workflow_definition": talk(greeting="Good day."), "workflow_configurations": {"language": "de-DE"}}

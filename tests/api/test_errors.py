@@ -88,7 +88,7 @@ IN = ["body", "workflow_definition", "a", 0]
         (within('{"\\u0000": 1}'), item(IN, NUL)),
         (within("[" * 98 + "]" * 98), item(IN, DEEP)),
         (within('{"b": ' * 98 + "1" + "}" * 98), item(IN, DEEP)),
-        (b"[" * 101 + b"]" * 101, item(["body", 0, 0, 0], DEEP)),
+        (b"[" * 101 + b"]" * 101, items((["body", 0, 0, 0], DEEP), (["body"], MODEL))),
         (b"[" * 1000 + b"]" * 1000, None),
         (b"[" * 100_000 + b"]" * 100_000, item(["body"], DEEP)),
         (b'{"a":' * 100_000 + b"1" + b"}" * 100_000, item(["body"], DEEP)),
@@ -130,6 +130,26 @@ def test_all_errors_of_a_body_come_together(shared: FlaskClient) -> None:
     name = (["body", "name"], ("Input should be a valid string", "string_type"))
     definition = (["body", "workflow_definition"], ("Input should be a valid dictionary", "dict_type"))
     assert (answer.status_code, answer.get_json()) == (422, items(name, definition))
+
+
+def test_what_cannot_be_stored_hides_no_other_error(shared: FlaskClient) -> None:
+    missing = (["body", "workflow_definition"], MISSING)
+    name = ["body", "name"]
+    for value, fault in ((str(2**70), BITS), ("1e999", LARGE), ('"\\u0000"', NUL), ('"\\ud800"', SURROGATE)):
+        answer = shared.post(CREATE, data=b'{"name": %s}' % value.encode(), content_type=JSON)
+        assert (answer.status_code, answer.get_json()) == (422, items((name, fault), missing)), value
+    parsing = ("Input should be a valid integer, unable to parse string as an integer", "int_parsing")
+    body = f'{{"name": {2**70}, "workflow_definition": 3}}'.encode()
+    answer = shared.put(f"{API}/workflow/x", data=body, content_type=JSON)
+    definition = (["body", "workflow_definition"], ("Input should be a valid dictionary", "dict_type"))
+    assert answer.get_json() == items((["path", "workflow_id"], parsing), (name, BITS), definition)
+    answer = shared.get(f"{API}/workflow/1/runs?sort_by=%00&limit=0&page={2**70}")
+    number = ("Unable to parse input string as an integer, exceeded maximum size", "int_parsing_size")
+    limit = (["query", "limit"], ("Input should be greater than or equal to 1", "greater_than_equal"))
+    assert answer.get_json() == items((["query", "sort_by"], NUL), (["query", "page"], number), limit)
+    # Of a request without a key nothing else is said.
+    without_key = shared.application.test_client().post(CREATE, data=named(str(2**70)), content_type=JSON)
+    assert without_key.status_code == 401
 
 
 # -- content types, charsets, encodings
@@ -209,11 +229,11 @@ def server(shared: FlaskClient) -> Iterator[tuple[str, int]]:
     # From another thread, the server can only be stopped by emptying its map of sockets.
     server.close()
     server.asyncore.close_all(server._map)
-    thread.join(10)
+    thread.join(60)
 
 
 def sent(server: tuple[str, int], method: str, path: str, body: Any, **headers: str) -> tuple[int, Any]:
-    connection = http.client.HTTPConnection(*server, timeout=20)
+    connection = http.client.HTTPConnection(*server, timeout=60)
     known = {"X-API-Key": "test-key-0123456789", "Content-Type": JSON}
     sized = {} if isinstance(body, bytes) else {"Transfer-Encoding": "chunked"}
     connection.request(method, path, body, {**known, **sized, **headers}, encode_chunked=not isinstance(body, bytes))

@@ -23,7 +23,7 @@ from voiceapi.api.schemas.fields import (
     Object,
     Pattern,
     Range,
-    Tagged,
+    TaggedObject,
     Text,
     Time,
 )
@@ -61,7 +61,7 @@ class Everything(BodySchema):
     one = Text(validate=Choice(("a",)))
     two = Text(validate=Choice(("inbound", "outbound"), "literal_error"))
     three = Text(validate=Choice(("a", "b", "c")))
-    tagged = Tagged("provider", {"twilio": Twilio, "telnyx": Telnyx})
+    tagged = TaggedObject("provider", {"twilio": Twilio, "telnyx": Telnyx})
     time = Time()
 
 

@@ -14,7 +14,7 @@ from voiceapi import create_app
 from voiceapi.store import runs
 from voiceapi.store.campaigns import Upload
 from voiceapi.store.organizations import Organization
-from voiceapi.store.runs import Event, Run
+from voiceapi.store.runs import Run, RunEvent
 from voiceapi.store.workflows import Workflow
 
 PRESIGN = "/api/v1/s3/presigned-upload-url"
@@ -232,7 +232,7 @@ def test_a_transcript_is_fetched_by_its_key(client: FlaskClient, stranger: Flask
     assert (bare.get(url).status_code, bare.get(url).get_json()) == (404, {"detail": "File not found"})
 
     moment = datetime(2026, 1, 2, 3, 4, 5, tzinfo=UTC)
-    Event.create(run=run, turn=1, type="rtf-bot-text", payload={"text": "Zoë?"}, at=moment)
+    RunEvent.create(run=run, turn=1, type="rtf-bot-text", payload={"text": "Zoë?"}, at=moment)
     Run.update(has_transcript=True).execute()
     answer = bare.get(url)
     assert answer.text == "[2026-01-02T03:04:05.000Z] assistant: Zoë?\n"

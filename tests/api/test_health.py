@@ -38,6 +38,13 @@ def test_health_needs_no_key(bare: FlaskClient, headers: dict[str, str]) -> None
     assert answer.content_type == "application/json"
 
 
+def test_a_service_of_its_own_answers_at_the_root_too(bare: FlaskClient, client: FlaskClient) -> None:
+    for path in ("/health", "/health/"):
+        assert bare.get(path).get_json() == healthy("http://localhost")
+    assert bare.get("/health/ready").get_json() == client.get(f"{HEALTH}/ready").get_json()
+    assert (bare.post("/health").status_code, bare.get("/health/x").get_json()) == (405, {"detail": "Not Found"})
+
+
 @pytest.mark.parametrize(
     ("settings", "origin"),
     [

@@ -9,7 +9,7 @@ from typing import Any
 import pytest
 from flask.testing import FlaskClient
 
-from voiceapi.campaigns import list_check
+from voiceapi.campaigns import contacts
 
 API = "/api/v1"
 CHECK = f"{API}/campaign/check/csv"
@@ -30,7 +30,9 @@ def send(client: FlaskClient, workflow: Callable[..., Any]) -> Callable[..., Any
 
 
 ROWS = "Phone_Number;first_name;city;note\n+12025550171;Ann;Bonn;new\n2025550172;Bob;;\n+12025550173;;Rome;\n"
-NO_CODE = "The phone number must begin with + and its country code."
+NO_CODE = (
+    "The number needs + and its country code, as in +12025550123, unless the telephony configuration names a country."
+)
 
 
 def test_a_list_is_checked_without_a_trace(client: FlaskClient, send: Any) -> None:
@@ -66,6 +68,23 @@ def record(*cells: str) -> dict[str, str]:
     return dict(zip(("phone_number", "first_name", "city", "note"), cells, strict=True))
 
 
+def test_another_column_has_the_numbers(client: FlaskClient, send: Any) -> None:
+    text = "Phone,first_name,city\n+12025550171,Ann,Bonn\n12,Bob,Rome\n"
+    found = send(text).get_json()
+    assert (found["columns"], found["rows"], found["skipped_count"]) == (["phone", "first_name", "city"], 2, 2)
+    assert found["refusal"].startswith(
+        "Source must contain a 'phone_number' column. It has 'phone', 'first_name', 'city'."
+    )
+    found = send(text, phone_number_column="PHONE").get_json()
+    assert (found["refusal"], found["skipped_count"], found["preview"][0]["phone_number"]) == (None, 1, "+12025550171")
+    found = send(text, phone_number_column="mobile").get_json()
+    assert found["refusal"].startswith("Source must contain a 'mobile' column.")
+    numbers = {"data": text, "content_type": "text/csv"}
+    added = client.post(f"{API}/do-not-call/csv?phone_number_column=Phone", **numbers).get_json()
+    assert (added["added"], added["refused_count"]) == (1, 1)
+    assert client.post(f"{API}/do-not-call/csv", **numbers).status_code == 400
+
+
 @pytest.mark.parametrize(
     "text",
     [
@@ -87,10 +106,10 @@ def test_a_check_says_what_creating_a_campaign_answers(send: Any, text: str) -> 
 
 
 def test_no_more_is_shown_than_people_read(send: Any, monkeypatch: pytest.MonkeyPatch) -> None:
-    monkeypatch.setattr(list_check, "MOST_SKIPPED", 2)
-    monkeypatch.setattr(list_check, "PREVIEW_ROWS", 2)
-    monkeypatch.setattr(list_check, "PREVIEW_COLUMNS", 2)
-    monkeypatch.setattr(list_check, "LONGEST_CELL", 3)
+    monkeypatch.setattr(contacts, "MOST_SKIPPED", 2)
+    monkeypatch.setattr(contacts, "PREVIEW_ROWS", 2)
+    monkeypatch.setattr(contacts, "PREVIEW_COLUMNS", 2)
+    monkeypatch.setattr(contacts, "LONGEST_CELL", 3)
     found = send("phone_number,a,b\n" + "12345,abcdef,b\n" * 4, greeting="Hello.").get_json()
     assert [found[name] for name in ("rows", "skipped_count", "columns")] == [4, 4, ["phone_number", "a", "b"]]
     assert [(each["row"], each["phone_number"]) for each in found["skipped"]] == [(1, "123"), (2, "123")]

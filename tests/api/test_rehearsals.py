@@ -8,7 +8,7 @@ import pytest
 from flask.testing import FlaskClient
 
 from tests.rehearsal.broken_agents import BROKEN
-from voiceapi.rehearsal.callers import stored
+from voiceapi.rehearsal.callers import rehearsals
 
 API = "/api/v1/workflow"
 
@@ -100,6 +100,6 @@ def test_a_workflow_that_cant_run_isnt_rehearsed(client: FlaskClient) -> None:
 
 
 def test_a_request_ends_when_its_time_is_over(client: FlaskClient, agent: str, monkeypatch: pytest.MonkeyPatch) -> None:
-    monkeypatch.setattr(stored, "LONGEST_SECONDS", 0.0)
+    monkeypatch.setattr(rehearsals, "LONGEST_SECONDS", 0.0)
     answer = client.post(f"{agent}/rehearsal", json={"conversations": 40}).get_json()
     assert (answer["asked"], answer["conversations"]) == (40, 0)

@@ -241,7 +241,7 @@ def test_a_chat_that_was_ended_is_replayed_to_its_end(
     told(("", (("safe_calculator", '{"expression": "6*7"}'),)), ("42.", ()), ("", (("hang_up", "{}"),)))
     ended = [chat("Six times seven?", "Enough.")]
     told()
-    ended.append(chat("What?", "Hm?", "Maybe."))
+    ended.append(chat("Blue.", "Hm?", "Maybe."))
     assert {each["outcome"] for each in replay(client, run_ids=ended, version="own")["results"]} == {"same"}
     cases = [client.get(f"{API}/workflow/1/runs/{run}/case").json["case"] for run in ended]
     assert [case["expect"] for case in cases] == [

@@ -18,9 +18,8 @@ from voiceapi.security import new_token
 from voiceapi.store import run_lists
 from voiceapi.store import runs as store
 from voiceapi.store.database import write
-from voiceapi.store.run_criteria import ALL, completed
-from voiceapi.store.run_lists import View
-from voiceapi.store.runs import Event, Run
+from voiceapi.store.run_lists import ALL, View, completed
+from voiceapi.store.runs import Run, RunEvent
 from voiceapi.store.workflows import Workflow
 
 API = "/api/v1"
@@ -108,6 +107,7 @@ def test_a_run_in_the_listing(client: FlaskClient, store_run: Callable[..., int]
             "mode": "simulator",
             "created_at": "2026-03-01T13:00:00Z",
             "is_completed": False,
+            "is_test": False,
             "call_type": "inbound",
             "definition_id": None,
             "caller_number": None,
@@ -129,6 +129,7 @@ def test_a_run_in_the_listing(client: FlaskClient, store_run: Callable[..., int]
             "mode": "simulator",
             "created_at": "2026-03-01T12:00:00Z",
             "is_completed": True,
+            "is_test": False,
             "call_type": "outbound",
             "definition_id": None,
             "caller_number": "+12025550199",
@@ -634,7 +635,7 @@ def test_a_single_run(client: FlaskClient, bare: FlaskClient, app: Flask, store_
     run_id = store_run(duration=2.5, state="completed", has_transcript=True, annotations={"tester": True})
     with app.extensions["voiceapi"].store.session():
         for offset, type, text in ((0, "rtf-bot-text", "Hello."), (1.5, "rtf-user-transcription", "Hé\nthere.")):
-            Event.create(
+            RunEvent.create(
                 run=run_id,
                 turn=1,
                 type=type,
@@ -655,6 +656,7 @@ def test_a_single_run(client: FlaskClient, bare: FlaskClient, app: Flask, store_
         "mode": "simulator",
         "created_at": "2026-03-01T12:00:00Z",
         "is_completed": True,
+        "is_test": False,
         "call_type": "outbound",
         "definition_id": None,
         "caller_number": None,
@@ -801,6 +803,7 @@ def test_use_of_the_organization(
         "gathered_context": {"a": 1},
         "campaign_id": None,
         "is_completed": False,
+        "is_test": False,
         "charge_usd": None,
     }
     assert {**page, "runs": None} == {
@@ -812,6 +815,7 @@ def test_use_of_the_organization(
         "total_dograh_tokens": 0,
         "total_duration_seconds": 5,
     }
+    assert listed(client, f"{API}/organizations/usage/totals") == {"total_count": 3, "total_duration_seconds": 5}
     second = listed(client, USAGE, limit=2, page=2)
     assert (second["total_count"], second["total_pages"], second["total_duration_seconds"]) == (3, 2, 2)
     dates = {"start_date": "2026-03-01T12:30:00Z", "end_date": "2026-03-01T13:00:00Z"}
@@ -834,7 +838,7 @@ HEAD = [
     *("Run ID", "Campaign ID", "Agent ID", "Agent Definition ID", "Created At", "Phone Number"),
     *("Call Disposition", "Call Duration (s)"),
 ]
-TAIL = ["Call Tags", "Transcript URL", "Recording URL"]
+TAIL = ["Call Tags", "Transcript URL", "Recording URL", "Failure Reason", "Test"]
 
 
 def test_a_report(client: FlaskClient, store_run: Callable[..., int]) -> None:
@@ -848,14 +852,23 @@ def test_a_report(client: FlaskClient, store_run: Callable[..., int]) -> None:
         initial_context={"phone_number": "+12025550123"},
         gathered_context={"extracted_variables": extracted, "call_tags": ["a", "b"]},
     )
-    store_run(hours=1, **done, gathered_context={"extracted_variables": {"note": "-1"}, "call_tags": "odd"})
+    store_run(
+        hours=1,
+        **done,
+        gathered_context={
+            "extracted_variables": {"note": "-1"},
+            "call_tags": "odd",
+            "carrier_cause": {"text": "It was busy."},
+        },
+    )
     store_run(hours=2, state="talking", duration=1.0)
     store_run(hours=3, state="completed")
     first = [
         *("1", "", "1", "", "2026-03-01T12:00:00Z", "+12025550123", "user_qualified", "2"),
         *("", "2", "x", "a, b", "http://localhost/api/v1/public/download/workflow/abc/transcript", ""),
+        *("", ""),
     ]
-    second = ["2", "", "1", "", "2026-03-01T13:00:00Z", "", "", "2", "-1", "", "", "", "", ""]
+    second = ["2", "", "1", "", "2026-03-01T13:00:00Z", "", "", "2", "-1", "", "", "", "", "", "It was busy.", ""]
     assert report(client) == [[*HEAD, "note", "seats", "'=cmd()", *TAIL], second, first]
     dates = "?start_date=2026-03-01T12:30:00Z&end_date=2026-03-02"
     assert report(client, dates) == [[*HEAD, "note", *TAIL], [*second[:9], *second[11:]]]
@@ -902,9 +915,9 @@ def test_a_transcript_is_public_to_whoever_has_its_token(
 ) -> None:
     run_id = store_run(has_transcript=True)
     with app.extensions["voiceapi"].store.session():
-        Event.create(run=run_id, turn=0, type="rtf-bot-text", payload={"text": "Hello."}, at=START)
-        Event.create(run=run_id, turn=1, type="rtf-latency-measured", payload={"text": "no"}, at=START)
-        Event.create(run=run_id, turn=1, type="rtf-user-transcription", payload={"text": "Ja, grüß"}, at=START)
+        RunEvent.create(run=run_id, turn=0, type="rtf-bot-text", payload={"text": "Hello."}, at=START)
+        RunEvent.create(run=run_id, turn=1, type="rtf-latency-measured", payload={"text": "no"}, at=START)
+        RunEvent.create(run=run_id, turn=1, type="rtf-user-transcription", payload={"text": "Ja, grüß"}, at=START)
     url = urlsplit(client.get(f"{API}/workflow/1/runs/1").get_json()["transcript_public_url"]).path
     text = "[2026-03-01T12:00:00.000Z] assistant: Hello.\n[2026-03-01T12:00:00.000Z] user: Ja, grüß\n"
     for query, kind in (("", "attachment"), ("?inline=true", "inline"), ("?inline=no", "attachment")):

@@ -17,8 +17,7 @@ from voiceapi.store.organizations import Organization
 from voiceapi.store.telephony import PhoneNumber, TelephonyConfiguration
 from voiceapi.store.workflows import Workflow
 from voiceapi.telephony import providers
-from voiceapi.telephony.configurations import credentials
-from voiceapi.telephony.selection import NotConfigured, caller_number, resolve_outbound
+from voiceapi.telephony.configurations import NotConfigured, caller_number, credentials, resolve_outbound
 
 CONFIGS = "/api/v1/organizations/telephony-configs"
 NOT_FOUND = {"detail": "Telephony configuration not found"}
@@ -68,7 +67,9 @@ def test_the_urls_to_enter_at_the_carrier(client: FlaskClient, service: Service)
     object.__setattr__(service, "settings", replace(service.settings, public_url="https://voice.example.org"))
     inbound = f"https://voice.example.org/api/v1/telephony/inbound/{config}"
     urls = [client.get(f"{CONFIGS}/{each}").get_json()["webhook_urls"] for each in (1, config)]
-    assert urls == [None, {"inbound": inbound, "status": f"{inbound}/status"}]
+    # With what has Twilio repeat a request that fails.
+    retries = "#rc=5&rp=ct,rt,5xx&rt=7000"
+    assert urls == [None, {"inbound": f"{inbound}{retries}", "status": f"{inbound}/status{retries}"}]
 
 
 def test_a_new_configuration(client: FlaskClient) -> None:
@@ -92,6 +93,7 @@ def test_a_new_configuration(client: FlaskClient) -> None:
             "amd_enabled": False,
         },
         "calls_per_second": None,
+        "country": None,
         "webhook_urls": None,
         "sip_connectivity": None,
         "setup_checklist": {
@@ -236,6 +238,58 @@ def test_the_pace_is_kept_until_it_is_changed(client: FlaskClient) -> None:
     assert pace({"config": TWILIO}) == 2.5
     assert pace({"config": {**TWILIO, "calls_per_second": 5}}) == 5
     assert pace({"config": {**TWILIO, "calls_per_second": None}}) is None
+
+
+def test_the_country_is_kept_until_it_is_changed(client: FlaskClient) -> None:
+    config = put_up(client, config={**TWILIO, "country": "us"})["id"]
+
+    def country(body: dict[str, Any]) -> Any:
+        return client.put(f"{CONFIGS}/{config}", json=body).get_json()["country"]
+
+    assert client.get(f"{CONFIGS}/{config}").get_json()["country"] == "US"
+    assert country({"config": TWILIO}) == "US"
+    assert country({"config": {**TWILIO, "country": "DE"}}) == "DE"
+    assert country({"config": {**TWILIO, "country": None}}) is None
+    for wrong in ("XX", "USA", "", 1):
+        answer = client.put(f"{CONFIGS}/{config}", json={"config": {**TWILIO, "country": wrong}})
+        [found] = answer.get_json()["detail"]
+        assert (answer.status_code, found["loc"]) == (422, ["body", "config", "twilio", "country"])
+
+
+def test_without_a_country_that_of_the_default_caller_number_counts(client: FlaskClient) -> None:
+    """Of the numbers that calls may show, all must have one country, if none is the default."""
+    numbers = f"{CONFIGS}/{put_up(client)['id']}/phone-numbers"
+    listing = "/api/v1/do-not-call"
+
+    def listed_as(text: str) -> str | None:
+        if client.post(listing, json={"phone_numbers": [text]}).status_code == 422:
+            return None
+        [entry] = client.get(listing).get_json()["phone_numbers"]
+        client.delete(f"{listing}/{entry['phone_number']}")
+        return str(entry["phone_number"])
+
+    assert listed_as("2025550123") is None
+    client.post(numbers, json={"address": "+12025550190", "country_code": "us"})
+    assert listed_as("2025550123") == "+12025550123"
+    other = client.post(numbers, json={"address": "+4930901821", "country_code": "DE"}).get_json()["id"]
+    assert listed_as("2025550123") is None
+    client.post(f"{numbers}/{other}/set-default-caller")
+    assert listed_as("030 901820") == "+4930901820"
+    client.put(f"{numbers}/{other}", json={"country_code": "ZZ"})
+    assert listed_as("030 901820") is None
+
+
+def test_configurations_of_different_countries_leave_national_numbers_unread(client: FlaskClient) -> None:
+    listing = "/api/v1/do-not-call"
+    put_up(client, config={**TWILIO, "country": "US"})
+    # The simulator, which names no country, changes nothing.
+    assert client.post(listing, json={"phone_numbers": ["2025550123"]}).get_json()["added"] == 1
+    put_up(client, "Other", config={**TWILIO, "country": "DE"})
+    [refused] = client.post(listing, json={"phone_numbers": ["2025550124"]}).get_json()["detail"]
+    advice = "Write it with + and its country code, such as +12025550123."
+    assert refused["msg"] == f"Value error, The number may be one of DE or US. {advice}"
+    assert client.post(listing, json={"phone_numbers": ["001 202 555 0124"]}).get_json()["added"] == 1
+    assert client.delete(f"{listing}/2025550123").status_code == 404
 
 
 def test_a_change_of_name_leaves_the_rest(client: FlaskClient) -> None:

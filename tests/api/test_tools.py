@@ -302,7 +302,7 @@ def test_the_list_is_by_name_and_can_be_narrowed(client: FlaskClient) -> None:
         (
             "category=magic",
             "Invalid category 'magic'. Must be one of: "
-            "http_api, end_call, transfer_call, calculator, native, integration, mcp",
+            "http_api, end_call, transfer_call, calculator, native, integration, mcp, python",
         ),
     ],
 )
@@ -355,7 +355,8 @@ def test_a_private_address_is_not_asked(client: FlaskClient) -> None:
     assert (tried["status"], tried["status_code"], tried["error"]) == (
         "error",
         None,
-        "Request failed: http://127.0.0.1:9 is an address in a private network, which this service may not ask.",
+        "Request failed: http://127.0.0.1:9 is an address in a private network, which this service may ask only "
+        "if VOICEAPI_ALLOW_PRIVATE_URLS has 127.0.0.1:9.",
     )
 
 

@@ -85,7 +85,7 @@ def test_a_trigger_starts_a_call(workflow: Callable[..., Any], trigger: Callable
     assert run["initial_context"] == {
         "provider": "simulator",
         "direction": "outbound",
-        "phone_number": "+1 (202) 555-0123",
+        "phone_number": "+12025550123",
         "trigger_mode": "production",
         "telephony_configuration_id": 1,
         "agent_identifier": "line",
@@ -95,7 +95,7 @@ def test_a_trigger_starts_a_call(workflow: Callable[..., Any], trigger: Callable
         "api_key_id": 1,
         "api_key_created_by": None,
         "first_name": "Ann",
-        "called_number": "+1 (202) 555-0123",
+        "called_number": "+12025550123",
         "caller_number": CALLER,
     }
     assert run["gathered_context"] == {
@@ -336,7 +336,10 @@ def test_a_configuration_of_another_organization(
     assert found == (404, {"detail": "Telephony configuration not found"})
 
 
-COUNTRY = "A number to call is written with its country code, such as +12025550123."
+COUNTRY = "A number to call is written with + and its country code, such as +12025550123."
+NO_COUNTRY = (
+    "The number needs + and its country code, as in +12025550123, unless the telephony configuration names a country."
+)
 
 
 @pytest.mark.parametrize(
@@ -344,7 +347,7 @@ COUNTRY = "A number to call is written with its country code, such as +120255501
     [
         ("", COUNTRY),
         ("not a number", COUNTRY),
-        ("911", COUNTRY),
+        ("911", NO_COUNTRY),
         ("+1202555012", "+1202555012 is too short or too long for a telephone number of its country."),
         ("+99912345678", "No country has telephone numbers that begin like +99912345678."),
         ("x" * 10_000, COUNTRY),
@@ -361,11 +364,49 @@ def test_a_number_that_can_not_be_dialed(shared: FlaskClient, number: str, reaso
     assert shared.get(f"{API}/workflow/1/runs").get_json()["total_count"] == before
 
 
+def test_a_number_on_the_do_not_call_list_is_called_only_if_the_request_says_so(
+    workflow: Callable[..., Any], client: FlaskClient, trigger: Callable[..., Any], call: Callable[..., Any]
+) -> None:
+    workflow(path="line")
+    client.post(f"{API}/do-not-call", json={"phone_numbers": [NUMBER]})
+    reason = (
+        "Value error, The number is on the do-not-call list. "
+        'If the person asked for this call, send "ignore_do_not_call": true with the request.'
+    )
+    refused = {"detail": [{"loc": ["body", "phone_number"], "msg": reason, "type": "value_error"}]}
+    by_hand = {"workflow_id": 1, "phone_number": NUMBER}
+    for spelling in (NUMBER, "001 202 555 0123", f"sips:{NUMBER}@example.org;user=phone"):
+        assert trigger("line", spelling) == (422, refused)
+        # Only the member of the request counts, not a variable of that name.
+        assert trigger("line", spelling, initial_context={"ignore_do_not_call": True}) == (422, refused)
+        answer = client.post(INITIATE, json={**by_hand, "phone_number": spelling})
+        assert (answer.status_code, answer.get_json()) == (422, refused)
+    client.put(f"{API}/organizations/preferences", json={"test_phone_number": NUMBER})
+    assert client.post(INITIATE, json={"workflow_id": 1}).get_json() == refused
+    assert client.get(f"{API}/workflow/1/runs").get_json()["total_count"] == 0
+    assert call(ignore_do_not_call=True)["initial_context"]["ignore_do_not_call"] is True
+    answer = client.post(INITIATE, json={**by_hand, "ignore_do_not_call": True}).get_json()
+    made = client.get(f"{API}/workflow/1/runs/{answer['workflow_run_id']}").get_json()
+    assert made["initial_context"]["ignore_do_not_call"] is True
+    unlisted = call("line", "+12025550124", initial_context={"ignore_do_not_call": True})
+    assert "ignore_do_not_call" not in unlisted["initial_context"]
+
+
+def test_a_run_holds_the_number_that_was_dialed(
+    workflow: Callable[..., Any], call: Callable[..., Any], client: FlaskClient
+) -> None:
+    workflow(path="line", greeting="Is {{phone_number}} yours?")
+    for spelling in (f"{NUMBER}\n", " +1 (202) 555-0123 "):
+        run = call("line", spelling, initial_context={"phone_number": "another"})
+        assert [run["initial_context"][name] for name in ("phone_number", "called_number")] == [NUMBER, NUMBER]
+        assert said(run)[0] == f"Is {NUMBER} yours?"
+
+
 def test_a_sip_address_may_be_called(
     workflow: Callable[..., Any], call: Callable[..., Any], client: FlaskClient
 ) -> None:
     workflow(path="line")
-    assert call("line", "sip:Ann@Example.org")["initial_context"]["called_number"] == "sip:Ann@Example.org"
+    assert call("line", "sip:Ann@Example.org")["initial_context"]["called_number"] == "sip:Ann@example.org"
     used = client.get(f"{API}/organizations/usage/runs").get_json()["runs"][0]
     assert used["called_number"] == "sip:Ann@example.org"
 
@@ -443,7 +484,7 @@ def test_the_limit_of_calls_is_never_exceeded(
 
     def ask(number: int) -> tuple[int, Any]:
         mine = app.test_client()
-        ready.wait(10)
+        ready.wait(60)
         if number % 2:
             answer = mine.post(f"{AGENT}/line", json={"phone_number": NUMBER}, headers=headers)
         else:
@@ -665,7 +706,7 @@ def test_a_prepared_run_is_called_once(client: FlaskClient, workflow: Callable[.
     def ask(_: int) -> int:
         mine = client.application.test_client()
         body = {"workflow_id": 1, "workflow_run_id": 1, "phone_number": NUMBER}
-        ready.wait(10)
+        ready.wait(60)
         return mine.post(INITIATE, json=body, headers={"X-API-Key": "test-key-0123456789"}).status_code
 
     with ThreadPoolExecutor(8) as pool:
@@ -753,7 +794,8 @@ def lacking(answer: Any) -> list[str]:
         ({"greeting": "Hello! {{gathered_context.name}}"}, {}, []),
         # Without a greeting the prompt is what is said first; with one, a model may do without.
         ({"greeting": "", "prompt": "Greet {{first_name}}."}, {}, ["first_name"]),
-        ({"greeting": "Hello!", "prompt": "Greet {{first_name}}."}, {}, []),
+        ({"greeting": "", "scripted_text": "Is it {{name}}?"}, {}, ["name"]),
+        ({"greeting": "Hello!", "prompt": "Greet {{first_name}}.", "scripted_text": "Is it {{name}}?"}, {}, []),
         ({"greeting": "Hi {{a}}!"}, {"greeting_override": {"type": "text", "text": "Hi {{b}}!"}}, ["b"]),
         ({"greeting": "Hi {{" + "ü" * 120 + "}}!"}, {}, ["%C3%BC" * 100]),
         (

@@ -142,3 +142,19 @@ def test_a_credential_that_is_not_there_is_named(client: FlaskClient) -> None:
     answer = client.post(CREATE, json=sent)
     assert (answer.status_code, "'gone'" in answer.get_json()["detail"]) == (404, True)
     assert names(client) == {}
+
+
+def test_the_tool_that_a_node_calls_gets_its_stored_uuid_too(client: FlaskClient) -> None:
+    sent = body(SUMS, attached=[])
+    call = {"tool": "sums", "arguments": {"expression": "1"}, "save_as": "one"}
+    sent["workflow_definition"]["nodes"][0]["data"]["call"] = call
+    answer = client.post(CREATE, json=sent)
+    assert answer.status_code == 200, answer.text
+    (uuid,) = names(client)
+    made = answer.get_json()
+    assert made["workflow_definition"]["nodes"][0]["data"]["call"] == {**call, "tool": uuid}
+    # Saving keeps it.
+    definition = {"workflow_definition": made["workflow_definition"]}
+    saved = client.put(f"/api/v1/workflow/{made['id']}", json=definition).get_json()
+    assert saved["workflow_definition"]["nodes"][0]["data"]["call"] == {**call, "tool": uuid}
+    assert client.post("/api/v1/workflow/1/validate").get_json()["is_valid"]

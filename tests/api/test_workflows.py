@@ -619,8 +619,18 @@ def test_create_from_a_template(client: FlaskClient, call_type: str) -> None:
     assert (answer.status_code, made["name"]) == (200, f"Table {{{{x}}}} booking {{y}} - {call_type}")
     assert (made["version_number"], made["version_status"]) == (1, "published")
     assert client.post(f"{API}/1/validate").get_json() == {"is_valid": True, "errors": [], "warnings": []}
-    prompts = [each["data"]["prompt"] for each in made["workflow_definition"]["nodes"]]
+    nodes = {each["data"]["name"]: each["data"] for each in made["workflow_definition"]["nodes"]}
+    prompts = [each["prompt"] for each in nodes.values()]
     assert any("Table { {x} } booking {y}" in prompt for prompt in prompts)
+    sessions = f"{API}/1/text-chat/sessions"
+    run = client.post(sessions, json={}).get_json()["workflow_run_id"]
+    for text in ("Bananas.", "Yes.", "No, thank you."):  # without a model
+        chat = client.post(f"{sessions}/{run}/messages", json={"text": text}).get_json()
+    said = [each["assistant_message"]["text"] for each in chat["session_data"]["turns"]]
+    assert said[0] == nodes["Opening"]["greeting"]
+    assert said[1].endswith(f"{nodes['Opening']['scripted_text']} Please say yes or no.")
+    assert said[2:] == [nodes[name]["scripted_text"] for name in ("Conversation", "Not now")]
+    assert not set(said) & set(prompts)
     assert any("Ask { {who} } {0}" in prompt for prompt in prompts)
 
 
@@ -711,6 +721,36 @@ def test_validate_warns_of_a_language_and_a_voice_that_no_carrier_knows(client: 
     assert client.post(f"{API}/1/validate").get_json()["warnings"] == []
 
 
+def test_validate_names_the_carriers_that_wait_otherwise_for_the_end_of_speech(
+    client: FlaskClient, workflow: Any, talk: Any
+) -> None:
+    definition = talk()
+    definition["nodes"][0]["data"]["end_of_speech"] = "patient"
+    workflow(definition)
+    put(client, workflow_configurations={"end_of_speech": 0.5})
+    validate = f"{API}/1/validate"
+    assert client.post(validate).get_json() == {"is_valid": True, "errors": [], "warnings": []}
+    for config in (
+        {"provider": "plivo", "auth_id": "MA1", "auth_token": "t0k3n"},
+        {"provider": "cloudonix", "bearer_token": "t0k3n", "domain_id": "d"},
+    ):
+        made = client.post(
+            "/api/v1/organizations/telephony-configs", json={"name": config["provider"], "config": config}
+        )
+        assert made.status_code == 200, made.text
+    nothing = "Cloudonix decides by itself when the caller has finished, so this has no effect there."
+    assert [(each["id"], each["field"], each["message"]) for each in client.post(validate).get_json()["warnings"]] == [
+        (
+            None,
+            "workflow_configurations.end_of_speech",
+            f"{nothing} Plivo takes whole seconds from 2 to 10, so it waits 2 s.",
+        ),
+        (definition["nodes"][0]["id"], "data.end_of_speech", nothing),
+    ]
+    put(client, workflow_configurations={"lint_ignore": ["pause-of-the-carrier"], "end_of_speech": 0.5})
+    assert client.get(f"{API}/1/lint").get_json()["suppressed"] == 2
+
+
 @pytest.mark.parametrize(
     ("configurations", "loc", "msg", "type"),
     [
@@ -782,6 +822,13 @@ def test_validate_warns_of_a_language_and_a_voice_that_no_carrier_knows(client: 
             ["speech_hints"],
             "Input should be a valid list",
             "list_type",
+        ),
+        ({"filler_after": 0.5}, ["filler_after"], "Input should be greater than or equal to 1", "greater_than_equal"),
+        (
+            {"end_of_speech": "slow"},
+            ["end_of_speech"],
+            "Value error, end_of_speech must be quick, normal, patient, or seconds from 0.4 to 10",
+            "value_error",
         ),
         ({"speech_hints": ["Acme", 7]}, ["speech_hints", 1], "Input should be a valid string", "string_type"),
         ({"speech_hints": [""]}, ["speech_hints", 0], "String should have at least 1 character", "string_too_short"),

@@ -14,7 +14,7 @@ from flask import Flask
 
 from voiceapi import create_app
 from voiceapi.calls import doctor
-from voiceapi.calls.doctor import Finding, examine
+from voiceapi.calls.doctor import CheckResult, examine
 from voiceapi.cli.base import script_info
 from voiceapi.cli.main import group
 from voiceapi.http_client import HTTPClient, Reply, RequestFailed
@@ -55,7 +55,7 @@ class Wire(HTTPClient):
         return Reply(*answer[:1], {}, answer[1], 0.0)
 
 
-def findings(app: Flask, health: Any, twilio: Any, *, number: bool = True) -> list[Finding]:
+def findings(app: Flask, health: Any, twilio: Any, *, number: bool = True) -> list[CheckResult]:
     service: Service = app.extensions["voiceapi"]
     wire = Wire({f"{PUBLIC}/api/v1/health": health, "https://api.twilio.com": twilio})
     object.__setattr__(service, "http", wire)
@@ -76,10 +76,10 @@ def public(tmp_path: Path, database_at: Callable[..., str]) -> Any:
 
 def test_nothing_is_wrong(public: Flask) -> None:
     assert findings(public, (200, HEALTH), (200, OWNED)) == [
-        Finding(ADDRESS),
-        Finding(MODEL),
-        Finding(SIMULATOR),
-        Finding(MAIN),
+        CheckResult(ADDRESS),
+        CheckResult(MODEL),
+        CheckResult(SIMULATOR),
+        CheckResult(MAIN),
     ]
 
 
@@ -238,7 +238,7 @@ def test_the_command(
         ]
     else:
         assert nothing.stdout == f"{MODEL}: good\n{ONLY}: good\n"
-    reported = [Finding("this", "It is broken."), Finding("that"), Finding("that", note="advice: Mend it.")]
+    reported = [CheckResult("this", "It is broken."), CheckResult("that"), CheckResult("that", note="advice: Mend it.")]
     monkeypatch.setattr(doctor, "examine", lambda _: reported)
     found = CliRunner().invoke(group, ["doctor", *flags], obj=script_info(create_app))
     assert found.exit_code == 1
@@ -309,7 +309,7 @@ def test_a_real_carrier_without_any_limit_of_calls_is_pointed_out(
         "advice: Whoever gets hold of an API key could call any number, all night. Set allowed_countries or "
         "max_calls_a_day with PUT /organizations/preferences."
     )
-    assert found == ([Finding("limits of outbound calls", note=advice)] if is_advised else [])
+    assert found == ([CheckResult("limits of outbound calls", note=advice)] if is_advised else [])
 
 
 def test_advice_is_no_error(public: Flask) -> None:
@@ -331,7 +331,8 @@ def test_advice_is_no_error(public: Flask) -> None:
 
 LLM = "http://127.0.0.1:11434/v1"
 OPERATOR = "language model of the service (openai-compatible, small at http://127.0.0.1:11434)"
-YES = b'{"choices": [{"message": {"role": "assistant", "content": "Yes."}}]}'
+CALL = {"id": "c1", "type": "function", "function": {"name": "note", "arguments": "{}"}}
+YES = json.dumps({"choices": [{"message": {"role": "assistant", "tool_calls": [CALL]}}]}).encode()
 OWN = {
     "mode": "byok",
     "byok": {
@@ -355,7 +356,7 @@ def modelled(tmp_path: Path, database_at: Callable[..., str]) -> Any:
     app.extensions["voiceapi"].close()
 
 
-def models(app: Flask, answers: dict[str, Any]) -> list[Finding]:
+def models(app: Flask, answers: dict[str, Any]) -> list[CheckResult]:
     service: Service = app.extensions["voiceapi"]
     object.__setattr__(service, "http", Wire(answers))
     with service.store.session():
@@ -364,8 +365,14 @@ def models(app: Flask, answers: dict[str, Any]) -> list[Finding]:
 
 def test_the_model_is_asked_one_question(modelled: Flask, monkeypatch: pytest.MonkeyPatch) -> None:
     times = iter((10.0, 10.84))
-    monkeypatch.setattr(doctor.probe, "ask", partial(doctor.probe.ask, clock=lambda: next(times)))
-    assert models(modelled, {LLM: (200, YES)}) == [Finding(OPERATOR, note="good, answered in 0.8 s")]
+    monkeypatch.setattr(doctor.selection, "ask", partial(doctor.selection.ask, clock=lambda: next(times)))
+    assert models(modelled, {LLM: (200, YES)}) == [CheckResult(OPERATOR, note="good, answered in 0.8 s")]
+
+
+def test_a_model_that_works_without_functions_is_good_with_advice(modelled: Flask) -> None:
+    (found,) = models(modelled, {LLM: (200, b'{"choices": [{"message": {"content": "Yes."}}]}')})
+    assert found.wrong is None
+    assert found.sentence.startswith(f"advice: {doctor.selection.TALKED} It answered in ")
 
 
 @pytest.mark.parametrize(
@@ -374,7 +381,7 @@ def test_the_model_is_asked_one_question(modelled: Flask, monkeypatch: pytest.Mo
         ((401, b""), "The model server refused the key (401)."),
         (
             (401, b'{"error": {"message": "Incorrect API key provided: sk-operator-0123\\n."}}'),
-            "The model server refused the key (401). It said: Incorrect API key provided: *** .",
+            "The model server refused the key (401). It said: Incorrect API key provided: ******** .",
         ),
         (
             (404, b'{"error": {"message": "model \'small\' not found"}}'),
@@ -384,18 +391,18 @@ def test_the_model_is_asked_one_question(modelled: Flask, monkeypatch: pytest.Mo
             (400, b'{"message": "Invalid model: small"}'),
             "The model server answered with status 400. It said: Invalid model: small",
         ),
-        ((400, b'{"error": "%s"}' % (b"x" * 900)), f"The model server answered with status 400. It said: {'x' * 200}"),
+        ((400, b'{"error": "%s"}' % (b"x" * 900)), f"The model server answered with status 400. It said: {'x' * 300}"),
         (
             RequestFailed("connection", "http://127.0.0.1:11434 could not be reached, or its answer broke off."),
             "The model server can't be asked: http://127.0.0.1:11434 could not be reached, or its answer broke off.",
         ),
         ((200, b"<html>"), "The model server's answer is not JSON."),
-        ((200, YES.replace(b"Yes.", b"")), "The model answered without words."),
+        ((200, YES.replace(b"tool_calls", b"x")), "The model answered without words."),
         ((503, b"[]"), "The model server answered with status 503."),
     ],
 )
 def test_a_model_that_cannot_be_used(modelled: Flask, answer: Any, wrong: str) -> None:
-    assert models(modelled, {LLM: answer}) == [Finding(OPERATOR, wrong)]
+    assert models(modelled, {LLM: answer}) == [CheckResult(OPERATOR, wrong)]
 
 
 def test_the_model_of_an_organization_is_asked_too(app: Flask) -> None:
@@ -405,10 +412,10 @@ def test_the_model_of_an_organization_is_asked_too(app: Flask) -> None:
         get_or_create_organization(service, "office")
     refused = (401, b'{"error": {"message": "sk-secret-0123 is wrong"}}')
     assert models(app, {"https://api.openai.com/v1/chat/completions": refused}) == [
-        Finding(MODEL),
-        Finding(
+        CheckResult(MODEL),
+        CheckResult(
             "language model of organization 'default' (openai, gpt at https://api.openai.com)",
-            "The model server refused the key (401). It said: *** is wrong",
+            "The model server refused the key (401). It said: ******** is wrong",
         ),
     ]
 
@@ -431,4 +438,4 @@ def test_the_model_of_a_host_app_is_named(app: Flask) -> None:
 
     service: Service = app.extensions["voiceapi"]
     object.__setattr__(service, "model", Own())
-    assert models(app, {}) == [Finding("language model of the service (the host app's own model)")]
+    assert models(app, {}) == [CheckResult("language model of the service (the host app's own model)")]

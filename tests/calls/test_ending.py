@@ -8,9 +8,9 @@ from typing import Any
 
 import pytest
 
-from voiceapi.calls import ending, sweeper, turns, webhooks
+from voiceapi.calls import ending, setup, sweeper, turns, webhooks
+from voiceapi.calls.turns import TurnRequest
 from voiceapi.campaigns import attempts
-from voiceapi.engine import events as ev
 from voiceapi.engine.phrases import phrases
 from voiceapi.runs import lifecycle
 from voiceapi.service import Service
@@ -18,10 +18,10 @@ from voiceapi.store import runs
 from voiceapi.store.base import insert, reload, update
 from voiceapi.store.database import write
 from voiceapi.store.fields import now
-from voiceapi.store.runs import Event, Run, StatusCallback
+from voiceapi.store.runs import Run, RunEvent, StatusCallback
 from voiceapi.store.workflows import Workflow, WorkflowVersion
 from voiceapi.telephony import connect
-from voiceapi.telephony.carriers.events import StatusUpdate
+from voiceapi.telephony.carriers.events import Silence, Speech, StatusUpdate
 
 SECRET = "sk-secret"
 
@@ -46,10 +46,9 @@ def turn(service: Service, run: Run) -> Callable[..., str]:
     """Asks for a turn; returns the document."""
 
     def ask(number: int, words: str = "") -> str:
-        carrier = connect.connect_run(service, run)
-        at = now().timestamp()
-        event = ev.CallerSaid(at, words) if number else ev.Started(at)
-        return webhooks.reply(service, reload(run), carrier, number, event).body.decode()
+        answer = turns.answer(service, TurnRequest(reload(run), number, Speech(words) if number else Silence()))
+        urls = setup.callback_urls(service, run, answer.next)
+        return connect.connect_run(service, run).render(answer.actions, urls, answer.voice).body.decode()
 
     return ask
 
@@ -95,7 +94,7 @@ def test_an_error_of_this_service_ends_a_call_as_failed_with_its_reason(
     assert ended.gathered_context["error"] == error
     assert ended.gathered_context["call_tags"] == ["pipeline_error"]
     assert attempts.outcome_of(ended) == "failed"
-    errors = [each.payload for each in Event.select().where(Event.type == "rtf-pipeline-error")]
+    errors = [each.payload for each in RunEvent.select().where(RunEvent.type == "rtf-pipeline-error")]
     assert errors == [{"error": error, "fatal": True}]
 
 
@@ -108,7 +107,7 @@ def test_an_error_that_cannot_be_recorded_is_spoken_all_the_same(
 
 
 @pytest.mark.parametrize("is_reported", [True, False])
-@pytest.mark.parametrize("step", ["from_run", "conclude"])
+@pytest.mark.parametrize("step", ["of_run", "conclude"])
 def test_a_conversation_that_cannot_be_concluded_keeps_no_run_from_ending(
     service: Service,
     run: Run,
@@ -172,23 +171,27 @@ def test_a_transfer_is_not_waited_for_until_the_clock_has_caught_up(
     service: Service, run: Run, turn: Callable[..., str], ahead: Callable[..., Any], monkeypatch: pytest.MonkeyPatch
 ) -> None:
     turn(0)
-    real = ending.Conversation.from_run
+    real = ending.Conversation.of_run
 
     def transferring(*args: Any, **options: Any) -> Any:
         conversation = real(*args, **options)
         object.__setattr__(conversation.state, "phase", "transferring")
         return conversation
 
-    monkeypatch.setattr(ending.Conversation, "from_run", transferring)
+    monkeypatch.setattr(ending.Conversation, "of_run", transferring)
     with ahead(), write():
         insert(StatusCallback, run=run, status="completed", outcome="completed", fields={"duration": 5})
     sweeper.sweep(service)
     assert reload(run).is_completed
 
 
-def test_a_caller_waits_no_negative_time_for_an_answer(run: Run, service: Service, turn: Callable[..., str]) -> None:
+def test_a_caller_waits_no_negative_time_for_an_answer(
+    turn: Callable[..., str], monkeypatch: pytest.MonkeyPatch
+) -> None:
     turn(0)
-    event = ev.CallerSaid(now().timestamp() + 3600, "yes")
-    webhooks.reply(service, reload(run), connect.connect_run(service, run), 1, event)
-    (latency,) = Event.select().where(Event.type == "rtf-latency-measured")
+    ahead = iter([now() + timedelta(hours=1)])  # the clock is set back while the turn is decided
+    monkeypatch.setattr(turns, "now", lambda: next(ahead, None) or now())
+    turn(1, "yes")
+    assert not list(ahead)
+    (latency,) = RunEvent.select().where(RunEvent.type == "rtf-latency-measured")
     assert latency.payload == {"latency_seconds": 0.0}

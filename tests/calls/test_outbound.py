@@ -27,7 +27,7 @@ from voiceapi.store.fields import now
 from voiceapi.store.runs import Run
 from voiceapi.store.telephony import TelephonyConfiguration
 from voiceapi.telephony import configurations, connect
-from voiceapi.telephony.configurations import LONGEST_WAIT, SLOWEST_PACE, next_turn
+from voiceapi.telephony.configurations import LONGEST_WAIT, SLOWEST_PACE, reserve_call_slot
 
 API = "/api/v1"
 CONFIGS = f"{API}/organizations/telephony-configs"
@@ -47,8 +47,8 @@ class Wire(HTTPClient):
         answer = self.answers.pop(0) if len(self.answers) > 1 else self.answers[0]
         if isinstance(answer, Exception):
             raise answer
-        status, body = answer
-        return Reply(status, {}, body, 0.0)
+        status, body, *headers = answer
+        return Reply(status, *headers or [{}], body, 0.0)
 
 
 @pytest.fixture
@@ -77,7 +77,7 @@ def turns(service: Service, configuration: TelephonyConfiguration, count: int) -
 
     def take(_: int) -> float:
         with service.store.session(), write():
-            wait = next_turn(reload(configuration))
+            wait = reserve_call_slot(reload(configuration))
             return (now() - started).total_seconds() + wait
 
     with ThreadPoolExecutor(count) as threads:
@@ -117,7 +117,7 @@ def test_no_pace_is_slower_than_the_slowest(
         TelephonyConfiguration.update(calls_per_second=1e-300).where(
             TelephonyConfiguration.id == configuration
         ).execute()
-        assert next_turn(reload(configuration)) == 0.0
+        assert reserve_call_slot(reload(configuration)) == 0.0
     body = {"config": {**TWILIO, "calls_per_second": 1e-12}}
     assert client.put(f"{CONFIGS}/{configuration.id}", json=body).status_code == 422
 
@@ -130,7 +130,7 @@ def test_a_call_does_not_wait_for_ever(service: Service, configure: Callable[...
     with service.store.session():
         before = reload(configuration).paced_until
         with pytest.raises(LimitReached), write():
-            next_turn(reload(configuration))
+            reserve_call_slot(reload(configuration))
         assert reload(configuration).paced_until == before
 
 
@@ -138,7 +138,7 @@ def test_the_simulator_has_no_pace(service: Service) -> None:
     with service.store.session():
         configuration = TelephonyConfiguration.get_by_id(1)
         with write():
-            assert [next_turn(configuration) for _ in range(100)] == [0.0] * 100
+            assert [reserve_call_slot(configuration) for _ in range(100)] == [0.0] * 100
 
 
 def test_calls_are_placed_at_that_pace(
@@ -165,7 +165,7 @@ def test_a_run_that_is_ended_while_it_waits_for_its_turn_is_not_called(
     configuration = configure(wire=wire, calls_per_second=0.5)
     workflow(path="line")
     with write():
-        next_turn(configuration)
+        reserve_call_slot(configuration)
     body = {"phone_number": "+12025550123", "telephony_configuration_id": configuration.id}
 
     class Ends(threading.Event):
@@ -271,13 +271,14 @@ def test_a_call_that_goes_on_is_left_alone(silent: Callable[..., Any]) -> None:
         assert run.annotations == {"call_price": {"amount": 0.03, "currency": "USD"}}
 
 
-def test_a_webhook_that_overtakes_the_answer_names_the_call(
-    app: Flask, client: FlaskClient, configure: Callable[..., Any], workflow: Callable[..., Any]
+@pytest.mark.parametrize("confirmed", [True, False])
+def test_a_webhook_that_overtakes_the_answer_names_the_call_where_the_answer_does_not(
+    app: Flask, client: FlaskClient, configure: Callable[..., Any], workflow: Callable[..., Any], confirmed: bool
 ) -> None:
     class Racing(Wire):
         def send(self, method: str, url: str, **options: Any) -> Reply:
             with write():
-                Run.update(carrier_call_id="CA-from-webhook").execute()
+                Run.update(carrier_call_id="CA-from-webhook", call_id_confirmed=confirmed).execute()
             return super().send(method, url, **options)
 
     configuration = configure(wire=Racing((201, b'{"sid": "CA-from-answer"}')))
@@ -286,8 +287,70 @@ def test_a_webhook_that_overtakes_the_answer_names_the_call(
     run_id = client.post(f"{API}/public/agent/line", json=body).get_json()["workflow_run_id"]
     with app.extensions["voiceapi"].store.session():
         run = Run.get_by_id(run_id)
-        assert (run.carrier_call_id, run.gathered_context["call_id"]) == ("CA-from-webhook", "CA-from-webhook")
+        named = "CA-from-webhook" if confirmed else "CA-from-answer"
+        assert (run.carrier_call_id, run.gathered_context["call_id"]) == (named, named)
         assert connect.connect_run(app.extensions["voiceapi"], run).account.credentials["account_sid"] == "AC1"
+
+
+def test_a_carrier_that_takes_no_more_calls_for_now(
+    client: FlaskClient, configure: Callable[..., Any], workflow: Callable[..., Any], db: None
+) -> None:
+    """It is 429 with its Retry-After, the account waits, and the same request succeeds after that."""
+    busy = (429, b'{"code": 20429, "message": "Too Many Requests"}', {"Retry-After": "40"})
+    wire = Wire(busy, (201, b'{"sid": "CA1"}'))
+    configuration = configure(wire=wire)
+    workflow(path="line")
+    client.put(f"{API}/organizations/preferences", json={"max_calls_a_day": 1})
+    body = {"phone_number": "+12025550123", "telephony_configuration_id": configuration.id}
+
+    def ask() -> tuple[int, Any, str | None]:
+        answer = client.post(f"{API}/public/agent/line", json=body, headers={"Idempotency-Key": "one"})
+        said = answer.get_json()
+        return answer.status_code, said.get("detail", said.get("status")), answer.headers.get("Retry-After")
+
+    refused = "Failed to initiate call: Twilio answered 429: Too Many Requests (code 20429)."
+    assert ask() == (429, refused, "40")
+    run = Run.get_by_id(1)
+    assert (run.state, run.disposition) == ("completed", "error")
+    status, detail, wait = ask()
+    assert (status, detail) == (429, "The carrier takes no more calls of this account for now.")
+    assert 30 < int(wait or 0) <= 40
+    assert len(wire.asked) == 1
+    TelephonyConfiguration.update(paced_until=now()).execute()
+    assert ask()[:2] == (200, "initiated")
+    assert len(wire.asked) == 2
+
+
+def test_a_prepared_run_stays_so_while_the_carrier_takes_no_calls(
+    client: FlaskClient, configure: Callable[..., Any], workflow: Callable[..., Any], db: None
+) -> None:
+    configuration = configure(wire=Wire((429, b"{}", {"Retry-After": "1"}), (201, b'{"sid": "CA1"}')))
+    workflow(path="line")
+    made = client.post(f"{API}/workflow/1/runs", json={"mode": "twilio", "name": "Prepared"}).get_json()["id"]
+    body = {"workflow_id": 1, "workflow_run_id": made, "phone_number": "+12025550123"}
+    body["telephony_configuration_id"] = configuration.id
+    assert client.post(f"{API}/telephony/initiate-call", json=body).status_code == 429
+    run = Run.get_by_id(made)
+    assert (run.state, run.deadline_at, run.slot_until) == ("prepared", None, None)
+    TelephonyConfiguration.update(paced_until=now()).execute()
+    assert client.post(f"{API}/telephony/initiate-call", json=body).get_json()["status"] == "initiated"
+
+
+def test_an_answer_without_the_id_of_a_call_is_unknown(
+    client: FlaskClient, configure: Callable[..., Any], workflow: Callable[..., Any], db: None
+) -> None:
+    configuration = configure(wire=Wire((201, b'{"status": "queued"')))  # the body broke off
+    workflow(path="line")
+    body = {"workflow_id": 1, "phone_number": "+12025550123", "telephony_configuration_id": configuration.id}
+    placed = client.post(f"{API}/telephony/initiate-call", json=body).get_json()
+    reason = "Twilio answered without the id of a call. It isn't known whether the phone rang."
+    name = placed["workflow_run_name"]
+    assert (placed["status"], placed["message"]) == (
+        "unknown",
+        f"The call with run name {name} may have been placed or not. {reason}",
+    )
+    run = Run.get_by_id(placed["workflow_run_id"])
+    assert (run.state, run.gathered_context["error"]) == ("unknown", reason)
 
 
 def test_a_refusal_after_a_webhook_has_ended_the_call_leaves_the_end_as_it_is(

@@ -2,6 +2,8 @@ from __future__ import annotations
 
 import csv
 import io
+from collections.abc import Sequence
+from functools import partial
 from typing import Any
 
 import pytest
@@ -10,13 +12,27 @@ from hypothesis import strategies as st
 
 from voiceapi.campaigns.contact_list import MOST_COLUMNS, Contact, ContactList
 from voiceapi.errors import NotPossible
+from voiceapi.telephony.numbers import read_number
+
+
+def without(found: str, column: str = "phone_number") -> str:
+    """The refusal of a list that has these columns."""
+    return (
+        f"Source must contain a '{column}' column. It has {found}. "
+        "Rename the one with the numbers, or name it in phone_number_column."
+    )
+
 
 ANN = {"phone_number": "+12025550101", "name": "Ann"}
-NO_COUNTRY = "The phone number must begin with + and its country code."
+NO_COUNTRY = (
+    "The number needs + and its country code, as in +12025550123, unless the telephony configuration names a country."
+)
 
 
-def read(content: bytes, sip: bool = False) -> list[tuple[int, str, dict[str, str], str | None]]:
-    contacts = ContactList(content).contacts(sip=sip)
+def read(
+    content: bytes, sip: bool = False, countries: Sequence[str] = ()
+) -> list[tuple[int, str, dict[str, str], str | None]]:
+    contacts = ContactList(content).contacts(partial(read_number, countries=countries, sip=sip))
     return [(each.row, each.phone_number, dict(each.values), each.skipped) for each in contacts]
 
 
@@ -39,7 +55,7 @@ def read(content: bytes, sip: bool = False) -> list[tuple[int, str, dict[str, st
 )
 def test_the_many_ways_to_write_one_list(content: bytes) -> None:
     contacts = ContactList(content)
-    assert list(contacts.contacts(sip=False)) == [Contact(1, "+12025550101", ANN)]
+    assert list(contacts.contacts(partial(read_number, sip=False))) == [Contact(1, "+12025550101", ANN)]
     assert set(contacts.columns) - {""} == {"phone_number", "name"}
 
 
@@ -69,11 +85,11 @@ def test_a_short_row_is_filled_up() -> None:
         ("+1 (202) 555-0101", "+12025550101", None),
         ("  +12025550101 ", "+12025550101", None),
         ("2025550101", "2025550101", NO_COUNTRY),
-        ("0044 20 7946 0000", "0044 20 7946 0000", NO_COUNTRY),
+        ("0044 20 7946 0000", "+442079460000", None),
         ("", "", "There is no phone number."),
         ("   ", "", "There is no phone number."),
-        ("+1202", "+1202", "A number to call is written with its country code, such as +12025550123."),
-        ("call me", "call me", "A number to call is written with its country code, such as +12025550123."),
+        ("+1202", "+1202", "A number to call is written with + and its country code, such as +12025550123."),
+        ("call me", "call me", "A number to call is written with + and its country code, such as +12025550123."),
         (
             "+120255501019",
             "+120255501019",
@@ -144,9 +160,12 @@ def test_a_thousand_columns() -> None:
         (b"\n\n", "CSV file must have a header row and at least one data row"),
         (b"phone_number,name\n", "CSV file must have a header row and at least one data row"),
         (b"phone_number,name\n,\n", "CSV file must have a header row and at least one data row"),
-        (b"name,city\nAnn,Troy\n", "Source must contain a 'phone_number' column"),
-        (b"name;city\nAnn;Troy\n", "Source must contain a 'phone_number' column"),
-        (b"phone number\n+12025550101\n", "Source must contain a 'phone_number' column"),
+        (b"name,city\nAnn,Troy\n", without("'name', 'city'")),
+        (b"Name;Phone\nAnn;+12025550101\n", without("'name', 'phone'")),
+        (b"phone number\n+12025550101\n", without("'phone number'")),
+        (b"phone" + b",c" * 22 + b"\n+12025550101", without("'phone'" + ", 'c'" * 19 + " and 3 more")),
+        (b"p" * 60 + b"\n+12025550101", without(f"'{'p' * 50}'")),
+        (b'"a"b\n+12025550101\n', without("no column with a name")),
         (b"\x89PNG\r\n\x1a\n\0\0\0\rIHDR", "Invalid CSV format: the file is not text; save it as CSV in UTF-8"),
         (
             "phone_number\n+12025550101".encode("utf-16"),
@@ -165,6 +184,22 @@ def test_what_is_no_contact_list_is_refused(content: bytes, detail: str) -> None
     assert refusal.value.detail == detail
 
 
+def test_another_column_has_the_numbers() -> None:
+    content = b"Name;Phone ;phone_number\nAnn;+12025550101;old\nBob;;+12025550102\n"
+    contacts = ContactList(content, " PHONE")
+    assert contacts.columns == ("name", "phone", "phone_number")
+    ann = {"name": "Ann", "phone": "+12025550101", "phone_number": "+12025550101"}
+    bob = {"name": "Bob", "phone": "", "phone_number": ""}
+    assert list(contacts.contacts(partial(read_number, sip=False))) == [
+        Contact(1, "+12025550101", ann),
+        Contact(2, "", bob, "There is no phone number."),
+    ]
+    assert ContactList(content, " ").columns == contacts.columns
+    with pytest.raises(NotPossible) as refusal:
+        ContactList(content, "Mobile")
+    assert refusal.value.detail == without("'name', 'phone', 'phone_number'", "mobile")
+
+
 def test_the_rows_can_be_read_again() -> None:
     contacts = ContactList(b"phone_number\n+12025550101\n+12025550102\n")
     assert list(contacts.rows()) == list(contacts.rows())
@@ -180,7 +215,7 @@ def test_any_bytes_are_read_or_refused(content: bytes) -> None:
         contacts = ContactList(content)
     except NotPossible:
         return
-    found = list(contacts.contacts(sip=True))
+    found = list(contacts.contacts(partial(read_number, sip=True)))
     assert [contact.row for contact in found] == list(range(1, len(found) + 1))
     called = [contact.phone_number for contact in found if contact.skipped is None]
     assert len(set(called)) == len(called)

@@ -75,7 +75,7 @@ def test_what_can_not_be_called(agent: str) -> None:
     assert (done.exit_code, done.stderr) == (1, "Error: Phone number not found\n")
     for option, value, reason in (
         ("--say", "keys:x", "Keys are digits and *, with # at most at their end: keys:12#."),
-        ("--from", "me", "A number to call is written with its country code, such as +12025550123."),
+        ("--from", "me", "A number to call is written with + and its country code, such as +12025550123."),
     ):
         done = call("1", option, value)
         assert (done.exit_code, done.stdout) == (2, "")

@@ -10,8 +10,8 @@ from typing import Any
 import pytest
 
 from benchmarks.rehearsal import write_cases
-from voiceapi.cli import case_runs, case_sets
-from voiceapi.conversations import driver
+from voiceapi.cli import case_sets
+from voiceapi.conversations import conversation
 from voiceapi.engine.graph import Graph
 from voiceapi.rehearsal import strict_yaml
 
@@ -27,7 +27,7 @@ def test_many_cases_take_one_reading_of_each_file_and_no_more_steps_than_their_t
     files = len(list(tmp_path.glob("*.cases.yaml")))
     counted = dict.fromkeys(("graphs", "texts", "steps"), 0)
     acts: list[str] = []
-    read, loader, step = Graph.read, strict_yaml._loader, driver.step
+    read, loader, step = Graph.read, strict_yaml._loader, conversation.step
 
     def count(what: str, function: Any) -> Any:
         def counting(*arguments: Any) -> Any:
@@ -38,11 +38,11 @@ def test_many_cases_take_one_reading_of_each_file_and_no_more_steps_than_their_t
 
     monkeypatch.setattr(Graph, "read", count("graphs", read))
     monkeypatch.setattr(strict_yaml, "_loader", count("texts", loader))
-    monkeypatch.setattr(driver, "step", count("steps", step))
+    monkeypatch.setattr(conversation, "step", count("steps", step))
     watching = True
     sys.addaudithook(lambda event, _: acts.append(event) if watching and event.startswith(_ACTS) else None)
     sets = case_sets.read(case_sets.files_at([tmp_path]), lambda _: None)
-    found = case_runs.run_sets(sets, 1)
+    found = case_sets.run_sets(sets, 1)
     watching = False
     results = [timed.result for each in found for timed in each]
     assert len(results) == cases
@@ -58,21 +58,21 @@ def test_many_cases_take_one_reading_of_each_file_and_no_more_steps_than_their_t
 def test_cases_are_sent_to_processes_only_where_that_pays(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> None:
     started: list[int] = []
 
-    class Pool(case_runs.ThreadPoolExecutor):
+    class Pool(case_sets.ThreadPoolExecutor):
         def __init__(self, count: int) -> None:
             started.append(count)
             super().__init__(count)
 
-    monkeypatch.setattr(case_runs, "_processes", Pool)
-    monkeypatch.setattr(case_runs.os, "cpu_count", lambda: 4)
-    monkeypatch.setattr(case_runs, "LEAST_FOR_PROCESSES", 20)
-    monkeypatch.setattr(case_runs, "BATCH", 5)
+    monkeypatch.setattr(case_sets, "_processes", Pool)
+    monkeypatch.setattr(case_sets.os, "cpu_count", lambda: 4)
+    monkeypatch.setattr(case_sets, "LEAST_FOR_PROCESSES", 20)
+    monkeypatch.setattr(case_sets, "BATCH", 5)
     write_cases(tmp_path, 20)
     sets = case_sets.read(case_sets.files_at([tmp_path]), lambda _: None)
-    case_runs.run_sets(sets)
-    case_runs.run_sets(sets[:2])
-    case_runs.run_sets(sets, 1)
-    case_runs.run_sets(sets, 3)
+    case_sets.run_sets(sets)
+    case_sets.run_sets(sets[:2])
+    case_sets.run_sets(sets, 1)
+    case_sets.run_sets(sets, 3)
     assert started == [4, 3]
 
 

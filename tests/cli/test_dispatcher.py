@@ -13,7 +13,7 @@ from typing import Any
 
 import pytest
 
-from voiceapi.bulkhead import before_waiting, seconds_left
+from voiceapi.bulkhead import seconds_left, yield_server_thread
 from voiceapi.cli import connection, dispatcher
 from voiceapi.cli.server import Server
 
@@ -39,9 +39,9 @@ class App:
             raise self.error
         if path in ("/wait", "/hang"):
             if path == "/wait":
-                before_waiting()
+                yield_server_thread()
             self.waiting += 1
-            assert self.go_on.wait(10)
+            assert self.go_on.wait(60)
         body = b"" if path == "/empty" else path.encode()
         status = "204 No Content" if path == "/empty" else "200 OK"
         start_response(status, [("Content-Type", "text/plain"), ("Content-Length", str(len(body)))])
@@ -62,12 +62,12 @@ class Served:
             self.errors.append(error)
 
     def connect(self, sent: bytes = b"") -> socket.socket:
-        client = socket.create_connection(self.server.addresses[0], 5)
+        client = socket.create_connection(self.server.addresses[0], 60)
         client.sendall(sent)
         return client
 
     def get(self, path: str, client: HTTPConnection | None = None) -> bytes:
-        kept = client or HTTPConnection(*self.server.addresses[0], timeout=5)
+        kept = client or HTTPConnection(*self.server.addresses[0], timeout=60)
         kept.request("GET", path)
         body = kept.getresponse().read()
         if client is None:
@@ -90,7 +90,7 @@ def threads_of_servers() -> int:
 def serving(threads: int) -> Iterator[Served]:
     app = App()
     served = Served(
-        app, Server(app, host="127.0.0.1", port=0, threads=threads, connections=50, idle_timeout=5, max_body=1024)
+        app, Server(app, host="127.0.0.1", port=0, threads=threads, connections=50, idle_timeout=60, max_body=1024)
     )
     served.thread.start()
     try:
@@ -116,7 +116,7 @@ def unwatched(monkeypatch: pytest.MonkeyPatch) -> None:
 
 @pytest.mark.usefixtures("unwatched")
 def test_requests_that_do_not_wait_are_answered_by_one_thread(served: Served) -> None:
-    clients = [HTTPConnection(*served.server.addresses[0], timeout=5) for _ in range(8)]
+    clients = [HTTPConnection(*served.server.addresses[0], timeout=60) for _ in range(8)]
     for _ in range(5):
         for client in clients:
             client.request("GET", "/quick")
@@ -158,7 +158,7 @@ def test_requests_beyond_the_threads_wait_and_the_network_is_still_served(
     path: str, wait_for: Callable[..., Any]
 ) -> None:
     with serving(threads=2) as served:
-        kept = HTTPConnection(*served.server.addresses[0], timeout=5)
+        kept = HTTPConnection(*served.server.addresses[0], timeout=60)
         served.get("/first", kept)
         served.get_later(path, 2)
         wait_for(lambda: served.app.waiting == 2)
@@ -217,6 +217,7 @@ def test_a_system_that_goes_on_refusing_threads_is_mentioned_once(
     assert len(caplog.messages) == 1
 
 
+@pytest.mark.usefixtures("unwatched")
 @pytest.mark.parametrize("error", [SystemExit(1), KeyboardInterrupt(), GeneratorExit()], ids=lambda error: repr(error))
 def test_a_request_that_would_end_its_thread_ends_its_connection(
     served: Served, error: BaseException, caplog: pytest.LogCaptureFixture
@@ -244,7 +245,7 @@ def test_only_the_thread_that_leads_closes_connections(served: Served, wait_for:
 
 @pytest.mark.usefixtures("unwatched")
 def test_a_connection_whose_request_waited_is_used_again(served: Served, wait_for: Callable[..., Any]) -> None:
-    client = HTTPConnection(*served.server.addresses[0], timeout=5)
+    client = HTTPConnection(*served.server.addresses[0], timeout=60)
     asking = threading.Thread(target=served.get, args=("/wait", client))
     asking.start()
     wait_for(lambda: served.app.waiting == 1)
@@ -283,7 +284,7 @@ def test_a_loop_that_fails_ends_the_server(served: Served) -> None:
 
     served.server.poller.poll = fail  # type: ignore[method-assign]
     served.connect().close()
-    served.thread.join(5)
+    served.thread.join(60)
     assert [str(error) for error in served.errors] == ["no more descriptors"]
 
 
@@ -328,7 +329,7 @@ def test_idle_connections_are_not_asked_what_they_wait_for(served: Served, monke
         return bool(readable(self))
 
     monkeypatch.setattr(connection.Connection, "readable", count)
-    client = HTTPConnection(*served.server.addresses[0], timeout=5)
+    client = HTTPConnection(*served.server.addresses[0], timeout=60)
     for _ in range(10):
         served.get("/quick", client)
     client.close()

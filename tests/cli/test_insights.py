@@ -11,7 +11,7 @@ import pytest
 from databases import Files, PostgreSQLDatabases
 
 from voiceapi import create_app
-from voiceapi.store.runs import Event
+from voiceapi.store.runs import RunEvent
 
 from .conftest import Command, command_on
 
@@ -65,7 +65,7 @@ def test_the_tables_of_models_tools_and_what_is_gone(
             ),
         ):
             at = START + timedelta(seconds=seconds)
-            Event.create(run=1, turn=1, type=type, payload=payload, node_id="2", node_name="Fine", at=at)
+            RunEvent.create(run=1, turn=1, type=type, payload=payload, node_id="2", node_name="Fine", at=at)
     app.extensions["voiceapi"].close()
     shown = command_on(location)("insights", "1").stdout
     assert "Old (gone)  Hello  Fine        1     1\n" in shown

@@ -166,7 +166,7 @@ def test_a_chat_begins_again_with_what_was_said_when_the_file_is_saved(
         return json.dumps({**found, "edges": [*found["edges"], edge]})
 
     def open_conversation() -> LocalConversation:
-        inner = Conversation.from_definition(service, read_file(str(file)), {}, {}, None, None)
+        inner = Conversation.of_definition(service, read_file(str(file)), {}, {}, None, None)
         return LocalConversation(inner)
 
     steps: Iterator[Callable[[], str | None] | str | None] = iter(

@@ -4,7 +4,9 @@ from __future__ import annotations
 
 import json
 import re
+import time
 from collections.abc import Iterator
+from datetime import UTC, datetime, timedelta
 from pathlib import Path
 from typing import Any
 
@@ -14,9 +16,13 @@ from databases import Files, PostgreSQLDatabases
 from flask.cli import ScriptInfo
 
 from voiceapi import create_app
+from voiceapi.campaigns import lifecycle
 from voiceapi.cli.main import group
+from voiceapi.cli.output import when
+from voiceapi.store import campaigns
+from voiceapi.store.campaigns import Contact, Decision
 
-from .conftest import Command
+from .conftest import KEY, Command, command_on
 
 
 @pytest.fixture(scope="module")
@@ -136,6 +142,46 @@ def test_campaigns_are_listed_and_shown(read: Command) -> None:
     assert read("campaign", "report", "1").stdout.startswith("Run ID,")
 
 
+def test_the_contacts_of_a_campaign_are_listed(
+    filled: Path, databases: Files | PostgreSQLDatabases, tmp_path: Path
+) -> None:
+    database = databases.copy(filled, tmp_path / "voice.db")
+    app = create_app({"VOICEAPI_DATABASE": database, "VOICEAPI_API_KEY": KEY, "VOICEAPI_WORKER": False})
+    due = datetime(2026, 11, 20, 15, 30, tzinfo=UTC)
+    with app.extensions["voiceapi"].store.session():
+        for row, state in enumerate(("completed", "queued", "retry", "retry"), start=1):
+            contact = Contact.create(
+                campaign=1, row=row, phone_number=f"+1202555017{row}", state=state, attempts=row, next_attempt_at=due
+            )
+            Decision.create(contact=contact, campaign=1, at=due, code="x", reason=f"First of {row}.")
+            if state == "completed":
+                Decision.create(contact=contact, campaign=1, at=due, code="x", reason="They have said yes.")
+    app.extensions["voiceapi"].close()
+    run = command_on(database)
+    listed = run("campaign", "contacts", "1")
+    head, *rows = cells(listed.stdout)
+    assert head == ["ROW", "NUMBER", "STATE", "CALLS", "NEXT", "REASON"]
+    assert [row[:4] for row in rows] == [
+        ["1", "+12025550171", "completed", "1"],
+        ["2", "+12025550172", "queued", "2"],
+        ["3", "+12025550173", "retry", "3"],
+        ["4", "+12025550174", "retry", "4"],
+    ]
+    # Only who waits is called next, and the latest reason is shown.
+    assert rows[0][4:] == ["They have said yes."]
+    assert [row[4] for row in rows[1:]] == [when(due)] * 3
+    assert listed.stderr == ""
+    second = run("campaign", "contacts", "1", "--page", "2", "--limit", "3")
+    assert [row[0] for row in cells(second.stdout)[1:]] == ["4"]
+    assert second.stderr == "Page 2 of 2, 4 contacts; --page and --limit show others.\n"
+    assert run("campaign", "contacts", "1", "--limit", "2").stderr.startswith("Page 1 of 2, 4 contacts;")
+    chosen = json.loads(run("campaign", "contacts", "1", "--state", "retry", "--limit", "1", "--json").stdout)
+    assert [contact["row"] for contact in chosen.pop("contacts")] == [3]
+    assert chosen == {"total_count": 2, "page": 1, "limit": 1}
+    for wrong in (("--limit", "0"), ("--limit", "1001"), ("--page", "0"), ("--state", "lost")):
+        assert run("campaign", "contacts", "1", *wrong).exit_code == 2
+
+
 def test_a_campaign_is_paused_and_goes_on(run: Command) -> None:
     assert run("campaign", "contacts", "1").stderr.startswith("There is no such contact; the list is read when")
     early = run("campaign", "pause", "1")
@@ -150,6 +196,21 @@ def test_a_campaign_is_paused_and_goes_on(run: Command) -> None:
         1,
         "Error: Only completed campaigns can be redialed (current state: syncing)\n",
     )
+
+
+def test_a_campaign_for_which_nobody_dials_says_so(run: Command, monkeypatch: pytest.MonkeyPatch) -> None:
+    run("campaign", "start", "1")
+    monkeypatch.setattr(campaigns, "LEASE", timedelta(0))
+    shown, found = run("campaign", "show", "1"), run("campaign", "show", "1", "--json")
+    since = json.loads(found.stdout)["progress"]["not_dialed_since"]
+    sentence = f"Nothing has dialed since {since[:19]}Z: no process that dials is at work. Start `voiceapi serve`"
+    assert f"no contacts yet. {sentence}" in shown.stdout
+    monkeypatch.setattr(time, "sleep", lambda _: lifecycle.pause(1, 1))
+    begun, stopped = run("campaign", "watch", "1").stdout.splitlines()
+    assert (sentence in begun, "Nothing has dialed" in stopped) == (True, False)
+    run("campaign", "resume", "1")
+    checked = run("doctor")
+    assert (checked.exit_code, "campaign 1 'Winter': Nothing has dialed since " in checked.stdout) == (1, True)
 
 
 NEXT: list[tuple[tuple[str, ...], int, Any]] = [

@@ -22,7 +22,7 @@ from werkzeug.test import Client
 from voiceapi.cli.logs import TEXT, JSONLines, RequestLog, log_to_stderr
 from voiceapi.config import Settings
 from voiceapi.engine.events import ModelFailed
-from voiceapi.runs.journal import note_end
+from voiceapi.runs.lifecycle import note_end
 from voiceapi.service import Service
 from voiceapi.store.runs import Run
 
@@ -201,7 +201,7 @@ def test_serve_writes_its_log_as_it_is_told(tmp_path: Path, database_at: Callabl
     urllib.request.urlopen(f"http://127.0.0.1:{port[1]}{API}/health").close()
     process.send_signal(signal.SIGTERM)
     lines = [line for line in [first, *process.stderr] if line.strip()]
-    assert process.wait(20) == 0
+    assert process.wait(60) == 0
     process.stderr.close()
     assert len(lines) == 3, lines
     console = lines.pop(1)

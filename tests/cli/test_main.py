@@ -1,5 +1,6 @@
 from __future__ import annotations
 
+import errno
 import io
 import json
 import os
@@ -14,23 +15,30 @@ from collections.abc import Callable, Iterator
 from contextlib import contextmanager, suppress
 from http.server import BaseHTTPRequestHandler, HTTPServer
 from pathlib import Path
+from types import SimpleNamespace
 from typing import Any
 
+import click
 import pytest
 from click.testing import CliRunner, Result
 from flask import Flask
-from flask.cli import FlaskGroup
+from flask.cli import FlaskGroup, with_appcontext
 from flask.testing import FlaskClient
 
 from voiceapi import create_app
 from voiceapi.__main__ import main
 from voiceapi.api.openapi import document
-from voiceapi.cli import campaigns, definitions
+from voiceapi.cli import base, campaigns, definitions
 from voiceapi.cli.base import script_info
 from voiceapi.cli.main import group
 from voiceapi.config import API_KEY
 from voiceapi.engine.phrases import phrases
 from voiceapi.service import Service
+from voiceapi.store.database import Store
+from voiceapi.store.failures import StoreError
+from voiceapi.store.migrations import check_version
+
+from .conftest import command_on
 
 ROOT = Path(__file__).parents[2]
 KEY = re.compile(r"va_[A-Za-z0-9_-]{43}")
@@ -130,9 +138,9 @@ def test_a_host_answers_it_alike(shared: FlaskClient, arguments: tuple[str, ...]
 @pytest.mark.parametrize(
     ("words", "completed"),
     [
-        ("voiceapi ", set(group.commands)),
+        ("voiceapi ", set(group.list_commands(click.Context(group)))),
         ("voiceapi keys ", {"archive", "create", "list", "reactivate"}),
-        ("voiceapi serve --", {"--host", "--port", "--help"}),
+        ("voiceapi serve --", {"--host", "--port", "--tunnel", "--help"}),
         ("voiceapi serve --port 8000 --h", {"--host", "--help"}),
         ("voiceapi campaign watch 1 --j", {"--json"}),
     ],
@@ -144,6 +152,7 @@ def test_completion_makes_no_app(folder: Path, words: str, completed: set[str]) 
     assert list(folder.iterdir()) == []
 
 
+@pytest.mark.long
 def test_the_console_script_in_an_empty_folder(folder: Path) -> None:
     def shown(*arguments: str, **env: str) -> str:
         command = [sys.executable, "-m", "voiceapi", *arguments]
@@ -199,14 +208,57 @@ def test_serve_answers_until_it_is_terminated(settings: dict[str, str]) -> None:
         port = free.getsockname()[1]
     with served(settings, "--port", str(port)) as (server, line):
         assert re.fullmatch(rf"voiceapi \S+ listens on http://127\.0\.0\.1:{port}", line)
-        with urllib.request.urlopen(f"http://127.0.0.1:{port}/api/v1/health", timeout=10) as answer:
+        with urllib.request.urlopen(f"http://127.0.0.1:{port}/api/v1/health", timeout=60) as answer:
             # The port of --port is also the one in the addresses of answers.
             assert json.load(answer)["backend_api_endpoint"] == f"http://127.0.0.1:{port}"
         server.send_signal(signal.SIGTERM)
-        assert server.wait(15) == 0
+        assert server.wait(60) == 0
         assert server.stderr is not None
         # The key of VOICEAPI_API_KEY isn't shown.
         assert server.stderr.read() == f"Console: http://127.0.0.1:{port}/\n"
+
+
+@pytest.mark.parametrize(
+    ("arguments", "host", "port"),
+    [
+        ((), "127.0.0.2", 8123),
+        (("--port", "0"), "127.0.0.2", 0),
+        (("--port", "65535", "--host", "127.0.0.3"), "127.0.0.3", 65535),
+    ],
+)
+@pytest.mark.parametrize("hosted", [False, True])
+def test_options_of_serve_go_before_the_settings(
+    tmp_path: Path,
+    database_at: Callable[..., str],
+    monkeypatch: pytest.MonkeyPatch,
+    arguments: tuple[str, ...],
+    host: str,
+    port: int,
+    hosted: bool,
+) -> None:
+    """Also by a host app's `flask voiceapi serve`, whose settings were read before. 0 has the system choose a port."""
+    asked = []
+
+    def refuse(app: Any, *, host: str, port: int, **_: Any) -> None:
+        asked.append((host, port))
+        raise OSError(errno.EADDRINUSE, "in use")
+
+    monkeypatch.setattr("voiceapi.cli.server.Server", refuse)
+    database, settings = database_at(tmp_path / "v.db"), {"VOICEAPI_HOST": "127.0.0.2", "VOICEAPI_PORT": "8123"}
+    if hosted:
+        app = create_app({"VOICEAPI_DATABASE": database, "VOICEAPI_API_KEY": "test-key-0123456789", **settings})
+        result = CliRunner().invoke(FlaskGroup(create_app=lambda: app), ["voiceapi", "serve", *arguments])
+        app.extensions["voiceapi"].close()
+    else:
+        result = command_on(database)("serve", *arguments, **settings)
+    assert asked == [(host, port)], result.output
+    assert f"Port {port} of {host} is in use" in result.stderr
+
+
+@pytest.mark.parametrize("port", ["-1", "65536", "x"])
+def test_a_port_that_there_is_not_is_refused(tmp_path: Path, database_at: Callable[..., str], port: str) -> None:
+    result = command_on(database_at(tmp_path / "v.db"))("serve", "--port", port)
+    assert (result.exit_code, "Invalid value for '--port'" in result.stderr) == (2, True)
 
 
 @pytest.mark.long
@@ -219,7 +271,7 @@ def test_serve_shows_the_first_key_once(settings: dict[str, str]) -> None:
         assert server.stderr is not None
         origin = server.stderr.readline().split()[-1]
         assert server.stderr.readline() == f"Console: {origin}/#key={key}\n"
-        with urllib.request.urlopen(origin, timeout=10) as answer:
+        with urllib.request.urlopen(origin, timeout=60) as answer:
             assert answer.headers["Content-Type"].startswith("text/html")
     with served(settings, "--port", "0") as (server, line):
         listens = re.fullmatch(r"voiceapi \S+ listens on (http://127\.0\.0\.1:[1-9]\d*)", line)
@@ -245,10 +297,10 @@ def test_serve_where_it_can_not_listen(settings: dict[str, str]) -> None:
                 f"Error: Port {port} of 127.0.0.1 is in use by another program; choose another with --port or "
                 "VOICEAPI_PORT."
             )
-            assert server.wait(10) == 1
+            assert server.wait(60) == 1
     with served(settings, "--host", "nowhere.invalid") as (server, line):
         reason = "Invalid host/port specified. --host or VOICEAPI_HOST says where to listen."
-        assert (line, server.wait(10)) == (f"Error: Can't listen on nowhere.invalid, port 8000: {reason}", 1)
+        assert (line, server.wait(60)) == (f"Error: Can't listen on nowhere.invalid, port 8000: {reason}", 1)
 
 
 # -- settings and files that can't be used
@@ -426,9 +478,14 @@ def test_chat_with_words_that_are_no_text(run: Callable[..., Result], save: Call
 
 @pytest.mark.parametrize("as_json", [False, True])
 def test_chat_with_a_model_that_fails(
-    run: Callable[..., Result], save: Callable[..., str], talk: Any, as_json: bool
+    run: Callable[..., Result],
+    save: Callable[..., str],
+    talk: Any,
+    as_json: bool,
+    monkeypatch: pytest.MonkeyPatch,
 ) -> None:
     """The chat goes on, and the reason of each failure is there at once."""
+    monkeypatch.setattr("voiceapi.llm.chat_completions.WAITS", (0.0, 0.0))
     with socket.create_server(("127.0.0.1", 0)) as closed:
         address = f"127.0.0.1:{closed.getsockname()[1]}"
     result = run("chat", save(talk()), *(["--json"] * as_json), input="yes\n", VOICEAPI_LLM_URL=f"http://{address}/v1")
@@ -647,14 +704,19 @@ def test_a_campaign_from_the_command_line(run: Callable[..., Result], settings: 
     client.post("/api/v1/workflow/create/definition", json=json.loads((ROOT / "examples/appointment.json").read_text()))
     app.extensions["voiceapi"].close()
     contacts = tmp_path / "people.csv"
-    contacts.write_text("phone_number\n+12025550171\n+12025550172\nnobody\n")
-    refused = run("campaign", "create", str(contacts), "--workflow", "1", "--strict")
+    contacts.write_text("Phone\n+12025550171\n+12025550172\nnobody\n")
+    create = ("campaign", "create", str(contacts), "--workflow", "1")
+    refused = run(*create)
+    assert (refused.exit_code, "It has 'phone'." in refused.stderr) == (1, True)
+    create = (*create, "--phone-number-column", "Phone")
+    refused = run(*create, "--strict")
     assert (refused.exit_code, refused.stderr.splitlines()[-1]) == (
         1,
-        "Error: row 3: A number to call is written with its country code, such as +12025550123.",
+        "Error: row 3: A number to call is written with + and its country code, such as +12025550123.",
     )
-    assert run("campaign", "create", str(contacts), "--workflow", "1", "--calling-hours", "9-5").exit_code == 2
-    assert run("campaign", "create", str(contacts), "--workflow", "1").stdout == "1\n"
+    assert run(*create, "--calling-hours", "9-5").exit_code == 2
+    assert run(*create).stdout == "1\n"
+    assert "contacts to call: 2" in " ".join(run("campaign", "show", "1").stdout.split())
     simulated = run("campaign", "simulate", "1", "--json")
     assert json.loads(simulated.stdout)["skipped"] == {"row_skipped": 1}
     assert run("campaign", "simulate", "1").stdout.splitlines()[-1].endswith(".")
@@ -668,7 +730,7 @@ def test_a_campaign_from_the_command_line(run: Callable[..., Result], settings: 
         assert (watched.exit_code, watched.stdout.splitlines()[-1]) == (0, "completed 100.0 %  2 completed, 1 skipped")
     finally:
         dialer.send_signal(signal.SIGTERM)
-        _, errors = dialer.communicate(timeout=20)
+        _, errors = dialer.communicate(timeout=60)
     assert (dialer.returncode, errors.decode().splitlines()[-1]) == (0, "voiceapi stops")
 
 
@@ -678,9 +740,99 @@ def test_watching_shows_each_line_once(run: Callable[..., Result], monkeypatch: 
 
     def progress(*_: Any) -> dict[str, Any]:
         state, failed = next(states)
-        return {"state": state, "progress_percentage": 100.0, "contacts": {"retry": 3}, "failed_calls": failed}
+        return {
+            "state": state,
+            "progress_percentage": 100.0,
+            "contacts": {"retry": 3},
+            "failed_calls": failed,
+            "not_dialed_since": None,
+        }
 
     monkeypatch.setattr(campaigns.campaigns, "get", lambda *_: None)
     monkeypatch.setattr(campaigns.lifecycle, "progress", progress)
     monkeypatch.setattr(campaigns, "WATCH_SECONDS", 0)
     assert run("campaign", "watch", "1").stdout == "running   100.0 %  3 retry\ncompleted 100.0 %  3 retry\n"
+
+
+# -- what is waited for, and what isn't
+
+
+@pytest.fixture(scope="module")
+def unreachable() -> StoreError:
+    """The error of a server that doesn't run."""
+    with pytest.raises(StoreError, match="can't be opened") as raised:
+        check_version(Store("postgresql://voice@127.0.0.1:1/voice"))
+    return raised.value
+
+
+@pytest.fixture
+def starts(monkeypatch: pytest.MonkeyPatch, app: Flask) -> Callable[..., Result]:
+    """Runs a command that waits for its database, whose app fails with these errors before it is made."""
+
+    def start(errors: list[StoreError], name: str = "starts") -> Result:
+        passed = 0.0
+
+        def sleep(seconds: float) -> None:
+            nonlocal passed
+            passed += seconds
+
+        def make(_: Any) -> Flask:
+            if errors:
+                raise errors.pop(0)
+            return app
+
+        @group.command("starts", with_appcontext=False)
+        @base.waits_for_database
+        @with_appcontext
+        def command() -> None:
+            click.echo(f"started after {passed:g} s")
+
+        monkeypatch.setattr(base, "time", SimpleNamespace(sleep=sleep, monotonic=lambda: passed))
+        try:
+            return CliRunner().invoke(group, [name], prog_name="voiceapi", obj=script_info(make))
+        finally:
+            del group.commands["starts"]
+
+    return start
+
+
+def test_a_start_waits_for_a_database_that_is_not_reached_yet(
+    starts: Callable[..., Result], unreachable: StoreError
+) -> None:
+    result = starts([unreachable] * 12)
+    assert (result.exit_code, result.stdout) == (0, "started after 12 s\n")
+    assert result.stderr.splitlines() == [f"{unreachable} Waits for it, {left} s at most." for left in (30, 25, 20)]
+
+
+@pytest.mark.parametrize("name", ["serve", "dial"])
+def test_the_wait_for_a_database_ends(name: str, starts: Callable[..., Result], unreachable: StoreError) -> None:
+    result = starts([unreachable] * 40, name)
+    assert (result.exit_code, result.stdout) == (1, "")
+    assert len(result.stderr.splitlines()) == 6 + 1
+    assert result.stderr.endswith(f"Error: {unreachable} VOICEAPI_DATABASE says where it is.\n")
+    # What waiting doesn't mend is told at once.
+    result = starts([StoreError("The database x was written by a newer release.")], name)
+    assert (result.exit_code, len(result.stderr.splitlines())) == (1, 1)
+
+
+INTERRUPTED = """
+import os, signal, sys
+
+class Interrupting:
+    def find_spec(self, name, *_):
+        if name == {name!r}:
+            os.kill(os.getpid(), signal.SIGINT)
+
+signal.signal(signal.SIGINT, signal.default_int_handler)
+sys.meta_path.insert(0, Interrupting())
+from voiceapi.__main__ import main
+main(["keys", "list"])
+"""
+
+
+@pytest.mark.parametrize("name", [pytest.param("voiceapi.cli.main", marks=pytest.mark.long), "voiceapi.opening"])
+def test_an_interrupt_while_a_command_is_imported_says_nothing(name: str, settings: dict[str, str]) -> None:
+    ended = subprocess.run(
+        [sys.executable, "-c", INTERRUPTED.format(name=name)], capture_output=True, env={**os.environ, **settings}
+    )
+    assert (ended.returncode, ended.stdout, ended.stderr) == (-signal.SIGINT, b"", b"")

@@ -6,6 +6,8 @@ import io
 import re
 import sys
 import time
+from collections.abc import Callable
+from typing import Any
 from unittest.mock import Mock
 
 import pytest
@@ -55,18 +57,21 @@ def test_without_a_terminal_nothing_is_cut_or_colored(capsys: pytest.CaptureFixt
 
 
 @pytest.mark.parametrize("is_terminal", [True, False])
-def test_progress_shows_what_takes_long(monkeypatch: pytest.MonkeyPatch, is_terminal: bool) -> None:
+def test_progress_shows_what_takes_long(
+    monkeypatch: pytest.MonkeyPatch, wait_for: Callable[..., Any], is_terminal: bool
+) -> None:
     stream = io.StringIO()
     monkeypatch.setattr(stream, "isatty", Mock(return_value=is_terminal), raising=False)
     monkeypatch.setattr(sys, "stderr", stream)
-    monkeypatch.setattr(output, "QUIET_SECONDS", 0.02)
+    monkeypatch.setattr(output, "QUIET_SECONDS", 60)
     with progress("Quick"):
         pass
     assert stream.getvalue() == ""
+    monkeypatch.setattr(output, "QUIET_SECONDS", 0.02)
     with progress("Reading 1 of 2") as state:
-        time.sleep(0.1)
+        wait_for(lambda: "Reading 1 of 2" in stream.getvalue())
         state.text = "Reading 2 of 2"
-        time.sleep(0.1)
+        wait_for(lambda: "Reading 2 of 2" in stream.getvalue())
     shown = stream.getvalue()
     if is_terminal:
         assert re.search(

@@ -8,11 +8,13 @@ import subprocess
 import sys
 from importlib import metadata
 from pathlib import Path
+from types import SimpleNamespace
 from xml.etree import ElementTree
 
 import pytest
 
 from voiceapi.cli import pytest_plugin
+from voiceapi.cli.pytest_plugin import CaseItem
 from voiceapi.rehearsal.case_file import ENDINGS
 
 ROOT = Path(__file__).parents[2]
@@ -65,6 +67,12 @@ def test_importing_it_imports_nothing_else() -> None:
     )
     done = subprocess.run([sys.executable, "-c", script], cwd=ROOT, capture_output=True, text=True, check=True)
     assert done.stdout.split() == ["voiceapi", "voiceapi.cli", PLUGIN]
+
+
+def test_pytest_is_told_where_a_case_begins() -> None:
+    """It counts lines from 0, and a case from 1."""
+    case = SimpleNamespace(path=Path("a.cases.yaml"), name="She comes", _line=3)
+    assert CaseItem.reportinfo(case) == (Path("a.cases.yaml"), 2, "She comes")  # type: ignore[arg-type]
 
 
 @pytest.mark.long

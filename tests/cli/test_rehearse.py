@@ -48,7 +48,7 @@ def rehearse(here: Path) -> Run:
 def test_random_callers_find_a_dead_end(rehearse: Run, here: Path) -> None:
     result = rehearse("broken.json", "--random", "-n", "40", "--seed", "3")
     assert result.exit_code == 1
-    lines = result.output.splitlines()
+    lines = result.stdout.splitlines()
     assert lines[0] == "40 conversations with random callers. The agent was spoken by the scripted model."
     assert lines[1].startswith("Endings:  ")
     assert lines[3] == "Coverage: nodes 3 of 3, edges 2 of 2, variables 0 of 0"
@@ -57,7 +57,7 @@ def test_random_callers_find_a_dead_end(rehearse: Run, here: Path) -> None:
     assert lines[8] == "    When  -> edge  Yes → When"
     assert lines[-3] == "    When  caller   [hangs up]"
     assert lines[-1] == "Found: 1. Seed: 3"
-    assert rehearse("broken.json", "-n", "40", "--seed", "3").output == result.output
+    assert rehearse("broken.json", "-n", "40", "--seed", "3").stdout == result.stdout
     assert not (here.parent / "nowhere").exists()
 
 

@@ -7,12 +7,13 @@ import re
 import shutil
 from collections.abc import Callable
 from pathlib import Path
+from typing import Any
 from xml.etree import ElementTree
 
 import pytest
 from click.testing import CliRunner, Result
 
-from voiceapi.cli import case_runs
+from voiceapi.cli import case_sets
 from voiceapi.cli.main import group
 
 EXAMPLES = Path(__file__).parents[2] / "examples"
@@ -311,6 +312,43 @@ def test_tools_come_with_the_agent_or_the_cases(run: Run, agents: Path, brought_
     assert done.exit_code == 0, done.stdout
 
 
+def test_a_file_describes_functions_of_an_app_that_an_agent_calls(
+    run: Run, agents: Path, talk: Callable[..., Any]
+) -> None:
+    """The app needn't be there: what they answer stands in the case, or is missing."""
+    call = {"tool": "python:book", "arguments": {"people": "{{people}}"}, "save_as": "booking", "on_error": "3"}
+    definition = talk(greeting="At {{booking.time}}?", call=call, tool_uuids=["python:book"])
+    Path("agent.json").write_text(json.dumps(definition))
+    schema: dict[str, Any] = {"properties": {"people": {"type": "integer"}}, "required": ["people"]}
+    described = {"type": "python", "config": {"parameters": {"type": "object", **schema}, "timeout_seconds": 10.0}}
+    tools = [{"tool_uuid": "python:book", "name": "book", "description": "Book a table.", "definition": described}]
+    asked = {"call": "book", "with": {"people": 2}}
+    case: dict[str, Any] = {
+        "name": "a table",
+        "model": "played",
+        "context": {"people": "4"},
+        "tools": [
+            {"tool": "book", "with": {"people": 4}, "returns": {"time": "19:00"}},
+            {"tool": "book", "with": {"people": 2}, "fails": "We are full."},
+        ],
+        "opening": {"says": "At 19:00?"},
+        "turns": [{"caller": "For two?", "model": [asked, {"say": "Not for two."}], "says": "Not for two."}],
+    }
+    full = {
+        "name": "none",
+        "context": {"people": "many"},
+        "opening": {"says": "Sorry, goodbye.", "edges": ["on_error"]},
+    }
+    Path("agent.cases.yaml").write_text(json.dumps({"tools": tools, "cases": [case, full]}))
+    done = run("agent.json")
+    assert done.exit_code == 0, done.stdout
+    tools[0]["definition"] = {"type": "python", "config": {"parameters": {"required": "people"}}}
+    Path("agent.cases.yaml").write_text(json.dumps({"tools": tools, "cases": [case]}))
+    done = run("agent.json")
+    assert done.exit_code == 2
+    assert "tools.0.definition.config.parameters.required: Input should be a valid list." in done.stderr
+
+
 def test_an_agent_is_tested_with_its_configurations_and_variables(run: Run, agents: Path) -> None:
     agent = json.loads(Path("agent.json").read_text())
     agent["workflow_configurations"] = {"language": "de-DE"}
@@ -342,7 +380,7 @@ def test_a_case_for_a_language_model_fails_where_there_is_none(run: Run, agents:
 def test_results_are_in_the_order_of_the_cases(
     run: Run, agents: Path, monkeypatch: pytest.MonkeyPatch, jobs: str
 ) -> None:
-    monkeypatch.setattr(case_runs, "BATCH", 2)
+    monkeypatch.setattr(case_sets, "BATCH", 2)
     cases = "".join(f"  - {{name: case {i}, turns: [{{caller: 'No.', says: part {i}}}]}}\n" for i in range(9))
     Path("agent.cases.yaml").write_text(f"cases:\n{cases}")
     found = json.loads(run("--json", "--jobs", jobs).stdout)

@@ -397,7 +397,7 @@ class Running:
 
     def stop(self, number: int = signal.SIGKILL) -> None:
         self.process.send_signal(number)
-        self.process.wait(30)
+        self.process.wait(60)
         self.reader.join()
         if self.process.stderr is not None:
             self.process.stderr.close()
@@ -425,18 +425,18 @@ def test_a_backup_while_calls_run_holds_what_was_answered_before(
         threads = [threading.Thread(target=call) for _ in range(4)]
         for thread in threads:
             thread.start()
-        wait_for(lambda: len(acknowledged) > 20, 30)
+        wait_for(lambda: len(acknowledged) > 20)
         talking = {"phone_number": "+12025550123", "telephony_configuration_id": slow}
         long_call = service.ask("/public/agent/agent", talking)["workflow_run_id"]
         before = [*acknowledged, long_call]
         file = tmp_path / "copy.db"
         made = run("backup", str(file))
         assert made.exit_code == 0, made.output
-        wait_for(lambda: len(acknowledged) > len(before) + 20, 30)
+        wait_for(lambda: len(acknowledged) > len(before) + 20)
     finally:
         stopping.set()
         for thread in threads:
-            thread.join(30)
+            thread.join(60)
         service.stop()
     assert config["id"] != slow
     target = tmp_path / "empty" / "voice.db"

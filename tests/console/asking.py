@@ -42,7 +42,7 @@ class Server:
     def stop(self) -> None:
         if self.process.poll() is None:
             self.process.send_signal(signal.SIGTERM)
-        self.process.wait(30)
+        self.process.wait(60)
 
 
 Serve = Callable[..., Server]

@@ -19,7 +19,8 @@ Text = Callable[[str], str]
 PHRASES = (
     *("apology", "failure_goodbye", "service_error", "wait", "nobody_available", "lines_busy", "not_understood"),
     *("yes_or_no", "you_can_say", "or", "not_understood_goodbye", "person_unavailable", "person_goodbye"),
-    *("still_there", "silence_goodbye"),
+    *("still_there", "silence_goodbye", "do_not_call_goodbye", "still_waiting", "long_wait", "end_keys"),
+    "answered_too_late",
 )
 # What the simulator does with these numbers differs; the names are the contacts'.
 CONTACTS = (
@@ -234,7 +235,7 @@ def _worded(definition: Any, text: Text) -> Any:
     definition = copy.deepcopy(definition)
     for item in definition["nodes"] + definition["edges"]:
         data = item["data"]
-        for name in ("name", "prompt", "greeting", "label", "condition", "extraction_prompt"):
+        for name in ("name", "prompt", "scripted_text", "greeting", "label", "condition", "extraction_prompt"):
             if data.get(name):
                 data[name] = text(data[name])
         for variable in data.get("extraction_variables", ()):

@@ -24,10 +24,10 @@ def make_an_agent(tab: Tab) -> None:
 
 
 def edit_a_node(tab: Tab, text: str) -> None:
-    """Choose a node in the drawing, and change its prompt by the form."""
+    """Choose a node in the drawing, and change by the form what it says without a model."""
     tab.role("button", re.compile("^Agent Node: Conversation")).click()
     expect(tab.page.get_by_role("heading", name="Conversation")).to_be_focused()
-    tab.fill(re.compile("^Prompt"), text)
+    tab.fill(re.compile("^Scripted Text"), text)
 
 
 def change_a_node(tab: Tab, text: str = WORDS) -> None:
@@ -48,13 +48,15 @@ def talk(tab: Tab) -> None:
     """Three turns by text, to the end of the conversation; the drawing shows where it is."""
     tab.follow("Talk", exact=True)
     tab.heading(re.compile("^Talk to"))
+    tab.sees("No language model is configured, so answers follow words only.")
+    expect(tab.role("link", "Choose a model")).to_have_attribute("href", re.compile("/settings/models$"))
     tab.press("Start")
     conversation = tab.role("log", "Conversation")
     here = tab.page.get_by_role("group").locator("[aria-current=true].node")
     for said, answer, node in (
         ("Yes, it is.", WORDS, "Conversation"),
-        ("What is this about?", "Sorry, I didn't get that.", "Conversation"),
-        ("That is all, thank you.", "Goodbye.", "Done"),
+        ("The weather is nice.", "Sorry, I didn't get that.", "Conversation"),
+        ("Yes, please.", "Goodbye.", "Done"),
     ):
         tab.fill("What you say", said)
         tab.page.get_by_label("What you say").press("Enter")
@@ -62,19 +64,19 @@ def talk(tab: Tab) -> None:
         expect(conversation.get_by_role("article").last).to_contain_text(answer)
         expect(here).to_contain_text(node)
     expect(conversation.get_by_role("article")).to_have_count(4)
-    expect(conversation).to_contain_text("Finished")
+    expect(conversation).to_contain_text("Agreed")
 
 
 def call(tab: Tab) -> None:
     """A simulated call from the agent, watched to its end, and its run."""
     tab.role("tab", "It calls").click()
-    tab.fill(re.compile("What the callee says"), "Yes.\nThat is all, thanks.")
+    tab.fill(re.compile("What the callee says"), "Yes.\nYes, that is fine.")
     tab.press("Have it call")
     expect(tab.role("log", "The call").get_by_text(WORDS)).to_be_visible()
     expect(tab.page.get_by_role("status").get_by_text(re.compile("user.qualified|qualified"))).to_be_visible()
     tab.follow(re.compile(r"^Run \d+"))
     tab.sees(WORDS)
-    tab.sees("That is all, thanks.")
+    tab.sees("Yes, that is fine.")
     tab.sees("+12025550123")
     tab.follow("Runs")
     tab.heading("Runs")

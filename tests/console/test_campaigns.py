@@ -83,6 +83,55 @@ def test_a_list_is_checked_before_it_makes_a_campaign(tab: Tab, agent: int) -> N
     tab.heading(f"Spring {MARKUP}")
 
 
+def test_a_list_with_another_column_of_numbers_makes_a_campaign(tab: Tab, api: Any, agent: int) -> None:
+    tab.open(f"/campaigns/new?agent={agent}")
+    column = tab.page.get_by_label(re.compile("^Column with the numbers"))
+    expect(column).to_be_hidden()
+    choose(tab, f"First_name;Phone\nAnn;{DOUBLE}\nBob;{BUSY}\nCy;12\n")
+    tab.sees("Source must contain a 'phone_number' column. It has 'first_name', 'phone'.")
+    expect(column.get_by_role("option")).to_have_text(["Choose it", "first_name", "phone"])
+    column.select_option("phone")
+    columns = tab.page.get_by_role("region", name="Columns of the list").get_by_role("row")
+    expect(columns).to_have_text(
+        ["ColumnWhat it is forNote", f"first_nameNeeds {MARKUP} needs it", "phonethe number to call"]
+    )
+    expect(tab.page.locator(".refusal")).to_have_count(0)
+    tab.fill("Name of the campaign", "Mapped")
+    tab.press("Create the campaign")
+    tab.heading("Mapped")
+    expect(tab.page.locator("dt:text-is('Waiting') + dd")).to_have_text("2")
+    expect(tab.page.locator("dt:text-is('Column with the numbers') + dd")).to_have_text("phone")
+    tab.press("Start", exact=True)
+    question = tab.page.get_by_role("alertdialog")
+    expect(question).to_contain_text(
+        "It calls 2 contacts through Simulator. No hours are set: it calls at any time of the day and night."
+    )
+    tab.press("Cancel")
+    (made,) = (each["id"] for each in api.get("/campaign/")["campaigns"] if each["name"] == "Mapped")
+    windows = {"timezone": "Europe/Berlin", "slots": [{"day_of_week": 0, "start_time": "09:00", "end_time": "17:00"}]}
+    api.ask(
+        "PATCH", f"/campaign/{made}", {"schedule_config": windows, "calling_hours": {"start": "08:00", "end": "20:00"}}
+    )
+    tab.page.reload()
+    tab.press("Start", exact=True)
+    expect(question).to_contain_text(
+        "It calls within Monday 09:00 to 17:00 (Europe/Berlin), and from 08:00 to 20:00 on each contact's clock."
+    )
+    tab.press("Cancel")
+    tab.open("/campaigns")
+    expect(tab.page.get_by_role("row", name="Mapped").get_by_role("cell").nth(3)).to_have_text("2")
+
+
+def test_a_campaign_for_which_nobody_dials_says_so(tab: Tab, api: Any, agent: int) -> None:
+    form = {"name": "Alone", "workflow_id": str(agent)}
+    made = api.post("/campaign/create/csv", data=form, files={"file": ("contacts.csv", LIST)})["id"]
+    progress = {**api.get(f"/campaign/{made}/progress"), "not_dialed_since": "2026-11-23T10:00:00Z"}
+    tab.page.route("**/progress", lambda route: route.fulfill(json=progress))
+    tab.open(f"/campaigns/{made}")
+    tab.sees("no process that dials is at work")
+    expect(tab.page.locator(".callout time")).to_have_attribute("datetime", "2026-11-23T10:00:00Z")
+
+
 def test_its_course_from_the_dry_run_to_the_redial(tab: Tab, api: Any, agent: int) -> None:
     form = {"name": "Autumn", "workflow_id": str(agent), "retry_config": '{"max_retries": 0}'}
     made = api.post("/campaign/create/csv", data=form, files={"file": ("contacts.csv", LIST)})["id"]

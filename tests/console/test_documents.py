@@ -122,7 +122,7 @@ def test_a_request_is_tried_out_with_a_key(browser: Any, server: Any, screenshot
 
 @pytest.mark.long
 def test_behind_a_hosts_login_no_key_is_needed(browser: Any, serve: Any) -> None:
-    host = serve(command=("-m", "flask", "--app", "examples/host_app.py", "run", "--port", "0"))
+    host = serve(command=("-m", "flask", "--app", "tests/workshop.py", "run", "--port", "0"))
     with browser.new_context() as context:
         tab = Tab(context, f"{host.origin}/voice{DOCS}")
         tab.page.goto(tab.address)

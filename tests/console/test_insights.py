@@ -97,6 +97,57 @@ def test_the_filters_are_kept_in_the_address(tab: Tab, agent: int) -> None:
         expect(tab.page.get_by_label("Number of the run")).to_have_attribute("aria-invalid", "true")
 
 
+def test_tests_count_once_their_box_is_checked(tab: Tab, api: Api) -> None:
+    body = example("survey")
+    made = api.post("/workflow/create/definition", body)["id"]
+    chats = f"/workflow/{made}/text-chat/sessions"
+    api.post(chats, {})
+    definition = body["workflow_definition"]
+    api.put(f"/workflow/{made}", {"workflow_definition": {**definition, "nodes": definition["nodes"][1:]}})  # a draft
+    for _ in range(2):
+        api.post(chats, {})
+    tab.open(f"/agents/{made}/insights")
+    counted = tab.page.get_by_role("status").filter(has_text="conversation")
+    expect(counted).to_contain_text("All 1 run,")
+    expect(counted).to_contain_text("2 tests are left out.")
+    tab.page.get_by_text("Filters", exact=True).click()
+    box = tab.page.get_by_label(re.compile("^With tests"))
+    box.check()
+    tab.press("Show")
+    expect(counted).to_contain_text("All 3 runs,")
+    expect(counted).not_to_contain_text("left out")
+    assert cells(tab, "Nodes", "All nodes")[1] == "3"
+    tab.page.reload()
+    expect(counted).to_contain_text("All 3 runs,")
+    expect(box).to_be_checked()
+    box.uncheck()
+    tab.press("Show")
+    expect(counted).to_contain_text("All 1 run,")
+    assert cells(tab, "Nodes", "All nodes")[1] == "1"
+
+
+def test_a_disposition_is_found_as_the_pages_show_it(tab: Tab, agent: int) -> None:
+    tab.open(f"/runs?workflow={agent}")
+    rows = tab.role("region", "Runs").locator("tbody tr")
+    for typed in ("user qualified", "User_Qualified, no such"):
+        tab.fill("Came out as", typed)
+        tab.press("Show")
+        expect(rows).to_have_count(2)
+        expect(rows.filter(has_text="user qualified")).to_have_count(2)
+        assert "disposition=user_qualified" in tab.page.url
+    tab.open(f"/runs?workflow={agent}&disposition=user_hangup")
+    expect(tab.page.get_by_label("Came out as")).to_have_value("user hangup")
+    expect(rows).to_have_count(1)
+    # The run belongs to its agent, and so says what stands above its heading.
+    rows.get_by_role("link").first.click()
+    tab.heading(re.compile("^WR-"))
+    above = tab.role("navigation", "Where this page belongs").get_by_role("link")
+    expect(above).to_have_text(["Agents", "Reminders", "Runs"])
+    above.last.click()
+    tab.heading("Runs")
+    expect(rows).to_have_count(4)
+
+
 def test_an_agent_without_runs(tab: Tab, api: Api) -> None:
     made = api.post("/workflow/create/definition", {**example("menu"), "name": "Quiet"})["id"]
     tab.open(f"/agents/{made}/insights")

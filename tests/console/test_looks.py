@@ -12,6 +12,19 @@ from seed import populate, receiver
 
 pytestmark = pytest.mark.long
 
+# On a narrow screen, the cells of tables that are lower than the heading beside their value.
+CROWDED = """() => [...document.querySelectorAll('.cards td')].filter((cell) => {
+  const heading = getComputedStyle(cell, '::before');
+  if (!cell.offsetHeight || heading.content === 'none' || heading.content === 'normal') return false;
+  const probe = document.createElement('div');
+  probe.style.width = heading.width;
+  probe.textContent = cell.dataset.heading;
+  cell.append(probe);
+  const needed = probe.offsetHeight;
+  probe.remove();
+  return cell.clientHeight < needed;
+}).map((cell) => cell.dataset.heading)"""
+
 
 @pytest.fixture(scope="module")
 def addresses(api: Api) -> Iterator[dict[str, str]]:
@@ -39,3 +52,4 @@ def test_every_page_looks_good_to_everybody(
             "found => found.every((each) => each.compareDocumentPosition(document.querySelector('h1')) === 4)"
         )
         assert above, "What a page is part of stands above its heading"
+        assert tab.page.evaluate(CROWDED) == [], "A row's headings lie over each other"

@@ -10,8 +10,12 @@ from http.server import BaseHTTPRequestHandler, ThreadingHTTPServer
 from typing import Any
 
 import pytest
-from browsing import Tab
+import requests
+from asking import Api, Serve
+from browsing import Open, Tab
 from playwright.sync_api import expect
+from seed import example, receiver, until
+from twilio.request_validator import RequestValidator
 
 pytestmark = pytest.mark.long
 
@@ -98,6 +102,36 @@ def test_a_carrier_with_its_numbers(tab: Tab, api: Any) -> None:
     tab.heading("Carriers")
 
 
+def test_the_calls_that_were_not_taken_are_on_the_page_of_their_carrier(serve: Serve, open_tab: Open) -> None:
+    """By a number that has no agent, twice, and by an agent that is archived."""
+    public, token = "https://voice.example.org", "0" * 32
+    server = serve(API_KEY=KEY, PUBLIC_URL=public)
+    api = Api(server.origin, KEY)
+    account = {"provider": "twilio", "account_sid": f"AC{token}", "auth_token": token}
+    carrier = api.post("/organizations/telephony-configs", {"name": "Main", "config": account})["id"]
+    agent = api.post("/workflow/create/definition", example("menu"))["id"]
+    for number, answers in (("+12025550150", None), ("+12025550151", agent)):
+        body = {"address": number, "inbound_workflow_id": answers}
+        api.post(f"/organizations/telephony-configs/{carrier}/phone-numbers", body)
+    api.put(f"/workflow/{agent}/status", {"status": "archived"})
+    path = f"/api/v1/telephony/inbound/{carrier}"
+    for call, number in enumerate(("+12025550150", "+12025550150", "+12025550151")):
+        fields = {"CallSid": f"CA{call}", "AccountSid": f"AC{token}", "From": "+12025550177", "To": number}
+        signature = RequestValidator(token).compute_signature(f"{public}{path}", fields)
+        headers = {"X-Twilio-Signature": signature}
+        assert requests.post(f"{server.origin}{path}", data=fields, headers=headers, timeout=30).ok
+    tab = open_tab(f"{server.origin}/#key={KEY}", f"/carriers/{carrier}")
+    rows = tab.page.get_by_role("region", name="Calls that weren't taken").locator("tbody tr")
+    expect(rows).to_have_count(2)
+    shown = [row.locator("td").all_inner_texts()[1:] for row in rows.all()]
+    archived, nobody = "the workflow is archived or can't be run", "the number is unknown, inactive or has no workflow"
+    assert shown == [
+        ["+12025550177", "+12025550151", f"{archived}, agent {agent}", "1"],
+        ["+12025550177", "+12025550150", nobody, "2"],
+    ]
+    expect(rows.first.get_by_role("link")).to_have_attribute("href", f"#/agents/{agent}")
+
+
 def test_a_tool_is_made_tried_out_and_archived(tab: Tab, shop: str) -> None:
     tab.open("/tools")
     tab.follow("Request to a server")
@@ -177,7 +211,7 @@ def test_a_document_is_uploaded_found_and_deleted(tab: Tab) -> None:
 
 def test_numbers_that_no_campaign_calls(tab: Tab) -> None:
     tab.open("/settings/do-not-call")
-    numbers = tab.page.get_by_role("textbox", name="Numbers")
+    numbers = tab.page.get_by_role("textbox", name=re.compile("^Numbers"))
     numbers.fill("+12025550111\nnope")
     with tab.expecting("422 POST"):
         tab.press("Add", exact=True)
@@ -186,7 +220,8 @@ def test_numbers_that_no_campaign_calls(tab: Tab) -> None:
     tab.fill("Why", MARKUP)
     tab.press("Add", exact=True)
     expect(tab.page.get_by_role("region", name="Numbers not to call")).to_contain_text(MARKUP)
-    file: Any = {"name": "x.csv", "mimeType": "text/csv", "buffer": b"phone_number\n+12025550112\n12\n"}
+    file: Any = {"name": "x.csv", "mimeType": "text/csv", "buffer": b"Mobile\n+12025550112\n12\n"}
+    tab.fill("Column with the numbers", "mobile")
     tab.page.locator("input[type=file]").set_input_files(files=[file])
     tab.sees("1 row wasn't taken.")
     tab.press("Remove +12025550112")
@@ -194,15 +229,20 @@ def test_numbers_that_no_campaign_calls(tab: Tab) -> None:
     expect(tab.page.get_by_role("region", name="Numbers not to call").get_by_role("row")).to_have_count(2)
 
 
-def test_a_webhook_that_was_given_up_is_sent_again(tab: Tab, api: Any, shop: str) -> None:
-    node = {"name": f"Hook {MARKUP}", "enabled": True, "endpoint_url": shop, "payload_template": {"said": MARKUP}}
+def hooked(api: Api, url: str) -> Any:
+    """A new agent that reports its runs to `url`."""
+    node = {"name": f"Hook {MARKUP}", "enabled": True, "endpoint_url": url, "payload_template": {"said": MARKUP}}
     start = {"name": "Start", "prompt": "Say hello.", "greeting": "Hello."}
     nodes = [
         {"id": str(at), "type": kind, "position": {"x": 0, "y": 0}, "data": data}
         for at, (kind, data) in enumerate((("startCall", start), ("webhook", node)))
     ]
-    definition = {"nodes": nodes, "edges": []}
-    workflow = api.post("/workflow/create/definition", {"name": "Hooked", "workflow_definition": definition})["id"]
+    body = {"name": "Hooked", "workflow_definition": {"nodes": nodes, "edges": []}}
+    return api.post("/workflow/create/definition", body)
+
+
+def test_a_webhook_that_was_given_up_is_sent_again(tab: Tab, api: Any, shop: str) -> None:
+    workflow = hooked(api, shop)["id"]
     chats = f"/workflow/{workflow}/text-chat/sessions"
     run = api.post(chats, {})["workflow_run_id"]
     api.post(f"{chats}/{run}/end", {})
@@ -229,3 +269,28 @@ def test_a_webhook_that_was_given_up_is_sent_again(tab: Tab, api: Any, shop: str
     tab.press("Let only the newest sign")
     tab.page.get_by_role("alertdialog").get_by_role("button", name="Let it sign alone").click()
     told(tab, "Only the newest secret signs.")
+
+
+def test_a_webhook_of_a_draft_is_sent_when_somebody_says_so(tab: Tab, api: Api) -> None:
+    with receiver() as url:
+        agent = hooked(api, url)
+        definition = agent["workflow_definition"]
+        definition["nodes"][0]["data"]["greeting"] = "Good day."
+        api.put(f"/workflow/{agent['id']}", {"workflow_definition": definition})
+        chats = f"/workflow/{agent['id']}/text-chat/sessions"
+        run = api.post(chats, {})["workflow_run_id"]
+        api.post(f"{chats}/{run}/end", {})
+        deliveries = f"/workflow/{agent['id']}/runs/{run}/deliveries"
+        until(lambda: [each["state"] for each in api.get(deliveries)["deliveries"]] == ["not_sent"])
+        tab.open("/settings/deliveries?state=not_sent")
+        kept = tab.page.get_by_role("article")
+        expect(kept).to_contain_text(f"Hook {MARKUP} of run {run}")
+        expect(kept).to_contain_text("A draft was tried out, so it was not sent.")
+        tab.press("Send it", exact=True)
+        told(tab, "It is sent: it waits for the receiver's answer.")
+        expect(kept).to_have_count(0)
+        until(lambda: [each["state"] for each in api.get(deliveries)["deliveries"]] == ["succeeded"])
+        tab.role("tab", "Delivered").click()
+        expect(kept).to_contain_text(f"Hook {MARKUP} of run {run}")
+        kept.get_by_text("What is sent").click()
+        expect(tab.page.get_by_role("region", name="Body of the webhook")).to_contain_text('"test": true')

@@ -17,7 +17,7 @@ from playwright.sync_api import expect
 pytestmark = pytest.mark.long
 
 ROOT = Path(__file__).parents[2]
-LIMIT = 120  # seconds, with the download
+LIMIT = 600  # seconds, with the download; it is printed how many it took
 
 
 def test_from_a_checkout_to_the_first_turn(tmp_path: Path, open_tab: Open, capsys: pytest.CaptureFixture[str]) -> None:
@@ -49,11 +49,11 @@ def test_from_a_checkout_to_the_first_turn(tmp_path: Path, open_tab: Open, capsy
         tab.press("Start")
         tab.fill("What you say", "Yes, it is.")
         tab.page.get_by_label("What you say").press("Enter")
-        expect(tab.role("log", "Conversation").get_by_text("Your task")).to_be_visible()
+        expect(tab.role("log", "Conversation").get_by_text("This call is about")).to_be_visible()
         seconds = time.monotonic() - began
     finally:
         os.killpg(process.pid, 15)
-        process.wait(30)
+        process.wait(60)
     with capsys.disabled():
         sys.stdout.write(f"\nFrom the checkout to the first turn: {seconds:.0f} s\n")
     assert seconds < LIMIT

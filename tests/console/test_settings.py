@@ -98,6 +98,14 @@ def test_the_language_model(tab: Tab, api: Any) -> None:
     choice, saved = tab.page.get_by_label("Who answers"), tab.page.locator("#notices")
     expect(choice).to_have_value("scripted")
     choice.select_option("elsewhere")
+    setting = "VOICEAPI_ALLOW_PRIVATE_URLS"
+    tab.sees(f"{setting}=127.0.0.1:11434, or true")
+    for host in ("localhost:11434", "[::1]:8080", "192.168.1.7:1234", "ollama:11434", "ai.home.arpa", "172.31.0.1"):
+        tab.fill("Address", f"http://{host}/v1")
+        tab.sees(f"{setting}={host},")
+    for host in ("api.example.com", "8.8.8.8", "172.32.0.1", "[2606:4700::1]"):
+        tab.fill("Address", f"https://{host}/v1")
+        expect(tab.page.get_by_text(setting)).to_have_count(0)
     tab.fill("Address", "http://127.0.0.1:9/v1")
     tab.page.get_by_label("Model", exact=True).fill("small")
     tab.fill("API key", "secret-of-the-model-1")
@@ -142,6 +150,10 @@ def test_home_says_what_there_is_and_what_to_do_next(tab: Tab, api: Any) -> None
     tab.sees("language model of the")
     template = {"call_type": "outbound", "use_case": "Reminders", "activity_description": "Remind people."}
     made = api.post("/workflow/create/template", template)
+    totals = {"total_count": 1234, "total_duration_seconds": 7260}
+    tab.page.route("**/organizations/usage/totals", lambda route: route.fulfill(json=totals))
     tab.page.reload()
+    expect(tab.page.locator("dt:text-is('Calls and chats') + dd")).to_have_text("1234")
+    expect(tab.page.locator("dt:text-is('Talked in all') + dd")).to_have_text("2:01:00")
     tab.sees(f"Talk to {made['name']}")
     expect(tab.page.get_by_role("list").first.get_by_role("listitem")).to_have_count(3)

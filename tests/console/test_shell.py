@@ -31,7 +31,7 @@ def ask(server: Any) -> Ask:
         content = None if body is None else json.dumps(body).encode()
         headers = {"X-API-Key": key, "Content-Type": "application/json"}
         url = f"{server.origin}/api/v1{path}"
-        with urlopen(Request(url, content, headers, method=method), timeout=10) as answer:
+        with urlopen(Request(url, content, headers, method=method), timeout=60) as answer:
             return json.load(answer)
 
     return send
@@ -127,7 +127,7 @@ def test_a_key_that_is_refused_while_one_works_loses_nothing(open_tab: Any, serv
     assert ask("GET", "/organizations/preferences")["max_calls_a_day"] == 77
 
 
-HOST = ("-m", "flask", "--app", "examples/host_app.py", "run", "--port", "0")
+HOST = ("-m", "flask", "--app", "tests/workshop.py", "run", "--port", "0")
 
 
 def cookie_of(origin: str) -> dict[str, Any]:
@@ -229,6 +229,42 @@ def test_what_the_service_notes_is_shown(tab: Tab) -> None:
     expect(note).to_have_count(0)
 
 
+def test_a_notice_covers_no_form(open_tab: Any, server: Any) -> None:
+    """Neither what has the focus, nor what comes last on the page."""
+    tab = open_tab(f"{server.origin}/#key={KEY}", PREFERENCES, viewport=NARROW)
+    tab.page.set_viewport_size({"width": 360, "height": 400})
+    save, notice = tab.role("button", "Save", exact=True), tab.page.locator(".notice")
+    save.focus()
+    # Pressed where it stands, at the lower edge of the window.
+    save.evaluate("(it) => { it.scrollIntoView({block: 'end'}); it.click(); }")
+    expect(notice).to_be_visible()
+
+    def is_free(control: Any) -> bool:
+        tab.page.evaluate("() => new Promise((done) => requestAnimationFrame(() => requestAnimationFrame(done)))")
+        control, above = control.bounding_box(), notice.bounding_box()
+        return bool(control["y"] + control["height"] <= above["y"])
+
+    assert is_free(save)
+    tab.page.evaluate("window.scrollTo(0, document.documentElement.scrollHeight)")
+    assert is_free(tab.page.locator("main .card").last)
+    first = tab.page.locator("main input").first
+    first.evaluate(
+        "(it) => { window.scrollTo(0, it.getBoundingClientRect().bottom + scrollY - innerHeight); it.focus(); }"
+    )
+    assert is_free(first)
+
+
+def test_a_page_is_printed_without_what_leads_elsewhere(tab: Tab) -> None:
+    tab.open("/agents")
+    tab.page.emulate_media(media="print", color_scheme="dark")
+    for gone in (".top", ".skip", ".corner", "main .button"):
+        assert tab.page.locator(gone).evaluate_all("found => found.filter((each) => each.offsetHeight).length") == 0, (
+            gone
+        )
+    expect(tab.page.get_by_role("heading", level=1)).to_be_visible()
+    assert tab.page.evaluate("getComputedStyle(document.body).backgroundColor") == "rgb(255, 255, 255)"
+
+
 # -- navigation
 
 
@@ -282,7 +318,7 @@ def test_what_is_not_saved_is_not_left_unasked(tab: Tab) -> None:
     tab.open("/settings")
     tab.open(KEYS)
     tab.page.evaluate(
-        "import('./console/router.js').then(({askBeforeLeaving}) => "
+        "import('./console/unsaved.js').then(({askBeforeLeaving}) => "
         "askBeforeLeaving((window.unsaved = new AbortController()).signal, () => true))"
     )
     for leave in (lambda: tab.role("link", "Home").click(), lambda: tab.page.go_back()):

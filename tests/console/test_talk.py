@@ -13,7 +13,7 @@ import pytest
 from asking import Api
 from browsing import Tab
 from playwright.sync_api import Locator, expect
-from seed import receiver
+from seed import example, receiver
 
 pytestmark = pytest.mark.long
 
@@ -125,6 +125,7 @@ def test_each_turn_says_why_and_the_place_is_kept(tab: Tab, agent: int) -> None:
         expect(turns).to_have_count(number)
         expect(turns.last.get_by_role("list")).to_contain_text("for the answer")
     shows_why(turns)
+    expect(tab.page.get_by_text("No language model is configured")).to_have_count(0)
     here, address = tab.page.get_by_role("group").locator("[aria-current=true].node"), tab.page.url
     knows = tab.page.locator("section").filter(has=tab.page.get_by_role("heading", name="What it knows"))
     tab.role("tab", "It calls").click()
@@ -135,6 +136,7 @@ def test_each_turn_says_why_and_the_place_is_kept(tab: Tab, agent: int) -> None:
     assert tab.page.url == address
     tab.press("Stay silent")
     expect(turns.last).to_contain_text("silence")
+    expect(turns.last.get_by_role("list")).to_contain_text("for the answer")
     tab.page.get_by_label("What you say").focus()
     tab.press("End")
     tab.press("Start again")
@@ -157,6 +159,32 @@ def test_a_call_to_the_agent_and_its_run_say_the_same(tab: Tab, agent: int) -> N
     shows_why(tab.page.get_by_role("article"))
     expect(tab.role("region", "Facts")).to_contain_text("Call to us, simulator")
     expect(tab.role("region", "Facts")).to_contain_text("openai clever-1")
+
+
+def test_an_answer_that_is_not_understood_shows_the_edges_and_their_words(tab: Tab, api: Api) -> None:
+    made = api.post("/workflow/create/definition", {**example("appointment"), "name": "Without a model"})["id"]
+    tab.open(f"/agents/{made}/talk")
+    tab.press("Start")
+    tab.fill("What you say", "Hm.")
+    tab.page.get_by_label("What you say").press("Enter")
+    turns = tab.role("log", "Conversation").get_by_role("article")
+
+    def shows(turn: Locator) -> None:
+        turn.get_by_text("why", exact=True).click()
+        expect(turn.locator("details li")).to_have_text(
+            [
+                "The edge Yes is taken for: yes, come, time",
+                "The edge No is taken for: no, cannot, come, time, another, day",
+            ]
+        )
+
+    expect(turns).to_have_count(2)
+    expect(turns.last).to_contain_text("not understood")
+    shows(turns.last)
+    tab.press("End")
+    (run,) = api.get(f"/workflow/{made}/runs")["runs"]
+    tab.open(f"/agents/{made}/runs/{run['id']}")
+    shows(tab.page.get_by_role("article").filter(has_text="Hm."))
 
 
 def test_a_talk_by_voice_where_the_browser_hears(tab: Tab, agent: int) -> None:

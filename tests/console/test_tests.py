@@ -197,13 +197,23 @@ def test_all_cases_are_run_with_what_they_touch(tab: Tab, agent: int, api: Api) 
     tab.press("Run all")
     expect(results.get_by_role("status")).to_have_text("All 2 cases passed. Version 1, published.")
     tab.sees("Every node, every edge and every variable is touched.")
+    # Where nothing is extracted, nothing is covered of it.
+    definition = api.get(f"/workflow/fetch/{agent}")["workflow_definition"]
+    definition["nodes"][2]["data"]["extraction_enabled"] = False
+    api.put(f"/workflow/{agent}", {"workflow_definition": definition})
+    tab.follow("Agents")
+    tab.open(f"/agents/{agent}/tests")
+    tab.press("Run all")
+    expect(covered).to_contain_text("Variables: there are none.")
+    expect(covered).not_to_contain_text("of 0")
+    tab.sees("Every node and every edge is touched.")
     # It breaks when the agent changes.
     definition = api.get(f"/workflow/fetch/{agent}")["workflow_definition"]
     next(node for node in definition["nodes"] if node["id"] == "see_you")["data"]["prompt"] = "Bye."
     api.put(f"/workflow/{agent}", {"workflow_definition": definition})
     tab.follow("Agents")
     tab.open(f"/agents/{agent}/tests")
-    expect(results.get_by_role("status")).to_have_text("All 2 cases passed. Version 1, published.")  # that of before
+    expect(results.get_by_role("status")).to_have_text("All 2 cases passed. Version 2, draft.")  # that of before
     tab.press("Run all")
     expect(results.get_by_role("status")).to_have_text("1 of 2 cases failed. Version 2, draft.")
     expect(results.locator(".mismatch")).to_have_text(re.compile("^Expected: the agent says “See you on Thursday”"))
@@ -297,7 +307,7 @@ def test_an_agent_demands_tests_before_it_is_published(serve: Serve, open_tab: O
     turn(tab, 1).get_by_label("The caller's words").fill("Yes, it is.")
     turn(tab, 1).get_by_label("The agent says").fill(WORDS)
     tab.press("Add a turn")
-    turn(tab, 2).get_by_label("The caller's words").fill("That is all, thank you.")
+    turn(tab, 2).get_by_label("The caller's words").fill("Yes, please.")
     turn(tab, 2).get_by_label("Then it stands at").select_option("Done")
     tab.press("Save", exact=True)
     tab.heading("They order bread")
@@ -312,20 +322,26 @@ def test_an_agent_demands_tests_before_it_is_published(serve: Serve, open_tab: O
     tab.press("Run all")
     results = tab.role("region", "Results")
     expect(results.get_by_role("status")).to_contain_text("The case passed.")
-    expect(tab.role("list", "Edges that no case takes")).to_have_text("Not now (Opening → Not now)")
+    edges = tab.role("list", "Edges that no case takes").get_by_role("listitem")
+    expect(edges).to_have_text(["Not now (Opening → Not now)", "Declined (Conversation → Not now)"])
     tab.page.locator("input[type=file]").set_input_files(
         {
             "name": "more.json",
             "mimeType": "application/json",
             "buffer": json.dumps(
-                {"cases": [{"name": "They are busy", "turns": [{"caller": "No, not now."}]}]}
+                {
+                    "cases": [
+                        {"name": "They are busy", "turns": [{"caller": "No, not now."}]},
+                        {"name": "They want none", "turns": [{"caller": "Yes."}, {"caller": "No."}]},
+                    ]
+                }
             ).encode(),
         }
     )
-    tab.notices("One case is taken from more.json.")
+    tab.notices("2 cases are taken from more.json.")
     tab.press("Run all")
-    expect(results.get_by_role("status")).to_contain_text("All 2 cases passed.")
-    tab.sees("Every node, every edge and every variable is touched.")
+    expect(results.get_by_role("status")).to_contain_text("All 3 cases passed.")
+    tab.sees("Every node and every edge is touched.")
     tab.role("navigation", "Where this page belongs").get_by_role("link", name="bakery").click()
     tab.ready()
     publish(tab)

@@ -16,9 +16,8 @@ from voiceapi.engine.graph import Graph
 from voiceapi.llm.scripted import Scripted
 from voiceapi.service import Service
 from voiceapi.store.chats import ChatSession
-from voiceapi.store.runs import Run, StatusCallback
-from voiceapi.store.steps import Snapshot
-from voiceapi.tools import offered as tool_functions
+from voiceapi.store.runs import Run, Snapshot, StatusCallback
+from voiceapi.tools import catalog as tool_functions
 
 API = "/api/v1"
 LINES = ["hm", "well", "yes"]

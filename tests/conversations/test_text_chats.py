@@ -83,7 +83,7 @@ def in_threads(service: Service, *jobs: Callable[[], ChatSession]) -> list[ChatS
 
     def run(job: Callable[[], ChatSession]) -> ChatSession | ServiceError:
         with service.store.session():
-            together.wait(10)
+            together.wait(60)
             try:
                 return job()
             except ServiceError as fault:
@@ -125,7 +125,7 @@ def held(service: Service) -> Iterator[tuple[Service, threading.Event, threading
     def hold(said: str) -> None:
         if said == "wait":
             asked.set()
-            assert go_on.wait(10)
+            assert go_on.wait(60)
 
     yield replace(service, model=Parrot(hold)), asked, go_on
     go_on.set()
@@ -137,7 +137,7 @@ def test_a_turn_that_took_too_long_fails_at_the_next_message(
     service, asked, go_on = held
 
     def overtake() -> ChatSession:
-        assert asked.wait(10)
+        assert asked.wait(60)
         ChatSession.update(updated_at=now() - text_chats.PENDING_TIMEOUT).where(
             ChatSession.run == session.run_id
         ).execute()

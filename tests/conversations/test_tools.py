@@ -9,7 +9,6 @@ import threading
 from collections.abc import Callable, Iterator
 from dataclasses import dataclass, field
 from http.server import BaseHTTPRequestHandler, ThreadingHTTPServer
-from types import SimpleNamespace
 from typing import Any
 
 import pytest
@@ -19,10 +18,11 @@ from flask.testing import FlaskClient
 from voiceapi import create_app
 from voiceapi.cli.base import script_info
 from voiceapi.cli.main import group
-from voiceapi.organizations import api_keys, call_quota
+from voiceapi.organizations import api_keys
 from voiceapi.service import Service
 from voiceapi.store import knowledge
-from voiceapi.tools import offered
+from voiceapi.store.runs import Turn
+from voiceapi.tools import catalog
 from voiceapi.tools.knowledge import documents
 
 KEY = "test-key-0123456789"
@@ -233,6 +233,19 @@ def test_a_caller_is_transferred(call: Any, make: Any, stand: Stand) -> None:
     assert run["gathered_context"]["call_disposition"] == "transfer_call"
 
 
+def test_a_destination_is_read_as_the_calls_configuration_reads_numbers(
+    client: FlaskClient, call: Any, make: Any, stand: Stand, db: None
+) -> None:
+    config = {"config": {"provider": "simulator", "country": "US"}}
+    assert client.put(f"{API}/organizations/telephony-configs/1", json=config).status_code == 200
+    client.post(f"{API}/do-not-call", json={"phone_numbers": ["+12025550150"]})  # it holds for who is called, only
+    stand.script += [{"human": {}}]
+    run = call(make("Human", "transfer_call", **{**HUMAN, "destination": "202 555-0150\n"}), lines=("A human!",))
+    assert run["gathered_context"]["call_disposition"] == "transfer_call"
+    transfers = [action for turn in Turn.select() for action in turn.actions if action.get("destination")]
+    assert [action["destination"] for action in transfers] == ["+12025550150"]
+
+
 @pytest.fixture
 def prefer(client: FlaskClient) -> Callable[..., None]:
     def put(**preferences: Any) -> None:
@@ -247,7 +260,7 @@ def prefer(client: FlaskClient) -> Callable[..., None]:
     [
         ("+18765550123", {"allowed_countries": ["US"]}, "country_not_allowed"),
         ("{{desk}}", {"allowed_countries": ["US"]}, "country_not_allowed"),
-        ("2025550150", {"allowed_countries": ["US"]}, "country_not_allowed"),
+        ("2025550150", {"allowed_countries": ["US"]}, "invalid_destination"),
         ("sip:desk@example.org", {"allowed_countries": ["US"]}, "country_not_allowed"),
         ("+12025550150", {"max_calls_a_day": 1}, "call_limit_reached"),
     ],
@@ -279,8 +292,7 @@ def test_a_transfer_is_counted_where_it_is_made(
     call: Any, make: Any, stand: Stand, prefer: Any, monkeypatch: pytest.MonkeyPatch
 ) -> None:
     """The last call may be taken between the tool's answer and the transfer."""
-    late = SimpleNamespace(limits_of=call_quota.limits_of, require_quota=lambda organization: None)
-    monkeypatch.setattr(offered, "call_quota", late)
+    monkeypatch.setattr(catalog, "require_quota", lambda organization: None)
     prefer(max_calls_a_day=1)
     stand.script += [{"human": {}}, "Sorry, I can't.", {"yes": {}}, "Bye."]
     run = call(make("Human", "transfer_call", **HUMAN), lines=("A human!", "Yes."))

@@ -6,7 +6,7 @@ from hypothesis import strategies as st
 
 from voiceapi.engine.extraction import RESERVED, Variable, convert, merge_values, variables_of
 from voiceapi.engine.graph import Node
-from voiceapi.engine.values import as_boolean, as_integer, as_number
+from voiceapi.engine.template import as_boolean, as_integer, as_number
 
 
 @pytest.mark.parametrize(

@@ -1,3 +1,4 @@
+import re
 from copy import deepcopy
 from itertools import count
 from typing import Any
@@ -24,13 +25,35 @@ MALFORMED: list[Any] = [{}, {"nodes": None}, {"nodes": {}}, {"nodes": [1, None, 
         ("Go Now!", "go_now_", "go_now"),
         ("  x ", "__x_", "x"),
         ("A--B", "a__b", "a_b"),
-        ("été", "_t_", "t"),
-        ("日本", "__", ""),
+        ("Été", "ete_bd010c64", "t"),
+        ("日本", "edge_cf2abf0c", ""),
         ("a_b", "a_b", "a_b"),
     ],
 )
 def test_function_names(text: str, edge: str, tool: str) -> None:
     assert (transition_slug(text), tool_slug(text)) == (edge, tool)
+
+
+def test_labels_that_are_not_ascii_have_names_of_their_own() -> None:
+    """Names that every server takes, the same for spellings of one label that look alike."""
+    labels = ["预约", "取消", "予約", "キャンセル", "حجز", "إلغاء", "Да", "Нет", "für", "fär", "fr", "A – b", "A — b"]
+    labels += ["👍", "👎", "\ud800"]
+    names = [transition_slug(label) for label in labels]
+    assert len({*names}) == len(labels)
+    assert all(re.fullmatch("[a-z0-9_]{1,64}", name) for name in map(transition_slug, [*labels, "ü" * 500]))
+    assert transition_slug("ÉTÉ ") == transition_slug("e\u0301te\u0301")
+
+
+def test_names_that_an_earlier_release_stored_are_still_read() -> None:
+    nodes = [{"id": id, "type": type, "data": {}} for id, type in (("s", "startCall"), ("e", "endCall"))]
+    edges = [
+        {"id": id, "source": "s", "target": "e", "data": {"label": label, "condition": "c"}}
+        for id, label in (("1", "预约"), ("2", "取消"), ("3", "Tür"))
+    ]
+    graph = Graph.read({"nodes": nodes, "edges": edges})
+    called = {name: graph.edge_called("s", name) for name in (transition_slug("取消"), "__", "t_r", "no")}
+    assert [edge and edge.id for edge in called.values()] == ["2", "1", "3", None]
+    assert graph.edge_called("s", "t_r", former=False) is None
 
 
 def test_the_sample_definitions_are_read(definitions: Any) -> None:
@@ -83,18 +106,19 @@ def test_a_repeated_id_means_its_last_node(booking: Any) -> None:
         graph.node("nobody")
 
 
-def test_template_variables_of_prompts_greeting_and_transition_speech() -> None:
+def test_template_variables_of_prompts_and_what_is_spoken() -> None:
     definition = {
         "nodes": [
             {"type": "startCall", "data": {"prompt": "{{b}} {{c.d}} {{e | f}} {{caller_number}}", "greeting": "{{a}}"}},
             {"type": "agentNode", "data": {"prompt": "{{current_time}} {{current_weekday_UTC}} {{campaign_id}}"}},
             {"type": "webhook", "data": {"prompt": "{{not_this}}"}},
-            {"type": "endCall", "data": {"prompt": 7}},
+            {"type": "endCall", "data": {"prompt": 7, "scripted_text": "{{h}}"}},
+            {"type": "globalNode", "data": {"scripted_text": "{{nor_that}}"}},
             {"type": "globalNode", "data": None},
         ],
         "edges": [{"data": {"transition_speech": "{{g}}", "condition": "{{nor_this}}"}}],
     }
-    assert template_variables(definition) == ["a", "b", "g"]
+    assert template_variables(definition) == ["a", "b", "g", "h"]
 
 
 def trigger(path: Any = None, **data: Any) -> dict[str, Any]:

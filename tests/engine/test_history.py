@@ -2,12 +2,14 @@
 
 from __future__ import annotations
 
+import json
 from collections.abc import Callable
 from typing import Any
 
 from voiceapi.engine import events as ev
 from voiceapi.engine.actions import AskModel, Function, HangUp, Listen, Say
-from voiceapi.engine.history import LONGEST_CALLS, LONGEST_HISTORY, LONGEST_INPUT, MOST_CALLS, NO_ROOM, size_of
+from voiceapi.engine.state import LONGEST_HISTORY, State, size_of
+from voiceapi.engine.step import LONGEST_CALLS, LONGEST_INPUT, MOST_CALLS, NO_ROOM
 
 
 def size(call: Any) -> int:
@@ -33,6 +35,25 @@ def test_a_conversation_that_has_no_room_left_ends(make_call: Callable[..., Any]
         assert (call.state.phase, call.state.reason) == ("ended", "pipeline_error")
         assert errors(call) == [NO_ROOM]
         assert LONGEST_HISTORY - 2 * LONGEST_INPUT < size(call) <= LONGEST_HISTORY
+
+
+def test_what_is_kept_with_a_message_counts_and_gives_way(make_call: Callable[..., Any]) -> None:
+    call = make_call()
+    call.send(ev.Started)
+    kept = {"from": "me", "message": {"reasoning": "x" * LONGEST_INPUT}, "calls": []}
+    for _ in range(20):
+        call.send(ev.CallerSaid, "Hm?")
+        call.send(ev.ModelReplied, "And?", kept=kept)
+    assert errors(call) == []
+    assert size(call) <= LONGEST_HISTORY
+    said = [message for message in call.state.messages if message["content"] == "And?"]
+    assert [message.get("kept") for message in said] == [None] * 5 + [kept] * 15
+    call.send(ev.CallerSaid, "x" * LONGEST_INPUT)
+    call.send(ev.ModelReplied, "And?")
+    assert errors(call) == []
+    assert sum("kept" in message for message in call.state.messages) < 15
+    assert size(call) <= LONGEST_HISTORY
+    assert State.from_json(json.loads(json.dumps(call.state.to_json()))) == call.state
 
 
 def test_what_the_caller_says_is_cut(make_call: Callable[..., Any]) -> None:

@@ -6,7 +6,7 @@ from typing import Any
 
 import pytest
 
-from voiceapi.engine.phrases import ALIASES, PHRASES, phrases
+from voiceapi.engine.phrases import ALIASES, FILLERS, PHRASES, filler, filler_after, phrases
 
 ENGLISH = PHRASES["en"]
 OTHERS = ("es", "fr", "de", "it", "pt", "nl", "pl", "sv", "hi", "ja", "zh")
@@ -54,3 +54,24 @@ def test_a_workflow_replaces_single_phrases() -> None:
 @pytest.mark.parametrize("given", [None, [], "x", {"wait": None}, {"wait": 1}])
 def test_what_was_stored_before_phrases_were_checked_breaks_no_call(given: Any) -> None:
     assert phrases({"phrases": given}) == ENGLISH
+
+
+def test_fillers_vary() -> None:
+    english = [ENGLISH[name] for name in FILLERS]
+    assert [filler({}, given) for given in range(5)] == [*english, english[1], english[2]]
+    assert filler({"language": "ja-JP"}, 1) == PHRASES["ja"]["still_waiting"]
+
+
+def test_a_workflow_with_fillers_of_its_own_has_no_others() -> None:
+    """Its language may be one that the service doesn't speak."""
+    one = {"language": "tr-TR", "phrases": {"wait": "Bir dakika."}}
+    assert {filler(one, given) for given in range(4)} == {"Bir dakika."}
+    two = {"phrases": {"wait": "Hold on.", "long_wait": "Still here."}}
+    assert [filler(two, given) for given in range(4)] == ["Hold on.", *["Still here."] * 3]
+
+
+@pytest.mark.parametrize(
+    ("given", "seconds"), [(None, 2.5), ("x", 2.5), (True, 2.5), (1, 1.0), (3.5, 3.5), (0.1, 1.0), (60, 3.5)]
+)
+def test_when_the_first_filler_comes(given: Any, seconds: float) -> None:
+    assert filler_after({"filler_after": given}) == seconds

@@ -36,6 +36,7 @@ EVENTS = st.one_of(
     st.builds(events.CallerSilent, TIMES),
     st.builds(events.CallEnded, TIMES, st.sampled_from(["user_hangup", "voicemail_detected", "pipeline_error"])),
     st.builds(events.Fetched, TIMES, NUMBERS, st.just({"name": "Bob"})),
+    st.builds(events.ModelSpoke, TIMES, NUMBERS, WORDS),
     st.builds(events.ModelReplied, TIMES, NUMBERS, WORDS, CALLS, **SPENT),
     st.builds(events.ModelFailed, TIMES, NUMBERS, st.just("down"), **SPENT),
     st.builds(events.VariablesExtracted, TIMES, NUMBERS, VALUES, **SPENT),

@@ -1,6 +1,6 @@
 import pytest
 
-from voiceapi.engine.sentences import cut, last_end, whole
+from voiceapi.engine.compose import cut, last_end, whole
 
 
 @pytest.mark.parametrize(

@@ -2,7 +2,9 @@ import json
 from copy import deepcopy
 from typing import Any
 
+import hypothesis
 import pytest
+from hypothesis import strategies as st
 
 from voiceapi.engine.actions import (
     Action,
@@ -30,6 +32,7 @@ from voiceapi.engine.events import (
     Fetched,
     ModelFailed,
     ModelReplied,
+    ModelSpoke,
     Started,
     ToolCall,
     ToolReturned,
@@ -39,8 +42,7 @@ from voiceapi.engine.events import (
 from voiceapi.engine.extraction import Variable
 from voiceapi.engine.phrases import phrases
 from voiceapi.engine.state import State, begin
-from voiceapi.engine.step import IllegalEvent, step
-from voiceapi.engine.step_state import LONGEST_SPEECH, ROUNDS
+from voiceapi.engine.step import LONGEST_SPEECH, ROUNDS, IllegalEvent, step
 
 APOLOGY, GOODBYE = (phrases({})[name] for name in ("apology", "failure_goodbye"))
 BOOK, LEAVE = ToolCall("c1", "book"), ToolCall("c2", "leave")
@@ -125,6 +127,27 @@ def test_without_a_greeting_the_model_opens(make_call: Any, booking: Any) -> Non
     assert call.state.messages == ({"role": "assistant", "content": "Good day."},)
 
 
+FILLED = "with its variables filled in."
+
+
+def test_the_scripted_text_is_rendered_beside_the_prompt(make_call: Any, booking: Any) -> None:
+    """A language model gets none of it."""
+    texts = {"greeting": "", "scripted_text": "Is that {{name}}? {{lost}}"}
+    call = make_call(with_data(booking, "start", **texts), context={"name": "Ann"})
+    [ask] = call.send(Started)
+    assert (ask.script, ask.script_problem) == ("Is that Ann? ", "")
+    assert "Is that" not in f"{ask.system}{ask.prompt}{ask.messages}"
+    assert call.state.missing == ("lost",)
+    for given, script, problem in (
+        (" ", "", ""),
+        (7, "", ""),
+        ("{{name}}" * 2, "", f'The scripted text of the node "Start" is larger than 64 KiB {FILLED}'),
+    ):
+        call = make_call(with_data(booking, "start", greeting="", scripted_text=given), context={"name": "A" * 40_000})
+        [ask] = call.send(Started)
+        assert (ask.script, ask.script_problem, ask.problem) == (script, problem, "")
+
+
 AUDIO = {"greeting_type": "audio", "greeting_recording_id": "7"}
 
 
@@ -207,7 +230,9 @@ def test_the_model_is_asked_with_what_the_caller_said(call: Any) -> None:
         {"role": "assistant", "content": "Hello Ann!"},
         {"role": "user", "content": "hello"},
     )
-    assert call.recorded("rtf-user-transcription") == [{"text": "hello", "final": True, "timestamp": NOW}]
+    assert call.recorded("rtf-user-transcription") == [
+        {"text": "hello", "final": True, "timestamp": NOW, "end_of_speech": "normal"}
+    ]
     assert call.send(ModelReplied, "Yes?") == [Say("Yes?", interruptible=True), LISTEN]
     assert [record.turn for record in call.records] == [0, 0, 1, 1]
 
@@ -215,7 +240,13 @@ def test_the_model_is_asked_with_what_the_caller_said(call: Any) -> None:
 def test_keys_are_the_callers_words_and_marked(call: Any) -> None:
     (ask,) = call.send(CallerSaid, " 42 ", keyed=True)
     assert ask.messages[-1] == {"role": "user", "content": "42", "keyed": True}
-    assert call.records[-1].payload == {"text": "42", "final": True, "timestamp": NOW, "keyed": True}
+    assert call.records[-1].payload == {
+        "text": "42",
+        "final": True,
+        "timestamp": NOW,
+        "keyed": True,
+        "end_of_speech": "normal",
+    }
     call.send(ModelReplied, "Forty-two?")
     (ask,) = call.send(CallerSaid, "yes")
     assert "keyed" not in ask.messages[-1]
@@ -225,9 +256,10 @@ def test_keys_are_the_callers_words_and_marked(call: Any) -> None:
 def test_what_the_model_did_not_understand_is_on_record(call: Any) -> None:
     for misses in (0, 2):
         call.send(CallerSaid, "Hm.")
-        call.send(ModelReplied, "Pardon?", misses=misses)
+        call.send(ModelReplied, "Pardon?", misses=misses, looked_at=({"edge": "Yes", "words": ["yes"]},))
     (record,) = (each for each in call.records if each.type == "rtf-not-understood")
-    assert (record.payload, record.turn, record.node_id) == ({"misses": 2}, 2, "start")
+    payload = {"misses": 2, "edges": [{"edge": "Yes", "words": ["yes"]}]}
+    assert (record.payload, record.turn, record.node_id) == (payload, 2, "start")
 
 
 def test_steps_of_earlier_releases_are_read() -> None:
@@ -272,7 +304,7 @@ def test_a_transition_speaks_on_the_way_and_in_the_new_node(call: Any) -> None:
     ]
     assert call.send(ModelReplied, "How many?") == [
         Say("How many?", False),
-        Listen(10.0, interruptible=False, hints=("Counted",)),
+        Listen(10.0, interruptible=False, hints=("Counted",), end_of_speech="quick"),
     ]
     assert call.state.gathered_context["nodes_visited"] == ["Start", "Ask"]
 
@@ -476,6 +508,48 @@ def test_an_extracted_disposition_outlasts_the_models_failures(make_call: Any) -
     assert call.state.gathered_context["call_tags"] == ["pipeline_error", "user_speech", "opt_out"]
 
 
+SORRY = Say(phrases({})["do_not_call_goodbye"], False)
+
+
+@pytest.mark.parametrize(
+    ("said", "keyed"), [("9", True), ("Stop!", False), ("  remove  ME. ", False), ("9", False), ("please stop", False)]
+)
+def test_the_key_or_the_words_of_the_workflow_refuse_further_calls(make_call: Any, said: str, keyed: bool) -> None:
+    settings = {"do_not_call": {"key": "9", "words": ["stop", "Remove me"]}}
+    call = make_call(configurations=settings, gathered_context={"call_disposition": "interested"})
+    call.send(Started)
+    actions = call.send(CallerSaid, said, keyed)
+    if said in ("please stop", "9") and not keyed:
+        assert isinstance(actions[-1], AskModel)
+        return
+    assert actions == [SORRY, HangUp(), Finish("do_not_call", "do_not_call")]
+    assert call.recorded("rtf-do-not-call") == [{}]
+    assert call.state.gathered_context["call_tags"] == ["do_not_call", "user_speech"]
+
+
+def test_in_campaigns_the_model_is_offered_a_function_for_who_wants_no_more_calls(make_call: Any) -> None:
+    for settings, campaign, offered in (({}, True, True), ({}, False, False), ({"enabled": False}, True, False)):
+        call = make_call(configurations={"do_not_call": settings}, campaign=campaign)
+        call.send(Started)
+        ask = call.send(CallerSaid, "Take me off.")[-1]
+        assert ("do_not_call" in [each.name for each in ask.functions]) is offered
+        assert ask.takes_opt_outs is (settings == {})
+        actions = call.send(ModelReplied, "", (ToolCall("c1", "do_not_call"),))
+        if offered:
+            assert actions == [SORRY, HangUp(), Finish("do_not_call", "do_not_call")]
+        else:
+            assert isinstance(actions[-1], AskModel)
+
+
+def test_who_wants_no_more_calls_is_heard_beside_other_calls_of_the_model(make_call: Any) -> None:
+    call = make_call(campaign=True)
+    call.send(Started)
+    call.send(CallerSaid, "Not interested, don't call me again.")
+    actions = call.send(ModelReplied, "", (LEAVE, ToolCall("c9", "do_not_call")))
+    assert actions == [SORRY, HangUp(), Finish("do_not_call", "do_not_call")]
+    assert [each["role"] for each in call.state.messages[-2:]] == ["tool", "tool"]
+
+
 def test_a_text_chat_outlasts_every_failure_of_the_model(make_call: Any) -> None:
     chat = make_call(voice=False)
     chat.send(Started)
@@ -503,7 +577,24 @@ def test_what_was_gathered_can_be_spoken(make_call: Any, booking: Any) -> None:
 
 def test_the_clock_of_prompts_is_the_events(make_call: Any, booking: Any) -> None:
     call = make_call(with_data(booking, "start", greeting="It is {{current_time}}."))
-    assert call.send(Started, at=86400.0)[0] == Say("It is 1970-01-02 00:00:00 UTC.", False)
+    assert call.send(Started, at=86400.0)[0] == Say("It is 1970-01-02 00:00 UTC.", False)
+
+
+def test_a_turn_only_adds_to_what_the_model_was_asked_before(make_call: Any, booking: Any) -> None:
+    """So that its server reads no more than what is new; what is asked in a silence alone is at the end."""
+    call = make_call(with_data(booking, "rules", prompt="It is {{current_time}}. Be brief."))
+    call.send(Started)
+    (first,) = call.send(CallerSaid, "Hm?")
+    call.send(ModelReplied, "Book or leave?", at=1001.0)
+    (second,) = call.send(CallerSilent, at=1015.0)
+    call.send(ModelReplied, "Hello?", at=1016.0)
+    (third,) = call.send(CallerSaid, "Hm.", at=1019.9)
+    system = "It is 1970-01-01 00:16 UTC. Be brief.\n\nAsk what Ann wants."
+    assert {each.system for each in (first, second, third)} == {system}
+    assert second.messages[:-1] == third.messages[: len(second.messages) - 1]
+    assert third.messages[: len(first.messages)] == first.messages
+    *_, later = call.send(ModelReplied, "", (BOOK,), at=1020.0)
+    assert later.system.startswith("It is 1970-01-01 00:17 UTC.")
 
 
 def test_the_system_prompt_leaves_out_what_is_empty(make_call: Any, booking: Any) -> None:
@@ -888,3 +979,132 @@ def test_notes_of_a_reply_are_recorded(call: Any) -> None:
     assert call.recorded("rtf-pipeline-error") == [
         {"error": "Something was left out.", "fatal": False, "processor": "speech"}
     ]
+
+
+# -- replies in parts
+
+ONE, TWO = "One is noted.", " Two as well."
+
+
+def words_of(actions: list[Any]) -> list[str]:
+    return [action.text for action in actions if isinstance(action, Say)]
+
+
+def test_parts_are_said_as_they_come_and_recorded_once(call: Any) -> None:
+    call.send(CallerSaid, "hello")
+    asked = call.state.number
+    assert call.send(ModelSpoke, ONE) == [Say(ONE, interruptible=True)]
+    assert (call.state.said, call.state.number, call.recorded("rtf-bot-text")[1:]) == (ONE, asked, [])
+    assert call.waits_for is not None, "it is answered still"
+    assert call.send(ModelSpoke, TWO) == [Say(TWO.strip(), interruptible=True)]
+    assert call.send(ModelReplied, f"{ONE}{TWO} Three?") == [Say("Three?", interruptible=True), LISTEN]
+    whole = f"{ONE}{TWO} Three?"
+    assert [record["text"] for record in call.recorded("rtf-bot-text")][1:] == [whole]
+    assert call.state.messages[-1] == {"role": "assistant", "content": whole}
+    assert (call.state.said, call.state.spoken) == ("", len(whole))
+
+
+def test_a_fold_without_the_parts_leads_to_the_same_state(make_call: Any) -> None:
+    states = []
+    for parts in ((ONE, TWO), (ONE,), ()):
+        call = make_call()
+        call.send(Started)
+        call.send(CallerSaid, "book")
+        for part in parts:
+            call.send(ModelSpoke, part)
+        call.send(ModelReplied, f"{ONE}{TWO}", (BOOK,))
+        states.append((call.state, call.records))
+    assert states[0] == states[1] == states[2]
+
+
+def test_parts_of_the_first_reply_can_not_be_interrupted(make_call: Any, booking: Any) -> None:
+    call = make_call(with_data(booking, "start", greeting=""))
+    call.send(Started)
+    assert call.send(ModelSpoke, ONE) == [Say(ONE, interruptible=False)]
+
+
+@pytest.mark.parametrize("whole", ["", "One", "Something else, and longer than that.", ONE.removesuffix(".")])
+def test_a_whole_text_never_takes_back_what_was_given_out(call: Any, whole: str) -> None:
+    call.send(CallerSaid, "hello")
+    call.send(ModelSpoke, ONE)
+    assert call.send(ModelReplied, whole) == [LISTEN]
+    assert [record["text"] for record in call.recorded("rtf-bot-text")][1:] == [ONE]
+    assert call.state.messages[-1] == {"role": "assistant", "content": ONE}
+    assert (call.state.said, call.recorded("rtf-pipeline-error")) == ("", [])
+
+
+def test_a_function_call_without_words_keeps_those_that_were_given_out(call: Any) -> None:
+    call.send(CallerSaid, "I want to book")
+    call.send(ModelSpoke, ONE)
+    call.send(ModelReplied, "", (BOOK,))
+    assert [record["text"] for record in call.recorded("rtf-bot-text")][1:] == [ONE, "One moment, Ann."]
+    spoken = next(message for message in call.state.messages if message.get("tool_calls"))
+    assert (spoken["content"], call.state.said, call.state.node_id) == (ONE, "", "ask")
+
+
+def test_a_failure_after_words_keeps_them_before_the_apology(call: Any) -> None:
+    call.send(CallerSaid, "hello")
+    call.send(ModelSpoke, ONE)
+    assert words_of(call.send(ModelFailed, "down")) == [APOLOGY]
+    assert [record["text"] for record in call.recorded("rtf-bot-text")][1:] == [ONE, APOLOGY]
+    assert [message["content"] for message in call.state.messages][-2:] == ["hello", ONE]
+
+
+def test_a_call_that_ends_between_the_parts_keeps_what_was_given_out(call: Any) -> None:
+    call.send(CallerSaid, "hello")
+    number = call.state.number
+    call.send(ModelSpoke, ONE)
+    assert call.send(CallEnded, "user_hangup") == [Finish("user_hangup", "user_hangup")]
+    assert [record["text"] for record in call.recorded("rtf-bot-text")][1:] == [ONE]
+    assert (call.state.messages[-1]["content"], call.state.said) == (ONE, "")
+    # What is written all the same comes too late.
+    assert step(call.graph, call.state, ModelSpoke(1000.0, number, TWO)) == (call.state, ())
+
+
+def test_a_call_whose_time_is_over_between_the_parts_ends_with_what_was_given_out(asking: Any) -> None:
+    asking.send(CallerSaid, "five")
+    asking.send(ModelSpoke, ONE)
+    assert kinds(asking.send(ModelSpoke, TWO, at=1400.0)) == [HangUp, Extract]
+    assert [record["text"] for record in asking.recorded("rtf-bot-text")] == [ONE]
+    assert (asking.state.said, asking.state.phase) == ("", "closing")
+
+
+def test_parts_that_are_longer_than_a_turn(call: Any) -> None:
+    """Once something was left out, what follows isn't said, either."""
+    call.send(CallerSaid, "hello")
+    long = "One. " * 1999
+    assert words_of(call.send(ModelSpoke, long.rstrip())) == [long.rstrip()]
+    assert words_of(call.send(ModelSpoke, " A. Two and three and four.")) == ["A."]
+    assert words_of(call.send(ModelSpoke, " B.")) == []
+    said, _ = call.state.said, call.send(ModelReplied, f"{long}A. Two and three and four. B. Five.")
+    assert call.recorded("rtf-bot-text")[-1]["text"] == said == f"{long}A."
+    assert call.state.spoken <= LONGEST_SPEECH
+    (cut,) = call.recorded("rtf-pipeline-error")
+    assert cut["error"].startswith("33 of ")
+
+
+PARTS = st.lists(st.sampled_from(["Yes.", " No, ", "why? ", " ", "word", "x" * 4000, " One. " * 900]), max_size=8)
+
+
+@hypothesis.settings(suppress_health_check=[hypothesis.HealthCheck.function_scoped_fixture])
+@hypothesis.given(PARTS, PARTS, st.booleans(), st.booleans())
+def test_what_was_said_is_what_is_kept(
+    make_call: Any, parts: list[str], rest: list[str], differs: bool, calls: bool
+) -> None:
+    """Whatever the parts are, and whatever the whole text is in the end: nothing is taken back or said twice."""
+    call = make_call()
+    call.send(Started)
+    call.send(CallerSaid, "hello")
+    spoken: list[str] = []
+    for part in parts:
+        before = call.state.said
+        spoken += words_of(call.send(ModelSpoke, part))
+        assert call.state.said.startswith(before)
+    whole = "".join(rest if differs else [*parts, *rest])
+    had_words = bool(call.state.said.strip() or whole.strip())
+    spoken += words_of(call.send(ModelReplied, whole, (BOOK,) if calls else ()))
+    recorded = [record["text"] for record in call.recorded("rtf-bot-text")][1:]
+    assert "".join("".join(spoken).split()) == "".join("".join(recorded).split())
+    # Beside the reply, the words of the edge that was taken, where they fit, or an apology.
+    assert had_words <= len(recorded) <= had_words + (calls or not had_words)
+    assert max(len(call.state.said), call.state.spoken) <= LONGEST_SPEECH

@@ -38,7 +38,7 @@ def server(tmp_path_factory: pytest.TempPathFactory, database_at: Callable[[Path
     # the byte that is to wake it.
     with suppress(OSError):
         serving.trigger.pull_trigger(lambda: serving.asyncore.close_all(serving._map))
-    thread.join(timeout=10)
+    thread.join(timeout=60)
     serving.task_dispatcher.shutdown()
     app.extensions["voiceapi"].close()
     assert not thread.is_alive()

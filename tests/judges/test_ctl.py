@@ -202,7 +202,10 @@ def test_runs_trigger_list_and_transcript(ctl: Ctl, agent: int, wait_for: Any) -
 def test_runs_chat(ctl: Ctl, agent: int) -> None:
     said, ended = ctl.runs_chat(agent, "Hm?", "Yes, I have time.")
     assert len(said) == 3
-    assert said[1] == "Sorry, I didn't get that. Is it a good moment? Please say yes or no."
+    assert (
+        said[1]
+        == "Sorry, I didn't get that. Is it a good moment to talk about lead qualification? Please say yes or no."
+    )
     assert (ended["state"], ended["session_data"]["status"]) == ("completed", "completed")
     assert "runtime_configuration" not in ended["initial_context"]
     assert ended["workflow_run_id"] in [run["id"] for run in ctl.usage(50)["runs"]]

@@ -166,12 +166,24 @@ REPEATABLE = {
 
 # The headers that say whether a request is carried out.
 CONDITIONS = ("Idempotency-Key", "If-Match", "If-None-Match")
-# What changes a workflow, or copies it, may be asked to do so only if the workflow is as it was read.
+# What changes or deletes what the console edits, or copies a workflow, may be asked to do so only if it is as it was
+# read.
 EDITS = {
     ("/api/v1/workflow/{workflow_id}", "put"),
     ("/api/v1/workflow/{workflow_id}/status", "put"),
     *((f"/api/v1/workflow/{{workflow_id}}/{change}", "post") for change in ("publish", "create-draft", "duplicate")),
     ("/api/v1/workflow/{workflow_id}/versions/{version_id}/restore", "post"),
+    *((f"/api/v1/organizations/{singular}", "put") for singular in ("preferences", "model-configurations/v2")),
+    ("/api/v1/campaign/{campaign_id}", "patch"),
+    *(
+        (f"/api/v1/{record}", method)
+        for record in (
+            *("tools/{tool_uuid}", "credentials/{credential_uuid}", "workflow/{workflow_id}/cases/{case_id}"),
+            "organizations/telephony-configs/{config_id}",
+            "organizations/telephony-configs/{config_id}/phone-numbers/{phone_number_id}",
+        )
+        for method in ("put", "delete")
+    ),
 }
 
 TAGGED = {

@@ -27,7 +27,7 @@ from schemathesis.config import SchemathesisConfig
 from schemathesis.specs.openapi import checks
 
 from voiceapi import create_app
-from voiceapi.api import campaign_form
+from voiceapi.api import contacts
 from voiceapi.organizations import api_keys
 
 DOCUMENT = Path(__file__).parents[2] / "schemas/openapi.json"
@@ -213,6 +213,9 @@ class World:
         self.reached.setdefault(operation, set()).add(answer.status_code)
         if operation == "archive_key":
             self.restore_own_key()
+        if operation == "update_workflow_status":
+            # An id drawn by chance may be the agent's, whose triggers would be 404 from then on.
+            self.ask("PUT", f"/workflow/{self.agent}/status", {"status": "active"})
         if operation == "set_preferences":
             # With limits, the next requests would place no calls.
             self.ask("PUT", "/organizations/preferences", {"allowed_countries": None, "max_calls_a_day": None})
@@ -313,7 +316,7 @@ BODIES: dict[str, dict[str, Any]] = {
         "telephony_configuration_id": None,
     },
     "create_campaign_with_list": {
-        **dict.fromkeys(campaign_form.OPTIONAL, ABSENT),
+        **dict.fromkeys(contacts.OPTIONAL, ABSENT),
         "workflow_id": lambda world: world.agent,
         "file": CSV,
     },
@@ -402,9 +405,9 @@ def seed() -> None:
 UNHURRIED = settings(deadline=None, suppress_health_check=list(HealthCheck))
 
 
-@operations(3, coverage=False).parametrize()
+@operations(1, coverage=False).parametrize()
 @UNHURRIED
-def test_a_few_requests_of_each_operation(case: schemathesis.Case, world: World) -> None:
+def test_a_request_of_each_operation(case: schemathesis.Case, world: World) -> None:
     world.send(case)
 
 
@@ -413,6 +416,10 @@ def test_a_few_requests_of_each_operation(case: schemathesis.Case, world: World)
 @UNHURRIED
 def test_many_requests_of_each_operation(case: schemathesis.Case, world: World) -> None:
     world.send(case)
+
+
+# They succeed only with an account at a carrier, which tests/calls/test_number_setup.py stands in for.
+OF_AN_ACCOUNT = ("connect_number", "undo_connection")
 
 
 @pytest.mark.long
@@ -426,5 +433,7 @@ def test_each_operation_succeeded_too(world: World) -> None:
         if method != "parameters"
     }
     assert set(world.reached) == offered
+    for name in OF_AN_ACCOUNT:
+        assert 200 not in world.reached.pop(name)
     never = sorted(f"{name} {sorted(statuses)}" for name, statuses in world.reached.items() if 200 not in statuses)
     assert not never, ", ".join(never)

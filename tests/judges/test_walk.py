@@ -1,11 +1,13 @@
 """Judges the first call of docs/carriers.md: its commands, to the letter, in a new checkout, against a strict Twilio.
 
-A person with a Twilio account is simulated: three terminals, a telephone, and a Twilio that is reached by its own name.
+Once by three commands, and once by curl. A person with a Twilio account is simulated: terminals, a telephone, and a
+Twilio that is reached by its own name.
 """
 
 from __future__ import annotations
 
 import os
+import pty
 import re
 import secrets
 import shutil
@@ -14,6 +16,7 @@ import socket
 import stat
 import subprocess
 import sys
+import termios
 import time
 from collections.abc import Callable, Iterator
 from contextlib import suppress
@@ -26,7 +29,6 @@ from strict_twilio import APPLICATION_ERROR, NOTICE, Call, Person, StrictTwilio
 
 ROOT = Path(__file__).parents[2]
 PAGE = (ROOT / "docs" / "carriers.md").read_text(encoding="utf-8")
-SECTION = re.search(r"^## A first call with Twilio\n(.*?)^## ", PAGE, re.DOTALL | re.MULTILINE)
 CHECKOUT = ("voiceapi", "schemas", "examples", "app.py")
 TUNNEL, ANOTHER = ("four-random-english-words.trycloudflare.com", "another-four-random-words.trycloudflare.com")
 OURS, MINE, STRANGER = "+12025550188", "+12025550123", "+12025550166"
@@ -43,16 +45,18 @@ pytestmark = [
 ]
 
 
-def blocks() -> dict[str, list[str]]:
-    """The shell blocks of the walk, by the headings of its steps."""
-    assert SECTION is not None
-    steps = re.split(r"^### (.*)\n", SECTION[1], flags=re.MULTILINE)
-    found = zip(steps[1::2], steps[2::2], strict=True)
-    return {heading: re.findall(r"^```sh\n(.*?)^```", text, re.DOTALL | re.MULTILINE) for heading, text in found}
+def blocks(section: str) -> dict[str, list[str]]:
+    """The shell blocks of a section of the page, by the headings of its steps."""
+    found = re.search(rf"^## {section}\n(.*?)^## ", PAGE, re.DOTALL | re.MULTILINE)
+    assert found is not None
+    steps = re.split(r"^### (.*)\n", found[1], flags=re.MULTILINE)
+    block = re.compile(r"^```sh\n(.*?)^```", re.DOTALL | re.MULTILINE)
+    return {heading: block.findall(text) for heading, text in zip(steps[1::2], steps[2::2], strict=True)}
 
 
-BLOCKS = blocks()
-NEED, OPEN, VALUES, START, SET_UP, OUTBOUND, INBOUND, NEW_TUNNEL, TROUBLE = BLOCKS
+[SERVE, IMPORT, CONNECT] = blocks("A first call with Twilio")["Three commands"]
+BLOCKS = blocks("The same by curl")
+OPEN, VALUES, START, SET_UP, OUTBOUND, INBOUND, NEW_TUNNEL, TROUBLE = BLOCKS
 
 
 # A program that was started in the background ignores interrupts, and so would the shell and all that it starts.
@@ -67,36 +71,49 @@ class Terminal:
     """A shell in the checkout, with nothing of this one's environment."""
 
     def __init__(self, folder: Path, environment: dict[str, str]) -> None:
+        self._keyboard, keys = pty.openpty()
+        settings = termios.tcgetattr(keys)
+        settings[3] &= ~termios.ECHO
+        termios.tcsetattr(keys, termios.TCSANOW, settings)
         self._shell = subprocess.Popen(
             [sys.executable, "-c", SHELL],
             cwd=folder,
             env=environment,
-            stdin=subprocess.PIPE,
+            stdin=keys,
             stdout=subprocess.PIPE,
             stderr=subprocess.STDOUT,
-            text=True,
             start_new_session=True,
         )
-        self.lines: list[str] = []
-        self._reader = Thread(target=self._read)
-        self._reader.start()
-
-    def _read(self) -> None:
+        os.close(keys)
+        self._shown = bytearray()
         assert self._shell.stdout is not None
-        self.lines.extend(line.rstrip("\n") for line in iter(self._shell.stdout.readline, ""))
+        # Passwords are asked for at the terminal itself.
+        outputs = (self._shell.stdout.fileno(), self._keyboard)
+        self._readers = [Thread(target=self._read, args=(output,)) for output in outputs]
+        for reader in self._readers:
+            reader.start()
+
+    def _read(self, output: int) -> None:
+        with suppress(OSError):  # of a terminal that nobody has open any more
+            while shown := os.read(output, 65536):
+                self._shown += shown.replace(b"\r\n", b"\n")
 
     def type(self, block: str) -> None:
         """Paste a block, and don't wait for its end."""
-        assert self._shell.stdin is not None
-        self._shell.stdin.write(block)
-        self._shell.stdin.flush()
+        os.write(self._keyboard, block.encode())
 
     def paste(self, block: str) -> str:
         """What a block prints."""
-        before = len(self.lines)
+        before = len(self.text)
         self.type(f"{block}echo '{DONE}'\n")
-        self.wait_for(lambda: DONE in self.lines[before:])
-        return "\n".join(line for line in self.lines[before:] if line != DONE)
+        self.wait_for(lambda: f"{DONE}\n" in self.text[before:])
+        return self.text[before:].replace(f"{DONE}\n", "").removesuffix("\n")
+
+    def answer(self, question: str, text: str) -> None:
+        """Type an answer once the question is asked."""
+        before = self.text.count(question)
+        self.wait_for(lambda: self.text.count(question) > before or self.text.endswith(question))
+        self.type(f"{text}\n")
 
     def wait_for(self, true: Callable[[], object]) -> None:
         deadline = time.monotonic() + 60
@@ -106,23 +123,26 @@ class Terminal:
 
     @property
     def text(self) -> str:
-        return "\n".join(self.lines)
+        return self._shown.decode(errors="replace")
 
-    def interrupt(self) -> None:
-        """Ctrl-C: the program in the foreground is stopped, the shell goes on."""
+    def shell_children(self) -> list[int]:
         listed = subprocess.run(["ps", "-A", "-o", "pid=,ppid="], capture_output=True, text=True, check=True).stdout
-        for pid, parent in (map(int, line.split()) for line in listed.splitlines()):
-            if parent == self._shell.pid:
-                os.kill(pid, signal.SIGINT)
+        pairs = (map(int, line.split()) for line in listed.splitlines())
+        return [pid for pid, parent in pairs if parent == self._shell.pid]
+
+    def interrupt(self, with_signal: int = signal.SIGINT) -> None:
+        """Ctrl-C: the program in the foreground is stopped, the shell goes on."""
+        for pid in self.shell_children():
+            os.kill(pid, with_signal)
 
     def close(self) -> None:
         with suppress(ProcessLookupError):
             os.killpg(self._shell.pid, signal.SIGKILL)
-        assert self._shell.stdin is not None
+        self._shell.wait(60)
+        for reader in self._readers:
+            reader.join(60)
+        os.close(self._keyboard)
         assert self._shell.stdout is not None
-        self._shell.stdin.close()
-        self._shell.wait(10)
-        self._reader.join(10)
         self._shell.stdout.close()
 
 
@@ -146,7 +166,13 @@ class World:
                 self.checkout / ".venv" / "bin" / name,
                 f'PYTHONPATH="{self.internet.site}:{self.checkout}" exec "{sys.executable}" {arguments} "$@"',
             )
-        _program(programs / "cloudflared", f"echo 'INF |  https://{TUNNEL}  |' >&2; exec sleep 300")
+        self.cloudflared = programs / "pid"
+        self.address = programs / "address"
+        self.address.write_text(TUNNEL, encoding="utf-8")
+        script = (
+            f"""echo $$ > "{self.cloudflared}"; echo "INF |  https://$(cat '{self.address}')  |" >&2; exec sleep 300"""
+        )
+        _program(programs / "cloudflared", script)
         self.port = _free_port()
         self.environment = {
             **self.internet.environment,
@@ -191,6 +217,14 @@ class World:
         terminal.type(block)
         terminal.wait_for(lambda: f"https://{TUNNEL}" in terminal.text)
         self.internet.tunnels[TUNNEL] = self.port
+
+    def has_tunnel(self) -> bool:
+        """True if cloudflared runs."""
+        try:
+            os.kill(int(self.cloudflared.read_text()), 0)
+        except ProcessLookupError:
+            return False
+        return True
 
     def start(self, terminal: Terminal) -> None:
         [block] = BLOCKS[START]
@@ -250,7 +284,63 @@ def all_good(doctor: str) -> None:
         assert any(part in line for line in lines)
 
 
-def test_the_walk(world: World) -> None:
+def test_three_commands(world: World) -> None:
+    world.internet.tunnels |= {TUNNEL: world.port, ANOTHER: world.port}
+    first, second = world.terminal(), world.terminal()
+    first.type(SERVE)
+    first.wait_for(lambda: f"Tunnel: https://{TUNNEL}\n" in first.text)
+    assert re.search(r"^workflow +First call +1 ", second.paste(IMPORT), re.MULTILINE)
+    second.type(CONNECT)
+    second.answer("Account SID: ", world.twilio.account_sid)
+    second.answer("Auth token: ", world.twilio.auth_token)
+    second.answer(f"Number [{OURS}]: ", "")
+    second.answer("Change this? [y/N]: ", "y")
+    second.answer("(empty: none): ", MINE)
+    second.wait_for(lambda: re.search(r"^-- .* s$", second.text, re.MULTILINE))
+    assert said(world.twilio.last_call()) == SPOKEN
+    # What the page shows is what was shown, but for the answers and the seconds.
+    [shown] = re.findall(r"^```\n(Account SID.*?)^```", PAGE, re.DOTALL | re.MULTILINE)
+    questions = "Account SID|Auth token|Number|Change this|Your own|--"
+    lines = [line for line in shown.splitlines() if not re.match(questions, line)]
+    assert [line for line in lines if line not in second.text] == []
+    assert re.search(r"^-- user_qualified; run 1, \d+ s$", second.text, re.MULTILINE)
+    assert world.twilio.auth_token not in second.text
+    assert said(world.twilio.call_in(MINE, OURS)) == SPOKEN
+
+    # Another start, another address: the number follows it.
+    first.interrupt()
+    first.wait_for(lambda: not world.has_tunnel())
+    del world.internet.tunnels[TUNNEL]
+    world.address.write_text(ANOTHER, encoding="utf-8")
+    world.twilio.public = f"https://{ANOTHER}"
+    first.type(SERVE)
+    first.wait_for(lambda: f"Tunnel: Calls to {OURS} come to https://{ANOTHER}." in first.text)
+    assert said(world.twilio.call_in(MINE, OURS)) == SPOKEN
+
+    assert "go to https://demo.twilio.com/welcome/voice/ again" in second.paste(
+        ".venv/bin/voiceapi connect --undo --yes\n"
+    )
+    assert world.twilio.numbers[OURS].voice_url == "https://demo.twilio.com/welcome/voice/"
+    assert (world.twilio.alerts, world.twilio.violations) == ([], [])
+    assert "Traceback" not in first.text + second.text
+    first.interrupt()
+    first.wait_for(lambda: not world.has_tunnel())
+
+
+@pytest.mark.skipif(shutil.which("setpriv") is None, reason="only the system can end it then")
+def test_a_service_that_is_killed_takes_its_tunnel_along(world: World) -> None:
+    world.internet.tunnels[TUNNEL] = world.port
+    terminal = world.terminal()
+    terminal.type(SERVE)
+    terminal.wait_for(lambda: f"Tunnel: https://{TUNNEL}\n" in terminal.text)
+    assert world.has_tunnel()
+    terminal.interrupt(signal.SIGKILL)
+    terminal.wait_for(lambda: not world.has_tunnel())
+    # Its address isn't that of the service any more.
+    assert "VOICEAPI_PUBLIC_URL isn't set" in terminal.paste(".venv/bin/voiceapi connect twilio\n")
+
+
+def test_the_walk_by_curl(world: World) -> None:
     second, third = served(world)
     first, more = BLOCKS[SET_UP]
     assert third.paste(first) == "ok"
@@ -358,7 +448,8 @@ def test_a_tunnel_that_is_closed(world: World) -> None:
     assert said(call) == [APPLICATION_ERROR]
     _, alerts = BLOCKS[TROUBLE]
     shown = third.paste(alerts)
-    assert re.search(rf"^\S+ 11200 POST {re.escape(call.url)}$", shown, re.MULTILINE), shown
+    asked = call.url.partition("#")[0]
+    assert re.search(rf"^\S+ 11200 POST {re.escape(asked)}$", shown, re.MULTILINE), shown
     assert f"https://{TUNNEL}: Something else than this service answers there." in third.paste(
         ".venv/bin/voiceapi doctor\n"
     )

@@ -48,7 +48,7 @@ def outcome(run: dict[str, Any]) -> tuple[str, set[str]]:
 
 
 def test_three_misses_end_the_call(call: Callable[..., dict[str, Any]]) -> None:
-    run = call("hm", "banana", "what?", "yes")
+    run = call("hm", "banana", "blah", "yes")
     again = f"{phrases({})['not_understood']} Can you come? {phrases({})['yes_or_no']}"
     assert spoken(run)[1:] == [again, again, phrases({})["not_understood_goodbye"]]
     assert outcome(run) == ("user_disqualified", {"user_disqualified", "not_understood", "user_speech"})
@@ -70,3 +70,14 @@ def test_a_failed_transfer_leaves_the_question(call: Callable[..., dict[str, Any
     assert spoken(run)[1] == f"{phrases({})['person_unavailable']} Can you come?"
     assert outcome(run)[0] == "user_qualified"
     assert run["gathered_context"]["companions"] == 2
+
+
+def test_who_wants_no_more_calls_is_listed_when_the_call_ends(
+    call: Callable[..., dict[str, Any]], client: FlaskClient
+) -> None:
+    run = call("No, stop calling me. Take me off your list.", "yes")
+    assert spoken(run)[1:] == [phrases({})["do_not_call_goodbye"]]
+    assert outcome(run) == ("do_not_call", {"do_not_call", "user_speech"})
+    assert "rtf-do-not-call" in [each["type"] for each in run["logs"]["realtime_feedback_events"]]
+    listed = client.get(f"{API}/do-not-call").get_json()["phone_numbers"]
+    assert [each["phone_number"] for each in listed] == ["+12025550123"]

@@ -67,7 +67,7 @@ def stand() -> Iterator[Stand]:
             answer = found.script.pop(0)
             self.close_connection = True
             if answer.hang:
-                found.released.wait(10)
+                found.released.wait(60)
                 return
             data = answer.body if isinstance(answer.body, bytes) else json.dumps(answer.body).encode()
             if answer.cut == 0:
@@ -198,7 +198,7 @@ REPLIES: dict[str, tuple[list[Answer], Any]] = {
     "cut in the first sentence": ([message("One and two", finish_reason="length")], replied("One and two")),
     "cut before a word": (
         [message("<think>Hm, let me", finish_reason="length")],
-        "The model reached its longest length (max_tokens) before it said a word.",
+        "The model reached its longest length (max_tokens, 300) before it said a word.",
     ),
     "JSON that is no call": ([message('{"name": "Ada"}')], replied('{"name": "Ada"}')),
     "tools refused": (
@@ -229,23 +229,189 @@ REPLIES: dict[str, tuple[list[Answer], Any]] = {
     "odd choices": ([Answer(body={"choices": "none"})] * 3, "The model server's answer holds no reply."),
     "an error with 200": (
         [Answer(body={"error": KEY})] * 3,
-        "The model server answered with an error instead of a reply.",
+        "The model server answered with an error instead of a reply. It said: ********",
     ),
     "broken JSON": ([Answer(body=b'{"choices": [')] * 3, "The model server's answer is not JSON."),
     "not text": ([Answer(body=b"\xff\xfe\x00")] * 3, "The model server's answer is not JSON."),
-    "401": ([Answer(401, {"error": KEY})], "The model server refused the key (401)."),
+    "401": ([Answer(401, {"error": KEY})], "The model server refused the key (401). It said: ********"),
     "403": ([Answer(403, {})], "The model server refused the key (403)."),
     "404": ([Answer(404, {})], "The model server knows no such address or model (404)."),
-    "400": ([Answer(400, {"error": "bad"})], "The model server answered with status 400."),
+    "400": ([Answer(400, {"error": "bad"})], "The model server answered with status 400. It said: bad"),
     "a redirect": ([Answer(302, {}, {"Location": "/"})], "The model server answered with status 302."),
     "429, then words": ([Answer(429, {}, {"Retry-After": "1"}), message("Hello.")], replied("Hello.")),
     "429 for too long": ([Answer(429, {}, {"Retry-After": "60"})], "The model server has too many requests (429)."),
     "always 429": ([Answer(429, {})] * 3, "The model server has too many requests (429)."),
     "500, then words": ([Answer(500, {}), message("Hello.")], replied("Hello.")),
+    "529, as Anthropic is overloaded": ([Answer(529, {}), message("Hello.")], replied("Hello.")),
     "always 500": ([Answer(500, {})] * 3, "The model server answered with status 500."),
     "cut, then words": ([Answer(body="x" * 100, cut=10), message("Hello.")], replied("Hello.")),
     "nothing, then words": ([Answer(cut=0), message("Hello.")], replied("Hello.")),
 }
+
+
+OVER_QUOTA = "You exceeded your current quota, please check your plan and billing details."
+TOO_LONG = "This model's maximum context length is 8192 tokens. However, your messages resulted in 9000 tokens."
+UPSTREAM = {"error": {"message": TOO_LONG, "type": "Bad Request", "code": 400}}
+MODERATED = 'tiny requires moderation. Your input was flagged for "hate". No credits were charged.'
+
+
+def nested(levels: int) -> Any:
+    """JSON in a text in deep JSON in a text, and so on."""
+    text = "down there"
+    for _ in range(levels):
+        text = "[" * 80 + json.dumps(text) + "]" * 80
+    return text
+
+
+def wrong(message: str, **members: Any) -> dict[str, Any]:
+    """An error as OpenAI sends it."""
+    return {"error": {"message": message, "type": "invalid_request_error", "param": None, "code": None, **members}}
+
+
+def routed(message: str, raw: Any, code: int = 400) -> dict[str, Any]:
+    """An error of a provider as OpenRouter passes it on."""
+    return {"error": {"message": message, "code": code, "metadata": {"raw": raw, "provider_name": "Nvidia"}}}
+
+
+LONG_TALK = "The model server finds the conversation too long for its model (400). It said: "
+BLOCKED = "The model server's content filter blocked the request"
+USED_UP = "The model server says that quota or credits are used up"
+# The errors of providers, as their pages or their source have them: status, body, and the sentence of the failure.
+ERRORS: dict[str, tuple[int, Any, str]] = {
+    "OpenAI, context": (400, wrong(TOO_LONG, code="context_length_exceeded"), f"{LONG_TALK}{TOO_LONG}"),
+    "OpenAI, quota": (
+        429,
+        wrong(OVER_QUOTA, type="insufficient_quota", code="insufficient_quota"),
+        f"{USED_UP} (429). It said: {OVER_QUOTA}",
+    ),
+    "Azure, filter": (
+        400,
+        wrong("The response was filtered.", code="content_filter", innererror={"code": "ResponsibleAIPolicyViolation"}),
+        f"{BLOCKED} (400). It said: The response was filtered.",
+    ),
+    "Anthropic, context": (
+        400,
+        {"type": "error", "error": {"type": "invalid_request_error", "message": "prompt is too long: 9 tokens > 8"}},
+        f"{LONG_TALK}prompt is too long: 9 tokens > 8",
+    ),
+    "Anthropic, credits": (
+        400,
+        {"type": "error", "error": {"type": "invalid_request_error", "message": "Your credit balance is too low."}},
+        f"{USED_UP} (400). It said: Your credit balance is too low.",
+    ),
+    "Gemini": (
+        400,
+        [{"error": {"code": 400, "message": "API key not valid.", "status": "INVALID_ARGUMENT"}}],
+        "The model server answered with status 400. It said: API key not valid.",
+    ),
+    "Mistral, a sentence": (
+        400,
+        {"object": "error", "message": "Invalid model: tiny", "type": "invalid_model", "param": None, "code": "1500"},
+        "The model server answered with status 400. It said: Invalid model: tiny",
+    ),
+    "Mistral, places": (
+        422,
+        {"object": "error", "message": {"detail": [{"loc": ["body", "n", 0], "msg": "Extra inputs"}]}},
+        "The model server answered with status 422. It said: body.n.0: Extra inputs",
+    ),
+    "Ollama": (
+        404,
+        {"error": "model 'tiny' not found"},
+        "The model server knows no such address or model (404). It said: model 'tiny' not found",
+    ),
+    "Ollama, an address": (
+        404,
+        b"404 page not found",
+        "The model server knows no such address or model (404). It said: 404 page not found",
+    ),
+    "vLLM, the older one": (
+        400,
+        {"object": "error", "message": TOO_LONG, "type": "BadRequestError", "param": None, "code": 400},
+        f"{LONG_TALK}{TOO_LONG}",
+    ),
+    "llama.cpp": (
+        400,
+        wrong("the request exceeds the available context size", code=400, type="exceed_context_size_error"),
+        f"{LONG_TALK}the request exceeds the available context size",
+    ),
+    "FastAPI": (418, {"detail": "No."}, "The model server answered with status 418. It said: No."),
+    "OpenRouter": (
+        400,
+        routed("Provider returned error", "Busy."),
+        "The model server answered with status 400. It said: Busy.",
+    ),
+    "OpenRouter, JSON in text": (
+        400,
+        routed("Provider returned error", json.dumps(UPSTREAM)),
+        f"{LONG_TALK}{TOO_LONG}",
+    ),
+    "OpenRouter, an object": (400, routed("Provider returned error", UPSTREAM), f"{LONG_TALK}{TOO_LONG}"),
+    "OpenRouter, credits": (
+        402,
+        {"error": {"message": "This request requires more credits.", "code": 402}},
+        f"{USED_UP} (402). It said: This request requires more credits.",
+    ),
+    "OpenRouter, moderation": (
+        403,
+        {"error": {"message": MODERATED, "code": 403, "metadata": {"reasons": ["hate"], "flagged_input": "..."}}},
+        f"{BLOCKED} (403). It said: {MODERATED}",
+    ),
+    "DeepSeek, balance": (402, wrong("Insufficient Balance"), f"{USED_UP} (402). It said: Insufficient Balance"),
+    "credits with 200": (
+        200,
+        {"error": {"message": "Insufficient credits", "code": 402}},
+        f"{USED_UP}. It said: Insufficient credits",
+    ),
+    "a filter's end": (
+        200,
+        message("", finish_reason="content_filter").body,
+        "The content filter of the model's server let no word of the reply through.",
+    ),
+    "a refusal": (
+        200,
+        message(None, refusal="I can't help with that.").body,
+        "The model refused to reply. It said: I can't help with that.",
+    ),
+    "a page": (404, b"<html>Not found</html>", "The model server knows no such address or model (404)."),
+    "long": (
+        418,
+        {"error": f"{'a' * 290} {KEY}{'b' * 90}"},
+        f"The model server answered with status 418. It said: {'a' * 290} ********b",
+    ),
+    "secrets": (
+        418,
+        routed("-", json.dumps({"error": f"{KEY} and\n pass\"word1 in 'X'"}), 418),
+        "The model server answered with status 418. It said: ******** and ******** in 'X'",
+    ),
+    "an abyss": (418, b'{"error": ' + b"[" * 5000 + b"]" * 5000 + b"}", "The model server answered with status 418."),
+}
+
+
+def test_the_servers_own_reason_is_told(stand: Stand) -> None:
+    """None of these is asked again."""
+    for name, (status, body, expected) in ERRORS.items():
+        stand.script[:] = [Answer(status, body)]
+        answer = model(stand, headers={"X-Extra": 'pass"word1'}).reply(asking(functions=()))
+        assert answer == ModelFailed(1.0, 3, expected, model=MODEL), name
+        assert stand.script == []
+    for levels in (4, 9, 14):
+        stand.script[:] = [Answer(418, {"error": nested(levels)})]
+        answer = model(stand).reply(asking())
+        assert isinstance(answer, ModelFailed)
+        assert len(answer.error) < 400
+    stand.script[:] = [message(None, refusal="No.")]
+    assert isinstance(model(stand).extract(EXTRACT), ExtractionFailed)
+    stand.script[:] = [Answer(200, {"choices": [{"error": {"code": 502, "message": "It broke."}, "message": {}}]})] * 3
+    answer = model(stand).reply(asking())
+    assert isinstance(answer, ModelFailed)
+    assert answer.error == "The model server answered with an error instead of a reply. It said: It broke."
+
+
+def test_a_short_key_is_hidden_where_it_is_a_word(stand: Stand) -> None:
+    stand.script[:] = [Answer(400, {"error": "k1 is no key1"})]
+    answer = replace(model(stand), key="k1").reply(asking())
+    assert isinstance(answer, ModelFailed)
+    assert answer.error.endswith("It said: ******** is no key1")
 
 
 @pytest.mark.parametrize("odd", REPLIES)
@@ -273,6 +439,7 @@ def test_what_is_sent(stand: Stand) -> None:
     sent = stand.asked[0]
     names = [tool["function"]["name"] for tool in sent["tools"]]
     assert names[0] == "yes"
+    assert [tool["function"]["description"] for tool in sent["tools"]] == ["The caller agrees.", "Да: No.", "Long."]
     assert all(0 < len(name) <= 64 and name.strip("_") for name in names)
     assert len(set(names)) == 3
     assert {
@@ -379,6 +546,7 @@ EXTRACT = Extract(
         {"role": "assistant", "content": "Which size?", "tool_calls": [call("yes"), call("look", id="c2")]},
         {"role": "tool", "content": '{"status": "done"}', "tool_call_id": "c1"},
         {"role": "tool", "content": '{"status": "success", "data": {"a": 1}}', "tool_call_id": "c2"},
+        {"role": "tool", "content": '{"status": "error", "error": "No.", "data": 1}', "tool_call_id": "c2"},
         {"role": "user", "content": "42"},
     ),
 )
@@ -428,7 +596,8 @@ def test_what_an_extraction_sends(stand: Stand) -> None:
     assert system["content"].endswith("\n\nBe exact.")
     assert user["content"] == (
         "Variables:\n- size (number): The shoe size\n- happy (boolean)\n\n"
-        'Conversation:\nassistant: Which size?\n[Tool Response: look]\n{"a": 1}\nuser: 42'
+        'Conversation:\nassistant: Which size?\n[Tool Response: look]\n{"a": 1}\n'
+        '[Tool Response: look]\n{"error": "No.", "data": 1}\nuser: 42'
     )
     assert not {"tools", "tool_choice", "response_format"} & stand.asked[0].keys()
 
@@ -534,6 +703,113 @@ def test_a_conversation_without_room_for_a_long_reply_is_asked_about_without_a_l
     assert lengths(stand) == [(300, None), (None, None), (300, None)]
 
 
+# -- what a server sends beside its reply
+
+
+def asked_again(stand: Stand, answer: Any, asked: ChatCompletions, *script: Answer) -> list[Any]:
+    """The assistant's messages that are sent when the conversation goes on after an answer."""
+    stand.script[:] = script
+    calls = [call(each.name, each.arguments, each.id) for each in answer.calls]
+    said = {
+        "role": "assistant",
+        "content": answer.text,
+        **({"tool_calls": calls} if calls else {}),
+        "kept": answer.kept,
+    }
+    results = [{"role": "tool", "content": "{}", "tool_call_id": each.id} for each in answer.calls]
+    asked.reply(asking(({"role": "user", "content": "hi"}, said, *(results or [{"role": "user", "content": "x"}]))))
+    return [each for body in stand.asked for each in body["messages"] if each["role"] == "assistant"]
+
+
+def test_unknown_members_go_back_where_they_came_from(stand: Stand) -> None:
+    first = {**call("yes"), "index": 0, "extra_content": {"google": {"thought_signature": "c2ln"}}}
+    second = {**call("yes", id="c2"), "nothing": None}
+    second["function"] = {**second["function"], "signature": "x"}
+    others = {"reasoning_content": "", "reasoning_details": [{"text": "Hm."}], "refusal": "No.", "nothing": None}
+    stand.script[:] = [message("", first, second, **others)]
+    asked = model(stand)
+    answer = asked.reply(asking())
+    sent = {name: first[name] for name in first.keys() - {"index"}}
+    expected = {
+        "role": "assistant",
+        "content": "",
+        "reasoning_content": "",
+        "reasoning_details": [{"text": "Hm."}],
+        "tool_calls": [sent, {name: second[name] for name in second.keys() - {"nothing"}}],
+    }
+    assert asked_again(stand, answer, asked, message("Hello.")) == [expected]
+    for other in (replace(asked, model="other"), replace(asked, url=stand.url.replace("127.0.0.1", "localhost"))):
+        stand.asked.clear()
+        [plain] = asked_again(stand, answer, other, message("Hello."))
+        assert plain == {"role": "assistant", "content": "", "tool_calls": [call("yes"), call("yes", id="c2")]}
+    assert KEY not in json.dumps(answer.to_json())
+
+
+def test_at_most_64_kib_are_kept_with_a_message(stand: Stand) -> None:
+    signed = {**call("yes"), "signature": "s" * 40_000}
+    stand.script[:] = [message("Hello.", signed, long="l" * 30_000, short="s", longest="l" * 70_000)]
+    kept = model(stand).reply(asking()).kept
+    assert (kept["message"], [*map(len, kept["calls"])]) == ({"short": "s"}, [1])
+    stand.script[:] = [message("Hello.", longest="l" * 70_000)]
+    assert model(stand).reply(asking()).kept == {}
+
+
+def test_an_error_that_goes_on_says_nothing_about_what_was_kept(stand: Stand, caplog: pytest.LogCaptureFixture) -> None:
+    """Such as one about a message that lacks the member: it is tried once without, and sent again the next time."""
+    stand.script[:] = [message("Hello.", reasoning="Hm.")]
+    asked = model(stand)
+    answer = asked.reply(asking())
+    wanted = Answer(400, {"error": "The `reasoning` of messages[1] must be passed back."})
+    sent = asked_again(stand, answer, asked, wanted, wanted)
+    sent = asked_again(stand, answer, asked, message("Hello."))
+    assert [each.get("reasoning") for each in sent] == ["Hm.", None, "Hm."]
+    assert caplog.records == []
+
+
+@pytest.mark.parametrize("function", [True, 5, "name", ["name"], {"name": "yes"}])
+def test_a_member_that_is_called_as_one_of_calls_goes_back_and_is_left_out(function: Any, stand: Stand) -> None:
+    stand.script[:] = [message("hi", function=function)]
+    asked = model(stand)
+    answer = asked.reply(asking())
+    refuses = Answer(400, {"error": "messages[1]: property 'function' is unsupported"})
+    sent = asked_again(stand, answer, asked, refuses, message("Hello."))
+    assert [each.get("function") for each in sent] == [function, None]
+
+
+def test_a_word_of_an_error_is_no_parameter(stand: Stand) -> None:
+    """A parameter is remembered as refused only if the server answers without it."""
+    stand.script[:] = [Answer(400, {"error": "Stop."}), Answer(400, {"error": "Stop."}), message("Hello.")]
+    asked = model(stand, parameters={"stop": ["##"], "seed": 1}, headers={"Authorization": "Token abc"})
+    assert isinstance(asked.reply(asking()), ModelFailed)
+    asked.reply(asking())
+    stand.script[:] = [message("{}")]
+    asked.extract(EXTRACT)
+    assert [(each.get("stop"), each["seed"]) for each in stand.asked] == [
+        (["##"], 1),
+        (None, 1),
+        (["##"], 1),
+        (None, 1),
+    ]
+    assert {each["key"] for each in stand.asked} == {"Token abc"}
+
+
+def test_the_newer_name_of_the_length_can_be_chosen(stand: Stand) -> None:
+    refuses = Answer(400, {"error": {"message": "Unknown parameter: 'max_completion_tokens'."}})
+    stand.script[:] = [refuses, message("Hello.")]
+    model(stand, max_tokens=50, length_parameter="max_completion_tokens").reply(asking())
+    assert lengths(stand) == [(None, 50), (50, None)]
+
+
+@pytest.mark.parametrize("functions", [FUNCTIONS, ()])
+def test_a_conversation_that_the_agent_begins_has_a_users_message_first(functions: Any, stand: Stand) -> None:
+    stand.script[:] = [message(""), message("Hello."), message("Hello.")]
+    for history in ((), ({"role": "assistant", "content": "Hello."}, {"role": "user", "content": "Hm?"})):
+        model(stand).reply(asking(history, functions))
+    beginning = {"role": "user", "content": "(The conversation begins.)"}
+    assert [each["messages"][1] for each in stand.asked] == [beginning] * 3
+    assert [len(each["messages"]) for each in stand.asked] == [2, 2, 4]
+
+
 # -- what is noted
 
 
@@ -544,7 +820,11 @@ def test_a_conversation_without_room_for_a_long_reply_is_asked_about_without_a_l
         (message("Bye. end_call()"), ("The model wrote a call of a function that isn't offered here: end_call.",)),
         (
             message("One. Two th", finish_reason="length"),
-            ("The model's reply reached its longest length (max_tokens); 7 characters were left out.",),
+            ("The model's reply reached its longest length (max_tokens, 300); 7 characters were left out.",),
+        ),
+        (
+            message("One. Two th", finish_reason="content_filter"),
+            ("The content filter of the model's server broke the reply off; 7 characters were left out.",),
         ),
         (message("", call("yes"), finish_reason="length"), ()),
     ],

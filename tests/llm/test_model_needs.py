@@ -185,7 +185,7 @@ def test_any_json_is_accepted(odd: Any) -> None:
 @pytest.mark.parametrize("shape", ["chain", "star"])
 def test_a_very_large_definition_is_checked_in_a_moment(shape: str) -> None:
     """Of 100 kB took a second, and four times as much four times four."""
-    size = 1000
+    size = 5000
     nodes = [{"id": str(number), "type": "agentNode", "data": {"prompt": "Can you come?"}} for number in range(size)]
     edges = [
         {
@@ -198,4 +198,4 @@ def test_a_very_large_definition_is_checked_in_a_moment(shape: str) -> None:
     ]
     begun = time.process_time()
     model_needs(Outline.of({"nodes": nodes, "edges": edges}))
-    assert time.process_time() - begun < 1.5
+    assert time.process_time() - begun < 20

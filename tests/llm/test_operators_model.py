@@ -24,7 +24,9 @@ Asked = list[tuple[str, str | None, str | None, bool]]
 
 @pytest.fixture
 def settings() -> dict[str, Any]:
-    return {"VOICEAPI_LLM_URL": URL, "VOICEAPI_LLM_KEY": KEY, "VOICEAPI_LLM_MODEL": "tiny"}
+    model = {"VOICEAPI_LLM_URL": URL, "VOICEAPI_LLM_KEY": KEY, "VOICEAPI_LLM_MODEL": "tiny"}
+    # Its fake of the client answers whole.
+    return {**model, "VOICEAPI_LLM_STREAM": False}
 
 
 @pytest.fixture
@@ -153,7 +155,7 @@ def test_the_scripted_model_may_be_chosen_although_there_is_another(client: Flas
 class TestWithAUserInTheURL:
     @pytest.fixture
     def settings(self) -> dict[str, Any]:
-        return {"VOICEAPI_LLM_URL": f"http://ann:{PASSWORD}@models.internal:8080/v1"}
+        return {"VOICEAPI_LLM_URL": f"http://ann:{PASSWORD}@models.internal:8080/v1", "VOICEAPI_LLM_STREAM": False}
 
     def test_it_is_neither_shown_nor_stored(self, client: FlaskClient, said: Any) -> None:
         shown = client.get(MODELS).get_json()

@@ -8,12 +8,16 @@ from collections.abc import Callable, Iterator
 from http.server import BaseHTTPRequestHandler, ThreadingHTTPServer
 from pathlib import Path
 from typing import Any
+from urllib.parse import urlsplit
 
 import pytest
 from flask.testing import FlaskClient
 
 from voiceapi import create_app
 from voiceapi.http_client import Reply
+from voiceapi.llm.chat_completions import MOST_REFUSED
+from voiceapi.llm.selection import from_configuration
+from voiceapi.service import MOST_REFUSING
 
 KEY = "test-key-0123456789"
 API = "/api/v1"
@@ -139,7 +143,7 @@ def test_the_operator_sets_the_most_tokens(start: Any, url: str, asked: list[Any
 
 
 def test_a_model_configuration_sets_the_most_tokens(start: Any, url: str, asked: list[Any], talk: Any) -> None:
-    client = start(LLM_MAX_TOKENS="77", ALLOW_PRIVATE_URLS=True)
+    client = start(LLM_MAX_TOKENS="77", ALLOW_PRIVATE_URLS=f"*.lan, {urlsplit(url).netloc}")
     configurations = f"{API}/organizations/model-configurations/v2"
     answer = client.put(configurations, json=limited(byok(url, "ours"), 40))
     assert answer.status_code == 200, answer.text
@@ -174,9 +178,42 @@ def test_a_refused_parameter_is_remembered_for_all_conversations(start: Any, tal
             return Reply(400, {}, b"Unsupported parameter: 'max_tokens'.", 0.1)
         return Reply(200, {}, b'{"choices": [{"message": {"content": "Hello."}}]}', 0.1)
 
-    client = start(LLM_URL="http://model/v1")
+    client = start(LLM_URL="http://model/v1", LLM_STREAM=False)
     object.__setattr__(client.application.extensions["voiceapi"].http, "send", send)
     chat(client, talk)
     chat(client, talk)
     assert [each.get("max_tokens") for each in asked] == [300, None, None]
     assert [each.get("max_completion_tokens") for each in asked] == [None, 300, 300]
+
+
+def test_what_is_refused_of_one_does_not_change_what_is_sent_for_others(start: Any) -> None:
+    """It counts for the organization, the server, the model and the value, and little of it is remembered."""
+    asked: list[dict[str, Any]] = []
+
+    def send(method: str, url: str, *, json: Any = None, **_: Any) -> Reply:
+        asked.append(json)
+        if json.get("temperature", 0) > 1:
+            return Reply(400, {}, b"temperature must be at most 1.", 0.1)
+        return Reply(200, {}, b'{"choices": [{"message": {"content": "Hello."}}]}', 0.1)
+
+    service = start().application.extensions["voiceapi"]
+    object.__setattr__(service.http, "send", send)
+    for organization, temperature, sent in (
+        (1, 1.5, [1.5, None]),
+        (1, 1.5, [None]),
+        (1, 0.2, [0.2]),
+        (2, 0.2, [0.2]),
+        (2, 1.5, [1.5, None]),
+    ):
+        asked.clear()
+        llm = {"provider": "openai", "model": "m", "temperature": temperature}
+        from_configuration(service, llm, organization).complete("", "Hm?")
+        assert [each.get("temperature") for each in asked] == sent, (organization, temperature)
+    for number in range(2 * MOST_REFUSED):
+        llm = {"provider": "openai", "model": "m", "temperature": 1.1 + number / 1000}
+        from_configuration(service, llm, 1).complete("", "Hm?")
+    known = service.refused_parameters(1, "https://api.openai.com/v1", "m")
+    assert 0 < len(known) <= MOST_REFUSED
+    for number in range(MOST_REFUSING):
+        service.refused_parameters(3, "https://api.openai.com/v1", str(number))
+    assert service.refused_parameters(1, "https://api.openai.com/v1", "m") == set()

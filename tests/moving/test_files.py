@@ -154,6 +154,36 @@ def test_a_case_that_can_not_be_stored_is_left_out(client: FlaskClient, run: Run
     assert [(each["case"], each["enabled"]) for each in cases] == [(CASE, True), ({"name": "Off"}, False)]
 
 
+def test_a_published_version_that_is_not_valid_is_named_once(
+    run: Run, tmp_path: Path, talk: Callable[..., Any], client: FlaskClient
+) -> None:
+    broken = talk()
+    broken["nodes"][0]["data"]["prompt"] = ""
+    broken["nodes"][1]["data"]["prompt"] = ""
+    (file := tmp_path / "agent.json").write_text(json.dumps({"name": "Broken", "workflow_definition": broken}))
+    place = "workflow 'Broken', version 1"
+    reason = "No call can use it until it is mended and published: {} (node 1 data.prompt), and 1 more error."
+    for options in (["--dry-run"], []):
+        found = json.loads(run("import", str(file), "--json", *options).stdout)
+        said = client.post("/api/v1/workflow/validate", json={"workflow_definition": broken}).json["errors"]
+        assert found["left_out"] == []
+        assert found["not_valid"] == [{"place": place, "reason": reason.format(said[0]["message"])}]
+    assert json.loads(run("import", str(file), "--json").stdout)["not_valid"] == [], "it is here already"
+    lines = run("import", str(file), "--copy").stdout.splitlines()
+    assert lines[-2:] == ["Not valid:", f"{place}: {reason.format(said[0]['message'])}"]
+    # Several versions of an agent, of which the published one and older ones have errors; a draft counts for nothing.
+    exported = json.loads(run("export", "1", "--all").stdout)
+    (moved,) = exported["workflows"]
+    for each, status in zip(moved["versions"], ("archived", "published", "draft"), strict=True):
+        each |= {"status": status, "workflow_json": talk() if status == "draft" else broken}
+    file.write_text(json.dumps(exported))
+    again = json.loads(run("import", str(file), "--copy", "--json").stdout)["not_valid"]
+    assert [each["place"] for each in again] == ["workflow 'Reception', version 2"]
+    moved["versions"][1]["workflow_json"], moved["versions"][2]["workflow_json"] = talk(), broken
+    file.write_text(json.dumps(exported))
+    assert json.loads(run("import", str(file), "--copy", "--json").stdout)["not_valid"] == []
+
+
 def test_a_version_that_was_published_stays_so_whatever_it_demands(
     client: FlaskClient, run: Run, get: Get, tmp_path: Path
 ) -> None:
@@ -378,3 +408,38 @@ def test_cases_beside_a_file_that_can_not_be_read_are_named_and_nothing_is_store
     result = run("import", str(file), code=2)
     assert "agent.cases.yaml:3:5: cases.0.says: it isn't known" in result.output
     assert get("/workflow/count")["total"] == 0
+
+
+def test_the_tools_that_nodes_call_come_along_and_functions_of_an_app_keep_their_names(
+    client: FlaskClient, run: Run, tmp_path: Path, database_at: Callable[[Path], str], talk: Callable[..., Any]
+) -> None:
+    config = {"method": "GET", "url": "https://crm.example.org/z"}
+    body: dict[str, Any] = {"name": "Book", "definition": {"type": "http_api", "config": config}}
+    tool = client.post("/api/v1/tools/", json=body).get_json()["tool_uuid"]
+    definition = talk(tool_uuids=["python:greet"], call={"tool": tool, "on_error": "2"})
+    definition["nodes"][1]["data"] |= {"call": {"tool": "python:book", "save_as": "booking"}}
+    made = {"name": "Calling", "workflow_definition": definition}
+    assert client.post("/api/v1/workflow/create/definition", json=made).status_code == 200
+    file = tmp_path / "calling.json"
+    run("export", "2", "-o", str(file))
+    exported = json.loads(file.read_text())
+    assert [each["tool_uuid"] for each in exported["tools"]] == [tool]
+    elsewhere = create_app({"VOICEAPI_DATABASE": database_at(tmp_path / "other.db"), "VOICEAPI_WORKER": False})
+    there = _run_on(elsewhere)
+    there("import", str(file))
+    stored = json.loads(there("export").stdout)["workflows"][0]["versions"][0]["workflow_json"]["nodes"]
+    assert [node["data"].get("call") for node in stored[:2]] == [
+        {"tool": tool, "on_error": "2"},
+        {"tool": "python:book", "save_as": "booking"},
+    ]
+    assert stored[0]["data"]["tool_uuids"] == ["python:greet"]
+    # A tool that doesn't come along is named, and the node makes no call.
+    exported["tools"] = []
+    exported["workflows"][0] |= {"workflow_uuid": None, "name": "Without"}
+    file.write_text(json.dumps(exported))
+    left = there("import", str(file)).stdout
+    assert f"workflow 'Without', version 1, node 1, call: There is no tool {tool}" in left
+    assert "python:" not in left
+    stored = json.loads(there("export", "2").stdout)["workflows"][0]["versions"][0]["workflow_json"]["nodes"]
+    assert stored[0]["data"]["call"] is None
+    elsewhere.extensions["voiceapi"].close()

@@ -12,7 +12,7 @@ from unittest.mock import Mock
 import pytest
 from click.testing import Result
 
-from voiceapi.cli import moving
+from voiceapi.cli import workflows
 from voiceapi.moving import source
 from voiceapi.organizations import api_keys
 from voiceapi.service import Service
@@ -261,8 +261,8 @@ def test_progress_is_not_written_over_the_question_for_the_key(run: Run, monkeyp
         order.append(text)
         yield Mock()
 
-    monkeypatch.setattr(moving, "progress", progress)
-    monkeypatch.setattr(moving, "_ask_for_key", lambda: order.append("key") or KEY)
+    monkeypatch.setattr(workflows, "progress", progress)
+    monkeypatch.setattr(workflows, "_ask_for_key", lambda: order.append("key") or KEY)
     run("import", "--from", "http://127.0.0.1:1", code=1)
     assert order == ["key", "Reading"]
 

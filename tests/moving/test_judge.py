@@ -41,7 +41,7 @@ def test_from_a_served_voiceapi(tmp_path: Path, database_at: Callable[[Path], st
             url = server.stderr.readline().split()[-1]
 
             def send(method: str, path: str, **body: Any) -> Any:
-                answer = requests.request(method, f"{url}/api/v1{path}", headers={"X-API-Key": KEY}, timeout=20, **body)
+                answer = requests.request(method, f"{url}/api/v1{path}", headers={"X-API-Key": KEY}, timeout=60, **body)
                 assert answer.status_code == 200, answer.text
                 return answer.json()
 
@@ -75,7 +75,7 @@ def test_from_a_served_voiceapi(tmp_path: Path, database_at: Callable[[Path], st
             again = json.loads(command("here.db", *moved, "--json", "--key", KEY))
         finally:
             server.terminate()
-            server.communicate(timeout=40)
+            server.communicate(timeout=60)
     names = [("document", "hours.md"), ("credential", "CRM"), ("tool", "Look up"), ("workflow", body["name"])]
     assert [(each["kind"], each["name"]) for each in first["carried"]] == [*names, ("campaign", "Winter")]
     assert {each["outcome"] for each in first["carried"]} == {"carried over"}

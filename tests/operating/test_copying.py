@@ -6,6 +6,8 @@ import json
 import sqlite3
 from collections.abc import Callable
 from contextlib import closing
+from dataclasses import asdict
+from datetime import UTC, datetime
 from itertools import pairwise
 from pathlib import Path
 from typing import Any, NamedTuple
@@ -19,22 +21,25 @@ from voiceapi import create_app
 from voiceapi.cli.base import script_info
 from voiceapi.cli.main import group
 from voiceapi.config import Settings, names
-from voiceapi.extension import open_service
+from voiceapi.opening import open_service
 from voiceapi.operating.backups import secret_beside
+from voiceapi.security import encrypt_json
 from voiceapi.service import Service
 from voiceapi.store.base import insert
 from voiceapi.store.campaigns import Campaign, Contact, Decision, DoNotCall
-from voiceapi.store.cases import ConversationCase
 from voiceapi.store.database import Store, write
-from voiceapi.store.migrations import TABLES
+from voiceapi.store.migrations import TABLES, VERSION
 from voiceapi.store.postcall import DeliveryAttempt, FollowUp
 from voiceapi.store.runs import Run
-from voiceapi.store.workflows import Workflow
+from voiceapi.store.telephony import Connection, RejectedCall, Tunnel
+from voiceapi.store.workflows import ConversationCase, Workflow
+from voiceapi.telephony.connected_numbers import Changes
 
 KEY = "test-key-0123456789"
 SECRET = "the secret of the copies, of more than 32 characters"
 # What PostgreSQL's COPY has to escape, and a number that has no short form.
 ODD, PRECISE = 'a\ttab, a\nline, a \\N, a "quote", \x01 and ☎️', 0.1 + 0.2
+LONG_AGO = datetime(2020, 1, 1, tzinfo=UTC)
 
 Content = dict[str, list[tuple[Any, ...]]]
 
@@ -120,6 +125,12 @@ def kept(
             ConversationCase, workflow=campaign.workflow_id, name=ODD, enabled=False, content={"context": {"a": ODD}}
         )
         insert(FollowUp, run=world.theirs["ended_run_id"])
+        rejected = {"from_number": ODD, "to_number": ODD, "reason": "QUOTA_EXCEEDED", "call_id": ODD}
+        insert(RejectedCall, telephony_configuration=world.theirs["config_id"], **rejected)
+        changes = asdict(Changes(is_new=False))
+        sealed = encrypt_json(world.service.vault, changes)
+        insert(Connection, telephony_configuration=world.theirs["config_id"], content=sealed)
+        insert(Tunnel, url=ODD, worker=ODD, seen_at=LONG_AGO)
         Campaign.update(parent_campaign=campaign.id).where(Campaign.id != campaign.id).execute()
         DeliveryAttempt.update(seconds=PRECISE, error="").execute()
         DoNotCall.delete().where(DoNotCall.id > 1).execute()
@@ -201,7 +212,7 @@ def test_what_is_no_database_of_this_release_is_refused_as_a_source(database: Pa
     text.write_text("no database")
     assert refused(text, target) == f"Error: {text} can't be used: file is not a database.\n"
     with closing(sqlite3.connect(database)) as connection:
-        for version, reason in ((4, "voiceapi keys list."), (9, "Install that release.")):
+        for version, reason in ((4, "voiceapi keys list."), (VERSION + 1, "Install that release.")):
             connection.execute(f"PRAGMA user_version = {version}")
             error = refused(database, target)
             assert f"chema is {version}, this " in error or f"schema of {database} is {version}" in error

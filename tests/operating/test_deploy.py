@@ -14,12 +14,13 @@ from collections.abc import Iterator
 from pathlib import Path
 
 import pytest
+import yaml
 from flask import Flask
 from flask.testing import FlaskClient
 from werkzeug.serving import make_server
 
 from voiceapi.cli.serve import FORCED_STOP_SECONDS
-from voiceapi.config import names
+from voiceapi.config import Settings, names
 from voiceapi.service import Service
 
 ROOT = Path(__file__).parents[2]
@@ -68,6 +69,16 @@ def test_the_image_holds_what_a_wheel_is_made_of() -> None:
 def test_settings_that_are_named_exist() -> None:
     for text in (DOCKERFILE, UNIT, COMPOSE, (ROOT / "deploy" / "cloudflared.yml").read_text()):
         assert set(re.findall(r"VOICEAPI_[A-Z_]+", text)) <= set(names())
+
+
+def test_compose_has_the_settings_of_a_model_and_the_way_to_one_on_the_machine() -> None:
+    service = yaml.safe_load(COMPOSE)["services"]["voiceapi"]
+    assert service["extra_hosts"] == ["host.docker.internal:host-gateway"]
+    models = {name: value for name, value in service["environment"].items() if "LLM" in name or "PRIVATE" in name}
+    assert models == {name: f"${{{name}:-}}" for name in models}
+    assert {"VOICEAPI_LLM_URL", "VOICEAPI_LLM_MODEL", "VOICEAPI_ALLOW_PRIVATE_URLS"} <= models.keys()
+    # What isn't set is an empty text in the container.
+    assert Settings.read(dict.fromkeys(models, "")) == Settings()
 
 
 def test_a_stop_has_the_time_that_it_may_take() -> None:

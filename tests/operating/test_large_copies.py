@@ -13,12 +13,12 @@ from pathlib import Path
 import pytest
 
 from voiceapi.config import Settings, names
-from voiceapi.extension import open_service
+from voiceapi.opening import open_service
 from voiceapi.operating.backups import secret_beside
 from voiceapi.store.base import insert
 from voiceapi.store.database import Store, execute, write
 from voiceapi.store.migrations import TABLES
-from voiceapi.store.runs import Event, Run
+from voiceapi.store.runs import Run, RunEvent
 from voiceapi.store.workflows import Workflow
 
 pytestmark = pytest.mark.long
@@ -55,8 +55,8 @@ def make(path: Path, runs: int) -> Path:
             f"INSERT INTO run (token, {', '.join(others)}) SELECT value, {', '.join(others)} FROM run, number",
             runs,
         )
-        insert(Event, run=run.id, turn=0, type="rtf-bot-text", payload={"text": "y" * 300})
-        others = [name for name in Event._meta.columns if name not in ("id", "run_id")]
+        insert(RunEvent, run=run.id, turn=0, type="rtf-bot-text", payload={"text": "y" * 300})
+        others = [name for name in RunEvent._meta.columns if name not in ("id", "run_id")]
         for _ in range(2):
             execute(
                 f"INSERT INTO event (run_id, {', '.join(others)}) SELECT run.id, {', '.join(others)} "

@@ -15,8 +15,8 @@ from prometheus_client.parser import text_string_to_metric_families
 
 from voiceapi import VoiceAPI, create_app
 from voiceapi.engine.events import ModelFailed
-from voiceapi.operating.metrics import MOST_MODELS, Metrics
-from voiceapi.runs.journal import note_end
+from voiceapi.operating.metrics import MOST_MODELS, PrometheusMetrics
+from voiceapi.runs.lifecycle import note_end
 from voiceapi.security import WRONG_KEYS_A_MINUTE
 from voiceapi.service import Service
 from voiceapi.store.runs import Run
@@ -88,6 +88,7 @@ def test_calls_turns_and_failures_are_counted(
         "voiceapi_model_failures_total other": 1,
         "voiceapi_deliveries pending": 0,
         "voiceapi_deliveries dead_letter": 0,
+        "voiceapi_deliveries not_sent": 0,
         "voiceapi_delivery_delay_seconds": 0,
         "voiceapi_follow_ups": 0,
         "voiceapi_campaigns running": 0,
@@ -126,7 +127,7 @@ def test_what_is_queued_and_when_jobs_ran_is_read_when_asked(
 
 
 def test_labels_are_words_of_bounded_number() -> None:
-    metrics = Metrics()
+    metrics = PrometheusMetrics()
     good = ("gpt-4o-2024-08-06", "claude-3-5-sonnet-20241022")
     for name in (*good, "+12025550123", "call 12025550123", "a12025550123", "x" * 65, "a\nb"):
         metrics.turn_answered("twilio", name, 0.1)
@@ -142,7 +143,7 @@ def test_labels_are_words_of_bounded_number() -> None:
 
 
 def test_a_disposition_of_a_workflow_is_no_label(service: Service) -> None:
-    object.__setattr__(service, "metrics", metrics := Metrics())
+    object.__setattr__(service, "metrics", metrics := PrometheusMetrics())
     for disposition in ("Wants a quote", "busy", None):
         run = Run(id=7, workflow_id=1, mode="twilio", call_type="inbound", disposition=disposition, duration=1.0)
         note_end(service, run)
@@ -196,7 +197,7 @@ def test_without_the_library_the_answer_says_what_to_install(
     monkeypatch.setitem(sys.modules, "prometheus_client", None)
     given = {"VOICEAPI_DATABASE": database_at(tmp_path / "a.db"), "VOICEAPI_API_KEY": KEY}
     app = create_app({**given, "VOICEAPI_METRICS_KEY": METRICS_KEY})
-    detail = "The metrics need prometheus-client, which isn't installed: pip install 'voiceapi[metrics]'."
+    detail = "The metrics need prometheus-client, which isn't installed: pip install prometheus-client."
     assert capsys.readouterr().err == f"{detail}\n"
     assert app.extensions["voiceapi"].metrics is None
     answer = app.test_client().get("/metrics", headers=READER)

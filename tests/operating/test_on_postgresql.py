@@ -18,9 +18,10 @@ from voiceapi.cli.base import script_info
 from voiceapi.cli.main import group
 from voiceapi.operating import readiness
 from voiceapi.service import Service
-from voiceapi.store import migrations, probe
-from voiceapi.store.database import Store, StoreError, execute, write
-from voiceapi.store.postgresql import EVERYBODY
+from voiceapi.store import migrations, postgresql, probe
+from voiceapi.store.database import Store, execute, write
+from voiceapi.store.failures import StoreError
+from voiceapi.store.locks import EVERYBODY
 
 pytestmark = pytest.mark.postgresql
 
@@ -41,7 +42,7 @@ def run(service: Service, *arguments: str) -> Result:
 
 @contextmanager
 def locked(service: Service) -> Iterator[None]:
-    connection = service.store.separate_connection(5)
+    connection = service.store.database.separate_connection(5)
     connection.execute(f"SELECT pg_advisory_lock({EVERYBODY})")
     yield
     connection.close()
@@ -49,7 +50,7 @@ def locked(service: Service) -> Iterator[None]:
 
 @contextmanager
 def being_restored(service: Service) -> Iterator[None]:
-    connection = service.store.separate_connection(5)
+    connection = service.store.database.separate_connection(5)
     connection.execute("BEGIN")
     connection.execute("LOCK TABLE organization IN ACCESS EXCLUSIVE MODE")
     yield
@@ -59,7 +60,7 @@ def being_restored(service: Service) -> Iterator[None]:
 
 @contextmanager
 def standby(service: Service) -> Iterator[None]:
-    connection = service.store.separate_connection(5)
+    connection = service.store.database.separate_connection(5)
     name = connection.info.dbname
     connection.execute(f"ALTER DATABASE {name} SET default_transaction_read_only = on")
     yield
@@ -88,7 +89,7 @@ def test_a_server_that_isnt_there_or_says_nothing_is_unavailable() -> None:
         store = Store(f"postgresql://somebody@127.0.0.1:{silent.getsockname()[1]}/name")
         began = time.monotonic()
         assert probe.problem(store, 0.05) == "unavailable"
-        assert time.monotonic() - began < 4
+        assert time.monotonic() - began < 30
     assert probe.problem(store, 0.05) == "unavailable"
 
 
@@ -140,10 +141,10 @@ def test_a_server_that_is_too_old_or_stores_other_characters_is_refused(
     service: Service, monkeypatch: pytest.MonkeyPatch
 ) -> None:
     with monkeypatch.context() as patch:
-        patch.setattr(migrations, "LEAST_RELEASE", 99)
+        patch.setattr(postgresql, "LEAST_RELEASE", 99)
         with pytest.raises(StoreError, match=r"is PostgreSQL \d+.*; it must be 99 or newer"):
             migrations.check_version(service.store)
-    connection = service.store.separate_connection(10)
+    connection = service.store.database.separate_connection(10)
     name = f"{connection.info.dbname}_ascii"
     connection.execute(f"CREATE DATABASE {name} ENCODING 'SQL_ASCII' TEMPLATE template0")
     other = Store(service.store.location.replace(connection.info.dbname, name))

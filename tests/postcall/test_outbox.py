@@ -160,6 +160,63 @@ def work(service: Service, rounds: int = 5) -> None:
 # -- what is sent
 
 
+def test_webhooks_of_tests_say_so_and_those_of_a_draft_are_kept(
+    service: Service, db: None, receiver: Receiver, client: FlaskClient, talk: Any, shown: Any, finished: Any
+) -> None:
+    """A draft that is tried out without a phone sends nothing by itself; a test trigger does."""
+    definition = talk()
+    definition["nodes"] += [hook(receiver.url), hook(f"{receiver.url}/get", "g", http_method="GET")]
+    workflow = agent(client, definition)
+    published = chat(client, workflow)
+    work(service)
+    assert not shown(workflow, published)["is_test"]
+    assert [b"test" in got["body"] or "Voiceapi-Test" in got["headers"] for got in receiver.got] == [False, False]
+    receiver.got.clear()
+
+    uuid = client.get(f"{API}/workflow/fetch/{workflow}").get_json()["workflow_uuid"]
+    call = {"phone_number": "+12025550123", "initial_context": {"simulated_callee": ["Yes."]}}
+    trigger = f"{API}/public/agent/test/workflow/{uuid}"
+    triggered = client.post(trigger, json=call).get_json()["workflow_run_id"]
+    assert finished(workflow, triggered)["is_test"]
+    work(service)
+    bodies = {got["path"]: got["body"] for got in receiver.got}
+    assert bodies.pop("/get") == b""
+    assert json.loads(bodies["/"]) == {"run": str(triggered), "call_disposition": "user_qualified", "test": True}
+    assert {got["headers"]["Voiceapi-Test"] for got in receiver.got} == {"true"}
+    receiver.got.clear()
+
+    client.put(f"{API}/workflow/{workflow}", json={"workflow_definition": definition})
+    calls = f"{API}/telephony/initiate-call"
+    simulated = client.post(calls, json={"workflow_id": workflow, **call}).get_json()["workflow_run_id"]
+    finished(workflow, simulated)
+    tried = chat(client, workflow)
+    before = f"{API}/workflow/{workflow}/runs/{tried}/deliveries"
+    first, second = client.get(before).get_json()["deliveries"]
+    # Asked for while the reviews go on: it is sent after these.
+    early = client.post(f"{before}/{first['delivery_uuid']}/redeliver")
+    assert (early.status_code, early.get_json()["state"], early.get_json()["url"]) == (200, "pending", None)
+    work(service)
+    assert [shown(workflow, run)["is_test"] for run in (simulated, tried)] == [True, True]
+    assert [json.loads(got["body"])["run"] for got in receiver.got] == [str(tried)]
+    kept = client.get(f"{API}/organizations/webhook-deliveries?state=not_sent").get_json()
+    assert [(each["run_id"], each["attempts"]) for each in kept["deliveries"]] == [
+        (tried, []),
+        (simulated, []),
+        (simulated, []),
+    ]
+    sent = client.post(f"{before}/{second['delivery_uuid']}/redeliver").get_json()
+    assert (sent["state"], sent["next_attempt_at"] is not None) == ("pending", True)
+    work(service)
+    assert [got["path"] for got in receiver.got] == ["/", "/get"]
+    assert [each["state"] for each in client.get(before).get_json()["deliveries"]] == ["succeeded"] * 2
+    listed = client.get(f"{API}/workflow/{workflow}/runs").get_json()["runs"]
+    used = client.get(f"{API}/organizations/usage/runs").get_json()["runs"]
+    expected = {published: False, triggered: True, simulated: True, tried: True}
+    assert {run["id"]: run["is_test"] for run in listed} == {run["id"]: run["is_test"] for run in used} == expected
+    report = client.get(f"{API}/workflow/{workflow}/report").text.splitlines()
+    assert [line.rpartition(",")[2] for line in report] == ["Test", "true", "true", "true", ""]
+
+
 def test_a_webhook_reports_the_run(
     service: Service, db: None, ended: Any, receiver: Receiver, shown: Any, client: FlaskClient
 ) -> None:
@@ -266,8 +323,11 @@ def test_a_draft_that_is_edited_after_the_end_changes_nothing(
         assert client.put(f"{API}/workflow/{workflow}", json={"workflow_definition": edited}).status_code == 200
 
     edit("/then")
-    chat(client, workflow)
+    run = chat(client, workflow)
     edit("/now")
+    deliveries = f"{API}/workflow/{workflow}/runs/{run}/deliveries"
+    (kept,) = client.get(deliveries).get_json()["deliveries"]
+    assert client.post(f"{deliveries}/{kept['delivery_uuid']}/redeliver").status_code == 200
     work(service)
     assert [got["path"] for got in receiver.got] == ["/then"]
 
@@ -289,7 +349,7 @@ def test_calls_send_webhooks_also_when_unanswered(
     agent(client, definition)
     body = {"phone_number": number, "initial_context": {"simulated_callee": ["Yes."]}}
     assert client.post(f"{API}/public/agent/hello", json=body).status_code == 200
-    wait_for(lambda: receiver.got, 5)
+    wait_for(lambda: receiver.got)
     app.extensions["voiceapi"].close()
     assert json.loads(receiver.got[0]["body"])["call_disposition"] == disposition
 
@@ -304,7 +364,7 @@ def test_a_chat_that_is_ended_wakes_the_sender(
     sessions = f"{API}/workflow/{agent(client, definition)}/text-chat/sessions"
     run = client.post(sessions, json={}).get_json()["workflow_run_id"]
     client.post(f"{sessions}/{run}/end", json={})
-    wait_for(lambda: receiver.got, 5)
+    wait_for(lambda: receiver.got)
     app.extensions["voiceapi"].close()
 
 
@@ -527,10 +587,10 @@ def test_of_a_late_sender_only_success_counts(service: Service, db: None, ended:
     assert first is not None
     assert second is not None
     assert (first.attempts, second.attempts) == (1, 2)
-    failed = deliveries.Outcome(404, "no", final=True)
+    failed = deliveries.DeliveryResult(404, "no", final=True)
     deliveries.record_outcome(first, failed, NOON)
     assert only_delivery().state == "pending"
-    deliveries.record_outcome(first, deliveries.Outcome(200, None), NOON)
+    deliveries.record_outcome(first, deliveries.DeliveryResult(200, None), NOON)
     assert only_delivery().state == "succeeded"
     deliveries.record_outcome(second, failed, NOON)
     assert only_delivery().state == "succeeded"

@@ -17,10 +17,10 @@ from voiceapi.llm.scripted import Scripted
 from voiceapi.llm.wire import Completion
 from voiceapi.postcall import delivery, processing
 from voiceapi.postcall import qa as reviews
-from voiceapi.postcall.qa_parts import Part
+from voiceapi.postcall.qa import ReviewPart
 from voiceapi.service import Service
 from voiceapi.store.base import find
-from voiceapi.store.runs import Event, Run
+from voiceapi.store.runs import Run, RunEvent
 
 API = "/api/v1"
 KEY = "test-key-0123456789"
@@ -129,8 +129,8 @@ def test_an_event_without_a_node_makes_it_one_review(
     sessions = f"{API}/workflow/{workflow}/text-chat/sessions"
     run = client.post(sessions, json={}).get_json()["workflow_run_id"]
     client.post(f"{sessions}/{run}/messages", json={"text": "Yes."})
-    Event.update(payload={"latency_seconds": 0.5}).where(Event.type == "rtf-latency-measured").execute()
-    Event.create(run=run, turn=9, type="rtf-latency-measured", payload={"latency_seconds": 1.5}, node_id="")
+    RunEvent.update(payload={"latency_seconds": 0.5}).where(RunEvent.type == "rtf-latency-measured").execute()
+    RunEvent.create(run=run, turn=9, type="rtf-latency-measured", payload={"latency_seconds": 1.5}, node_id="")
     processing.process_next(service)
     kept = find(Run, id=run)
     assert kept is not None
@@ -237,7 +237,7 @@ def test_a_failing_model_is_asked_three_times(
     ],
 )
 def test_a_review_that_is_too_large_says_so(prompt: str, answer: str, error: str) -> None:
-    part = Part("1", "Hello", "", ("x" * 1000,), {})
+    part = ReviewPart("1", "Hello", "", ("x" * 1000,), {})
     found, _ = reviews.judge(Judge([answer]), prompt, [part], reviews.ReviewContext(lambda _: None, lambda: None))
     assert found["node_results"]["1"]["error"].startswith(error)
 
@@ -245,7 +245,7 @@ def test_a_review_that_is_too_large_says_so(prompt: str, answer: str, error: str
 def test_the_waits_are_two_and_four_seconds() -> None:
     waited: list[float] = []
     model = Judge([TEMPORARY])
-    part = Part("1", "Hello", "", ("[0.0s] user: Hi",), {})
+    part = ReviewPart("1", "Hello", "", ("[0.0s] user: Hi",), {})
     reviews.judge(model, "p", [part], reviews.ReviewContext(waited.append, lambda: None))
     assert (waited, len(model.asked)) == ([2.0, 4.0], 3)
 

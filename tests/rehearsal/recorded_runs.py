@@ -26,6 +26,10 @@ def said(text: str, *names: str, number: int, at: float = 10, arguments: str = "
     return ev.ModelReplied(BEGAN + at, number, text, calls, model="some|||1")
 
 
+def spoke(text: str, *, number: int, at: float = 10) -> ev.ModelSpoke:
+    return ev.ModelSpoke(BEGAN + at, number, text)
+
+
 def extracted(number: int, **values: Any) -> ev.VariablesExtracted:
     return ev.VariablesExtracted(BEGAN + 11, number, values, model="some|||1")
 

@@ -4,14 +4,18 @@ from __future__ import annotations
 
 import json
 import threading
-from collections.abc import Callable, Iterator
+from collections.abc import Callable, Iterator, Mapping
 from contextlib import contextmanager
 from dataclasses import dataclass, field
 from http.server import BaseHTTPRequestHandler, ThreadingHTTPServer
-from typing import Any
+from typing import Any, Protocol, TypeVar
+
+from streamed import streamed
 
 KEY = "sk-very-secret-key"
-KNOWN = {"model", "messages", "stream", "max_tokens", "seed", "tools", "tool_choice", "response_format"}
+KNOWN = {
+    *("model", "messages", "stream", "stream_options", "max_tokens", "seed", "tools", "tool_choice", "response_format"),
+}
 # Who is asked, by how the system prompt begins; anything else is the agent.
 CALLER, JUDGE = "You play a person on the telephone", "You review"
 VERDICT = {"tags": ["DEAD_AIR"], "summary": "It went well.", "call_quality_score": 8, "overall_sentiment": "neutral"}
@@ -39,8 +43,8 @@ class StrictModel:
     def asked_as(self, who: str) -> list[dict[str, Any]]:
         return [body for asked, body in self.asked if asked == who]
 
-    def answer(self, authorization: str | None, body: dict[str, Any]) -> tuple[int, Any]:
-        if authorization != f"Bearer {KEY}":
+    def answer(self, headers: Mapping[str, str], body: dict[str, Any]) -> tuple[int, Any]:
+        if headers["Authorization"] != f"Bearer {KEY}":
             return 401, {"error": {"message": "Wrong key."}}
         unknown = set(body) - (KNOWN - {self.refuses})
         if unknown or problem_of(body):
@@ -64,7 +68,11 @@ class StrictModel:
 def problem_of(body: dict[str, Any]) -> str:
     """What a strict server objects to."""
     messages = body.get("messages")
-    if not isinstance(body.get("model"), str) or body.get("stream") is not False or not isinstance(messages, list):
+    if (
+        not isinstance(body.get("model"), str)
+        or not isinstance(body.get("stream"), bool)
+        or not isinstance(messages, list)
+    ):
         return "The request is incomplete."
     if [each["role"] for each in messages].count("system") != 1 or messages[0]["role"] != "system":
         return "The first message, and no other, is the system's."
@@ -76,14 +84,26 @@ def problem_of(body: dict[str, Any]) -> str:
     return ""
 
 
+class Served(Protocol):
+    """A model of tests: its address, once it is served, and the status and the body of its answers."""
+
+    url: str
+
+    def answer(self, headers: Mapping[str, str], body: dict[str, Any]) -> tuple[int, Any]: ...
+
+
+Model = TypeVar("Model", bound=Served)
+
+
 @contextmanager
-def serving(model: StrictModel) -> Iterator[StrictModel]:
+def serving(model: Model) -> Iterator[Model]:
     class Handler(BaseHTTPRequestHandler):
         def do_POST(self) -> None:
             body = json.loads(self.rfile.read(int(self.headers["Content-Length"])))
-            status, found = model.answer(self.headers["Authorization"], body)
-            data = json.dumps(found).encode()
+            status, found = model.answer(self.headers, body)
+            kind, data = streamed(body, status, found)
             self.send_response(status)
+            self.send_header("Content-Type", kind)
             self.send_header("Content-Length", str(len(data)))
             self.end_headers()
             self.wfile.write(data)

@@ -1,4 +1,4 @@
-"""docs/testing.md: its tables name the members of a case file, its cases show each of them, and all of them pass."""
+"""docs/testing.md: its lists name the members of a case file, its cases show each of them, and all of them pass."""
 
 from __future__ import annotations
 
@@ -26,9 +26,9 @@ PARTS = [block for block in BLOCKS if block not in FILES]
 
 
 def documented(thing: str) -> list[str]:
-    """The members in the table of this thing, in its order."""
-    rows = PAGE.partition(f"| of {thing} | what it is |\n|---|---|\n")[2].partition("\n\n")[0]
-    return re.findall(r"^\| `(\w+)` \|", rows, re.MULTILINE)
+    """The members in the list of this thing, in its order."""
+    items = PAGE.partition(f"\nMembers of {thing}:\n\n")[2].partition("\n\n")[0]
+    return re.findall(r"^\* `(\w+)`:", items, re.MULTILINE)
 
 
 def known(place: str) -> list[str]:
@@ -58,7 +58,7 @@ def known(place: str) -> list[str]:
         ("a webhook", "cases.0.expect.webhooks.0"),
     ],
 )
-def test_a_table_has_the_members_that_are_read(thing: str, place: str) -> None:
+def test_a_list_has_the_members_that_are_read(thing: str, place: str) -> None:
     assert sorted(documented(thing)) == sorted(known(place))
 
 
@@ -72,10 +72,10 @@ def test_an_opening_has_the_members_of_a_turn_but_what_the_caller_does() -> None
 
 
 def test_models_and_outcomes_of_transfers_are_documented() -> None:
-    rows = PAGE.partition("| `model` | who decides what is said and which edge is taken |\n|---|---|\n")[2]
-    assert tuple(re.findall(r"^\| `(\w+)` \|", rows.partition("\n\n")[0], re.MULTILINE)) == MODELS
-    (row,) = re.findall(r"^\| `transfer` \| .*$", PAGE, re.MULTILINE)
-    assert tuple(re.findall(r"`(\w+)`", row)[1:]) == TRANSFER_OUTCOMES
+    items = PAGE.partition("\n`model` says who decides what is said and which edge is taken:\n\n")[2]
+    assert tuple(re.findall(r"^\* `(\w+)`:", items.partition("\n\n")[0], re.MULTILINE)) == MODELS
+    (item,) = re.findall(r"^\* `transfer`: .*\n(?:  .*\n)*", PAGE, re.MULTILINE)
+    assert tuple(re.findall(r"`(\w+)`", item)[1:]) == TRANSFER_OUTCOMES
 
 
 def test_the_parts_of_the_examples_are_as_they_are_there() -> None:

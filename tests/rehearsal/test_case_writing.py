@@ -16,13 +16,13 @@ from voiceapi.rehearsal.case_writing import file_text
 from voiceapi.rehearsal.cases import (
     TRANSFER_OUTCOMES,
     Case,
-    Decision,
-    Fetched,
-    FunctionCall,
-    Outcome,
+    CaseFetch,
+    CaseTurn,
+    ExpectedOutcome,
     OwedWebhook,
+    PlayedCall,
+    PlayedDecision,
     ToolAnswer,
-    Turn,
 )
 
 TEXT = st.text(st.characters(exclude_categories=["Cs"], exclude_characters="\0"), max_size=12) | st.sampled_from(
@@ -55,11 +55,11 @@ VALUE: st.SearchStrategy[Any] = st.recursive(
 )
 OBJECT = st.dictionaries(NAME, VALUE, max_size=2)
 TEXTS = st.lists(TEXT, max_size=2).map(tuple)
-CALL = st.builds(FunctionCall, edge=TEXT) | st.builds(FunctionCall, tool=TEXT, arguments=OBJECT)
+CALL = st.builds(PlayedCall, edge=TEXT) | st.builds(PlayedCall, tool=TEXT, arguments=OBJECT)
 DECISION = (
-    st.builds(Decision, says=TEXT, calls=st.lists(CALL, max_size=2).map(tuple))
-    | st.builds(Decision, extracts=OBJECT)
-    | st.builds(Decision, fails=TEXT)
+    st.builds(PlayedDecision, says=TEXT, calls=st.lists(CALL, max_size=2).map(tuple))
+    | st.builds(PlayedDecision, extracts=OBJECT)
+    | st.builds(PlayedDecision, fails=TEXT)
 )
 EXPECTED: dict[str, Any] = {
     "decisions": st.lists(DECISION, max_size=2).map(tuple),
@@ -72,28 +72,28 @@ EXPECTED: dict[str, Any] = {
     "transfer": st.sampled_from(TRANSFER_OUTCOMES),
 }
 TURN = (
-    st.builds(Turn, says=TEXT, after=st.sampled_from([0.0, 1.0, 2.5]), **EXPECTED)
-    | st.builds(Turn, keys=st.text("0123456789*#", min_size=1, max_size=3), **EXPECTED)
-    | st.builds(Turn, is_silent=st.just(True), **EXPECTED)
-    | st.builds(Turn, ends=st.sampled_from(["user_hangup", "voicemail_detected"]), **EXPECTED)
+    st.builds(CaseTurn, says=TEXT, after=st.sampled_from([0.0, 1.0, 2.5]), **EXPECTED)
+    | st.builds(CaseTurn, keys=st.text("0123456789*#", min_size=1, max_size=3), **EXPECTED)
+    | st.builds(CaseTurn, is_silent=st.just(True), **EXPECTED)
+    | st.builds(CaseTurn, ends=st.sampled_from(["user_hangup", "voicemail_detected"]), **EXPECTED)
 )
 CASE = st.builds(
     Case,
     NAME,
     st.lists(TURN, max_size=3).map(tuple),
-    st.builds(Turn, **EXPECTED),
+    st.builds(CaseTurn, **EXPECTED),
     st.just("played"),
     OBJECT,
     st.sampled_from(["outbound", "inbound"]),
     st.integers(0, 10**9).map(lambda seconds: datetime(2026, 1, 1, tzinfo=UTC) + timedelta(seconds=seconds)),
-    st.none() | st.builds(Fetched, returns=OBJECT) | st.builds(Fetched, fails=TEXT),
+    st.none() | st.builds(CaseFetch, returns=OBJECT) | st.builds(CaseFetch, fails=TEXT),
     st.lists(
         st.builds(ToolAnswer, TEXT, st.none() | OBJECT, VALUE, optional=st.booleans())
         | st.builds(ToolAnswer, TEXT, st.none() | OBJECT, fails=TEXT),
         max_size=2,
     ).map(tuple),
     st.builds(
-        Outcome,
+        ExpectedOutcome,
         nodes=st.none() | TEXTS,
         edges=st.none() | TEXTS,
         never=TEXTS,
@@ -120,7 +120,7 @@ def test_the_cases_of_the_examples_are_written_and_read() -> None:
 
 
 def test_what_is_the_default_is_left_out() -> None:
-    case = Case("a", (Turn(says="yes", contains=("Hello",)), Turn(ends="user_hangup")))
+    case = Case("a", (CaseTurn(says="yes", contains=("Hello",)), CaseTurn(ends="user_hangup")))
     expected = "cases:\n- name: a\n  turns:\n  - caller: 'yes'\n    says:\n    - Hello\n  - hangs_up: true\n"
     assert file_text([case]) == expected
     assert "tools" not in file_text([replace(case, tools=())])

@@ -13,9 +13,9 @@ from voiceapi.engine import events as ev
 from voiceapi.llm.scripted import Scripted
 from voiceapi.rehearsal import conduct
 from voiceapi.rehearsal.case_file import read_case
+from voiceapi.rehearsal.cases import CaseResult
 from voiceapi.rehearsal.conduct import MOST_MISMATCHES, run_case
 from voiceapi.rehearsal.played import contains
-from voiceapi.rehearsal.result import CaseResult
 from voiceapi.rehearsal.subject import Subject
 
 
@@ -424,7 +424,7 @@ def test_a_model_that_fails_is_played() -> None:
         ("answered", "transfer_success"),
         ("busy", "The line was busy."),
         ("no_answer", "Nobody answered there."),
-        ("failed", "The line was failed."),
+        ("failed", "The call there failed."),
         ("caller_hangs_up", "The caller hung up"),
     ],
 )

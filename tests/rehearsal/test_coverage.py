@@ -8,9 +8,8 @@ from xml.etree import ElementTree
 import pytest
 
 from voiceapi.engine.graph import Graph
-from voiceapi.rehearsal.coverage import Coverage, Measure, Part
-from voiceapi.rehearsal.coverage_drawing import overlay
-from voiceapi.rehearsal.result import CaseResult, Mismatch
+from voiceapi.rehearsal.cases import CaseResult, Mismatch
+from voiceapi.rehearsal.coverage import Coverage, Measure, WorkflowPart, overlay
 from voiceapi.workflows.drawing.svg import draw
 
 DEFINITION = {
@@ -63,7 +62,7 @@ def test_a_part_counts_once_in_each_conversation() -> None:
     ],
 )
 def test_only_everything_is_a_hundred_percent(touched: int, total: int, percent: float, text: str) -> None:
-    measure = Measure(tuple(Part(str(at), "a", int(at < touched)) for at in range(total)))
+    measure = Measure(tuple(WorkflowPart(str(at), "a", int(at < touched)) for at in range(total)))
     assert (measure.percent, str(measure)) == (percent, text)
 
 

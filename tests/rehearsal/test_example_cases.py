@@ -14,10 +14,9 @@ import pytest
 from rehearsed import EXAMPLES, record
 
 from voiceapi.rehearsal import case_file
-from voiceapi.rehearsal.cases import Case
+from voiceapi.rehearsal.cases import Case, CaseResult
 from voiceapi.rehearsal.conduct import run_case
 from voiceapi.rehearsal.coverage import Coverage
-from voiceapi.rehearsal.result import CaseResult
 from voiceapi.rehearsal.subject import Subject
 from voiceapi.store.tools import Tool
 from voiceapi.workflows import templates

@@ -54,12 +54,27 @@ def test_a_case_that_can_not_be_read_is_refused_with_its_place_and_nothing_is_st
     assert client.get(f"{API}/count").get_json()["total"] == 0
 
 
+def test_configurations_are_stored_and_a_model_of_its_own_is_encrypted(client: FlaskClient) -> None:
+    model = {"provider": "openai", "model": "gpt", "api_key": "sk-0123456789abcdef"}
+    configurations = {"voice": "natural", "model_configuration_v2_override": {"version": 2, "mode": "byok"}}
+    override = configurations["model_configuration_v2_override"]
+    override["byok"] = {"mode": "pipeline", "pipeline": {"llm": model}}
+    body = {"name": "A", "workflow_definition": DEFINITION, "workflow_configurations": configurations}
+    made = client.post(f"{API}/create/definition", json=body).get_json()["workflow_configurations"]
+    assert made["voice"] == "natural"
+    assert "cdef" in str(made)
+    assert model["api_key"] not in str(made)
+    refused = client.post(f"{API}/create/definition", json={**body, "workflow_configurations": {"voice": 3}})
+    assert [each["loc"] for each in refused.get_json()["detail"]] == [["body", "workflow_configurations", "voice"]]
+
+
 def test_an_agent_made_of_an_example_has_cases_that_cover_it(client: FlaskClient) -> None:
     examples = client.get(f"{API}/examples").get_json()
     assert len(examples) > 5
     for example in examples:
         made = client.post(f"{API}/create/definition", json=example)
         assert (made.status_code, "Warning" in made.headers) == (200, False), made.text
+        assert made.get_json()["workflow_configurations"] == {"voice": "natural"}
         assert covered(client, made.get_json()["id"]) == {"nodes": 100.0, "edges": 100.0, "variables": 100.0}, example
 
 
@@ -67,4 +82,5 @@ def test_an_agent_made_of_an_example_has_cases_that_cover_it(client: FlaskClient
 def test_an_agent_made_of_the_template_has_cases_that_cover_it(client: FlaskClient, call_type: str) -> None:
     body = {"call_type": call_type, "use_case": "repairs", "activity_description": "Agree on a {{day}}."}
     made = client.post(f"{API}/create/template", json=body).get_json()
+    assert made["workflow_configurations"] == {"voice": "natural"}
     assert covered(client, made["id"]) == {"nodes": 100.0, "edges": 100.0, "variables": 100.0}

@@ -11,7 +11,7 @@ import pytest
 from flask.testing import FlaskClient
 from replaying import problems
 
-from voiceapi.rehearsal import recordings
+from voiceapi.rehearsal import recording as recordings
 from voiceapi.rehearsal.replay import replay
 from voiceapi.rehearsal.subject import Subject
 from voiceapi.service import Service

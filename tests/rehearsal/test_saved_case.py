@@ -9,7 +9,7 @@ from typing import Any
 import pytest
 from flask.testing import FlaskClient
 
-from tests.rehearsal.recorded_runs import BEGAN, DESK, HUNG_UP, OPENED, caller, extracted, recorded, said
+from tests.rehearsal.recorded_runs import BEGAN, DESK, HUNG_UP, OPENED, caller, extracted, recorded, said, spoke
 from voiceapi.engine import events as ev
 from voiceapi.engine.graph import Graph
 from voiceapi.errors import NotPossible
@@ -39,6 +39,21 @@ CALLS: dict[str, list[ev.Event]] = {
         OPENED,
         caller("Hi."),
         ev.CallEnded(BEGAN + 9, "voicemail_detected"),
+    ],
+    "hung up between the parts of a reply": [
+        *(OPENED, caller("Well."), spoke("So it", number=1), spoke(" is.", number=1), HUNG_UP, extracted(2, size=3)),
+    ],
+    "a reply in parts": [
+        *(OPENED, caller("Well."), spoke("So it is.", number=1), said("So it is. Is it?", number=1)),
+        *(caller("Yes.", 20), spoke("That is all.", number=2), said("That is all.", "yes", number=2), extracted(3)),
+        *(spoke("Good", number=4), said("Goodbye.", number=4)),
+    ],
+    "too long between the parts of a reply": [
+        *(OPENED, caller("Well.", 290), spoke("So it is.", number=1, at=291), spoke(" And", number=1, at=301)),
+        extracted(2),
+    ],
+    "a reply whose parts are what it says no more": [
+        *(OPENED, caller("Well."), spoke("So it is.", number=1), said("Indeed.", number=1), HUNG_UP, extracted(2)),
     ],
     "hung up while a tool runs": [OPENED, caller("Find."), said("", "find", number=1), HUNG_UP, extracted(3, size=1)],
     "a tool that answers": [
@@ -146,6 +161,15 @@ def test_a_saved_case_passes(db: None, talk: Any, events: list[ev.Event], voice:
         assert result.variables == (final.gathered_context.get("extracted_variables") or {})
 
 
+def test_a_recording_has_the_part_by_which_a_call_took_too_long(talk: Any) -> None:
+    *_, last = odd(talk, CALLS["too long between the parts of a reply"]).exchanges
+    assert [record.payload["text"] for record in last.records if record.type == "rtf-bot-text"] == ["So it is."]
+    assert last.finish is not None
+    (ask, extraction) = last.asked
+    assert (len(ask.parts), isinstance(ask.answer, ev.ModelSpoke)) == (1, True)
+    assert isinstance(extraction.answer, ev.VariablesExtracted)
+
+
 def test_what_a_call_was_is_what_its_case_says(db: None, talk: Any) -> None:
     decided = case_of_recording(odd(talk, CALLS["hung up while a tool runs"]))
     assert decided["tools"] == [{"tool": "find", "call_ends": "user_hangup"}]
@@ -233,7 +257,8 @@ def test_names_that_are_there_twice_are_told_apart_by_their_ids(db: None, talk: 
     ("result", "hung_up", "outcome"),
     [
         ({"reason": "timeout", "message": "Nobody answered there."}, False, "no_answer"),
-        ({"reason": "provider_error", "message": "The line was failed."}, False, "failed"),
+        ({"reason": "provider_error", "message": "The call there failed."}, False, "failed"),
+        ({"reason": "provider_error", "message": "The callee declined the call (SIP 603)."}, False, "busy"),
         ({"reason": "caller_hung_up"}, True, "caller_hangs_up"),
     ],
 )

@@ -5,28 +5,27 @@ from __future__ import annotations
 from tests.rehearsal.broken_agents import BROKEN
 from voiceapi.rehearsal.callers.improvised import Held
 from voiceapi.rehearsal.callers.shortest import shortest
-from voiceapi.rehearsal.cases import Case, Decision, FunctionCall, Turn
+from voiceapi.rehearsal.cases import Case, CaseResult, CaseTurn, PlayedCall, PlayedDecision
 from voiceapi.rehearsal.conduct import run_case
-from voiceapi.rehearsal.result import CaseResult
 
 AGENT = BROKEN["a question deep inside without an edge"].subject
 
 
-def held(*turns: Turn) -> Held:
-    case = Case("a", turns, Turn(decisions=(Decision("Do you want to come?"),)), "played")
+def held(*turns: CaseTurn) -> Held:
+    case = Case("a", turns, CaseTurn(decisions=(PlayedDecision("Do you want to come?"),)), "played")
     result = run_case(AGENT, case)
     assert result.passed
     return Held(case, result, "user_hangup", ())
 
 
-def choosing(label: str, then: Decision) -> Turn:
+def choosing(label: str, then: PlayedDecision) -> CaseTurn:
     """A turn in which the model chooses an edge; `then` is what it does at the next node."""
-    return Turn(says=label, decisions=(Decision(calls=(FunctionCall(edge=label),)), then))
+    return CaseTurn(says=label, decisions=(PlayedDecision(calls=(PlayedCall(edge=label),)), then))
 
 
-YES = choosing("Yes", Decision("Red or blue?"))
-FAILING = choosing("Red", Decision(fails="It is down."))
-HM = Turn(says="Hm.", decisions=(Decision("Sorry?"),))
+YES = choosing("Yes", PlayedDecision("Red or blue?"))
+FAILING = choosing("Red", PlayedDecision(fails="It is down."))
+HM = CaseTurn(says="Hm.", decisions=(PlayedDecision("Sorry?"),))
 
 
 def has_error(result: CaseResult) -> bool:

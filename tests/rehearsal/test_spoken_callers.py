@@ -16,12 +16,11 @@ from tests.rehearsal.strict_model import StrictModel, serving, settings_of
 from voiceapi.errors import NotPossible
 from voiceapi.llm import selection
 from voiceapi.rehearsal import conduct
-from voiceapi.rehearsal.callers import rehearsals, saving
-from voiceapi.rehearsal.callers.improvised import UNUSABLE, Given
+from voiceapi.rehearsal.callers import rehearsals
+from voiceapi.rehearsal.callers.improvised import UNUSABLE, Given, SpokenCaller
 from voiceapi.rehearsal.callers.rehearsals import Course, with_spoken_callers
-from voiceapi.rehearsal.callers.report import Report
-from voiceapi.rehearsal.callers.spoken_caller import SpokenCaller
-from voiceapi.rehearsal.cases import ToolAnswer, Turn
+from voiceapi.rehearsal.callers.report import RehearsalReport
+from voiceapi.rehearsal.cases import CaseTurn, ToolAnswer
 from voiceapi.rehearsal.subject import Subject
 from voiceapi.service import Service
 
@@ -58,8 +57,8 @@ def settings(model: StrictModel) -> dict[str, Any]:
 
 
 @pytest.fixture
-def rehearse(service: Service, db: None, talk: Callable[..., Any]) -> Callable[..., Report]:
-    def hold(count: int = 3, seed: int = 7, definition: Any = None, tools: Any = (), **course: Any) -> Report:
+def rehearse(service: Service, db: None, talk: Callable[..., Any]) -> Callable[..., RehearsalReport]:
+    def hold(count: int = 3, seed: int = 7, definition: Any = None, tools: Any = (), **course: Any) -> RehearsalReport:
         subject = Subject.of_definition(definition or talk(), tools=[record(each) for each in tools])
         subject = replace(subject, model=selection.choose(service, None, {}))
         return with_spoken_callers(service, 1, subject, HURRIED, Course(count, seed, **course))
@@ -185,15 +184,16 @@ def test_a_conversation_that_failed_is_worse_than_any_score(model: StrictModel, 
 def test_a_callers_model_that_fails_ends_its_conversation(model: StrictModel, rehearse: Any) -> None:
     model.caller = lambda body: 400
     report = rehearse(2)
-    assert [each.failure for each in report.spoken] == ["The model server answered with status 400."] * 2
-    assert report.problems == ["The caller's model failed: The model server answered with status 400."]
+    failure = "The model server answered with status 400. It said: It is down."
+    assert [each.failure for each in report.spoken] == [failure] * 2
+    assert report.problems == [f"The caller's model failed: {failure}"]
     assert model.asked_as("judge") == []
 
 
 def test_a_failure_that_may_pass_is_tried_three_times(
     model: StrictModel, rehearse: Any, monkeypatch: pytest.MonkeyPatch
 ) -> None:
-    monkeypatch.setattr("voiceapi.rehearsal.callers.spoken_caller.WAITS", (0.0, 0.0))
+    monkeypatch.setattr("voiceapi.rehearsal.callers.improvised.WAITS", (0.0, 0.0))
     model.caller = lambda body: 503 if len(model.asked_as("caller")) < 3 else "yes"
     assert rehearse(1).spoken[0].failure == ""
     assert len(model.asked_as("caller")) == 3
@@ -214,7 +214,7 @@ def test_no_tool_is_called(model: StrictModel, rehearse: Any, talk: Any) -> None
 
 def test_a_conversation_can_be_told_as_a_case(model: StrictModel, rehearse: Any) -> None:
     report = rehearse(1)
-    (case,), left_out = saving.cases_of(report)
+    (case,), left_out = rehearsals.cases_of(report)
     assert left_out == []
     again = conduct.run_case(report.subject, case)
     assert again.passed
@@ -225,7 +225,7 @@ def test_a_decision_that_no_case_can_play_is_left_out(model: StrictModel, rehear
     normal = model.agent
     model.agent = lambda body: (None, "nowhere") if last(body) == "Sorry, what?" else normal(body)
     report = rehearse(1)
-    assert saving.cases_of(report) == ([], ["Conversation 1"])
+    assert rehearsals.cases_of(report) == ([], ["Conversation 1"])
     assert report.as_dict()["worst"]["case"] is None
 
 
@@ -239,6 +239,29 @@ def test_when_time_is_over_nobody_is_asked(model: StrictModel, rehearse: Any) ->
     report = rehearse(3, deadline=0.0)
     assert (report.asked, len(report.held), report.worst) == (3, 0, None)
     assert model.asked == []
+
+
+def test_a_request_has_as_many_turns_as_one_to_test(
+    model: StrictModel, client: FlaskClient, talk: Any, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    def rehearse(conversations: int) -> tuple[int, int]:
+        model.asked.clear()
+        body = {"caller": HURRIED, "conversations": conversations}
+        answer = client.post(f"/api/v1/workflow/{id}/rehearsal", json=body).get_json()
+        assert answer["asked"] == conversations
+        assert [each["number"] for each in answer["results"]] == list(range(1, answer["conversations"] + 1))
+        return answer["conversations"], len(model.asked_as("caller"))
+
+    id = client.post(
+        "/api/v1/workflow/create/definition", json={"name": "A", "workflow_definition": talk()}
+    ).get_json()["id"]
+    # Three turns each with the opening; one begins while 27 turns are left.
+    assert rehearse(20) == (20, 40)
+    model.caller = lambda body: "Hm."
+    # Each has an opening, 25 turns and hangs up.
+    assert rehearse(20) == (3, 75)
+    monkeypatch.setattr(rehearsals, "MOST_ASKED", 26)
+    assert rehearse(1) == (0, 0)
 
 
 def test_nothing_of_the_database_is_held_while_models_are_asked(
@@ -281,18 +304,18 @@ def test_an_interrupt_ends_the_conversations_that_go_on(model: StrictModel, rehe
 @pytest.mark.parametrize(
     ("answer", "turns"),
     [
-        ("Yes, of course.", [Turn(says="Yes, of course.")]),
-        ("Caller: “Tuesday,\nplease.”", [Turn(says="Tuesday, please.")]),
-        ("[silence]", [Turn(is_silent=True)]),
-        ("  ", [Turn(is_silent=True)]),
-        ("[keys 12#]", [Turn(keys="12#")]),
-        ("[press 1]", [Turn(keys="1")]),
+        ("Yes, of course.", [CaseTurn(says="Yes, of course.")]),
+        ("Caller: “Tuesday,\nplease.”", [CaseTurn(says="Tuesday, please.")]),
+        ("[silence]", [CaseTurn(is_silent=True)]),
+        ("  ", [CaseTurn(is_silent=True)]),
+        ("[keys 12#]", [CaseTurn(keys="12#")]),
+        ("[press 1]", [CaseTurn(keys="1")]),
         ("[hang up]", [None]),
-        ("Bye. [hangs up]", [Turn(says="Bye."), None]),
-        ("x" * 900, [Turn(says="x" * 500)]),
+        ("Bye. [hangs up]", [CaseTurn(says="Bye."), None]),
+        ("x" * 900, [CaseTurn(says="x" * 500)]),
     ],
 )
-def test_what_a_caller_does_is_read_from_the_answer(answer: str, turns: list[Turn | None], talk: Any) -> None:
+def test_what_a_caller_does_is_read_from_the_answer(answer: str, turns: list[CaseTurn | None], talk: Any) -> None:
     from voiceapi.llm.wire import Completion
 
     class Speaker:
@@ -300,7 +323,7 @@ def test_what_a_caller_does_is_read_from_the_answer(answer: str, turns: list[Tur
             return Completion(answer)
 
     subject = Subject.of_definition(talk())
-    conversation = conduct.Conversation(subject, conduct.Case("a"))
+    conversation = conduct.CaseConversation(subject, conduct.Case("a"))
     conversation.open()
     caller = SpokenCaller(HURRIED, Speaker())
     assert [caller.next_turn(conversation) for _ in turns] == turns

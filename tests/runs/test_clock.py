@@ -9,7 +9,7 @@ from typing import Any
 import pytest
 
 from voiceapi import jobs
-from voiceapi.runs import clock, lifecycle
+from voiceapi.runs import lifecycle
 from voiceapi.service import Service
 from voiceapi.store import runs
 from voiceapi.store.base import reload
@@ -38,7 +38,7 @@ def place(service: Service, db: None, talk: Callable[..., Any]) -> Callable[...,
 
 def clocks(run: Run) -> list[datetime]:
     found = reload(run)
-    return [getattr(found, column.name) for column in clock.FURTHEST]
+    return [getattr(found, column.name) for column in lifecycle.FURTHEST]
 
 
 def test_a_call_in_progress_holds_its_slot_no_longer(
@@ -51,7 +51,7 @@ def test_a_call_in_progress_holds_its_slot_no_longer(
     moment = now()
     assert clocks(run)[2] > moment + timedelta(minutes=80)
     jobs.correct_clock(service, moment)
-    assert clocks(run) == [moment + timedelta(seconds=seconds) for seconds in clock.FURTHEST.values()]
+    assert clocks(run) == [moment + timedelta(seconds=seconds) for seconds in lifecycle.FURTHEST.values()]
     assert clocks(right) == before
     past = moment + timedelta(seconds=lifecycle.NO_NEWS_SECONDS + 1)
     assert {each.id for each in runs.past_deadline(past)} == {run.id, right.id}

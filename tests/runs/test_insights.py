@@ -16,13 +16,12 @@ from flask.testing import FlaskClient
 
 from voiceapi.engine import actions as act
 from voiceapi.engine import events as ev
-from voiceapi.engine.step_state import StepState
+from voiceapi.engine.step import StepState
 from voiceapi.llm.scripted import Scripted
-from voiceapi.runs import insights, tally
-from voiceapi.runs.insights import times
-from voiceapi.runs.tally import has_failed, sentences
+from voiceapi.runs import insights
+from voiceapi.runs.insights import has_failed, sentences, times
 from voiceapi.store.logs import logs
-from voiceapi.store.runs import Event, Run
+from voiceapi.store.runs import Run, RunEvent
 
 API = "/api/v1"
 GREETING = "Do you want to book or to cancel?"
@@ -109,6 +108,32 @@ def ask(client: FlaskClient, agent: int) -> Callable[..., dict[str, Any]]:
         return dict(answer.get_json())
 
     return asked
+
+
+def test_tests_are_left_out_unless_asked_for(
+    client: FlaskClient, app: Flask, agent: int, ask: Callable[..., dict[str, Any]]
+) -> None:
+    sessions = f"{API}/workflow/{agent}/text-chat/sessions"
+    client.post(sessions, json={})
+    alone = ask()
+    assert (alone["runs"]["found"], alone["runs"]["tests"], alone["total"]["runs"]) == (1, 0, 1)
+    client.put(f"{API}/workflow/{agent}", json={"workflow_definition": DEFINITION})
+    tried = client.post(sessions, json={}).get_json()["workflow_run_id"]
+    found = ask()
+    assert found["runs"] == {**alone["runs"], "tests": 1}
+    assert found["total"] == alone["total"]
+    both = ask(include_tests="true")
+    assert (both["runs"]["found"], both["runs"]["tests"], both["total"]["runs"]) == (2, 1, 2)
+    chats = [{"attribute": "runId", "value": {"value": tried}}]
+    assert [ask(filters=chats, include_tests=asked)["runs"]["found"] for asked in ("false", "true")] == [0, 1]
+    shown = [
+        app.test_cli_runner().invoke(args=["voiceapi", "insights", str(agent), *more])
+        for more in ((), ("--include-tests",))
+    ]
+    assert [answer.output.splitlines()[0] for answer in shown] == [
+        "Tests are left out: 1. --include-tests counts them, too.",
+        *[line for line in shown[1].output.splitlines() if line.startswith("2 of 2 runs")],
+    ]
 
 
 def numbers(found: dict[str, Any]) -> dict[str, int]:
@@ -211,7 +236,7 @@ def test_tools_models_and_their_failures(
     run = client.post(url, json={}).get_json()["workflow_run_id"]
     for text in ("one and one", "and?", "so?", "book"):
         assert client.post(f"{url}/{run}/messages", json={"text": text}).status_code == 200
-    found = ask()
+    found = ask(include_tests="true")
     nodes = by_id(found["nodes"])
     tools = {each["name"]: each for each in nodes["ask"]["tools"]}
     assert {name: (each["calls"], each["failures"], each["unfinished"]) for name, each in tools.items()} == {
@@ -228,10 +253,10 @@ def test_tools_models_and_their_failures(
     assert edges(found) == {**dict.fromkeys(EDGES, 0), "ask-day": 1}
 
     # The slowest first, whichever is newer.
-    waits = list(Event.select().where(Event.type == "rtf-latency-measured").order_by(Event.id))
+    waits = list(RunEvent.select().where(RunEvent.type == "rtf-latency-measured").order_by(RunEvent.id))
     for wait, seconds in zip(waits, (4, 1, 2, 3), strict=True):
-        Event.update(payload={"latency_seconds": seconds}).where(Event.id == wait.id).execute()
-    found = ask()
+        RunEvent.update(payload={"latency_seconds": seconds}).where(RunEvent.id == wait.id).execute()
+    found = ask(include_tests="true")
     assert found["total"]["answer_seconds"] == {"count": 4, "p50": 2, "p90": 4, "p99": 4}
     assert by_id(found["nodes"])["ask"]["answer_seconds"] == {"count": 3, "p50": 2, "p90": 4, "p99": 4}
     assert found["total"]["run_ids"]["slowest"] == [run]
@@ -245,14 +270,16 @@ def test_a_function_that_never_returned_is_a_tool_unless_it_led_to_a_node(
     cut = call([])
     for name in ("look_up", "book"):
         payload = {"function_name": name, "tool_call_id": "c", "arguments": {}}
-        Event.create(run=cut, turn=0, type="rtf-function-call-start", payload=payload, node_id="ask", node_name="Ask")
+        RunEvent.create(
+            run=cut, turn=0, type="rtf-function-call-start", payload=payload, node_id="ask", node_name="Ask"
+        )
     (tool,) = ask()["total"]["tools"]
     assert (tool["name"], tool["calls"], tool["unfinished"]) == ("look_up", 0, 1)
     assert tool["seconds"]["p50"] is None
 
 
 def test_the_text_of_a_late_edge_is_the_engines() -> None:
-    assert tally.MOVED_ON in str(StepState.run_calls.__code__.co_consts)
+    assert insights.MOVED_ON in str(StepState.run_calls.__code__.co_consts)
 
 
 @pytest.mark.parametrize(
@@ -342,7 +369,7 @@ def test_passes_agree_with_the_edges_in_and_out(
             chat = answer.get_json()
         if choose.random() < 0.5:
             client.post(f"{here}/end", json={})
-    found = ask()
+    found = ask(include_tests="true")
     assert (found["runs"]["found"], found["total"]["runs"]) == (10, 10)
     check_passes(found)
     assert {each["id"] for each in found["nodes"] if each["in_workflow"]} == {"ask", "day", "hour", "booked"}
@@ -421,10 +448,10 @@ def test_what_is_gone_from_the_graph_is_listed_last_and_only_conversations_pass_
     assert client.put(f"{API}/workflow/{agent}", json={"workflow_definition": definition}).status_code == 200
     run = call(["cancel"])
     for id, name in (("old", "The old"), ("older", None), ("a", "An")):
-        Event.create(run=run, turn=1, type="rtf-not-understood", payload={}, node_id=id, node_name=name)
+        RunEvent.create(run=run, turn=1, type="rtf-not-understood", payload={}, node_id=id, node_name=name)
         if name:
             payload = {"previous_node_id": "ask", "edge_id": f"to-{id}", "edge_label": "Gone"}
-            Event.create(run=run, turn=1, type="rtf-node-transition", payload=payload, node_id=id, node_name=name)
+            RunEvent.create(run=run, turn=1, type="rtf-node-transition", payload=payload, node_id=id, node_name=name)
     found = ask()
     last = [
         (each["id"], each["name"], each["type"], each["misses"]) for each in found["nodes"] if not each["in_workflow"]
@@ -483,9 +510,9 @@ def test_a_log_that_cannot_be_read_counts_as_far_as_it_can(
     call: Callable[..., int], ask: Callable[..., dict[str, Any]], db: None
 ) -> None:
     run = call(["book", "Monday", "morning"])
-    for type in tally.COUNTING:
+    for type in insights.COUNTING:
         for payload in ({}, {"text": 7, "result": "[", "latency_seconds": "x", "previous_node_id": None}, []):
-            Event.create(run=run, turn=1, type=type, payload=payload, node_id=None, node_name=None)
+            RunEvent.create(run=run, turn=1, type=type, payload=payload, node_id=None, node_name=None)
     assert ask()["runs"]["counted"] == 1
 
 

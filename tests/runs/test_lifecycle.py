@@ -3,22 +3,25 @@
 from __future__ import annotations
 
 from collections.abc import Callable
-from dataclasses import replace
+from dataclasses import asdict, replace
 from datetime import timedelta
 from typing import Any, get_args
 
 import pytest
 
+from voiceapi.calls import webhooks
 from voiceapi.runs import lifecycle
-from voiceapi.runs.lifecycle import SHOWN, TRANSITIONS, IllegalTransition, Step, move
+from voiceapi.runs.lifecycle import SHOWN, TRANSITIONS, IllegalTransition, Transition, move
 from voiceapi.service import Service
-from voiceapi.store.base import reload
+from voiceapi.store.base import insert, reload
 from voiceapi.store.database import write
 from voiceapi.store.fields import now
-from voiceapi.store.runs import Run
+from voiceapi.store.runs import Run, StatusCallback
 from voiceapi.store.workflows import Workflow
+from voiceapi.telephony.carriers.causes import Cause
+from voiceapi.telephony.carriers.events import StatusUpdate
 
-STEPS = get_args(Step)
+STEPS = get_args(Transition)
 
 
 @pytest.fixture
@@ -47,7 +50,7 @@ def test_every_state_is_reached_shown_and_left_for_the_end() -> None:
 
 @pytest.mark.parametrize("step", STEPS)
 @pytest.mark.parametrize("state", TRANSITIONS)
-def test_a_step_is_taken_or_refused(state: str, step: Step) -> None:
+def test_a_step_is_taken_or_refused(state: str, step: Transition) -> None:
     run = Run(id=7, state=state)
     following = TRANSITIONS[state].get(step)
     if following is None:
@@ -116,40 +119,69 @@ def test_a_cancelled_run_is_followed_by_nothing(service: Service, run: Callable[
 
 def test_an_answer_of_the_carrier_that_comes_after_its_webhook(run: Callable[..., Run]) -> None:
     for state in ("ringing", "talking", "completed"):
-        call = reload(run(state, carrier_call_id="from the webhook"))
+        call = reload(run(state, carrier_call_id="from the webhook", call_id_confirmed=True))
         lifecycle.accept(call, "from the answer")
         stored = reload(call)
         assert (stored.state, stored.carrier_call_id) == (state, "from the webhook")
         assert stored.gathered_context == {"call_id": "from the webhook"}
 
 
+def test_a_provisional_id_is_replaced_by_that_of_the_answer(run: Callable[..., Run]) -> None:
+    call = reload(run("placing", carrier_call_id="from the webhook"))
+    lifecycle.accept(call, "from the answer")
+    named = reload(call)
+    assert (named.state, named.carrier_call_id, named.call_id_confirmed) == ("ringing", "from the answer", False)
+    for answer in ("from the webhook", None):
+        Run.update(state="placing", carrier_call_id="from the webhook", call_id_confirmed=False).execute()
+        lifecycle.accept(call := reload(call), answer)
+        named = reload(call)
+        assert (named.carrier_call_id, named.call_id_confirmed) == ("from the webhook", False)
+
+
+def test_a_report_that_was_kept_until_the_answer_has_its_cause(run: Callable[..., Run]) -> None:
+    call = reload(run("ringing", carrier_call_id="CA1"))
+    report = StatusUpdate("failed", "failed", "CA1", cause=Cause(sip=404))
+    insert(StatusCallback, run=call, status="failed", fields={"call_id": "CA1", webhooks.PENDING: asdict(report)})
+    assert webhooks.take_reports(call) == [report]
+    assert webhooks.take_reports(call) == []
+
+
+def test_a_withdrawn_run_has_another_token(run: Callable[..., Run]) -> None:
+    """A late webhook of the refused request is none of its next call."""
+    call = reload(run("placing", **lifecycle.in_progress()))
+    before = call.token
+    lifecycle.withdraw(call)
+    assert (reload(call).state, reload(call).token == before) == ("prepared", False)
+
+
 def test_a_lost_answer_counts_only_while_nothing_is_reported(run: Callable[..., Run]) -> None:
     lost, reported = run("placing", **lifecycle.in_progress()), run("ringing", **lifecycle.in_progress())
-    lifecycle.lose(lost)
-    lifecycle.lose(reported)
+    for call in (lost, reported):
+        lifecycle.mark_unknown(call, "It timed out.")
+    assert (reload(lost).gathered_context, reload(reported).gathered_context) == ({"error": "It timed out."}, {})
     assert (reload(lost).state, reload(reported).state) == ("unknown", "ringing")
     minute = timedelta(seconds=lifecycle.UNKNOWN_SECONDS)
     assert reload(lost).deadline_at <= now() + minute < reload(reported).deadline_at
     assert reload(lost).slot_until <= now() + minute < reload(reported).slot_until
-    lifecycle.report(reload(lost))
+    lifecycle.mark_alive(reload(lost))
     found = reload(lost)
-    assert found.state == "ringing"
+    assert (found.state, found.gathered_context) == ("ringing", {})
     assert (found.deadline_at > now() + minute, found.slot_until > now() + minute) == (True, True)
 
 
 @pytest.mark.parametrize(("state", "seconds"), [("ringing", 120), ("talking", 180)])
 def test_a_report_extends_a_slot_and_never_shortens_it(run: Callable[..., Run], state: str, seconds: int) -> None:
     call = reload(run(state, **lifecycle.in_progress(1)))
-    lifecycle.report(call)
+    lifecycle.mark_alive(call)
     held = (reload(call).slot_until - now()).total_seconds()
     assert seconds - 5 < held <= seconds
     assert 55 < (reload(call).check_at - now()).total_seconds() <= 60
     lifecycle.extend(call, 1000)
-    lifecycle.report(call)
+    lifecycle.mark_alive(call)
     assert (reload(call).slot_until - now()).total_seconds() > 900
 
 
 def test_a_report_after_the_end_changes_nothing(run: Callable[..., Run]) -> None:
     call = reload(run("completed"))
-    lifecycle.report(call)
+    lifecycle.mark_alive(call)
     assert (reload(call).state, reload(call).deadline_at) == ("completed", None)

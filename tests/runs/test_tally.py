@@ -9,8 +9,16 @@ from typing import Any
 
 import pytest
 
-from voiceapi.runs.insights import MOST_DISPOSITIONS, figures_answer, times
-from voiceapi.runs.tally import EXAMPLES, MOVED_ON, Figures, Passage, Tally
+from voiceapi.runs.insights import (
+    EXAMPLES,
+    MOST_DISPOSITIONS,
+    MOVED_ON,
+    EdgePassage,
+    Figures,
+    Tally,
+    figures_answer,
+    times,
+)
 from voiceapi.store.logs import LoggedEvent
 from voiceapi.store.run_lists import EndedRun
 
@@ -158,7 +166,7 @@ def test_a_conversation_that_comes_back_to_a_node_is_one_that_passed_it() -> Non
         "a": (3, 2),
         "b": (2, 1),
     }
-    there, back = Passage("a-b", "a", "b"), Passage("b-a", "b", "a")
+    there, back = EdgePassage("a-b", "a", "b"), EdgePassage("b-a", "b", "a")
     assert {edge: (figures.counts["passed"], figures.runs) for edge, figures in tally.edges.items()} == {
         there: (2, 1),
         back: (1, 1),
@@ -170,7 +178,7 @@ def test_names_and_labels_are_those_of_the_newest_conversation() -> None:
     logs = [[enter(0, "a", name=name), enter(1, "b", "a", label=name)] for name in ("New", "Old")]
     tally = counted(*logs)
     assert tally.names == {"a": "New", "b": "b"}
-    assert tally.labels == {Passage("a-b", "a", "b"): "New"}
+    assert tally.labels == {EdgePassage("a-b", "a", "b"): "New"}
 
 
 # -- tools
@@ -181,7 +189,7 @@ def test_calls_of_a_function_are_counted_by_how_they_ended() -> None:
     tally = counted([*log, calls("f", 5), calls("g", 6)], log)
     assert tools(tally) == {"f": (4, 2, 1), "g": (0, 0, 1)}
     assert tally.nodes["a"].tools["f"].seconds == [2, 0.5, 2, 0.5]
-    assert tally.nodes["a"].tools["f"].failed_runs == [2, 1]
+    assert tally.nodes["a"].tools["f"].run_ids == [2, 1]
     assert tally.total().tools == tally.nodes["a"].tools
 
 

@@ -20,15 +20,14 @@ from hypothesis import strategies as st
 from voiceapi import create_app, jobs
 from voiceapi.organizations import api_keys
 from voiceapi.service import Service
-from voiceapi.store import counts, run_criteria, run_lists
+from voiceapi.store import counts, run_lists
 from voiceapi.store.base import insert
 from voiceapi.store.campaigns import Campaign, Contact
 from voiceapi.store.counts import Counted
-from voiceapi.store.database import bound_path, either, execute, write
+from voiceapi.store.database import backend, execute, sql, write
 from voiceapi.store.locks import NO_LOCK
 from voiceapi.store.organizations import Organization
-from voiceapi.store.run_criteria import Criteria
-from voiceapi.store.run_lists import View
+from voiceapi.store.run_lists import Criteria, View
 from voiceapi.store.runs import Run
 from voiceapi.store.workflows import Workflow
 from voiceapi.workflows import versions
@@ -44,6 +43,7 @@ COLUMNS = {
     "duration": st.sampled_from([None, 0.0, 1.5, 60.0]),
     "call_type": st.sampled_from(["inbound", "outbound"]),
     "mode": st.sampled_from(["simulator", "twilio", "textchat"]),
+    "is_test": st.booleans(),
     "name": st.sampled_from(["a", "b", "c"]),
     "created_at": MOMENTS,
     "campaign": st.sampled_from([None, 1, 2]),
@@ -57,17 +57,17 @@ CODES = st.lists(st.sampled_from(["", "busy", "Thanks", "x"]), max_size=3)
 FILTERS: dict[str, st.SearchStrategy[tuple[Criteria, Callable[[Run], bool]]]] = {
     "date": st.tuples(st.none() | MOMENTS, st.none() | MOMENTS).map(
         lambda at: (
-            run_criteria.created_through(*at),
+            run_lists.created_through(*at),
             lambda run: (at[0] is None or run.created_at >= at[0]) and (at[1] is None or run.created_at <= at[1]),
         )
     ),
     "disposition": CODES.map(
-        lambda codes: (run_criteria.disposition_in(codes), lambda run: not codes or run.disposition in codes)
+        lambda codes: (run_lists.disposition_in(codes), lambda run: not codes or run.disposition in codes)
     ),
-    "status": st.booleans().map(lambda yes: (run_criteria.completed(yes), lambda run: run.is_completed == yes)),
+    "status": st.booleans().map(lambda yes: (run_lists.completed(yes), lambda run: run.is_completed == yes)),
     "duration": st.sampled_from([(None, None), (0, 1.5), (2, None)]).map(
         lambda ends: (
-            run_criteria.duration_between(*ends),
+            run_lists.duration_between(*ends),
             lambda run: (
                 run.duration is not None
                 and (ends[0] or 0) <= run.duration <= (run.duration if ends[1] is None else ends[1])
@@ -75,13 +75,14 @@ FILTERS: dict[str, st.SearchStrategy[tuple[Criteria, Callable[[Run], bool]]]] = 
         )
     ),
     "direction": COLUMNS["call_type"].map(
-        lambda way: (run_criteria.column_is("call_type", way), lambda run: run.call_type == way)
+        lambda way: (run_lists.column_is("call_type", way), lambda run: run.call_type == way)
     ),
-    "channel": st.sampled_from(sorted(run_criteria.CHANNELS)).map(
-        lambda channel: (run_criteria.channel_is(channel), lambda run: run.mode in run_criteria.CHANNELS[channel])
+    "channel": st.sampled_from(sorted(run_lists.CHANNELS)).map(
+        lambda channel: (run_lists.channel_is(channel), lambda run: run.mode in run_lists.CHANNELS[channel])
     ),
+    "test": st.booleans().map(lambda yes: (run_lists.is_test(yes), lambda run: run.is_test == yes)),
     "campaign": st.integers(0, 3).map(
-        lambda id: (run_criteria.column_is("campaign_id", id), lambda run: run.campaign_id == id)
+        lambda id: (run_lists.column_is("campaign_id", id), lambda run: run.campaign_id == id)
     ),
 }
 VIEWS = st.builds(
@@ -126,7 +127,7 @@ def kept(counted: Counted) -> Counter[tuple[Any, ...]]:
         return Counter({tuple(row[:-1]): int(row[-1]) for row in execute(statement).fetchall()})
 
     before = read()
-    if bound_path() is None:
+    if backend().is_concurrent:
         counts.fold()
         assert read() == before
         number = f"SELECT count(*), count(DISTINCT ({names})) FROM {counted.counts}"
@@ -145,6 +146,7 @@ def counted() -> Counter[tuple[Any, ...]]:
             run.disposition,
             run.call_type,
             run.mode,
+            run.is_test,
         )
         for run in Run.select()
     )
@@ -187,17 +189,17 @@ def test_rows_are_counted_whatever_statement_changes_them(service: Service, fore
     execute("DELETE FROM contact")
     store([{"workflow": 1, "campaign": 2, "name": "a", "mode": "simulator"}] * 2)
     runs = [run.id for run in Run.select()]
-    if bound_path() is not None:
+    if not backend().is_concurrent:
         execute(f"PRAGMA foreign_keys = {foreign_keys}")
-    update_or_replace = either("UPDATE OR REPLACE", "UPDATE")
+    update_or_replace = sql("UPDATE OR REPLACE", "UPDATE")
     try:
         for statement in (
             f"INSERT {CONTACT} (2, 1, '+1', '{{}}', 'queued', 0), (2, 1, '+2', '{{}}', 'queued', 0) "
             "ON CONFLICT DO NOTHING",
-            f"INSERT {either('OR ABORT', '')} {CONTACT} (2, 2, '+1', '{{}}', 'queued', 0)",
+            f"INSERT {sql('OR ABORT', '')} {CONTACT} (2, 2, '+1', '{{}}', 'queued', 0)",
             f"INSERT {CONTACT} (2, 2, '+1', '{{}}', 'queued', 0), (2, 3, '+1', '{{}}', 'queued', 0) "
             "ON CONFLICT (campaign_id, row) DO UPDATE SET state = 'failed'",
-            f"{either('UPDATE OR IGNORE', 'UPDATE')} contact SET state = 'skipped' WHERE row = 1",
+            f"{sql('UPDATE OR IGNORE', 'UPDATE')} contact SET state = 'skipped' WHERE row = 1",
             f"{update_or_replace} contact SET state = 'completed' WHERE row = 3",
             f"INSERT {DELIVERY} (1, {runs[0]}, 'n', 'n', 'a', 'pending', 0, 0, 0), "
             f"(1, {runs[1]}, 'n', 'n', 'b', 'pending', 0, 0, 0)",
@@ -217,7 +219,7 @@ def test_rows_are_counted_whatever_statement_changes_them(service: Service, fore
             execute(statement)
             assert_counted()
     finally:
-        if bound_path() is not None:
+        if not backend().is_concurrent:
             execute("PRAGMA foreign_keys = 1")
 
 
@@ -236,7 +238,7 @@ def test_a_page_and_its_total_are_those_of_the_runs(
 ) -> None:
     """Of each list, whatever it is filtered and sorted by."""
     store(rows)
-    criteria, meets = run_criteria.ALL, []
+    criteria, meets = run_lists.ALL, []
     for name in chosen:
         more, meet = data.draw(FILTERS[name])
         criteria &= more
@@ -279,7 +281,7 @@ def test_what_begins_or_ends_with_a_span_is_counted(service: Service) -> None:
     view, workflow, campaign = View(1, 50, "created_at", True), Workflow.get_by_id(1), Campaign.get_by_id(1)
     for since in (None, *moments):
         for until in (None, *moments):
-            criteria = run_criteria.created_through(since, until)
+            criteria = run_lists.created_through(since, until)
             wanted = sum((since or at) <= at <= (until or at) for at in moments)
             assert run_lists.of_workflow(workflow, criteria, view).total == wanted
             assert run_lists.of_campaign(campaign, criteria, view).total == wanted
@@ -326,7 +328,7 @@ def test_counts_stay_exact_while_many_write_at_once(service: Service) -> None:
     def fold() -> None:
         with service.store.session():
             while not stop.wait(0.01):
-                if bound_path() is None:
+                if backend().is_concurrent:
                     counts.fold()
 
     with ThreadPoolExecutor(workers + 2) as threads:
@@ -350,7 +352,7 @@ def test_transactions_that_count_the_same_run_side_by_side(service: Service) -> 
     began, ended = threading.Event(), threading.Event()
 
     def other() -> None:
-        assert began.wait(10)
+        assert began.wait(60)
         with service.store.session(), write(NO_LOCK):
             insert(Run, organization=1, workflow=1, name="b", mode="simulator", token="b")
         ended.set()
@@ -360,7 +362,7 @@ def test_transactions_that_count_the_same_run_side_by_side(service: Service) -> 
         with write(NO_LOCK):
             insert(Run, organization=1, workflow=1, name="a", mode="simulator", token="a")
             began.set()
-            assert ended.wait(10)
+            assert ended.wait(60)
             counts.fold()
             assert Workflow.get_by_id(1).total_runs == 2
         second.result()

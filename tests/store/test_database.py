@@ -17,8 +17,8 @@ from voiceapi import create_app
 from voiceapi.security import Vault
 from voiceapi.service import Service
 from voiceapi.store import migrations
-from voiceapi.store.database import ConcurrentUpdate, Store, StoreError, after_commit, write
-from voiceapi.store.failures import DatabaseUnavailable
+from voiceapi.store.database import ConcurrentUpdate, Store, after_commit, write
+from voiceapi.store.failures import DatabaseUnavailable, StoreError
 from voiceapi.store.migrations import VERSION, migrate
 from voiceapi.store.organizations import ApiKey, Organization
 from voiceapi.store.workflows import TriggerPath, Workflow
@@ -46,7 +46,7 @@ def in_threads(job: Callable[[int], Any]) -> list[Any]:
     ready = threading.Barrier(THREADS)
 
     def run(number: int) -> Any:
-        ready.wait(10)
+        ready.wait(60)
         return job(number)
 
     with ThreadPoolExecutor(THREADS) as pool:
@@ -207,7 +207,7 @@ def test_readers_do_not_wait_for_a_writer(store: Store) -> None:
                 return int(Organization.select().count())
 
         with ThreadPoolExecutor(1) as pool:
-            assert pool.submit(read).result(5) == 0
+            assert pool.submit(read).result(60) == 0
 
 
 def test_a_failing_transaction_leaves_nothing_and_a_nested_one_only_the_outer(store: Store) -> None:
@@ -231,7 +231,7 @@ def test_the_writer_lock_is_free_after_a_failure(store: Store) -> None:
             Organization.create(name="x")
 
     with ThreadPoolExecutor(1) as pool:
-        pool.submit(create).result(5)
+        pool.submit(create).result(60)
 
 
 def test_the_database_itself_keeps_what_hangs_together(store: Store) -> None:

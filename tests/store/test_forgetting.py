@@ -10,10 +10,10 @@ import pytest
 from voiceapi.store import forgetting
 from voiceapi.store.base import insert
 from voiceapi.store.campaigns import Campaign, Contact
-from voiceapi.store.cases import ConversationCase
-from voiceapi.store.forgetting import Number
+from voiceapi.store.forgetting import ForgottenNumber
 from voiceapi.store.postcall import Delivery
 from voiceapi.store.runs import Run
+from voiceapi.store.workflows import ConversationCase
 
 NUMBER = "+12025550123"
 SIP = "sip:Ann_100%@Example.com"
@@ -47,9 +47,9 @@ def test_a_run_is_found_in_texts_and_bytes(run: Callable[..., Run], address: str
     named, sent, _ = run(name=text), run(name="a"), run(name="b")
     body = text.encode() + b"\xff\x00"
     insert(Delivery, organization=1, run=sent, node_id="w", node_name="W", delivery_uuid="u", body=body)
-    found = [each.id for each in forgetting.runs_of(Number(address), None)]
+    found = [each.id for each in forgetting.runs_of(ForgottenNumber(address), None)]
     assert found == ([named.id, sent.id] if is_found else [])
-    assert forgetting.runs_of(Number(address), 2) == []
+    assert forgetting.runs_of(ForgottenNumber(address), 2) == []
 
 
 @pytest.mark.parametrize(("address", "other"), [(NUMBER, "+12025550124"), (SIP, "sip:bob@example.com")])
@@ -60,10 +60,10 @@ def test_a_case_is_found_by_its_name_and_by_its_content(
     texts = (("of a run", address.upper()), (f"{address} hangs up", ""), (f"{other} hangs up", f"1{address}1"))
     for name, number in texts:
         insert(ConversationCase, workflow=1, name=name, content={"context": {"phone_number": number}})
-    found = forgetting.cases_of(Number(address), 1)
+    found = forgetting.cases_of(ForgottenNumber(address), 1)
     # A SIP address is found wherever it stands.
     assert [case.name for case in found] == [name for name, _ in texts[: 3 if address == SIP else 2]]
-    assert forgetting.cases_of(Number(address), 2) == []
+    assert forgetting.cases_of(ForgottenNumber(address), 2) == []
     forgetting.delete_cases(found)
     assert ConversationCase.select().count() == len(texts) - len(found)
 
@@ -77,5 +77,5 @@ def test_a_contact_is_found_by_its_number_and_by_its_variables(
     rows = [(address.upper(), {}), (other, {"note": f"or {address.upper()}"}), (other, {"note": "nobody"})]
     for row, (number, variables) in enumerate(rows):
         Contact.create(campaign=campaign, row=row, phone_number=number, variables=variables)
-    assert [contact.row for contact in forgetting.contacts_of(Number(address), 1)] == [0, 1]
-    assert forgetting.contacts_of(Number(address), 2) == []
+    assert [contact.row for contact in forgetting.contacts_of(ForgottenNumber(address), 1)] == [0, 1]
+    assert forgetting.contacts_of(ForgottenNumber(address), 2) == []

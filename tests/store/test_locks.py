@@ -12,24 +12,36 @@ from pathlib import Path
 import pytest
 
 import voiceapi
-from voiceapi.store.database import Store, write
+from voiceapi.store.database import Store, execute, write
 from voiceapi.store.failures import DatabaseUnavailable
-from voiceapi.store.locks import NO_LOCK, Lock, calls_lock, campaign_lock, document_lock, run_lock
-from voiceapi.store.patience import Patience, waiting
+from voiceapi.store.locks import (
+    NO_LOCK,
+    BeginTimeout,
+    Lock,
+    calls_lock,
+    campaign_lock,
+    document_lock,
+    run_lock,
+    waiting,
+)
 
 # The transactions that exclude nobody but those without locks, and why they need not.
 FREE = {
+    "cli/tunnel.py": {"_note": "deletes and adds the row of this process's tunnel, and deletes those that are too old"},
     "calls/idempotency.py": {
-        "release": "deletes one row by its id",
+        "__exit__": "deletes one row by its id",
         "_save": "its statement stores an answer only where there is none",
     },
-    "calls/sweeper.py": {"_look_up": "its statement claims the check only if nobody has since it was read"},
+    "calls/sweeper.py": {
+        "_check": "its statements claim the check, and free the slot, only if nobody has changed them since"
+    },
     "calls/turns.py": {
         "_left_by_others": "its statement claims the turn only if nobody has touched it since it was read",
         "renew": "its statement touches only what is this process's and pending",
     },
     "campaigns/dialer/worker.py": {
-        "recover": "its statement ends only leases that have lapsed, of runs that were placed"
+        "recover": "its statement ends only leases that have lapsed, of runs that were placed",
+        "_sign": "its statement renews leases, and leaves out what others are changing",
     },
     "campaigns/do_not_call.py": {"_store": "adds numbers in order, and leaves out those that are there"},
     "conversations/text_chats.py": {"create": "adds rows"},
@@ -37,6 +49,8 @@ FREE = {
     "postcall/delivery.py": {
         "claim": "its statement leaves out what others are claiming",
         "record_outcome": "its statements hold for the attempt that was made",
+        "note_listeners": "stores one time, which may be either process's",
+        "renew_listeners": "its statement renews only the attempt that this process makes",
     },
     "postcall/processing.py": {
         "renew": "moves the time of what it has claimed",
@@ -46,11 +60,12 @@ FREE = {
         "store": "adds a row",
         "receive": "campaigns, which would use the file, are created without locks",
     },
-    "runs/runs.py": {"prepare": "adds a row"},
+    "runs/preparation.py": {"prepare": "adds a row"},
     "service.py": {"close": "its statement releases only what is this process's"},
     "store/retention.py": {
         "delete_run": "locks the row of the run, or leaves it to who has",
         "delete_upload": "its statement deletes only what no campaign uses",
+        "delete_rejected_calls": "its statement deletes only what is old enough",
     },
     "telephony/phones.py": {
         "renew": "its statement renews only what is still this process's",
@@ -106,15 +121,15 @@ def test_transactions_with_a_lock_in_common_exclude_each_other(
     def hold() -> None:
         with store.session(), write(*first):
             begun.set()
-            go.wait(10)
+            go.wait(60)
 
     def begin() -> bool:
-        with store.session(), waiting(Patience(0.1)), write(*second):
+        with store.session(), waiting(BeginTimeout(0.1)), write(*second):
             return True
 
     with ThreadPoolExecutor(1) as pool:
         holding = pool.submit(hold)
-        assert begun.wait(10)
+        assert begun.wait(60)
         try:
             if excludes:
                 with pytest.raises(DatabaseUnavailable):
@@ -123,7 +138,7 @@ def test_transactions_with_a_lock_in_common_exclude_each_other(
                 assert begin()
         finally:
             go.set()
-            holding.result(10)
+            holding.result(60)
 
 
 @pytest.mark.postgresql
@@ -131,13 +146,13 @@ def test_a_transaction_within_another_one_takes_its_locks_in_addition(store: Sto
     with store.session(), write(run_lock(1)), write(campaign_lock(1)), ThreadPoolExecutor(1) as pool:
 
         def begin(lock: Lock) -> None:
-            with store.session(), waiting(Patience(0.1)), write(lock):
+            with store.session(), waiting(BeginTimeout(0.1)), write(lock):
                 pass
 
-        pool.submit(begin, run_lock(2)).result(10)
+        pool.submit(begin, run_lock(2)).result(60)
         for lock in (run_lock(1), campaign_lock(1)):
             with pytest.raises(DatabaseUnavailable):
-                pool.submit(begin, lock).result(10)
+                pool.submit(begin, lock).result(60)
 
 
 @pytest.mark.postgresql
@@ -151,18 +166,18 @@ def test_threads_that_wait_for_the_same_limits_leave_the_connections_to_others(
 
     def place() -> bool:
         with crowded.session():
-            crowded.execute("SELECT 1", ())
+            execute("SELECT 1")
             crowded.release()
-            begun.wait(10)
+            begun.wait(60)
             with write(calls_lock(1)):
                 return True
 
     with ThreadPoolExecutor(3) as pool:
         with store.session(), write(calls_lock(1)):
             placing = [pool.submit(place) for _ in range(3)]
-            begun.wait(10)
+            begun.wait(60)
             time.sleep(0.2)
-            with crowded.session(), waiting(Patience(1.0)), write(run_lock(1)):
+            with crowded.session(), waiting(BeginTimeout(1.0)), write(run_lock(1)):
                 pass
-        assert all(each.result(10) for each in placing)
+        assert all(each.result(60) for each in placing)
     crowded.close()

@@ -8,9 +8,9 @@ from typing import Any
 import pytest
 
 from voiceapi.store import logs
-from voiceapi.store.database import bound_path, execute
+from voiceapi.store.database import backend, execute
 from voiceapi.store.organizations import Organization
-from voiceapi.store.runs import Event, Run
+from voiceapi.store.runs import Run, RunEvent
 from voiceapi.store.workflows import Workflow
 
 pytestmark = pytest.mark.usefixtures("db")
@@ -31,7 +31,7 @@ def made() -> Made:
         for turn in range(max(lengths)):
             for run, length in zip(runs, lengths, strict=True):
                 if turn < length:
-                    Event.create(run=run, turn=turn, type=type, payload={"text": text}, node_id="a")
+                    RunEvent.create(run=run, turn=turn, type=type, payload={"text": text}, node_id="a")
         return runs
 
     return create
@@ -62,15 +62,15 @@ def portions(read: list[tuple[str, list[Any]]]) -> list[list[Any]]:
 def test_a_log_is_in_the_order_of_its_events_wherever_they_are_stored(made: Made) -> None:
     one, other = made(4, 4)
     # A database returns rows as it likes if it isn't told the order.
-    first = Event.get(Event.run == one)
+    first = RunEvent.get(RunEvent.run == one)
     for run in (other, one):
-        Event.update(run=run).where(Event.id == first.id).execute()
-    if bound_path() is not None:
+        RunEvent.update(run=run).where(RunEvent.id == first.id).execute()
+    if not backend().is_concurrent:
         execute("PRAGMA reverse_unordered_selects = ON")
     try:
         assert turns([other, one]) == [(other, [0, 1, 2, 3]), (one, [0, 1, 2, 3])]
     finally:
-        if bound_path() is not None:
+        if not backend().is_concurrent:
             execute("PRAGMA reverse_unordered_selects = OFF")
 
 
@@ -140,7 +140,7 @@ def test_a_log_that_is_deleted_after_it_was_measured_is_left_out(made: Made, mon
     runs = made(1, 1, 1)
     found = logs.logs(runs)
     next(found)
-    Event.delete().where(Event.run == runs[1]).execute()
+    RunEvent.delete().where(RunEvent.run == runs[1]).execute()
     assert [run for run, _ in found] == [runs[2]]
 
 

@@ -10,10 +10,10 @@ from pathlib import Path
 import pytest
 from tcp_proxy import TCPProxy
 
-from voiceapi.store import postgresql, postgresql_limits
+from voiceapi.store import postgresql
 from voiceapi.store.database import Store, execute, write
 from voiceapi.store.failures import DatabaseUnavailable
-from voiceapi.store.patience import Patience
+from voiceapi.store.locks import BeginTimeout
 
 pytestmark = pytest.mark.postgresql
 
@@ -50,12 +50,12 @@ def store(
 
 
 def select(store: Store) -> int:
-    with store.session(Patience(0.1)):
+    with store.session(BeginTimeout(0.1)):
         return int(execute("SELECT 1").fetchone()[0])
 
 
 def change(store: Store) -> int:
-    with store.session(Patience(0.1)), write():
+    with store.session(BeginTimeout(0.1)), write():
         return int(execute("SELECT 1").fetchone()[0])
 
 
@@ -70,16 +70,14 @@ def test_nobody_waits_long_for_a_server_beyond_reach(store: Store, proxy: TCPPro
             errors = [type(future.exception()) for future in futures]
             seconds = time.monotonic() - begun
         assert errors == [DatabaseUnavailable] * THREADS
-        # Silence, no new connection, and none for another try.
-        assert seconds < postgresql_limits.SILENT_SECONDS + 3 * LEAST_SECONDS
-        begun = time.monotonic()
+        # Silence, no new connection, and none for another try. One after the other they would take longer.
+        assert seconds < THREADS * LEAST_SECONDS
         assert list(pool.map(lambda each: each(store), work)) == [1] * THREADS
-        assert time.monotonic() - begun < LEAST_SECONDS
 
 
 def test_a_slow_answer_of_a_server_within_reach_is_waited_for(store: Store) -> None:
-    with store.session(Patience(0.1)), write():
-        assert execute(f"SELECT pg_sleep({postgresql_limits.SILENT_SECONDS + 0.2}), 1").fetchone()[1] == 1
+    with store.session(BeginTimeout(0.1)), write():
+        assert execute(f"SELECT pg_sleep({postgresql.SILENT_SECONDS + 0.2}), 1").fetchone()[1] == 1
 
 
 def test_a_connection_that_was_closed_is_replaced(store: Store, proxy: TCPProxy) -> None:

@@ -11,16 +11,15 @@ import pytest
 
 from voiceapi.campaigns.retry import FAILURES, OUTCOMES
 from voiceapi.organizations import api_keys
-from voiceapi.runs import clock
+from voiceapi.runs import lifecycle
 from voiceapi.service import Service
-from voiceapi.store import dialing, logs, postcall, run_criteria, run_lists, runs
+from voiceapi.store import dialing, logs, postcall, run_lists, runs
 from voiceapi.store.base import find, reload
 from voiceapi.store.campaigns import Campaign, Contact
 from voiceapi.store.organizations import ApiKey
 from voiceapi.store.postcall import Delivery
-from voiceapi.store.run_criteria import ALL, Criteria
-from voiceapi.store.run_lists import View
-from voiceapi.store.runs import Event, Run
+from voiceapi.store.run_lists import ALL, Criteria, View
+from voiceapi.store.runs import Run, RunEvent
 from voiceapi.store.workflows import TriggerPath, Workflow, WorkflowVersion
 from voiceapi.workflows import versions
 
@@ -85,8 +84,8 @@ def view(sort_by: str = "created_at", page: int = 1, descending: bool = True) ->
 
 LAST = RUNS // 2 // 20
 ROWS = "SEARCH t USING INTEGER PRIMARY KEY (rowid=?)"
-WITHIN = run_criteria.created_through(FIRST + timedelta(days=2), FIRST + timedelta(days=4))
-LONG = run_criteria.duration_between(10, 20)
+WITHIN = run_lists.created_through(FIRST + timedelta(days=2), FIRST + timedelta(days=4))
+LONG = run_lists.duration_between(10, 20)
 
 
 def page_of(ids: str) -> str:
@@ -119,6 +118,21 @@ def test_a_page_is_read_from_an_index_in_its_order(
     assert plans(lambda: run_lists.of_workflow(workflow, ALL, asked)) == [expected]
 
 
+def test_the_totals_read_an_index_and_no_run(workflow: Workflow, plans: Callable[..., list[str]]) -> None:
+    organization = workflow.organization_id
+    durations = [number % 50 for number in range(RUNS) if number % 7]
+    assert run_lists.totals(organization, include_tests=True) == (RUNS, sum(durations))
+    newest = Run.select().order_by(Run.id.desc()).limit(10)
+    Run.update(is_test=True).where(Run.id.in_(newest)).execute()
+    tested = [run.duration or 0 for run in newest]
+    assert run_lists.totals(organization, include_tests=False) == (RUNS - 10, sum(durations) - sum(tested))
+    found = plans(lambda: run_lists.totals(organization, include_tests=False), covering=True)
+    talked = "SEARCH t USING COVERING INDEX run_by_duration (workflow_id=? AND duration>?); LIST SUBQUERY"
+    assert found[1].startswith(talked)
+    assert "run" not in found[0].replace("total_runs", "")
+    assert found[2] == "SEARCH t USING COVERING INDEX run_tests (organization_id=?)"
+
+
 def test_a_date_range_is_counted_from_spans_but_for_its_ends(
     workflow: Workflow, plans: Callable[..., list[str]]
 ) -> None:
@@ -131,15 +145,16 @@ def test_a_date_range_is_counted_from_spans_but_for_its_ends(
 @pytest.mark.parametrize(
     ("criteria", "counted", "sort_by", "ids"),
     [
-        (run_criteria.disposition_in(["a", "b"]), ["run_count"], "created_at", "run_of_workflow"),
-        (run_criteria.completed(False), ["run_count"], "created_at", "run_of_workflow"),
-        (run_criteria.completed(True), ["run_count"], "duration", "run_of_workflow sorted"),
-        (run_criteria.disposition_in(["a"]) & WITHIN, ["run_count", *["run_of_workflow"] * 2], "name", "sorted"),
+        (run_lists.disposition_in(["a", "b"]), ["run_count"], "created_at", "run_of_workflow"),
+        (run_lists.completed(False), ["run_count"], "created_at", "run_of_workflow"),
+        (run_lists.is_test(False), ["run_count"], "created_at", "run_of_workflow"),
+        (run_lists.completed(True), ["run_count"], "duration", "run_of_workflow sorted"),
+        (run_lists.disposition_in(["a"]) & WITHIN, ["run_count", *["run_of_workflow"] * 2], "name", "sorted"),
         (LONG, ["run_by_duration"], "duration", "run_by_duration"),
         (LONG, ["run_by_duration"], "created_at", "run_of_workflow"),
         (LONG & WITHIN, ["run_of_workflow"], "duration", "run_of_workflow sorted"),
-        (LONG & run_criteria.disposition_in(["a"]), ["run_of_workflow"], "name", "run_of_workflow sorted"),
-        (run_criteria.tokens_between(1, 2), ["run_count"], "created_at", None),
+        (LONG & run_lists.disposition_in(["a"]), ["run_of_workflow"], "name", "run_of_workflow sorted"),
+        (run_lists.tokens_between(1, 2), ["run_count"], "created_at", None),
     ],
 )
 def test_no_filter_reads_the_rows_of_more_runs_than_it_shows(
@@ -180,7 +195,7 @@ def test_the_runs_of_a_campaign_are_read_from_its_index(
     Run.update(campaign=_campaign(workflow), disposition="a").where(Run.workflow == workflow).execute()
     by_time = "SEARCH t USING COVERING INDEX run_of_campaign (campaign_id=?)"
     spans = "SEARCH t USING PRIMARY KEY (workflow_id=? AND span>? AND span<?)" + f"; SCALAR SUBQUERY; {by_time}" * 2
-    for criteria, counted in ((ALL, spans), (run_criteria.disposition_in(["a"]), spans), (LONG, by_time)):
+    for criteria, counted in ((ALL, spans), (run_lists.disposition_in(["a"]), spans), (LONG, by_time)):
         first, page = plans(lambda asked=criteria: run_lists.of_campaign(campaign, asked, view(sort_by)), covering=True)
         assert first == counted
         assert by_time in page
@@ -209,14 +224,14 @@ def test_the_history_of_an_organization_is_read_from_an_index(
 
 
 def test_one_run_of_the_history_is_found_by_its_id(workflow: Workflow, plans: Callable[..., list[str]]) -> None:
-    by_id = run_criteria.column_is("id", 3)
+    by_id = run_lists.column_is("id", 3)
     counted, page = plans(lambda: run_lists.of_organization(workflow.organization_id, by_id, view()))
     assert counted.startswith(ROWS)
     assert page.split("; ")[2] == ROWS
 
 
 def test_a_report_is_read_in_the_order_of_an_index(workflow: Workflow, plans: Callable[..., list[str]]) -> None:
-    of_one, campaign = (run_criteria.column_is(f"{name}_id", 1) for name in ("workflow", "campaign"))
+    of_one, campaign = (run_lists.column_is(f"{name}_id", 1) for name in ("workflow", "campaign"))
     ordered = [of_workflow("run_of_workflow"), "SEARCH t USING INDEX run_of_campaign (campaign_id=?)"]
     for criteria, plan in zip((of_one, campaign), ordered, strict=True):
         for ask in (run_lists.finished, run_lists.gathered):
@@ -231,19 +246,19 @@ def test_insights_read_the_newest_runs_and_their_logs_by_indexes(
     by_time = of_workflow("run_of_workflow")
     campaign = _campaign(workflow)
     assert plans(lambda: run_lists.newest(workflow, None, ALL, 50)) == [page_of(by_time)]
-    chosen = run_criteria.disposition_in(["a"])
+    chosen = run_lists.disposition_in(["a"])
     Run.update(disposition="a", campaign=campaign, version=1).execute()
     *_, page = plans(lambda: run_lists.newest(workflow, None, chosen, 50), covering=True)
     assert page.split("; ")[2] == by_time.replace("USING", "USING COVERING")
     # Those of a version are counted, and looked for, in the index alone, whatever else they are filtered by.
-    of_version = run_criteria.column_is("version_id", 1)
+    of_version = run_lists.column_is("version_id", 1)
     for criteria in (of_version, of_version & chosen, of_version & LONG):
         counted, page = plans(lambda asked=criteria: run_lists.newest(workflow, None, asked, 50), covering=True)
         assert counted == page.split("; ")[2] == by_time.replace("USING", "USING COVERING")
     *_, page = plans(lambda: run_lists.newest(workflow, campaign, ALL, 50))
     assert page == page_of("SEARCH t USING INDEX run_of_campaign (campaign_id=?)")
     # One statement measures the logs, and one reads them.
-    Event.create(run=3, turn=0, type="t", payload={})
+    RunEvent.create(run=3, turn=0, type="t", payload={})
     assert plans(lambda: list(logs.logs([3, 2, 1]))) == ["SEARCH t USING INDEX event_run_id (run_id=?)"] * 2
 
 
@@ -295,8 +310,8 @@ def test_the_sweeper_looks_at_the_calls_in_progress_only(workflow: Workflow, pla
 def test_a_clock_that_was_set_back_is_noticed_without_walking_through_all_runs(
     workflow: Workflow, plans: Callable[..., list[str]]
 ) -> None:
-    found = plans(lambda: clock.correct(FIRST))
-    assert len(found) == len(clock.FURTHEST)
+    found = plans(lambda: lifecycle.correct(FIRST))
+    assert len(found) == len(lifecycle.FURTHEST)
     assert all("INDEX run_in_progress" in plan for plan in found), found
 
 
@@ -381,7 +396,7 @@ def test_a_dry_run_finds_what_was_dialed_in_a_day_without_reading_the_rest(plans
 
 
 def test_an_attempt_that_is_given_back_looks_at_one_number(plans: Callable[..., list[str]]) -> None:
-    (plan,) = plans(lambda: dialing.recall_postponed(1, "+1", "attempts_a_day", FIRST))
+    (plan,) = plans(lambda: dialing.recall_postponed(1, FIRST, number="+1"))
     assert "INDEX contact_phone_number (phone_number=?)" in plan
 
 

@@ -22,15 +22,17 @@ import psycopg
 import pytest
 
 from voiceapi.config import Settings, names
-from voiceapi.extension import open_service
+from voiceapi.opening import open_service
 from voiceapi.security import SecretError, Vault
 from voiceapi.service import Service
-from voiceapi.store import postgresql
-from voiceapi.store.database import Store, StoreError
-from voiceapi.store.migrations import TABLES, VERSION, VERSION_TABLE, migrate
+from voiceapi.store import knowledge, postgresql
+from voiceapi.store.database import Store
+from voiceapi.store.encryption import SecretCheck
+from voiceapi.store.failures import StoreError
+from voiceapi.store.migrations import TABLES, VERSION, migrate
 from voiceapi.store.organizations import ApiKey, Organization
+from voiceapi.store.postgresql import VERSION_TABLE
 from voiceapi.store.runs import Run
-from voiceapi.store.secret_check import SecretCheck
 from voiceapi.store.workflows import WorkflowVersion, content_hash
 
 pytestmark = pytest.mark.postgresql
@@ -98,10 +100,20 @@ def schema(location: str) -> dict[str, list[tuple[Any, ...]]]:
         return {name: store.database.execute_sql(statement).fetchall() for name, statement in asked.items()}
 
 
+# A document as that release stored it.
+DOCUMENT = """SET search_path = public; INSERT INTO document (id, organization_id, document_uuid, filename, mime_type,
+    text, file_hash, file_size_bytes, processing_status, total_chunks, retrieval_mode, custom_metadata, created_at)
+    VALUES (1, 1, 'a', 'a.md', 'text/plain', 'Repairs', 'x', 7, 'completed', 1, 'chunked', '{}', 1);
+    INSERT INTO passage (id, document_id, number, text) VALUES (1, 1, 0, 'Repairs');
+    INSERT INTO passage_words (passage_id, document_id, length, words) VALUES (1, 1, 1, '''repair'':1');
+    INSERT INTO document_words (document_id, length) VALUES (1, 1)"""
+
+
 def test_a_database_of_version_6_is_migrated(location: str, tmp_path: Path, database_at: Callable[[Path], str]) -> None:
     """The file was made as tests/store/test_versions.py says."""
     with psycopg.connect(location) as connection:
         connection.execute(DATA.joinpath("version-6-postgresql.sql").read_bytes())
+        connection.execute(DOCUMENT)
     opened(location, "s" * 32).close()
     new = database_at(tmp_path / "new.db")
     opened(new).close()
@@ -114,6 +126,8 @@ def test_a_database_of_version_6_is_migrated(location: str, tmp_path: Path, data
             content = (each.definition, each.configurations, each.template_context_variables)
             assert each.content_hash == content_hash(*content)
         assert {run.content_hash for run in Run.select()} == {None}
+        [hit] = knowledge.search(1, "repairing", None, 5)
+        assert hit.document.filename == "a.md"
 
 
 class BrokenOff(Exception):

@@ -11,11 +11,10 @@ import pytest
 from voiceapi.errors import RecordNotFound
 from voiceapi.store.base import find, insert, insert_all, json_text, reload, require, set_changed, update
 from voiceapi.store.chats import ChatSession
-from voiceapi.store.database import ConcurrentUpdate, either, execute, write
+from voiceapi.store.database import ConcurrentUpdate, execute, sql, write
 from voiceapi.store.fields import now
 from voiceapi.store.organizations import ApiKey, Organization
-from voiceapi.store.runs import Event, Run
-from voiceapi.store.steps import Step
+from voiceapi.store.runs import Run, RunEvent, Step
 from voiceapi.store.workflows import Workflow, WorkflowVersion
 from voiceapi.strict_json import decode
 
@@ -165,9 +164,11 @@ def test_updating_some_columns_or_all(workflow: Workflow) -> None:
 
 def test_many_records_at_once(workflow: Workflow) -> None:
     run = make_run(workflow, token="t")
-    insert_all(Event, ({"run": run.id, "turn": n, "type": "x", "payload": {"n": n}, "at": now()} for n in range(3)))
-    insert_all(Event, [])
-    assert [(row.turn, row.payload) for row in Event.select().order_by(Event.id)] == [(n, {"n": n}) for n in range(3)]
+    insert_all(RunEvent, ({"run": run.id, "turn": n, "type": "x", "payload": {"n": n}, "at": now()} for n in range(3)))
+    insert_all(RunEvent, [])
+    assert [(row.turn, row.payload) for row in RunEvent.select().order_by(RunEvent.id)] == [
+        (n, {"n": n}) for n in range(3)
+    ]
 
 
 def test_only_what_is_stored_differently_is_set(workflow: Workflow) -> None:
@@ -194,7 +195,7 @@ def test_a_character_that_not_every_database_can_hold(db: None) -> None:
     """U+0000, which comes in by other ways than JSON: SQLite keeps it, PostgreSQL gets another character instead."""
     insert(Organization, name="a\0b")
     found = require(Organization, "no such organization", name="a\0b")
-    assert found.name == either(sqlite="a\0b", postgresql="a\ufffdb")
+    assert found.name == sql(sqlite="a\0b", postgresql="a\ufffdb")
     assert [row.id for row in Organization.select().where(Organization.name == "a\0b")] == [found.id]
     assert execute("SELECT id FROM organization WHERE name = ?", "a\0b").fetchone() == (found.id,)
 

@@ -9,15 +9,14 @@ import pytest
 
 from voiceapi.organizations import api_keys
 from voiceapi.service import Service
-from voiceapi.store import dialing, run_criteria, run_lists, runs
+from voiceapi.store import dialing, run_lists, runs
 from voiceapi.store.base import insert, reload
 from voiceapi.store.campaigns import Campaign, Contact
 from voiceapi.store.database import ConcurrentUpdate, write
 from voiceapi.store.fields import EPOCH, Stored, now
 from voiceapi.store.organizations import Credential
 from voiceapi.store.postcall import Delivery
-from voiceapi.store.run_criteria import ALL, Criteria
-from voiceapi.store.run_lists import View
+from voiceapi.store.run_lists import ALL, Criteria, View
 from voiceapi.store.runs import Run
 from voiceapi.store.workflows import Workflow
 from voiceapi.workflows import versions
@@ -64,10 +63,10 @@ def test_a_run_has_all_of_the_tags_asked_for(workflow: Workflow, store: Callable
         store(gathered_context=context) for context in ({}, {"call_tags": None}, {"call_tags": []}, {"tags": ["a"]})
     ]
     view = View(1, 100, sort_by, False)
-    assert found(workflow, run_criteria.tagged(["a"]), view) == [one, both]
-    assert found(workflow, run_criteria.tagged(["b", "a", "b"]), view) == [both]
-    assert found(workflow, run_criteria.tagged(["b", "x"]), view) == []
-    assert len(found(workflow, run_criteria.tagged([]), view)) == 3 + len(none)
+    assert found(workflow, run_lists.tagged(["a"]), view) == [one, both]
+    assert found(workflow, run_lists.tagged(["b", "a", "b"]), view) == [both]
+    assert found(workflow, run_lists.tagged(["b", "x"]), view) == []
+    assert len(found(workflow, run_lists.tagged([]), view)) == 3 + len(none)
 
 
 @pytest.mark.parametrize(
@@ -91,12 +90,12 @@ def test_tags_are_found_beside_whatever_was_gathered(
     """JSON of PostgreSQL refuses some of it, which mustn't keep a run from being stored, or from being found."""
     before = store(gathered_context={"notes": beside, "call_tags": ["a", "ü\\ \"'%_ "]})
     behind = store(gathered_context={"call_tags": ["a"], "notes": [beside]})
-    assert found(workflow, run_criteria.tagged(["a"])) == [before, behind]
-    assert found(workflow, run_criteria.tagged(["ü\\ \"'%_ "])) == [before]
-    assert found(workflow, run_criteria.tagged(["b"])) == []
+    assert found(workflow, run_lists.tagged(["a"])) == [before, behind]
+    assert found(workflow, run_lists.tagged(["ü\\ \"'%_ "])) == [before]
+    assert found(workflow, run_lists.tagged(["b"])) == []
     Run.update(gathered_context={"notes": beside, "call_tags": ["b"]}).where(Run.id == before).execute()
-    assert found(workflow, run_criteria.tagged(["a"])) == [behind]
-    assert found(workflow, run_criteria.tagged(["b"])) == [before]
+    assert found(workflow, run_lists.tagged(["a"])) == [behind]
+    assert found(workflow, run_lists.tagged(["b"])) == [before]
 
 
 @pytest.mark.parametrize("depth", [100, 20_000])
@@ -109,7 +108,7 @@ def test_a_run_is_stored_however_deep_its_context_is(workflow: Workflow, store: 
 def test_tags_that_are_no_texts_find_nothing_wrong(workflow: Workflow, store: Callable[..., int], tags: Any) -> None:
     store(gathered_context={"call_tags": tags})
     for tag in ("1", "true", "null", "x"):
-        assert found(workflow, run_criteria.tagged([tag])) == []
+        assert found(workflow, run_lists.tagged([tag])) == []
 
 
 def test_no_text_is_too_long_to_be_listed(workflow: Workflow, store: Callable[..., int]) -> None:
@@ -119,11 +118,11 @@ def test_no_text_is_too_long_to_be_listed(workflow: Workflow, store: Callable[..
     for view in (BY_ID, View(1, 100, "created_at", False)):
         assert found(workflow, ALL, view) == [long, short]
     assert found(workflow, ALL, View(1, 100, "name", False)) == [short, long]
-    assert found(workflow, run_criteria.tagged([LONG])) == [long]
-    assert found(workflow, run_criteria.tagged(["a"])) == [long, short]
-    assert found(workflow, run_criteria.disposition_in(["a", "b"])) == [short]
+    assert found(workflow, run_lists.tagged([LONG])) == [long]
+    assert found(workflow, run_lists.tagged(["a"])) == [long, short]
+    assert found(workflow, run_lists.disposition_in(["a", "b"])) == [short]
     Run.update(disposition=f"b{LONG}", name=f"A{LONG}").where(Run.id == long).execute()
-    assert found(workflow, run_criteria.completed(True)) == [long]
+    assert found(workflow, run_lists.completed(True)) == [long]
     assert found(workflow, ALL, View(1, 100, "name", False)) == [long, short]
 
 
@@ -149,13 +148,13 @@ def test_a_number_is_found_by_any_part_of_it(workflow: Workflow, store: Callable
         "\\X": [odd],
         "": [phone, address, odd],
     }.items():
-        assert found(workflow, run_criteria.column_holds("called_number", part)) == wanted, part
+        assert found(workflow, run_lists.column_holds("called_number", part)) == wanted, part
 
 
 def test_durations_are_compared_with_all_their_digits(workflow: Workflow, store: Callable[..., int]) -> None:
     id = store(duration=1.1)
-    assert found(workflow, run_criteria.duration_between(1.1, 1.1)) == [id]
-    assert found(workflow, run_criteria.duration_between(1, None)) == [id]
+    assert found(workflow, run_lists.duration_between(1.1, 1.1)) == [id]
+    assert found(workflow, run_lists.duration_between(1, None)) == [id]
     [run] = run_lists.of_workflow(reload(workflow), ALL, BY_ID).runs
     assert run.duration == 1.1
 

@@ -5,7 +5,7 @@ from __future__ import annotations
 from typing import Any
 
 import pytest
-from hypothesis import given, settings
+from hypothesis import given
 from hypothesis import strategies as st
 
 from voiceapi.security import TOKEN_START, Vault
@@ -72,7 +72,6 @@ KINDS = [(in_definition, DEFINITIONS), (in_tool, TOOLS), (in_configurations, CON
 def test_what_is_shown_undecoded_holds_no_secret(find: Find, values: st.SearchStrategy[Any]) -> None:
     """However a value came in, each of its secrets is stored as a token, which is how a text with one is known."""
 
-    @settings(deadline=None)
     @given(values)
     def check(value: Any) -> None:
         stored = encode(merged(VAULT, value, find)).decode()

@@ -1,8 +1,8 @@
 """Databases of earlier releases are brought up to this one's schema, and what was under way in them goes on.
 
-tests/data/version-1.sql to version-6.sql were dumped from files that the releases with these schema versions made, with
+tests/data/version-1.sql to version-9.sql were dumped from files that the releases with these schema versions made, with
 the secret and the API key that stand below: requests to the API, the simulator's phones and the dialer one step at a
-time, then every table, index and trigger as SQL. The files of version 2 to 6 hold what a killed process left:
+time, then every table, index and trigger as SQL. The files of version 2 to 9 hold what a killed process left:
 
 * run 1, a call that has ended and owes its webhook; run 2, a call with two turns answered; run 3, one that rings;
   run 4, a text chat;
@@ -11,12 +11,15 @@ time, then every table, index and trigger as SQL. The files of version 2 to 6 ho
   started;
 * a pace of the simulator's configuration and one of a carrier's, which version 2 kept in two places.
 
-That of version 4 is the file of version 3, opened by the release with version 4. Through its API it was given what
-that release stored in clear, each text beginning with "s3cr3t": a workflow with a key, headers and passwords in URLs,
-published and as a draft; a chat with each of the two, one of which owes its webhook as rendered, the other its
-follow-up; tools with static headers and passwords; and a credential, which was encrypted already. That of version 5 is
-the file of version 4, opened by the release with version 5, and so on. version-6-postgresql.sql is what `voiceapi copy`
-made of the file of version 6 on PostgreSQL, dumped by pg_dump --inserts.
+That of version 4 is the file of version 3, opened by the release with version 4. Through its API it was given what that
+release stored in clear, each text beginning with "s3cr3t": a workflow with a key, headers and passwords in URLs,
+published and as a draft; a chat with each of the two, one of which owes its webhook as rendered, the other its follow-
+up; tools with static headers and passwords; and a credential, which was encrypted already. That of version 5 is the
+file of version 4, opened by the release with version 5, and so on. That of version 7 has one more workflow: run 11 is a
+chat with it as published, run 12 the call of a test trigger, runs 13 and 14 a chat and a call of its draft. That of
+version 8 has two documents.
+version-6-postgresql.sql is what `voiceapi copy` made of the file of version 6 on PostgreSQL, dumped by pg_dump
+--inserts.
 """
 
 from __future__ import annotations
@@ -34,13 +37,12 @@ from flask import Flask
 from flask.testing import FlaskClient
 
 from voiceapi import create_app
-from voiceapi.store import secret_fields
+from voiceapi.store import dialing, knowledge, secret_fields
 from voiceapi.store.campaigns import Campaign, Contact
-from voiceapi.store.counts import RUNS
+from voiceapi.store.database import write
 from voiceapi.store.fields import Instant, now
 from voiceapi.store.postcall import Delivery
-from voiceapi.store.runs import Run, Turn
-from voiceapi.store.steps import Step
+from voiceapi.store.runs import Run, Step, Turn
 from voiceapi.store.telephony import TelephonyConfiguration
 from voiceapi.store.tools import Tool
 from voiceapi.store.workflows import WorkflowVersion, content_hash
@@ -60,9 +62,12 @@ MADE = {
     4: datetime(2026, 11, 22, 9, 25, 31, tzinfo=UTC),
     5: datetime(2026, 11, 22, 12, 48, 45, tzinfo=UTC),
     6: datetime(2026, 11, 22, 23, 28, 53, tzinfo=UTC),
+    7: datetime(2026, 11, 23, 19, 17, 9, tzinfo=UTC),
+    8: datetime(2026, 11, 23, 22, 27, 1, tzinfo=UTC),
+    9: datetime(2026, 11, 27, 7, 45, 11, tzinfo=UTC),
 }
 # The oldest go through every migration, and those between pass through what they have gone through.
-BETWEEN = [pytest.param(version, marks=pytest.mark.long) for version in (3, 4, 5)]
+BETWEEN = [pytest.param(version, marks=pytest.mark.long) for version in (3, 4, 5, 6, 7, 8)]
 INSTANT = re.compile(r"\b1795\d{6}(?:\d{6}\b|\.\d+)")
 
 
@@ -76,10 +81,6 @@ def restore(path: Path, version: int) -> Path:
 
     connection = sqlite3.connect(path)
     connection.executescript(INSTANT.sub(shifted, text) if version in MADE else text)
-    if version == 6:  # runs are counted by spans of time, and were moved to others
-        connection.execute("DELETE FROM run_count")
-        connection.execute(RUNS.in_sqlite()[-1])
-        connection.commit()
     connection.execute(f"PRAGMA user_version = {version}")
     connection.close()
     return path
@@ -111,12 +112,12 @@ def schema(path: Path) -> dict[str, Any]:
     return found
 
 
-@pytest.fixture(params=[1, pytest.param(2, marks=pytest.mark.long), *BETWEEN, 6])
+@pytest.fixture(params=[1, pytest.param(2, marks=pytest.mark.long), *BETWEEN, 9])
 def version(request: pytest.FixtureRequest) -> int:
     return int(request.param)
 
 
-@pytest.fixture(params=[2, *BETWEEN, 6])
+@pytest.fixture(params=[2, *BETWEEN, 9])
 def recent(request: pytest.FixtureRequest) -> int:
     return int(request.param)
 
@@ -179,7 +180,55 @@ def test_versions_get_the_hash_of_their_content(tmp_path: Path, version: int) ->
         for each in stored:
             content = (each.definition, each.configurations, each.template_context_variables)
             assert each.content_hash == content_hash(*content)
-        assert {run.content_hash for run in Run.select()} == {None}
+        assert {run.content_hash for run in Run.select() if version < 7} <= {None}
+    app.extensions["voiceapi"].close()
+
+
+def test_the_runs_of_drafts_and_test_triggers_are_tests(tmp_path: Path, version: int) -> None:
+    """Run 10 is a chat with a draft since version 4; lists count tests apart."""
+    path = restore(tmp_path / "old.db", version)
+    open_app(path).extensions["voiceapi"].close()
+    connection = sqlite3.connect(path)
+    tests = [id for (id,) in connection.execute("SELECT id FROM run WHERE is_test ORDER BY id")]
+    assert tests == ([10] if version >= 4 else []) + ([12, 13, 14] if version >= 7 else [])
+    assert connection.execute("SELECT coalesce(sum(number), 0) FROM run_count WHERE is_test").fetchone() == (
+        len(tests),
+    )
+    connection.close()
+
+
+def test_documents_are_searched_as_this_release_does(tmp_path: Path) -> None:
+    """Until version 8 a run of Chinese characters was one word."""
+    app = open_app(restore(tmp_path / "old.db", 8))
+    with app.extensions["voiceapi"].store.session():
+        for question, filename in (("a repair", "hours.md"), ("\u600e\u4e48\u9000\u6b3e", "\u9000\u6b3e.md")):
+            [hit] = knowledge.search(1, question, None, 5)
+            assert hit.document.filename == filename
+        with write():
+            assert knowledge.delete_part(hit.document, 2)
+        assert knowledge.search(1, question, None, 5) == []
+    app.extensions["voiceapi"].close()
+
+
+def test_the_do_not_call_list_keeps_its_addresses_in_the_form_that_decides(tmp_path: Path) -> None:
+    path = restore(tmp_path / "old.db", 6)
+    stored = (
+        "sips:Ann@example.org;transport=tls",
+        "sip:ann@example.org",
+        "sip:+12025550170@pbx.example.org",
+        "+4930901820",
+    )
+    with sqlite3.connect(path) as connection:
+        for address in stored:
+            connection.execute(
+                "INSERT INTO do_not_call (organization_id, phone_number, created_at) VALUES (1, ?, 1)", (address,)
+            )
+    connection.close()
+    app = open_app(path)
+    with app.extensions["voiceapi"].store.session():
+        asked = ["sip:ann@example.org:5061", "+12025550170", "+4930901820", "sip:bob@example.org"]
+        assert dialing.not_to_call(1, asked) == set(asked[:3])
+        assert {"sip:ann@example.org", "+12025550170", "+4930901820"} <= dialing.all_not_to_call(1)
     app.extensions["voiceapi"].close()
 
 

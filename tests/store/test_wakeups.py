@@ -82,7 +82,7 @@ def test_a_lost_connection_is_noticed(
     stores: tuple[Store, Store], listening: list[Topic], wait_for: Callable[..., Any]
 ) -> None:
     with stores[0].session():
-        stores[0].execute(
+        stores[0].backend.execute(
             "SELECT pg_terminate_backend(pid) FROM pg_stat_activity "
             "WHERE query IN ('LISTEN voiceapi', 'SELECT 1') "
             "AND pid <> pg_backend_pid() AND datname = current_database()",

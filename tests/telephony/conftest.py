@@ -16,14 +16,11 @@ import pytest
 from flask import Flask
 from flask.testing import FlaskClient
 from lines import LINES, Line
-from lines.call import API, PUBLIC, Call
+from lines.call import API, PUBLIC, Call, empty
 from lines.simulated import SECRET
 
 from voiceapi import create_app
 from voiceapi.service import Service
-from voiceapi.store.database import write
-from voiceapi.store.telephony import PhoneNumber
-from voiceapi.store.workflows import Workflow
 
 KEY = "test-key-0123456789"
 OURS, THEIRS = "+12025550199", "+12025550123"
@@ -164,9 +161,7 @@ def fresh(service: Service, office: Office) -> None:
     office.headers.clear()
     office.answers.clear()
     office.pages.clear()
-    with service.store.session(), write():
-        PhoneNumber.update(inbound_workflow=None).execute()
-        Workflow.delete().execute()
+    empty(service)
 
 
 @pytest.fixture(scope="module")

@@ -64,7 +64,7 @@ class Internet:
         self.hosts: dict[str, Callable[[Request], Answer]] = {}
         self.tunnels: dict[str, int] = {}
         authority, server = folder / "authority.pem", folder / "server.pem"
-        _certify(authority, server)
+        certify(authority, server)
         context = ssl.SSLContext(ssl.PROTOCOL_TLS_SERVER)
         context.load_cert_chain(server)
         self._server = ThreadingHTTPServer(("127.0.0.1", 0), self._handler())
@@ -144,7 +144,7 @@ class Internet:
         return Handler
 
 
-def _certify(authority: Path, server: Path) -> None:
+def certify(authority: Path, server: Path) -> None:
     """Write the certificate of an authority, and a server's certificate by it, with the server's key."""
     root_key, key = ec.generate_private_key(ec.SECP256R1()), ec.generate_private_key(ec.SECP256R1())
     root_name = x509.Name([x509.NameAttribute(NameOID.COMMON_NAME, "The test's authority")])

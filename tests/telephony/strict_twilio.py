@@ -12,6 +12,7 @@ import json
 import re
 import secrets
 import threading
+import time
 from collections.abc import Callable, Iterable, Mapping, Sequence
 from dataclasses import dataclass, field
 from datetime import UTC, datetime
@@ -64,6 +65,39 @@ NESTED = {
 }
 
 
+# What the fragment of a URL may override, as the page on connection overrides has it: the least and the most.
+OVERRIDES = {"rc": (0, 5), "ct": (100, 10_000), "rt": (100, 15_000), "tt": (100, 15_000)}
+# What is repeated: a connection that can't be made, no answer in time, or an answer.
+POLICIES = {"ct", "rt", "4xx", "5xx", "all"}
+
+
+@dataclass(frozen=True)
+class Overrides:
+    """How a webhook is requested: its retries, what is repeated, and seconds for an answer and for all tries."""
+
+    retries: int = 1
+    policy: frozenset[str] = frozenset({"ct"})
+    answer_seconds: float = SECONDS
+    seconds: float = SECONDS
+
+    @classmethod
+    def read(cls, fragment: str) -> Overrides:
+        given = dict(parse_qsl(fragment, strict_parsing=True)) if fragment else {}
+        policy = frozenset(given.pop("rp", "ct").split(","))
+        if not policy <= POLICIES:
+            raise ApplicationError(11243, "HTTP retry policy is invalid")
+        for name, value in given.items():
+            least, most = OVERRIDES.get(name, (0, -1))
+            if not value.isdigit() or not least <= int(value) <= most:
+                raise ApplicationError(11240, f"{name}={value} is no connection override")
+        milliseconds = {name: int(given.get(name, SECONDS * 1000)) for name in ("rt", "tt")}
+        retries = int(given.get("rc", 1))
+        return cls(retries, policy, milliseconds["rt"] / 1000, milliseconds["tt"] / 1000)
+
+    def repeats(self, failure: str) -> bool:
+        return bool(self.policy & {failure, "all"})
+
+
 class Refused(Exception):
     """An error of the REST API: the status, Twilio's code, and its text."""
 
@@ -110,10 +144,21 @@ class Number:
     voice_method: str = "POST"
     status_callback: str = ""
     status_callback_method: str = "POST"
+    voice_application_sid: str | None = None
+    trunk_sid: str | None = None
+    voice_receive_mode: str = "voice"
+    voice: bool = True
 
     def view(self) -> dict[str, Any]:
-        capabilities = {"voice": True, "sms": True, "mms": True, "fax": False}
-        return {**vars(self), "capabilities": capabilities, "friendly_name": self.phone_number}
+        shown = {name: value for name, value in vars(self).items() if name != "voice"}
+        capabilities = {"voice": self.voice, "sms": True, "mms": True, "fax": False}
+        return {**shown, "capabilities": capabilities, "friendly_name": self.friendly_name}
+
+    @property
+    def friendly_name(self) -> str:
+        """What a new number is called."""
+        area, exchange, line = self.phone_number[2:5], self.phone_number[5:8], self.phone_number[8:]
+        return f"({area}) {exchange}-{line}"
 
 
 @dataclass
@@ -148,23 +193,31 @@ class StrictTwilio:
         self.trial = trial
         self.verified: set[str] = set()
         self.people: dict[str, Person] = {}
-        self.numbers = {number: Number(f"PN{secrets.token_hex(16)}", number)}
+        self.numbers: dict[str, Number] = {}
+        self.page_size = 50
+        self.add_number(number)
         self.calls: dict[str, Call] = {}
         self.alerts: list[dict[str, Any]] = []
         self.violations: list[str] = []
+        # Called before a webhook is requested again, with the number of the retry.
+        self.retrying: Callable[[int], object] = lambda retry: None
         self._internet = internet
         self._threads: list[threading.Thread] = []
         internet.hosts |= {"api.twilio.com": self._api, "monitor.twilio.com": self._monitor}
 
+    def add_number(self, number: str, **settings: Any) -> None:
+        """The account buys another number."""
+        self.numbers[number] = Number(f"PN{secrets.token_hex(16)}", number, **settings)
+
     def close(self) -> None:
         for thread in self._threads:
-            thread.join(timeout=30)
+            thread.join(timeout=60)
             assert not thread.is_alive()
 
     def last_call(self) -> Call:
         """The last call, once it is over."""
         call = list(self.calls.values())[-1]
-        assert call.over.wait(30), f"The call is {call.status}: {call.asked}"
+        assert call.over.wait(60), f"The call is {call.status}: {call.asked}"
         return call
 
     # -- the REST API
@@ -229,23 +282,44 @@ class StrictTwilio:
         self.violations += [f"{name} is sent twice" for name in form if len(form[name]) > 1 and name not in several]
 
     def _numbers(self, query: str) -> dict[str, Any]:
-        wanted = dict(parse_qsl(query)).get("PhoneNumber", "")
-        found = [number.view() for number in self.numbers.values() if wanted in number.phone_number]
-        return {"incoming_phone_numbers": found, "page": 0, "page_size": 50}
+        asked = dict(parse_qsl(query))
+        found = [each.view() for each in self.numbers.values() if asked.get("PhoneNumber", "") in each.phone_number]
+        if not 1 <= int(asked.get("PageSize", self.page_size)) <= 1000:
+            raise Refused(400, 20001, "PageSize is out of range")
+        page, size = int(asked.get("Page", 0)), min(self.page_size, int(asked.get("PageSize", self.page_size)))
+        if page and "PageToken" not in asked:
+            raise Refused(400, 20001, "PageToken is needed")
+        path = f"/2010-04-01/Accounts/{self.account_sid}/IncomingPhoneNumbers.json"
+        more = f"{path}?PageSize={size}&Page={page + 1}&PageToken=PA1" if len(found) > size * (page + 1) else None
+        return {
+            "incoming_phone_numbers": found[size * page : size * (page + 1)],
+            "page": page,
+            "page_size": size,
+            "next_page_uri": more,
+        }
 
     def _update_number(self, number: Number, form: Mapping[str, Sequence[str]]) -> dict[str, Any]:
         self._only(form, NUMBER_PARAMETERS)
         given = {name: values[0] for name, values in form.items()}
+        if "AccountSid" in given:
+            self.violations.append("AccountSid moves the number to another account")
         for name, code in (("VoiceUrl", 21502), ("StatusCallback", 21502)):
-            if name in given and not given[name].startswith(("http://", "https://")):
+            if given.get(name) and not given[name].startswith(("http://", "https://")):
                 raise Refused(400, code, f"{name} is not valid: {given[name]}")
         for name in ("VoiceMethod", "StatusCallbackMethod"):
             if given.get(name, "POST") not in ("GET", "POST"):
                 raise Refused(400, 21403, f"{name} is not valid")
-        number.voice_url = given.get("VoiceUrl", number.voice_url)
-        number.voice_method = given.get("VoiceMethod", number.voice_method)
-        number.status_callback = given.get("StatusCallback", number.status_callback)
-        number.status_callback_method = given.get("StatusCallbackMethod", number.status_callback_method)
+        if given.get("TrunkSid") and given.get("VoiceApplicationSid"):
+            raise Refused(400, 21403, "TrunkSid and VoiceApplicationSid exclude each other")
+        for name in ("VoiceUrl", "VoiceMethod", "StatusCallback", "StatusCallbackMethod", "VoiceReceiveMode"):
+            attribute = re.sub("(?<!^)([A-Z])", r"_\1", name).lower()
+            setattr(number, attribute, given.get(name, getattr(number, attribute)))
+        for name, other in (("trunk_sid", "voice_application_sid"), ("voice_application_sid", "trunk_sid")):
+            value = given.get("".join(map(str.capitalize, name.split("_"))))
+            if value is not None:
+                setattr(number, name, value or None)
+            if value:
+                setattr(number, other, None)
         return number.view()
 
     def _create_call(self, form: dict[str, list[str]]) -> dict[str, Any]:
@@ -447,13 +521,15 @@ class StrictTwilio:
             "method": lambda value: value in ("GET", "POST"),
             "timeout": lambda value: re.fullmatch(r"[1-9]\d{0,2}", value),
             "length": lambda value: re.fullmatch(r"[1-9]\d{0,2}", value),
-            "speechTimeout": lambda value: value == "auto" or value.isdigit(),
+            "speechTimeout": lambda value: value == "auto" or re.fullmatch(r"[1-9]\d*", value),
             "input": lambda value: value and set(value.split()) <= {"speech", "dtmf"},
             "language": LANGUAGE.fullmatch,
             "hints": lambda value: all(len(hint) <= 100 for hint in value.split(",")) and value.count(",") < 500,
             "actionOnEmptyResult": lambda value: value in ("true", "false"),
         }
         wrong += [f"{name}={value!r}" for name, value in verb.items() if name in checks and not checks[name](value)]
+        if verb.get("speechTimeout") == "auto" and "speechModel" in verb.attrib:
+            self.violations.append("speechTimeout auto can't be used with a speech model (13335)")
         if verb.tag == "Say" and not 0 < len(verb.text or "") <= 4096:
             wrong.append("a <Say> of no text, or of more than 4096 characters")
         return wrong
@@ -497,7 +573,12 @@ class StrictTwilio:
             self._alert(call, 11200, f"Got HTTP {answer.status} response to {call.status_callback}")
 
     def _ask(self, call: Call, method: str, url: str, fields: Mapping[str, str]) -> Answer:
-        """Request a webhook, signed as the official library signs."""
+        """Request a webhook, signed as the official library signs.
+
+        The fragment of its URL is neither sent nor signed: it says how often the request is repeated, at once.
+        """
+        url, _, fragment = url.partition("#")
+        overrides = Overrides.read(fragment)
         call.asked.append(url)
         if not url.startswith(f"{self.public}/"):
             self.violations.append(f"{url} isn't under {self.public}")
@@ -516,10 +597,22 @@ class StrictTwilio:
             "Accept": "*/*",
             **({"Content-Type": "application/x-www-form-urlencoded; charset=UTF-8"} if body else {}),
         }
-        try:
-            return self._internet.fetch(method, url, headers, body, SECONDS)
-        except OSError as error:
-            raise ApplicationError(11200, str(error)) from None
+        until = time.monotonic() + overrides.seconds
+        for retry in range(overrides.retries + 1):
+            if retry:
+                self.retrying(retry)
+            left = min(overrides.answer_seconds, until - time.monotonic())
+            answer: Answer | None = None
+            try:
+                answer = self._internet.fetch(method, url, headers, body, max(0.001, left))
+                failure = "" if answer.status < 400 else f"{answer.status // 100}xx"
+            except OSError as error:
+                failure, reason = ("rt" if isinstance(error, TimeoutError) else "ct"), str(error)
+            if not failure or not overrides.repeats(failure) or time.monotonic() >= until:
+                break
+        if answer is None:
+            raise ApplicationError(11200, reason)
+        return answer
 
     def _alert(self, call: Call, code: int, text: str) -> None:
         self.alerts.append(

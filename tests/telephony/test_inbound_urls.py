@@ -10,14 +10,14 @@ import pytest
 
 from voiceapi.http_client import Reply
 from voiceapi.telephony.carriers.base import Account, InboundRoute
-from voiceapi.telephony.carriers.registry import CARRIERS
+from voiceapi.telephony.connect import CARRIERS
 from voiceapi.telephony.inbound_urls import InboundURLs
 
 US = "+12025550188"
 URLS = InboundURLs("https://voice.example.org/api/v1/telephony/inbound", 2, ["w1"])
 TWILIO = {"account_sid": "AC1", "auth_token": "t"}
 LISTED = "https://api.twilio.com/2010-04-01/Accounts/AC1/IncomingPhoneNumbers.json?PhoneNumber=%2B12025550188"
-TELNYX = "https://api.telnyx.com/v2/phone_numbers?filter%5Bphone_number%5D=%2B12025550188"
+TELNYX = "https://api.telnyx.com/v2/phone_numbers?filter%5Bphone_number%5D=12025550188"
 PLIVO = "https://api.plivo.com/v1/Account/MA1/Number/?number_startswith=12025550188"
 VOBIZ = "https://api.vobiz.ai/api/v1/Account/MA1/numbers?search=12025550188"
 VONAGE = "https://rest.nexmo.com/account/numbers?pattern=12025550188"

@@ -8,8 +8,16 @@ import pytest
 from hypothesis import example, given
 from hypothesis import strategies as st
 
+from voiceapi.masking import mask_number
 from voiceapi.telephony import numbers
-from voiceapi.telephony.numbers import Normalized, NotDialable, dialable, masked, needs_country_code, normalize
+from voiceapi.telephony.numbers import (
+    Normalized,
+    NotDialable,
+    country_of,
+    needs_country_code,
+    normalize,
+    read_number,
+)
 
 ADDRESSES = st.text() | st.from_regex(r"\A\s?\+?[0-9 ()-]{1,20}\s?\Z") | st.from_regex(r"\A[sS]ips?:.{0,30}\Z")
 # Numbers behind each country code, many with one of the digits that are only dialed within a country.
@@ -100,7 +108,7 @@ def test_only_a_bare_number_needs_a_country(address: str, country_code: str | No
         ("+12025550101", False, "+12025550101"),
         ("+12025550105", False, "+12025550105"),
         ("+12025550199", True, "+12025550199"),
-        ("1 (202) 555-0102", False, "+12025550102"),
+        ("001 (202) 555-0102", False, "+12025550102"),
         ("+44 20 7946 0018", False, "+442079460018"),
         ("+44 (0)20 7946 0018", False, "+442079460018"),
         ("+971 00 22222", False, "+97122222"),
@@ -109,10 +117,13 @@ def test_only_a_bare_number_needs_a_country(address: str, country_code: str | No
     ],
 )
 def test_what_can_be_dialed(text: str, sip: bool, dialed: str) -> None:
-    assert dialable(text, sip=sip) == dialed
+    assert read_number(text, sip=sip) == dialed
 
 
-NO_NUMBER = "A number to call is written with its country code, such as +12025550123."
+NO_NUMBER = "A number to call is written with + and its country code, such as +12025550123."
+NO_COUNTRY = (
+    "The number needs + and its country code, as in +12025550123, unless the telephony configuration names a country."
+)
 NO_SIP = "This carrier calls telephone numbers only, such as +12025550123, not SIP addresses."
 BAD_SIP = "A SIP address to call is written like sip:name@example.org."
 
@@ -124,7 +135,9 @@ BAD_SIP = "A SIP address to call is written like sip:name@example.org."
         ("call me", True, NO_NUMBER),
         ("+1202555", False, NO_NUMBER),
         ("+999123456789", False, "No country has telephone numbers that begin like +999123456789."),
-        ("00000000", False, "No country has telephone numbers that begin like +00000000."),
+        ("0000000000", False, "No country has telephone numbers that begin like +00000000."),
+        ("1 (202) 555-0102", False, NO_COUNTRY),
+        ("+15551234", False, "+15551234 is too short or too long for a telephone number of its country."),
         ("+120255501", False, "+120255501 is too short or too long for a telephone number of its country."),
         ("+27022222", False, "+27022222 is too short or too long for a telephone number of its country."),
         ("+120255501011", False, "+120255501011 is too short or too long for a telephone number of its country."),
@@ -135,19 +148,90 @@ BAD_SIP = "A SIP address to call is written like sip:name@example.org."
 )
 def test_what_cannot_be_dialed_says_why(text: str, sip: bool, reason: str) -> None:
     with pytest.raises(NotDialable) as error:
-        dialable(text, sip=sip)
+        read_number(text, sip=sip)
 
     assert (error.value.reason, str(error.value)) == (reason, reason)
+
+
+ADVICE = "Write it with + and its country code, such as +12025550123."
+
+
+@pytest.mark.parametrize(
+    ("text", "countries", "reason"),
+    [
+        ("2025550123", ["US", "DE"], f"The number may be one of DE or US. {ADVICE}"),
+        ("5551234", ["US"], f"5551234 isn't a telephone number of US. {ADVICE}"),
+        ("011 44 20 7946 0018", ["US"], f"011442079460018 isn't a telephone number of US. {ADVICE}"),
+        ("0112025501", ["US"], f"0112025501 isn't a telephone number of US. {ADVICE}"),
+        (
+            "4915112345678",
+            ["DE"],
+            f"4915112345678 can be read with and without the country code of DE. {ADVICE}",
+        ),
+        ("416 555 0199", ["US"], f"4165550199 is a number of CA, not of US. {ADVICE}"),
+        ("001 49 30 123456", ["KR"], f"0014930123456 leads to another number in KR. {ADVICE}"),
+        ("2025550123;ext=5", ["US"], NO_NUMBER),
+        ("202\n5550123", ["US"], NO_NUMBER),
+        ("202\t555\t0123", ["US"], NO_NUMBER),
+    ],
+)
+def test_a_national_number_that_cannot_be_dialed_says_why(text: str, countries: list[str], reason: str) -> None:
+    with pytest.raises(NotDialable) as error:
+        read_number(text, countries, sip=True)
+    assert error.value.reason == reason
+
+
+MARKS = st.text(" ()-./", max_size=2)
+DIGITS = st.from_regex(r"\A[0-9]{1,15}\Z") | st.sampled_from(
+    [
+        str(known.national_number)
+        for region in sorted(phonenumbers.SUPPORTED_REGIONS)
+        if (known := phonenumbers.example_number(region)) is not None
+    ]
+)
+WRITTEN = st.builds(
+    lambda start, digits, marks, end: (
+        start + "".join(f"{digit}{mark}" for digit, mark in zip(digits, marks, strict=False)) + end
+    ),
+    st.sampled_from(["", "", "", "+", "00", "0", "1", "011", "(0)", "+1", "+49", "49", "0049", " ", "\u202a+"]),
+    DIGITS,
+    st.lists(MARKS, min_size=15, max_size=15),
+    st.sampled_from(["", "", "\n", " ", ";ext=5", ";phone-context=+44", "x"]),
+)
+
+
+@given(WRITTEN, st.sampled_from([None, *sorted(phonenumbers.SUPPORTED_REGIONS)]))
+@example("2025550123", "EG")
+@example("2025550123", "CA")
+@example("4915112345678", "DE")
+@example("01120255501", "US")
+@example("0014930123456", "KR")
+def test_no_number_is_dialed_to_a_country_that_was_neither_written_nor_configured(
+    text: str, country: str | None
+) -> None:
+    try:
+        dialed = read_number(text, () if country is None else [country], sip=False)
+    except NotDialable:
+        return
+    digits = re.sub(r"[^0-9+]", "", text)
+    code = str(phonenumbers.parse(dialed).country_code)
+    if digits.startswith(("+", "00")):
+        assert digits.removeprefix("00").removeprefix("+").startswith(code)
+    else:
+        assert country is not None
+        assert code == str(phonenumbers.country_code_for_region(country))
+        assert country_of(dialed) in (None, country)
+    assert read_number(dialed, [country] if country else (), sip=False) == dialed
 
 
 @given(ADDRESSES, st.booleans())
 def test_any_text_is_dialed_as_e164_or_sip_or_refused_with_a_reason(text: str, sip: bool) -> None:
     try:
-        outcome = dialable(text, sip=sip)
+        outcome = read_number(text, sip=sip)
     except NotDialable as refused:
         outcome = refused.reason
     else:
-        assert dialable(outcome, sip=sip) == outcome
+        assert read_number(outcome, sip=sip) == outcome
 
     assert re.fullmatch(r"\+[0-9]{3,15}|sips?:\S+|[A-Z+].+\.", outcome)
 
@@ -189,9 +273,9 @@ def test_most_numbers_need_only_the_tables_of_the_library(monkeypatch: pytest.Mo
             known = phonenumbers.example_number_for_type(region, kind)
             number = "" if known is None else phonenumbers.format_number(known, phonenumbers.PhoneNumberFormat.E164)
             if len(number) > 8:
-                dialable(number, sip=False)
+                read_number(number, sip=False)
     assert len(asked) < 3
-    dialable("+4402079460018", sip=False)
+    read_number("+4402079460018", sip=False)
     assert asked[-1] == "+4402079460018"
 
 
@@ -207,4 +291,4 @@ def test_most_numbers_need_only_the_tables_of_the_library(monkeypatch: pytest.Mo
     ],
 )
 def test_a_number_in_the_log(number: str, shown: str) -> None:
-    assert masked(number) == shown
+    assert mask_number(number) == shown

@@ -7,7 +7,7 @@ from typing import Any
 import pytest
 
 from voiceapi.telephony import providers
-from voiceapi.telephony.carriers.registry import CARRIERS as DIALECTS
+from voiceapi.telephony.connect import CARRIERS as DIALECTS
 from voiceapi.telephony.providers import PROVIDERS, cloudonix_domain, metadata
 
 # name: (display name, connectivity, credentials, account id, needs a caller ID); ! is required, * is sensitive
@@ -126,7 +126,7 @@ def test_the_table_cannot_be_changed() -> None:
 
 
 def test_options_and_conditions_reach_the_wire() -> None:
-    region = providers.Field(
+    region = providers.CredentialField(
         "region",
         "Region",
         "select",

@@ -2,16 +2,24 @@
 
 from __future__ import annotations
 
+import socket
+import threading
 from collections.abc import Callable, Iterator
+from pathlib import Path
 from typing import Any
 from urllib.parse import urlsplit
 from xml.etree import ElementTree as ET
 
 import pytest
+from flask import Flask
+from flask.testing import FlaskClient
 from internet import Internet
 from internet import Request as Asked
-from strict_twilio import StrictTwilio
+from loopback import Loopback
+from strict_twilio import ApplicationError, Call, Person, StrictTwilio
+from werkzeug.serving import make_server
 
+from voiceapi import create_app
 from voiceapi.http_client import Reply
 from voiceapi.telephony.carriers.base import Account, OutboundCall
 from voiceapi.telephony.carriers.rest import CarrierRefused
@@ -117,3 +125,90 @@ def test_a_call_that_nobody_answers(strict: StrictTwilio, ours: Callable[..., Tw
 )
 def test_documents(strict: StrictTwilio, document: str, wrong: bool) -> None:
     assert bool(strict._wrong_with(ET.fromstring(document))) is wrong
+
+
+@pytest.mark.parametrize(
+    ("fragment", "code"),
+    [("rc=6", 11240), ("rp=ct,reset", 11243), ("rt=16000", 11240), ("ct=99", 11240), ("xx=1", 11240), ("rc=x", 11240)],
+)
+def test_connection_overrides_that_it_refuses(strict: StrictTwilio, fragment: str, code: int) -> None:
+    with pytest.raises(ApplicationError) as refused:
+        strict._ask(strict_call(), "POST", f"https://voice.trycloudflare.com/x#{fragment}", {})
+    assert refused.value.code == code
+
+
+def strict_call() -> Call:
+    return Call("CA1", MINE, OURS, "outbound-api", Person(), "")
+
+
+@pytest.mark.parametrize(("fragment", "asked"), [("", 1), ("#rc=5", 1), ("#rc=5&rp=4xx", 1), ("#rc=2&rp=ct,5xx", 3)])
+def test_what_it_asks_for_again(strict: StrictTwilio, fragment: str, asked: int) -> None:
+    """No tunnel is open, which is an answer of 530."""
+    retries: list[int] = []
+    strict.retrying = retries.append
+    assert strict._ask(strict_call(), "POST", f"https://voice.trycloudflare.com/x{fragment}", {}).status == 530
+    assert len(retries) + 1 == asked
+
+
+def test_a_restart_of_the_service_ends_no_call(tmp_path: Path, database_at: Callable[[Path], str], talk: Any) -> None:
+    """The service is stopped in the middle of a call, and refuses connections until Twilio's third retry."""
+    internet = Loopback()
+    with socket.create_server(("127.0.0.1", 0)) as free:
+        port = free.getsockname()[1]
+    public = f"http://127.0.0.1:{port}"
+    strict = StrictTwilio(internet, public, OURS)  # type: ignore[arg-type]
+    settings = {"VOICEAPI_DATABASE": database_at(tmp_path / "voice.db"), "VOICEAPI_API_KEY": "test-key-0123456789"}
+    settings |= {"VOICEAPI_SECRET": "s" * 32, "VOICEAPI_PUBLIC_URL": public, "VOICEAPI_TWILIO_URL": internet.url}
+    running: list[tuple[Flask, Any, threading.Thread]] = []
+
+    def start() -> FlaskClient:
+        app = create_app({"TESTING": True, **settings})
+        server = make_server("127.0.0.1", port, app, threaded=True)
+        thread = threading.Thread(target=server.serve_forever, args=(0.01,))
+        thread.start()
+        running.append((app, server, thread))
+        client = app.test_client()
+        client.environ_base["HTTP_X_API_KEY"] = settings["VOICEAPI_API_KEY"]
+        return client
+
+    def stop() -> None:
+        app, server, thread = running.pop()
+        server.shutdown()
+        server.server_close()
+        thread.join()
+        app.extensions["voiceapi"].close()
+
+    def lines() -> Iterator[str]:
+        stop()
+        yield "yes"
+
+    retries: list[int] = []
+
+    def retry(number: int) -> None:
+        retries.append(number)
+        if number == 3 and not running:
+            start()
+
+    strict.retrying = retry
+    strict.people[MINE] = Person(lines())  # type: ignore[arg-type]
+    client = start()
+    api = "/api/v1"
+    try:
+        config = {"provider": "twilio", "account_sid": strict.account_sid, "auth_token": strict.auth_token}
+        configs = f"{api}/organizations/telephony-configs"
+        made = client.post(configs, json={"name": "Main", "config": config}).get_json()["id"]
+        client.post(f"{configs}/{made}/phone-numbers", json={"address": OURS})
+        agent = {"name": "Line", "workflow_definition": talk("line")}
+        created = client.post(f"{api}/workflow/create/definition", json=agent).get_json()["id"]
+        client.post(f"{api}/workflow/{created}/publish")
+        body = {"phone_number": MINE, "telephony_configuration_id": made}
+        placed = client.post(f"{api}/public/agent/line", json=body)
+        assert placed.get_json()["status"] == "initiated", placed.text
+        call = strict.last_call()
+        assert (call.heard, retries) == (["Hello, is now a good time?", "Great, goodbye."], [1, 2, 3])
+        assert (strict.alerts, strict.violations) == ([], [])
+    finally:
+        if running:
+            stop()
+        strict.close()
+        internet.close()

@@ -6,7 +6,7 @@ from typing import Any
 
 import pytest
 
-from voiceapi.tools.end_call import EndCall
+from voiceapi.tools.calculator import EndCall
 
 
 def ending(**config: Any) -> EndCall:

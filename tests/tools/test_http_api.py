@@ -132,7 +132,31 @@ def test_what_can_not_be_sent_is_an_error_for_the_model(post: Any, request_of: A
     ("status", "body", "result"),
     [
         (200, {"a": [1]}, {"status": "success", "status_code": 200, "data": {"a": [1]}}),
-        (404, {"no": 1}, {"status": "success", "status_code": 404, "data": {"no": 1}}),
+        (
+            404,
+            {"no": 1},
+            {"status": "error", "status_code": 404, "error": "The server answered 404.", "data": {"no": 1}},
+        ),
+        (
+            500,
+            b"Oh",
+            {
+                "status": "error",
+                "status_code": 500,
+                "error": "The server answered 500.",
+                "data": {"raw_response": "Oh"},
+            },
+        ),
+        (
+            302,
+            b"",
+            {
+                "status": "error",
+                "status_code": 302,
+                "error": "The server answered 302, and redirects are not followed.",
+                "data": {"raw_response": ""},
+            },
+        ),
         (204, b"", {"status": "success", "status_code": 204, "data": {"raw_response": ""}}),
         (
             200,

@@ -7,8 +7,7 @@ from typing import Any
 
 import pytest
 
-from voiceapi.tools.parameters import declared_arguments, preset_values, schema
-from voiceapi.tools.tool import ToolError
+from voiceapi.tools.tool import ToolError, declared_arguments, preset_values, schema
 
 NOW = datetime(2026, 11, 21, 8, tzinfo=UTC)
 

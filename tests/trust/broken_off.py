@@ -20,7 +20,7 @@ from typing import Any
 from unittest.mock import patch
 
 from voiceapi.config import Settings, names
-from voiceapi.extension import open_service
+from voiceapi.opening import open_service
 
 SETTINGS = {"VOICEAPI_API_KEY": "key-of-broken-off-starts", "VOICEAPI_SECRET": "s" * 32, "VOICEAPI_WORKER": "off"}
 

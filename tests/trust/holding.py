@@ -27,7 +27,7 @@ def held(location: str) -> Iterator[None]:
     with ThreadPoolExecutor(1) as thread:
         holding = thread.submit(hold)
         try:
-            assert begun.wait(10)
+            assert begun.wait(60)
             yield
         finally:
             ended.set()

@@ -100,7 +100,7 @@ class Host:
         """Kill all of its processes."""
         with suppress(ProcessLookupError):
             os.killpg(self.process.pid, signal.SIGKILL)
-        self.process.wait(10)
+        self.process.wait(60)
 
 
 class Model:

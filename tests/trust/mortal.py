@@ -30,7 +30,7 @@ from voiceapi.store.runs import Run
 from voiceapi.telephony import phones
 
 KEY = "test-key-0123456789"
-LONGEST = 40.0
+LONGEST = 120.0
 # How long a process is believed to be at work that it was killed in: short, for who waits for the test.
 LEASE = timedelta(seconds=1)
 
@@ -52,7 +52,7 @@ class Points:
 
 def watch(points: Points) -> None:
     """Make every transaction and every request that leaves a point."""
-    writing, send = Store.writing, HTTPClient.send
+    writing, send, stream = Store.writing, HTTPClient.send, HTTPClient.stream
 
     @contextmanager
     def watched_writing(store: Store, *locks: Any) -> Iterator[None]:
@@ -67,7 +67,14 @@ def watch(points: Points) -> None:
         points.pass_(f"{method} /{url.split('/', 3)[3]}")
         return reply
 
+    @contextmanager
+    def watched_stream(self: HTTPClient, method: str, url: str, **options: Any) -> Iterator[Any]:
+        with stream(self, method, url, **options) as reply:
+            yield reply
+        points.pass_(f"{method} /{url.split('/', 3)[3]}")
+
     Store.writing, HTTPClient.send = watched_writing, watched_send  # type: ignore[assignment, method-assign]
+    HTTPClient.stream = watched_stream  # type: ignore[assignment, method-assign]
 
 
 def writer() -> str:

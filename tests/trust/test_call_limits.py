@@ -20,12 +20,11 @@ from flask.testing import FlaskClient
 from voiceapi.campaigns.dialer.worker import Dialer
 from voiceapi.organizations import call_quota
 from voiceapi.service import Service
-from voiceapi.store import outbound_calls
+from voiceapi.store import organizations
 from voiceapi.store.campaigns import Decision
 from voiceapi.store.database import execute, write
 from voiceapi.store.fields import now
-from voiceapi.store.organizations import Organization
-from voiceapi.store.outbound_calls import OutboundCall
+from voiceapi.store.organizations import CountedCall, Organization
 from voiceapi.store.runs import Run
 from voiceapi.telephony.numbers import country_of
 
@@ -202,7 +201,7 @@ import sys
 from concurrent.futures import ThreadPoolExecutor
 from voiceapi import create_app
 from voiceapi.errors import LimitReached
-from voiceapi.organizations.call_quota import count_call
+from voiceapi.organizations.call_quota import reserve_daily_call
 from voiceapi.store.database import write
 
 app = create_app({"VOICEAPI_DATABASE": sys.argv[1], "VOICEAPI_API_KEY": sys.argv[2], "VOICEAPI_WORKER": "off"})
@@ -212,7 +211,7 @@ def count(_number):
     with store.session():
         try:
             with write():
-                count_call(1)
+                reserve_daily_call(1)
         except LimitReached:
             return 0
     return 1
@@ -240,7 +239,7 @@ def test_two_processes_together_place_exactly_as_many_as_are_allowed(service: Se
             process.stdin.write("go\n")
             process.stdin.flush()
         placed = [int(process.communicate(timeout=60)[0]) for process in processes]
-    assert sum(placed) == OutboundCall.select().count() == 20
+    assert sum(placed) == CountedCall.select().count() == 20
 
 
 @pytest.mark.usefixtures("db")
@@ -256,7 +255,7 @@ def test_a_call_counts_for_24_hours(trigger: Callable[..., Any], prefer: Any) ->
     assert trigger().status_code == 200
     assert trigger().status_code == 429
     # What counts no more is deleted.
-    assert OutboundCall.select().count() == 2
+    assert CountedCall.select().count() == 2
 
 
 @pytest.mark.usefixtures("db")
@@ -307,11 +306,11 @@ def test_a_run_that_was_prepared_long_ago_counts_when_it_is_dialed(
 def test_another_organization_has_its_own_count(prefer: Any) -> None:
     prefer(max_calls_a_day=1)
     with write():
-        call_quota.count_call(1)
+        call_quota.reserve_daily_call(1)
         found = call_quota.quota(1, 1, now())
         assert found is not None
         assert found.left == 0
-        call_quota.count_call(Organization.create(name="other").id)
+        call_quota.reserve_daily_call(Organization.create(name="other").id)
 
 
 @pytest.mark.usefixtures("db")
@@ -320,7 +319,7 @@ def test_calls_of_a_clock_that_was_ahead_count_no_more(trigger: Callable[..., An
     assert trigger().status_code == 200
     pass_time(-2)
     assert trigger().status_code == 200
-    assert OutboundCall.select().count() == 1
+    assert CountedCall.select().count() == 1
     assert trigger().status_code == 429
 
 
@@ -343,8 +342,8 @@ def plan_of(service: Service, act: Callable[[], Any]) -> list[str]:
 @pytest.mark.usefixtures("db")
 def test_the_calls_of_a_day_are_counted_by_an_index(service: Service) -> None:
     moment = now()
-    counted = plan_of(service, lambda: outbound_calls.latest(1, moment - DAY, moment, 100))
-    added = plan_of(service, lambda: outbound_calls.add(1, moment, moment - DAY, moment))
+    counted = plan_of(service, lambda: organizations.latest_calls(1, moment - DAY, moment, 100))
+    added = plan_of(service, lambda: organizations.add_call(1, moment, moment - DAY, moment))
     assert len(counted) == 1
     assert len(added) == 2
     assert all("outbound_call_organization_id_at (organization_id=? AND at" in step for step in (*counted, *added))
@@ -445,7 +444,7 @@ def test_contacts_that_are_claimed_but_not_called_yet_count(
     wait_for: Any,
     monkeypatch: pytest.MonkeyPatch,
 ) -> None:
-    monkeypatch.setattr(Dialer, "_carry_out", lambda _self, _claim: None)
+    monkeypatch.setattr(Dialer, "_place", lambda _self, _claim: None)
     prefer(max_calls_a_day=2)
     id = campaign(ANN, BOB, CY)
     client.post(f"{API}/campaign/{id}/start")
@@ -463,7 +462,7 @@ def test_the_dry_run_holds_to_the_calls_of_a_day(
     client: FlaskClient, trigger: Callable[..., Any], campaign: Callable[..., int], prefer: Any
 ) -> None:
     assert trigger().status_code == 200
-    at = outbound_calls.times(1, now() - DAY, now())[0]
+    at = organizations.call_times(1, now() - DAY, now())[0]
     prefer(max_calls_a_day=2)
     id = campaign(ANN, BOB, CY)
     starts = at + timedelta(hours=1)

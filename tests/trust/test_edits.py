@@ -1,12 +1,13 @@
-"""Two editors of one workflow: ETag and If-Match keep one from overwriting what the other has saved."""
+"""Two editors of one thing: ETag and If-Match keep one from overwriting what the other has saved."""
 
 from __future__ import annotations
 
+import io
 import json
 import urllib.error
 import urllib.request
 from collections import Counter
-from collections.abc import Callable, Iterator
+from collections.abc import Callable, Iterator, Sequence
 from threading import Barrier, Thread
 from typing import Any
 
@@ -124,9 +125,12 @@ def test_a_change_of_what_was_changed_since_is_refused(
 
 def test_if_match_as_http_has_it(client: FlaskClient, url: str) -> None:
     tag = etag(client, url)
-    for wrong in ('"other"', f"W/{tag}", '"a", "b"', "other", '""', '"a", ""', tag.rstrip('"'), ",", "W/"):
+    for wrong in ('"other"', 'W/"other"', '"a", "b"', "other", '""', '"a", ""', tag.rstrip('"'), ",", "W/"):
         assert edit(client, url, wrong).status_code == 412, wrong
     assert edit(client, url, f'"other", {tag}').status_code == 200
+    weak = f"W/{etag(client, url)}"  # as a proxy makes it
+    assert edit(client, url, weak, name="Weak").status_code == 200
+    assert edit(client, url, weak, name="Late").status_code == 412
     assert edit(client, url, "*", name="Any").status_code == 200
     assert edit(client, url, "", name="None").status_code == 200
     assert client.put(url, json={"name": "Without"}).status_code == 200
@@ -158,6 +162,158 @@ def test_an_answer_that_would_be_the_same_is_not_sent_again(client: FlaskClient,
     assert fetch(client, url, if_none_match=tag).get_json()["name"] == "New"
 
 
+def model_body(name: str) -> dict[str, Any]:
+    speech = {"provider": "carrier", "model": "default"}
+    pipeline = {"llm": {"provider": "openai", "model": name, "api_key": "sk-1"}, "tts": speech, "stt": speech}
+    return {"version": 2, "mode": "byok", "byok": {"mode": "pipeline", "pipeline": pipeline}}
+
+
+HTTP_TOOL: dict[str, Any] = {
+    "schema_version": 1,
+    "type": "http_api",
+    "config": {"method": "GET", "url": "https://example.com/"},
+}
+# What the console edits besides workflows: what errors call it, how it is changed, what each of two editors changes,
+# and statements that set what changes by itself.
+EDITED: Sequence[tuple[str, str, dict[str, Any], dict[str, Any], str]] = (
+    (
+        "set of preferences",
+        "PUT /organizations/preferences",
+        {"calling_hours": {"start": "09:00", "end": "17:00"}},
+        {"timezone": "Europe/Berlin"},
+        "UPDATE organization SET model_configuration = NULL",
+    ),
+    (
+        "model configuration",
+        "PUT /organizations/model-configurations/v2",
+        model_body("small"),
+        model_body("large"),
+        """UPDATE organization SET preferences = '{"timezone":"UTC"}'""",
+    ),
+    (
+        "tool",
+        "PUT /tools/{tool_uuid}",
+        {"definition": {**HTTP_TOOL, "config": {**HTTP_TOOL["config"], "url": "https://example.com/new"}}},
+        {"name": "Mine"},
+        "UPDATE tool SET updated_at = 1",
+    ),
+    ("tool", "PUT /tools/{tool_uuid}", {"status": "draft"}, {"status": "active"}, "UPDATE tool SET updated_at = 2"),
+    (
+        "case",
+        "PUT /workflow/{workflow_id}/cases/{case_id}",
+        {"enabled": False},
+        {"name": "Mine"},
+        "UPDATE conversation_case SET updated_at = 1",
+    ),
+    (
+        "telephony configuration",
+        "PUT /organizations/telephony-configs/{config_id}",
+        {"config": {"provider": "simulator", "calls_per_second": 0.5}},
+        {"name": "Mine"},
+        "UPDATE telephony_configuration SET paced_until = 1, inactive = TRUE, is_default_outbound = FALSE",
+    ),
+    (
+        "telephony configuration",
+        "PUT /organizations/telephony-configs/{config_id}",
+        {"config": {"provider": "simulator", "country": "DE"}},
+        {"config": {"provider": "simulator", "country": "FR"}},
+        "UPDATE telephony_configuration SET paced_until = 2",
+    ),
+    (
+        "phone number",
+        "PUT /organizations/telephony-configs/{config_id}/phone-numbers/{phone_number_id}",
+        {"is_active": False},
+        {"label": "Mine"},
+        "UPDATE phone_number SET is_default_caller_id = TRUE, updated_at = 1",
+    ),
+    (
+        "credential",
+        "PUT /credentials/{credential_uuid}",
+        {"credential_data": {"token": "another-secret"}},
+        {"name": "Mine"},
+        "UPDATE credential SET updated_at = 1",
+    ),
+    (
+        "campaign",
+        "PATCH /campaign/{campaign_id}",
+        {"calling_hours": {"start": "09:00", "end": "17:00"}},
+        {"name": "Mine"},
+        "UPDATE campaign SET state = 'paused', total_rows = 60, executed_count = 7, dialed_at = 1",
+    ),
+)
+
+
+def ids_of_new_records(client: FlaskClient) -> dict[str, Any]:
+    """The ids of a record of each kind, by the names that the paths of EDITED have for them."""
+
+    def make(path: str, body: Any, **sent: Any) -> Any:
+        answer = client.post(f"{API}{path}", json=body, **sent)
+        assert answer.status_code == 200, answer.text
+        if path not in ("/workflow/create/template", "/campaign/create/csv"):
+            assert answer.headers["ETag"], path
+        return answer.get_json()
+
+    template = {"call_type": "outbound", "use_case": "Ask", "activity_description": "Ask."}
+    workflow_id = make("/workflow/create/template", template)["id"]
+    token = {"name": "Theirs", "credential_type": "bearer_token", "credential_data": {"token": "a-secret"}}
+    configuration = {"name": "Theirs", "config": {"provider": "simulator"}}
+    config_id = make("/organizations/telephony-configs", configuration)["id"]
+    numbers = f"/organizations/telephony-configs/{config_id}/phone-numbers"
+    form = {"name": "Theirs", "workflow_id": str(workflow_id), "telephony_configuration_id": str(config_id)}
+    contacts = (io.BytesIO(b"phone_number\n+12025550123\n"), "contacts.csv")
+    campaign = client.post(f"{API}/campaign/create/csv", data={**form, "file": contacts})
+    assert campaign.status_code == 200, campaign.text
+    return {
+        "workflow_id": workflow_id,
+        "credential_uuid": make("/credentials/", token)["uuid"],
+        "tool_uuid": make("/tools/", {"name": "Theirs", "definition": HTTP_TOOL})["tool_uuid"],
+        "case_id": make(f"/workflow/{workflow_id}/cases", {"case": {"name": "Theirs", "turns": []}})["id"],
+        "config_id": config_id,
+        "phone_number_id": make(numbers, {"address": "+12025550150"})["id"],
+        "campaign_id": campaign.get_json()["id"],
+    }
+
+
+def test_what_the_console_edits_is_not_saved_over_what_another_tab_has_saved(
+    client: FlaskClient, service: Service
+) -> None:
+    ids = ids_of_new_records(client)
+    for name, operation, theirs, mine, by_itself in EDITED:
+        method, path = operation.format_map(ids).split(" ")
+        url = f"{API}{path}"
+
+        def send(body: Any, tag: str, method: str = method, url: str = url) -> Any:
+            return client.open(url, method=method, json=body, headers={"If-Match": tag} if tag else {})
+
+        read = client.get(url).headers["ETag"]
+        with service.store.session():
+            assert execute(by_itself).rowcount > 0
+        assert client.get(url).headers["ETag"] == read, f"{name}: what changes by itself is in the tag"
+
+        first = send(theirs, read)
+        assert first.status_code == 200, f"{name}: {first.text}"
+        tag = first.headers["ETag"]
+        assert tag == client.get(url).headers["ETag"] != read, name
+        stored = client.get(url).get_json()
+        refusals = [send(mine, read), send(mine, '"0123"')]
+        if client.open(url, method="DELETE", headers={"If-Match": read}).status_code != 405:
+            refusals.append(client.delete(url, headers={"If-Match": read}))
+        for refused in refusals:
+            assert (refused.status_code, refused.get_json()) == (412, {"detail": CHANGED.replace("workflow", name)})
+        assert client.get(url).get_json() == stored, name
+
+        second = send(mine, tag)
+        assert second.status_code == 200, f"{name}: {second.text}"
+        assert second.headers["ETag"] == client.get(url).headers["ETag"] != tag, name
+        assert send(theirs, "").status_code == 200, f"{name}: without If-Match"
+    for path in (
+        *("/tools/{tool_uuid}", "/workflow/{workflow_id}/cases/{case_id}", "/credentials/{credential_uuid}"),
+        "/organizations/telephony-configs/{config_id}/phone-numbers/{phone_number_id}",
+    ):
+        url = f"{API}{path.format_map(ids)}"
+        assert client.delete(url, headers={"If-Match": client.get(url).headers["ETag"]}).status_code == 200, path
+
+
 @pytest.fixture
 def address(app: Flask) -> Iterator[str]:
     """A waitress that serves the app."""
@@ -176,7 +332,7 @@ def send(address: str, method: str, path: str, body: Any = None, **headers: str)
     all_headers = {"X-API-Key": KEY, "Content-Type": "application/json", **headers}
     request = urllib.request.Request(f"{address}{path}", data, all_headers, method=method)
     try:
-        with urllib.request.urlopen(request, timeout=30) as answer:
+        with urllib.request.urlopen(request, timeout=60) as answer:
             return answer.status, answer.headers["ETag"]
     except urllib.error.HTTPError as error:
         return error.code, json.load(error)["detail"]

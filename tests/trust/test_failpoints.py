@@ -90,7 +90,7 @@ def outside() -> Iterator[Outside]:
 
 @pytest.fixture
 def database(tmp_path: Path, database_at: Callable[[Path], str], outside: Outside, talk: Callable[..., Any]) -> str:
-    """A database with an agent that books, extracts, says goodbye and tells a webhook."""
+    """A database with an agent that books, extracts, books once more by itself, says goodbye and tells a webhook."""
     location = database_at(tmp_path / "v.db")
     app = create_app({"VOICEAPI_DATABASE": location, "VOICEAPI_API_KEY": KEY, "VOICEAPI_WORKER": "off"})
     client = app.test_client()
@@ -108,7 +108,8 @@ def create(client: FlaskClient, outside: Outside, talk: Callable[..., Any]) -> N
     made = talk("mortal", tool_uuids=[tool["tool_uuid"]])
     wish = {"extraction_enabled": True, "extraction_variables": [{"name": "wish", "type": "string"}]}
     made["nodes"][0]["data"] |= wish
-    made["nodes"][1]["data"] |= wish
+    call = {"tool": tool["tool_uuid"], "arguments": {"what": "{{wish}}, by the node"}, "save_as": "booking"}
+    made["nodes"][1]["data"] |= {**wish, "call": call}
     hook = {
         "name": "Hook",
         "endpoint_url": f"{outside.url}/hook",
@@ -122,7 +123,7 @@ def create(client: FlaskClient, outside: Outside, talk: Callable[..., Any]) -> N
 def live(database: str, outside: Outside, last: str | None = None) -> tuple[int, str]:
     command = [sys.executable, str(HERE / "mortal.py"), database, outside.url, *([last] if last else [])]
     environment = {**os.environ, "PYTHONPATH": str(HERE.parents[1])}
-    done = subprocess.run(command, env=environment, capture_output=True, text=True, timeout=90, check=False)
+    done = subprocess.run(command, env=environment, capture_output=True, text=True, timeout=300, check=False)
     return done.returncode, done.stdout or done.stderr
 
 
@@ -151,6 +152,8 @@ EVENTS = [
     "rtf-variables-extracted",
     "rtf-node-transition",
     "rtf-function-call-end",
+    "rtf-function-call-start",
+    "rtf-function-call-end",
     "rtf-ttfb-metric",
     "Goodbye.",
     "rtf-latency-measured",
@@ -158,32 +161,38 @@ EVENTS = [
 ]
 # How often a life passes each point, at least: of several threads that reach for the same work, one gets it.
 TABLE = {
-    "calls.outbound._store_call": 1,
-    "calls.webhooks._store_updates": 2,
-    "calls.turns._store": 7,
-    "calls.ending._conclude": 1,
-    "calls.ending.complete_from_status": 1,
+    "calls.outbound._store": 1,
+    "calls.webhooks._store_reports": 2,
+    "calls.turns._store": 8,
+    "calls.ending.decide": 1,
+    "calls.ending._finish": 1,
     "postcall.processing.claim": 1,
     "postcall.processing.process": 1,
     "postcall.delivery.claim": 1,
     "postcall.signing.signing_secrets": 1,
     "postcall.delivery.record_outcome": 1,
     "POST /v1/chat/completions": 5,
-    "POST /book": 1,
+    "POST /book": 2,
     "POST /hook": 1,
 }
-EVERYDAY = ("POST /book:1",)
+EVERYDAY = ("POST /book:1", "POST /book:2")
 ROWS = [f"{name}:{nth + 1}" for name, times in TABLE.items() for nth in range(times)]
 
 
 def check(database: str, outside: Outside) -> None:
     events, gathered = read(database)
-    assert events == EVENTS
+    # What came of the node's call may not be known, which is an error that nothing else follows from.
+    assert [event for event in events if event != "rtf-pipeline-error"] == EVENTS
+    assert len(events) - len(EVENTS) == (gathered["booking"] is None)
     assert (gathered["wish"], gathered["call_disposition"]) == ("a table", "user_qualified")
     assert gathered["nodes_visited"] == ["Hello", "Fine"]
     # The tool was called at most once, and the model knows what came of it, or that this isn't known.
     (told,) = outside.told
-    assert (told, len(outside.bookings)) in ((BOOKED, 1), (INTERRUPTED, 0), (INTERRUPTED, 1))
+    by_model, by_node = (
+        sum((booking["what"] == "a table") is asked for booking in outside.bookings) for asked in (True, False)
+    )
+    assert (told, by_model) in ((BOOKED, 1), (INTERRUPTED, 0), (INTERRUPTED, 1))
+    assert (gathered["booking"] is None, by_node) in ((False, 1), (True, 0), (True, 1))
     # The webhook came at least once, and always as the same one.
     assert set(outside.delivered) == {(outside.delivered[0][0], BODY)}
 

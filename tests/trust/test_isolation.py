@@ -9,6 +9,7 @@ import io
 import json
 import re
 from collections.abc import Callable, Iterator
+from dataclasses import replace
 from pathlib import Path
 from typing import Any
 
@@ -17,9 +18,18 @@ from flask.testing import FlaskClient
 
 from tests.trust.world import LIST, Asked, World, http_tool, transfer_tool
 from voiceapi.engine.actions import RunTool
-from voiceapi.http_client import Reply
+from voiceapi.http_client import OWNER_OPERATOR, HTTPClient, Reply
+from voiceapi.llm import selection
+from voiceapi.llm.chat_completions import ChatCompletions
+from voiceapi.llm.configuration import OPERATOR
 from voiceapi.organizations import api_keys, credentials
-from voiceapi.tools import offered
+from voiceapi.postcall import delivery
+from voiceapi.security import encrypt_json
+from voiceapi.store.fields import now
+from voiceapi.store.postcall import Delivery
+from voiceapi.store.telephony import TelephonyConfiguration
+from voiceapi.telephony import connect
+from voiceapi.tools import catalog
 from voiceapi.tools.tool import ToolContext
 
 DOCUMENT = json.loads((Path(__file__).parents[2] / "schemas" / "openapi.json").read_text(encoding="utf-8"))
@@ -43,6 +53,7 @@ OPEN = {
 # They are no part of the document. The run's token in the path and the carrier's signature admit them.
 WEBHOOKS = {
     "/telephony/calls/<token>/turns/<int(max=9999):number>": "token and signature",
+    "/telephony/calls/<token>/turns/<int(max=9999):number>/parts/<int(max=9999):part>": "token and signature",
     "/telephony/calls/<token>/turns/<int(max=9999):number>/<any(transfer, silence, wait):step>": "token and signature",
     "/telephony/calls/<token>/status": "token and signature",
     "/telephony/calls/<token>/machine": "token and signature",
@@ -87,6 +98,8 @@ NOT_OURS = {
     "signing_key": "a secret of the carrier's",
     "private_key": "a secret of the carrier's",
     "webhook_public_key": "a key of the carrier's",
+    "end_keys": "a phrase",
+    "do_not_call.key": "a key of the telephone",
     "audioRecordingId": "there are no recordings",
     "customMessageRecordingId": "there are no recordings",
     "id": "of a node or an edge in a definition of the same body",
@@ -95,6 +108,9 @@ NOT_OURS = {
     "tts_voice_id": "a voice of a speech service; there are no recordings",
 }
 
+ACCOUNT = {"provider": "cloudonix", "credentials": {"bearer_token": "key", "domain_id": "example"}}
+# What asks a carrier before it is accepted; tests/api/test_connected_numbers.py has records of one's own.
+ASKS_CARRIERS = "/organizations/connected-numbers"
 # The body of each operation that takes one: it is carried out when all its ids are the caller's own.
 CALL = {"phone_number": "+12025550123"}
 BODIES: dict[str, Callable[[dict[str, Any]], dict[str, Any]]] = {
@@ -110,6 +126,16 @@ BODIES: dict[str, Callable[[dict[str, Any]], dict[str, Any]]] = {
     "POST /campaign/{campaign_id}/redial": lambda ids: {},
     "POST /campaign/{campaign_id}/simulate": lambda ids: {},
     "PUT /credentials/{credential_uuid}": lambda ids: {"name": "x"},
+    "POST /organizations/connected-numbers": lambda ids: {
+        **ACCOUNT,
+        "number": "+12025550188",
+        "workflow_id": ids["workflow_id"],
+    },
+    "POST /organizations/connected-numbers/available": lambda ids: ACCOUNT,
+    "POST /organizations/connected-numbers/undo": lambda ids: {
+        "telephony_configuration_id": ids["config_id"],
+        "number": "+12025550188",
+    },
     "POST /knowledge-base/search": lambda ids: {"query": "opens at nine"},
     "PUT /organizations/telephony-configs/{config_id}": lambda ids: {"name": "x"},
     "POST /organizations/telephony-configs/{config_id}/phone-numbers": lambda ids: {"address": "+12025550188"},
@@ -229,7 +255,7 @@ def _places(schema: dict[str, Any], path: tuple[str, ...], seen: frozenset[str])
 
 def ids_in(names: Iterator[tuple[str, ...]]) -> list[tuple[str, ...]]:
     """Those that name a record of an organization."""
-    found = {path for path in names if LIKE_AN_ID.fullmatch(path[-1])}
+    found = {path for path in names if LIKE_AN_ID.fullmatch(path[-1]) and ".".join(path[-2:]) not in NOT_OURS}
     unknown = {path for path in found if path[-1] not in RECORDS and path[-1] not in NOT_OURS}
     assert unknown == set(), "Say in RECORDS which record these name, or in NOT_OURS why they name none."
     return sorted(path for path in found if path[-1] in RECORDS)
@@ -339,7 +365,11 @@ def test_a_body_that_names_another_organizations_record_is_refused(
 # trunks, and the caller's only run isn't called twice.
 @pytest.mark.parametrize(
     ("operation", "path"),
-    [(operation, path) for operation, path in BY_BODY if path[-1] != "telephony_trunk_id"],
+    [
+        (operation, path)
+        for operation, path in BY_BODY
+        if path[-1] != "telephony_trunk_id" and ASKS_CARRIERS not in operation
+    ],
     ids=lambda value: value if isinstance(value, str) else value[-1],
 )
 def test_a_body_that_names_a_record_of_ones_own_is_accepted(
@@ -487,7 +517,7 @@ def test_the_webhooks_of_carriers_are_admitted_by_token_and_signature(world: Wor
     assert rules == set(WEBHOOKS), "Say what admits a carrier there."
     before = world.dump()
     for rule in rules:
-        path = re.sub(r"<int\(max=9999\):number>", "0", rule).replace("<any(transfer, silence, wait):step>", "silence")
+        path = re.sub(r"<int\(max=9999\):\w+>", "0", rule).replace("<any(transfer, silence, wait):step>", "silence")
         for workflow_uuid, config_id, token in (
             (world.theirs["workflow_uuid"], world.theirs["config_id"], "none"),
             (world.unknown["workflow_uuid"], world.unknown["config_id"], world.theirs["workflow_uuid"]),
@@ -534,6 +564,7 @@ def test_a_definition_cannot_use_another_organizations_records(world: World, tal
             pre_call_fetch_credential_uuid=ids["credential_uuid"],
         )
         webhook = {"name": "Hook", "endpoint_url": "http://127.0.0.1:1/", "credential_uuid": ids["credential_uuid"]}
+        definition["nodes"][0]["data"]["call"] = {"tool": ids["tool_uuid"], "save_as": "found"}
         definition["nodes"].append({"id": "w", "type": "webhook", "position": {"x": 0, "y": 0}, "data": webhook})
         named = [ids[name] for name in ("tool_uuid", "document_uuid", "credential_uuid")]
         body = {"name": f"Beta {number}", "workflow_definition": definition}
@@ -575,8 +606,8 @@ def test_a_tool_and_a_document_of_another_organization_are_never_used(world: Wor
         looked_up = RunTool(0.0, 1, "1", "c", "look", None, {"query": "opens"}, document_uuids=(document,))
         for organization, there in ((alpha, True), (beta, False)):
             context = ToolContext(lambda *_args, **_options: Reply(200, {}, b"{}", 0.0), lambda _uuid: {})
-            assert (offered.run(organization, called, context).result["status"] == "success") is there
-            assert (offered.run(organization, looked_up, context).result["total_results"] == 1) is there
+            assert (catalog.run(organization, called, context).result["status"] == "success") is there
+            assert (catalog.run(organization, looked_up, context).result["total_results"] == 1) is there
 
 
 def test_a_credential_of_another_organization_is_never_sent(world: World) -> None:
@@ -587,6 +618,40 @@ def test_a_credential_of_another_organization_is_never_sent(world: World) -> Non
         assert credentials.header(world.service, alpha, uuid) == {"Authorization": "Bearer Alpha-secret"}
         assert credentials.header(world.service, beta, uuid) == {}
         assert credentials.uuids(beta) == {world.mine["credential_uuid"]}
+
+
+def test_what_carries_an_organizations_credentials_shares_a_connection_with_no_others(
+    world: World, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    """The owner of each request that leaves the service; only the operator's own model is asked for everybody."""
+    owners: list[Any] = []
+
+    def send(_: HTTPClient, method: str, url: str, *, owner: Any = None, **_options: Any) -> Reply:
+        owners.append(owner)
+        return Reply(200, {}, b'{"choices": [{"message": {"content": "Yes."}}]}', 0.0)
+
+    monkeypatch.setattr(HTTPClient, "send", send)
+    settings = replace(world.service.settings, llm_url="https://model.example/v1", llm_key="the operator's")
+    service = replace(world.service, settings=settings)
+    for name, ids in (("alpha", world.theirs), ("beta", world.mine)):
+        tried = world.send(world.client(name), "POST /tools/{tool_uuid}/test", ids, json={})
+        assert tried.status_code == 200, tried.text
+        with service.store.session():
+            id = api_keys.require_organization(name).id
+            catalog.context_for(service, id).send("GET", "https://tool.example")
+            due = {"organization_id": id, "run_id": 1, "delivery_uuid": "1", "url": "https://hook.example"}
+            delivery.send(service, Delivery(**due, headers=encrypt_json(service.vault, {})), now())
+            twilio = {
+                "provider": "twilio",
+                "credentials": encrypt_json(service.vault, {"account_sid": "AC1", "auth_token": "t"}),
+            }
+            connect.connect(service, TelephonyConfiguration(organization=id, **twilio)).hang_up("CA1")
+            for key in ({"provider": "openai", "api_key": "k"}, {"provider": OPERATOR, "api_key": "k"}, {}):
+                model = selection.from_configuration(service, {"provider": OPERATOR, "model": "m", **key}, id)
+                assert isinstance(model, ChatCompletions)
+                model.complete("", "Hello?")
+        assert owners == [id] * 6 + [OWNER_OPERATOR]
+        owners.clear()
 
 
 def test_what_is_taken_across_organizations_does_not_say_by_whom(world: World, talk: Callable[..., Any]) -> None:

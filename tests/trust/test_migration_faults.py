@@ -16,7 +16,7 @@ from broken_off import counted, start
 from peewee import OperationalError
 
 from voiceapi.errors import ServiceError
-from voiceapi.store.database import StoreError
+from voiceapi.store.failures import StoreError
 from voiceapi.store.migrations import VERSION
 
 pytestmark = pytest.mark.sqlite

@@ -17,7 +17,7 @@ from voiceapi import create_app
 from voiceapi.cli.base import script_info
 from voiceapi.cli.main import group
 from voiceapi.config import Settings, names
-from voiceapi.extension import open_service
+from voiceapi.opening import open_service
 from voiceapi.organizations import credentials, rotation
 from voiceapi.security import SecretError, Vault, read_secret, write_secret
 from voiceapi.service import Service
@@ -256,7 +256,7 @@ def test_a_number_is_forgotten(spoken: None, service: Service) -> None:
 
 
 def test_a_stored_case_is_forgotten(workflow: Any, service: Service) -> None:
-    from voiceapi.store.cases import ConversationCase
+    from voiceapi.store.workflows import ConversationCase
 
     workflow()
     with service.store.session():
@@ -287,6 +287,16 @@ def test_a_contact_is_forgotten(client: FlaskClient, workflow: Any, service: Ser
             Contact.create(campaign=campaign, row=row + 1, phone_number=number, variables={"note": note})
     done = forget(service, NUMBER, "--yes", "--json")
     assert done.stdout == '{"runs": 0, "contacts": 2, "rows": 0, "cases": 0}\n', done.output
+
+
+def test_a_national_number_is_forgotten_as_one_of_the_configured_country(
+    client: FlaskClient, spoken: None, service: Service
+) -> None:
+    own = f"{API}/organizations/telephony-configs/1"
+    client.put(own, json={"config": {"provider": "simulator", "country": "US"}})
+    asked = forget(service, "202 555 0123", input="y\n")
+    assert f"Remove for good what is kept about {NUMBER}?" in asked.output
+    assert "Removed: runs 2," in asked.output
 
 
 def test_nothing_is_forgotten_without_consent(spoken: None, client: FlaskClient, service: Service) -> None:

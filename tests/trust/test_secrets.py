@@ -18,21 +18,22 @@ from scan_secrets import SCAN
 
 from voiceapi.config import Settings, names
 from voiceapi.engine.actions import RunTool
-from voiceapi.extension import open_service
 from voiceapi.llm.chat_completions import ChatCompletions
 from voiceapi.masking import HIDDEN
+from voiceapi.opening import open_service
 from voiceapi.postcall import delivery, processing
 from voiceapi.security import SecretError, Vault
 from voiceapi.service import Service
 from voiceapi.store import secret_fields
 from voiceapi.store.base import Record
 from voiceapi.store.campaigns import Upload
-from voiceapi.store.database import StoreError, execute
+from voiceapi.store.database import execute
+from voiceapi.store.failures import StoreError
 from voiceapi.store.organizations import ApiKey
 from voiceapi.store.tools import Tool
 from voiceapi.telephony.carriers.base import Account
 from voiceapi.telephony.carriers.rest import Rest
-from voiceapi.tools import offered
+from voiceapi.tools import catalog
 
 API = "/api/v1"
 KEY = "test-key-0123456789"
@@ -103,7 +104,7 @@ def test_a_tools_headers_and_password(client: FlaskClient, service: Service, rec
     with service.store.session():
         assert "s3cr3t" not in str(Tool.get().definition)
         asked = RunTool(0, 0.0, "", "", "t", uuid, {})
-        assert offered.run(1, asked, offered.context_for(service, 1)).result["status"] == "success"
+        assert catalog.run(1, asked, catalog.context_for(service, 1)).result["status"] == "success"
     assert [each["X-Api-Key"] for each in requests] == ["s3cr3t-header-value"] * 2
 
 
@@ -212,8 +213,10 @@ def test_a_fetch_before_the_call_uses_its_password(
 
 def test_keys_and_passwords_in_configurations(client: FlaskClient, workflow: Callable[..., Any]) -> None:
     id = workflow()["id"]
-    given = {"stt": {"api_key": "s3cr3t-speech-key", "url": "https://ann:s3cr3t-speech@stt.example/"}}
-    masked = {"stt": {"api_key": "*************-key", "url": f"https://ann:{HIDDEN}@stt.example/"}}
+    given: dict[str, Any] = {"stt": {"api_key": "s3cr3t-speech-key", "url": "https://ann:s3cr3t-speech@stt.example/"}}
+    masked: dict[str, Any] = {"stt": {"api_key": "*************-key", "url": f"https://ann:{HIDDEN}@stt.example/"}}
+    given["stt"] |= {"extra_headers": {"X-Team": "s3cr3t-header", "Accept": "text/plain"}}
+    masked["stt"] |= {"extra_headers": {"X-Team": HIDDEN, "Accept": "text/plain"}}
     for sent in (given, masked):
         answer = client.put(f"{API}/workflow/{id}", json={"workflow_configurations": sent})
         assert answer.get_json()["workflow_configurations"] == masked

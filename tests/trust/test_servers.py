@@ -1,4 +1,4 @@
-"""Campaigns go on after a restart of the host's server, with one request to any of the host's pages."""
+"""Campaigns go on after a restart of the host's server: by themselves under gunicorn, else with any request."""
 
 from __future__ import annotations
 
@@ -43,6 +43,17 @@ HOST = """
     def own():
         return str(os.getpid())
 """
+
+# The same app from a factory, inside of middleware and of a function; and the configuration of a host that has one.
+WRAPPED = """
+    from werkzeug.middleware.dispatcher import DispatcherMiddleware
+
+    def create_app():
+        import host
+        mounted = DispatcherMiddleware(host.app, {"/nothing": lambda *_: []})
+        return lambda environ, start_response: mounted(environ, start_response)
+"""
+CONFIGURATION = "from voiceapi.cli.gunicorn_jobs import post_worker_init, worker_exit\n"
 
 
 @dataclass
@@ -121,13 +132,13 @@ def serving(host: Host, *command: str) -> Iterator[subprocess.Popen[str]]:
         finally:
             os.killpg(server.pid, signal.SIGTERM)
             try:
-                server.wait(20)
+                server.wait(60)
             finally:
                 if server.poll() is None:
                     os.killpg(server.pid, signal.SIGKILL)
 
 
-def get(url: str, seconds: float = 30.0) -> str:
+def get(url: str, seconds: float = 60.0) -> str:
     """The page at a URL, once its server listens."""
     deadline = time.monotonic() + seconds
     while True:
@@ -139,13 +150,21 @@ def get(url: str, seconds: float = 30.0) -> str:
             time.sleep(0.1)
 
 
+def children(pid: int) -> list[int]:
+    """The processes that a process has made and that haven't ended."""
+    command = ["ps", "-o", "pid=,stat=", "--ppid", str(pid)]
+    listed = subprocess.run(command, capture_output=True, text=True).stdout.split("\n")
+    return [int(line.split()[0]) for line in listed if line and "Z" not in line]
+
+
 def complete(host: Host, wait_for: Callable[..., Any]) -> None:
     wait_for(lambda: host.state()[0] == "completed", 90)
     # Every contact was called, and once: no parent process dialed, too, and no call was placed again after a kill.
     # A run that a killed process had only claimed is released, and was no call.
     assert host.state()[:2] == ("completed", CONTACTS)
     assert host.answered_calls() == [1] * CONTACTS
-    assert "Traceback" not in (host.folder / "server.log").read_text()
+    log = (host.folder / "server.log").read_text()
+    assert log.partition("Traceback")[1:] == ("", "")
 
 
 @pytest.mark.parametrize("preload", [[], ["--preload"]], ids=["", "preload"])
@@ -164,6 +183,32 @@ def test_under_gunicorn_one_request_of_the_hosts_starts_the_campaign(
         complete(host, wait_for)
 
 
+@pytest.mark.parametrize(
+    "options",
+    [
+        ["-c", "python:voiceapi.cli.gunicorn_jobs", "host:app"],
+        ["-c", "python:voiceapi.cli.gunicorn_jobs", "--threads", "4", "--preload", "wrapped:create_app()"],
+        ["-c", "configured.py", "wrapped:create_app()"],
+        ["-c", "python:voiceapi.cli.gunicorn", "wrapped:create_app()"],
+    ],
+    ids=["app", "wrapped and preloaded", "own configuration", "our settings"],
+)
+def test_under_gunicorn_a_campaign_goes_on_without_a_request(
+    host: Host, options: list[str], wait_for: Callable[..., Any]
+) -> None:
+    """By the line of docs/embedding.md; also when the worker is killed, and when gunicorn reloads."""
+    pytest.importorskip("gunicorn")
+    (host.folder / "wrapped.py").write_text(dedent(WRAPPED))
+    (host.folder / "configured.py").write_text(CONFIGURATION)
+    with serving(host, "gunicorn", "-w", "1", "-b", f"127.0.0.1:{free_port()}", *options) as server:
+        wait_for(lambda: host.state()[2] >= 1)
+        (worker,) = children(server.pid)
+        os.kill(worker, signal.SIGKILL)
+        wait_for(lambda: children(server.pid) not in ([], [worker]))
+        server.send_signal(signal.SIGHUP)
+        complete(host, wait_for)
+
+
 @pytest.mark.parametrize("preload", [[], ["--preload"]], ids=["", "preload"])
 def test_a_worker_that_is_replaced_leaves_no_campaign_behind(
     host: Host, preload: list[str], wait_for: Callable[..., Any]
@@ -174,12 +219,12 @@ def test_a_worker_that_is_replaced_leaves_no_campaign_behind(
     url = f"http://127.0.0.1:{port}/own"
     with serving(host, "gunicorn", "-w", "1", *preload, "-b", f"127.0.0.1:{port}", "host:app") as server:
         first = get(url)
-        wait_for(lambda: host.state()[2] >= 1, 30)
+        wait_for(lambda: host.state()[2] >= 1)
         os.kill(int(first), signal.SIGKILL)
         second = get(url)
         assert second != first
         server.send_signal(signal.SIGHUP)
-        wait_for(lambda: get(url) not in (first, second), 30)
+        wait_for(lambda: get(url) not in (first, second))
         complete(host, wait_for)
 
 
@@ -187,9 +232,9 @@ def test_under_the_reloader_only_the_serving_process_dials(host: Host, wait_for:
     port = free_port()
     with serving(host, "flask", "--app", "host", "run", "--debug", "--port", str(port)):
         first = get(f"http://127.0.0.1:{port}/own")
-        wait_for(lambda: host.state()[2] >= 1, 30)
+        wait_for(lambda: host.state()[2] >= 1)
         (host.folder / "host.py").write_text(dedent(HOST) + "\n# changed\n")
-        wait_for(lambda: get(f"http://127.0.0.1:{port}/own") != first, 30)
+        wait_for(lambda: get(f"http://127.0.0.1:{port}/own") != first)
         complete(host, wait_for)
 
 

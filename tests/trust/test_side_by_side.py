@@ -20,25 +20,26 @@ import pytest
 
 from voiceapi.background.pausing_jobs import PausingJobs
 from voiceapi.background.slow_jobs import SlowJobs
-from voiceapi.calls import ending, requested_end, simulated, triggers, turns, webhooks
+from voiceapi.calls import ending, simulated, triggers, turns, webhooks
 from voiceapi.calls.outbound import Placement
+from voiceapi.calls.setup import CallRequest
 from voiceapi.calls.simulated import Caller
-from voiceapi.calls.triggers import CallRequest
+from voiceapi.calls.triggers import Target, WantedCall
 from voiceapi.campaigns import campaigns
 from voiceapi.campaigns import lifecycle as campaign_lifecycle
 from voiceapi.campaigns.dialer import list_import, worker
-from voiceapi.campaigns.dialer.worker import Claim, Dialer
+from voiceapi.campaigns.dialer.worker import Dialer
 from voiceapi.conversations import text_chats
-from voiceapi.conversations.effects import EffectHandler
+from voiceapi.conversations.request_handler import RequestHandler
 from voiceapi.engine.actions import Transfer
 from voiceapi.errors import Conflict, LimitReached, ServiceError
-from voiceapi.extension import open_service
+from voiceapi.opening import open_service
 from voiceapi.organizations import preferences
 from voiceapi.postcall import delivery, outbox, processing
 from voiceapi.runs import files, lifecycle
-from voiceapi.runs import runs as run_cases
+from voiceapi.runs import preparation as run_cases
 from voiceapi.service import Service
-from voiceapi.store import chats, dialing, outbound_calls, postcall, retention, runs
+from voiceapi.store import chats, dialing, organizations, postcall, retention, runs
 from voiceapi.store.base import insert
 from voiceapi.store.campaigns import Campaign, Contact
 from voiceapi.store.database import write
@@ -109,7 +110,7 @@ def at_once(first: Service, second: Service, *acts: Callable[[Service], Any]) ->
 
 def trigger(service: Service) -> Placement:
     key = ApiKey.get_by_id(1)
-    return triggers.trigger(service, key, "trigger_path", "line", "production", CallRequest(NUMBER, {}, None, None))
+    return triggers.trigger(service, key, Target("trigger_path", "line"), WantedCall(NUMBER))
 
 
 def call_in(service: Service) -> Run:
@@ -118,8 +119,8 @@ def call_in(service: Service) -> Run:
 
 def transfer(service: Service) -> Any:
     """None if the transfer was counted."""
-    handler = replace(EffectHandler.of_workflow(service, 1, {}), no_transfer="")
-    return handler.answer(Transfer(1, 0.0, "+12025550177", 30.0))
+    handler = RequestHandler(service, {}, 1, run=Run(mode="twilio"))
+    return next(handler.answer(Transfer(1, 0.0, "+12025550177", 30.0)), None)
 
 
 class TestOneFreeCall:
@@ -151,9 +152,9 @@ def test_the_last_call_of_a_day_is_placed_once(
 ) -> None:
     workflow(path="line")
     preferences.replace(1, {"max_calls_a_day": 1})
-    meet((outbound_calls, "latest"))
+    meet((organizations, "latest_calls"))
     found = at_once(service, other, trigger, act)
-    assert outbound_calls.latest(1, now() - timedelta(days=1), now() + timedelta(days=1), 9)[0] == 1
+    assert organizations.latest_calls(1, now() - timedelta(days=1), now() + timedelta(days=1), 9)[0] == 1
     # What is refused is an error, or a result for the model.
     assert sum(isinstance(each, Placement) or each is None for each in found) == 1
 
@@ -177,9 +178,9 @@ def started(service: Service, workflow: Callable[..., Any], db: None) -> Callabl
     return start
 
 
-def dialed(first: Service, second: Service, *ids: int) -> list[Claim]:
+def dialed(first: Service, second: Service, *ids: int) -> list[CallRequest]:
     """What two dialers claim at once: of one campaign, or each of its own."""
-    claims: list[Claim] = []
+    claims: list[CallRequest] = []
     for service in (first, second):
         service.workers.submit = lambda job, *args: claims.extend(args)  # type: ignore[method-assign, assignment, misc]
     at_once(first, second, *(lambda service, id=id: Dialer(service)._dial(id, 1) for id in ids))
@@ -232,7 +233,7 @@ def test_a_campaign_ends_when_its_last_two_calls_end_at_once(
 ) -> None:
     campaign = started(NUMBER, "+12025550124")
     for claim in dialed(service, other, campaign):
-        Dialer(service)._carry_out(claim)
+        Dialer(service)._place(claim)
     Run.update(state="talking", answered_at=now()).execute()
     meet((dialing, "is_open"))
     at_once(service, other, *(partial(end_answered, run=run) for run in Run.select()))
@@ -256,9 +257,9 @@ def test_a_prepared_run_is_placed_or_ended(
     meet((lifecycle, "is_dialable"), (ending, "record_outcome"))
 
     def place(service: Service) -> Placement:
-        return triggers.initiate(service, 1, 1, run.id, NUMBER, None, None, {})
+        return triggers.initiate(service, 1, 1, run.id, WantedCall(NUMBER))
 
-    placed, _ = at_once(service, other, place, lambda service: requested_end.end(service, run))
+    placed, _ = at_once(service, other, place, lambda service: ending.end(service, run))
     stored = Run.get_by_id(run.id)
     if isinstance(placed, Conflict):
         assert (stored.state, stored.disposition) == ("completed", "canceled")
@@ -319,16 +320,16 @@ def claiming(service: Service, claim: Callable[[], Any]) -> Iterator[Any]:
         with service.store.session(), write(NO_LOCK):
             found.append(claim())
             claimed.set()
-            go.wait(10)
+            go.wait(60)
 
     with ThreadPoolExecutor(1) as pool:
         holding = pool.submit(hold)
-        assert claimed.wait(10)
+        assert claimed.wait(60)
         try:
             yield found[0]
         finally:
             go.set()
-            holding.result(10)
+            holding.result(60)
 
 
 def test_what_another_process_claims_is_left_to_it_without_waiting(

@@ -40,9 +40,9 @@ def database(tmp_path: Path, database_at: Callable[[Path], str], talk: Callable[
     return location
 
 
-def live(database: str, calls: int = 0) -> subprocess.Popen[str]:
-    """A process that has placed so many calls."""
-    command = [sys.executable, str(HERE / "phones.py"), database, str(calls)]
+def live(database: str, calls: int = 0, of: int = 0) -> subprocess.Popen[str]:
+    """A process that has placed so many calls of all that there will be, and lives until they have ended."""
+    command = [sys.executable, str(HERE / "phones.py"), database, str(calls), str(of)]
     environment = {**os.environ, "PYTHONPATH": str(HERE.parents[1])}
     process = subprocess.Popen(command, env=environment, stdout=subprocess.PIPE, text=True)
     assert process.stdout is not None
@@ -73,14 +73,14 @@ def end(process: subprocess.Popen[str]) -> int:
 
 
 def test_each_process_carries_out_its_own_calls(database: str) -> None:
-    first, second = live(database, CALLS), live(database, CALLS)
+    first, second = live(database, CALLS, of=2 * CALLS), live(database, CALLS)
     assert [end(first), end(second)] == [0, 0]
     check(database, 2 * CALLS)
 
 
 @pytest.mark.parametrize("seed", range(2))
 def test_one_of_two_processes_is_killed(database: str, seed: int) -> None:
-    other = live(database, CALLS)
+    other = live(database, CALLS, of=2 * CALLS)
     killed = live(database, CALLS)  # the last to start, so that its calls last at least as long as the test waits
     time.sleep(random.Random(seed).uniform(0.0, 1.5))
     killed.send_signal(signal.SIGKILL)
@@ -94,7 +94,7 @@ def test_the_only_process_is_killed_and_started_again(database: str, seed: int) 
     time.sleep(random.Random(seed).uniform(0.0, 1.5))
     first.send_signal(signal.SIGKILL)
     assert end(first) == -signal.SIGKILL
-    assert end(live(database)) == 0
+    assert end(live(database, of=CALLS)) == 0
     check(database, CALLS)
 
 

@@ -12,7 +12,7 @@ from flask.testing import FlaskClient
 from holding import held
 from lines.call import API
 
-from voiceapi.bulkhead import before_waiting, on_waiting
+from voiceapi.bulkhead import on_waiting, yield_server_thread
 from voiceapi.conversations import text_chats
 from voiceapi.http_client import RequestFailed
 from voiceapi.service import Service
@@ -35,11 +35,11 @@ def waits() -> Iterator[list[str]]:
 
 
 def test_on_a_thread_of_no_server_nothing_happens(waits: list[str]) -> None:
-    other = threading.Thread(target=before_waiting)
+    other = threading.Thread(target=yield_server_thread)
     other.start()
     other.join()
     assert not waits
-    before_waiting()
+    yield_server_thread()
     assert waits == ["waits"]
 
 
@@ -74,7 +74,7 @@ def test_while_another_thread_writes(service: Service, waits: list[str], wait_fo
     with service.store.session():
         assert execute("SELECT 1").fetchone() == (1,)
         other.start()
-        assert begun.wait(5)
+        assert begun.wait(60)
         with write():
             assert waits == ["waits"]
     other.join()

@@ -53,7 +53,7 @@ def test_an_address_that_tries_keys_out_is_told_to_wait(app: Flask) -> None:
     refused = ask(app, "another guess")
     assert refused.status_code == 429
     seconds = int(refused.headers["Retry-After"])
-    assert 50 <= seconds <= 60
+    assert 1 <= seconds <= 60
     assert refused.get_json() == {
         "detail": f"This API key is wrong, as were too many before it from this address; wait {seconds} s. A right key "
         "is let in at once."
@@ -63,6 +63,7 @@ def test_an_address_that_tries_keys_out_is_told_to_wait(app: Flask) -> None:
 @pytest.mark.usefixtures("few")
 def test_the_seconds_to_wait_are_those_until_the_minute_is_over(monkeypatch: pytest.MonkeyPatch) -> None:
     wrong_keys, begun = WrongKeys(), time.time()
+    monkeypatch.setattr(time, "time", lambda: begun)
     for _ in range(security.WRONG_KEYS_A_MINUTE):
         assert wrong_keys.count("203.0.113.7") is None
     for passed, left in ((40.0, (20, 21)), (59.5, (1, 2)), (61.0, (None,))):
@@ -319,17 +320,18 @@ def exempted(host: Flask) -> CSRFProtect:
 
 def webhooks(host: Flask) -> list[str]:
     rules = [rule for rule in host.url_map.iter_rules() if ".call_webhooks." in rule.endpoint]
-    assert len({rule.endpoint for rule in rules}) == 7
-    with host.test_request_context():
-        adapter = host.url_map.bind("localhost")
-        return [
-            adapter.build(
-                rule.endpoint,
-                {"token": "none", "number": 1, "step": "wait", "config_id": 1, "workflow_uuid": "none"},
-                append_unknown=False,
-            )
-            for rule in rules
-        ]
+    assert len(rules) == 8
+    values = {
+        "token": "none",
+        "number": 1,
+        "step": "wait",
+        "part": 1,
+        "kind": "machine",
+        "config_id": 1,
+        "workflow_uuid": "none",
+    }
+    built = [rule.build(values, append_unknown=False) for rule in rules]
+    return [path for _, path in filter(None, built)]
 
 
 @pytest.fixture

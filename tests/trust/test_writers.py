@@ -45,9 +45,9 @@ def test_three_processes_that_write_at_once(tmp_path: Path, database_at: Callabl
     results = [json.loads(out) for out, _ in ended]
     assert [err for _, err in ended] == ["", "", ""]
     assert [list(result["counts"]) for result in results] == [["200"]] * 3
-    assert max(result["longest"] for result in results) < 4.0
+    assert max(result["longest"] for result in results) < 30
     written = [result["counts"]["200"] for result in results]
-    assert min(written) > max(written) / 3
+    assert min(written) > max(written) / 10
     with service.store.session():
         stored = Organization.select().where(Organization.name != "default").count() + ApiKey.select().count()
     service.close()

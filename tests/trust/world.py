@@ -16,8 +16,8 @@ from werkzeug.test import TestResponse
 
 from voiceapi import VoiceAPI
 from voiceapi.organizations import api_keys
-from voiceapi.store.database import Store, database, either, execute, write
-from voiceapi.store.postcall import Delivery, DeliveryAttempt
+from voiceapi.store.database import Store, database, execute, sql, write
+from voiceapi.store.postcall import Delivery, DeliveryAttempt, Listener
 from voiceapi.store.runs import Run
 
 API = "/api/v1"
@@ -88,7 +88,7 @@ class World:
 
     def settle(self) -> None:
         """Wait until no simulated call goes on."""
-        deadline = time.monotonic() + 10
+        deadline = time.monotonic() + 60
         while self.service.phones.running() or self._in_progress():
             assert time.monotonic() < deadline
             time.sleep(0.005)
@@ -100,7 +100,7 @@ class World:
     def dump(self) -> frozenset[tuple[str, str]]:
         """Every row of the database, without when keys were last used, and without the index of documents' words."""
         with self.reader.session():
-            [version] = execute(either(sqlite=VERSION, postgresql=POSTGRESQL_VERSION)).fetchone()
+            [version] = execute(sql(sqlite=VERSION, postgresql=POSTGRESQL_VERSION)).fetchone()
             if self.dumped is None or self.dumped[0] != version:
                 rows = set[tuple[str, str]]()
                 for name in (name for name in database.get_tables() if not name.startswith("passage_words_")):
@@ -218,6 +218,7 @@ class World:
                 url=f"https://example.org/{MARK}",
                 body=MARK.encode(),
             )
+            Listener.get_or_create(name="shop.note")
             DeliveryAttempt.create(delivery=delivery, number=1, error=MARK)
         make("POST /campaign/{campaign_id}/start")
         make("POST /campaign/{campaign_id}/pause")

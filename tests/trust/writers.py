@@ -17,8 +17,8 @@ from voiceapi import create_app
 from voiceapi.store.base import insert
 from voiceapi.store.database import write
 from voiceapi.store.failures import DatabaseUnavailable
+from voiceapi.store.locks import REQUEST
 from voiceapi.store.organizations import Organization
-from voiceapi.store.patience import REQUEST
 
 path, key, process, seconds = sys.argv[1], sys.argv[2], sys.argv[3], float(sys.argv[4])
 app = create_app({"VOICEAPI_DATABASE": path, "VOICEAPI_API_KEY": key, "VOICEAPI_WORKER": "off"})

@@ -7,7 +7,7 @@ from collections.abc import Callable
 from typing import Any
 
 from flask.testing import FlaskClient
-from hypothesis import given, settings
+from hypothesis import given
 from hypothesis import strategies as st
 
 from voiceapi.security import Vault
@@ -42,7 +42,6 @@ def assert_stored_hashes() -> None:
         assert each.content_hash == content_hash(*content), each.version_number
 
 
-@settings(deadline=None)
 @given(VALUES, VALUES)
 def test_the_spelling_doesnt_count_and_the_content_does(one: Any, other: Any) -> None:
     def backwards(value: Any) -> Any:

@@ -12,9 +12,8 @@ from typing import Any
 
 import pytest
 
-from voiceapi.engine.validation.check import check
 from voiceapi.engine.validation.finding import Finding
-from voiceapi.engine.validation.graph_rules import fixed_name_findings
+from voiceapi.engine.validation.graph_rules import check, fixed_name_findings
 from voiceapi.engine.validation.lint import lint
 from voiceapi.engine.validation.outline import Outline
 from voiceapi.llm.model_needs import model_needs

@@ -13,13 +13,13 @@ from typing import Any
 import pytest
 
 from voiceapi.engine.graph import Graph
-from voiceapi.engine.validation.check import check
+from voiceapi.engine.validation.graph_rules import check
 from voiceapi.engine.validation.lint import lint
 from voiceapi.engine.validation.outline import Outline
 from voiceapi.llm.model_needs import MOST_COMPARED, model_needs
-from voiceapi.tools import offered
+from voiceapi.tools import catalog
 from voiceapi.workflows import linting, node_types
-from voiceapi.workflows.findings import Surroundings
+from voiceapi.workflows.linting import Surroundings
 
 SIZE = 20
 
@@ -122,7 +122,7 @@ def lint_whole(definition: dict[str, Any]) -> None:
 
 
 def begin(definition: dict[str, Any]) -> None:
-    offered.functions_for(None, Graph.read(definition))
+    catalog.functions_for(None, Graph.read(definition))
 
 
 @pytest.mark.parametrize("work", [validate, lint_whole, begin])

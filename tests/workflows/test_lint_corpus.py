@@ -14,14 +14,14 @@ import pytest
 from flask.testing import FlaskClient
 
 from voiceapi import create_app
-from voiceapi.engine.step_state import LONGEST_SPEECH
+from voiceapi.engine.step import LONGEST_SPEECH
 from voiceapi.engine.template import MIB
-from voiceapi.engine.validation.lint_rules import RULES
+from voiceapi.engine.validation.finding import RULES
 from voiceapi.organizations import api_keys
 from voiceapi.rehearsal import examples
 from voiceapi.store.base import insert
 from voiceapi.store.knowledge import Document
-from voiceapi.tools import offered
+from voiceapi.tools import catalog
 from voiceapi.workflows import linting, templates
 
 API = "/api/v1"
@@ -52,10 +52,17 @@ def client(tmp_path_factory: pytest.TempPathFactory, database_at: Any) -> Any:
 
 @pytest.fixture(scope="module")
 def names(client: FlaskClient, talk: Any) -> dict[str, str]:
-    """What the names in the data stand for: long texts, and the uuids of tools and documents of the service."""
+    """What the names in the data stand for: long texts, and the uuids of tools and documents of the service.
+
+    Its calls may go through Cloudonix.
+    """
     http = {"type": "http_api", "config": {"method": "GET", "url": "https://example.com"}}
     spoken = {"customMessageType": "audio", "customMessageRecordingId": "r1"}
     transfer = {"destination_source": "static", "destination": "+12025550123"}
+    types = {"number": "number", "urgent": "boolean", "items": "array", "note": "string"}
+    parameters = [
+        {"name": each, "type": type, "description": "", "required": each == "number"} for each, type in types.items()
+    ]
     kinds = {
         "http": ("Look up", http),
         "same": ("look-up", http),
@@ -65,6 +72,8 @@ def names(client: FlaskClient, talk: Any) -> dict[str, str]:
         "calculator": ("Calculator", {"type": "calculator", "config": {}}),
         "second_calculator": ("Second", {"type": "calculator", "config": {}}),
         "archived": ("Archived", http),
+        "order": ("Order", {**http, "config": {**http["config"], "parameters": parameters}}),
+        "mcp": ("Remote", {"type": "mcp", "config": {"url": "https://example.com"}}),
     }
     found = {"long": "x" * (MIB + 1), "half": "x" * (MIB // 2 + 1), "speech": "x" * (LONGEST_SPEECH + 1)}
     for name, (title, definition) in kinds.items():
@@ -80,6 +89,9 @@ def names(client: FlaskClient, talk: Any) -> dict[str, str]:
             record = {"document_uuid": name, "filename": f"{name}.txt", "processing_error": error}
             insert(Document, organization=owner, **record, **columns)
             found[name] = name
+    cloudonix = {"provider": "cloudonix", "bearer_token": "t0k3n", "domain_id": "d"}
+    answer = client.post(f"{API}/organizations/telephony-configs", json={"name": "Cloudonix", "config": cloudonix})
+    assert answer.status_code == 200, answer.text
     taken = {"name": "Taken", "workflow_definition": talk("taken")}
     assert client.post(f"{API}/workflow/create/definition", json=taken).status_code == 200
     return found
@@ -146,15 +158,16 @@ TEMPLATES = {
 
 @pytest.mark.parametrize("name", [*EXAMPLES, *TEMPLATES])
 def test_nothing_is_found_in_an_example_or_a_template(client: FlaskClient, name: str) -> None:
-    """While no model is configured, there are notes on prompts for one, which are right with it.
+    """While no model is configured, there are notes on prompts for one in examples, which are right with it.
 
     Without one, nothing calls the tools of an example that comes with some: that is no mistake of the example.
     """
     agent = {**EXAMPLES, **TEMPLATES}[name]
     assert lint(client, {**agent, "has_model": True}, {})["findings"] == []
     found = lint(client, agent, {})
-    expected = {"prompt-needs-model", *(["tool-needs-model"] if agent.get("tools") else [])}
+    notes = set() if name in TEMPLATES else {"prompt-needs-model"}
+    expected = {*notes, *(["tool-needs-model"] if agent.get("tools") else [])}
     assert {each["code"] for each in found["findings"]} <= expected
-    around = linting.surroundings_of_file(agent["definition"], {}, offered.records_of(agent.get("tools", [])))
+    around = linting.surroundings_of_file(agent["definition"], {}, catalog.records_of(agent.get("tools", [])))
     alone = linting.lint_file(agent["definition"], {}, {}, around)
-    assert {each.code for each in alone.findings} <= {"prompt-needs-model"}
+    assert {each.code for each in alone.findings} <= notes

@@ -8,17 +8,17 @@ from typing import Any
 
 import pytest
 from flask.testing import FlaskClient
-from hypothesis import given, settings
+from hypothesis import given
 from hypothesis import strategies as st
 
 from voiceapi.api.definitions import QUICK
-from voiceapi.engine.validation.lint_rules import RULES
+from voiceapi.engine.validation.finding import RULES
 from voiceapi.engine.validation.outline import Outline
 from voiceapi.engine.validation.secret_rules import secret_findings
 from voiceapi.service import Service
-from voiceapi.tools import offered
-from voiceapi.workflows import linting
-from voiceapi.workflows.findings import Surroundings
+from voiceapi.tools import catalog
+from voiceapi.workflows import linting, node_types
+from voiceapi.workflows.linting import Surroundings
 
 API = "/api/v1"
 Create = Callable[..., dict[str, Any]]
@@ -178,6 +178,24 @@ def test_a_transition_speech_has_what_its_node_extracts(client: FlaskClient, tal
     assert codes(lint(client, definition)) == ["unsupplied-variable"]
 
 
+def test_a_new_node_is_not_warned_of_its_own_defaults(client: FlaskClient, talk: Talk) -> None:
+    """Those that the catalogue gives it, as the console and SDKs do; a payload that was changed is looked at."""
+    payload = {}
+    for type in node_types.node_types():
+        definition = talk()
+        data = {each["name"]: each["default"] for each in type["properties"] if each["default"] is not None}
+        definition["nodes"].append({"id": "new", "type": type["name"], "position": {"x": 0, "y": 0}, "data": data})
+        found = lint(client, definition, workflow_configurations=HAS_MODEL)["findings"]
+        assert [each for each in found if each["code"] == "unsupplied-variable"] == [], type["name"]
+        payload = data.get("payload_template", payload)
+    definition["nodes"][-1] |= {
+        "type": "webhook",
+        "data": {"name": "Hook", "payload_template": {**payload, "more": "x"}},
+    }
+    found = lint(client, definition, workflow_configurations=HAS_MODEL)["findings"]
+    assert [each["field"] for each in found if each["code"] == "unsupplied-variable"] == ["data.payload_template.rsvp"]
+
+
 def test_a_variable_that_is_used_is_not_left_out(client: FlaskClient, talk: Talk) -> None:
     """By a prompt, by the template of a tool, as a tag of the call, or sent with all others; `hour` is sent."""
 
@@ -241,7 +259,7 @@ def test_tools_that_come_with_a_definition_are_there(client: FlaskClient, talk: 
     assert codes(lint(client, definition, **members)) == ["missing-tool"]
     assert codes(lint(client, talk(tool_uuids=["hang-up"]), tools=[tool])) == ["tool-needs-model"]
     assert client.get(f"{API}/tools/").get_json() == []
-    records = offered.records_of([{**tool, "description": ""}])
+    records = catalog.records_of([{**tool, "description": ""}])
     alone = linting.lint_file(definition, {}, {}, linting.surroundings_of_file(definition, {}, records, has_model=True))
     assert alone.findings == []
 
@@ -436,6 +454,10 @@ TEXTS = st.sampled_from(
 VARIABLE = st.fixed_dictionaries(
     {"name": st.sampled_from(["day", "x"]), "type": st.just("string"), "prompt": TEXTS | JSON}
 )
+CALL = st.fixed_dictionaries(
+    {"tool": IDS | JSON},
+    optional={"arguments": JSON | st.dictionaries(IDS, TEXTS), "save_as": IDS | JSON, "on_error": IDS | JSON},
+)
 DATA = st.fixed_dictionaries(
     {},
     optional={
@@ -449,6 +471,7 @@ DATA = st.fixed_dictionaries(
         "extraction_variables": st.lists(VARIABLE | JSON, max_size=3) | JSON,
         "tool_uuids": st.lists(IDS) | JSON,
         "payload_template": JSON | TEXTS,
+        "call": CALL | JSON,
         "lint_ignore": st.lists(st.sampled_from([*RULES]) | JSON, max_size=3) | JSON,
     },
 )
@@ -460,7 +483,6 @@ SHAPED = st.fixed_dictionaries(
 
 
 @given(SHAPED | JSON, JSON, st.booleans())
-@settings(deadline=None)
 def test_any_json_value_is_linted(definition: Any, configurations: Any, is_scripted: bool) -> None:
     before = json.dumps(definition)
     given_configurations = configurations if isinstance(configurations, dict) else {"language": configurations}

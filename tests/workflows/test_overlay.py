@@ -8,8 +8,8 @@ from xml.etree import ElementTree
 import pytest
 
 from tests.workflows.test_drawing import SVG, edge, groups, node, parsed
-from voiceapi.workflows.drawing.overlay import STROKES, Mark, Overlay
-from voiceapi.workflows.drawing.placement import LABEL_WIDTH
+from voiceapi.workflows.drawing.graph import STROKES, Mark, Overlay
+from voiceapi.workflows.drawing.layout import LABEL_WIDTH
 from voiceapi.workflows.drawing.svg import draw
 
 DEFINITION = {

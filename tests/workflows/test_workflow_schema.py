@@ -10,7 +10,7 @@ from dograh_sdk import Workflow, typed
 from dograh_sdk._generated_models import NodeSpec
 
 from voiceapi.workflows import node_types
-from voiceapi.workflows.workflow_schema import workflow_schema
+from voiceapi.workflows.node_types import workflow_schema
 
 DEFINITIONS = json.loads((Path(__file__).parents[1] / "data" / "definitions.json").read_text())
 
@@ -83,7 +83,7 @@ def test_the_schema_file_is_the_one_that_the_catalogue_gives() -> None:
 
     jsonschema.Draft202012Validator.check_schema(derived)
     assert node_types.read("workflow.schema.json") == derived, (
-        "Write it again: python -m voiceapi.workflows.workflow_schema > schemas/workflow.schema.json"
+        "Write it again: python -m voiceapi.workflows.node_types > schemas/workflow.schema.json"
     )
 
 
@@ -117,6 +117,10 @@ KEYS = {"paygent_api_key": "k", "paygent_agent_id": "a", "paygent_customer_id": 
     [
         ("agentNode", {"name": "A", "prompt": " \n"}, [("nodes.0.data.prompt", "pattern")]),
         ("agentNode", {"name": "A", "prompt": "p", "tool_uuids": None, "width": 3}, []),
+        ("endCall", {"name": "E", "prompt": "p", "call": None}, []),
+        ("endCall", {"name": "E", "prompt": "p", "call": {"tool": "t", "arguments": {}, "save_as": None}}, []),
+        ("endCall", {"name": "E", "prompt": "p", "call": {"arguments": {}}}, [("nodes.0.data.call", "required")]),
+        ("endCall", {"name": "E", "prompt": "p", "call": {"tool": ""}}, [("nodes.0.data.call.tool", "minLength")]),
         ("trigger", {"name": "T", "enabled": None}, [("nodes.0.data.enabled", "type")]),
         ("startCall", {"name": "S", "prompt": "p", "pre_call_fetch_mode": None, "pre_call_fetch_enabled": True}, []),
         ("qa", {"name": "Q", "qa_sample_rate": 101}, [("nodes.0.data.qa_sample_rate", "maximum")]),

@@ -12,6 +12,7 @@ from . import (
     campaigns,
     cases,
     chats,
+    connected_numbers,
     contacts,
     credentials,
     definitions,
@@ -20,12 +21,9 @@ from . import (
     files,
     health,
     insights,
-    lint,
     organizations,
     phone_numbers,
-    recordings,
     rehearsals,
-    replays,
     runs,
     telephony_configs,
     tools,
@@ -38,11 +36,12 @@ from .blueprint import Blueprint
 # These need an API key. The trigger endpoints in OPEN check theirs themselves, after the body; the others need none.
 GUARDED = (
     *(workflows.blueprint, workflows.node_type_blueprint, definitions.blueprint),
-    *(lint.blueprint, cases.blueprint, rehearsals.blueprint, replays.blueprint, insights.blueprint),
+    *(definitions.lint_blueprint, cases.blueprint, rehearsals.blueprint, rehearsals.replay_blueprint),
+    insights.blueprint,
     *(runs.blueprint, chats.blueprint),
     *(campaigns.blueprint, contacts.blueprint, triggers.manual),
-    *(tools.blueprint, credentials.blueprint, documents.blueprint, recordings.blueprint, files.blueprint),
-    *(telephony_configs.blueprint, phone_numbers.blueprint),
+    *(tools.blueprint, credentials.blueprint, documents.blueprint, rehearsals.recording_blueprint, files.blueprint),
+    *(telephony_configs.blueprint, phone_numbers.blueprint, connected_numbers.blueprint),
     *(organizations.blueprint, organizations.api_key_blueprint, webhooks.blueprint),
 )
 OPEN = (health.blueprint, triggers.blueprint, files.public)

@@ -7,17 +7,18 @@ from urllib.parse import urlsplit
 
 from flask import Response, after_this_request, current_app, g, request
 
-from ..errors import LimitReached, NotAuthenticated, NotPermitted
+from ..errors import NotAuthenticated, NotPermitted
 from ..organizations import api_keys
 from ..service import Service
-from ..store.organizations import ApiKey
-from ..store.patience import REQUEST
+from ..store.locks import REQUEST
 from .blueprint import json_body
 
 # Requests that change nothing; the answer to one from another site's page can't be read there.
 SAFE_METHODS = ("GET", "HEAD", "OPTIONS")
 # `none`: the user's own doing, such as a bookmark. No page of another site can send it.
 TRUSTED_SITES = ("same-origin", "none")
+# The members of `g` that belong to one request.
+OF_A_REQUEST = ("voiceapi_body", "voiceapi_errors", "voiceapi_warnings")
 DEFAULT_PORTS = {"http": 80, "https": 443}
 
 
@@ -47,6 +48,9 @@ def organization() -> int:
 
 def open_session() -> None:
     """Bind the models to this app's database for as long as the request lasts."""
+    # The app's context may be older than the request, such as that of a test around several requests.
+    for name in OF_A_REQUEST:
+        g.pop(name, None)
     session = service().store.session(REQUEST)
     session.__enter__()
     g.voiceapi_session = session
@@ -68,44 +72,27 @@ def close_session(_error: BaseException | None = None) -> None:
 
 
 def authenticate() -> None:
-    """Let the request in, or raise NotAuthenticated, LimitReached for too many wrong keys, or NotPermitted.
+    """Let the request in: by its key, where X-API-Key wins over Authorization, or by the host's login if it has none.
 
-    X-API-Key wins over Authorization. Malformed JSON is answered before an invalid key.
+    Malformed JSON is answered before an invalid key.
+
+    :raises NotAuthenticated, LimitReached: as `api_keys.authenticate` for its key; NotAuthenticated also without one.
+    :raises NotPermitted: when only the login lets it in, and a page of another site sent it.
     """
     view = current_app.view_functions.get(request.endpoint or "")
     if getattr(view, "takes_body", False):
         json_body()
-    g.voiceapi_organization = _authenticated_organization()
-
-
-def check_key(key: str, refusal: str = "Invalid or expired API key") -> ApiKey:
-    """The record of a request's API key. A right key is let in whatever the address has sent before.
-
-    :raises NotAuthenticated: with `refusal`, when the key is wrong.
-    :raises LimitReached: when it is wrong and too many from this address were.
-    """
-    try:
-        return api_keys.authenticate(service(), key, refusal)
-    except NotAuthenticated:
-        seconds = service().wrong_keys.count(request.remote_addr)
-        if seconds is None:
-            raise
-        text = f"This API key is wrong, as were too many before it from this address; wait {seconds} s."
-        raise LimitReached(f"{text} A right key is let in at once.", retry_after=seconds) from None
-
-
-def _authenticated_organization() -> int:
-    """The id of the organization of the request's key, or of the host's own login when there is no key."""
     key = request.headers.get("X-API-Key") or ""
     if not key:
         authorization = request.headers.get("Authorization")
         if authorization is None:
-            return _organization_of_login()
+            g.voiceapi_organization = _organization_of_login()
+            return
         scheme, _, rest = authorization.strip().partition(" ")
         key = rest.strip() if scheme.lower() == "bearer" else authorization.strip()
         if not key:
             raise NotAuthenticated("Invalid authorization token")
-    return check_key(key).organization_id
+    g.voiceapi_organization = api_keys.authenticate(service(), key, request.remote_addr).organization_id
 
 
 def _organization_of_login() -> int:

@@ -6,7 +6,7 @@ The answers are documents in the carriers' own formats, so these routes are no p
 from __future__ import annotations
 
 import logging
-from typing import Any
+from typing import Any, Literal
 from urllib.parse import urlsplit
 
 import flask
@@ -14,12 +14,10 @@ from flask import Response, request
 
 from ..calls import inbound, refusals, webhooks
 from ..errors import NotPermitted, RecordNotFound, ServiceError
-from ..telephony.carriers.base import Document
 from ..telephony.carriers.webhook import Webhook
 from .auth import service
-from .blueprint import SERVED_AS_ASKED
+from .blueprint import SERVED_AS_ASKED, read_bytes
 from .errors import answer_service_error
-from .request_body import read_bytes
 
 log = logging.getLogger("voiceapi")
 
@@ -31,27 +29,20 @@ TURN = "<int(max=9999):number>"
 
 
 @blueprint.route(f"/calls/<token>/turns/{TURN}", **ROUTE)
-def take_turn(token: str, number: int) -> Response:
-    """Answer what the caller said."""
-    return _document(webhooks.take_turn(service(), token, number, "turn", webhook()))
-
-
 @blueprint.route(f"/calls/<token>/turns/{TURN}/<any(transfer, silence, wait):step>", **ROUTE)
-def take_other_turn(token: str, number: int, step: webhooks.Step) -> Response:
-    """Answer the outcome of a transfer, a silence, or a repeated request for a reply that wasn't ready."""
-    return _document(webhooks.take_turn(service(), token, number, step, webhook()))
+@blueprint.route(f"/calls/<token>/turns/{TURN}/parts/<int(max=9999):part>", defaults={"step": "wait"}, **ROUTE)
+def take_turn(token: str, number: int, step: webhooks.TurnKind = "turn", part: int = 0) -> Response:
+    """Answer what the caller said, a silence, the outcome of a transfer, or a request for a late reply or its rest."""
+    document = webhooks.take_turn(service(), token, number, step, webhook(), part)
+    return Response(document.body, content_type=document.content_type)
 
 
 @blueprint.route("/calls/<token>/status", **ROUTE)
-def record_status(token: str) -> Response:
-    """Record a status callback of an outbound call."""
-    return _document(webhooks.record_status(service(), token, webhook()))
-
-
-@blueprint.route("/calls/<token>/machine", **ROUTE)
-def record_machine(token: str) -> Response:
-    """Record whether a person or a machine answered a call."""
-    return _document(webhooks.record_machine(service(), token, webhook()))
+@blueprint.route("/calls/<token>/machine", defaults={"kind": "machine"}, **ROUTE)
+def record_status(token: str, kind: Literal["status", "machine"] = "status") -> Response:
+    """Record a status callback of a call, or whether a person or a machine answered it."""
+    document = webhooks.record_status(service(), token, webhook(), kind)
+    return Response(document.body, content_type=document.content_type)
 
 
 @blueprint.route("/inbound/<int(max=9223372036854775807):config_id>", **ROUTE)
@@ -69,7 +60,8 @@ def answer_workflow(workflow_uuid: str) -> Response:
 @blueprint.route("/inbound/<int(max=9223372036854775807):config_id>/status", **ROUTE)
 def record_inbound_status(config_id: int) -> Response:
     """Record a status callback about a call to one of a configuration's numbers."""
-    return _document(inbound.record_status(service(), config_id, webhook()))
+    document = inbound.record_status(service(), config_id, webhook())
+    return Response(document.body, content_type=document.content_type)
 
 
 def webhook() -> Webhook:
@@ -111,12 +103,8 @@ def _refused_request() -> refusals.RefusedRequest:
     )
 
 
-def _document(document: Document) -> Response:
-    return Response(document.body, content_type=document.content_type)
-
-
 def _inbound(answer: inbound.Answered) -> Response:
-    response = _document(answer.document)
+    response = Response(answer.document.body, content_type=answer.document.content_type)
     if answer.detail is not None:
         response.headers["X-Voiceapi-Detail"] = answer.detail
     return response

@@ -8,27 +8,18 @@ from typing import Any
 from flask import Response
 
 from ..campaigns import campaigns, contact_list, lifecycle
-from ..campaigns.campaigns import Reserve
 from ..runs import files, filters
 from ..store import run_lists
 from ..store.campaigns import Campaign
-from ..store.run_criteria import column_is
+from ..store.run_lists import column_is
+from ..store.tags import CAMPAIGN
+from .answers import answer_of, expected, paging, tagged
 from .auth import base_url, organization, service
 from .blueprint import Blueprint
-from .idempotent import HEADERS, answer_once
-from .runs import csv_response, paging, run_answer, view
-from .schemas.base import RepeatableSchema
-from .schemas.campaigns import (
-    CampaignSchema,
-    CampaignsSchema,
-    CreateCampaignSchema,
-    DefaultsSchema,
-    OutcomesSchema,
-    ProgressSchema,
-    RedialSchema,
-    SourceDownloadSchema,
-    UpdateCampaignSchema,
-)
+from .idempotent import HEADERS, answer_once, idempotent
+from .runs import csv_response, run_answer
+from .schemas import campaigns as schemas
+from .schemas.base import EDIT_TAG, EditSchema, RepeatableSchema
 from .schemas.runs import CampaignRunsSchema, ReportQuerySchema, RunsQuerySchema
 
 blueprint = Blueprint("campaigns", __name__)
@@ -42,38 +33,39 @@ SETTINGS = ("retry_config", "max_concurrency", "schedule_config", "circuit_break
 @blueprint.alt_response(503)
 @blueprint.alt_response(409)
 @blueprint.arguments(RepeatableSchema, location="headers")
-@blueprint.arguments(CreateCampaignSchema)
-@blueprint.response(200, CampaignSchema, headers=HEADERS)
+@blueprint.arguments(schemas.CreateCampaignSchema)
+@blueprint.response(200, schemas.CampaignSchema, headers=HEADERS)
 def create_campaign(headers: dict[str, Any], body: dict[str, Any]) -> Response:
     """Create a new campaign."""
-
-    def create(reserve: Reserve | None) -> Campaign:
-        with contact_list.reading(service(), organization(), files.size(organization(), body["source_id"])):
-            return campaigns.create(service(), organization(), body, reserve=reserve)
-
-    return answer_once(organization(), headers["idempotency_key"], create, campaign_answer)
+    with idempotent(organization(), headers["idempotency_key"], campaign_answer) as once:
+        if not once.is_repeated:
+            with contact_list.reading(service(), organization(), files.size(organization(), body["source_id"])):
+                once.save(campaigns.create(service(), organization(), body, reserve=once.reserve))
+    return answer_once(once)
 
 
 @blueprint.get("/campaign/")
-@blueprint.response(200, CampaignsSchema)
+@blueprint.response(200, schemas.CampaignsSchema)
 def list_campaigns() -> dict[str, Any]:
     """List all campaigns, the newest first."""
     return {"campaigns": campaign_answers(campaigns.listed(organization()))}
 
 
 @blueprint.get("/campaign/<campaign_id>")
-@blueprint.response(200, CampaignSchema)
-def get_campaign(campaign_id: int) -> dict[str, Any]:
+@blueprint.response(200, schemas.CampaignSchema, headers=EDIT_TAG)
+def get_campaign(campaign_id: int) -> Response:
     """Get one campaign with its settings and its log."""
-    return campaign_answer(campaigns.get(organization(), campaign_id))
+    return show_campaign(campaigns.get(organization(), campaign_id))
 
 
 @blueprint.patch("/campaign/<campaign_id>")
-@blueprint.arguments(UpdateCampaignSchema)
-@blueprint.response(200, CampaignSchema)
-def update_campaign(body: dict[str, Any], campaign_id: int) -> dict[str, Any]:
+@blueprint.alt_response(412)
+@blueprint.arguments(EditSchema, location="headers")
+@blueprint.arguments(schemas.UpdateCampaignSchema)
+@blueprint.response(200, schemas.CampaignSchema, headers=EDIT_TAG)
+def update_campaign(headers: dict[str, Any], body: dict[str, Any], campaign_id: int) -> Response:
     """Change the name or the settings of a campaign that hasn't ended; what is left out stays."""
-    return campaign_answer(campaigns.update(service(), organization(), campaign_id, body))
+    return show_campaign(campaigns.update(service(), organization(), campaign_id, body, expected(headers)))
 
 
 @blueprint.get("/campaign/<campaign_id>/runs")
@@ -83,13 +75,13 @@ def list_campaign_runs(query: dict[str, Any], campaign_id: int) -> dict[str, Any
     """Get the runs of a campaign, with optional filtering and sorting."""
     campaign = campaigns.get(organization(), campaign_id, f"Campaign {campaign_id} not found")
     criteria, _ = filters.read(query["filters"], filters.OF_WORKFLOW)
-    page = run_lists.of_campaign(campaign, criteria, view(query))
+    page = run_lists.of_campaign(campaign, criteria, query["view"])
     return {**paging(page.total, query), "runs": [run_answer(run) for run in page.runs]}
 
 
 @blueprint.post("/campaign/<campaign_id>/start")
 @blueprint.alt_response(400)
-@blueprint.response(200, CampaignSchema)
+@blueprint.response(200, schemas.CampaignSchema)
 def start_campaign(campaign_id: int) -> dict[str, Any]:
     """Start a campaign: its list is read, then it is dialed."""
     campaign = lifecycle.start(organization(), campaign_id)
@@ -99,7 +91,7 @@ def start_campaign(campaign_id: int) -> dict[str, Any]:
 
 @blueprint.post("/campaign/<campaign_id>/pause")
 @blueprint.alt_response(400)
-@blueprint.response(200, CampaignSchema)
+@blueprint.response(200, schemas.CampaignSchema)
 def pause_campaign(campaign_id: int) -> dict[str, Any]:
     """Pause a campaign; the calls in progress go on to their end."""
     return campaign_answer(lifecycle.pause(organization(), campaign_id))
@@ -107,7 +99,7 @@ def pause_campaign(campaign_id: int) -> dict[str, Any]:
 
 @blueprint.post("/campaign/<campaign_id>/resume")
 @blueprint.alt_response(400)
-@blueprint.response(200, CampaignSchema)
+@blueprint.response(200, schemas.CampaignSchema)
 def resume_campaign(campaign_id: int) -> dict[str, Any]:
     """Resume a paused campaign, with its circuit breaker reset."""
     campaign = lifecycle.resume(organization(), campaign_id)
@@ -116,29 +108,29 @@ def resume_campaign(campaign_id: int) -> dict[str, Any]:
 
 
 @blueprint.post("/campaign/<campaign_id>/redial")
-@blueprint.arguments(RedialSchema)
-@blueprint.response(200, CampaignSchema)
+@blueprint.arguments(schemas.RedialSchema)
+@blueprint.response(200, schemas.CampaignSchema)
 def redial_campaign(body: dict[str, Any], campaign_id: int) -> dict[str, Any]:
     """Make a campaign of the contacts that a completed one did not reach."""
     return campaign_answer(lifecycle.redial(organization(), campaign_id, body))
 
 
 @blueprint.get("/campaign/<campaign_id>/progress")
-@blueprint.response(200, ProgressSchema)
+@blueprint.response(200, schemas.ProgressSchema)
 def get_campaign_progress(campaign_id: int) -> dict[str, Any]:
     """Get how far a campaign is."""
     return lifecycle.progress(organization(), campaign_id)
 
 
 @blueprint.get("/campaign/<campaign_id>/outcomes")
-@blueprint.response(200, OutcomesSchema)
+@blueprint.response(200, schemas.OutcomesSchema)
 def get_campaign_outcomes(campaign_id: int) -> dict[str, Any]:
     """Get how the calls of a campaign came out, by outcome and by disposition."""
     return lifecycle.outcomes(organization(), campaign_id)
 
 
 @blueprint.get("/campaign/<campaign_id>/source-download-url")
-@blueprint.response(200, SourceDownloadSchema)
+@blueprint.response(200, schemas.SourceDownloadSchema)
 def get_source_download_url(campaign_id: int) -> dict[str, Any]:
     """Get an address to fetch a campaign's contact list from, without a key."""
     campaign = campaigns.get(organization(), campaign_id)
@@ -158,7 +150,7 @@ def download_campaign_report(query: dict[str, Any], campaign_id: int) -> Respons
 
 
 @blueprint.get("/organizations/campaign-defaults")
-@blueprint.response(200, DefaultsSchema)
+@blueprint.response(200, schemas.DefaultsSchema)
 def get_campaign_defaults() -> dict[str, Any]:
     """Get the limits and settings that a new campaign starts from."""
     newest = next(iter(campaigns.listed(organization())), None)
@@ -176,6 +168,10 @@ def start_workers() -> None:
         service().workers.start()
 
 
+def show_campaign(campaign: Campaign) -> Response:
+    return tagged(CAMPAIGN.tag(campaign), campaign_answer(campaign))
+
+
 def campaign_answer(campaign: Campaign) -> dict[str, Any]:
     """A campaign as the API shows it."""
     return campaign_answers([campaign])[0]
@@ -185,33 +181,11 @@ def campaign_answers(found: Sequence[Campaign]) -> list[dict[str, Any]]:
     """Campaigns as the API shows them."""
     workflows, configurations = campaigns.names(found)
     return [
-        {
-            "id": campaign.id,
-            "name": campaign.name,
-            "workflow_id": campaign.workflow_id,
-            "workflow_name": workflows.get(campaign.workflow_id, "Unknown"),
-            "state": campaign.state,
-            "source_type": campaign.source_type,
-            "source_id": campaign.source_id,
-            "total_rows": campaign.total_rows,
-            "processed_rows": campaign.processed_rows,
-            "failed_rows": campaign.failed_rows,
-            "created_at": campaign.created_at,
-            "started_at": campaign.started_at,
-            "completed_at": campaign.completed_at,
-            "retry_config": campaign.retry_config,
-            "max_concurrency": campaign.max_concurrency,
-            "schedule_config": campaign.schedule_config,
-            "circuit_breaker": campaign.circuit_breaker,
-            "executed_count": campaign.executed_count,
-            "total_queued_count": campaign.total_queued_count,
-            "parent_campaign_id": campaign.parent_campaign_id,
-            "redialed_campaign_id": campaign.redialed_campaign_id,
-            "telephony_configuration_id": campaign.telephony_configuration_id,
-            "telephony_configuration_name": configurations.get(campaign.telephony_configuration_id),
-            "logs": campaign.logs,
-            "calling_hours": campaign.calling_hours,
-            "max_attempts_per_day": campaign.max_attempts_per_day,
-        }
+        answer_of(
+            schemas.CampaignSchema,
+            campaign,
+            workflow_name=workflows.get(campaign.workflow_id, "Unknown"),
+            telephony_configuration_name=configurations.get(campaign.telephony_configuration_id),
+        )
         for campaign in found
     ]

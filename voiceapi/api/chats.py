@@ -10,11 +10,112 @@ from ..conversations import text_chats
 from ..runs.lifecycle import SHOWN
 from ..store import chats as store
 from ..store.chats import ChatSession, ChatTurn
+from .answers import answer_of
 from .auth import organization, service
 from .blueprint import Blueprint
-from .schemas.chats import ChatMessageSchema, ChatSchema, CreateChatSchema, EndChatSchema, RewindChatSchema
+from .schemas import fields
+from .schemas.base import BodySchema, ResponseSchema
 
 blueprint = Blueprint("chats", __name__, url_prefix="/workflow/<workflow_id>/text-chat/sessions")
+
+
+# -- schemas
+
+
+class CreateChatSchema(BodySchema):
+    name = fields.Text(load_default=None)
+    initial_context = fields.Object(load_default=None)
+    annotations = fields.Object(load_default=None)
+
+
+class ChatMessageSchema(BodySchema):
+    text = fields.Text(required=True, validate=fields.Length(min=1))
+    expected_revision = fields.Integer(load_default=None)
+
+
+class EndChatSchema(BodySchema):
+    expected_revision = fields.Integer(load_default=None)
+
+
+class RewindChatSchema(BodySchema):
+    cursor_turn_id = fields.Text(load_default=None)
+    expected_revision = fields.Integer(load_default=None)
+
+
+class UtteranceSchema(ResponseSchema):
+    text = fields.Text(required=True)
+    created_at = fields.Time(required=True)
+
+
+class TurnEventSchema(ResponseSchema):
+    type = fields.Text(required=True)
+    created_at = fields.Text(required=True, metadata={"format": "date-time"})
+    payload = fields.Object(required=True)
+
+
+class TurnSchema(ResponseSchema):
+    """One message, null for the agent's opening, and its answer, null until there is one or when nothing was said."""
+
+    id = fields.Text(required=True)
+    status = fields.Text(required=True, validate=fields.Choice(("pending", "completed", "failed")))
+    created_at = fields.Time(required=True)
+    user_message = fields.Model(UtteranceSchema, required=True, allow_none=True)
+    assistant_message = fields.Model(UtteranceSchema, required=True, allow_none=True)
+    events = fields.Items(fields.Model(TurnEventSchema), required=True)
+    usage = fields.Object(required=True)
+    checkpoint_after_turn = fields.Object(description="only on completed turns")
+
+
+class DiscardedSchema(ResponseSchema):
+    """Turns that a rewind cut off."""
+
+    rewound_from_turn_id = fields.Text(required=True)
+    discarded_at = fields.Time(required=True)
+    turns = fields.Items(fields.Model(TurnSchema), required=True)
+
+
+class SimulatorSchema(ResponseSchema):
+    enabled = fields.Flag(required=True)
+    config = fields.Object(required=True)
+
+
+class SessionDataSchema(ResponseSchema):
+    version = fields.Integer(required=True)
+    status = fields.Text(
+        required=True, validate=fields.Choice(("idle", "pending_assistant_turn", "completed", "rewound", "error"))
+    )
+    cursor_turn_id = fields.Text(required=True, allow_none=True)
+    turns = fields.Items(fields.Model(TurnSchema), required=True)
+    discarded_future = fields.Items(fields.Model(DiscardedSchema), required=True)
+    simulator = fields.Model(SimulatorSchema, required=True)
+
+
+class CheckpointSchema(ResponseSchema):
+    """Where the conversation stands after its last completed turn."""
+
+    version = fields.Integer(required=True)
+    anchor_turn_id = fields.Text(required=True, allow_none=True)
+    current_node_id = fields.Text(required=True, allow_none=True)
+    messages = fields.Items(fields.Object(), required=True)
+    gathered_context = fields.Object(required=True)
+    tool_state = fields.Object(required=True)
+
+
+class ChatSchema(ResponseSchema):
+    workflow_run_id = fields.Integer(required=True)
+    workflow_id = fields.Integer(required=True)
+    name = fields.Text(required=True)
+    mode = fields.Text(required=True)
+    state = fields.Text(required=True, validate=fields.Choice(("initialized", "running", "completed")))
+    is_completed = fields.Flag(required=True)
+    revision = fields.Integer(required=True)
+    initial_context = fields.Object(required=True, allow_none=True)
+    gathered_context = fields.Object(required=True, allow_none=True)
+    annotations = fields.Object(required=True, allow_none=True)
+    session_data = fields.Model(SessionDataSchema, required=True)
+    checkpoint = fields.Model(CheckpointSchema, required=True)
+    created_at = fields.Time(required=True)
+    updated_at = fields.Time(required=True, allow_none=True)
 
 
 @blueprint.post("")
@@ -70,18 +171,13 @@ def end_chat(body: dict[str, Any], workflow_id: int, run_id: int) -> dict[str, A
 def chat_answer(session: ChatSession) -> dict[str, Any]:
     """A chat as the API shows it."""
     run = session.run
-    return {
-        "workflow_run_id": run.id,
-        "workflow_id": run.workflow_id,
-        "name": run.name,
-        "mode": run.mode,
-        "state": SHOWN[run.state],
-        "is_completed": run.is_completed,
-        "revision": session.revision,
-        "initial_context": run.initial_context,
-        "gathered_context": run.gathered_context,
-        "annotations": run.annotations,
-        "session_data": {
+    return answer_of(
+        ChatSchema,
+        run,
+        workflow_run_id=run.id,
+        state=SHOWN[run.state],
+        revision=session.revision,
+        session_data={
             "version": 1,
             "status": session.status,
             "cursor_turn_id": session.cursor_turn_id,
@@ -89,10 +185,9 @@ def chat_answer(session: ChatSession) -> dict[str, Any]:
             "discarded_future": discarded_answer(store.discarded(session)),
             "simulator": {"enabled": False, "config": {}},
         },
-        "checkpoint": session.checkpoint,
-        "created_at": run.created_at,
-        "updated_at": session.updated_at,
-    }
+        checkpoint=session.checkpoint,
+        updated_at=session.updated_at,
+    )
 
 
 def discarded_answer(turns: list[ChatTurn]) -> list[dict[str, Any]]:

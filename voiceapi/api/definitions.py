@@ -1,4 +1,4 @@
-"""Definitions of workflows: checked and drawn without being stored; and stored versions drawn, compared, restored."""
+"""Definitions of workflows: checked, linted and drawn without being stored; versions drawn, compared, restored."""
 
 from __future__ import annotations
 
@@ -8,14 +8,17 @@ from typing import Any
 
 from flask import Response
 
+from ..engine.validation.finding import RULES, SEVERITIES
 from ..rehearsal import examples
-from ..workflows import comparison, findings, versions
+from ..tools import catalog, stored
+from ..workflows import comparison, linting, versions
 from ..workflows.drawing import svg
-from ..workflows.drawing.overlay import Mark, Overlay
+from ..workflows.drawing.graph import Mark, Overlay
+from .answers import compress, expected, json_response, tagged
 from .auth import organization, service
 from .blueprint import Blueprint
-from .compression import compress
-from .json_response import json_response
+from .schemas import fields
+from .schemas.base import EDIT_TAG, EditSchema, QuerySchema, ResponseSchema
 from .schemas.definitions import (
     DefinitionSchema,
     DifferenceSchema,
@@ -23,14 +26,83 @@ from .schemas.definitions import (
     DrawSchema,
     ExampleSchema,
 )
-from .schemas.workflows import EditSchema, ValidationSchema, VersionSchema
-from .workflows import ETAG, expected, tagged, validation_answer, version_answer
+from .schemas.workflows import MOST_TOOLS, ComingToolSchema, FindingSchema, ValidationSchema, VersionSchema
+from .workflows import etag, validation_answer, version_answer
 
+lint_blueprint = Blueprint("lint", __name__, tag="workflows")
 blueprint = Blueprint("definitions", __name__, url_prefix="/workflow", tag="workflows")
 
 # Definitions with more nodes and edges may take longer than a tenth of a second.
 QUICK = 300
 PICTURE = {"type": "string", "description": "an SVG picture"}
+
+
+# -- schemas
+
+
+class LintSchema(DefinitionSchema):
+    template_context_variables = fields.Object(load_default=None, description="the stored ones when absent")
+    tools = fields.Items(
+        fields.Model(ComingToolSchema),
+        load_default=list,
+        validate=fields.Length(max=MOST_TOOLS),
+        description="tools that come with the definition, as when it is created with them",
+    )
+
+
+class LintQuerySchema(QuerySchema):
+    version = fields.Integer(
+        load_default=None, validate=fields.Range(min=1), description="the number of a version; else the draft"
+    )
+
+
+class LintFindingSchema(FindingSchema):
+    code = fields.Text(required=True, validate=fields.Choice(tuple(RULES)))
+    severity = fields.Text(required=True, validate=fields.Choice(SEVERITIES))
+    suppressible = fields.Flag(required=True, description="lint_ignore may name the code")
+    docs = fields.Text(required=True, description="the page about the rule, in the documentation's folder")
+
+
+class LintAnswerSchema(ResponseSchema):
+    findings = fields.Items(fields.Model(LintFindingSchema), required=True)
+    errors = fields.Integer(required=True, description="how many of the findings are errors")
+    warnings = fields.Integer(required=True)
+    notes = fields.Integer(required=True)
+    suppressed = fields.Integer(required=True, description="how many more lint_ignore leaves out")
+
+
+# -- lint
+
+
+@lint_blueprint.post("/lint")
+@lint_blueprint.alt_response(503)
+@lint_blueprint.arguments(LintSchema)
+@lint_blueprint.response(200, LintAnswerSchema)
+def lint_definition(body: dict[str, Any]) -> dict[str, Any]:
+    """Lint a definition that isn't stored, as one of a stored workflow is."""
+    for tool in body["tools"]:
+        stored.require_credentials(organization(), tool["definition"])
+    with permit(body["workflow_definition"]):
+        return linting.lint_definition(
+            service(),
+            organization(),
+            body["workflow_definition"],
+            body["workflow_configurations"],
+            body["template_context_variables"],
+            body["workflow_id"],
+            catalog.records_of(body["tools"]),
+        ).as_dict()
+
+
+@lint_blueprint.get("/workflow/<workflow_id>/lint")
+@lint_blueprint.alt_response(503)
+@lint_blueprint.arguments(LintQuerySchema, location="query")
+@lint_blueprint.response(200, LintAnswerSchema)
+def lint_workflow(query: dict[str, Any], workflow_id: int) -> dict[str, Any]:
+    """Lint the draft of a workflow, or its released version without one, or the version that is asked for."""
+    workflow, version = versions.get_with_version(organization(), workflow_id, query["version"])
+    with permit(version.definition):
+        return linting.lint_version(service(), workflow, version).as_dict()
 
 
 @blueprint.post("/validate")
@@ -41,7 +113,7 @@ def validate_definition(body: dict[str, Any]) -> dict[str, Any]:
     """Check a definition that isn't stored, as the check of a stored workflow does."""
     with permit(body["workflow_definition"]):
         return validation_answer(
-            *findings.validate_definition(
+            *linting.validate_definition(
                 service(),
                 organization(),
                 body["workflow_definition"],
@@ -85,18 +157,18 @@ def compare_versions(workflow_id: int, first_id: int, second_id: int) -> Respons
     """Say what differs between two versions of a workflow, by their numbers; secrets are masked."""
     _, before = versions.get_with_version(organization(), workflow_id, first_id)
     _, after = versions.get_with_version(organization(), workflow_id, second_id)
-    with service().bulkhead.slow(organization()):
+    with service().bulkhead.slow(organization(), "comparisons"):
         return json_response(comparison.compare_versions(service().vault, before, after))
 
 
 @blueprint.post("/<workflow_id>/versions/<version_id>/restore")
 @blueprint.alt_response(412)
 @blueprint.arguments(EditSchema, location="headers")
-@blueprint.response(200, VersionSchema, headers=ETAG)
+@blueprint.response(200, VersionSchema, headers=EDIT_TAG)
 def restore_version(headers: dict[str, Any], workflow_id: int, version_id: int) -> Response:
     """Make the draft a copy of an earlier version, by its number, with its secrets."""
     workflow, version = versions.restore(organization(), workflow_id, version_id, expected(headers))
-    return tagged(json_response(version_answer(version)), workflow, version)
+    return tagged(etag(workflow, version), version_answer(version))
 
 
 def _marks(given: Iterable[dict[str, Any]], kind: str) -> dict[str, Mark]:

@@ -10,11 +10,12 @@ from ..errors import FieldError, InvalidFields
 from ..store.knowledge import Document
 from ..strict_json import parse
 from ..tools.knowledge import documents
+from .answers import answer_of
 from .auth import organization, service
 from .blueprint import Blueprint
 from .multipart import BINARY, read_form
-from .schemas.base import DoneSchema
-from .schemas.documents import DocumentListSchema, DocumentQuerySchema, DocumentSchema, FoundSchema, SearchBodySchema
+from .schemas import fields
+from .schemas.base import BodySchema, DoneSchema, QuerySchema, ResponseSchema
 
 blueprint = Blueprint("documents", __name__, url_prefix="/knowledge-base")
 
@@ -29,6 +30,62 @@ FORM = {
 }
 
 
+# -- schemas
+
+
+class DocumentQuerySchema(QuerySchema):
+    status = fields.Text(description="processing status: pending, processing, completed or failed")
+    limit = fields.Integer(load_default=100, validate=fields.Range(min=1, max=100))
+    offset = fields.Integer(load_default=0, validate=fields.Range(min=0))
+
+
+class DocumentSchema(ResponseSchema):
+    id = fields.Integer(required=True)
+    document_uuid = fields.Text(required=True)
+    filename = fields.Text(required=True)
+    file_size_bytes = fields.Integer(required=True)
+    file_hash = fields.Text(required=True)
+    mime_type = fields.Text(required=True)
+    processing_status = fields.Text(required=True)
+    processing_error = fields.Text(required=True, allow_none=True)
+    total_chunks = fields.Integer(required=True)
+    retrieval_mode = fields.Text(required=True)
+    custom_metadata = fields.Object(required=True)
+    docling_metadata = fields.Object(required=True)
+    source_url = fields.Text(required=True, allow_none=True)
+    created_at = fields.Time(required=True)
+    updated_at = fields.Time(required=True)
+    organization_id = fields.Integer(required=True)
+    created_by = fields.Integer(required=True)
+    is_active = fields.Flag(required=True)
+
+
+class DocumentListSchema(ResponseSchema):
+    documents = fields.Items(fields.Model(DocumentSchema), required=True)
+    total = fields.Integer(required=True)
+    limit = fields.Integer(required=True)
+    offset = fields.Integer(required=True)
+
+
+class SearchBodySchema(BodySchema):
+    query = fields.Text(required=True, validate=fields.Length(min=1, max=1000))
+    document_uuids = fields.Items(fields.Text(), load_default=None, validate=fields.Length(max=100))
+    limit = fields.Integer(load_default=3, validate=fields.Range(min=1, max=20))
+
+
+class ChunkSchema(ResponseSchema):
+    text = fields.Text(required=True)
+    filename = fields.Text(required=True)
+    similarity = fields.Number(required=True)
+    chunk_index = fields.Integer(required=True)
+
+
+class FoundSchema(ResponseSchema):
+    chunks = fields.Items(fields.Model(ChunkSchema), required=True)
+    query = fields.Text(required=True)
+    total_results = fields.Integer(required=True)
+
+
 @blueprint.get("/documents")
 @blueprint.arguments(DocumentQuerySchema, location="query")
 @blueprint.response(200, DocumentListSchema)
@@ -41,9 +98,11 @@ def list_documents(query: dict[str, Any]) -> dict[str, Any]:
 
 @blueprint.post("/documents")
 @blueprint.alt_response(503)
-@blueprint.doc(requestBody={"required": True, "content": {"multipart/form-data": {"schema": FORM}}})  # type: ignore[untyped-decorator]
+@blueprint.doc(requestBody={"required": True, "content": {"multipart/form-data": {"schema": FORM}}})
 @blueprint.alt_response(400)
 @blueprint.alt_response(413, description="The file is larger than 5 MiB")
+@blueprint.alt_response(409, description="The document was deleted while it was being stored")
+@blueprint.alt_response(415)
 @blueprint.response(200, DocumentSchema)
 def upload_document() -> dict[str, Any]:
     """Upload a text, Markdown, HTML, PDF or CSV document and index it; one that can't be read is kept as failed."""
@@ -97,23 +156,12 @@ def read_upload(request: Request) -> tuple[str, bytes, str, dict[str, Any]]:
 
 
 def document_answer(record: Document) -> dict[str, Any]:
-    return {
-        "id": record.id,
-        "document_uuid": record.document_uuid,
-        "filename": record.filename,
-        "file_size_bytes": record.file_size_bytes,
-        "file_hash": record.file_hash,
-        "mime_type": record.mime_type,
-        "processing_status": record.processing_status,
-        "processing_error": record.processing_error,
-        "total_chunks": record.total_chunks,
-        "retrieval_mode": record.retrieval_mode,
-        "custom_metadata": record.custom_metadata,
-        "docling_metadata": {},
-        "source_url": None,
-        "created_at": record.created_at,
-        "updated_at": record.created_at,
-        "organization_id": record.organization_id,
-        "created_by": record.organization_id,
-        "is_active": True,
-    }
+    return answer_of(
+        DocumentSchema,
+        record,
+        docling_metadata={},
+        source_url=None,
+        updated_at=record.created_at,
+        created_by=record.organization_id,
+        is_active=True,
+    )

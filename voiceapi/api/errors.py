@@ -16,7 +16,7 @@ from werkzeug.exceptions import HTTPException, InternalServerError
 from werkzeug.routing import RequestRedirect
 
 from .. import errors
-from .json_response import json_response
+from .answers import json_response
 
 log = logging.getLogger("voiceapi")
 

@@ -11,21 +11,15 @@ from flask import Response, request
 
 from ..errors import NotPossible, RecordNotFound
 from ..runs import files
+from ..runs.files import LARGEST
 from ..store import runs
 from ..store.base import require
 from ..store.runs import Run
+from .answers import compress
 from .auth import base_url, organization, service
-from .blueprint import Blueprint
-from .compression import compress
-from .request_body import read_file
-from .schemas.files import (
-    AddressQuerySchema,
-    DownloadAddressSchema,
-    DownloadQuerySchema,
-    NewUploadSchema,
-    StoredFileSchema,
-    UploadAddressSchema,
-)
+from .blueprint import Blueprint, read_file
+from .schemas import fields
+from .schemas.base import BodySchema, QuerySchema, ResponseSchema
 
 blueprint = Blueprint("files", __name__, url_prefix="/s3")
 public = Blueprint("public_files", __name__, tag="files", public=True)
@@ -33,6 +27,46 @@ public = Blueprint("public_files", __name__, tag="files", public=True)
 EXPIRED = "The address is not valid, or has expired"
 BYTES = {"schema": {"type": "string", "format": "binary"}}
 ARTIFACTS = ("recording", "transcript", "user_recording", "bot_recording")
+
+
+# -- schemas
+
+
+class NewUploadSchema(BodySchema):
+    file_name = fields.Text(required=True, validate=fields.Pattern(r".*\.csv$"))
+    file_size = fields.Integer(
+        required=True, validate=fields.Range(min=0, min_inclusive=False, max=LARGEST), description="bytes"
+    )
+    content_type = fields.Text(load_default="text/csv")
+
+
+class UploadAddressSchema(ResponseSchema):
+    upload_url = fields.Text(required=True, description="where to PUT the bytes; no key is needed there")
+    file_key = fields.Text(required=True, description="the source_id of a campaign")
+    expires_in = fields.Integer(required=True, description="seconds")
+
+
+class AddressQuerySchema(QuerySchema):
+    key = fields.Text(required=True)
+    expires_in = fields.Integer(
+        load_default=3600, validate=fields.Range(min=1, max=7 * 24 * 3600), description="seconds"
+    )
+    inline = fields.Flag(load_default=False)
+    storage_backend = fields.Text(load_default=None, description="there is one storage; any name means it")
+
+
+class DownloadAddressSchema(ResponseSchema):
+    url = fields.Text(required=True)
+    expires_in = fields.Integer(required=True, description="seconds")
+
+
+class StoredFileSchema(ResponseSchema):
+    file_key = fields.Text(required=True)
+    file_size = fields.Integer(required=True, description="bytes")
+
+
+class DownloadQuerySchema(QuerySchema):
+    inline = fields.Flag(load_default=False, description="show it in the browser instead of saving it")
 
 
 @blueprint.post("/presigned-upload-url")
@@ -56,10 +90,11 @@ def sign_address(query: dict[str, Any]) -> dict[str, Any]:
 
 
 @public.put("/s3/files/<token>")
-@public.doc(requestBody={"content": {"text/csv": BYTES}})  # type: ignore[untyped-decorator]
+@public.doc(requestBody={"content": {"text/csv": BYTES}})
 @public.alt_response(403, description=EXPIRED)
 @public.alt_response(409, description="A campaign uses the file already")
 @public.alt_response(413, description="The file is larger than 10 MiB")
+@public.alt_response(415)
 @public.alt_response(422)
 @public.response(200, StoredFileSchema)
 def put_file(token: str) -> dict[str, Any]:

@@ -5,18 +5,48 @@ from __future__ import annotations
 from collections.abc import Mapping
 from typing import Any
 
-from flask import Response
+from flask import Flask, Response
 
 from .. import __version__
 from ..errors import OutOfService
 from ..operating import readiness
+from .answers import unless_known
 from .auth import origin, service
 from .blueprint import Blueprint
-from .json_response import unless_known
-from .schemas.base import READ_TAG, UNCHANGED, ReadSchema
-from .schemas.health import HealthSchema, ReadySchema
+from .schemas import fields
+from .schemas.base import READ_TAG, UNCHANGED, ReadSchema, ResponseSchema
 
 blueprint = Blueprint("health", __name__, public=True, tag="service")
+
+
+# -- schemas
+
+
+class HealthSchema(ResponseSchema):
+    status = fields.Text(required=True)
+    version = fields.Text(required=True)
+    backend_api_endpoint = fields.Text(required=True)
+    tunnel_url = fields.Text(required=True, allow_none=True)
+    deployment_mode = fields.Text(required=True)
+    auth_provider = fields.Text(required=True)
+    turn_enabled = fields.Flag(required=True)
+    force_turn_relay = fields.Flag(required=True)
+    signup_enabled = fields.Flag(required=True)
+    stack_project_id = fields.Text(required=True, allow_none=True)
+    stack_publishable_client_key = fields.Text(required=True, allow_none=True)
+
+
+class ReadySchema(ResponseSchema):
+    status = fields.Text(required=True)
+    database = fields.Text(required=True)
+    worker = fields.Text(required=True)
+
+
+def serve_at_root(app: Flask) -> None:
+    """Answer GET /health and GET /health/ready at the root too, of an app that is voiceapi and nothing else."""
+    for name, path in (("health", "/health"), ("ready", "/health/ready")):
+        view = app.view_functions[f"voiceapi.{blueprint.name}.{name}"]
+        app.add_url_rule(path, f"voiceapi_{name}_at_root", view, strict_slashes=False)
 
 
 @blueprint.get("/health")

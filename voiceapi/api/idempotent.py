@@ -1,60 +1,47 @@
-"""Answers a request with an `Idempotency-Key` once; the same request, sent again, gets the stored answer."""
+"""Requests with an `Idempotency-Key`: carried out once; sent again, they get the stored answer."""
 
 from __future__ import annotations
 
 from collections.abc import Callable
-from typing import Any, TypeVar
+from typing import Any
 
 from flask import Response, after_this_request, request
 
-from ..calls.idempotency import IdempotentRequest, fingerprint
-from ..calls.outbound import Stopped
-from ..errors import ServiceError
+from ..calls.idempotency import Once, fingerprint
+from .answers import json_response, json_values
 from .blueprint import json_body
-from .json_response import json_response, json_values
 
-Made = TypeVar("Made")
 REPLAYED = "Idempotent-Replayed"
 # For the document: the header of an answer, as `response` takes it.
 HEADERS = {REPLAYED: {"description": "`true` on what an earlier request was answered", "schema": {"type": "string"}}}
 
 
-def answer_once(
-    organization: int,
-    key: str | None,
-    make: Callable[[Callable[[Any], None] | None], Made],
-    answer: Callable[[Made], dict[str, Any]],
-    body: Callable[[], Any] = json_body,
-) -> Response:
-    """Carry the request out, or repeat the answer to the first request with its key.
+def idempotent(
+    organization: int, key: str | None, answer: Callable[[Any], dict[str, Any]], body: Callable[[], Any] = json_body
+) -> Once:
+    """The request that is being answered, to be carried out once; see `Once`.
 
     :param key: None when the client sent none; then every request is carried out.
-    :param make: carries it out. Its argument, unless None, reserves the key: it is called with the new run or campaign,
-        in the transaction that stores it.
-    :param answer: makes the plain answer from what `make` returned.
+    :param answer: makes the plain answer from the placed call or the campaign.
     :param body: returns the body as JSON values; two requests with the same path and body are the same.
     """
-    if key is None:
-        return json_response(answer(make(None)))
     operation = (request.endpoint or "").rpartition(".")[2]
+    if key is None:
+        return Once(organization, operation, key, "", answer)
     sent = fingerprint([request.view_args, body()])
-    repeatable = IdempotentRequest(organization, operation, key, sent, lambda made: json_values(answer(made)))
-    stored = repeatable.stored_response()
-    if stored is None:
-        try:
-            return json_response(repeatable.save_response(repeatable.answer(make(repeatable.reserve))))
-        except Stopped:
-            repeatable.release()
-            raise
-        except ServiceError:
-            # The same request, sent twice at once: the other one may have taken the last free call or the prepared run.
-            stored = None if repeatable.reserved else repeatable.stored_response()
-            if stored is None:
-                raise
-    after_this_request(_mark_replayed)
-    if isinstance(stored, ServiceError):
-        raise stored
-    return json_response(stored)
+    return Once(organization, operation, key, sent, lambda made: json_values(answer(made)))
+
+
+def answer_once(once: Once) -> Response:
+    """The answer to a request that was carried out, now or earlier.
+
+    :raises ServiceError: when the first request with the key was refused.
+    """
+    if once.is_repeated:
+        after_this_request(_mark_replayed)
+    if once.refusal is not None:
+        raise once.refusal
+    return json_response(once.answer)
 
 
 def _mark_replayed(response: Response) -> Response:

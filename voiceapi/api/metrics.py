@@ -8,19 +8,17 @@ import flask
 from flask import Flask, Response, request
 
 from ..errors import LimitReached, NotAuthenticated
-from ..operating.metrics import CONTENT_TYPE, Metrics
+from ..operating.metrics import CONTENT_TYPE, NOT_INSTALLED, PrometheusMetrics
 from . import errors
+from .answers import json_response
 from .auth import service
-from .json_response import json_response
-
-NOT_INSTALLED = "The metrics need prometheus-client, which isn't installed: pip install 'voiceapi[metrics]'."
 
 
 def read_metrics() -> Response:
-    """All metrics, for whoever has VOICEAPI_METRICS_KEY."""
+    """All metrics, for requests with VOICEAPI_METRICS_KEY."""
     _check_key()
     metrics = service().metrics
-    if not isinstance(metrics, Metrics):
+    if not isinstance(metrics, PrometheusMetrics):
         return json_response({"detail": NOT_INSTALLED}, 501)
     return Response(metrics.text(), content_type=CONTENT_TYPE)
 

@@ -14,7 +14,7 @@ from werkzeug.sansio.multipart import Data, Epilogue, Field, File, MultipartDeco
 
 from ..errors import FieldError, InvalidFields, SizeExceeded
 from ..strict_json import NUL
-from .request_body import refuse_encoded
+from .blueprint import refuse_encoded
 
 BINARY = {"type": "string", "format": "binary"}
 # In bytes: what the fields of a form have together besides its file, the headers of one part, and what is read at once.
@@ -39,7 +39,7 @@ class Form:
 
 
 @dataclass(slots=True)
-class Part:
+class FormPart:
     """One part of a form; `number` counts from 1, `file_name` is None for a text field."""
 
     number: int
@@ -87,7 +87,7 @@ def read_form(request: Request, largest: int, file: str) -> Form:
     return form
 
 
-def _refusal(part: Part) -> FieldError | None:
+def _refusal(part: FormPart) -> FieldError | None:
     """Why a part can't be used, if it can't, whatever it contains."""
     where = f"part {part.number} of the form"
     if not part.name or not part.name.isprintable() or "\ufffd" in part.name:
@@ -105,7 +105,7 @@ def _refusal(part: Part) -> FieldError | None:
     return None
 
 
-def _read_text(part: Part, form: Form) -> FieldError | None:
+def _read_text(part: FormPart, form: Form) -> FieldError | None:
     """Add a text field to the form; returns the error, if its bytes are no text."""
     charset = parse_options_header(part.headers.get("content-type"))[1].get("charset", "utf-8").lower()
     if charset not in CHARSETS:
@@ -120,7 +120,7 @@ def _read_text(part: Part, form: Form) -> FieldError | None:
     return None
 
 
-def _parts(request: Request, largest: int) -> Iterator[Part]:
+def _parts(request: Request, largest: int) -> Iterator[FormPart]:
     """The parts of a form, each when all of it has been read."""
     number, part = 0, None
     for event in _events(request, largest):
@@ -128,7 +128,7 @@ def _parts(request: Request, largest: int) -> Iterator[Part]:
             number += 1
             if number > MOST_PARTS:
                 raise SizeExceeded(f"A form may have at most {MOST_PARTS} parts.")
-            part = Part(number, event.name, getattr(event, "filename", None), event.headers)
+            part = FormPart(number, event.name, getattr(event, "filename", None), event.headers)
         elif isinstance(event, Data) and part is not None:
             part.content += event.data
             if not event.more_data:

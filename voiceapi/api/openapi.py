@@ -16,8 +16,8 @@ from .. import __version__
 from ..strict_json import encode
 from ..workflows.node_types import read as read_schema
 from . import register
+from .schemas import fields
 from .schemas.base import ErrorBodySchema, ErrorItemSchema
-from .schemas.fields import Range, Tagged
 
 OPTIONS = {
     "title": "voiceapi",
@@ -55,14 +55,14 @@ class Api(flask_smorest.Api):  # type: ignore[misc]
 def exclusive_minimum(_converter: Any, field: Field[Any], ret: dict[str, Any], **_kwargs: Any) -> dict[str, Any]:
     """apispec attribute function: `exclusiveMinimum` for a number that must be larger than its bound."""
     for rule in field.validators:
-        if isinstance(rule, Range) and not rule.min_inclusive:
+        if isinstance(rule, fields.Range) and not rule.min_inclusive:
             return {"exclusiveMinimum": ret.pop("minimum")}
     return {}
 
 
 def choice_of_schemas(converter: Any, field: Field[Any], ret: dict[str, Any], **_kwargs: Any) -> dict[str, Any]:
     """apispec attribute function: `oneOf` with a discriminator for a Tagged field."""
-    if not isinstance(field, Tagged) or "oneOf" in field.metadata:
+    if not isinstance(field, fields.TaggedObject) or "oneOf" in field.metadata:
         return {}
     schemas = {tag: converter.resolve_nested_schema(schema) for tag, schema in field.schemas.items()}
     ret.pop("type", None)

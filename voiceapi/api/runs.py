@@ -2,37 +2,27 @@
 
 from __future__ import annotations
 
-from collections.abc import Iterator, Mapping
+from collections.abc import Iterator
 from contextlib import ExitStack
 from typing import Any
 
 from flask import Response
 
-from ..calls import requested_end
+from ..calls import ending
 from ..runs import filters, reports
-from ..runs.runs import prepare, transcript_address, usage, with_public_token
+from ..runs.preparation import prepare, transcript_address, usage, with_public_token
 from ..store import run_lists
 from ..store import runs as store
 from ..store.base import require
-from ..store.run_criteria import Criteria, column_is, created_through
-from ..store.run_lists import ListedRun, UsedRun, View
+from ..store.run_lists import Criteria, ListedRun, UsedRun, column_is, created_through
 from ..store.runs import Run
 from ..store.workflows import Workflow
 from ..timestamps import write_time
 from ..workflows import versions
+from .answers import answer_of, compress, members_of, paging
 from .auth import base_url, organization, service
 from .blueprint import Blueprint
-from .compression import compress
-from .schemas.runs import (
-    CreatedRunSchema,
-    CreateRunSchema,
-    ReportQuerySchema,
-    RunDetailsSchema,
-    RunsQuerySchema,
-    UsageQuerySchema,
-    UsageSchema,
-    WorkflowRunsSchema,
-)
+from .schemas import runs as schemas
 
 blueprint = Blueprint("runs", __name__)
 
@@ -41,18 +31,18 @@ LONG_REPORT = 2000
 
 
 @blueprint.get("/workflow/<workflow_id>/runs")
-@blueprint.arguments(RunsQuerySchema, location="query")
-@blueprint.response(200, WorkflowRunsSchema)
+@blueprint.arguments(schemas.RunsQuerySchema, location="query")
+@blueprint.response(200, schemas.WorkflowRunsSchema)
 def list_runs(query: dict[str, Any], workflow_id: int) -> dict[str, Any]:
     """Get the runs of a workflow, with optional filtering and sorting."""
     workflow = versions.get(organization(), workflow_id)
     criteria, applied = filters.read(query["filters"], filters.OF_WORKFLOW)
-    page = run_lists.of_workflow(workflow, criteria, view(query))
+    page = run_lists.of_workflow(workflow, criteria, query["view"])
     return {**paging(page.total, query), "runs": [run_answer(run) for run in page.runs], "applied_filters": applied}
 
 
 @blueprint.get("/workflow/<workflow_id>/runs/<run_id>")
-@blueprint.response(200, RunDetailsSchema)
+@blueprint.response(200, schemas.RunDetailsSchema)
 def get_run(workflow_id: int, run_id: int) -> dict[str, Any]:
     """Get one run with its logs, its annotations and where its transcript is."""
     run = require(Run, "Workflow run not found", id=run_id, workflow=workflow_id, organization=organization())
@@ -62,34 +52,26 @@ def get_run(workflow_id: int, run_id: int) -> dict[str, Any]:
 @blueprint.post("/workflow/<workflow_id>/runs/<run_id>/end")
 @blueprint.alt_response(503)
 @blueprint.alt_response(400, description="The carrier refused to end the call")
-@blueprint.response(200, RunDetailsSchema)
+@blueprint.response(200, schemas.RunDetailsSchema)
 def end_run(workflow_id: int, run_id: int) -> dict[str, Any]:
     """End a run: hang up on its call, or end its text chat; one that has ended stays as it is."""
     run = require(Run, "Workflow run not found", id=run_id, workflow=workflow_id, organization=organization())
-    return run_with_details(requested_end.end(service(), run))
+    return run_with_details(ending.end(service(), run))
 
 
 @blueprint.post("/workflow/<workflow_id>/runs")
-@blueprint.arguments(CreateRunSchema)
-@blueprint.response(200, CreatedRunSchema)
+@blueprint.arguments(schemas.CreateRunSchema)
+@blueprint.response(200, schemas.CreatedRunSchema)
 def create_run(body: dict[str, Any], workflow_id: int) -> dict[str, Any]:
     """Prepare a run: it can be dialed by initiate-call."""
     workflow = require(Workflow, "Workflow not found", id=workflow_id, organization=organization())
     run = prepare(workflow, body["name"], body["mode"])
-    return {
-        "id": run.id,
-        "workflow_id": workflow.id,
-        "name": run.name,
-        "mode": run.mode,
-        "created_at": run.created_at,
-        "definition_id": run.version_id,
-        "initial_context": run.initial_context,
-    }
+    return answer_of(schemas.CreatedRunSchema, run, definition_id=run.version_id)
 
 
 @blueprint.get("/workflow/<workflow_id>/report")
 @blueprint.alt_response(503)
-@blueprint.arguments(ReportQuerySchema, location="query")
+@blueprint.arguments(schemas.ReportQuerySchema, location="query")
 @blueprint.response(200, {"type": "string"}, content_type="text/csv")
 def download_report(query: dict[str, Any], workflow_id: int) -> Response:
     """Download the completed runs of a workflow as CSV."""
@@ -99,13 +81,13 @@ def download_report(query: dict[str, Any], workflow_id: int) -> Response:
 
 
 @blueprint.get("/organizations/usage/runs")
-@blueprint.arguments(UsageQuerySchema, location="query")
-@blueprint.response(200, UsageSchema)
+@blueprint.arguments(schemas.UsageQuerySchema, location="query")
+@blueprint.response(200, schemas.UsageSchema)
 def list_usage(query: dict[str, Any]) -> dict[str, Any]:
     """List all runs of the organization, calls and chats, newest first."""
     criteria, _ = filters.read(query["filters"], filters.OF_ORGANIZATION)
     criteria &= created_through(query["start_date"], query["end_date"])
-    page = run_lists.of_organization(organization(), criteria, view(query))
+    page = run_lists.of_organization(organization(), criteria, query["view"])
     url = base_url()
     used = [used_answer(run, url) for run in page.runs]
     return {
@@ -116,9 +98,18 @@ def list_usage(query: dict[str, Any]) -> dict[str, Any]:
     }
 
 
+@blueprint.get("/organizations/usage/totals")
+@blueprint.arguments(schemas.TotalsQuerySchema, location="query")
+@blueprint.response(200, schemas.TotalsSchema)
+def get_totals(query: dict[str, Any]) -> dict[str, Any]:
+    """Get how many runs the organization has, without tests, and how long all of them took."""
+    count, seconds = run_lists.totals(organization(), include_tests=query["include_tests"])
+    return {"total_count": count, "total_duration_seconds": round(seconds)}
+
+
 @blueprint.get("/organizations/usage/runs/report")
 @blueprint.alt_response(503)
-@blueprint.arguments(ReportQuerySchema, location="query")
+@blueprint.arguments(schemas.ReportQuerySchema, location="query")
 @blueprint.response(200, {"type": "string"}, content_type="text/csv")
 def download_usage_report(query: dict[str, Any]) -> Response:
     """Download the completed runs of the organization as CSV."""
@@ -153,38 +144,11 @@ def csv_answer(filename: str, text: Iterator[str], *, is_long: bool) -> Response
     return compress(response)
 
 
-def view(query: dict[str, Any]) -> View:
-    """The page and the order that the query of a list asks for."""
-    return View(query["page"], query["limit"], query["sort_by"], query["sort_order"] == "desc")
-
-
-def paging(total: int, query: dict[str, Any]) -> dict[str, int]:
-    limit = query["limit"]
-    return {
-        "total_count": total,
-        "page": query["page"],
-        "limit": limit,
-        "total_pages": -(-total // limit),
-    }
-
-
-NO_ARTIFACTS: dict[str, None] = dict.fromkeys(
-    (
-        "transcript_url",
-        "recording_url",
-        "user_recording_url",
-        "bot_recording_url",
-        "transcript_public_url",
-        "recording_public_url",
-        "user_recording_public_url",
-        "bot_recording_public_url",
-        "public_access_token",
-    )
-)
+NO_ARTIFACTS: dict[str, Any] = dict.fromkeys(members_of(schemas.ArtifactsSchema))
 
 
 def run_answer(run: Run | ListedRun) -> dict[str, Any]:
-    """A run as a list shows it."""
+    """A run as a list shows it; not by `answer_of`, which takes three times as long for a page of them."""
     seconds = None if run.duration is None else round(run.duration)
     return {
         **NO_ARTIFACTS,
@@ -194,13 +158,14 @@ def run_answer(run: Run | ListedRun) -> dict[str, Any]:
         "mode": run.mode,
         "created_at": run.created_at,
         "is_completed": run.is_completed,
+        "is_test": run.is_test,
         "call_type": run.call_type,
         "definition_id": run.version_id,
         "caller_number": run.caller_number,
         "called_number": run.called_number,
         "call_duration_seconds": seconds,
         "disposition": run.disposition,
-        "transcript_url": transcript_key(run),
+        "transcript_url": f"transcripts/{run.id}.txt" if run.has_transcript else None,
         "cost_info": None if seconds is None else {"dograh_token_usage": 0, "call_duration_seconds": seconds},
         "usage_info": None,
         "initial_context": run.initial_context,
@@ -214,10 +179,6 @@ def run_with_details(run: Run) -> dict[str, Any]:
     """A run as the answer about it alone shows it."""
     run = with_public_token(run)
     return {**run_answer(run), **artifacts(run, base_url()), **details(run)}
-
-
-def transcript_key(run: Run | ListedRun | UsedRun) -> str | None:
-    return f"transcripts/{run.id}.txt" if run.has_transcript else None
 
 
 def artifacts(run: Run | UsedRun, base_url: str) -> dict[str, Any]:
@@ -253,6 +214,7 @@ def details(run: Run) -> dict[str, Any]:
 
 def used_answer(run: UsedRun, base_url: str) -> dict[str, Any]:
     """A run as the organization's history of use shows it."""
+    price = run.call_price or {}
     return {
         **NO_ARTIFACTS,
         "id": run.id,
@@ -260,7 +222,7 @@ def used_answer(run: UsedRun, base_url: str) -> dict[str, Any]:
         "workflow_name": run.workflow_name,
         "name": run.name,
         "created_at": run.created_at,
-        "transcript_url": transcript_key(run),
+        "transcript_url": f"transcripts/{run.id}.txt" if run.has_transcript else None,
         **artifacts(run, base_url),
         "dograh_token_usage": 0.0,
         "call_duration_seconds": round(run.duration or 0),
@@ -271,16 +233,13 @@ def used_answer(run: UsedRun, base_url: str) -> dict[str, Any]:
         "mode": run.mode,
         "campaign_id": run.campaign_id,
         "is_completed": run.is_completed,
+        "is_test": run.is_test,
         "disposition": run.disposition,
         "initial_context": run.initial_context,
         "gathered_context": run.gathered_context,
-        "charge_usd": _charge(run.call_price or {}),
+        # The carrier's price of a call, if it named one in US dollars.
+        "charge_usd": price.get("amount") if price.get("currency") == "USD" else None,
     }
-
-
-def _charge(price: Mapping[str, Any]) -> float | None:
-    """The carrier's price of a call, if it named one in US dollars."""
-    return price.get("amount") if price.get("currency") == "USD" else None
 
 
 def _text(value: Any) -> str | None:

@@ -8,24 +8,99 @@ from __future__ import annotations
 from collections.abc import Callable
 from typing import Any
 
-from flask import Response
+from flask import Response, request
+from marshmallow import ValidationError, validates_schema
+from marshmallow.fields import Raw
 
 from ..calls import simulated, triggers
-from ..calls.outbound import Placement, Reserve
-from .auth import check_key, organization, service
+from ..calls.outbound import Placement
+from ..calls.triggers import Target, WantedCall
+from ..organizations import api_keys
+from .answers import MISSING_VARIABLES, MODEL_NEEDS, warn
+from .auth import organization, service
 from .blueprint import Blueprint
-from .idempotent import HEADERS, answer_once
-from .schemas.base import RepeatableSchema
-from .schemas.triggers import (
-    InitiateCallSchema,
-    InitiatedSchema,
-    SimulatedCallAnswerSchema,
-    SimulatedCallSchema,
-    TriggerCallSchema,
-    TriggeredSchema,
-    TriggerHeadersSchema,
+from .errors import Message
+from .idempotent import HEADERS, answer_once, idempotent
+from .schemas import fields
+from .schemas.base import BodySchema, RepeatableSchema, ResponseSchema
+
+# -- schemas of requests that start a call
+
+
+NUMBER = (
+    "with + or 00 and country code, or a national number if the telephony configuration names a country; "
+    "a sip: address where the carrier takes it"
 )
-from .warning_header import MISSING_VARIABLES, MODEL_NEEDS, warn
+IGNORE = "call the number although it is on the do-not-call list, because the person asked for it; noted on the run"
+
+
+class TriggerHeadersSchema(RepeatableSchema):
+    api_key = fields.Text(required=True, data_key="X-API-Key")
+
+
+class TriggerCallSchema(BodySchema):
+    phone_number = fields.Text(required=True, description=NUMBER)
+    initial_context = fields.Object(load_default=None)
+    telephony_configuration_id = fields.Integer(load_default=None)
+    from_phone_number_id = fields.Integer(load_default=None)
+    ignore_do_not_call = fields.Flag(load_default=False, description=IGNORE)
+
+
+class StartedSchema(ResponseSchema):
+    """A call that was started, and its run."""
+
+    status = fields.Text(required=True, validate=fields.Choice(("initiated", "unknown")))
+    workflow_run_id = fields.Integer(required=True)
+    workflow_run_name = fields.Text(required=True)
+
+
+class TriggeredSchema(StartedSchema):
+    message = fields.Text(description="only with `unknown`: why it isn't known whether the call was placed")
+
+
+class InitiateCallSchema(BodySchema):
+    workflow_id = fields.Integer(required=True)
+    workflow_run_id = fields.Integer(load_default=None)
+    phone_number = fields.Text(load_default=None, description=NUMBER)
+    initial_context = fields.Object(load_default=None)
+    telephony_configuration_id = fields.Integer(load_default=None)
+    from_phone_number_id = fields.Integer(load_default=None)
+    ignore_do_not_call = fields.Flag(load_default=False, description=IGNORE)
+
+
+class InitiatedSchema(StartedSchema):
+    message = fields.Text(required=True)
+
+
+class SimulatedCallSchema(BodySchema):
+    workflow_id = fields.Integer(load_default=None)
+    to_number = fields.Text(
+        load_default=None,
+        description="a number of the organization, in place of workflow_id: its inbound workflow answers",
+    )
+    from_number = fields.Text(load_default=None, description="the caller's number, E.164")
+    lines = fields.Items(
+        Raw(allow_none=True, metadata={"type": ["string", "object"]}),
+        load_default=None,
+        validate=fields.Length(max=200),
+        description='what the caller says, one line a turn: text, "" for silence, or {"keys": "12"} for keys; '
+        "after the last line they hang up. Null is the simulator's own lines",
+    )
+    transfer = fields.Text(
+        load_default=None,
+        validate=fields.Choice(("answered", "busy", "no-answer", "failed", "canceled")),
+        description="the outcome of a transfer, by default answered",
+    )
+
+    @validates_schema(skip_on_field_errors=True)
+    def names_one_agent(self, data: dict[str, Any], **kwargs: Any) -> None:
+        if (data["workflow_id"] is None) == (data["to_number"] is None):
+            raise ValidationError([Message("Value error, give either workflow_id or to_number")])
+
+
+class SimulatedCallAnswerSchema(StartedSchema):
+    workflow_id = fields.Integer(required=True)
+
 
 blueprint = Blueprint("triggers", __name__, tag="calls", url_prefix="/public/agent", headers=False)
 manual = Blueprint("manual_calls", __name__, tag="calls", url_prefix="/telephony")
@@ -53,43 +128,34 @@ def trigger_endpoint(rule: str) -> Callable[[Any], Any]:
 @trigger_endpoint("/<uuid>")
 def trigger_agent(headers: dict[str, Any], body: dict[str, Any], uuid: str) -> Response:
     """Start a phone call against the published agent, executing the workflow's currently released definition."""
-    return start_call(headers, body, "trigger_path", uuid, "production")
+    return _start(Target("trigger_path", uuid), headers, body)
 
 
 @trigger_endpoint("/test/<uuid>")
 def trigger_agent_test(headers: dict[str, Any], body: dict[str, Any], uuid: str) -> Response:
     """Start a phone call against the agent's draft, or its released definition without one."""
-    return start_call(headers, body, "trigger_path", uuid, "test")
+    return _start(Target("trigger_path", uuid, draft=True), headers, body)
 
 
 @trigger_endpoint("/workflow/<workflow_uuid>")
 def trigger_workflow(headers: dict[str, Any], body: dict[str, Any], workflow_uuid: str) -> Response:
     """Start a phone call by the workflow's own uuid, executing its currently released definition."""
-    return start_call(headers, body, "workflow_uuid", workflow_uuid, "production")
+    return _start(Target("workflow_uuid", workflow_uuid), headers, body)
 
 
 @trigger_endpoint("/test/workflow/<workflow_uuid>")
 def trigger_workflow_test(headers: dict[str, Any], body: dict[str, Any], workflow_uuid: str) -> Response:
     """Start a phone call by the workflow's own uuid, executing its draft, or its released definition without one."""
-    return start_call(headers, body, "workflow_uuid", workflow_uuid, "test")
+    return _start(Target("workflow_uuid", workflow_uuid, draft=True), headers, body)
 
 
-def start_call(
-    headers: dict[str, Any], body: dict[str, Any], kind: triggers.Identifier, identifier: str, mode: triggers.Mode
-) -> Response:
+def _start(target: Target, headers: dict[str, Any], body: dict[str, Any]) -> Response:
     """Start the call that a trigger's request asks for, once for each Idempotency-Key."""
-    key = check_key(headers["api_key"], "Invalid API key")
-    wanted = triggers.CallRequest(
-        body["phone_number"],
-        body["initial_context"] or {},
-        body["telephony_configuration_id"],
-        body["from_phone_number_id"],
-    )
-
-    def call(reserve: Reserve | None) -> Placement:
-        return _noted(triggers.trigger(service(), key, kind, identifier, mode, wanted, reserve))
-
-    return answer_once(key.organization_id, headers["idempotency_key"], call, triggered_answer)
+    key = api_keys.authenticate(service(), headers["api_key"], request.remote_addr, "Invalid API key")
+    with idempotent(key.organization_id, headers["idempotency_key"], triggered_answer) as once:
+        if not once.is_repeated:
+            once.save(triggers.trigger(service(), key, target, WantedCall(**body), once.reserve))
+    return answer_once(once)
 
 
 @manual.post("/initiate-call")
@@ -101,23 +167,12 @@ def start_call(
 @manual.response(200, InitiatedSchema, headers=HEADERS)
 def initiate_call(headers: dict[str, Any], body: dict[str, Any]) -> Response:
     """Call a number, or the organization's test number, with a workflow's draft."""
-
-    def call(reserve: Reserve | None) -> Placement:
-        return _noted(
-            triggers.initiate(
-                service(),
-                organization(),
-                body["workflow_id"],
-                body["workflow_run_id"],
-                body["phone_number"],
-                body["telephony_configuration_id"],
-                body["from_phone_number_id"],
-                body["initial_context"] or {},
-                reserve,
-            )
-        )
-
-    return answer_once(organization(), headers["idempotency_key"], call, initiated_answer)
+    workflow_id, run_id = body.pop("workflow_id"), body.pop("workflow_run_id")
+    with idempotent(organization(), headers["idempotency_key"], initiated_answer) as once:
+        if not once.is_repeated:
+            wanted = WantedCall(**body)
+            once.save(triggers.initiate(service(), organization(), workflow_id, run_id, wanted, once.reserve))
+    return answer_once(once)
 
 
 @manual.post("/simulated-call")
@@ -140,21 +195,22 @@ def simulate_call(body: dict[str, Any]) -> dict[str, Any]:
     }
 
 
-def _noted(placement: Placement) -> Placement:
-    """The placement; the answer's Warning headers name its missing variables and what needs a language model."""
+def triggered_answer(placement: Placement) -> dict[str, Any]:
+    """The answer; its Warning headers name missing variables, and what needs a language model."""
     warn(MISSING_VARIABLES, placement.missing)
     warn(MODEL_NEEDS, [place.replace(" ", ".") for place in placement.model_needs])
-    return placement
-
-
-def triggered_answer(placement: Placement) -> dict[str, Any]:
-    return {
+    answer = {
         "status": placement.status,
         "workflow_run_id": placement.run.id,
         "workflow_run_name": placement.run.name,
     }
+    if placement.status == "unknown":
+        # Clients look for the run's name in it.
+        doubt = f"The call with run name {placement.run.name} may have been placed or not. {placement.reason}"
+        answer["message"] = doubt.strip()
+    return answer
 
 
 def initiated_answer(placement: Placement) -> dict[str, Any]:
     message = f"Call initiated successfully with run name {placement.run.name}"
-    return {**triggered_answer(placement), "message": message}
+    return {"message": message, **triggered_answer(placement)}

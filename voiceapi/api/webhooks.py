@@ -9,21 +9,72 @@ from ..masking import mask, mask_password
 from ..postcall import delivery as deliveries
 from ..postcall import signing
 from ..store.base import require
-from ..store.postcall import Delivery, DeliveryAttempt
+from ..store.postcall import Delivery
 from ..store.runs import Run
+from .answers import answer_of, paging
 from .auth import organization, service
 from .blueprint import Blueprint
-from .runs import paging
-from .schemas.webhooks import (
-    DeliveriesQuerySchema,
-    DeliveriesSchema,
-    DeliveryPageSchema,
-    DeliverySchema,
-    SecretSchema,
-    SecretsSchema,
-)
+from .schemas import fields
+from .schemas.base import PagingSchema, ResponseSchema
+from .schemas.runs import PageSchema
 
+UNRENDERED = {"description": "null until the run's reviews are done"}
+STATES = fields.Choice(("pending", "succeeded", "dead_letter", "not_sent"))
 blueprint = Blueprint("webhooks", __name__)
+
+
+# -- schemas
+
+
+class DeliveriesQuerySchema(PagingSchema):
+    state = fields.Text(load_default="dead_letter", validate=STATES)
+
+
+class AttemptSchema(ResponseSchema):
+    """An attempt; without status and error it is in progress, or the service was stopped during it."""
+
+    number = fields.Integer(required=True, description="counts from 1")
+    at = fields.Time(required=True)
+    seconds = fields.Number(required=True, allow_none=True, description="how long the answer took")
+    status = fields.Integer(required=True, allow_none=True)
+    error = fields.Text(required=True, allow_none=True)
+    note = fields.Text(required=True, allow_none=True)
+
+
+class DeliverySchema(ResponseSchema):
+    delivery_uuid = fields.Text(required=True)
+    workflow_id = fields.Integer(required=True)
+    run_id = fields.Integer(required=True)
+    node_id = fields.Text(required=True)
+    node_name = fields.Text(required=True)
+    state = fields.Text(required=True, validate=STATES)
+    method = fields.Text(required=True, allow_none=True, metadata=UNRENDERED)
+    url = fields.Text(required=True, allow_none=True, metadata=UNRENDERED)
+    body = fields.Text(required=True, allow_none=True, metadata=UNRENDERED)
+    next_attempt_at = fields.Time(required=True, allow_none=True)
+    created_at = fields.Time(required=True)
+    finished_at = fields.Time(required=True, allow_none=True)
+    attempts = fields.Items(fields.Model(AttemptSchema), required=True)
+
+
+class DeliveriesSchema(ResponseSchema):
+    deliveries = fields.Items(fields.Model(DeliverySchema), required=True)
+
+
+class DeliveryPageSchema(PageSchema):
+    deliveries = fields.Items(fields.Model(DeliverySchema), required=True)
+
+
+class SecretSchema(ResponseSchema):
+    id = fields.Integer(required=True)
+    secret = fields.Text(required=True, description="in full in the answer that made it, masked ever after")
+    created_at = fields.Time(required=True)
+
+
+class SecretsSchema(ResponseSchema):
+    """The signing secrets, the newest first; while there are two, both sign."""
+
+    secrets = fields.Items(fields.Model(SecretSchema), required=True)
 
 
 @blueprint.get("/organizations/webhook-deliveries")
@@ -50,7 +101,7 @@ def list_deliveries(workflow_id: int, run_id: int) -> dict[str, Any]:
 @blueprint.alt_response(409)
 @blueprint.response(200, DeliverySchema)
 def redeliver(workflow_id: int, run_id: int, delivery_uuid: str) -> dict[str, Any]:
-    """Send a webhook once more: the same bytes, under the same delivery id."""
+    """Send a webhook once more, or one that was kept: the same bytes, under the same delivery id."""
     run = _run(workflow_id, run_id)
     sent = deliveries.redeliver(service(), run, delivery_uuid)
     return delivery_answers([sent], {run.id: run.workflow_id})[0]
@@ -69,7 +120,7 @@ def list_webhook_secrets() -> dict[str, Any]:
 def rotate_webhook_secret() -> dict[str, Any]:
     """Make a secret, shown only in this answer; the one before it goes on signing as well."""
     row, text = signing.rotate(service().vault, organization())
-    return {"id": row.id, "secret": text, "created_at": row.created_at}
+    return answer_of(SecretSchema, row, secret=text)
 
 
 @blueprint.post("/organizations/webhook-secrets/retire")
@@ -88,35 +139,17 @@ def delivery_answers(found: Sequence[Delivery], workflows: Mapping[int, int]) ->
     """Deliveries with their attempts; `workflows` has the workflow id of each run."""
     attempts = deliveries.attempts_of(found)
     return [
-        {
-            "delivery_uuid": delivery.delivery_uuid,
-            "workflow_id": workflows[delivery.run_id],
-            "run_id": delivery.run_id,
-            "node_id": delivery.node_id,
-            "node_name": delivery.node_name,
-            "state": delivery.state,
-            "method": delivery.method,
-            "url": delivery.url and mask_password(delivery.url),
-            "body": None if delivery.body is None else bytes(delivery.body).decode(),
-            "next_attempt_at": delivery.next_attempt_at,
-            "created_at": delivery.created_at,
-            "finished_at": delivery.finished_at,
-            "attempts": [attempt_answer(attempt) for attempt in attempts[delivery.id]],
-        }
+        answer_of(
+            DeliverySchema,
+            delivery,
+            workflow_id=workflows[delivery.run_id],
+            url=delivery.url and mask_password(delivery.url),
+            body=None if delivery.body is None else bytes(delivery.body).decode(),
+            attempts=[answer_of(AttemptSchema, attempt) for attempt in attempts[delivery.id]],
+        )
         for delivery in found
     ]
 
 
-def attempt_answer(attempt: DeliveryAttempt) -> dict[str, Any]:
-    return {
-        "number": attempt.number,
-        "at": attempt.at,
-        "seconds": attempt.seconds,
-        "status": attempt.status,
-        "error": attempt.error,
-        "note": attempt.note,
-    }
-
-
 def secrets_answer(found: list[tuple[Any, str]]) -> dict[str, Any]:
-    return {"secrets": [{"id": row.id, "secret": mask(text), "created_at": row.created_at} for row, text in found]}
+    return {"secrets": [answer_of(SecretSchema, row, secret=mask(text)) for row, text in found]}

@@ -5,7 +5,6 @@ from __future__ import annotations
 from typing import Any
 
 from flask import Response
-from werkzeug.http import parse_etags
 
 from ..engine.validation.finding import Finding
 from ..errors import InvalidInput, RecordNotFound
@@ -13,99 +12,73 @@ from ..llm.configuration import mask_override
 from ..rehearsal import new_workflow, release
 from ..store import secret_fields
 from ..store.base import json_text
+from ..store.tags import WORKFLOW
 from ..store.workflows import Workflow, WorkflowVersion
 from ..strict_json import Fragment, encode
-from ..workflows import findings, node_types, tags, templates, versions
+from ..workflows import linting, node_types, templates, versions
+from .answers import answer_of, expected, not_modified, tagged, unless_known
 from .auth import organization, service
 from .blueprint import Blueprint
-from .compression import not_modified, set_tag
-from .json_response import json_response, unless_known
-from .schemas.base import READ_TAG, UNCHANGED, ReadSchema
-from .schemas.workflows import (
-    CountSchema,
-    CreateFromTemplateSchema,
-    CreateWorkflowSchema,
-    EditSchema,
-    ListedWorkflowSchema,
-    NodeSpecSchema,
-    NodeTypesSchema,
-    PublishedSchema,
-    StatusQuerySchema,
-    SummarySchema,
-    UpdateStatusSchema,
-    UpdateWorkflowSchema,
-    ValidationSchema,
-    VersionSchema,
-    VersionsQuerySchema,
-    WorkflowSchema,
-)
+from .schemas import workflows as schemas
+from .schemas.base import EDIT_TAG, READ_TAG, UNCHANGED, EditSchema, ReadSchema
 
 blueprint = Blueprint("workflows", __name__, url_prefix="/workflow")
 node_type_blueprint = Blueprint("node_types", __name__)
 
 STATUSES = ("active", "archived")
-# For the document: the header of answers that show a workflow, as `response` takes it.
-ETAG = {"ETag": {"description": "for If-Match and If-None-Match", "schema": {"type": "string"}}}
 
 
 @blueprint.post("/create/definition")
 @blueprint.alt_response(409, description="Another workflow owns one of the trigger paths")
 @blueprint.alt_response(503)
-@blueprint.arguments(CreateWorkflowSchema)
-@blueprint.response(200, WorkflowSchema, headers=ETAG)
+@blueprint.arguments(schemas.CreateWorkflowSchema)
+@blueprint.response(200, schemas.WorkflowSchema, headers=EDIT_TAG)
 def create_from_definition(body: dict[str, Any]) -> Response:
     """Create a new workflow for the authenticated user, with the tools and the conversation cases that come with it."""
-    parts = (body["name"], body["workflow_definition"], body["tools"], body["cases"])
+    parts = (body["name"], body["workflow_definition"], body["tools"], body["cases"], body["workflow_configurations"])
     return show_workflow(*new_workflow.create(service(), organization(), *parts))
 
 
 @blueprint.post("/create/template")
-@blueprint.arguments(CreateFromTemplateSchema)
-@blueprint.response(200, WorkflowSchema, headers=ETAG)
+@blueprint.arguments(schemas.CreateFromTemplateSchema)
+@blueprint.response(200, schemas.WorkflowSchema, headers=EDIT_TAG)
 def create_from_template(body: dict[str, Any]) -> Response:
     """Create a small workflow, with its conversation cases, from a use case and what the agent is to do."""
     name = f"{body['use_case']} - {body['call_type']}"
     definition, cases = templates.definition(**body), templates.cases(body["call_type"])
-    return show_workflow(*new_workflow.create(service(), organization(), name, definition, cases=cases))
+    parts = (name, definition, (), cases, {"voice": "natural"})
+    return show_workflow(*new_workflow.create(service(), organization(), *parts))
 
 
 @blueprint.post("/<workflow_id>/validate")
-@blueprint.response(200, ValidationSchema)
+@blueprint.response(200, schemas.ValidationSchema)
 def validate_workflow(workflow_id: int) -> dict[str, Any]:
     """Check all nodes of the workflow for their required fields."""
-    return validation_answer(*findings.validate(service(), organization(), workflow_id))
+    return validation_answer(*linting.validate(service(), organization(), workflow_id))
 
 
 @blueprint.get("/fetch")
-@blueprint.arguments(StatusQuerySchema, location="query")
-@blueprint.response(200, ListedWorkflowSchema(many=True))
+@blueprint.arguments(schemas.StatusQuerySchema, location="query")
+@blueprint.response(200, schemas.ListedWorkflowSchema(many=True))
 def list_workflows(query: dict[str, Any]) -> list[dict[str, Any]]:
     """List the workflows, archived ones too unless a status is given."""
+    listed = versions.listed(organization(), _statuses(query["status"]))
+    return [answer_of(schemas.ListedWorkflowSchema, record, folder_id=None) for record in listed]
+
+
+@blueprint.get("/summary")
+@blueprint.arguments(schemas.StatusQuerySchema, location="query")
+@blueprint.response(200, schemas.SummarySchema(many=True))
+def summarize_workflows(query: dict[str, Any]) -> list[dict[str, Any]]:
+    """List the ids and names of the workflows."""
     return [
-        {
-            "id": record.id,
-            "name": record.name,
-            "status": record.status,
-            "created_at": record.created_at,
-            "total_runs": record.total_runs,
-            "folder_id": None,
-            "workflow_uuid": record.workflow_uuid,
-        }
+        answer_of(schemas.SummarySchema, record)
         for record in versions.listed(organization(), _statuses(query["status"]))
     ]
 
 
-@blueprint.get("/summary")
-@blueprint.arguments(StatusQuerySchema, location="query")
-@blueprint.response(200, SummarySchema(many=True))
-def summarize_workflows(query: dict[str, Any]) -> list[dict[str, Any]]:
-    """List the ids and names of the workflows."""
-    listed = versions.listed(organization(), _statuses(query["status"]))
-    return [{"id": record.id, "name": record.name} for record in listed]
-
-
 @blueprint.get("/count")
-@blueprint.response(200, CountSchema)
+@blueprint.response(200, schemas.CountSchema)
 def count_workflows() -> dict[str, int]:
     """Count the workflows by status."""
     return versions.count(organization())
@@ -114,20 +87,20 @@ def count_workflows() -> dict[str, int]:
 @blueprint.get("/fetch/<workflow_id>")
 @blueprint.alt_response(304, description="The workflow is as it was")
 @blueprint.arguments(ReadSchema, location="headers")
-@blueprint.response(200, WorkflowSchema, headers=ETAG)
+@blueprint.response(200, schemas.WorkflowSchema, headers=EDIT_TAG)
 def fetch_workflow(_headers: dict[str, Any], workflow_id: int) -> Response:
     """Get a workflow with its draft, or its released definition without one."""
     workflow, version = versions.get_with_version(organization(), workflow_id)
     tag = etag(workflow, version)
-    return not_modified(tag) or set_tag(json_response(workflow_answer(workflow, version)), tag)
+    return not_modified(tag) or tagged(tag, workflow_answer(workflow, version))
 
 
 @blueprint.put("/<workflow_id>")
 @blueprint.alt_response(409, description="The definition clashes with itself or another workflow")
 @blueprint.alt_response(412)
 @blueprint.arguments(EditSchema, location="headers")
-@blueprint.arguments(UpdateWorkflowSchema)
-@blueprint.response(200, WorkflowSchema, headers=ETAG)
+@blueprint.arguments(schemas.UpdateWorkflowSchema)
+@blueprint.response(200, schemas.WorkflowSchema, headers=EDIT_TAG)
 def update_workflow(headers: dict[str, Any], body: dict[str, Any], workflow_id: int) -> Response:
     """Rename a workflow at once; save its definition, configurations and variables as the draft."""
     return show_workflow(
@@ -147,17 +120,17 @@ def update_workflow(headers: dict[str, Any], body: dict[str, Any], workflow_id: 
 @blueprint.put("/<workflow_id>/status")
 @blueprint.alt_response(412)
 @blueprint.arguments(EditSchema, location="headers")
-@blueprint.arguments(UpdateStatusSchema)
-@blueprint.response(200, WorkflowSchema, headers=ETAG)
+@blueprint.arguments(schemas.UpdateStatusSchema)
+@blueprint.response(200, schemas.WorkflowSchema, headers=EDIT_TAG)
 def update_workflow_status(headers: dict[str, Any], body: dict[str, Any], workflow_id: int) -> Response:
     """Archive a workflow, so that its production routes answer 404, or make it active again."""
     workflow, version = versions.set_status(organization(), workflow_id, body["status"], expected(headers))
-    return tagged(json_response(workflow_answer(workflow, versions.published(workflow))), workflow, version)
+    return tagged(etag(workflow, version), workflow_answer(workflow, versions.published(workflow)))
 
 
 @blueprint.get("/<workflow_id>/versions")
-@blueprint.arguments(VersionsQuerySchema, location="query")
-@blueprint.response(200, VersionSchema(many=True))
+@blueprint.arguments(schemas.VersionsQuerySchema, location="query")
+@blueprint.response(200, schemas.VersionSchema(many=True))
 def list_versions(query: dict[str, Any], workflow_id: int) -> list[dict[str, Any]]:
     """List the versions of a workflow, newest first."""
     return [version_answer(version) for version in versions.history(organization(), workflow_id, **query)]
@@ -169,33 +142,27 @@ def list_versions(query: dict[str, Any], workflow_id: int) -> list[dict[str, Any
 @blueprint.alt_response(412)
 @blueprint.alt_response(503)
 @blueprint.arguments(EditSchema, location="headers")
-@blueprint.response(200, PublishedSchema, headers=ETAG)
+@blueprint.response(200, schemas.PublishedSchema, headers=EDIT_TAG)
 def publish_workflow(headers: dict[str, Any], workflow_id: int) -> Response:
     """Release the draft, if it is valid and meets its workflow's publish_requirements."""
     workflow, version = release.publish(service(), organization(), workflow_id, expected(headers))
-    answer = {
-        "id": version.id,
-        "version_number": version.version_number,
-        "status": version.status,
-        "published_at": version.published_at,
-    }
-    return tagged(json_response(answer), workflow, version)
+    return tagged(etag(workflow, version), answer_of(schemas.PublishedSchema, version))
 
 
 @blueprint.post("/<workflow_id>/create-draft")
 @blueprint.alt_response(412)
 @blueprint.arguments(EditSchema, location="headers")
-@blueprint.response(200, VersionSchema, headers=ETAG)
+@blueprint.response(200, schemas.VersionSchema, headers=EDIT_TAG)
 def create_draft(headers: dict[str, Any], workflow_id: int) -> Response:
     """Get the draft of a workflow, made from the released version when there is none."""
     workflow, version = versions.create_draft(organization(), workflow_id, expected(headers))
-    return tagged(json_response(version_answer(version)), workflow, version)
+    return tagged(etag(workflow, version), version_answer(version))
 
 
 @blueprint.post("/<workflow_id>/duplicate")
 @blueprint.alt_response(412)
 @blueprint.arguments(EditSchema, location="headers")
-@blueprint.response(200, WorkflowSchema, headers=ETAG)
+@blueprint.response(200, schemas.WorkflowSchema, headers=EDIT_TAG)
 def duplicate_workflow(headers: dict[str, Any], workflow_id: int) -> Response:
     """Copy a workflow, with trigger paths of its own."""
     return show_workflow(*versions.duplicate(organization(), workflow_id, expected(headers)))
@@ -204,7 +171,7 @@ def duplicate_workflow(headers: dict[str, Any], workflow_id: int) -> Response:
 @node_type_blueprint.get("/node-types")
 @node_type_blueprint.alt_response(304, description=UNCHANGED)
 @node_type_blueprint.arguments(ReadSchema, location="headers")
-@node_type_blueprint.response(200, NodeTypesSchema, headers=READ_TAG)
+@node_type_blueprint.response(200, schemas.NodeTypesSchema, headers=READ_TAG)
 def list_node_types(_headers: dict[str, Any]) -> Response:
     """List the node types with their properties, for editors and for programs that write workflows."""
     answer = {"spec_version": node_types.SPEC_VERSION, "node_types": node_types.node_types()}
@@ -214,7 +181,7 @@ def list_node_types(_headers: dict[str, Any]) -> Response:
 @node_type_blueprint.get("/node-types/<name>")
 @node_type_blueprint.alt_response(304, description=UNCHANGED)
 @node_type_blueprint.arguments(ReadSchema, location="headers")
-@node_type_blueprint.response(200, NodeSpecSchema, headers=READ_TAG)
+@node_type_blueprint.response(200, schemas.NodeSpecSchema, headers=READ_TAG)
 def get_node_type(_headers: dict[str, Any], name: str) -> Response:
     """Show one node type."""
     spec = node_types.by_name().get(name)
@@ -225,47 +192,26 @@ def get_node_type(_headers: dict[str, Any], name: str) -> Response:
 
 def etag(workflow: Workflow, version: WorkflowVersion) -> str:
     """The ETag of a workflow: its tag and, since answers show it, how many runs it has."""
-    return f"{tags.tag_of(workflow, version)}-{workflow.total_runs}"
-
-
-def expected(headers: dict[str, Any]) -> tags.Expected:
-    """Whether a tag is one of the request's If-Match; the number of runs in that doesn't count.
-
-    An If-Match whose tags can't be read matches nothing.
-    """
-    sent = parse_etags(headers["if_match"])
-    if not headers["if_match"].strip() or sent.star_tag:
-        return None
-    known = {each.partition("-")[0] for each in sent.as_set() if each}  # Werkzeug has an empty tag as None
-    return known.__contains__
-
-
-def tagged(response: Response, workflow: Workflow, version: WorkflowVersion) -> Response:
-    """A response with the workflow's ETag; `version` is its current one."""
-    return set_tag(response, etag(workflow, version))
+    return f"{WORKFLOW.tag(workflow, version)}-{workflow.total_runs}"
 
 
 def show_workflow(workflow: Workflow, version: WorkflowVersion) -> Response:
     """The answer that shows a workflow and its current version."""
-    return tagged(json_response(workflow_answer(workflow, version)), workflow, version)
+    return tagged(etag(workflow, version), workflow_answer(workflow, version))
 
 
 def workflow_answer(workflow: Workflow, version: WorkflowVersion) -> dict[str, Any]:
-    return {
-        "id": workflow.id,
-        "name": workflow.name,
-        "status": workflow.status,
-        "created_at": workflow.created_at,
-        "workflow_definition": definition_answer(version),
-        "current_definition_id": version.id,
-        "template_context_variables": Fragment(json_text(version, WorkflowVersion.template_context_variables)),
-        "call_disposition_codes": {"disposition_codes": []},
-        "total_runs": workflow.total_runs,
-        "workflow_configurations": mask_override(service().vault, json_text(version, WorkflowVersion.configurations)),
-        "version_number": version.version_number,
-        "version_status": version.status,
-        "workflow_uuid": workflow.workflow_uuid,
-    }
+    return answer_of(
+        schemas.WorkflowSchema,
+        workflow,
+        workflow_definition=definition_answer(version),
+        current_definition_id=version.id,
+        template_context_variables=Fragment(json_text(version, WorkflowVersion.template_context_variables)),
+        call_disposition_codes={"disposition_codes": []},
+        workflow_configurations=mask_override(service().vault, json_text(version, WorkflowVersion.configurations)),
+        version_number=version.version_number,
+        version_status=version.status,
+    )
 
 
 def validation_answer(errors: list[Finding], warnings: list[Finding]) -> dict[str, Any]:
@@ -283,17 +229,13 @@ def definition_answer(version: WorkflowVersion) -> Any:
 
 
 def version_answer(version: WorkflowVersion) -> dict[str, Any]:
-    return {
-        "id": version.id,
-        "version_number": version.version_number,
-        "status": version.status,
-        "content_hash": version.content_hash,
-        "created_at": version.created_at,
-        "published_at": version.published_at,
-        "workflow_json": definition_answer(version),
-        "workflow_configurations": mask_override(service().vault, json_text(version, WorkflowVersion.configurations)),
-        "template_context_variables": Fragment(json_text(version, WorkflowVersion.template_context_variables)),
-    }
+    return answer_of(
+        schemas.VersionSchema,
+        version,
+        workflow_json=definition_answer(version),
+        workflow_configurations=mask_override(service().vault, json_text(version, WorkflowVersion.configurations)),
+        template_context_variables=Fragment(json_text(version, WorkflowVersion.template_context_variables)),
+    )
 
 
 def _statuses(text: str | None) -> list[str]:

@@ -106,17 +106,17 @@ class Workers:
     def submit(self, job: Callable[..., Any], *args: Any) -> Future[None]:
         """Queue `job(*args)` for a thread of the pool. What it raises is logged, not raised by the future.
 
-        While `stop` waits, the job is dropped like those in the queue, and its future is cancelled.
+        While `stop` waits or Python exits, the job is dropped like those in the queue, and its future is cancelled.
         """
         with self._lock:
             if self._is_stopping:
-                dropped: Future[None] = Future()
-                dropped.cancel()
-                return dropped
+                return _dropped()
             pool = self._start()
             try:
                 return pool.submit(_run_logged, job, args)
             except RuntimeError as error:
+                if "interpreter shutdown" in str(error):  # such as when Werkzeug's reloader replaces the process
+                    return _dropped()
                 if "thread" not in str(error):  # else the pool's queue has it
                     raise
                 log.error("A job in the background waits: %s", error)
@@ -195,6 +195,12 @@ class Workers:
         except RuntimeError as error:
             log.error("The system refuses a thread to the background jobs; the next request tries again: %s", error)
         return self._pool
+
+
+def _dropped() -> Future[None]:
+    job: Future[None] = Future()
+    job.cancel()
+    return job
 
 
 class _Timer(threading.Thread):

@@ -3,27 +3,28 @@
 from __future__ import annotations
 
 import logging
-from dataclasses import dataclass
+from collections.abc import Sequence
+from contextlib import nullcontext, suppress
+from dataclasses import dataclass, replace
 from datetime import datetime, timedelta
+from functools import partial
 
 from ..background.slow_jobs import Wait
-from ..conversations import storage
-from ..conversations.conversation import Conversation
-from ..conversations.driver import Progress
+from ..conversations import text_chats
+from ..conversations.conversation import Conversation, Progress, append_log
 from ..engine.actions import Record
 from ..errors import NotPossible, OutOfService
 from ..runs import lifecycle
 from ..service import Service
 from ..store import runs
-from ..store.base import reload, require, update
+from ..store.base import find, reload, require, update
+from ..store.chats import ChatSession
 from ..store.database import ConcurrentUpdate, write
 from ..store.fields import now
 from ..store.locks import run_lock
-from ..store.runs import Run
+from ..store.runs import Run, StatusCallback
 from ..telephony import connect
-from ..telephony.carriers.events import StatusUpdate
 from ..telephony.carriers.rest import CarrierRefused, CarrierSilent
-from .turns import MAX_ATTEMPTS
 
 log = logging.getLogger("voiceapi")
 
@@ -44,9 +45,8 @@ NOT_CONCLUDED = "An error of this service kept the conversation from being concl
 
 # How long after the end of a call its carrier may still report the outcome of a transfer.
 TRANSFER_GRACE = timedelta(seconds=10)
-
-
-# -- hanging up
+# Attempts at a change of a call that other workers are changing, too.
+MAX_ATTEMPTS = 5
 
 
 def request_hang_up(run: Run, reason: str) -> bool:
@@ -85,11 +85,11 @@ def fail(run: Run, error: str) -> None:
         run = reload(run)
         if run.is_completed or run.hang_up_reason is not None:
             return
-        storage.append_log(run, [error_record(error, fatal=True)])
+        append_log(run, [error_record(error, fatal=True)])
         # The carrier isn't asked through its API: that would cut off the goodbye.
         run.hang_up_reason, run.hung_up_at = FAILED_HERE, now()
         run.gathered_context = {**run.gathered_context, "error": error}
-        lifecycle.talk(run, now())
+        lifecycle.mark_talking(run, now())
         lifecycle.extend(run, lifecycle.CLOSING_SECONDS, lifecycle.CLOSING_SECONDS)
         update(run)
 
@@ -107,8 +107,8 @@ def hang_up(service: Service, run_id: int) -> None:
     """
     with service.store.session():
         run = require(Run, "The call is gone.", id=run_id)
-        if run.is_completed or run.hung_up_at is not None or run.carrier_call_id is None:
-            return
+        if run.is_completed or run.hung_up_at is not None or run.carrier_call_id is None or run.state == "placing":
+            return  # an id that it has while it is being placed is provisional
         carrier = connect.connect_run(service, run)
     # Usually no connection to the database is held while the carrier is asked.
     connect.hang_up(carrier, run)
@@ -119,153 +119,93 @@ def hang_up(service: Service, run_id: int) -> None:
 
 def try_hang_up(service: Service, run_id: int) -> None:
     """Ask the carrier to end a call, as `hang_up`, and log a failure; the sweeper tries again."""
+
+    def logged() -> None:
+        try:
+            hang_up(service, run_id)
+        except (CarrierRefused, CarrierSilent, NotPossible) as error:
+            log.warning(
+                "The call of run %s is to end, and its carrier didn't end it: %s", run_id, error, extra={"run": run_id}
+            )
+
     # Of several threads that find the same request, one asks.
-    service.slow_jobs.run_once((run_id, "hang up"), lambda: _hang_up_logged(service, run_id))
+    service.slow_jobs.run_once((run_id, "hang up"), logged)
 
 
-def _hang_up_logged(service: Service, run_id: int) -> None:
-    try:
-        hang_up(service, run_id)
-    except (CarrierRefused, CarrierSilent, NotPossible) as error:
-        log.warning(
-            "The call of run %s is to end, and its carrier didn't end it: %s", run_id, error, extra={"run": run_id}
-        )
+@dataclass(frozen=True)
+class Ending:
+    """How a call ends, decided outside the transaction that stores it.
 
-
-# -- completing
-
-
-def complete(service: Service, run_id: int, moment: datetime | None = None, wait: Wait | None = None) -> None:
-    """Complete a run as `complete_from_status`, once at a time in this process.
-
-    It goes on in the background if it takes longer than a webhook may: a last extraction may have to ask a model.
-
-    :param wait: how a webhook waits for that; see `turns.wait_of`.
-    """
-    service.slow_jobs.run_once((run_id, "end"), lambda: complete_from_status(service, run_id, moment), wait)
-
-
-def complete_from_status(service: Service, run_id: int, moment: datetime | None = None) -> None:
-    """Complete a run by its carrier's first final status.
-
-    :param moment: now, unless given.
-    """
-    with service.store.session():
-        callbacks = runs.status_callbacks(run_id)
-        final = next(each for each in callbacks if each.outcome is not None)
-        machine = any(each.fields.get("machine") for each in callbacks)
-        for _ in range(MAX_ATTEMPTS):
-            run = require(Run, "The call is gone.", id=run_id)
-            if run.is_completed:
-                return
-            reason = _reason(run, machine)
-            conversation = _load(service, run) if _concludes(run, reason) else None
-            transferring = conversation is not None and conversation.state.phase == "transferring"
-            # Never long, also when the clock was set back since.
-            if transferring and reason == HUNG_UP and abs((moment or now()) - final.at) < TRANSFER_GRACE:
-                return  # its outcome may be reported after the end of the call; the sweeper tries again
-            try:
-                last = None if conversation is None else _conclude(run, conversation, reason)
-                conclusion = Conclusion(run, reason, str(final.outcome), final.fields["duration"], conversation, last)
-                with write(*runs.ending_locks(run)):
-                    run = reload(run)
-                    if run.is_completed or conclusion.store(service, run):
-                        return
-            except ConcurrentUpdate:
-                continue
-
-
-@dataclass
-class Conclusion:
-    """How a call ends by its carrier's final status, decided outside the transaction that stores it.
-
-    :param before: the run as it was when that was decided.
+    :param run: as it was when that was decided.
     :param reason: the disposition code of its conversation, unless that has ended before.
-    :param seconds: the duration that the carrier counted, if it did.
-    :param last: the end of the conversation; None if it has none, or couldn't be concluded.
+    :param final: the final status of its carrier.
+    :param conversation: the one that ends with it; None if it has none, or one that has ended before.
+    :param last: the end of that conversation.
+    :param is_concluded: False when an error of this service kept the conversation from being concluded.
     """
 
-    before: Run
+    run: Run
     reason: str
-    status: str
-    seconds: float | None
-    conversation: Conversation | None
-    last: Progress | None
-    is_stored: bool = False
+    final: StatusCallback
+    conversation: Conversation | None = None
+    last: Progress | None = None
+    is_concluded: bool = True
 
     def store(self, service: Service, run: Run) -> bool:
-        """Complete the run, which was read inside the caller's transaction; False if it has changed since `before`.
+        """Complete the run, which was read inside the caller's transaction; False if it has changed since `self.run`.
 
         :raises ConcurrentUpdate: when another worker has carried the conversation on.
         """
-        if (run.state, run.hang_up_reason) != (self.before.state, self.before.hang_up_reason):
+        if (run.state, run.hang_up_reason) != (self.run.state, self.run.hang_up_reason):
             return False
-        concludes = _concludes(run, self.reason)
         if self.conversation is not None and self.last is not None:
             self.conversation.store(run, self.last)
-        elif concludes:
-            _record_not_concluded(run, self.status)
-        else:
-            _record_no_conversation(service, run, self.status)
-        lifecycle.complete(service, run, self.seconds if concludes else self.seconds or 0)
-        self.is_stored = True
+        elif not self.is_concluded:
+            _record_not_concluded(run, self.final)
+        elif not run.disposition:
+            _record_no_conversation(service, run, self.final)
+        lifecycle.complete(service, run, self.final.fields["duration"])
         return True
 
 
-def conclude_at_once(service: Service, run: Run, final: StatusUpdate, machine: bool) -> Conclusion | None:
-    """How a final status that isn't stored yet ends a call; None if that takes long, or needs what else is reported.
+def decide(
+    service: Service,
+    run: Run,
+    reports: Sequence[StatusCallback],
+    moment: datetime | None = None,
+    *,
+    may_ask: bool = False,
+) -> Ending | None:
+    """How a call ends by its carrier's first final status.
+
+    None while the outcome of a transfer may still be reported, and where the end needs a request to another server that
+    isn't allowed. An error that keeps the conversation from being concluded counts only if requests are allowed.
 
     :param run: as it was stored a moment ago.
-    :param machine: an answering machine is reported with the status.
+    :param reports: the status callbacks of the call, oldest first, one of them final; they needn't be stored yet.
+    :param moment: now, unless given.
+    :param may_ask: whether a last extraction may ask a server. What came before it is stored here, so that a restart
+        finds it; call it outside a transaction.
+    :raises ConcurrentUpdate: when another worker has carried the conversation on.
     """
-    callbacks = runs.status_callbacks(run.id)
-    if run.state not in ("ringing", "talking") or any(each.outcome is not None for each in callbacks):
-        return None
-    reason = _reason(run, machine or any(each.fields.get("machine") for each in callbacks))
-    conversation = last = None
-    if _concludes(run, reason):
-        try:
-            conversation = Conversation.from_run(service, run, concluding=True)
-            if conversation.state.phase == "transferring":
-                return None
-            last = next(conversation.conclude(reason))
-        except OutOfService:
-            raise
-        except Exception:  # `complete` logs it
-            return None
-        if last.request is not None:
-            return None
-    return Conclusion(run, reason, str(final.status), final.duration, conversation, last)
-
-
-def _reason(run: Run, machine: bool) -> str:
-    """Why the conversation of a call ends, unless it has ended before."""
-    return VOICEMAIL if machine else run.hang_up_reason or HUNG_UP
-
-
-def _concludes(run: Run, reason: str) -> bool:
-    """True if a call that is over has a conversation."""
-    return bool(run.state == "talking" or reason == VOICEMAIL)
-
-
-def _load(service: Service, run: Run) -> Conversation | None:
-    """The conversation of a call that is over; None, and a line in the log, when it can't be loaded."""
+    final = next(each for each in reports if each.outcome is not None)
+    is_machine = any(each.fields.get("machine") for each in reports)
+    reason = VOICEMAIL if is_machine else run.hang_up_reason or HUNG_UP
+    ending = Ending(run, reason, final)
+    if run.state != "talking" and reason != VOICEMAIL:
+        return ending
     try:
-        return Conversation.from_run(service, run, concluding=True)
-    except Exception:
-        log.exception("The conversation of run %s could not be loaded", run.id, extra={"run": run.id})
-        return None
-
-
-def _conclude(run: Run, conversation: Conversation, reason: str) -> Progress | None:
-    """Conclude the conversation of a call that is over, for `reason` unless it has ended before.
-
-    The steps before a last extraction are stored here, so that a restart finds them; the caller stores the last ones.
-    None, and a line in the log, when an error of this service keeps it from being concluded.
-    """
-    try:
+        if runs.phase_of(run.id) == "ended":
+            return ending
+        conversation = Conversation.of_run(service, run, concluding=True)
+        # Never long, also when the clock was set back since.
+        is_waiting = reason == HUNG_UP and abs((moment or now()) - final.at) < TRANSFER_GRACE
+        if conversation.state.phase == "transferring" and is_waiting:
+            return None
         for progress in conversation.conclude(reason):
             if progress.request is not None:
+                if not may_ask:
+                    return None
                 with write(run_lock(run.id)):
                     run = reload(run)
                     conversation.store(run, progress)
@@ -273,12 +213,47 @@ def _conclude(run: Run, conversation: Conversation, reason: str) -> Progress | N
     except (ConcurrentUpdate, OutOfService):
         raise
     except Exception:
+        if not may_ask:
+            return None
         log.exception("The conversation of run %s could not be concluded", run.id, extra={"run": run.id})
-        return None
-    return progress
+        return replace(ending, is_concluded=False)
+    return replace(ending, conversation=conversation, last=progress)
 
 
-def _record_not_concluded(run: Run, status: str) -> None:
+def webhook_wait(service: Service, run: Run) -> Wait | None:
+    """How a webhook of a run waits for a job, so that others find a thread; simulated phones wait on their own."""
+    return None if run.is_simulated else partial(service.bulkhead.wait_for_job, run.organization_id)
+
+
+def finish(service: Service, run_id: int, wait: Wait | None = None, moment: datetime | None = None) -> None:
+    """Complete a run by its carrier's first final status, which is stored; once at a time in this process.
+
+    It goes on in the background if it takes longer than a webhook may: a last extraction may have to ask a model.
+
+    :param wait: how a webhook waits for that; see `webhook_wait`.
+    :param moment: now, unless given.
+    """
+    service.slow_jobs.run_once((run_id, "end"), partial(_finish, service, run_id, moment), wait)
+
+
+def _finish(service: Service, run_id: int, moment: datetime | None) -> None:
+    with service.store.session():
+        reports = runs.status_callbacks(run_id)
+        for _ in range(MAX_ATTEMPTS):
+            run = require(Run, "The call is gone.", id=run_id)
+            if run.is_completed:
+                return
+            with suppress(ConcurrentUpdate):
+                ending = decide(service, run, reports, moment, may_ask=True)
+                if ending is None:
+                    return  # the sweeper tries again
+                with write(*runs.ending_locks(run)):
+                    run = reload(run)
+                    if run.is_completed or ending.store(service, run):
+                        return
+
+
+def _record_not_concluded(run: Run, final: StatusCallback) -> None:
     """Set the disposition of a call whose conversation couldn't be loaded or concluded, unless it has one."""
     if run.disposition:
         return
@@ -288,19 +263,24 @@ def _record_not_concluded(run: Run, status: str) -> None:
         "error": gathered.get("error", NOT_CONCLUDED),
         "call_tags": [*gathered.get("call_tags", []), FAILED_HERE],
     }
-    record_outcome(run, FAILED_HERE, status)
+    record_outcome(run, FAILED_HERE, final.outcome)
 
 
-def _record_no_conversation(service: Service, run: Run, status: str) -> None:
-    """Set the disposition of a call that ended before its first turn, from its carrier's final status.
+def _record_no_conversation(service: Service, run: Run, final: StatusCallback) -> None:
+    """Set the disposition of a call that ended before its first turn, from its carrier's final status and its cause.
 
     A call that was answered without that turn didn't work, unless this service itself ended it. One that somebody hung
     up on is canceled, however its carrier names that.
     """
+    status, cause = str(final.outcome), final.fields.get("cause")
+    if cause is not None:
+        error = {lifecycle.ERROR: cause["text"]} if status == "failed" and run.hang_up_reason is None else {}
+        run.gathered_context = {**run.gathered_context, "carrier_cause": cause, **error}
     if status == "completed" and run.hang_up_reason is None:
-        error = NEVER_ASKED + WHERE_TO_LOOK.format(service.base_url)
-        log.warning("Run %s failed: %s", run.id, error, extra={"run": run.id})
-        run.gathered_context = {**run.gathered_context, "error": error}
+        why = "" if cause is None else f" {cause['text']}"
+        text = NEVER_ASKED + why + WHERE_TO_LOOK.format(service.base_url)
+        log.warning("Run %s failed: %s", run.id, text, extra={"run": run.id})
+        run.gathered_context = {**run.gathered_context, lifecycle.ERROR: text}
         record_outcome(run, "failed", status)
     elif run.hang_up_reason == HUNG_UP:
         record_outcome(run, "busy" if status == "busy" else "canceled", status)
@@ -325,29 +305,59 @@ def record_outcome(run: Run, disposition: str, status: str | None = None) -> Non
 
 
 def expire(service: Service, run: Run, moment: datetime) -> bool:
-    """Complete a run as failed if its deadline is before `moment`; False if it isn't, or the run is completed.
+    """Complete a run as failed if its deadline is before `moment`; False if it isn't, or the run has changed since.
 
     A conversation that was closing, or that this service was to end, is concluded as it would have been.
     """
     with service.store.session():
-        concludes = run.state == "talking" or run.hang_up_reason == VOICEMAIL
-        conversation = _load(service, run) if concludes else None
-        last = None
-        if conversation is not None and (run.hang_up_reason is not None or conversation.state.phase == "closing"):
-            last = _conclude(run, conversation, run.hang_up_reason or HUNG_UP)
+        # No outcome of a transfer is waited for any more.
+        at = moment - TRANSFER_GRACE
+        final = StatusCallback(run=run, status="failed", outcome="failed", fields={"duration": None}, at=at)
+        concludes = run.hang_up_reason is not None or runs.phase_of(run.id) == "closing"
+        ending = decide(service, run, [final], moment, may_ask=True) if concludes else Ending(run, HUNG_UP, final)
         with write(*runs.ending_locks(run)):
             run = reload(run)
             if run.deadline_at is None or run.deadline_at >= moment:
                 return False
-            if conversation is not None and last is not None:
-                conversation.store(run, last)
             # The carrier accepted the call and never asked for its first turn: it may not reach us, or was refused.
-            unreached = run.state == "ringing" and run.mode != "simulator" and run.call_type == "outbound"
+            unreached = run.state == "ringing" and not run.is_simulated and run.call_type == "outbound"
             error = NEVER_ENDED + (WHERE_TO_LOOK.format(service.base_url) if unreached else "")
             run.gathered_context = {"error": error, **run.gathered_context}
-            if run.hang_up_reason == FAILED_HERE:
-                _record_not_concluded(run, "failed")
-            elif not run.disposition:
-                record_outcome(run, "canceled" if run.hang_up_reason == HUNG_UP else "failed", "failed")
-            lifecycle.complete(service, run)
-        return True
+            return ending is not None and ending.store(service, run)
+
+
+def end(service: Service, run: Run) -> Run:
+    """End a run, and return it as it is then; one that has ended stays as it is.
+
+    A call in progress is hung up by its carrier and ends by the status that follows, which may come later. If the
+    carrier gives no answer, or hasn't named the call yet, it is asked again until it has ended the call.
+
+    :raises NotPossible: with the reason, when the carrier refuses; the call goes on then.
+    :raises OutOfService: when too many slow requests are in progress; nothing has changed then.
+    """
+    session = find(ChatSession, run=run)
+    if session is not None:
+        text_chats.end(service, session)
+        return reload(run)
+    asks = not run.is_simulated and run.state != "prepared" and not run.is_completed
+    with service.bulkhead.slow(run.organization_id) if asks else nullcontext():
+        return _end_call(service, run)
+
+
+def _end_call(service: Service, run: Run) -> Run:
+    with write(*runs.ending_locks(run)):
+        run = reload(run)
+        if run.state == "prepared":
+            record_outcome(run, "canceled")
+            lifecycle.complete(service, run, 0)
+        is_new = request_hang_up(run, HUNG_UP)
+    try:
+        with suppress(CarrierSilent):
+            hang_up(service, run.id)
+    except (CarrierRefused, NotPossible) as refusal:
+        if is_new:
+            with write(run_lock(run.id)):
+                withdraw_hang_up(run)
+        reason = refusal.detail if isinstance(refusal, NotPossible) else refusal
+        raise NotPossible(f"Failed to end the call: {reason}") from None
+    return reload(run)

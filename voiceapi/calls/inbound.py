@@ -12,12 +12,12 @@ from collections.abc import Callable, Mapping
 from dataclasses import dataclass
 from typing import Any
 
-from ..engine import events as ev
 from ..engine.actions import HangUp, Say
 from ..engine.phrases import phrases
 from ..errors import NotPossible, RecordNotFound
 from ..llm import selection
-from ..runs import journal, lifecycle
+from ..masking import mask_number
+from ..runs import lifecycle
 from ..security import new_token
 from ..service import Service
 from ..store import runs
@@ -25,19 +25,22 @@ from ..store.base import find
 from ..store.database import write
 from ..store.failures import DatabaseUnavailable
 from ..store.fields import now
-from ..store.locks import calls_lock
+from ..store.locks import calls_lock, waiting
 from ..store.runs import Run
-from ..store.telephony import PhoneNumber, TelephonyConfiguration
+from ..store.telephony import PhoneNumber, TelephonyConfiguration, note_rejected
 from ..store.workflows import Workflow
 from ..telephony import configurations, connect, phones
-from ..telephony.carriers.base import Carrier, Document
-from ..telephony.carriers.events import Inbound
+from ..telephony.carriers.base import Carrier, WebhookDocument
+from ..telephony.carriers.events import Inbound, Silence
 from ..telephony.carriers.webhook import CallbackURLs, Webhook
-from ..telephony.numbers import masked, normalize
+from ..telephony.numbers import normalize
+from ..telephony.providers import PROVIDERS
 from ..workflows import versions
-from . import postponed, webhooks
-from .model_notice import warn_without_model
+from . import retried, setup, turns, webhooks
 from .refusals import WebhookRefused
+from .retried import RepeatedWebhook
+from .turns import TurnRequest
+from .webhooks import VerifiedWebhook
 
 log = logging.getLogger("voiceapi")
 
@@ -46,6 +49,12 @@ SPOKEN: Mapping[str, str] = {
     "PHONE_NUMBER_NOT_CONFIGURED": "number_not_in_service",
     "WORKFLOW_NOT_FOUND": "nobody_available",
     "QUOTA_EXCEEDED": "lines_busy",
+}
+# What each of these codes means.
+MEANINGS: Mapping[str, str] = {
+    "PHONE_NUMBER_NOT_CONFIGURED": "the number is unknown, inactive or has no workflow",
+    "WORKFLOW_NOT_FOUND": "the workflow is archived or can't be run",
+    "QUOTA_EXCEEDED": "as many calls were in progress as VOICEAPI_CONCURRENT_CALLS allows",
 }
 # Why a webhook fails verification, from the least to the most specific: of several configurations' reasons the most
 # specific one is given.
@@ -60,7 +69,7 @@ class CallRejected(Exception):
 class Answered:
     """The answer to a call; `detail` is the code if no workflow took it."""
 
-    document: Document
+    document: WebhookDocument
     detail: str | None = None
 
 
@@ -127,11 +136,11 @@ def answer_workflow(
 def _specificity(refusal: WebhookRefused) -> tuple[int, bool, bool]:
     """Orders the reasons of several configurations; of equal ones that of a real carrier counts more."""
     configuration = refusal.configuration
-    real = configuration is not None and configuration.provider != "simulator"
+    real = configuration is not None and not configuration.is_simulated
     return REJECTIONS.index(refusal.detail), real, configuration is not None
 
 
-def record_status(service: Service, config_id: int, webhook: Webhook) -> Document:
+def record_status(service: Service, config_id: int, webhook: Webhook) -> WebhookDocument:
     """Record a status callback about a call to one of a configuration's numbers; that of an unknown call is ignored.
 
     :raises WebhookRefused: with the code of why the webhook fails verification.
@@ -140,12 +149,12 @@ def record_status(service: Service, config_id: int, webhook: Webhook) -> Documen
     carrier = _carrier(service, configuration)
     _check_sender(configuration, carrier, webhook)
     leg = carrier.read_leg(webhook)
-    found = (runs.of_inbound_call(configuration.id, call_id) for call_id in (*leg.ids, *leg.parents))
+    found = (runs.of_inbound_call(configuration.id, call_id) for call_id in (*leg.ids, *leg.parent_ids))
     run = next((each for each in found if each is not None), None)
     if run is not None and run.carrier_call_id in leg.ids:
         webhooks.record(service, run, carrier.read_status(webhook))
     elif run is not None:
-        webhooks.record_other_leg(run, carrier, webhook)
+        webhooks.record_other_leg(VerifiedWebhook(run, carrier, webhook, is_own_leg=False))
     return carrier.acknowledge()
 
 
@@ -156,15 +165,15 @@ def _verify(
     service: Service, configuration: TelephonyConfiguration, webhook: Webhook, phone: CallingPhone | None
 ) -> VerifiedCall:
     carrier = _carrier(service, configuration)
-    carried = postponed.read(service, webhook)
-    call = carrier.read_inbound(webhook) if carried is None else carried.call
+    repeated = retried.read(service, webhook)
+    call = carrier.read_inbound(webhook) if repeated is None else repeated.call
     if call is None:
         reason = f"It isn't in {carrier.name}'s format: the id of the call or the called number is missing."
         raise WebhookRefused("PROVIDER_MISMATCH", reason, configuration)
     _check_sender(configuration, carrier, webhook)
     url = webhook.url.partition("?")[0]
-    if carried is not None:
-        return VerifiedCall(configuration, carrier, call, carried.conversation, url, carried.since)
+    if repeated is not None:
+        return VerifiedCall(configuration, carrier, call, repeated.conversation, url, repeated.since)
     conversation = carrier.read_leg(webhook).conversation
     return VerifiedCall(configuration, carrier, call, conversation, url, now().timestamp(), phone)
 
@@ -178,7 +187,7 @@ def _check_sender(configuration: TelephonyConfiguration, carrier: Carrier, webho
         raise WebhookRefused("ACCOUNT_VALIDATION_FAILED", "It is for another account of the carrier.", configuration)
     signed = carrier.verify(webhook)
     if signed is None:
-        missing = configurations.provider(configuration).optional_signature_key
+        missing = PROVIDERS[configuration.provider].optional_signature_key
         reason = f"The configuration has no {missing}" if missing else "It has no key of the carrier's account"
         reason += ", and nothing else proves who sent it."
         raise WebhookRefused("GENERAL_AUTH_FAILED", reason, configuration)
@@ -208,11 +217,13 @@ def _answer(service: Service, verified: VerifiedCall, choose: Callable[[], Workf
     run = runs.of_inbound_call(verified.configuration.id, verified.call.call_id)
     workflow = None
     try:
-        with postponed.waiting_shortly():
+        with waiting(retried.WAIT_SECONDS):
             if run is None:
                 workflow = choose()
                 run = _store_call(service, verified, workflow)
-            return Answered(webhooks.reply(service, run, verified.carrier, 0, ev.Started(now().timestamp())))
+            carrier, answer = verified.carrier, turns.answer(service, TurnRequest(run, 0, Silence()))
+            urls = setup.callback_urls(service, run, answer.next, carrier.retries)
+            return Answered(carrier.render(answer.actions, urls, answer.voice))
     except CallRejected as reason:
         return _reject(service, verified, str(reason), workflow)
     except DatabaseUnavailable:
@@ -222,18 +233,31 @@ def _answer(service: Service, verified: VerifiedCall, choose: Callable[[], Workf
 def _postpone(service: Service, verified: VerifiedCall, workflow: Workflow | None) -> Answered:
     """Have the carrier ask again: the call can't be stored, or its first turn can't."""
     chosen = _configurations_of(workflow)
-    carried = postponed.Carried(verified.since, call=verified.call, conversation=verified.conversation)
-    voice = webhooks.voice_settings(chosen)
-    return Answered(postponed.ask_again(service, verified.carrier, verified.url, carried, chosen, voice))
+    repeated = RepeatedWebhook(verified.since, call=verified.call, conversation=verified.conversation)
+    voice = turns.voice_settings(chosen)
+    return Answered(retried.ask_again(service, verified.carrier, verified.url, repeated, chosen, voice))
 
 
 def _reject(service: Service, verified: VerifiedCall, code: str, workflow: Workflow | None) -> Answered:
     """Say why the call isn't taken, in the language of the called workflow, in English when no workflow is known."""
-    log.warning("A call to %s is not served: %s", masked(verified.call.to), code)
+    log.warning("A call to %s is not served: %s", mask_number(verified.call.to), code)
+    _note_rejected(verified, code, workflow)
     chosen = _configurations_of(workflow)
     announcement = [Say(phrases(chosen)[SPOKEN[code]], False), HangUp()]
     nowhere = CallbackURLs(service.base_url, "")
-    return Answered(verified.carrier.render(announcement, nowhere, webhooks.voice_settings(chosen)), code)
+    return Answered(verified.carrier.render(announcement, nowhere, turns.voice_settings(chosen)), code)
+
+
+def _note_rejected(verified: VerifiedCall, code: str, workflow: Workflow | None) -> None:
+    """Store that a call isn't taken; the caller is told why also if the database can't be written."""
+    configuration, call = verified.configuration, verified.call
+    caller, called = (normalize(number).address_normalized for number in (call.from_number, call.to))
+    which = {"from_number": caller, "to_number": called, "reason": code}
+    try:
+        with waiting(retried.WAIT_SECONDS), write(calls_lock(configuration.organization_id)):
+            note_rejected(configuration.id, None if workflow is None else workflow.id, call.call_id, **which)
+    except DatabaseUnavailable:
+        log.warning("That a call to %s is not served could not be stored", mask_number(called))
 
 
 def _configurations_of(workflow: Workflow | None) -> Mapping[str, Any]:
@@ -263,14 +287,9 @@ def _store_call(service: Service, verified: VerifiedCall, workflow: Workflow) ->
     configuration, call, phone = verified.configuration, verified.call, verified.phone
     caller, called = (normalize(number).address_normalized for number in (call.from_number, call.to))
     model = selection.choose(service, workflow.organization_id, version.configurations)
-    warn_without_model(service, workflow, version, model)
+    setup.warn_without_model(service, workflow, version, model)
     context = {
-        "provider": configuration.provider,
-        "direction": "inbound",
-        "phone_number": caller,
-        "caller_number": caller,
-        "called_number": called,
-        "telephony_configuration_id": configuration.id,
+        **setup.initial_context(configuration, called, {}, caller=caller),
         "workflow_uuid": workflow.workflow_uuid,
         **selection.runtime_configuration(model),
         **({} if phone is None else phone.context),
@@ -295,12 +314,12 @@ def _store_call(service: Service, verified: VerifiedCall, workflow: Workflow) ->
             call_id_confirmed=True,
             initial_context=context,
             gathered_context={
-                **webhooks.route(configuration),
+                **configuration.members,
                 **lifecycle.call_ids(call.call_id, verified.conversation),
             },
             state="ringing",
             **lifecycle.in_progress(),
             **({} if phone is None else phones.lease(service)),
         )
-    journal.note_start(service, run, masked(caller), configurations.title(configuration))
+    lifecycle.note_start(service, run, mask_number(caller), configuration.title)
     return run

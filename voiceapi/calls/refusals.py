@@ -9,9 +9,8 @@ from ..config import PREFIX, Settings
 from ..errors import NotPermitted, ServiceError
 from ..security import printable
 from ..store.telephony import TelephonyConfiguration
-from ..telephony import configurations
 from ..telephony.carriers.base import Carrier
-from ..telephony.carriers.signatures import DEFAULT_PORTS
+from ..telephony.carriers.webhook import DEFAULT_PORTS
 
 # How many characters are shown of a token, or of what a stranger sends in its place.
 SHOWN = 4
@@ -72,7 +71,7 @@ def describe(settings: Settings, refusal: ServiceError, request: RefusedRequest)
     parts = [f"A webhook was refused: {printable(refusal.reason)}"]
     if refusal.configuration is not None:
         run = "" if refusal.run is None else f", run {refusal.run}"
-        parts.append(f"It is for {configurations.title(refusal.configuration)}{run}.")
+        parts.append(f"It is for {refusal.configuration.title}{run}.")
     carrier = refusal.checked_by
     if carrier is None:
         parts.append(f"The request was {request.method} {target}")

@@ -19,10 +19,11 @@ from ..store.telephony import PhoneNumber, TelephonyConfiguration
 from ..store.workflows import Workflow
 from ..telephony import configurations
 from ..telephony.carriers.simulator import Callee, Simulator
+from ..telephony.configurations import reader
 from ..telephony.connect import connect
-from ..telephony.numbers import NotDialable, dialable, normalize
+from ..telephony.numbers import NotDialable, normalize
 from ..workflows import versions
-from . import inbound, webhooks
+from . import inbound, setup
 from .inbound import CallingPhone
 
 # The caller's number unless one is given, and the called one of an organization whose simulator has none.
@@ -74,7 +75,7 @@ def call_number(service: Service, organization: int, to: str, caller: Caller) ->
     if not number.is_active or workflow is None:
         raise _refusal("PHONE_NUMBER_NOT_CONFIGURED")
     configuration: TelephonyConfiguration = number.telephony_configuration
-    by_number = configuration.provider == "simulator"
+    by_number = configuration.is_simulated
     if not by_number:
         configuration = _simulator(organization)
     return _call(service, configuration, workflow, address, caller, by_number=by_number)
@@ -82,7 +83,7 @@ def call_number(service: Service, organization: int, to: str, caller: Caller) ->
 
 def _simulator(organization: int) -> TelephonyConfiguration:
     for configuration, _ in configurations.listed(organization):
-        if configuration.provider == "simulator":
+        if configuration.is_simulated:
             return configuration
     raise NotPossible("The organization has no telephony configuration of the simulator; add one first.")
 
@@ -98,7 +99,7 @@ def _call(
 ) -> Run:
     """Call `to`; `workflow` answers, because it is that of the number or because the webhook names it."""
     try:
-        from_number = dialable(caller.number or DEFAULT_CALLER, sip=True)
+        from_number = reader(configuration)(caller.number or DEFAULT_CALLER)
     except NotDialable as error:
         raise InvalidFields([FieldError(("from_number",), error.reason)]) from None
     if Callee.of(caller.context()) is None:
@@ -125,7 +126,7 @@ def _call(
     if run is None:
         raise OutOfService("The call can't be stored at the moment.")
     # The opening is answered; the phone asks for it again, and goes on from there.
-    carrier.resume(webhooks.callback_urls(service, run, 1), "", run.initial_context)
+    carrier.resume(setup.callback_urls(service, run, 1), "", run.initial_context)
     return run
 
 

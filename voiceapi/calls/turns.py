@@ -5,38 +5,51 @@ model's reply or a tool's result, is stored as pending first; another thread car
 before it asks for the next. A webhook that asks for the turn in the meantime, in this process or another one, waits for
 a while, then gets a filler and a redirect to ask again. After a restart the turn goes on from what was stored; a tool
 that was being called then is not called a second time.
+
+Of a reply that the model still writes, sentences go ahead: each is stored with its turn before a webhook gets it, and
+a redirect leads on to the rest. Where each document ended is stored, too, so that a repeated webhook gets the same.
 """
 
 from __future__ import annotations
 
+import logging
+import math
 import time
-from collections.abc import Sequence
-from dataclasses import replace
+from collections.abc import Mapping
+from contextlib import closing
+from dataclasses import dataclass, replace
 from datetime import datetime, timedelta
 from functools import partial
+from typing import Any
 
-from ..background.processes import has_ended
-from ..background.slow_jobs import Wait
-from ..conversations.conversation import Conversation
-from ..conversations.driver import Progress
+from ..conversations.conversation import Conversation, Progress, append_log
 from ..engine import events as ev
-from ..engine.actions import Action, HangUp, Listen, Pause, Play, Record, Redirect, RunTool, Say, Transfer
-from ..engine.phrases import phrases
+from ..engine.actions import Action, HangUp, Listen, Pause, Play, Record, Redirect, RunTool, Say, Transfer, iso
+from ..engine.phrases import filler, filler_after, phrases
 from ..engine.step import IllegalEvent
 from ..llm import selection
+from ..llm.streams import sentences
+from ..organizations.api_keys import DEFAULT_ORGANIZATION
 from ..runs import lifecycle
-from ..service import Service
+from ..service import Service, has_ended
 from ..store import runs
-from ..store.base import count, find, insert, reload, require, update
+from ..store.base import find, insert, reload, require, scalar, set_changed, update
 from ..store.database import ConcurrentUpdate, write
 from ..store.fields import now
-from ..store.locks import NO_LOCK, run_lock
-from ..store.patience import UNREPEATABLE
-from ..store.runs import Run, Turn
+from ..store.locks import NO_LOCK, UNREPEATABLE, run_lock
+from ..store.organizations import Organization
+from ..store.runs import Run, RunEvent, Snapshot, Turn
 from ..store.workflows import WorkflowVersion
+from ..telephony.carriers.base import VoiceSettings
+from ..telephony.carriers.events import CallerInput, Keys, Speech, Transferred
+from ..telephony.connect import CARRIERS
+from ..tools import transfer_call
+from . import ending
 
-# Attempts at a change of a call that other workers are changing, too.
-MAX_ATTEMPTS = 5
+log = logging.getLogger("voiceapi")
+
+# What a run's log says of a call that was answered after the run had ended; the sentence that was spoken follows.
+ANSWERED_LATE = "Somebody answered this call after its run had ended, and was told:"
 # How long the slowest voice takes for a character, and how long a caller may speak without a pause.
 SECONDS_A_CHARACTER = 0.1
 LONGEST_SPEECH_SECONDS = 60.0
@@ -49,99 +62,269 @@ WORKER_TIMEOUT, AHEAD = timedelta(seconds=15), timedelta(seconds=2)
 LOOK_SECONDS = 0.1
 
 
-class _Unheard(Exception):
+class CallOver(Exception):
     """The call is over, so nobody would hear the answer of a turn."""
 
 
-def answer(service: Service, run: Run, version: WorkflowVersion | None, number: int, event: ev.Event) -> list[Action]:
-    """The actions of turn `number`, which began with `event`; they are decided once, and stored.
+@dataclass(frozen=True, slots=True)
+class TurnRequest:
+    """A turn that a carrier asks for: 0 is the answered call, n what follows the caller's n-th input.
+
+    :param run: as it was stored a moment ago.
+    :param machine: the carrier has reported an answering machine.
+    :param part: how many actions of the turn it was given before.
+    """
+
+    run: Run
+    number: int
+    caller_input: CallerInput
+    machine: bool = False
+    part: int = 0
+
+
+@dataclass(frozen=True, slots=True)
+class TurnAnswer:
+    """What the carrier is to do.
+
+    :param next: the number of the turn that it asks for after a Listen or Transfer.
+    """
+
+    actions: list[Action]
+    next: int
+    voice: VoiceSettings
+
+
+def answer(service: Service, request: TurnRequest) -> TurnAnswer:
+    """Answer a turn. The first call decides and stores the answer; later calls return it.
+
+    A call that a machine took is to end. An error of this service is spoken, and ends the call, too: without an answer
+    the carrier would speak its own message.
+
+    :raises DatabaseUnavailable: when the database can't be used, and the turn isn't answered.
+    """
+    run, number = request.run, request.number
+    if request.machine:
+        with write(run_lock(run.id)):
+            ending.request_hang_up(run, ending.VOICEMAIL)
+            run = reload(run)
+        request = replace(request, run=run)
+    # The end of the call has waited for the outcome of a transfer.
+    ended = isinstance(request.caller_input, Transferred) and runs.is_over(run.id)
+    version = find(WorkflowVersion, id=run.version_id)
+    configurations = {} if version is None else version.configurations
+    try:
+        actions = _decide(service, request, version, ended)
+    except Exception as error:
+        unavailable = service.store.failures.find(error)
+        if unavailable is not None:
+            raise unavailable from error
+        log.exception("Turn %s of run %s could not be answered", number, run.id, extra={"run": run.id})
+        _record_failure(run, number, error)
+        actions = [Say(phrases(configurations)["service_error"], False), HangUp()]
+    if ended:
+        ending.finish(service, run.id, ending.webhook_wait(service, run))
+    return TurnAnswer(actions, number + 1, voice_settings(configurations, run))
+
+
+def _record_failure(run: Run, number: int, error: Exception) -> None:
+    # What an error says may be secret, so only the log shows it.
+    sentence = f"An error of this service, {type(error).__name__}, ended the call at turn {number}. Its log says more."
+    try:
+        ending.fail(run, sentence)
+    except Exception:
+        # The caller still gets a sentence.
+        log.exception("The failure of run %s could not be recorded", run.id, extra={"run": run.id})
+
+
+def voice_settings(configurations: Mapping[str, Any], run: Run | None = None) -> VoiceSettings:
+    """How a carrier speaks, listens and dials: `language` and `voice` are in the workflow's configurations.
+
+    :param run: that of the call, whose own number a transfer shows; None while no run has it.
+    """
+    chosen = (configurations.get(name) for name in ("language", "voice"))
+    language, voice = (value.strip() if isinstance(value, str) else "" for value in chosen)
+    ours = None if run is None else run.called_number if run.call_type == "inbound" else run.caller_number
+    return VoiceSettings(language or "en-US", voice or None, ours, lifecycle.LONGEST_CALL_SECONDS)
+
+
+def _decide(service: Service, request: TurnRequest, version: WorkflowVersion | None, ended: bool) -> list[Action]:
+    """The actions of a turn.
 
     For a turn that takes long to decide: a filler, and a redirect that asks again. A hang-up for every turn, also one
     that is answered or pending, of a call that this service is to end.
 
-    :param run: as it was stored a moment ago.
     :param version: that of the run; None if it is gone.
+    :param ended: the carrier has reported the end of the call before.
     """
-    for attempt in range(MAX_ATTEMPTS):
+    run, number, part = request.run, request.number, request.part
+    configurations = {} if version is None else version.configurations
+    for attempt in range(ending.MAX_ATTEMPTS):
         conversation = None
         if attempt:
             run = reload(run)
         # A turn that another worker stores from here on is refused as a concurrent update.
         latest = find(Turn, newest_by="number", run=run)
         turn = find(Turn, run=run, number=number) if latest is not None and latest.number > number else latest
-        taken = 0
+        turns_done = 0
         if turn is not None and turn.number < number:
-            taken, turn = turn.number + (turn.answered_at is not None), None
+            turns_done, turn = turn.number + (turn.answered_at is not None), None
         is_answered = turn is not None and turn.answered_at is not None
         if run.hang_up_reason is not None or (run.is_completed and not is_answered):
             break
         try:
+            begins = turn is None
             if turn is None:
-                if taken != number:
+                if turns_done != number:
                     break
-                turn, conversation = _begin(service, run, version, number, event)
-            if turn.answered_at is not None:
-                return [Action.from_json(action) for action in turn.actions]
-            carry_on = partial(_carry_on, service, run.id, number, conversation)
-            decided: list[Action] | None = service.slow_jobs.run_once((run.id, number), carry_on, wait_of(service, run))
-            if decided is not None:
-                return decided
-            if reload(run).hang_up_reason is None:
-                spoken = phrases({} if version is None else version.configurations)
-                return [Say(spoken["wait"], False), Redirect(number)]
-            break
-        except _Unheard:
+                turn, conversation = _begin(service, replace(request, run=run), version, ended)
+            if turn.answered_at is None and all(each <= part for each in turn.given):
+                carry_on = partial(_carry_on, service, run.id, number, conversation)
+                is_first = part == 0 and (begins or not runs.fillers(turn))
+                at_most = filler_after(configurations) if is_first else math.inf
+                key, wait = (run.id, number), ending.webhook_wait(service, run)
+                turn = service.slow_jobs.run_once(key, carry_on, wait, at_most, beyond=part)
+                if turn is None or turn.ready:  # where its documents ended is known to the database only
+                    return _go_ahead(run, number, part) or _ask_to_wait(run, number, part, configurations)
+            return _from(turn, part) if turn.given else [Action.from_json(each) for each in turn.actions[part:]]
+        except CallOver:
             break
         except (ConcurrentUpdate, IllegalEvent):
             # Most likely another worker took the turn, and its answer is there by now.
             continue
     # The call is over or to end, or has not come to this turn.
-    if number == 0:
-        _record_answered(run)
-    return [HangUp()]
+    return [HangUp()] if number else _answer_ended(service, reload(run), configurations)
 
 
-def _record_answered(run: Run) -> None:
-    """Record that a call was answered although nobody hears its first turn."""
+def _from(turn: Turn, part: int) -> list[Action]:
+    """The actions of a turn behind its first `part`: up to where that document ended, else all of an answered one."""
+    end = next((each for each in turn.given if each > part), None)
+    actions = [Action.from_json(each) for each in turn.actions[part:end]]
+    return actions if end is None else [*actions, Redirect(turn.number, end)]
+
+
+def _go_ahead(run: Run, number: int, part: int) -> list[Action]:
+    """What is ready of a turn behind its first `part` actions, and a redirect to the rest; all if it is answered.
+
+    Where it ends is stored. Nothing if nothing is ready.
+
+    :raises CallOver: as `_ask_to_wait`.
+    """
+    with write(run_lock(run.id)):
+        _, turn = _in_progress(run, number)
+        if turn.answered_at is None and all(each <= part for each in turn.given):
+            if turn.ready <= part:
+                return []
+            turn.given, turn.ahead_at = [*turn.given, turn.ready], turn.ahead_at or now()
+            update(turn)
+    return _from(turn, part)
+
+
+def _in_progress(run: Run, number: int) -> tuple[Run, Turn]:
+    """A run and a turn of it as they are now.
+
+    :raises CallOver: when the call is over or to end, and the turn isn't answered.
+    """
+    run, turn = reload(run), require(Turn, "The turn is gone.", run=run.id, number=number)
+    if run.hang_up_reason is not None or (run.is_completed and turn.answered_at is None):
+        raise CallOver
+    return run, turn
+
+
+def _ask_to_wait(run: Run, number: int, part: int, configurations: Mapping[str, Any]) -> list[Action]:
+    """A filler for a turn whose reply isn't ready, recorded as spoken, and a redirect that asks again.
+
+    The turn's own actions if it has just been answered.
+
+    :raises CallOver: when the call is over or to end.
+    """
+    with write(run_lock(run.id)):
+        run, turn = _in_progress(run, number)
+        if turn.answered_at is not None:
+            return _from(turn, part)
+        text = filler(configurations, runs.fillers(turn))
+        at, latest = now().timestamp(), find(RunEvent, newest_by="id", run=run.id)
+        node = ("", "") if latest is None else (latest.node_id or "", latest.node_name or "")
+        spoken = {"text": text, "timestamp": iso(at), "filler": True}
+        append_log(run, [Record("rtf-bot-text", spoken, at, scalar(Snapshot, "state", run=run.id)["turn"], *node)])
+        set_changed(run, has_transcript=True)
+        update(run)
+    return [Say(text, False), Redirect(number, part)]
+
+
+def _answer_ended(service: Service, run: Run, configurations: Mapping[str, Any]) -> list[Action]:
+    """The first turn of a call that is over or to end: a hang-up, and a note that it was answered.
+
+    An outbound call whose run has ended may still be answered if nothing was ever reported of it. It gets an apology.
+    """
+    given_up = run.is_completed and run.call_type == "outbound" and run.hang_up_reason is None
+    if given_up and run.answered_at is None and not runs.is_over(run.id):
+        return _apologize(service, run, configurations)
     with write(run_lock(run.id)):
         run = reload(run)
         if not run.is_completed and run.answered_at is None:
-            lifecycle.talk(run, now())
+            lifecycle.mark_talking(run, now())
             update(run, Run.state, Run.answered_at)
+    return [HangUp()]
 
 
-def wait_of(service: Service, run: Run) -> Wait | None:
-    """How a webhook of a run waits, so that others find a thread; simulated phones wait on threads of their own."""
-    if run.mode == "simulator":
-        return None
-    return partial(service.bulkhead.wait_for_job, run.organization_id)
+def _apologize(service: Service, run: Run, configurations: Mapping[str, Any]) -> list[Action]:
+    """The only turn of a call that was answered after its run had ended, which it stays: who calls, and a goodbye."""
+    text = phrases(configurations)["answered_too_late"].replace("{caller}", _caller(run))
+    actions: list[Action] = [Say(text, False), HangUp()]
+    at = now()
+    with write(run_lock(run.id)):
+        if find(Turn, run=run, number=0) is not None:  # it was being decided when the run ended
+            return [HangUp()]
+        times = {"at": at, "touched_at": at, "answered_at": at}
+        insert(Turn, run=run.id, number=0, actions=[each.to_json() for each in actions], worker=service.worker, **times)
+        payload = {"error": f"{ANSWERED_LATE} {text}", "fatal": False}
+        append_log(run, [Record("rtf-pipeline-error", payload, at.timestamp(), 0, "", "")])
+    return actions
 
 
-def turns_taken(run: Run) -> int:
-    """How many turns of a call were answered."""
-    return count(Turn, of="answered_at", run=run)
+def _caller(run: Run) -> str:
+    """Who calls: the organization if it was given a name, else our number, digit by digit."""
+    name = scalar(Organization, "name", id=run.organization_id)
+    return name if name and name != DEFAULT_ORGANIZATION else " ".join(run.caller_number or run.name)
 
 
 def _begin(
-    service: Service, run: Run, version: WorkflowVersion | None, number: int, event: ev.Event
+    service: Service, request: TurnRequest, version: WorkflowVersion | None, ended: bool
 ) -> tuple[Turn, Conversation]:
     """Store how a turn begins, and its answer with it unless another server has to be asked first."""
-    conversation = Conversation.from_run(service, run, version)
+    run, number, given, moment = request.run, request.number, request.caller_input, now()
+    at = moment.timestamp()
+    event: ev.Event
+    match given:
+        case Transferred():
+            hung_up = not given.answered and (given.caller_hung_up or ended)
+            result = transfer_call.transfer_result(given.answered, given.reason, hung_up, given.cause)
+            # The conversation knows the number of the request.
+            event = ev.TransferSettled(at, 0, given.answered, result, hung_up)
+        case _ if number == 0:
+            event = ev.Started(at)
+        case Speech():
+            event = ev.CallerSaid(at, given.text)
+        case Keys():
+            event = ev.CallerSaid(at, given.digits, keyed=True)
+        case _:
+            event = ev.CallerSilent(at)
+    carrier = CARRIERS.get(run.mode)
+    keys_need_hash = carrier is not None and not carrier.ends_keys
+    conversation = Conversation.of_run(service, run, version, keys_need_hash=keys_need_hash, pace=sentences)
     progress = next(conversation.advance(event))
-    caller_text = event.text if isinstance(event, ev.CallerSaid) else ""
-    at = datetime.fromtimestamp(event.at, now().tzinfo)
-    turn = Turn(
-        run=run.id, number=number, caller_text=caller_text, worker=service.worker, at=at, touched_at=at, actions=[]
-    )
-    _store(conversation, run, turn, progress, begins=True)
+    said = event.text if isinstance(event, ev.CallerSaid) else ""
+    times = {"at": moment, "touched_at": moment}
+    turn = Turn(run=run.id, number=number, caller_text=said, worker=service.worker, actions=[], **times)
+    _store(service, conversation, run, turn, progress, begins=True)
     return turn, conversation
 
 
-def _carry_on(service: Service, run_id: int, number: int, conversation: Conversation | None) -> list[Action] | None:
+def _carry_on(service: Service, run_id: int, number: int, conversation: Conversation | None) -> Turn | None:
     """Decide the pending turn `number` of a run, from where it stands, unless another process does.
 
     :param conversation: that of the run, if this process has just begun the turn; otherwise it is loaded.
-    :returns: None when another process takes longer than a webhook waits.
+    :returns: the turn as it is answered; None when another process takes longer than a webhook waits.
     """
     # What the model or a tool has answered isn't to be asked for again.
     with service.store.session(UNREPEATABLE):
@@ -151,13 +334,15 @@ def _carry_on(service: Service, run_id: int, number: int, conversation: Conversa
         run = require(Run, "The call is gone.", id=run_id)
         turn.worker = service.worker
         service.start_threads()
-        conversation = conversation or Conversation.from_run(service, run)
-        parts = conversation.advance(None)
-        while turn.answered_at is None:
-            progress = next(parts)
-            if progress.steps or progress.request is None or isinstance(progress.request, RunTool):
-                _store(conversation, run, turn, progress)
-        return [Action.from_json(action) for action in turn.actions]
+        conversation = conversation or Conversation.of_run(service, run, pace=sentences)
+        with closing(conversation.advance(None)) as parts:
+            while turn.answered_at is None:
+                progress = next(parts)
+                if progress.steps or progress.request is None or isinstance(progress.request, RunTool):
+                    _store(service, conversation, run, turn, progress)
+                    if turn.ready and turn.answered_at is None:
+                        service.slow_jobs.reach((run_id, number), turn.ready)
+        return turn
 
 
 def _left_by_others(service: Service, run_id: int, number: int) -> Turn | None:
@@ -172,58 +357,62 @@ def _left_by_others(service: Service, run_id: int, number: int) -> Turn | None:
                 claimed = runs.claim_turn(turn, service.worker, now())
             if claimed:
                 return turn
+        service.slow_jobs.reach((run_id, number), turn.ready)
         if time.monotonic() >= until:
             return None
         service.store.release()
         time.sleep(LOOK_SECONDS)
 
 
-def _store(conversation: Conversation, run: Run, turn: Turn, progress: Progress, *, begins: bool = False) -> None:
+def _store(
+    service: Service, conversation: Conversation, run: Run, turn: Turn, progress: Progress, *, begins: bool = False
+) -> None:
     """Store the progress of a turn, and with it that of its conversation and run.
 
     :param begins: the turn isn't stored yet, and its request is left to another thread. Otherwise this thread answers
         the request next, and a tool is marked as being called.
     :raises ConcurrentUpdate: when another worker has carried the call on, or completed it.
-    :raises _Unheard: when the call is over or to end; only the outcome of a transfer is still stored then.
+    :raises CallOver: when the call is over or to end; only the outcome of a transfer is still stored then.
     """
     calling = progress.request.number if isinstance(progress.request, RunTool) and not begins else None
+    actions = [*(Action.from_json(each) for each in turn.actions), *progress.actions]
     turn.actions = [*turn.actions, *(action.to_json() for action in progress.actions)]
+    if progress.state.said:
+        turn.ready = len(turn.actions)
     turn.touched_at = now()
-    if progress.is_answered:
+    if progress.request is None or progress.state.phase == "closing":  # what follows a goodbye is heard by nobody
         turn.answered_at = turn.touched_at
-        progress = replace(progress, records=(*progress.records, *_latency(turn, conversation)))
+        if turn.caller_text:
+            ahead_at = scalar(Turn, "ahead_at", run=run.id, number=turn.number) if turn.ready else None
+            waited = conversation.latency(turn.at, turn.answered_at, ahead_at)
+            progress = replace(progress, records=(*progress.records, waited))
     with write(run_lock(run.id)):
         run = reload(run)
         if run.is_completed:
             raise ConcurrentUpdate("The run is completed.")
         is_outcome = progress.state.reason in TRANSFER_OUTCOMES
         if run.hang_up_reason is not None or (not is_outcome and runs.is_over(run.id)):
-            raise _Unheard
+            raise CallOver
         conversation.store(run, progress, calling)
         if begins:
             insert(Turn, **turn.__data__)
         else:
             update(turn)
         if turn.number == 0 and run.answered_at is None:
-            lifecycle.talk(run, turn.at)
-        _extend(run, [Action.from_json(action) for action in turn.actions])
+            lifecycle.mark_talking(run, turn.at)
+        if any(isinstance(action, HangUp) for action in actions):
+            lifecycle.extend(run, lifecycle.CLOSING_SECONDS, lifecycle.CLOSING_SECONDS)
+        else:
+            seconds = sum(map(_longest, actions)) + lifecycle.GRACE_SECONDS
+            lifecycle.extend(run, max(lifecycle.TURN_SLOT_SECONDS, seconds))
         update(run)
-    handler = conversation.handler
-    if handler.service.metrics is not None and turn.answered_at is not None:
+    if service.metrics is not None and turn.answered_at is not None:
         seconds = max(0.0, (turn.answered_at - turn.at).total_seconds())
-        handler.service.metrics.turn_answered(run.mode, selection.name_of(handler.model), seconds)
-
-
-def _extend(run: Run, actions: Sequence[Action]) -> None:
-    """Extend a call by what its carrier may take to carry out `actions` before its next webhook."""
-    if any(isinstance(action, HangUp) for action in actions):
-        lifecycle.extend(run, lifecycle.CLOSING_SECONDS, lifecycle.CLOSING_SECONDS)
-    else:
-        lifecycle.extend(run, max(lifecycle.TURN_SLOT_SECONDS, sum(map(_longest, actions)) + lifecycle.GRACE_SECONDS))
+        service.metrics.turn_answered(run.mode, selection.name_of(conversation.handler.model), seconds)
 
 
 def _longest(action: Action) -> float:
-    """The seconds that an action may take."""
+    """The seconds that a carrier may take to carry out an action, before its next webhook."""
     match action:
         case Say() | Play():
             return SECONDS_A_CHARACTER * len(action.text)
@@ -235,13 +424,6 @@ def _longest(action: Action) -> float:
             return action.timeout_seconds + lifecycle.LONGEST_CALL_SECONDS
         case _:
             return 0.0
-
-
-def _latency(turn: Turn, conversation: Conversation) -> list[Record]:
-    """The log record of how long the caller waited for the answer; none when the caller had said nothing."""
-    if not turn.caller_text:
-        return []
-    return [conversation.latency(turn.at, turn.answered_at)]
 
 
 def _has_other_worker(service: Service, turn: Turn) -> bool:

@@ -1,60 +1,87 @@
 """The webhooks of calls: each is verified by token and signature, then answered with a turn or recorded as a status.
 
 Turns are decided in `turns`, the ends of calls in `ending`.
+
+A carrier may send webhooks of a call before it answers the request that placed it, and that answer names the call.
+Until then the id of the first webhook is provisional: turns wait, and reports are kept without effect, because they may
+be about another call. Where the answer is lost, the provisional id stays.
 """
 
 from __future__ import annotations
 
-import logging
-from collections.abc import Mapping, Sequence
-from dataclasses import dataclass
-from typing import Any, Literal
+import time
+from collections.abc import Sequence
+from dataclasses import asdict, dataclass, replace
+from datetime import datetime
+from functools import partial
+from typing import Literal
 
-from ..engine import events as ev
-from ..engine.actions import HangUp, Say
-from ..engine.phrases import phrases
-from ..errors import NotPermitted, NotPossible
+from ..conversations.conversation import append_log
+from ..errors import NotPossible
 from ..runs import lifecycle
 from ..service import Service
 from ..store import runs
 from ..store.base import find, insert, reload, scalar, update
-from ..store.database import ConcurrentUpdate, write
+from ..store.database import ConcurrentUpdate, after_commit, write
 from ..store.failures import DatabaseUnavailable
 from ..store.fields import now
-from ..store.locks import run_lock
-from ..store.patience import UNREPEATABLE
+from ..store.locks import UNREPEATABLE, run_lock, waiting
 from ..store.runs import Run, StatusCallback
 from ..store.telephony import TelephonyConfiguration
 from ..store.workflows import WorkflowVersion as Version
 from ..telephony import connect
-from ..telephony.carriers.base import Carrier, Document, VoiceSettings
-from ..telephony.carriers.events import FINAL, CallerInput, Keys, Machine, Silence, Speech, StatusUpdate, Transferred
+from ..telephony.carriers.base import Carrier, WebhookDocument
+from ..telephony.carriers.causes import Cause
+from ..telephony.carriers.events import FINAL, CallerInput, Leg, Machine, Silence, StatusUpdate
 from ..telephony.carriers.simulator import Interrupted
-from ..telephony.carriers.webhook import CallbackURLs, Webhook
-from ..tools import transfer_call
-from . import ending, postponed
-from .legs import identify
+from ..telephony.carriers.webhook import Webhook
+from . import ending, retried, turns
 from .refusals import WebhookRefused
-from .turns import answer, wait_of
+from .retried import RepeatedWebhook
+from .setup import callback_urls
+from .turns import TurnRequest
 
-log = logging.getLogger("voiceapi")
+NEVER_ANSWERED = "The process that placed this call ended before it had stored the carrier's answer."
+# The member of a status callback's fields that holds a report without effect yet.
+PENDING = "pending"
 
 # What happened before a webhook that asks for a turn; the last two carry no input.
-Step = Literal["turn", "transfer", "silence", "wait"]
+TurnKind = Literal["turn", "transfer", "silence", "wait"]
+
+
+class _Unanswered(Exception):
+    """The request for a call isn't answered yet, so it isn't known whether a webhook is about that call."""
+
+
+@dataclass(frozen=True, slots=True)
+class VerifiedWebhook:
+    """A webhook that was proved to be its carrier's, by its token and its signature.
+
+    :param run: as it was stored a moment ago.
+    :param is_own_leg: False for one about another leg of the run's call; `match_leg` tells.
+    """
+
+    run: Run
+    carrier: Carrier
+    webhook: Webhook
+    is_own_leg: bool = True
 
 
 @dataclass(frozen=True)
 class SimulatedWebhooks:
-    """What the simulated phones of this process ask and report. Their carrier is known, and nothing is to be verified.
+    """Webhook calls of the simulated phones, made directly in this process: nothing has to be verified.
 
     Both methods raise Interrupted when another process carries out the call.
     """
 
     service: Service
 
-    def turn(self, carrier: Carrier, token: str, number: int, given: CallerInput) -> Document:
+    def turn(self, carrier: Carrier, token: str, number: int, caller_input: CallerInput, part: int) -> WebhookDocument:
         with self.service.store.session(UNREPEATABLE):
-            return _reply_to(self.service, self._own(token), carrier, number, given, machine=isinstance(given, Machine))
+            run = self._own(token)
+            request = TurnRequest(run, number, caller_input, isinstance(caller_input, Machine), part)
+            answer = turns.answer(self.service, request)
+            return carrier.render(answer.actions, callback_urls(self.service, run, answer.next), answer.voice)
 
     def status(self, token: str, updates: Sequence[StatusUpdate]) -> None:
         with self.service.store.session(UNREPEATABLE):
@@ -67,217 +94,128 @@ class SimulatedWebhooks:
         return run
 
 
-def callback_urls(service: Service, run: Run, turn: int) -> CallbackURLs:
-    """The URLs for the webhooks of a run's carrier; `turn` is the next turn."""
-    return CallbackURLs(f"{service.base_url}/api/v1/telephony/calls", run.token, turn)
-
-
-def route(configuration: TelephonyConfiguration) -> dict[str, Any]:
-    """The members of a run's gathered context that say which configuration its call goes through."""
-    return {
-        "provider": configuration.provider,
-        "telephony_configuration_id": configuration.id,
-        "telephony_configuration_name": configuration.name,
-    }
-
-
-def take_turn(service: Service, token: str, number: int, step: Step, webhook: Webhook) -> Document:
+def take_turn(
+    service: Service, token: str, number: int, kind: TurnKind, webhook: Webhook, part: int = 0
+) -> WebhookDocument:
     """Answer a webhook that asks what comes next: turn 0 is the answered call, turn n the caller's n-th input.
 
-    An error of this service is spoken, too: without a document the carrier would speak its own message. While the
-    database can't be written, the carrier is told to ask again.
+    While the database can't be written, or the request for the call is unanswered, the carrier is told to ask again.
 
-    :raises WebhookRefused: when no run has this token, or the carrier didn't sign the webhook.
+    :param part: how many actions of the turn the carrier was given before.
+    :raises WebhookRefused: when no run has this token, the carrier didn't sign the webhook, or it is of another call.
     """
-    run, carrier = verify(service, token, webhook)
-    carried = postponed.read(service, webhook) if step == "wait" else None
+    verified = verify(service, token, webhook)
+    run, carrier = verified.run, verified.carrier
+    repeated = retried.read(service, webhook) if kind == "wait" else None
+    if repeated is not None:
+        caller_input, is_machine = repeated.caller_input, repeated.machine
+    else:
+        caller_input = Silence() if kind == "silence" or kind == "wait" else carrier.read_turn(webhook, kind)
+        # What the carrier reports after a transfer is about its other leg.
+        is_machine = kind != "transfer" and carrier.read_status(webhook).machine
     try:
-        with postponed.waiting_shortly():
-            return _take_turn(service, run, carrier, number, step, webhook, carried)
-    except DatabaseUnavailable:
-        if step != "transfer" and run.call_id_confirmed and not _identify(run, carrier, webhook)[1]:
+        with waiting(retried.WAIT_SECONDS):
+            if run.state == "placing" and carrier.names_new_calls:
+                verified = _await_placing(service, verified)
+            verified = match_leg(verified)
+            if not verified.is_own_leg and kind != "transfer":  # the other side of a transfer may report its outcome
+                return record_other_leg(verified)
+            if caller_input is None:
+                return carrier.acknowledge()
+            answer = turns.answer(service, TurnRequest(verified.run, number, caller_input, is_machine, part))
+            urls = callback_urls(service, run, answer.next, carrier.retries)
+            return carrier.render(answer.actions, urls, answer.voice)
+    except (DatabaseUnavailable, _Unanswered):
+        if kind != "transfer" and verified.run.call_id_confirmed and not match_leg(verified).is_own_leg:
             raise
-        if carried is None:
-            carried = postponed.Carried(now().timestamp(), *_reported(carrier, step, webhook))
-        url = callback_urls(service, run, number).wait(number)
+        url = callback_urls(service, run, number).wait(number, part)
         configurations = scalar(Version, "configurations", id=run.version_id) or {}
-        return postponed.ask_again(service, carrier, url, carried, configurations, _voice_of(run, configurations))
+        voice = turns.voice_settings(configurations, run)
+        repeated = repeated or RepeatedWebhook(now().timestamp(), caller_input, is_machine)
+        return retried.ask_again(service, carrier, url, repeated, configurations, voice)
 
 
-def _take_turn(
-    service: Service,
-    run: Run,
-    carrier: Carrier,
-    number: int,
-    step: Step,
-    webhook: Webhook,
-    carried: postponed.Carried | None = None,
-) -> Document:
-    run, is_own = _identify(run, carrier, webhook)
-    if not is_own and step != "transfer":  # the other side of a transfer may report its outcome
-        return record_other_leg(run, carrier, webhook)
-    given, machine = _reported(carrier, step, webhook) if carried is None else (carried.given, carried.machine)
-    return _reply_to(service, run, carrier, number, given, machine=machine)
+def verify(service: Service, token: str, webhook: Webhook) -> VerifiedWebhook:
+    """Find the run whose token a webhook has, and check that the run's carrier has signed the webhook.
 
-
-def _reply_to(
-    service: Service, run: Run, carrier: Carrier, number: int, given: CallerInput | None, *, machine: bool
-) -> Document:
-    """The document of turn `number`, which began with `given`; a call that a machine took is to end."""
-    if machine:
-        with write(run_lock(run.id)):
-            ending.request_hang_up(run, ending.VOICEMAIL)
-            run = reload(run)
-    if given is None:
-        return carrier.acknowledge()
-    is_over = isinstance(given, Transferred) and runs.is_over(run.id)
-    document = reply(service, run, carrier, number, _event(given, number, is_over))
-    if is_over:
-        # The end of the call waited for this outcome.
-        ending.complete(service, run.id, wait=wait_of(service, run))
-    return document
-
-
-def _reported(carrier: Carrier, step: Step, webhook: Webhook) -> tuple[CallerInput | None, bool]:
-    """What the caller did before a turn, None if nothing asks for a document, and whether a machine took the call."""
-    # What the carrier reports after a transfer is about its other leg.
-    machine = step != "transfer" and carrier.read_status(webhook).machine
-    given = Silence() if step == "silence" or step == "wait" else carrier.read_turn(webhook, step)
-    return given, machine
-
-
-def reply(service: Service, run: Run, carrier: Carrier, number: int, event: ev.Event) -> Document:
-    """The document of turn `number`, which began with `event`; an error of this service is spoken and ends the call.
-
-    :param run: as it was stored a moment ago.
-    :raises DatabaseUnavailable: when the database can't be used, and the turn isn't answered.
-    """
-    version = find(Version, id=run.version_id)
-    configurations = {} if version is None else version.configurations
-    try:
-        actions = answer(service, run, version, number, event)
-    except Exception as error:
-        unavailable = service.store.failures.find(error)
-        if unavailable is not None:
-            raise unavailable from error
-        log.exception("Turn %s of run %s could not be answered", number, run.id, extra={"run": run.id})
-        _record_failure(run, number, error)
-        actions = [Say(phrases(configurations)["service_error"], False), HangUp()]
-    return carrier.render(actions, callback_urls(service, run, number + 1), _voice_of(run, configurations))
-
-
-def _record_failure(run: Run, number: int, error: Exception) -> None:
-    # What an error says may be secret, so only the log shows it.
-    sentence = f"An error of this service, {type(error).__name__}, ended the call at turn {number}. Its log says more."
-    try:
-        ending.fail(run, sentence)
-    except Exception:
-        # The caller still gets a sentence.
-        log.exception("The failure of run %s could not be recorded", run.id, extra={"run": run.id})
-
-
-def _voice_of(run: Run, configurations: Mapping[str, Any]) -> VoiceSettings:
-    ours = run.called_number if run.call_type == "inbound" else run.caller_number
-    return voice_settings(configurations, ours)
-
-
-def voice_settings(configurations: Mapping[str, Any], caller_id: str | None = None) -> VoiceSettings:
-    """How a carrier speaks, listens and dials: `language` and `voice` are in the workflow's configurations."""
-    chosen = (configurations.get(name) for name in ("language", "voice"))
-    language, voice = (value.strip() if isinstance(value, str) else "" for value in chosen)
-    return VoiceSettings(language or "en-US", voice or None, caller_id, lifecycle.LONGEST_CALL_SECONDS)
-
-
-def record_machine(service: Service, token: str, webhook: Webhook) -> Document:
-    """Record that an answering machine took the call, found out while the conversation went on.
-
-    :raises WebhookRefused: when no run has this token, or the carrier didn't sign the webhook.
-    """
-    run, carrier, is_own = admit(service, token, webhook)
-    if not is_own:
-        return record_other_leg(run, carrier, webhook)
-    if isinstance(carrier.read_turn(webhook, "machine"), Machine):
-        call_id = carrier.read_status(webhook).call_id
-        record(service, run, StatusUpdate(None, "machine", call_id, machine=True))
-    return carrier.acknowledge()
-
-
-def _event(given: CallerInput, number: int, is_over: bool) -> ev.Event:
-    """What a webhook of turn `number` means for the conversation.
-
-    :param is_over: the carrier has reported the end of the call before.
-    """
-    at = now().timestamp()
-    match given:
-        case Transferred():
-            hung_up = not given.answered and (given.caller_hung_up or is_over)
-            result = transfer_call.transfer_result(given.answered, given.reason, hung_up)
-            # The conversation knows the number of the request.
-            return ev.TransferSettled(at, 0, given.answered, result, hung_up)
-        case Speech() if number > 0:
-            return ev.CallerSaid(at, given.text)
-        case Keys() if number > 0:
-            return ev.CallerSaid(at, given.digits, keyed=True)
-        case _:
-            return ev.Started(at) if number == 0 else ev.CallerSilent(at)
-
-
-def admit(service: Service, token: str, webhook: Webhook) -> tuple[Run, Carrier, bool]:
-    """The run that a webhook is about, once its signature is checked, and whether it is about the run's own leg.
-
-    :raises WebhookRefused: when no run has this token, the carrier didn't sign the webhook, or it names another account
-        or call.
-    """
-    run, carrier = verify(service, token, webhook)
-    run, is_own = _identify(run, carrier, webhook)
-    return run, carrier, is_own
-
-
-def verify(service: Service, token: str, webhook: Webhook) -> tuple[Run, Carrier]:
-    """The run whose token a webhook has, and its carrier, which has signed the webhook.
-
-    :raises WebhookRefused: when no run has this token, or the carrier didn't sign the webhook.
+    :raises WebhookRefused: when no run has this token, the signature is wrong, or the webhook names another account.
     """
     run = find(Run, token=token)
     if run is None:
         raise WebhookRefused("There is no such call.")
     configuration = find(TelephonyConfiguration, id=run.telephony_configuration_id)
+    refused = partial(WebhookRefused, configuration=configuration, run=run.id)
     try:
-        carrier = connect.connect_through(service, run, configuration)
+        carrier = connect.connect(service, configuration, is_simulated=run.is_simulated)
     except NotPossible as refusal:
-        raise WebhookRefused(refusal.detail, configuration=configuration, run=run.id) from None
+        raise refused(refusal.detail) from None
     if carrier.verify(webhook) is False:
-        detail = "The signature of this webhook is wrong."
-        raise WebhookRefused(detail, configuration=configuration, run=run.id, checked_by=carrier)
-    return run, carrier
+        raise refused("The signature of this webhook is wrong.", checked_by=carrier)
+    if carrier.is_of_other_account(webhook):
+        raise refused(f"This webhook is of another {carrier.name} account than the call.")
+    return VerifiedWebhook(run, carrier, webhook)
 
 
-def _identify(run: Run, carrier: Carrier, webhook: Webhook) -> tuple[Run, bool]:
-    """As `legs.identify`; what it refuses is a refused webhook."""
-    try:
-        return identify(run, carrier, webhook)
-    except NotPermitted as refusal:
+def match_leg(verified: VerifiedWebhook) -> VerifiedWebhook:
+    """Set whether a webhook is about the run's own call, or another leg of it such as the other side of a transfer.
+
+    The first webhook that names the call fixes its id, unless the answer to the request names another. Another leg has
+    the call as its parent, or its conversation.
+
+    :raises WebhookRefused: when it is about another call.
+    """
+    run, carrier = verified.run, verified.carrier
+    leg = carrier.read_leg(verified.webhook)
+    if leg.ids and not run.call_id_confirmed:
+        with write(run_lock(run.id)):
+            run = reload(run)
+            known = run.carrier_call_id
+            # The answer to the request may name no other call.
+            if not run.call_id_confirmed and (known is None or not carrier.names_new_calls or known in leg.ids):
+                lifecycle.fix_call_id(run, known if known in leg.ids else leg.ids[0], leg.conversation)
+    conversation = run.gathered_context.get(lifecycle.CONVERSATION)
+    is_same = None if None in (conversation, leg.conversation) else conversation == leg.conversation
+    is_own = run.carrier_call_id in leg.ids or (not leg.ids and is_same is not False)
+    if not is_own and run.carrier_call_id not in leg.parent_ids and not is_same:
         configuration = find(TelephonyConfiguration, id=run.telephony_configuration_id)
-        raise WebhookRefused(refusal.detail, configuration=configuration, run=run.id) from None
+        detail = "This webhook is about another call than the one that its URL belongs to."
+        raise WebhookRefused(detail, configuration=configuration, run=run.id)
+    return replace(verified, run=run, is_own_leg=is_own)
 
 
-def record_status(service: Service, token: str, webhook: Webhook) -> Document:
+def record_status(
+    service: Service, token: str, webhook: Webhook, kind: Literal["status", "machine"] = "status"
+) -> WebhookDocument:
     """Record a status callback; the first final status ends the run.
 
-    :raises WebhookRefused: when no run has this token, or the carrier didn't sign the webhook.
+    :param kind: "machine" for the result of a detection of answering machines, found while the conversation went on.
+    :raises WebhookRefused: as `take_turn`.
     """
-    run, carrier, is_own = admit(service, token, webhook)
-    if not is_own:
-        return record_other_leg(run, carrier, webhook)
-    record(service, run, carrier.read_status(webhook))
+    verified = verify(service, token, webhook)
+    carrier = verified.carrier
+    status = carrier.read_status(webhook)
+    report: StatusUpdate | None = status
+    if kind == "machine":
+        is_machine = isinstance(carrier.read_turn(webhook, "machine"), Machine)
+        report = StatusUpdate(None, "machine", status.call_id, machine=True) if is_machine else None
+    if verified.run.state == "placing" and carrier.names_new_calls:
+        if report is None or _keep_report(verified, report):
+            return carrier.acknowledge()
+        verified = replace(verified, run=give_up_placing(service, verified.run))
+    verified = match_leg(verified)
+    if not verified.is_own_leg:
+        return record_other_leg(verified)
+    if report is not None:
+        record(service, verified.run, report)
     return carrier.acknowledge()
 
 
-def record_other_leg(run: Run, carrier: Carrier, webhook: Webhook) -> Document:
+def record_other_leg(verified: VerifiedWebhook) -> WebhookDocument:
     """Record what the carrier reports of another leg of a run's call; it changes nothing."""
+    carrier, webhook = verified.carrier, verified.webhook
     fields = {"call_id": next(iter(carrier.read_leg(webhook).ids), None), "other_leg": True}
-    with write(run_lock(run.id)):
-        insert(StatusCallback, run=run, status=carrier.read_status(webhook).raw, fields=fields)
+    with write(run_lock(verified.run.id)):
+        insert(StatusCallback, run=verified.run, status=carrier.read_status(webhook).raw, fields=fields)
     return carrier.acknowledge()
 
 
@@ -289,48 +227,149 @@ def record(service: Service, run: Run, *updates: StatusUpdate) -> None:
 
     :param run: as it was stored a moment ago.
     """
-    final = next((update for update in updates if update.status in FINAL), None)
-    conclusion = None
-    if final is not None:
-        machine = any(update.machine for update in updates)
-        conclusion = ending.conclude_at_once(service, run, final, machine)
+    if not updates:
+        return
+    reports = [_report(run, update) for update in updates]
+    is_over = any(report.outcome is not None for report in reports)
+    decided = None
+    if is_over and run.state in ("ringing", "talking"):
+        decided = ending.decide(service, run, [*runs.status_callbacks(run.id), *reports])
     try:
-        hangs_up = _store_updates(service, run, updates, conclusion)
+        run = _store_reports(service, run, reports, decided)
     except ConcurrentUpdate:  # another worker has carried the conversation on
-        conclusion = None
-        hangs_up = _store_updates(service, run, updates, None)
-    if final is not None and (conclusion is None or not conclusion.is_stored):
-        ending.complete(service, run.id, wait=wait_of(service, run))
-    elif hangs_up:
-        service.workers.submit(ending.try_hang_up, service, run.id)
+        run = _store_reports(service, run, reports, None)
+    if is_over and not run.is_completed:
+        ending.finish(service, run.id, ending.webhook_wait(service, run))
 
 
-def _store_updates(
-    service: Service, run: Run, updates: Sequence[StatusUpdate], conclusion: ending.Conclusion | None
-) -> bool:
-    """Store statuses, and the end of the run if it is known; True if its carrier is to be asked to hang up."""
-    hangs_up = False
-    with write(*([run_lock(run.id)] if conclusion is None else runs.ending_locks(run))):
-        run = reload(run)
-        for status in updates:
-            final = status.status if status.status in FINAL else None
-            if status.machine and final is None:
-                hangs_up = ending.request_hang_up(run, ending.VOICEMAIL) or hangs_up
-            insert(StatusCallback, run=run, status=status.raw, outcome=final, fields=_extra_fields(status))
-            if status.price is not None:
-                price = {"amount": status.price, "currency": status.currency}
-                run.annotations = {**run.annotations, "call_price": price}
-        if conclusion is None or not conclusion.store(service, run):
-            lifecycle.report(run)
-            update(run)
-    return hangs_up
-
-
-def _extra_fields(status: StatusUpdate) -> dict[str, Any]:
-    """Extra fields of a status update kept in the run's log: call_id and duration always, the others when given."""
-    given = {"price": status.price, "currency": status.currency, "machine": status.machine or None}
-    return {
-        "call_id": status.call_id,
-        "duration": status.duration,
+def _report(run: Run, update: StatusUpdate) -> StatusCallback:
+    """The row of a status update, which isn't stored yet; only what the carrier gave is among its optional fields."""
+    outcome = update.status if update.status in FINAL else None
+    cause = update.cause.record(update.status) if update.cause is not None and outcome is not None else None
+    given = {"price": update.price, "currency": update.currency, "machine": update.machine or None, "cause": cause}
+    fields = {
+        "call_id": update.call_id,
+        "duration": update.duration,
         **{name: value for name, value in given.items() if value is not None},
     }
+    return StatusCallback(run=run, status=update.raw, outcome=outcome, fields=fields)
+
+
+def _store_reports(service: Service, run: Run, reports: Sequence[StatusCallback], decided: ending.Ending | None) -> Run:
+    """Store status callbacks, and the end of the run if it is decided; returns the run as it is then."""
+
+    def hang_up() -> None:
+        service.workers.submit(ending.try_hang_up, service, run.id)
+
+    with write(*([run_lock(run.id)] if decided is None else runs.ending_locks(run))):
+        run = reload(run)
+        for report in reports:
+            insert(StatusCallback, **report.__data__)
+            if (amount := report.fields.get("price")) is not None:
+                price = {"amount": amount, "currency": report.fields.get("currency")}
+                run.annotations = {**run.annotations, "call_price": price}
+        is_over = any(report.outcome is not None for report in reports)
+        is_machine = not is_over and any(report.fields.get("machine") for report in reports)
+        if is_machine and ending.request_hang_up(run, ending.VOICEMAIL):
+            after_commit(hang_up)
+        if decided is None or not decided.store(service, run):
+            lifecycle.mark_alive(run)
+            update(run)
+    return run
+
+
+def _is_unanswered(run: Run, carrier: Carrier) -> bool:
+    """True while the answer to the request for a call may still name another one than its webhooks."""
+    return run.state == "placing" and carrier.names_new_calls and now() < lifecycle.placed_by(run)
+
+
+def _await_placing(service: Service, verified: VerifiedWebhook) -> VerifiedWebhook:
+    """The webhook once the request for its call is answered or given up: until then its turns aren't decided.
+
+    The id of the first webhook is kept as a provisional one.
+
+    :raises _Unanswered: when that takes longer than a webhook waits.
+    """
+    run, carrier = verified.run, verified.carrier
+
+    def is_answered() -> bool:
+        until = time.monotonic() + service.slow_jobs.wait_seconds
+        with service.store.session():
+            while _is_unanswered(reload(run), carrier):
+                if time.monotonic() >= until:
+                    return False
+                service.store.release()
+                time.sleep(turns.LOOK_SECONDS)
+        return True
+
+    if _is_unanswered(run, carrier):
+        if run.carrier_call_id is None:
+            with write(run_lock(run.id)):
+                _note_id(reload(run), carrier, carrier.read_leg(verified.webhook))
+        if not service.slow_jobs.run_once((run.id, "placing"), is_answered, ending.webhook_wait(service, run)):
+            raise _Unanswered
+    return replace(verified, run=give_up_placing(service, run))
+
+
+def give_up_placing(service: Service, run: Run, moment: datetime | None = None) -> Run:
+    """The run; a call is `unknown` from here on whose request can't be answered any more.
+
+    The process that asked has ended, or can't store the answer.
+
+    :param moment: now, unless given.
+    """
+    with write(run_lock(run.id)):
+        run = reload(run)
+        if run.state != "placing" or (moment or now()) < lifecycle.placed_by(run):
+            return run
+        append_log(run, [ending.error_record(NEVER_ANSWERED, fatal=False)])
+        lifecycle.mark_unknown(run, f"{NEVER_ANSWERED} {lifecycle.UNSURE}")
+        reports = take_reports(run)
+    record(service, run, *reports)
+    return reload(run)
+
+
+def _keep_report(verified: VerifiedWebhook, report: StatusUpdate) -> bool:
+    """Store a report about a call whose request is unanswered, without effect; False if it is answered by now."""
+    carrier = verified.carrier
+    leg = carrier.read_leg(verified.webhook)
+    with write(run_lock(verified.run.id)):
+        run = reload(verified.run)
+        if not _is_unanswered(run, carrier):
+            return False
+        _note_id(run, carrier, leg)
+        fields = {"call_id": next(iter(leg.ids), None), PENDING: asdict(report)}
+        insert(StatusCallback, run=run, status=report.raw, fields=fields)
+    return True
+
+
+def _note_id(run: Run, carrier: Carrier, leg: Leg) -> None:
+    if leg.ids and run.carrier_call_id is None and _is_unanswered(run, carrier):
+        run.carrier_call_id = leg.ids[0]
+        update(run, Run.carrier_call_id)
+
+
+def has_webhooks(run: Run) -> bool:
+    """True if a signed webhook has shown that there is a call, whose request is still unanswered."""
+    return run.carrier_call_id is not None or find(StatusCallback, run=run.id) is not None
+
+
+def take_reports(run: Run) -> list[StatusUpdate]:
+    """Remove and return the reports that were kept about a run's call, whose request is answered or given up.
+
+    Those about another call stay stored, and never have an effect. Call it in the transaction that stores the answer;
+    the caller records what is returned.
+    """
+    own = []
+    for row in runs.status_callbacks(run.id):
+        report = row.fields.get(PENDING)
+        if report is None:
+            continue
+        if not run.is_completed and row.fields["call_id"] in (None, run.carrier_call_id):
+            cause = report.pop("cause", None)
+            own.append(StatusUpdate(**report, cause=None if cause is None else Cause(**cause)))
+            row.delete_instance()
+        else:
+            row.fields = {"call_id": row.fields["call_id"], "other_call": True}
+            update(row, StatusCallback.fields)
+    return own

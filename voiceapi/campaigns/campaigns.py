@@ -13,15 +13,17 @@ from ..errors import FieldError, InvalidFields, NotPossible, RecordNotFound
 from ..runs import files
 from ..service import Service
 from ..store import campaigns as records
+from ..store import tags
 from ..store.base import names_by_id, require
 from ..store.campaigns import Campaign
 from ..store.database import wake_dialer, write
-from ..store.telephony import TelephonyConfiguration
+from ..store.fields import now
+from ..store.telephony import TelephonyConfiguration, active_number_count
 from ..store.workflows import Workflow
-from ..telephony.configurations import active_numbers
-from ..telephony.providers import PROVIDERS
-from ..telephony.selection import NotConfigured, resolve_outbound
+from ..telephony.configurations import NotConfigured, reader, resolve_outbound
+from ..telephony.numbers import Reader
 from ..workflows import versions
+from . import attempts
 from .contact_list import ContactList, number_of
 
 # The default settings of a campaign.
@@ -42,10 +44,7 @@ CIRCUIT_BREAKER: Mapping[str, Any] = {
 ENDED_STATES = ("completed", "failed")
 # Called with a new campaign in the transaction that stores it; an error rolls that back.
 Reserve = Callable[[Campaign], None]
-CHANGEABLE = (
-    *("name", "retry_config", "max_concurrency", "schedule_config", "circuit_breaker"),
-    *("calling_hours", "max_attempts_per_day"),
-)
+CHANGEABLE = tuple(field.name for field in tags.CAMPAIGN.fields)
 
 
 def get(organization: int, campaign_id: int, text: str = "Campaign not found") -> Campaign:
@@ -68,24 +67,28 @@ def create(
     """Store a campaign in the state `created`, with its telephony configuration pinned.
 
     :param wanted: the members of the request body; settings that are None get their default. With `strict`, a list is
-        refused when any of its rows would be skipped.
+        refused when any of its rows would be skipped. `phone_number_column` may be left out.
     :param list_field: the field of the input that names the list; errors of its rows begin with it.
     :param reserve: stores something in the campaign's transaction, such as an Idempotency-Key, or refuses it.
     :raises RecordNotFound: when there is no such workflow.
-    :raises NotPossible: for a contact list that can't be read or lacks what the workflow needs, for no telephony
-        configuration to call through, and for more concurrency than the organization has. In this order.
+    :raises NotPossible: for a contact list that can't be read or lacks a column that the workflow needs, for no
+        telephony configuration to call through, for a value that is missing in a row, and for more concurrency than
+        the organization has. In this order.
     :raises InvalidFields: with `strict`, an error for each row that would be skipped.
     """
     workflow = require(Workflow, "Workflow not found", id=wanted["workflow_id"], organization=organization)
-    contacts = _contact_list(organization, wanted["source_id"])
-    check_columns(contacts, variables_of(workflow))
+    number_column = wanted.get("phone_number_column")
+    contacts = _contact_list(organization, wanted["source_id"], number_column)
+    variables = variables_of(workflow)
+    check_columns(contacts, variables)
     try:
         configuration = resolve_outbound(organization, wanted["telephony_configuration_id"])
     except NotConfigured:
         raise NotPossible("telephony_configuration_not_found") from None
+    read = reader(configuration)
+    check_values(contacts, variables, read)
     _check_concurrency(service, wanted["max_concurrency"])
-    if wanted["strict"]:
-        _refuse_rows(contacts, PROVIDERS[configuration.provider].dials_sip, list_field)
+    to_call = _count(contacts, read, list_field, strict=wanted["strict"])
     with write():
         campaign: Campaign = Campaign.create(
             organization=organization,
@@ -94,6 +97,8 @@ def create(
             name=wanted["name"],
             source_type=wanted["source_type"],
             source_id=wanted["source_id"],
+            phone_number_column=number_column,
+            contacts_to_call=to_call,
             retry_config=wanted["retry_config"] or RETRY,
             schedule_config=wanted["schedule_config"],
             circuit_breaker=wanted["circuit_breaker"] or CIRCUIT_BREAKER,
@@ -106,21 +111,27 @@ def create(
     return campaign
 
 
-def update(service: Service, organization: int, campaign_id: int, wanted: Mapping[str, Any]) -> Campaign:
-    """Change the name or settings, each setting replaced whole; None leaves one alone.
+def update(
+    service: Service, organization: int, campaign_id: int, wanted: Mapping[str, Any], expected: tags.Expected = None
+) -> Campaign:
+    """Change the name or settings, each setting replaced whole; None leaves one alone. They count from now.
 
+    :param expected: whether the campaign's tag is one that the editor expects; None when any is.
     :raises RecordNotFound: when there is no such campaign.
+    :raises Outdated: when the tag isn't expected.
     :raises NotPossible: when it has ended, and for more concurrency than the organization has.
     """
     with write():
         campaign = get(organization, campaign_id)
+        tags.CAMPAIGN.require(expected, campaign)
         if campaign.state in ENDED_STATES:
             raise NotPossible(f"Cannot update a {campaign.state} campaign")
         _check_concurrency(service, wanted["max_concurrency"])
-        for name in CHANGEABLE:
-            if wanted[name] is not None:
-                setattr(campaign, name, wanted[name])
+        changed = [name for name in CHANGEABLE if wanted[name] not in (None, getattr(campaign, name))]
+        for name in changed:
+            setattr(campaign, name, wanted[name])
         campaign.save(only=[getattr(Campaign, name) for name in CHANGEABLE])
+        attempts.apply_settings(campaign, changed, now())
         wake_dialer()
     return campaign
 
@@ -136,17 +147,17 @@ def names(campaigns: Sequence[Campaign]) -> tuple[dict[int | None, str], dict[in
 def numbers_to_call_from(organization: int) -> int:
     """The number of active phone numbers of the default configuration for campaigns; 0 without one."""
     try:
-        return active_numbers(resolve_outbound(organization, None))
+        return active_number_count(resolve_outbound(organization, None))
     except (NotConfigured, NotPossible):
         return 0
 
 
-def _contact_list(organization: int, key: str) -> ContactList:
+def _contact_list(organization: int, key: str, number_column: str | None) -> ContactList:
     try:
         content = files.read(organization, key)
     except RecordNotFound:
         raise NotPossible(f"Failed to access CSV file: {key}") from None
-    return ContactList(content)
+    return ContactList(content, number_column)
 
 
 def variables_of(workflow: Workflow) -> list[str]:
@@ -156,20 +167,24 @@ def variables_of(workflow: Workflow) -> list[str]:
 
 
 def check_columns(contacts: ContactList, variables: Sequence[str]) -> None:
-    """:raises NotPossible: when the list lacks a variable, or a value of one in a row that can be dialed."""
-    missing = [name for name in variables if name not in contacts.columns]
+    """:raises NotPossible: when the list lacks the column of a variable."""
+    missing = [name for name in variables if name not in contacts.variables]
     if missing:
         listed = ", ".join(f"'{name}'" for name in missing)
         raise NotPossible(
             f"Workflow uses template variables that are missing from the source data: {listed}. "
             "Add the missing columns or remove them from the workflow."
         )
+
+
+def check_values(contacts: ContactList, variables: Sequence[str], read: Reader) -> None:
+    """:raises NotPossible: when a variable has no value in a row whose number can be dialed."""
     if not variables:
         return
     empty: dict[str, list[int]] = {name: [] for name in variables}
     for row in contacts.rows():
         blank = [name for name in variables if not row.values.get(name, "").strip()]
-        if blank and number_of(row, sip=True)[1] is None:  # a row that will be skipped needs no values
+        if blank and number_of(row, read)[1] is None:  # a row that will be skipped needs no values
             for name in blank:
                 empty[name].append(row.number)
     for name, rows in empty.items():
@@ -180,14 +195,21 @@ def check_columns(contacts: ContactList, variables: Sequence[str]) -> None:
             )
 
 
-def _refuse_rows(contacts: ContactList, sip: bool, list_field: str) -> None:
-    errors = [
-        FieldError((list_field, contact.row), f"row {contact.row}: {contact.skipped}")
-        for contact in contacts.contacts(sip=sip)
-        if contact.skipped is not None
-    ]
+def _count(contacts: ContactList, read: Reader, list_field: str, *, strict: bool) -> int:
+    """How many contacts of a list are to be called.
+
+    :raises InvalidFields: if `strict`, an error for each row that would be skipped.
+    """
+    to_call = 0
+    errors = []
+    for contact in contacts.contacts(read):
+        if contact.skipped is None:
+            to_call += 1
+        elif strict:
+            errors.append(FieldError((list_field, contact.row), f"row {contact.row}: {contact.skipped}"))
     if errors:
         raise InvalidFields(errors)
+    return to_call
 
 
 def _first_five(rows: Sequence[int]) -> str:

@@ -6,6 +6,7 @@ from collections.abc import Mapping
 from typing import Any
 
 from ..errors import NotAuthenticated, NotPossible
+from ..store import campaigns as records
 from ..store import dialing, run_lists
 from ..store.base import find, insert, reload, update
 from ..store.campaigns import Campaign
@@ -20,10 +21,11 @@ REDIALED: Mapping[str, str] = {
     "retry_on_voicemail": "voicemail",
     "retry_on_no_answer": "no_answer",
     "retry_on_busy": "busy",
+    "retry_on_refused": "refused",
 }
 COPIED = (
-    *("organization", "workflow", "source_type", "source_id", "retry_config", "schedule_config", "circuit_breaker"),
-    *("max_concurrency", "calling_hours", "max_attempts_per_day", "telephony_configuration"),
+    *("organization", "workflow", "telephony_configuration", "source_type", "source_id", "phone_number_column"),
+    *("retry_config", "schedule_config", "circuit_breaker", "max_concurrency", "calling_hours", "max_attempts_per_day"),
 )
 # Decisions that `failed_calls` of the progress counts.
 FAILED_CALLS = ("failed", "lost", "unknown", "busy", "no_answer")
@@ -63,7 +65,7 @@ def pause(organization: int, campaign_id: int) -> Campaign:
 
 
 def resume(organization: int, campaign_id: int) -> Campaign:
-    """Resume a paused campaign, with its circuit breaker reset.
+    """Resume a paused campaign, with its circuit breaker reset; contacts that were postponed are looked at again.
 
     :raises NotAuthenticated: without any telephony configuration.
     :raises RecordNotFound: when there is no such campaign.
@@ -74,6 +76,7 @@ def resume(organization: int, campaign_id: int) -> Campaign:
         campaign = _in_state(organization, campaign_id, ("paused",), "'paused' state to resume")
         _activate(campaign)
         update(campaign, Campaign.state, Campaign.breaker_reset_at)
+        attempts.apply_settings(campaign, attempts.PLANNING, now())
         attempts.finish(campaign.id, now())
     wake_dialer()
     return reload(campaign)
@@ -101,6 +104,7 @@ def redial(organization: int, campaign_id: int, wanted: Mapping[str, Any]) -> Ca
             | {"retry_config": wanted["retry_config"] or parent.retry_config},
             name=wanted["name"] or f"{parent.name} (Redial)"[-255:],
             parent_campaign=parent,
+            contacts_to_call=count,
             total_rows=count,
             total_queued_count=count,
             source_status="completed",
@@ -132,6 +136,7 @@ def progress(organization: int, campaign_id: int) -> dict[str, Any]:
         "started_at": campaign.started_at,
         "completed_at": campaign.completed_at,
         "contacts": dialing.states(campaign.id),
+        "not_dialed_since": records.not_dialed_since(campaign, now()),
     }
 
 

@@ -19,7 +19,7 @@ OUTCOMES: Mapping[str, str] = {
     "refused": "The carrier refused the call",
     "canceled": "The call was canceled",
     "lost": "The carrier never reported how the call ended",
-    "unknown": "The carrier gave no answer, so the phone may have rung",
+    "unknown": "The carrier didn't confirm the call, so the phone may have rung",
 }
 # Which flag of a retry configuration lets an outcome be followed by another attempt.
 RETRY_FLAGS: Mapping[str, str] = {

@@ -1,10 +1,11 @@
-"""What the commands share: the app that they run on, kinds of arguments, and errors as one line."""
+"""The parts that commands share: the app that they run on, kinds of arguments, and errors as one line."""
 
 from __future__ import annotations
 
 import errno
 import os
 import signal
+import time
 from collections.abc import Callable, Iterator, Mapping
 from contextlib import contextmanager, suppress
 from functools import update_wrapper, wraps
@@ -20,8 +21,9 @@ from ..errors import RecordNotFound, ServiceError
 from ..organizations import api_keys
 from ..security import SecretError
 from ..service import Service
-from ..store.database import StoreError
+from ..store.failures import EXHAUSTED, UNREACHABLE, DatabaseUnavailable, StoreError
 from ..store.organizations import all_organizations
+from .logs import say
 
 
 class _Text(click.ParamType):  # type: ignore[type-arg]
@@ -49,6 +51,8 @@ def organization_option(help: str | None = None) -> Callable[..., Any]:
 ORGANIZATION = organization_option()
 
 
+# How long a database that can't be reached is waited for, and how often a line says so.
+DATABASE_SECONDS, LINE_SECONDS = 30.0, 5.0
 # Errors of a disk, or of what takes the output, that no command can prevent.
 _UNWRITABLE = (errno.ENOSPC, errno.EDQUOT, errno.EFBIG, errno.EIO)
 
@@ -112,14 +116,19 @@ def owner_of(organization: str) -> int:
     raise click.ClickException(f"There is no organization named {organization!r}; --organization takes one of {known}.")
 
 
-def script_info(create_app: Callable[[Mapping[str, Any]], Flask]) -> ScriptInfo:
+# Makes an app; it is given the settings that the command puts before the environment's.
+CreateApp = Callable[[Mapping[str, Any]], Flask]
+
+
+def script_info(create_app: CreateApp, open_app: CreateApp | None = None) -> ScriptInfo:
     """How the commands get their app when there is no host: made when the first one needs it, closed after it.
 
-    :param create_app: makes the app; it is given the settings that the command puts before the environment's.
+    :param open_app: makes an app without routes, for the commands that aren't `with_routes`; `create_app` otherwise.
     """
 
     def load() -> Flask:
-        app = create_app(info.data)
+        create = create_app if info.needs_routes or open_app is None else open_app
+        app = create(info.data)
         # The app's context ends with each request, too; the service ends with the command.
         click.get_current_context().call_on_close(app.extensions["voiceapi"].close)
         return app
@@ -130,6 +139,21 @@ def script_info(create_app: Callable[[Mapping[str, Any]], Flask]) -> ScriptInfo:
 
 class OwnInfo(ScriptInfo):
     """That of the program `voiceapi`, whose settings can be read without an app, which would make a database."""
+
+    needs_routes = False
+
+
+def with_routes(command: Callable[..., Any]) -> Callable[..., Any]:
+    """Make the command's app with the routes of the API and of the console. Stands above `with_appcontext`."""
+
+    @click.pass_context
+    def decorated(context: click.Context, /, *args: Any, **kwargs: Any) -> Any:
+        info = context.ensure_object(ScriptInfo)
+        if isinstance(info, OwnInfo):
+            info.needs_routes = True
+        return context.invoke(command, *args, **kwargs)
+
+    return update_wrapper(decorated, command)
 
 
 def settings_without_service() -> Settings:
@@ -157,6 +181,39 @@ def with_settings(**settings: str) -> Callable[[Callable[..., Any]], Callable[..
         return update_wrapper(decorated, command)
 
     return decorate
+
+
+def waits_for_database(command: Callable[..., Any]) -> Callable[..., Any]:
+    """Have the command wait for a database server that starts at the same time, rather than end. A host's app doesn't.
+
+    Stands above `with_appcontext`.
+    """
+
+    @click.pass_context
+    def decorated(context: click.Context, /, *args: Any, **kwargs: Any) -> Any:
+        info = context.ensure_object(ScriptInfo)
+        if isinstance(info, OwnInfo):
+            _load_when_reached(info)
+        return context.invoke(command, *args, **kwargs)
+
+    return update_wrapper(decorated, command)
+
+
+def _load_when_reached(info: OwnInfo) -> None:
+    until, next_line = time.monotonic() + DATABASE_SECONDS, 0.0
+    while True:
+        try:
+            info.load_app()
+            return
+        except StoreError as error:
+            cause, now = error.__cause__, time.monotonic()
+            is_away = isinstance(cause, DatabaseUnavailable) and cause.reason in (UNREACHABLE, EXHAUSTED)
+            if not is_away or now >= until:
+                raise
+            if now >= next_line:
+                say(settings_without_service(), f"{error} Waits for it, {until - now:.0f} s at most.")
+                next_line = now + LINE_SECONDS
+            time.sleep(1.0)
 
 
 def use_as_setting(context: click.Context, option: click.Parameter, value: Any) -> Any:

@@ -9,7 +9,7 @@ from typing import Any
 import click
 from flask.cli import with_appcontext
 
-from ..calls import requested_end, simulated
+from ..calls import ending, simulated
 from ..calls.simulated import Caller
 from ..errors import InvalidFields
 from ..organizations import api_keys
@@ -46,7 +46,9 @@ def call_agent(agent: str, number: str | None, lines: tuple[str, ...], organizat
     The call comes in as a carrier's would, so the published version answers, and there is a run of it.
     """
     owner = api_keys.require_organization(organization).id
-    caller = Caller(number, [_line(text) for text in lines] or None)
+    caller = Caller(
+        number, [{"keys": text.removeprefix(KEYS)} if text.startswith(KEYS) else text for text in lines] or None
+    )
     try:
         if agent.isascii() and agent.isdigit() and len(agent) < 7:
             run = simulated.call_workflow(current_service(), owner, int(agent), caller)
@@ -60,21 +62,17 @@ def call_agent(agent: str, number: str | None, lines: tuple[str, ...], organizat
             ) from None
         raise click.BadParameter(f"{first.message.rstrip('.')}.", param_hint="--from") from None
     try:
-        run = _follow(run, silent=as_json)
+        run = follow(run, silent=as_json)
     except KeyboardInterrupt:
-        requested_end.end(current_service(), run)
-        run = _follow(run, silent=True)
+        ending.end(current_service(), run)
+        run = follow(run, silent=True)
     if as_json:
         click.echo(json.dumps(_result(run), ensure_ascii=False, indent=2))
     else:
         click.echo(f"-- {run.disposition}; run {run.id}, {round(run.duration or 0)} s")
 
 
-def _line(text: str) -> Any:
-    return {"keys": text.removeprefix(KEYS)} if text.startswith(KEYS) else text
-
-
-def _follow(run: Run, *, silent: bool) -> Run:
+def follow(run: Run, *, silent: bool) -> Run:
     """Show what is said until the call has ended; returns the run as it is then."""
     shown = 0
     while True:

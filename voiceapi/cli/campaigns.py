@@ -12,12 +12,13 @@ from typing import Any
 import click
 from flask.cli import with_appcontext
 
+from ..calls.doctor import nobody_dials
 from ..campaigns import campaigns, contacts, lifecycle
 from ..campaigns.dry_run import report
 from ..runs import files, reports
 from ..store.base import require
 from ..store.campaigns import FINAL, OPEN
-from ..store.run_criteria import column_is
+from ..store.run_lists import column_is
 from ..store.workflows import Workflow
 from ..timestamps import write_time
 from .base import (
@@ -29,6 +30,7 @@ from .base import (
     current_service,
     interrupt_on_term,
     owner_of,
+    waits_for_database,
     with_session,
     with_settings,
 )
@@ -71,6 +73,7 @@ def campaign_group() -> None:
 @click.option("--workflow", type=ID, required=True, help="The id of the workflow that talks to the contacts.")
 @click.option("--name", type=TEXT, help="The file's name otherwise.")
 @click.option("--configuration", type=ID, help="The id of the telephony configuration to call through.")
+@click.option("--phone-number-column", type=TEXT, help="The column with the numbers, if it isn't phone_number.")
 @click.option("--max-concurrency", type=click.IntRange(1, 100), help="Calls in progress at a time.")
 @click.option("--calling-hours", type=_Hours(), help="On the contact's own clock, such as 09:00-20:00.")
 @click.option("--max-attempts-per-day", type=click.IntRange(1, 100), help="Of one number, in any 24 hours.")
@@ -129,7 +132,7 @@ def list_campaigns(organization: str, as_json: bool) -> None:
                 workflows.get(each.workflow_id),
                 each.state,
                 each.processed_rows,
-                each.total_rows,
+                each.contacts_to_call if each.total_rows is None else each.total_rows,
                 when(each.created_at),
             )
             for each in found
@@ -158,6 +161,7 @@ def show_campaign(campaign_id: int, organization: str, as_json: bool) -> None:
             "campaign": f"{campaign.id} {campaign.name}",
             "workflow": f"{campaign.workflow_id} {workflows.get(campaign.workflow_id, '')}",
             "calls through": configurations.get(campaign.telephony_configuration_id),
+            "contacts to call": campaign.contacts_to_call,
             "progress": _line(lifecycle.progress(owner, campaign_id)),
             "created": when(campaign.created_at),
             "started": when(campaign.started_at),
@@ -257,7 +261,7 @@ def resume_campaign(campaign_id: int, organization: str) -> None:
     "outcomes",
     type=click.Choice(tuple(lifecycle.REDIALED.values())),
     multiple=True,
-    help="Only contacts whose last call ended so; all three otherwise.",
+    help="Only contacts whose last call ended so; all four otherwise.",
 )
 @ORGANIZATION
 @with_session
@@ -291,7 +295,9 @@ def watch_campaign(campaign_id: int, organization: str, as_json: bool) -> None:
 
 def _line(found: dict[str, Any]) -> str:
     counts = ", ".join(f"{count} {state}" for state, count in found["contacts"].items() if count)
-    return f"{found['state']:<9} {found['progress_percentage']:5.1f} %  {counts or 'no contacts yet'}"
+    line = f"{found['state']:<9} {found['progress_percentage']:5.1f} %  {counts or 'no contacts yet'}"
+    since = found["not_dialed_since"]
+    return line if since is None else f"{line}. {nobody_dials(since)}"
 
 
 @campaign_group.command("simulate")
@@ -324,6 +330,7 @@ def simulate_campaign(campaign_id: int, seed: int, days: int, organization: str,
 
 @click.command("dial")
 @with_settings(VOICEAPI_WORKER="on")
+@waits_for_database
 @with_appcontext
 def dial() -> None:
     """Dial the running campaigns of the database until interrupted, without serving the API."""

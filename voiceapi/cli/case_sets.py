@@ -1,31 +1,60 @@
-"""Where conversation cases come from: files beside the files of agents, and stored workflows."""
+"""Sets of conversation cases: read from files beside those of agents or from stored workflows, and run in parallel."""
 
 from __future__ import annotations
 
 import os
+import signal
+import sys
 from collections.abc import Callable, Iterable, Iterator, Mapping, Sequence
+from concurrent.futures import Executor, Future, ProcessPoolExecutor, ThreadPoolExecutor, as_completed
+from contextlib import ExitStack
 from dataclasses import dataclass, replace
 from functools import lru_cache
+from itertools import islice
+from multiprocessing import get_context
 from pathlib import Path
+from time import perf_counter
 from typing import Any
 
 import click
+from flask import Flask, g
+from flask.cli import with_appcontext
 
-from ..engine.ports import LanguageModel
-from ..engine.validation.check import check
+from ..api.answers import UNKNOWN_FIELDS
+from ..api.errors import items
+from ..api.schemas.tools import DEFINITIONS, DescribedToolSchema, ToolSchema
+from ..engine.actions import LanguageModel
+from ..engine.validation.graph_rules import check
 from ..engine.validation.outline import Outline
 from ..errors import FieldError, InvalidFields
-from ..rehearsal import case_file, strict_yaml
+from ..llm import selection
+from ..organizations import api_keys
+from ..rehearsal import case_file, strict_yaml, testing
 from ..rehearsal.case_file import ENDINGS
-from ..rehearsal.cases import Case, ModelKind
+from ..rehearsal.cases import Case, CaseResult, ModelKind
+from ..rehearsal.conduct import run_case
 from ..rehearsal.subject import Subject
+from ..service import Service
+from ..store.base import find, require
+from ..store.organizations import Organization
 from ..store.tools import Tool
-from ..workflows import node_types
-from .definitions import AgentFile, read_agent, read_bytes
-from .output import printable
+from ..store.workflows import Workflow
+from ..workflows import node_types, versions
+from .base import current_service, with_session
+from .definitions import UNKNOWN, AgentFile, read_agent, read_bytes
+from .output import printable, progress
 
 # Gives the configured language model of an agent with these configurations; None if there is none.
 ModelOf = Callable[[Mapping[str, Any]], LanguageModel | None]
+PLACE = "tools"
+# A case takes about 2 ms, and starting a process as long as several of them: with fewer cases it isn't worth it.
+LEAST_FOR_PROCESSES = 100
+# How many cases a process is given at a time.
+BATCH = 20
+# How many conversations with a language model go on at a time.
+THREADS = 8
+# A case with what it rehearses.
+Job = tuple[Subject, Case]
 
 
 @dataclass(frozen=True)
@@ -198,12 +227,202 @@ def tool_records(path: Path, agent: AgentFile, tools: Sequence[Mapping[str, Any]
     """The tools of the case file, and those that the agent's file brings besides."""
     if not tools and not agent.tools:
         return []
-    # The API's schemas take longer to import than most case files take to run.
-    from .case_tools import read_tools, read_tools_beside
-
     records = read_tools(tools)
     known = {record.tool_uuid for record in records}
     return [
         *records,
         *read_tools_beside(str(path), (each for each in agent.tools if each.get("tool_uuid") not in known)),
     ]
+
+
+# -- tools, read as strictly as the API reads them
+
+
+def read_tools(given: Iterable[Mapping[str, Any]]) -> list[Tool]:
+    """Records of tools, which aren't stored.
+
+    :param given: tools as the API takes or answers them, each with its tool_uuid.
+    :raises InvalidFields: with the places of what is wrong.
+    """
+    errors: list[FieldError] = []
+    records: dict[str, Tool] = {}
+    # The schemas note members that they don't know in the app's context.
+    app = Flask("voiceapi", static_folder=None)
+    for index, tool in enumerate(given):
+        with app.app_context():
+            record = _record(tool, (PLACE, index), errors)
+        if record.tool_uuid in records:
+            errors.append(FieldError((PLACE, index, "tool_uuid"), "another tool has it"))
+        records[record.tool_uuid] = record
+    if errors:
+        raise InvalidFields(errors)
+    return list(records.values())
+
+
+def read_tools_beside(name: str, given: Iterable[Mapping[str, Any]]) -> list[Tool]:
+    """Records of the tools that the file of an agent brings along, as `read_tools` makes them.
+
+    :raises click.UsageError: with the file's name and the first place, when one is wrong.
+    """
+    try:
+        return read_tools(given)
+    except InvalidFields as invalid:
+        error = invalid.errors[0]
+        place = ".".join(map(str, error.path))
+        raise click.UsageError(f"{click.format_filename(name)}: {place}: {error.message}.") from None
+
+
+def _record(tool: Mapping[str, Any], path: tuple[str | int, ...], errors: list[FieldError]) -> Tool:
+    schema = DescribedToolSchema()
+    fields = {name: value for name, value in tool.items() if name in schema.fields}
+    wrong = items(schema.validate(fields), ())
+    errors += [FieldError((*path, *_in_the_file(each["loc"])), each["msg"]) for each in wrong]
+    unknown = [name for name in tool if name not in schema.fields and name not in ToolSchema().fields]
+    unknown += g.get("voiceapi_warnings", {}).get(UNKNOWN_FIELDS, [])
+    errors += [FieldError(path, f"{name} isn't known", "extra_forbidden") for name in dict.fromkeys(unknown)]
+    uuid = tool.get("tool_uuid")
+    if not isinstance(uuid, str) or not uuid:
+        errors.append(FieldError((*path, "tool_uuid"), "it is the uuid by which nodes attach the tool", "missing"))
+    if errors:
+        return Tool(tool_uuid=str(uuid))
+    loaded = schema.load(fields)
+    return Tool(
+        tool_uuid=uuid,
+        name=loaded["name"],
+        description=loaded["description"],
+        category=loaded["definition"]["type"],
+        status=tool.get("status") or "active",
+        definition=loaded["definition"],
+    )
+
+
+def _in_the_file(loc: list[str | int]) -> list[str | int]:
+    """The place of an error without the type of the definition, which the API names after it."""
+    return [
+        part
+        for at, part in enumerate(loc)
+        if not (at == 1 and loc[0] == "definition" and part in (*DEFINITIONS, "python"))
+    ]
+
+
+# -- stored workflows, and the configured model
+
+
+@with_appcontext
+@with_session
+def stored_set(id: int, override: ModelKind | None = None) -> CaseSet:
+    """The enabled cases of a stored workflow, with its draft or else its released version.
+
+    :param override: what speaks in cases that aren't played.
+    :raises click.UsageError: when it has none.
+    :raises InvalidInput: when the version can't be run.
+    """
+    workflow = require(Workflow, UNKNOWN.format(id), id=id)
+    version = versions.current(workflow)
+    versions.load_graph(workflow, version)
+    cases = tuple(
+        replace(case, context={**version.template_context_variables, **case.context}).spoken_by(override)
+        for case in testing.read(testing.stored(workflow))
+    )
+    if not cases:
+        raise click.UsageError(f"Workflow {id} has no conversation cases that are enabled.")
+    subject = Subject.of_organization(
+        current_service(), workflow.organization_id, version.definition, version.configurations
+    )
+    name = f"workflow {id}"
+    return CaseSet(name, name, workflow.name, subject, cases)
+
+
+@with_appcontext
+def configured_model(configurations: Mapping[str, Any]) -> LanguageModel | None:
+    """The language model of `model_for`, in the command's service."""
+    return model_for(current_service(), configurations)
+
+
+def model_for(service: Service, configurations: Mapping[str, Any]) -> LanguageModel | None:
+    """The language model that the default organization's agents ask; None when it is the scripted one."""
+    with service.store.session():
+        default = find(Organization, name=api_keys.DEFAULT_ORGANIZATION)
+        model = selection.choose(service, None if default is None else default.id, configurations)
+    return None if selection.is_scripted(model) else model
+
+
+# -- running: in processes, and in threads what waits for a language model
+
+
+@dataclass(frozen=True)
+class TimedResult:
+    """The result of a case and the seconds that it took."""
+
+    result: CaseResult
+    seconds: float
+
+
+def run_sets(sets: Sequence[CaseSet], at_a_time: int | None = None) -> list[list[TimedResult]]:
+    """Run the cases of all sets, and show the progress; returns their results in the order of the cases.
+
+    :param at_a_time: how many at a time; None for as many as is sensible.
+    """
+    jobs: list[Job] = []
+    for each in sets:
+        # A language model can't be sent to another process.
+        alone = replace(each.subject, model=None)
+        jobs += [(each.subject if case.model == "configured" else alone, case) for case in each.cases]
+    found = iter(_run_all(jobs, at_a_time))
+    return [list(islice(found, len(each.cases))) for each in sets]
+
+
+def _run_all(jobs: Sequence[Job], at_a_time: int | None) -> list[TimedResult]:
+    found: dict[int, TimedResult] = {}
+    asking = [index for index, (_, case) in enumerate(jobs) if case.model == "configured"]
+    quick = [index for index, (_, case) in enumerate(jobs) if case.model != "configured"]
+    with ExitStack() as stack:
+        pending: dict[Future[list[TimedResult]], list[int]] = {}
+        workers = min(at_a_time or os.cpu_count() or 1, -(-len(quick) // BATCH))
+        if workers > 1 and (at_a_time or len(quick) >= LEAST_FOR_PROCESSES):
+            # The first submission starts the processes; there must be no other thread then.
+            pending |= _submit(_open(stack, _processes(workers)), jobs, quick, BATCH)
+            quick = []
+        if asking:
+            pending |= _submit(_open(stack, ThreadPoolExecutor(at_a_time or THREADS)), jobs, asking, 1)
+        state = stack.enter_context(progress("Running the cases"))
+        for index in quick:
+            found[index] = _timed(jobs[index])
+            state.text = f"{len(found)} of {len(jobs)} cases"
+        for future in as_completed(pending):
+            found.update(zip(pending[future], future.result(), strict=True))
+            state.text = f"{len(found)} of {len(jobs)} cases"
+    return [found[index] for index in range(len(jobs))]
+
+
+def _open(stack: ExitStack, pool: Executor) -> Executor:
+    stack.callback(pool.shutdown, cancel_futures=True)
+    return pool
+
+
+def _processes(count: int) -> ProcessPoolExecutor:
+    # A fork takes a hundredth of the time of a new interpreter, and is safe where this is the only thread.
+    kind = "fork" if sys.platform == "linux" else None
+    return ProcessPoolExecutor(count, get_context(kind), initializer=_leave_interrupts)
+
+
+def _leave_interrupts() -> None:
+    """Ctrl-C is for the process that started this one, which then ends it."""
+    signal.signal(signal.SIGINT, signal.SIG_IGN)
+
+
+def _submit(
+    pool: Executor, jobs: Sequence[Job], indexes: Sequence[int], size: int
+) -> dict[Future[list[TimedResult]], list[int]]:
+    batches = (list(indexes[at : at + size]) for at in range(0, len(indexes), size))
+    return {pool.submit(_run, [jobs[index] for index in batch]): batch for batch in batches}
+
+
+def _run(jobs: Sequence[Job]) -> list[TimedResult]:
+    return [_timed(job) for job in jobs]
+
+
+def _timed(job: Job) -> TimedResult:
+    began = perf_counter()
+    result = run_case(*job)
+    return TimedResult(result, perf_counter() - began)

@@ -1,4 +1,4 @@
-"""The commands `chat` and `validate`: try out and check a workflow without a call."""
+"""The commands `chat` and `validate`, which try out and check a workflow without a call, and dialogues as text."""
 
 from __future__ import annotations
 
@@ -6,34 +6,47 @@ import io
 import json
 import os
 import sys
-from collections.abc import Callable, Mapping, Sequence
+from collections.abc import Callable, Iterator, Mapping, Sequence
 from pathlib import Path
-from typing import Any
+from queue import Empty, Queue
+from threading import Thread
+from typing import Any, BinaryIO
 
 import click
 from flask.cli import with_appcontext
 
 from ..config import PREFIX
-from ..conversations.conversation import Conversation
-from ..conversations.driver import Progress
+from ..conversations.conversation import Conversation, Progress
 from ..conversations.local import LocalConversation
 from ..engine.graph import Graph
-from ..engine.validation.check import check
+from ..engine.validation.graph_rules import check
 from ..engine.validation.lint import lint
 from ..engine.validation.outline import Outline
 from ..llm import selection
 from ..llm.model_needs import model_needs
 from ..organizations import api_keys
+from ..rehearsal.cases import CaseResult, Line, Mismatch
 from ..store.base import find
 from ..store.organizations import Organization
-from ..tools import offered
+from ..tools import catalog
 from ..workflows import node_types
 from .base import JSON, TEXT, current_service, errors_as_lines, with_session
 from .definitions import STANDARD_INPUT, file_name, is_stored, read_definition, read_file, show_findings
-from .output import printable
+from .output import columns, printable
 from .trace import lines, model_lines, variables_line
-from .typed_lines import TypedLines
 from .watch import EVERY, Watcher, announce
+
+# How the lines of each kind begin.
+SPEAKERS = {
+    "caller": "caller",
+    "agent": "agent",
+    "edge": "-> edge",
+    "tool": "-> tool",
+    "answer": "<- tool",
+    "error": "error",
+}
+MARK = ">"
+WIDEST_NODE = 20
 
 
 @click.command("chat")
@@ -115,9 +128,9 @@ def _opened(
         organization, workflow_id = stored.organization_id, stored.id
     service = current_service()
     if selection.is_scripted(selection.choose(service, organization, configurations)):
-        usable = offered.usable_without_model(offered.attached(organization, outline))
+        usable = catalog.usable_without_model(catalog.attached(organization, outline))
         show_findings("warning", model_needs(outline, usable), err=True)
-    inner = Conversation.from_definition(service, definition, configurations, context, organization, workflow_id)
+    inner = Conversation.of_definition(service, definition, configurations, context, organization, workflow_id)
     trace = Trace(inner.graph, write=write)
     conversation = LocalConversation(
         inner,
@@ -231,3 +244,80 @@ def validate(file: str, as_json: bool) -> None:
         show_findings("warning", warnings)
         click.echo(f"{file_name(file)} is {'not valid' if errors else 'valid'}.")
     sys.exit(1 if errors else 0)
+
+
+# -- typed lines, read while the files are watched
+
+
+class TypedLines:
+    """Reads standard input in another thread, which ends with the process at the latest."""
+
+    def __init__(self) -> None:
+        self._lines: Queue[str | None] = Queue()
+        Thread(target=self._read, daemon=True).start()
+
+    def next(self, timeout: float) -> str | None:
+        """Return the next line, or None when there is none within `timeout` seconds.
+
+        :raises EOFError: after the last line.
+        """
+        try:
+            line = self._lines.get(timeout=timeout)
+        except Empty:
+            return None
+        if line is None:
+            raise EOFError
+        return line
+
+    def _read(self) -> None:
+        try:
+            for line in _source():
+                self._lines.put(line.decode(errors="replace").rstrip("\r\n"))
+        finally:
+            self._lines.put(None)
+
+
+def _source() -> BinaryIO:
+    """Standard input without a buffer, whose lock a thread that waits for a line would hold when Python ends."""
+    try:
+        return os.fdopen(sys.stdin.fileno(), "rb", buffering=0, closefd=False)
+    except io.UnsupportedOperation:
+        return sys.stdin.buffer
+
+
+# -- dialogues of cases
+
+
+def dialogue(result: CaseResult, wrong: Callable[[str], str] = str) -> Iterator[str]:
+    """The lines of a conversation; those that aren't as expected begin with a mark, and what was expected follows.
+
+    What concerns the whole conversation is at the end.
+
+    :param wrong: what is done with a line that isn't as expected, or says what was.
+    """
+    room = min(WIDEST_NODE, max((columns(printable(line.node_name)) for line in result.dialogue), default=0))
+    for index, line in enumerate(result.dialogue):
+        found = [each for each in result.mismatches if each.line == index]
+        shown = _line(line, room)
+        yield wrong(f"{MARK} {shown}") if found else f"  {shown}"
+        for each in found:
+            yield from map(wrong, _mismatch(each))
+    rest = [each for each in result.mismatches if each.line is None]
+    if rest:
+        yield wrong(f"{MARK} The conversation as a whole")
+    for each in rest:
+        yield from map(wrong, _mismatch(each))
+
+
+def _line(line: Line, room: int) -> str:
+    node = printable(line.node_name)
+    while columns(node) > room:
+        node = node[:-1]
+    padding = " " * (room - columns(node))
+    return f"{node}{padding}  {SPEAKERS[line.role]:<7}  {printable(line.text)}"
+
+
+def _mismatch(found: Mismatch) -> Iterator[str]:
+    yield f"      {found.place}"
+    yield f"        expected: {printable(found.expected)}"
+    yield f"        but:      {printable(found.found)}"

@@ -11,6 +11,7 @@ from enum import Enum
 from typing import Any
 
 from waitress.channel import HTTPChannel
+from waitress.parser import HTTPRequestParser
 from waitress.receiver import ChunkedReceiver
 from waitress.task import ErrorTask, WSGITask
 
@@ -36,6 +37,19 @@ class Stage(Enum):
     BODY = "the body of a request arrives"
     SERVING = "a request is answered, or waits for a thread"
     SENDING = "an answer isn't read yet"
+
+
+class Request(HTTPRequestParser):  # type: ignore[misc]
+    """waitress' request. One whose body is framed in two ways is the last of its connection, as RFC 9112, 6.1, asks.
+
+    A proxy before us may have taken the other way, so what follows the body may be a request that it never saw.
+    """
+
+    def parse_header(self, header_plus: bytes) -> None:
+        super().parse_header(header_plus)
+        # In HTTP/1.0 waitress doesn't read Transfer-Encoding, and leaves it in the headers.
+        if "TRANSFER_ENCODING" in self.headers or (self.chunked and "CONTENT_LENGTH" in self.headers):
+            self.headers["CONNECTION"] = "close"
 
 
 class ErrorAnswer(ErrorTask):  # type: ignore[misc]
@@ -70,6 +84,7 @@ class Answer(WSGITask):  # type: ignore[misc]
 class Connection(HTTPChannel):  # type: ignore[misc]
     """A connection of waitress whose progress is watched."""
 
+    parser_class = Request
     task_class = Answer
     error_task_class = ErrorAnswer
 

@@ -10,7 +10,7 @@ from flask import current_app
 from flask.cli import with_appcontext
 
 from ..organizations import api_keys
-from .base import TEXT, current_service, with_session
+from .base import TEXT, current_service, with_routes, with_session
 from .logs import say
 
 # Where a browser of the same machine finds a server that listens at all its addresses.
@@ -61,6 +61,7 @@ def show_address(listening: tuple[str, int]) -> None:
     help="The organization that the console shows. Made when it is new.",
 )
 @click.option("--name", type=TEXT, default="console", show_default=True, help="What the new key is called.")
+@with_routes
 @with_appcontext
 @with_session
 def console(organization: str, name: str) -> None:

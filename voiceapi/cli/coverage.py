@@ -9,15 +9,12 @@ from typing import Any
 
 import click
 
-from ..rehearsal.coverage import Coverage
-from ..rehearsal.coverage_drawing import overlay
-from ..rehearsal.result import CaseResult
+from ..rehearsal.cases import CaseResult
+from ..rehearsal.coverage import Coverage, overlay
 from ..workflows.drawing.svg import draw
-from .case_runs import run_sets
-from .case_sets import CaseSet, files_at, read
+from .case_sets import CaseSet, configured_model, files_at, read, run_sets, stored_set
 from .definitions import is_stored
 from .output import printable
-from .stored_cases import configured_model, stored_set
 
 KINDS = {"nodes": "node", "edges": "edge", "variables": "variable"}
 

@@ -11,14 +11,13 @@ from typing import Any, BinaryIO
 
 import click
 
-from ..engine.validation.finding import Finding
-from ..engine.validation.lint_rules import SEVERITIES
+from ..engine.validation.finding import SEVERITIES, Finding
 from ..errors import InvalidFields
 from ..store.base import require
 from ..store.workflows import Workflow
 from ..strict_json import parse
 from ..workflows import versions
-from ..workflows.linting import Report
+from ..workflows.linting import LintReport
 from .output import printable
 
 STANDARD_INPUT = "-"
@@ -137,7 +136,7 @@ def _whole(file: BinaryIO, name: str) -> bytes:
     return found
 
 
-def show_lint(name: str, report: Report) -> None:
+def show_lint(name: str, report: LintReport) -> None:
     """Write a line for each finding of lint, with its code, and one that counts them."""
     for each in report.findings:
         place = " ".join(part for part in (each.kind, each.id, each.field) if part)

@@ -6,13 +6,12 @@ import shlex
 import shutil
 import tempfile
 import time
-from typing import Any
 
 import click
 from flask.cli import ScriptInfo, with_appcontext
 
 from ..calls import outbound
-from ..calls.outbound import Agent
+from ..calls.setup import CallRequest, CallSetup, initial_context
 from ..config import PREFIX
 from ..engine.graph import Graph
 from ..llm import selection
@@ -22,9 +21,9 @@ from ..service import Service
 from ..store import runs
 from ..store.base import find, reload
 from ..store.runs import Run
-from ..store.telephony import TelephonyConfiguration
+from ..store.telephony import SIMULATOR, TelephonyConfiguration
 from ..store.workflows import Workflow
-from ..telephony.selection import caller_number
+from ..telephony.configurations import caller_number
 from ..workflows import versions
 from .base import ORGANIZATION, current_service, owner_of, use_as_setting, with_session
 from .runs import show_event, show_result
@@ -90,26 +89,23 @@ def _agent(service: Service, owner: int) -> Workflow:
     example = next(each for each in examples.examples() if each["name"] == EXAMPLE)
     name = f"Demo: {EXAMPLE}"
     known = find(Workflow, organization=owner, name=name, status="active")
-    return known or versions.create(service.vault, owner, name, example["workflow_definition"])[0]
+    parts = (example["workflow_definition"], example["workflow_configurations"])
+    return known or versions.create(service.vault, owner, name, *parts)[0]
 
 
 def _call(service: Service, owner: int, workflow: Workflow) -> Run:
-    simulator = find(TelephonyConfiguration, organization=owner, provider="simulator")
+    simulator = find(TelephonyConfiguration, organization=owner, provider=SIMULATOR)
     if simulator is None:
         raise click.ClickException(
             "This organization has no simulator to call through. Try `voiceapi demo` without --database, or with "
             "another --organization."
         )
-    agent = Agent(workflow, versions.published(workflow), simulator, caller_number(simulator, None))
-    context: dict[str, Any] = {
-        "phone_number": NUMBER,
-        "called_number": NUMBER,
-        "direction": "outbound",
-        "provider": simulator.provider,
-        "first_name": "Ada",
-        "simulated_callee": list(CALLEE),
-    }
-    return outbound.place(service, agent, NUMBER, "Demo", context, {}).run
+    version = versions.published(workflow)
+    setup = CallSetup(
+        workflow, version, versions.load_graph(workflow, version), simulator, caller_number(simulator, None)
+    )
+    context = initial_context(simulator, NUMBER, {"first_name": "Ada", "simulated_callee": list(CALLEE)})
+    return outbound.place(service, CallRequest(setup, NUMBER, "Demo", context, {})).run
 
 
 def _follow(run: Run, graph: Graph, *, verbose: bool) -> Run:

@@ -8,19 +8,17 @@ from __future__ import annotations
 import os
 import shutil
 import tempfile
-import time
 from typing import Any
 
 from ..config import SettingError, Settings, names
 from ..operating.metrics import SHARED
-from ..service import Service
+from ..service import opened
+from . import gunicorn_jobs
 from .logs import RequestLog, log_to_stderr
-from .memory import return_freed_memory
+from .serve import return_freed_memory
 
 # How long a process that stops finishes its requests and then its turns, in all.
-STOP_SECONDS, LOOK_SECONDS = 30, 0.05
-# What these take of it besides the requests.
-TURNS_SECONDS = 20.0
+STOP_SECONDS = 30
 
 
 def _read() -> Settings:
@@ -57,17 +55,18 @@ graceful_timeout = STOP_SECONDS
 forwarded_allow_ips = ""
 # Its place is in the home folder, which a service often has none of, and there is one for all gunicorns of a user.
 control_socket_disable = True
+worker_exit = gunicorn_jobs.worker_exit
 
 
 def post_worker_init(worker: Any) -> None:
     """Have a process that will answer requests write the log, and begin its background jobs without waiting for one."""
-    service = _service(worker)
-    if service is None:  # it will begin them with its first request
+    gunicorn_jobs.post_worker_init(worker)
+    services = list(opened.values())
+    if not services:  # an app that is made by the first request begins them then
         return
     return_freed_memory()
-    log_to_stderr(service.settings)
-    service.start_jobs()
-    if service.settings.log_requests:
+    log_to_stderr(services[0].settings)
+    if services[0].settings.log_requests:
         worker.wsgi = RequestLog(worker.wsgi)
 
 
@@ -75,21 +74,3 @@ def on_exit(_server: Any) -> None:
     """Remove what the processes have counted."""
     if _counts is not None:
         shutil.rmtree(_counts, ignore_errors=True)
-
-
-def worker_exit(_server: Any, worker: Any) -> None:
-    """Finish the turns of a process whose requests are finished, and leave its simulated calls to others."""
-    service = _service(worker)
-    if service is None or worker.pid != os.getpid():
-        return
-    service.workers.wind_down()
-    until = time.monotonic() + TURNS_SECONDS
-    while service.slow_jobs.running() and time.monotonic() < until:
-        time.sleep(LOOK_SECONDS)
-    service.close()
-
-
-def _service(worker: Any) -> Service | None:
-    """That of the app, if it is a Flask app with voiceapi and nothing around it."""
-    found: Service | None = getattr(worker.app.callable, "extensions", {}).get("voiceapi")
-    return found

@@ -14,7 +14,7 @@ from .base import ID, JSON, ORGANIZATION, current_service, owner_of, with_sessio
 from .definitions import workflow_of
 from .graph import write_picture
 from .output import progress, show_json, show_table, when
-from .run_filters import filter_options, filters_of
+from .runs import filter_options, filters_of
 
 SECONDS = ("P50", "P90", "P99")
 HAPPENED = ("passed", "ended", "left", "turns", "misses", "silences", "repeats")
@@ -25,6 +25,7 @@ Rows = list[tuple[Any, ...]]
 @click.argument("workflow_id", type=ID)
 @click.option("--version", type=ID, help="Of this version, by its number; its nodes and edges are shown then.")
 @filter_options
+@click.option("--include-tests", is_flag=True, help="Also of drafts that were tried out and of test triggers.")
 @click.option("-o", "--output", metavar="FILE", help="Draw the graph with the numbers as SVG into this file.")
 @ORGANIZATION
 @JSON
@@ -32,7 +33,13 @@ Rows = list[tuple[Any, ...]]
 @with_appcontext
 @with_session
 def insights(
-    workflow_id: int, version: int | None, output: str | None, organization: str, as_json: bool, **options: Any
+    workflow_id: int,
+    version: int | None,
+    include_tests: bool,
+    output: str | None,
+    organization: str,
+    as_json: bool,
+    **options: Any,
 ) -> None:
     """Show what the runs of the workflow with id WORKFLOW_ID say about its nodes and edges.
 
@@ -51,6 +58,7 @@ def insights(
             criteria,
             version_number=version,
             campaign_id=campaign,
+            include_tests=include_tests,
             drawing=output is not None,
         )
     if output is not None:
@@ -58,11 +66,13 @@ def insights(
     if as_json:
         show_json(found)
     else:
-        _show(found)
+        _show(found, include_tests=include_tests)
 
 
-def _show(found: Mapping[str, Any]) -> None:
+def _show(found: Mapping[str, Any], *, include_tests: bool) -> None:
     runs, total = found["runs"], found["total"]
+    if runs["tests"] and not include_tests:
+        click.echo(f"Tests are left out: {runs['tests']}. --include-tests counts them, too.", err=True)
     if not runs["counted"]:
         click.echo("No run meets this.", err=True)
         return

@@ -55,25 +55,25 @@ def lint(workflows: tuple[str, ...], organization: str | None, watch: bool, as_j
     sys.exit(run_on_change(Watcher(lambda: files), run))
 
 
-def _report(name: str, organization: str | None) -> linting.Report:
+def _report(name: str, organization: str | None) -> linting.LintReport:
     return _stored(name) if is_stored(name) else _file(name) if organization is None else _owned(name, organization)
 
 
 @with_appcontext
 @with_session
-def _stored(id: str) -> linting.Report:
+def _stored(id: str) -> linting.LintReport:
     workflow = require(Workflow, UNKNOWN.format(id), id=int(id))
     return linting.lint_workflow(current_service(), workflow.organization_id, workflow.id)
 
 
 @with_appcontext
 @with_session
-def _owned(name: str, organization: str) -> linting.Report:
+def _owned(name: str, organization: str) -> linting.LintReport:
     """The report on a file whose tools, documents and credentials are an organization's, beside those of the file."""
     return _file(name, (current_service(), owner_of(organization)))
 
 
-def _file(name: str, owner: tuple[Service, int] | None = None) -> linting.Report:
+def _file(name: str, owner: tuple[Service, int] | None = None) -> linting.LintReport:
     agent = read_agent(name)
     has_model = bool(os.environ.get(f"{PREFIX}LLM_URL"))
     around = linting.surroundings_of_file(
@@ -86,6 +86,6 @@ def _tools(name: str, agent: AgentFile) -> list[Tool]:
     if not agent.tools:
         return []
     # The API's schemas take long to import.
-    from .case_tools import read_tools_beside
+    from .case_sets import read_tools_beside
 
     return read_tools_beside(name, agent.tools)

@@ -1,4 +1,4 @@
-"""How commands write: tables for people, JSON for programs, and progress on standard error."""
+"""The output of commands: tables for people, JSON for programs, and progress on standard error."""
 
 from __future__ import annotations
 
@@ -111,7 +111,7 @@ def yes_no(value: bool) -> str:
     return "yes" if value else "no"
 
 
-class Progress:
+class ProgressBar:
     """What a long command is doing: `text` may change while it goes on."""
 
     def __init__(self, text: str) -> None:
@@ -148,12 +148,12 @@ class Progress:
 
 
 @contextmanager
-def progress(text: str) -> Iterator[Progress]:
+def progress(text: str) -> Iterator[ProgressBar]:
     """Show on standard error that the block goes on, once it has taken longer than a second.
 
     On a terminal that is one line with the seconds; elsewhere a line for each new text, at most one a second.
     """
-    state = Progress(text)
+    state = ProgressBar(text)
     done = threading.Event()
     thread = threading.Thread(target=state.show, args=(done,), daemon=True)
     thread.start()

@@ -1,21 +1,26 @@
-"""The plugin for pytest, `pytest agents/`: collects files of conversation cases, each case as a test.
+"""The plugin for pytest: collects files of conversation cases, each case as a test, and helps to test a host's app.
 
-It is loaded in every run of pytest where voiceapi is installed, so what runs cases is imported when there are some.
+It is loaded in every run of pytest where voiceapi is installed, so what it needs is imported when that is the case.
 """
 
 from __future__ import annotations
 
+import gc
 from collections.abc import Iterator, Mapping
+from functools import partial
 from pathlib import Path
+from tempfile import mkdtemp
 from typing import TYPE_CHECKING, Any
 
 import pytest
 
+import voiceapi
+
 if TYPE_CHECKING:
-    from ..engine.ports import LanguageModel
-    from ..rehearsal.cases import Case
-    from ..rehearsal.result import CaseResult
+    from ..engine.actions import LanguageModel
+    from ..rehearsal.cases import Case, CaseResult
     from ..service import Service
+    from .app_fixture import Databases, VoiceTest
     from .case_sets import CaseSet
 
 # Those of rehearsal.case_file.
@@ -23,6 +28,7 @@ ENDINGS = (".cases.yaml", ".cases.yml", ".cases.json")
 # The attribute of a test's report with what its conversation passed; it may come from another process.
 PASSED = "voiceapi_passed"
 _SERVICE = pytest.StashKey["Service"]()
+_DATABASES = pytest.StashKey["Databases"]()
 
 
 def pytest_addoption(parser: pytest.Parser) -> None:
@@ -31,6 +37,52 @@ def pytest_addoption(parser: pytest.Parser) -> None:
         action="store_true",
         help="tell which nodes, edges and variables of voice agents their conversation cases cover",
     )
+
+
+def pytest_configure(config: pytest.Config) -> None:
+    """From now on apps that name no database get a copy of a prepared one, and nothing is in an instance folder."""
+    before = voiceapi.settings_in_tests
+    voiceapi.settings_in_tests = lambda app, given: _databases(config).settings(app, given)
+    config.add_cleanup(lambda: setattr(voiceapi, "settings_in_tests", before))
+    # pytest marks all modules of a plugin's distribution, to rewrite their assertions. Ours have none, and to look for
+    # them takes as long again as half of the import. Where pytest keeps the marks elsewhere, it goes on doing so.
+    marked: set[str] = getattr(config.pluginmanager.rewrite_hook, "_must_rewrite", set())
+    marked.discard("voiceapi")
+
+
+def _databases(config: pytest.Config) -> Databases:
+    from .app_fixture import Databases
+
+    if _DATABASES not in config.stash:
+        # In pytest's own folder; where it can't be had like this, in the system's.
+        factory = getattr(config, "_tmp_path_factory", None)
+        make = (lambda: Path(mkdtemp())) if factory is None else partial(factory.mktemp, "voiceapi")
+        found = config.stash[_DATABASES] = Databases(make)
+        # What was imported stays. pytest looks through all objects for garbage several times, last at its end, which
+        # takes as long again as the import.
+        gc.freeze()
+        config.add_cleanup(found.close)
+    return config.stash[_DATABASES]
+
+
+@pytest.fixture(name="voiceapi")
+def voiceapi_of_the_app(request: pytest.FixtureRequest) -> Iterator[VoiceTest]:
+    """The Flask app of the fixture `app`, which has voiceapi: with simulated calls, a clock, and no threads.
+
+    It has a database of its own, unless its VOICEAPI_DATABASE is set.
+    """
+    from .app_fixture import opened
+
+    try:
+        app = request.getfixturevalue("app")
+    except pytest.FixtureLookupError as error:
+        if error.argname != "app":
+            raise
+        raise pytest.UsageError("The fixture `voiceapi` needs one named `app`, which returns your Flask app.") from None
+    if "voiceapi" not in getattr(app, "extensions", ()):
+        raise pytest.UsageError("The fixture `app` returns no Flask app with voiceapi: VoiceAPI().init_app(app).")
+    with opened(app, _databases(request.config)) as found:
+        yield found
 
 
 def pytest_collect_file(file_path: Path, parent: pytest.Collector) -> CasesFile | None:
@@ -65,10 +117,13 @@ class CasesFile(pytest.File):
 
     def _configured_model(self, configurations: Mapping[str, Any]) -> LanguageModel | None:
         from .. import create_app
-        from .stored_cases import model_for
+        from .case_sets import model_for
 
         if _SERVICE not in self.config.stash:
-            service: Service = create_app({"VOICEAPI_WORKER": "off"}).extensions["voiceapi"]
+            # That of the settings, since it says which model is configured.
+            with pytest.MonkeyPatch.context() as patch:
+                patch.setattr(voiceapi, "settings_in_tests", None)
+                service: Service = create_app({"VOICEAPI_WORKER": "off"}).extensions["voiceapi"]
             self.config.stash[_SERVICE] = service
             self.config.add_cleanup(service.close)
         return model_for(self.config.stash[_SERVICE], configurations)
@@ -94,7 +149,7 @@ class CaseItem(pytest.Item):
     def repr_failure(self, excinfo: pytest.ExceptionInfo[BaseException], *args: Any, **kwargs: Any) -> Any:
         if not isinstance(excinfo.value, CaseFailed):
             return super().repr_failure(excinfo, *args, **kwargs)
-        from .dialogue import dialogue
+        from .chat import dialogue
 
         return "\n".join((str(excinfo.value), "", *dialogue(excinfo.value.result)))
 
@@ -124,7 +179,7 @@ def pytest_terminal_summary(terminalreporter: Any, config: pytest.Config) -> Non
 
 
 def _coverage(passed: list[dict[str, Any]]) -> Iterator[str]:
-    from ..rehearsal.result import CaseResult
+    from ..rehearsal.cases import CaseResult
     from .case_sets import read_set
     from .coverage import by_agent
 

@@ -16,10 +16,10 @@ from ..config import PREFIX
 from ..errors import InvalidFields
 from ..organizations import api_keys
 from ..rehearsal import case_file, case_writing, strict_yaml
-from ..rehearsal.callers import rehearsals, saving, stored
+from ..rehearsal.callers import rehearsals
 from ..rehearsal.callers.improvised import Given
 from ..rehearsal.callers.rehearsals import Course
-from ..rehearsal.callers.report import Report
+from ..rehearsal.callers.report import RehearsalReport
 from ..rehearsal.cases import ModelKind
 from ..rehearsal.subject import Subject
 from ..store.base import find, require
@@ -27,11 +27,10 @@ from ..store.organizations import Organization
 from ..store.workflows import Workflow
 from ..workflows import versions
 from .base import JSON, TEXT, current_service, with_session, with_settings
-from .case_sets import agent_of, beside, checked_agent, read_set, tool_records
+from .case_sets import agent_of, beside, checked_agent, model_for, read_set, tool_records
+from .chat import dialogue
 from .definitions import UNKNOWN, file_name, is_stored, read_bytes
-from .dialogue import dialogue
 from .output import printable, progress, show_json
-from .stored_cases import model_for
 
 # How many conversations are held unless it is said: random ones cost nothing.
 USUAL_RANDOM, USUAL_SPOKEN = 100, 5
@@ -166,7 +165,7 @@ def _given(path: Path) -> Given:
         data = strict_yaml.load(read_bytes(path).decode())
         if not isinstance(data, dict) or not {"context", "fetch", "tools"}.issuperset(data):
             raise click.UsageError(f"{name} must be an object with the members context, fetch and tools.")
-        return stored.read_given(data.get("context"), data.get("fetch"), data.get("tools"))
+        return rehearsals.read_given(data.get("context"), data.get("fetch"), data.get("tools"))
     except UnicodeError:
         raise click.UsageError(f"{name} is not text in UTF-8.") from None
     except InvalidFields as invalid:
@@ -176,7 +175,7 @@ def _given(path: Path) -> Given:
 
 @with_appcontext
 @with_session
-def _spoken(agent: Agent, caller: str, course: Course) -> Report:
+def _spoken(agent: Agent, caller: str, course: Course) -> RehearsalReport:
     service = current_service()
     if agent.organization is not None:
         return rehearsals.with_spoken_callers(service, agent.organization, agent.subject, caller, course)
@@ -188,7 +187,7 @@ def _spoken(agent: Agent, caller: str, course: Course) -> Report:
 # -- what is shown
 
 
-def _lines(report: Report) -> Iterator[str]:
+def _lines(report: RehearsalReport) -> Iterator[str]:
     held = len(report.held)
     of = "" if held == report.asked else f" of {report.asked}"
     who = "random callers" if report.caller is None else f"callers: {report.caller}"
@@ -217,7 +216,7 @@ def _counted(counts: dict[str, int]) -> str:
     return ", ".join(f"{name} {count}" for name, count in counts.items()) or "none"
 
 
-def _judged(report: Report) -> Iterator[str]:
+def _judged(report: RehearsalReport) -> Iterator[str]:
     scores = [each.score for each in report.spoken if each.score is not None]
     if scores:
         mean = sum(scores) / len(scores)
@@ -238,9 +237,9 @@ def _indented(lines: Iterable[str]) -> Iterator[str]:
     return (f"  {line.rstrip()}" for line in lines)
 
 
-def _save(path: Path, report: Report, workflow: Path | None, tools: tuple[Any, ...]) -> None:
+def _save(path: Path, report: RehearsalReport, workflow: Path | None, tools: tuple[Any, ...]) -> None:
     """Write what was found as cases, which pass as long as the agent does what it did."""
-    cases, left_out = saving.cases_of(report)
+    cases, left_out = rehearsals.cases_of(report)
     name = None if workflow is None or _agent_beside(path) == workflow.resolve() else _relative(workflow, path)
     for each in left_out:
         click.echo(printable(f"{each} can't be written as a case: its model did what no case can play."), err=True)

@@ -10,17 +10,16 @@ import click
 from flask.cli import with_appcontext
 
 from ..rehearsal import replays
+from ..rehearsal.cases import Line
 from ..rehearsal.replay import Divergence
 from ..rehearsal.replays import MOST_RUNS, OWN, ReplayedRun, Replays
-from ..rehearsal.result import Line
 from ..runs import filters
 from ..store.base import require
 from ..store.runs import Run
 from .base import ID, JSON, ORGANIZATION, current_service, owner_of, with_session, with_settings
 from .definitions import workflow_of
 from .output import printable, progress, show_json, show_table
-from .run_filters import filter_options, filters_of
-from .runs import UNKNOWN
+from .runs import UNKNOWN, filter_options, filters_of
 
 SPEAKERS = {"edge": "-> edge", "tool": "-> tool", "answer": "<- tool"}
 OUTCOMES = {
@@ -93,7 +92,7 @@ def replay(
     with progress("Replaying"):
         result = replays.of_workflow(current_service(), owner, workflow_id or 0, ids, last, criteria, number)
     if as_json:
-        from ..api.replays import replays_answer
+        from ..api.rehearsals import replays_answer
 
         show_json(replays_answer(result))
     elif ids is not None and len(ids) == 1:

@@ -3,25 +3,79 @@
 from __future__ import annotations
 
 import json
+from collections.abc import Callable, Mapping
 from typing import Any
 
 import click
 
-from ..calls import requested_end
+from ..calls import ending
 from ..engine.graph import Graph, GraphError
 from ..runs import filters
 from ..store import run_lists, runs
 from ..store.base import find, require
-from ..store.run_lists import UsedRun, View
+from ..store.run_lists import CHANNELS, UsedRun, View
 from ..store.runs import SPEAKERS, Run
 from ..store.workflows import Workflow, WorkflowVersion
-from ..timestamps import write_time
-from .base import ID, JSON, ORGANIZATION, CommandGroup, current_service, owner_of, with_session, with_settings
+from ..timestamps import read_time, write_time
+from .base import ID, JSON, ORGANIZATION, TEXT, CommandGroup, current_service, owner_of, with_session, with_settings
 from .output import printable, show_fields, show_json, show_table, when
-from .run_filters import filter_options, filters_of
 from .trace import lines
 
 UNKNOWN = "There is no run with id {}. `voiceapi run list` shows which there are."
+
+
+class _Day(click.ParamType):  # type: ignore[type-arg]
+    """A date or a time, in ISO 8601."""
+
+    name = "date"
+
+    def convert(self, value: str, param: click.Parameter | None, ctx: click.Context | None) -> str:
+        try:
+            read_time(value)
+        except ValueError as error:
+            self.fail(f"{error}; write it like 2026-11-30 or 2026-11-30T09:00Z.", param, ctx)
+        return value
+
+
+OPTIONS = (
+    click.option("--campaign", type=ID, help="Of the campaign with this id."),
+    click.option("--disposition", type=TEXT, multiple=True, help="With this disposition, such as user_qualified."),
+    click.option("--tag", type=TEXT, multiple=True, help="With this call tag; several: with all of them."),
+    click.option("--status", type=click.Choice(["completed", "in_progress"])),
+    click.option("--direction", type=click.Choice(["inbound", "outbound"])),
+    click.option("--channel", type=click.Choice(tuple(CHANNELS))),
+    click.option("--caller", type=TEXT, help="Digits of the caller's number."),
+    click.option("--called", type=TEXT, help="Digits of the called number."),
+    click.option("--since", type=_Day(), help="Created then or later, such as 2026-11-30."),
+    click.option("--until", type=_Day(), help="Created then or earlier; a date includes that whole day."),
+    click.option("--min-duration", type=click.FloatRange(0), help="In seconds."),
+    click.option("--max-duration", type=click.FloatRange(0), help="In seconds."),
+)
+
+
+def filter_options(command: Callable[..., Any]) -> Callable[..., Any]:
+    """Give a command the options that choose runs."""
+    for option in reversed(OPTIONS):
+        command = option(command)
+    return command
+
+
+def filters_of(options: Mapping[str, Any]) -> str:
+    """The API's filters, as JSON, that the options stand for."""
+    found = []
+    for name, attribute in (("workflow", "workflowId"), ("campaign", "campaignId")):
+        found += [(attribute, {"value": options[name]})] if options.get(name) is not None else []
+    for name, attribute in (("caller", "callerNumber"), ("called", "calledNumber")):
+        found += [(attribute, {"value": options[name]})] if options[name] is not None else []
+    for name, attribute in (("status", "status"), ("direction", "callDirection"), ("channel", "callChannel")):
+        found += [(attribute, {"status": options[name]})] if options[name] is not None else []
+    for name, attribute in (("disposition", "dispositionCode"), ("tag", "callTags")):
+        found += [(attribute, {"codes": list(options[name])})] if options[name] else []
+    for names, attribute in ((("since", "until"), "dateRange"), (("min_duration", "max_duration"), "duration")):
+        ends = ("from", "to") if attribute == "dateRange" else ("min", "max")
+        given = {end: options[name] for end, name in zip(ends, names, strict=True) if options[name] is not None}
+        found += [(attribute, given)] if given else []
+    return json.dumps([{"attribute": attribute, "value": value} for attribute, value in found])
 
 
 # Reading and ending a run needs no threads of this process: a server on the same database does what follows.
@@ -111,6 +165,7 @@ def show_result(run: Run) -> None:
             "run": f"{run.id} {run.name}",
             "workflow": workflow and f"{workflow.id} {workflow.name}",
             "kind": "text chat" if run.mode == "textchat" else f"{run.call_type} call through {run.mode}",
+            "test": "yes" if run.is_test else None,
             "numbers": numbers,
             "created": when(run.created_at),
             "state": "completed" if run.is_completed else run.state,
@@ -123,7 +178,7 @@ def show_result(run: Run) -> None:
     )
 
 
-def show_event(event: runs.Event, graph: Graph | None, *, verbose: bool) -> None:
+def show_event(event: runs.RunEvent, graph: Graph | None, *, verbose: bool) -> None:
     """Write an event of a run: what was said; what else happened only if `verbose`, but for errors."""
     speaker = {"assistant": "agent", "user": "caller"}.get(SPEAKERS.get(event.type, ""))
     if speaker is not None:
@@ -179,7 +234,7 @@ def make_case(run_id: int, output: str | None, store: bool, organization: str, a
 def end_run(run_id: int, organization: str, as_json: bool) -> None:
     """Hang up on the call, or end the text chat, of the run with id RUN_ID."""
     run = require(Run, UNKNOWN.format(run_id), id=run_id, organization=owner_of(organization))
-    run = requested_end.end(current_service(), run)
+    run = ending.end(current_service(), run)
     if as_json:
         click.echo(json.dumps({"id": run.id, "is_completed": run.is_completed, "disposition": run.disposition}))
     elif run.is_completed:

@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import ctypes
 import errno
 import gc
 import os
@@ -9,6 +10,9 @@ import signal
 import sys
 import threading
 import time
+from collections.abc import Callable
+from contextlib import suppress
+from functools import partial
 from typing import TYPE_CHECKING, Any
 
 import click
@@ -16,26 +20,33 @@ from flask import current_app
 from flask.cli import with_appcontext
 
 from .. import __version__
-from ..operating.metrics import Metrics
+from ..config import PREFIX
+from ..connections import MOST_KEPT
+from ..operating.metrics import PrometheusMetrics
 from ..service import Service
-from .base import current_service, use_as_setting
-from .console import show_address, url
+from .base import current_service, use_as_setting, waits_for_database, with_routes
+from .console import EVERYWHERE, show_address, url
 from .logs import RequestLog, log_to_stderr, say
-from .memory import return_freed_memory
 
 if TYPE_CHECKING:
     from .server import Server
 
+
+PUBLIC_URL = f"{PREFIX}PUBLIC_URL"
 # After the first signal: how long requests and turns are waited for, after how long a line says so, and after how long
 # the process exits in any case.
 STOP_SECONDS, QUIET_SECONDS, FORCED_STOP_SECONDS = 30.0, 0.1, 40.0
 # Files beside connections that are open at the same time: each thread's connection to the database, which has two, and
-# one to another server; temporary files for large bodies and answers (server.MOST_HELD / server.IN_MEMORY); some more.
+# one to another server; connections to other servers that are kept; temporary files for large bodies and answers
+# (server.MOST_HELD / server.IN_MEMORY); some more.
 FILES_A_THREAD = 4
 BACKGROUND_THREADS = 64
-OTHER_FILES = 256 + 32
+OTHER_FILES = MOST_KEPT + 256 + 32
 # Uploads of files may be so much larger than VOICEAPI_MAX_BODY; each endpoint has its own limit.
 LARGEST_UPLOAD = 16 * 1024 * 1024
+# From glibc's malloc.h: M_MMAP_THRESHOLD, the bytes from which on a block is returned to the system once it is freed,
+# and M_ARENA_MAX, the number of heaps.
+OPTIONS = {-3: 128 * 1024, -8: 2}
 
 
 @click.command()
@@ -43,10 +54,19 @@ LARGEST_UPLOAD = 16 * 1024 * 1024
 @click.option(
     "--port", type=click.IntRange(0, 65535), callback=use_as_setting, help="Where to listen; VOICEAPI_PORT otherwise."
 )
+@click.option(
+    "--tunnel", "has_tunnel", is_flag=True, help="Open a tunnel of cloudflared, whose address is the public URL."
+)
+@with_routes
+@waits_for_database
 @with_appcontext
-def serve(host: str | None, port: int | None) -> None:
+def serve(host: str | None, port: int | None, has_tunnel: bool) -> None:
     """Serve the API until interrupted.
 
+    With --tunnel carriers reach the service at an address of trycloudflare.com, another one with each start. The
+    numbers that `voiceapi connect` has connected are sent there, and other commands know the address while it is open.
+
+    A PostgreSQL server that can't be reached at the start is waited for, 30 seconds at most.
     A stop by SIGINT or SIGTERM finishes the requests and turns in progress, in at most 30 seconds; a second signal
     stops at once.
     """
@@ -55,6 +75,8 @@ def serve(host: str | None, port: int | None) -> None:
 
     return_freed_memory()
     service = current_service()
+    if has_tunnel and (current_app.config.get(PUBLIC_URL) or os.environ.get(PUBLIC_URL)):
+        raise click.UsageError(f"{PUBLIC_URL} is set, so --tunnel would be of no use: leave out one of the two.")
     settings = service.settings
     log_to_stderr(settings)
     app: Any = current_app._get_current_object()  # type: ignore[attr-defined]
@@ -79,15 +101,26 @@ def serve(host: str | None, port: int | None) -> None:
             f"VOICEAPI_CONNECTIONS is {settings.connections}, but there are {connections}, because this process may "
             f"open only {files} files (ulimit -n, LimitNOFILE).",
         )
-    _stop_on_signals(server)
-    if isinstance(service.metrics, Metrics):
+    tunnel = None
+    if has_tunnel:
+        # No other start needs it.
+        from .tunnel import Tunnel
+
+        address, number = server.addresses[0]
+        tunnel = Tunnel(service, url(EVERYWHERE.get(address, address), number), partial(say, settings))
+    _stop_on_signals(server, lambda: tunnel.end() if tunnel else None)
+    if isinstance(service.metrics, PrometheusMetrics):
         service.metrics.add_source(server.gauges)
     service.workers.start()
     listening = " and ".join(url(host, port) for host, port in server.addresses)
     say(settings, f"voiceapi {__version__} listens on {listening}")
     show_address(server.addresses[0])
+    if tunnel is not None:
+        tunnel.start()
     server.run()
     _stop(server, service)
+    if tunnel is not None:
+        tunnel.stop()
     # At its exit Python looks for garbage among all objects, which would take longer than the whole stop.
     gc.freeze()
 
@@ -123,11 +156,12 @@ def places(files: int, threads: int) -> int:
     return max(files - FILES_A_THREAD * (threads + BACKGROUND_THREADS) - OTHER_FILES, files // 4)
 
 
-def _stop_on_signals(server: Server) -> None:
-    """Stop the server on SIGTERM and SIGINT; the second one ends the process at once."""
+def _stop_on_signals(server: Server, end: Callable[[], None]) -> None:
+    """Stop the server on SIGTERM and SIGINT; the second one ends the process at once, after calling `end`."""
 
     def stop(number: int, _frame: Any) -> None:
         if server.is_stopping:
+            end()
             _exit("Stopped at once, by a second signal", 128 + number)
         server.stop()
         forced = threading.Timer(FORCED_STOP_SECONDS, _exit, ("Stopped, although background jobs still run", 1))
@@ -165,3 +199,18 @@ def _stop(server: Server, service: Service) -> None:
         if left := finish(STOP_SECONDS):
             say(service.settings, f"Stops without {left}; the next start goes on with what was stored.")
     server.close()
+
+
+# -- memory
+
+
+def return_freed_memory() -> None:
+    """Have memory returned to the system when it is freed, where the C library is glibc.
+
+    By default it raises the threshold with each larger block, up to 32 MiB, and gives each thread a heap of its own,
+    which then keeps what once was the text of its largest request. Python runs one thread at a time, so two heaps do.
+    """
+    with suppress(OSError, AttributeError, TypeError):
+        library = ctypes.CDLL(None)
+        for option, value in OPTIONS.items():
+            library.mallopt(option, value)

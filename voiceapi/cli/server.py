@@ -1,7 +1,7 @@
 """The HTTP server of `serve`: waitress, and the bounds that it lacks on what connections take.
 
 waitress takes each byte for progress, can't close a connection whose client doesn't read, and accepts nobody while all
-places are taken. Here a request has to arrive, and an answer to be read, at a rate; and whoever connects when all
+places are taken. Here a request has to arrive, and an answer to be read, at a rate; and a client that connects when all
 places are taken gets that of a connection which has waited longest.
 """
 
@@ -23,8 +23,7 @@ from waitress.server import TcpWSGIServer
 
 from ..operating.metrics import Gauge
 from .connection import LARGEST_HEAD, Connection, Stage
-from .dispatcher import Dispatcher
-from .poller import Poller
+from .dispatcher import Dispatcher, Poller
 
 log = logging.getLogger("voiceapi")
 

@@ -1,4 +1,4 @@
-"""What happened in a conversation besides what was said, in lines for a person."""
+"""The events of a conversation besides its words, in lines for a person."""
 
 from __future__ import annotations
 
@@ -7,7 +7,7 @@ from collections.abc import Iterator, Mapping
 from itertools import pairwise
 from typing import Any, Protocol
 
-from ..conversations.driver import Progress
+from ..conversations.conversation import Progress
 from ..engine.events import ModelAnswer, ModelFailed, ModelReplied
 from ..engine.graph import Graph
 from .output import printable
@@ -51,6 +51,9 @@ def lines(happening: Happening, graph: Graph | None = None) -> Iterator[str]:
             yield f"first words of {payload.get('model') or 'the model'} after {payload['ttfb_seconds']:.2f} s"
         case "rtf-not-understood":
             yield f"not understood, {payload['misses']} in a row"
+            for each in payload.get("edges", ()):
+                words = f"is taken for: {', '.join(each['words'])}" if each["words"] else "has no words to be taken for"
+                yield _cut(f"  the edge {each['edge']!r} {words}")
         case "rtf-latency-measured":
             yield f"answered after {payload['latency_seconds']:.2f} s"
         case "rtf-pipeline-error":

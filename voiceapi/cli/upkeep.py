@@ -1,24 +1,30 @@
-"""The commands that look after the database: back it up, restore it, copy it into another, give free space back."""
+"""The commands that look after the database, from backup to copying, the secrets in it, and the setup: `doctor`."""
 
 from __future__ import annotations
 
+import json
+import sys
 from collections.abc import Callable
+from dataclasses import asdict
+from itertools import chain
 from pathlib import Path
 
 import click
 from flask.cli import with_appcontext
 
+from ..campaigns import do_not_call
 from ..config import PREFIX
 from ..operating import backups, copying, retention
-from ..store import compacting
-from ..store.database import Store
-from .base import JSON, TEXT, current_service, settings_without_service, with_session
-from .output import Progress, progress, show_json, show_table
+from ..organizations import rotation
+from ..store import probe
+from ..store.retention import space
+from .base import JSON, TEXT, CommandGroup, current_service, owner_of, settings_without_service, with_session
+from .output import ProgressBar, printable, progress, show_json, show_table
 
 MEGABYTE = 1024 * 1024
 
 
-def _shown(state: Progress) -> Callable[[float], None]:
+def _shown(state: ProgressBar) -> Callable[[float], None]:
     """What has the progress show the share that is done."""
     doing = state.text
 
@@ -43,33 +49,21 @@ def compact(rebuild: bool) -> None:
     writes one table after the other anew: each is locked until that is done, so stop the service first.
     """
     service = current_service()
-    if service.store.path is None:
-        _vacuum(service.store, rebuild)
-        return
-    before = compacting.space()
-    if rebuild:
-        compacting.rebuild()
-        compacting.checkpoint()
-    elif not before.is_incremental:
-        free = f"{before.free / MEGABYTE:.1f} MB"
-        raise click.ClickException(
-            f"{service.store.name} was made by an earlier release, so its {free} of free space "
-            "can't be given back little by little. New runs use it. To give it back, once: voiceapi compact --rebuild."
-        )
-    else:
-        with progress("Compacting") as state:
-            share = _shown(state)
-            retention.give_space_back(service, 0, lambda: share(1 - compacting.space().free / max(before.free, 1)))
-    after = compacting.space()
-    click.echo(f"{service.store.name}: {before.total / MEGABYTE:.1f} MB before, {after.total / MEGABYTE:.1f} MB now.")
-
-
-def _vacuum(store: Store, rebuild: bool) -> None:
-    before = compacting.database_size()
+    before = space()
     with progress("Compacting") as state:
-        compacting.vacuum(store, rebuild, _shown(state))
-    after = compacting.database_size()
-    click.echo(f"{store.name}: {before / MEGABYTE:.1f} MB before, {after / MEGABYTE:.1f} MB now.")
+        share = _shown(state)
+        if service.store.backend.vacuum(rebuild, share):
+            pass
+        elif before.is_incremental:
+            retention.give_space_back(service, 0, lambda: share(1 - space().free / max(before.free, 1)))
+        else:
+            raise click.ClickException(
+                f"{service.store.name} was made by an earlier release, so its {before.free / MEGABYTE:.1f} MB of free "
+                "space can't be given back little by little. New runs use it. To give it back, once: "
+                "voiceapi compact --rebuild."
+            )
+    after = space()
+    click.echo(f"{service.store.name}: {before.total / MEGABYTE:.1f} MB before, {after.total / MEGABYTE:.1f} MB now.")
 
 
 @click.command("backup")
@@ -170,3 +164,94 @@ def _about_secret(moved: copying.Moved) -> str:
         f"The secret goes along, but not inside the database: set {PREFIX}SECRET to the content of {moved.secret}, on "
         "every host, or the service doesn't start."
     )
+
+
+# -- `secret rotate` and `forget`
+
+
+@click.group("secret", cls=CommandGroup)
+def secret_group() -> None:
+    """The secret with which the service encrypts and signs: rotate."""
+
+
+@secret_group.command("rotate")
+def rotate_secret() -> None:
+    """Replace the secret, and encrypt everything again with the new one.
+
+    A secret in a file is replaced by a new one there; the service may run meanwhile. With VOICEAPI_SECRET, stop the
+    service first; the new secret is asked for, or read from standard input, and goes into VOICEAPI_SECRET afterwards.
+    Killed in the middle, everything stays readable with the old secret and with the new one; run it again.
+    """
+    service = current_service()
+    new = None
+    if rotation.is_unfinished(service):
+        click.echo("Going on with a replacement that was interrupted, and with its new secret.", err=True)
+    elif service.vault.file is None:
+        if sys.stdin.isatty():
+            new = click.prompt("New secret", hide_input=True, confirmation_prompt=True, err=True)
+        else:
+            new = sys.stdin.readline().strip()
+    try:
+        changed = rotation.rotate(service, new)
+    except ValueError as error:
+        raise click.UsageError(str(error)) from None
+    click.echo(f"Rows that were encrypted again: {changed}.")
+    if service.vault.file is None:
+        click.echo("Set VOICEAPI_SECRET to the new secret now; the old one decrypts nothing any more.")
+    else:
+        click.echo(f"The new secret is in {service.vault.file}. Back it up with the database.")
+
+
+@click.command("forget")
+@click.argument("number", type=TEXT)
+@click.option("--organization", type=TEXT, help="Search the records of this organization only; of all otherwise.")
+@click.option("--yes", is_flag=True, help="Don't ask before anything is removed.")
+@JSON
+@with_appcontext
+@with_session
+def forget_number(number: str, organization: str | None, yes: bool, as_json: bool) -> None:
+    """Remove what is kept about NUMBER; it stays on the do-not-call list.
+
+    NUMBER is a telephone number or a SIP address. Without + and country code it is read as one of the country that the
+    telephony configurations name.
+
+    That is every run that holds the number, with log, transcript, text chat, webhooks and stored answers; contacts;
+    rows of uploaded contact lists; and conversation cases that are stored with workflows. Backups and the service's log
+    aren't changed.
+    """
+    owner = None if organization is None else owner_of(organization)
+    number = do_not_call.read(number, owner)
+    if not yes:
+        click.confirm(f"Remove for good what is kept about {number}?", abort=True, err=True)
+    removed = do_not_call.forget(current_service(), number, owner)
+    if as_json:
+        click.echo(json.dumps(asdict(removed)))
+    else:
+        cases = f", conversation cases {removed.cases}" if removed.cases else ""
+        rows = f"rows of contact lists {removed.rows}"
+        click.echo(f"Removed: runs {removed.runs}, contacts {removed.contacts}, {rows}{cases}.")
+
+
+# -- `doctor`
+
+
+@click.command()
+@JSON
+@with_appcontext
+@with_session
+def doctor(as_json: bool) -> None:
+    """Check the public address, models, carriers, and whether somebody dials. Exit code 1 when something is wrong."""
+    from ..calls.doctor import CheckResult, examine
+
+    findings = []
+    service = current_service()
+    database = f"database {service.store.name}"
+    advice = (CheckResult(database, note=f"advice: {text}") for text in probe.dangers(service.store))
+    with progress("Asking models and carriers") as state:
+        for finding in chain(advice, examine(service)):
+            findings.append(finding)
+            if not as_json:
+                state.write(printable(f"{finding.subject}: {finding.sentence}"))
+    if as_json:
+        show_json([asdict(finding) for finding in findings])
+    sys.exit(1 if any(finding.wrong for finding in findings) else 0)

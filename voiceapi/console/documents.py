@@ -14,8 +14,8 @@ from pathlib import Path
 from flask import Blueprint, Flask, Response, request
 from werkzeug.exceptions import HTTPException, NotFound
 
+from ..api.answers import compress, not_modified, set_tag
 from ..api.blueprint import SERVED_AS_ASKED
-from ..api.compression import compress, not_modified, set_tag
 from ..api.errors import answer_http_exception, answer_service_error
 from ..errors import RecordNotFound
 from .pages import FOLDER, HEADERS

@@ -14,8 +14,8 @@ from werkzeug.exceptions import NotFound
 from werkzeug.security import safe_join
 from werkzeug.wrappers import Response as BaseResponse
 
+from ..api.answers import compress, not_modified, set_tag
 from ..api.auth import drop_content_type
-from ..api.compression import compress, not_modified, set_tag
 from ..api.errors import answer_http_exception
 
 FOLDER = Path(__file__).parent / "static"

@@ -1,4 +1,4 @@
 """Conversations: loading, carrying on and storing one, for calls, text chats and the terminal.
 
-Other rooms use `Conversation`, `EffectHandler`, `text_chats` and `local`.
+Other rooms use `Conversation`, `RequestHandler`, `text_chats` and `local`.
 """

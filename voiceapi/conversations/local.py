@@ -9,8 +9,7 @@ from ..engine.actions import Play, Say
 from ..engine.events import CallEnded, CallerSaid, CallerSilent, Event, Started
 from ..store.fields import now
 from ..store.runs import SPEAKERS
-from .conversation import Conversation
-from .driver import Progress, combine
+from .conversation import Conversation, Progress, combine
 
 
 class LocalConversation:

@@ -12,31 +12,32 @@ from collections.abc import Iterator, Mapping
 from contextlib import AbstractContextManager, nullcontext, suppress
 from dataclasses import replace
 from datetime import datetime, timedelta
+from itertools import pairwise
 from secrets import token_hex
 from typing import Any
 
 from ..engine import events as ev
-from ..engine.actions import Finish
-from ..engine.disposition import with_disposition
-from ..engine.graph import data_of, objects
-from ..engine.state import Setup, State
-from ..engine.values import as_number
+from ..engine.actions import Finish, Play, Record, Say, iso
+from ..engine.events import ModelAnswer, ModelFailed, ModelReplied
+from ..engine.graph import call_of, data_of, objects
+from ..engine.state import Setup, State, checkpoint, with_disposition
+from ..engine.template import as_number
 from ..errors import Conflict, InvalidInput, NotPossible, OutOfService, RecordNotFound
 from ..llm import selection
-from ..runs.runs import without_reserved
+from ..runs import lifecycle
+from ..runs.preparation import without_reserved
 from ..security import new_token
 from ..service import Service
 from ..store import chats, runs
-from ..store.base import insert
+from ..store.base import insert, set_changed, update
 from ..store.chats import ChatSession, ChatTurn
 from ..store.database import ConcurrentUpdate, write
 from ..store.fields import now
 from ..store.locks import NO_LOCK, run_lock
+from ..store.runs import Run
 from ..store.workflows import WorkflowVersion
 from ..workflows import versions
-from . import chat_turns
-from .conversation import Conversation
-from .driver import Progress, combine
+from .conversation import Conversation, Progress, combine
 
 log = logging.getLogger("voiceapi")
 
@@ -48,6 +49,15 @@ PENDING_TIMEOUT = timedelta(seconds=60)
 POLL_SECONDS = 0.05
 # Characters of all turns' checkpoints: a chat is shown with all of them, and each has the conversation so far.
 MOST_STORED = 8 * 1024 * 1024
+# The types of log events that a turn shows too, and their names there.
+EVENTS = {
+    "rtf-node-transition": "node_transition",
+    "rtf-function-call-start": "tool_call_started",
+    "rtf-function-call-end": "tool_call_result",
+    "rtf-pipeline-error": "execution_error",
+    "rtf-variables-extracted": "variables_extracted",
+    "rtf-not-understood": "not_understood",
+}
 
 
 def create(
@@ -57,15 +67,18 @@ def create(
     name: str | None,
     initial_context: Mapping[str, Any],
     annotations: Mapping[str, Any],
+    *,
+    is_published: bool = False,
 ) -> ChatSession:
     """Open a chat with the draft (or the released version), and let the agent speak first.
 
+    :param is_published: with the released version, whose variables are none of the chat's, as in a call.
     :raises RecordNotFound: when there is no such workflow.
     :raises InvalidInput: with a sentence, when its definition can't be carried out.
     :raises OutOfService: when too many slow requests are in progress; nothing is stored then.
     """
     workflow = versions.get(organization, workflow_id, "ID")
-    version = versions.current(workflow)
+    version = versions.published(workflow) if is_published else versions.current(workflow)
     model = selection.choose(service, organization, version.configurations)
     with permit(service, organization, version):
         with write(NO_LOCK):
@@ -76,14 +89,14 @@ def create(
                 mode="textchat",
                 token=new_token(),
                 initial_context={
-                    **version.template_context_variables,
+                    **({} if is_published else version.template_context_variables),
                     **without_reserved(dict(initial_context)),
                     **selection.runtime_configuration(model),
                 },
                 annotations={**ANNOTATIONS, **annotations},
             )
             session = insert(ChatSession, run=run, checkpoint=chats.BEGINNING)
-            conversation = Conversation.from_chat(service, session)
+            conversation = Conversation.of_chat(service, session)
             turn = chats.append(session, None)
         # In an app that only chats nothing else starts the threads, which also close idle chats.
         service.workers.start()
@@ -103,7 +116,7 @@ def say(service: Service, session: ChatSession, text: str, expected_revision: in
             session = _changeable(service, session, expected_revision)
             if chats.stored_size(session) > MOST_STORED:
                 raise NotPossible("This text chat is too long to go on. End it, and open another one.")
-            conversation = Conversation.from_chat(service, session)
+            conversation = Conversation.of_chat(service, session)
             try:
                 with write(run_lock(session.run_id)):
                     turn = chats.append(session, text)
@@ -181,9 +194,6 @@ def _idle_time(version: WorkflowVersion | None) -> timedelta:
     return timedelta(seconds=min(max(seconds, SHORTEST_IDLE_SECONDS), LONGEST_IDLE_SECONDS))
 
 
-# -- whether a request may change the session
-
-
 def permit(service: Service, organization: int, version: WorkflowVersion | None) -> AbstractContextManager[None]:
     """The permit for slow work of a request that takes a turn of `version`, if that may ask another server.
 
@@ -191,8 +201,9 @@ def permit(service: Service, organization: int, version: WorkflowVersion | None)
     """
     if version is None:
         return nullcontext()
-    fetches = any(data_of(node).get("pre_call_fetch_url") for node in objects(version.definition, "nodes"))
-    if not fetches and selection.is_scripted(selection.choose(service, organization, version.configurations)):
+    nodes = objects(version.definition, "nodes")
+    sends = any(data_of(node).get("pre_call_fetch_url") or call_of(node) for node in nodes)
+    if not sends and selection.is_scripted(selection.choose(service, organization, version.configurations)):
         return nullcontext()
     return service.bulkhead.slow(organization)
 
@@ -238,9 +249,6 @@ def _conflict(session: ChatSession, expected: int) -> Conflict:
     return Conflict({"message": message, "expected_revision": expected, "actual_revision": session.revision})
 
 
-# -- the conversation
-
-
 def _answer(service: Service, session: ChatSession, turn: ChatTurn, conversation: Conversation) -> ChatSession:
     """Have the agent answer the pending `turn`."""
     began = time.monotonic()
@@ -254,9 +262,9 @@ def _answer(service: Service, session: ChatSession, turn: ChatTurn, conversation
         waited = conversation.latency(turn.created_at, now())
         progress = replace(progress, records=(*progress.records, waited))
     try:
+        is_scripted = selection.is_scripted(conversation.handler.model)
         with write(run_lock(session.run_id)):
-            is_scripted = selection.is_scripted(conversation.handler.model)
-            chat_turns.store_answer(service, session, turn, progress, is_scripted=is_scripted)
+            _store_answer(service, session, turn, conversation, progress, is_scripted=is_scripted)
     except ConcurrentUpdate:
         raise _conflict(chats.latest(session), session.revision) from None
     if service.metrics is not None:
@@ -274,20 +282,103 @@ def _exchange(conversation: Conversation, text: str | None) -> Iterator[Progress
 
 
 def _close(service: Service, session: ChatSession, reason: str) -> ChatSession:
-    progress = _conclude(service, session, reason)
-    with write(run_lock(session.run_id)):
-        chat_turns.store_end(service, session, progress)
-    return session
+    """End a chat for `reason`, without an extraction when the workflow can't be carried out any more.
 
+    Turns after a rewind's cursor are discarded.
 
-def _conclude(service: Service, session: ChatSession, reason: str) -> Progress:
-    """End the conversation for `reason`; without an extraction when the workflow can't be carried out any more."""
+    :raises ConcurrentUpdate: when the session was changed.
+    """
+    conversation = None
     try:
-        conversation = Conversation.from_chat(service, session, concluding=True)
+        conversation = Conversation.of_chat(service, session, concluding=True)
     except InvalidInput:
         gathered = chats.base(session)["gathered_context"]
         setup = Setup(session.run.initial_context, {}, voice=False)
         outcome = with_disposition(State(setup, "", gathered_context=gathered, reason=reason))
         state = State(setup, "", gathered_context=outcome)
-        return Progress(state, finish=Finish(reason, outcome["call_disposition"]))
-    return combine(conversation.conclude(reason))
+        progress = Progress(state, finish=Finish(reason, outcome["call_disposition"]))
+    else:
+        progress = combine(conversation.conclude(reason))
+    with write(run_lock(session.run_id)):
+        chats.cut(session)
+        chats.change(session, status="completed", cursor_turn_id=None)
+        _store_progress(service, session, conversation, progress)
+    return session
+
+
+def _store_answer(
+    service: Service,
+    session: ChatSession,
+    turn: ChatTurn,
+    conversation: Conversation,
+    progress: Progress,
+    *,
+    is_scripted: bool,
+) -> None:
+    """Complete a pending turn, and the run when the conversation has ended; call it inside a transaction.
+
+    :param is_scripted: whether the scripted model has answered.
+    :raises ConcurrentUpdate: when the session was changed since the pending turn was stored.
+    """
+    spoken = [action.text for action in progress.actions if isinstance(action, Say | Play) and action.text]
+    turn.status = "completed"
+    turn.assistant_text = "\n\n".join(spoken) or None
+    turn.answered_at = now()
+    turn.events = _events(progress, is_scripted)
+    turn.usage = progress.state.usage
+    turn.checkpoint = {**checkpoint(progress.state), "anchor_turn_id": turn.turn_id}
+    update(turn)
+    status = "idle" if progress.finish is None else "completed"
+    chats.change(session, status=status, checkpoint=turn.checkpoint)
+    _store_progress(service, session, conversation, progress)
+
+
+def _events(progress: Progress, is_scripted: bool) -> list[dict[str, Any]]:
+    found = [(record.at, EVENTS[record.type], _payload(record)) for record in progress.records if record.type in EVENTS]
+    # What a model's answer led to is recorded at the same time as the answer, and shown after it.
+    found = sorted([*_model_answers(progress, is_scripted), *found], key=lambda event: event[0])
+    if progress.finish is not None:
+        found.append((progress.steps[-1].at, "session_end", {"reason": progress.finish.reason}))
+    return [{"type": type, "created_at": iso(at), "payload": payload} for at, type, payload in found]
+
+
+def _model_answers(progress: Progress, is_scripted: bool) -> Iterator[tuple[float, str, dict[str, Any]]]:
+    """Which model was asked, what for, and how long that took."""
+    for before, answer in pairwise(progress.steps):
+        if not isinstance(answer, ModelAnswer) or not (answer.model or is_scripted):
+            continue
+        provider, _, model = answer.model.rpartition("|||")
+        payload = {
+            "provider": provider or None,
+            "model": model or "scripted",
+            "purpose": "reply" if isinstance(answer, ModelReplied | ModelFailed) else "extraction",
+            "milliseconds": round((answer.at - before.at) * 1000, 1),
+        }
+        yield answer.at, "model_answered", payload
+
+
+def _payload(record: Record) -> Mapping[str, Any]:
+    return {"message": record.payload["error"]} if record.type == "rtf-pipeline-error" else record.payload
+
+
+def _store_progress(
+    service: Service, session: ChatSession, conversation: Conversation | None, progress: Progress
+) -> None:
+    """Set the run's columns from the conversation, and complete the run when the conversation has ended.
+
+    :param conversation: None if the workflow can't be carried out any more; then only the outcome is stored.
+    """
+    run = Run.get_by_id(session.run_id)
+    if conversation is None:
+        gathered = progress.state.gathered_context
+        set_changed(run, gathered_context=gathered, disposition=gathered["mapped_call_disposition"])
+    else:
+        conversation.store(run, progress)
+    if (version := session.run.version) is not None:  # a draft may have been edited since the last turn
+        set_changed(run, content_hash=version.content_hash)
+    lifecycle.mark_talking(run)
+    if progress.finish is None:
+        update(run)
+    else:
+        lifecycle.complete(service, run)
+    session.run = run

@@ -65,13 +65,14 @@ class Answer(Event):
 class ModelAnswer(Answer):
     """The base of a language model's answers.
 
-    `model` is "provider|||model", `usage` its tokens by kind such as "total_tokens", `seconds` how long it took, or 0
-    when that isn't known.
+    `model` is "provider|||model", `usage` its tokens by kind such as "total_tokens", `seconds` how long it took, and
+    `first_seconds` how long until the first word of a streamed answer; each is 0 when that isn't known.
     """
 
     model: str = field(default="", kw_only=True)
     usage: Mapping[str, int] = field(default_factory=dict, kw_only=True)
     seconds: float = field(default=0.0, kw_only=True)
+    first_seconds: float = field(default=0.0, kw_only=True)
 
 
 @dataclass(frozen=True)
@@ -83,12 +84,25 @@ class Fetched(Answer):
 
 
 @dataclass(frozen=True)
+class ModelSpoke(Answer):
+    """A part of the model's reply, which is spoken while the rest is written: `text` follows the parts before it.
+
+    ModelReplied has the whole text in the end. So a fold over a conversation's events may leave parts out, unless the
+    conversation ended in the middle of the reply.
+    """
+
+    text: str
+
+
+@dataclass(frozen=True)
 class ModelReplied(ModelAnswer):
     """The model spoke, called functions, or both; `notes` says, for the run's log, what was left out of its words.
 
     With an `end_reason`, a disposition code, the call ends after the text; `end_tag` is added to its call_tags.
     `misses`: how many of the caller's turns in a row the model didn't understand, this one included; 0 when it did, and
-    for a model that can't tell.
+    for a model that can't tell. `kept` is what else the model's server sent and may want back, in that server's own
+    terms; it is kept with the message. `looked_at` explains a miss: each edge's label as `edge`, and `words` that
+    lead to it.
     """
 
     text: str
@@ -97,6 +111,8 @@ class ModelReplied(ModelAnswer):
     end_reason: str = ""
     end_tag: str = ""
     misses: int = 0
+    kept: Mapping[str, Any] = field(default_factory=dict)
+    looked_at: tuple[Mapping[str, Any], ...] = ()
 
 
 @dataclass(frozen=True)
@@ -133,6 +149,13 @@ class ToolReturned(Answer):
     end_reason: str = ""
     transfer_to: str = ""
     transfer_timeout: float = 30.0
+
+
+def says_error(result: Any) -> bool:
+    """Whether a tool's result says that it failed: its `status` is "error", or without one there is an `error`."""
+    if not isinstance(result, Mapping):
+        return False
+    return result.get("status") == "error" or (result.get("status") is None and bool(result.get("error")))
 
 
 @dataclass(frozen=True)

@@ -7,8 +7,7 @@ from dataclasses import dataclass
 from typing import Any, Literal
 
 from .graph import Node
-from .template import KIB64, size
-from .values import as_boolean, as_number
+from .template import KIB64, as_boolean, as_number, size
 
 _THOUSANDS = re.compile(r",(?=\d{3}(?!\d))", re.ASCII)
 

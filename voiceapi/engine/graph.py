@@ -1,25 +1,46 @@
 """A workflow definition as a graph of nodes and edges, and functions that read or change definitions as JSON."""
 
 import re
+import unicodedata
 from collections.abc import Callable, Container, Iterator, Mapping
 from dataclasses import dataclass
 from functools import cached_property
+from hashlib import sha256
 from typing import Any
 
-from .template import is_built_in, placeholders
+from .template import as_boolean, as_number, is_built_in, placeholders
 from .validation.field_types import EDGE_FIELDS, Catalogue
-from .values import as_boolean, as_number
 
 SPEAKING = ("startCall", "agentNode", "endCall")
 PROMPTED = (*SPEAKING, "globalNode")
 
 _NOT_IN_SLUG = re.compile("[^a-z0-9]")
+# Characters of a function name before its hash; servers take 64 in all.
+_LONGEST_READABLE = 48
 # Context variables that the service sets itself, so that contacts don't have to supply them.
 _SUPPLIED = {"campaign_id", "provider", "source_uuid", "caller_number"}
 
 
 class GraphError(ValueError):
     """A definition that can't be run; the message names the place."""
+
+
+@dataclass(frozen=True)
+class NodeCall:
+    """The tool that a node calls when it is entered, before it speaks.
+
+    :param tool: its uuid.
+    :param arguments: JSON values with templates in their texts, by parameter.
+    :param save_as: the variable that the result is kept in; empty for none.
+    :param on_error: the id of the node that is entered instead when the call fails; empty for none.
+    :param function: one of an MCP tool's functions; empty for any other tool.
+    """
+
+    tool: str
+    arguments: Mapping[str, Any]
+    save_as: str = ""
+    on_error: str = ""
+    function: str = ""
 
 
 @dataclass(frozen=True)
@@ -51,19 +72,24 @@ class Node:
         return self.text("prompt")
 
     @property
+    def script(self) -> str:
+        """What the scripted model speaks instead of the prompt, not rendered; empty for the prompt."""
+        return self.text("scripted_text")
+
+    @property
     def allow_interrupt(self) -> bool:
         """Whether the caller may talk over this node's speech; false unless the data says otherwise."""
         return self.flag("allow_interrupt", False)
 
     @property
-    def add_global_prompt(self) -> bool:
-        """Whether the global node's prompt stands before this node's; true unless the data says otherwise."""
-        return self.flag("add_global_prompt", True)
-
-    @property
     def ends_call(self) -> bool:
         """Whether the call ends after this node has spoken."""
         return self.type == "endCall"
+
+    @cached_property
+    def call(self) -> NodeCall | None:
+        """The tool that is called when the node is entered."""
+        return call_of({"type": self.type, "data": self.data})
 
 
 @dataclass(frozen=True)
@@ -83,6 +109,11 @@ class Edge:
     def function_name(self) -> str:
         """The name of the function by which a language model follows this edge."""
         return transition_slug(self.label)
+
+    @property
+    def former_name(self) -> str:
+        """Its name in conversations that an earlier release stored, in which several edges may have one name."""
+        return _ascii_slug(self.label)
 
 
 @dataclass(frozen=True)
@@ -116,10 +147,7 @@ class Graph:
         return next((node for node in self.nodes.values() if node.type == "globalNode"), None)
 
     def node(self, id: str) -> Node:
-        """Return the node with this id.
-
-        :raises GraphError: when there is none.
-        """
+        """:raises GraphError: when there is no node with this id."""
         try:
             return self.nodes[id]
         except KeyError:
@@ -130,15 +158,38 @@ class Graph:
         return self._edges_by_source.get(id, ())
 
     @cached_property
+    def on_error(self) -> Mapping[str, Edge]:
+        """The ways that conversations go when the call of a node fails, by the node's id. No model is offered them."""
+        ends = ((id, each.call.on_error) for id, each in self.nodes.items() if each.call)
+        return {id: Edge(on_error_id(id), id, end, ON_ERROR, "") for id, end in ends if end in self.nodes}
+
+    @property
+    def ways(self) -> tuple[Edge, ...]:
+        """The edges, and after them the ways of `on_error`."""
+        return (*self.edges, *self.on_error.values())
+
+    @cached_property
+    def saved(self) -> frozenset[str]:
+        """The variables that calls of nodes keep their results in."""
+        return frozenset(each.call.save_as for each in self.nodes.values() if each.call and each.call.save_as)
+
+    @cached_property
     def _edges_by_source(self) -> dict[str, tuple[Edge, ...]]:
         edges: dict[str, list[Edge]] = {}
         for edge in self.edges:
             edges.setdefault(edge.source, []).append(edge)
         return {id: tuple(each) for id, each in edges.items()}
 
-    def edge_called(self, id: str, function_name: str) -> Edge | None:
-        """Return the edge from node `id` with this function name, or None."""
-        return next((edge for edge in self.edges_from(id) if edge.function_name == function_name), None)
+    def edge_called(self, id: str, function_name: str, *, former: bool = True) -> Edge | None:
+        """Return the edge from node `id` with this function name, or None.
+
+        :param former: without one, the first edge with this former name counts, too.
+        """
+        edges = self.edges_from(id)
+        found = next((edge for edge in edges if edge.function_name == function_name), None)
+        if found is None and former:
+            return next((edge for edge in edges if edge.former_name == function_name), None)
+        return found
 
 
 def _items(definition: object, key: str) -> list[Any]:
@@ -171,13 +222,25 @@ _SPEECH = ("transition_speech", "transition_speech_type", "transition_speech_rec
 
 
 def transition_slug(label: str) -> str:
-    """Return the function name of an edge: its label in lower case, each character outside a-z and 0-9 as ``_``."""
-    return _NOT_IN_SLUG.sub("_", label.lower())
+    """Return the function name of an edge: its label in lower case, each character outside a-z and 0-9 as ``_``.
+
+    A label that isn't ASCII keeps the letters that are, without accents, and a hash distinguishes it from all others.
+    """
+    if label.isascii():
+        return _ascii_slug(label)
+    plain = unicodedata.normalize("NFKC", label).casefold().strip()
+    letters = "".join(each for each in unicodedata.normalize("NFKD", plain) if not unicodedata.combining(each))
+    readable = tool_slug(letters)[:_LONGEST_READABLE].strip("_") or "edge"
+    return f"{readable}_{sha256(plain.encode('utf-8', 'surrogatepass')).hexdigest()[:8]}"
 
 
 def tool_slug(name: str) -> str:
-    """Return the function name of a tool: as for an edge, but with single ``_`` and none at either end."""
-    return re.sub("_+", "_", transition_slug(name)).strip("_")
+    """Return the function name of a tool: its name in lower case, other characters than a-z and 0-9 as single ``_``."""
+    return re.sub("_+", "_", _ascii_slug(name)).strip("_")
+
+
+def _ascii_slug(text: str) -> str:
+    return _NOT_IN_SLUG.sub("_", text.lower())
 
 
 def objects(definition: object, key: str) -> Iterator[dict[str, Any]]:
@@ -193,16 +256,40 @@ def data_of(item: Mapping[str, Any]) -> dict[str, Any]:
     return data if isinstance(data, dict) else {}
 
 
+# The label of a way that is taken when a node's call fails.
+ON_ERROR = "on_error"
+# The texts of a call that may be left out.
+_TEXTS_OF_CALL = ("save_as", "on_error", "function")
+
+
+def on_error_id(id: str) -> str:
+    """Return the id of the way that is taken when the call of node `id` fails."""
+    return f"{id}.{ON_ERROR}"
+
+
+def call_of(node: Mapping[str, Any]) -> NodeCall | None:
+    """Return the tool that a node calls when it is entered; None if it calls none, or what it says is malformed."""
+    match data_of(node).get("call") if node.get("type") in SPEAKING else None:
+        case {"tool": str(tool), **others} if tool:
+            arguments = others.get("arguments")
+            texts = {name: text for name in _TEXTS_OF_CALL if isinstance(text := others.get(name), str)}
+            return NodeCall(tool, arguments if isinstance(arguments, Mapping) else {}, **texts)
+    return None
+
+
 def template_variables(definition: object) -> list[str]:
     """Return, sorted, the template variables that a campaign's contacts must supply.
 
-    They come from prompts, greetings and transition speech, without dotted paths, placeholders with a default and
-    variables that the service sets itself.
+    They come from prompts, scripted texts, greetings and transition speech, without dotted paths, placeholders with a
+    default, results that nodes' calls keep, and variables that the service sets itself.
     """
     texts: list[Any] = []
+    saved = {call.save_as for node in objects(definition, "nodes") if (call := call_of(node))}
     for node in objects(definition, "nodes"):
         if node.get("type") in PROMPTED:
             texts.append(data_of(node).get("prompt"))
+        if node.get("type") in SPEAKING:
+            texts.append(data_of(node).get("scripted_text"))
         if node.get("type") == "startCall":
             texts.append(data_of(node).get("greeting"))
     texts += [data_of(edge).get("transition_speech") for edge in objects(definition, "edges")]
@@ -212,7 +299,7 @@ def template_variables(definition: object) -> list[str]:
             for text in texts
             if isinstance(text, str)
             for each in placeholders(text)
-            if each.default is None and "." not in each.path and not is_supplied(each.path)
+            if each.default is None and not ("." in each.path or each.path in saved or is_supplied(each.path))
         }
     )
 

@@ -104,8 +104,9 @@ def _decode(kind: Any, data: Any, place: str) -> Any:
         return data
     origin, arguments = _origin(kind)
     if origin in (UnionType, Union):
-        other = next(each for each in arguments if each is not NoneType)
-        return None if data is None else _decode(other, data, place)
+        others = [each for each in arguments if each is not NoneType]
+        # Of several types, text is of the last.
+        return None if data is None else _decode(others[-1 if isinstance(data, str) else 0], data, place)
     if is_dataclass(kind) and isinstance(kind, type):
         return _dataclass(kind, _expect(Mapping, data, place), place)
     if origin is tuple:

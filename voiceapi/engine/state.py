@@ -1,22 +1,28 @@
 """The state of a conversation between two events, as frozen data that can be stored as JSON."""
 
-from collections.abc import Mapping
+import json
+from collections.abc import Iterable, Mapping
 from copy import deepcopy
 from dataclasses import dataclass, field
 from typing import Any, Literal
 
-from .actions import Function, Message, Occasion
+from .actions import KEPT, Function, Message, Occasion
 from .events import ToolCall
 from .graph import Graph
 from .serialization import decode, encode, with_current_names
-from .values import as_boolean, as_number
+from .template import MIB, as_boolean, as_number, size
 
 Phase = Literal[
-    "new", "fetching", "thinking", "extracting", "acting", "transferring", "listening", "screening", "closing", "ended"
+    "new", "fetching", "entering", "thinking", "extracting", "acting", "transferring", "listening", "screening",
+    "closing", "ended",
 ]  # fmt: skip
 
+# The setting, and the disposition and tag of a conversation with somebody who wants no more calls.
+DO_NOT_CALL = "do_not_call"
 CALL_SECONDS, LONGEST_CALL_SECONDS = 300.0, 1200.0
 IDLE_SECONDS = 10.0
+# Bytes of UTF-8 of all messages.
+LONGEST_HISTORY = MIB
 
 
 @dataclass(frozen=True)
@@ -25,7 +31,8 @@ class Setup:
 
     `functions` are the tools offered at each node, by node id; `recordings` the transcripts of the recordings that
     can be played, by id; `direction` is "inbound", "outbound" or, for a chat, None. `voice` is false for chats, which
-    have no maximum duration.
+    have no maximum duration. `campaign` says whether it is a campaign's call. `keys_need_hash`: the carrier waits long
+    for another key unless # ends them.
     """
 
     initial_context: Mapping[str, Any]
@@ -34,6 +41,15 @@ class Setup:
     recordings: Mapping[str, str] = field(default_factory=dict)
     direction: str | None = None
     voice: bool = True
+    campaign: bool = False
+    keys_need_hash: bool = False
+
+    @property
+    def do_not_call(self) -> Mapping[str, Any] | None:
+        """The settings of do_not_call: `key` and `words` by which a caller refuses further calls. None if disabled."""
+        chosen = self.configurations.get(DO_NOT_CALL)
+        settings = chosen if isinstance(chosen, Mapping) else {}
+        return None if as_boolean(settings.get("enabled")) is False else settings
 
     @property
     def call_seconds(self) -> float:
@@ -66,11 +82,13 @@ class State:
     """A conversation between two events.
 
     `messages` is the model's history in OpenAI's shape; of other speech only the greeting is in it. `number` is that
-    of the latest request. `entered` is true until the node has spoken. `calls` are the functions of the model's last
-    reply that are still to run, the first of them running, offered at node `calls_from`. `rounds` counts the model's
-    replies in this turn, `spoken` the characters said in it, `silences` the caller's silences in a row, `failures` the
-    model's failures in a row: without words of its own or a new node between them. `missing` names template variables
-    that had no value, `usage` sums tokens by model.
+    of the latest request. `entered` is true until the node has spoken, `call_due` until its call is made. `calls` are
+    the functions of the model's last reply that are still to run, the first of them running, offered at node
+    `calls_from`; or the call of that node, which was entered. `rounds` counts the model's replies in this turn and the
+    ways taken after calls that failed, `spoken` the characters said in it, `said` the parts that were given out of a
+    reply that is still being written, `silences` the caller's silences in a row, `failures` the model's failures in a
+    row: without words of its own or a new node between them. `missing` names template variables that had no value,
+    `usage` sums tokens by model.
     """
 
     setup: Setup
@@ -86,10 +104,12 @@ class State:
     occasion: Occasion = "opening"
     rounds: int = 0
     spoken: int = 0
+    said: str = ""
     silences: int = 0
     failures: int = 0
     caller_spoke: bool = False
     entered: bool = False
+    call_due: bool = False
     calls: tuple[ToolCall, ...] = ()
     calls_from: str = ""
     transfer_to: str = ""
@@ -119,6 +139,8 @@ def begin(
     recordings: Mapping[str, str] | None = None,
     direction: str | None = None,
     voice: bool = True,
+    campaign: bool = False,
+    keys_need_hash: bool = False,
     gathered_context: Mapping[str, Any] | None = None,
 ) -> State:
     """Return the state before the first event; the arguments, which Setup describes, are copied."""
@@ -129,6 +151,8 @@ def begin(
         dict(recordings or {}),
         direction,
         voice,
+        campaign,
+        keys_need_hash,
     )
     return State(setup, graph.start.id, gathered_context=deepcopy(dict(gathered_context or {})))
 
@@ -170,3 +194,63 @@ def from_checkpoint(
     data = {**start.to_json(), "phase": "listening", **stored}
     top = {name: checkpoint[name] for name in _TOP_LEVEL if checkpoint.get(name)}
     return State.from_json({**data, **top, "node_id": graph.node(id).id})
+
+
+# -- the disposition and the tags of a call
+
+
+def with_disposition(state: State) -> dict[str, Any]:
+    """Return an ended call's gathered_context with call_disposition, mapped_call_disposition and call_tags.
+
+    A call_disposition that was extracted or set by a tool wins over the reason for which the call ended, but not over
+    do_not_call; a call that ended because the model failed has the tag pipeline_error all the same.
+    """
+    context = state.gathered_context
+    gathered = str(context.get("call_disposition") or "").strip()
+    disposition = state.reason if state.reason == DO_NOT_CALL else gathered or state.reason
+    tags = [*tags_of(context), *([state.reason] if state.reason == "pipeline_error" else [])]
+    if state.setup.voice:
+        tags += ["user_speech"] if state.caller_spoke else []
+        tags += [str(value) for name, value in context.items() if name.startswith("tag_") and value not in (None, "")]
+    return {
+        **context,
+        "call_disposition": disposition,
+        "mapped_call_disposition": disposition,
+        "call_tags": list(dict.fromkeys([*tags, disposition])),
+    }
+
+
+def tags_of(context: Mapping[str, Any]) -> list[str]:
+    """Return the call_tags gathered so far as texts; none when they aren't a list."""
+    tags = context.get("call_tags")
+    return [str(tag) for tag in tags] if isinstance(tags, list) else []
+
+
+# -- the size of the history, which the model gets with each request
+
+
+def size_of(message: Message) -> int:
+    """The bytes of a message: its content, the functions that it calls, and what is kept with it."""
+    content = size(message.get("content") or "")
+    if message.get(KEPT):
+        content += size(json.dumps(message[KEPT], ensure_ascii=False))
+    if not message.get("tool_calls"):  # nearly always, and a long history is counted in each turn
+        return content
+    functions = (call["function"] for call in message["tool_calls"])
+    return content + sum(size(each["name"]) + size(each["arguments"]) for each in functions)
+
+
+def joined(messages: Iterable[Message], message: Message) -> tuple[Message, ...] | None:
+    """A history with a message added; None when it would become too large.
+
+    Where it has no room, what is kept with its oldest messages is dropped: models can do without, and callers can't.
+    """
+    history = list(messages)
+    excess = sum(map(size_of, history)) + size_of(message) - LONGEST_HISTORY
+    for place, each in enumerate(history):
+        if excess <= 0:
+            break
+        if each.get(KEPT):
+            history[place] = {name: value for name, value in each.items() if name != KEPT}
+            excess -= size_of(each) - size_of(history[place])
+    return (*history, message) if excess <= 0 else None

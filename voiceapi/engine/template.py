@@ -1,6 +1,7 @@
-"""The template language of prompts, greetings, tools and webhooks: ``{{path | default}}``."""
+"""The template language of prompts, greetings, tools and webhooks, ``{{path | default}}``, and the values in it."""
 
 import json
+import math
 import re
 from collections.abc import Iterator, Mapping
 from dataclasses import dataclass
@@ -14,10 +15,19 @@ from zoneinfo import ZoneInfo, available_timezones
 KIB64 = 64 * 1024
 MIB = 1024 * 1024
 
+# How current_time is written: in requests and webhooks, and in prompts and speech. A model's server keeps what it has
+# read of a prompt, up to the first character that is new, so seconds would make it read all of it in each turn.
+SECONDS, MINUTES = "%Y-%m-%d %H:%M:%S %Z", "%Y-%m-%d %H:%M %Z"
+
 # The limit on the path keeps rendering linear, even for a megabyte of opening braces.
 _INSIDE = re.compile(r"\s*([^|\s}]{1,256})\s*(?:\|([^:}]+)(?::([^}]*))?)?")
 _CLOCK = re.compile(r"(current_time|current_weekday)(?:_(.+))?")
 _WEEKDAYS = ("Monday", "Tuesday", "Wednesday", "Thursday", "Friday", "Saturday", "Sunday")
+_BOOLEANS = {
+    **dict.fromkeys(("true", "yes", "on", "t", "y", "1"), True),
+    **dict.fromkeys(("false", "no", "off", "f", "n", "0"), False),
+}
+_NUMBER = re.compile(r"[+-]?(\d+(\.\d*)?|\.\d+)(e[+-]?\d+)?", re.ASCII | re.IGNORECASE)
 
 
 class TextTooLong(Exception):
@@ -103,6 +113,7 @@ def render(
     *,
     now: datetime,
     missing: set[str] | None = None,
+    clock: str = SECONDS,
 ) -> str:
     """Fill the placeholders of `text` from `context`; `now` is an aware datetime.
 
@@ -110,12 +121,13 @@ def render(
     values are not rendered again. A backslash followed by n in the template becomes a newline.
 
     :param bound: what the text is counted against while it is rendered; 1 MiB of its own when None.
+    :param clock: the format of current_time, SECONDS or MINUTES.
     :raises TextTooLong: when the text is more than `bound` has left.
     """
     bound = bound or Bound(MIB)
     parts = []
     done = 0
-    for each, value in values(text, context, now=now):
+    for each, value in values(text, context, now=now, clock=clock):
         if each.start > done:
             parts.append(bound.take(text[done : each.start].replace("\\n", "\n")))
         if value is not None:
@@ -127,15 +139,19 @@ def render(
     return "".join(parts)
 
 
-def values(text: str, context: Mapping[str, Any], *, now: datetime) -> Iterator[tuple[Placeholder, Any]]:
+def values(
+    text: str, context: Mapping[str, Any], *, now: datetime, clock: str = SECONDS
+) -> Iterator[tuple[Placeholder, Any]]:
     """Yield the placeholders of `text` in order, each with its value or default, else None."""
     # One pass more instead of a list: a megabyte of text may have 200,000 placeholders.
     clocks = placeholders(text) if "current_" in text else ()
     zone = next((zone for each in clocks if (zone := _zone(each.path))), UTC)
     for each in placeholders(text):
-        value = _clock(each.path, now, zone)
+        value = _clock(each.path, now, zone, clock)
         if value is None:
-            value = _look_up(each.path, context)
+            value = value_at(each.path, context)
+        if value is None and each.path.startswith("initial_context."):
+            value = value_at(each.path.removeprefix("initial_context."), context)
         if each.default is not None and (value is None or value == ""):
             value = each.default.replace("\\n", "\n")
         yield each, value
@@ -169,13 +185,6 @@ def render_value(
     return value
 
 
-def _look_up(path: str, context: Mapping[str, Any]) -> Any:
-    value = value_at(path, context)
-    if value is None and path.startswith("initial_context."):
-        value = value_at(path.removeprefix("initial_context."), context)
-    return value
-
-
 def value_at(path: str, value: Any) -> Any:
     """Return the value at a dotted path through nested objects, or None."""
     for key in path.split("."):
@@ -205,7 +214,7 @@ def _zones() -> frozenset[str]:
     return frozenset(available_timezones())
 
 
-def _clock(path: str, now: datetime, unnamed: tzinfo) -> str | None:
+def _clock(path: str, now: datetime, unnamed: tzinfo, clock: str) -> str | None:
     match = _CLOCK.fullmatch(path)
     if not match:
         return None
@@ -213,4 +222,37 @@ def _clock(path: str, now: datetime, unnamed: tzinfo) -> str | None:
     if zone is None:
         return None
     local = now.astimezone(zone)
-    return _WEEKDAYS[local.weekday()] if match[1] == "current_weekday" else local.strftime("%Y-%m-%d %H:%M:%S %Z")
+    return _WEEKDAYS[local.weekday()] if match[1] == "current_weekday" else local.strftime(clock)
+
+
+# -- values as people, editors and models write them
+
+
+def as_boolean(value: object) -> bool | None:
+    """Return the boolean that `value` is or spells: true, 1, "yes", "on", "t" and their opposites; else None."""
+    if isinstance(value, bool):
+        return value
+    if isinstance(value, int | float):
+        return bool(value) if value in (0, 1) else None
+    return _BOOLEANS.get(value.lower()) if isinstance(value, str) else None
+
+
+def as_number(value: object) -> int | float | None:
+    """Return the finite number that `value` is or spells in digits, whole where it was written whole; else None."""
+    if isinstance(value, bool) or not isinstance(value, int | float | str):
+        return None
+    if isinstance(value, str):
+        text = value.strip()
+        if len(text) > 100 or not _NUMBER.fullmatch(text):
+            return None
+        value = int(text) if text.lstrip("+-").isdigit() else float(text)
+    try:
+        return value if math.isfinite(value) else None
+    except OverflowError:  # an integer beyond the range of a float
+        return None
+
+
+def as_integer(value: object) -> int | None:
+    """Return the whole number that `value` is or spells; None for a fraction and for anything else."""
+    number = as_number(value)
+    return int(number) if number is not None and number == int(number) else None

@@ -10,22 +10,30 @@ from typing import Any
 from urllib.parse import urlsplit
 
 from ..config import Settings
-from ..engine.values import as_integer
 from ..errors import InvalidInput, NotPossible
-from ..masking import has_hidden_password, is_masked, mask, mask_password, unmask, unmask_password
+from ..masking import (
+    has_hidden_password,
+    is_masked,
+    mask,
+    mask_headers,
+    mask_password,
+    unmask,
+    unmask_headers,
+    unmask_password,
+)
 from ..security import Vault, decrypt_json, encrypt_json
-from ..store import organizations, secret_fields
-from ..store.base import scalar
+from ..store import organizations, secret_fields, tags
+from ..store.base import scalar, update
 from ..store.database import write
 from ..store.organizations import Organization
+from ..store.secret_fields import EXTRA_HEADERS
 from ..strict_json import decode
+from . import parameters
 
 # Members of a service that answers show masked.
 SECRET_MEMBERS = secret_fields.MODEL_KEYS
 # The services that a configuration can name.
 SERVICES = ("llm", "tts", "stt", "embeddings", "realtime")
-# The largest `max_tokens` of an llm service.
-MOST_TOKENS = 100_000
 # The providers of an llm service that are the scripted model, and the operator's server VOICEAPI_LLM_URL.
 SCRIPTED, OPERATOR = "scripted", "openai-compatible"
 # The member of a workflow's configurations that overrides the organization's model configuration.
@@ -37,7 +45,11 @@ def load(vault: Vault, organization: int) -> dict[str, Any] | None:
 
     :raises NotPossible: when it was encrypted with another secret than this service's.
     """
-    text = scalar(Organization, "model_configuration", id=organization)
+    return decrypted(vault, scalar(Organization, "model_configuration", id=organization))
+
+
+def decrypted(vault: Vault, text: str | None) -> dict[str, Any] | None:
+    """The configuration in this column of an organization; raises as `load`."""
     return None if text is None else decrypt_json(vault, text)
 
 
@@ -74,20 +86,27 @@ def _without_user(url: str) -> str:
     return parts._replace(netloc=parts.netloc.rpartition("@")[2]).geturl()
 
 
-def replace(vault: Vault, organization: int, configuration: Mapping[str, Any]) -> dict[str, Any]:
-    """Store a whole configuration and return it; a secret equal to the mask of the stored one keeps its value.
+def replace(
+    vault: Vault, organization: int, configuration: Mapping[str, Any], expected: tags.Expected = None
+) -> Organization:
+    """Store a whole configuration; a secret equal to the mask of the stored one keeps its value.
 
+    :param expected: whether the tag of the configuration is one that the editor expects; None when any is.
+    :raises Outdated: when the tag isn't expected.
     :raises InvalidInput: for a secret that is masked otherwise.
     """
     with write():
+        record = organizations.get(organization)
+        tags.MODELS.require(expected, record)
         try:
-            before = load(vault, organization)
+            before = decrypted(vault, record.model_configuration)
         except NotPossible:  # secrets that can't be decrypted any more may be entered again
             before = None
         merged: dict[str, Any] = unmask_secrets(without_nulls(configuration), before)
         refuse_masked(merged)
-        organizations.set_model_configuration(organization, encrypt_json(vault, merged))
-    return merged
+        record.model_configuration = encrypt_json(vault, merged)
+        update(record, Organization.model_configuration)
+    return record
 
 
 def encrypt_override(
@@ -140,13 +159,24 @@ def mask_override(vault: Vault, text: str) -> Any:
 
 
 def check_override(override: Any) -> None:
-    """Refuse an override that isn't `{"mode": "dograh", ...}` or a `byok` object with an llm and its provider.
+    """Refuse an override that has another shape than `language_model_of` reads, or a parameter that can't be sent.
 
     :raises InvalidInput: with a sentence.
     """
+    wrong = parameters.unfit(language_model_of(override))
+    if wrong:
+        place = f"{OVERRIDE}: byok.{override['byok']['mode']}.llm"
+        raise InvalidInput(" ".join(f"{place}.{name} must be {allowed}." for name, allowed in wrong.items()))
+
+
+def language_model_of(override: Any) -> Mapping[str, Any]:
+    """The llm service of an override: `{"mode": "dograh", ...}`, which has none, or a `byok` object with a provider.
+
+    :raises InvalidInput: with a sentence, for another shape.
+    """
     match override:
         case {"mode": "dograh", "dograh": Mapping()}:
-            return
+            return {}
         case {"mode": "byok", "byok": {"mode": "pipeline" | "realtime" as mode, **chosen}}:
             services: Any = chosen.get(mode)
             llm = services.get("llm") if isinstance(services, Mapping) else None
@@ -156,18 +186,8 @@ def check_override(override: Any) -> None:
                 )
             if llm["provider"] == "dograh":
                 raise InvalidInput(f"{OVERRIDE}: BYOK llm cannot use Dograh provider.")
-            if llm.get("max_tokens") is not None and max_tokens(llm) is None:
-                raise InvalidInput(
-                    f"{OVERRIDE}: byok.{mode}.llm.max_tokens must be a whole number from 1 to {MOST_TOKENS}."
-                )
-        case _:
-            raise InvalidInput(f'{OVERRIDE} must have the mode "dograh" or "byok" and an object of that name.')
-
-
-def max_tokens(llm: Mapping[str, Any]) -> int | None:
-    """The most tokens of one reply, as an llm service sets them; None when it doesn't, or sets something else."""
-    tokens = as_integer(llm.get("max_tokens"))
-    return tokens if tokens is not None and 1 <= tokens <= MOST_TOKENS else None
+            return llm
+    raise InvalidInput(f'{OVERRIDE} must have the mode "dograh" or "byok" and an object of that name.')
 
 
 def effective_services(configuration: Mapping[str, Any] | None) -> dict[str, Any]:
@@ -187,14 +207,23 @@ def effective_services(configuration: Mapping[str, Any] | None) -> dict[str, Any
 def mask_secrets(value: Any) -> Any:
     """The value with all secrets in it masked, at any depth."""
     if isinstance(value, dict):
-        return {name: mask(below) if name in SECRET_MEMBERS else mask_secrets(below) for name, below in value.items()}
+        return {name: _masked(name, below) for name, below in value.items()}
     if isinstance(value, list):
         return [mask_secrets(below) for below in value]
     return mask_password(value) if isinstance(value, str) else value
 
 
+def _masked(name: str, value: Any) -> Any:
+    if name == EXTRA_HEADERS and isinstance(value, dict):
+        return mask_headers(value)
+    return mask(value) if name in SECRET_MEMBERS else mask_secrets(value)
+
+
 def unmask_secrets(value: Any, before: Any) -> Any:
-    """The value with each secret that is the mask of the one at the same place in `before` replaced by that one."""
+    """The value with each secret that is the mask of the one at the same place in `before` replaced by that one.
+
+    A service that has another provider or base_url than before gets none: its secrets would reach another server.
+    """
     if isinstance(value, list):
         places = before[: len(value)] if isinstance(before, list) else []
         return [unmask_secrets(below, place) for below, place in zip_longest(value, places)]
@@ -202,11 +231,19 @@ def unmask_secrets(value: Any, before: Any) -> Any:
         return unmask_password(value, before) or value
     if not isinstance(value, dict):
         return value
-    known = before if isinstance(before, dict) else {}
-    return {
-        name: (_unmask_secret if name in SECRET_MEMBERS else unmask_secrets)(below, known.get(name))
-        for name, below in value.items()
-    }
+    known = before if isinstance(before, dict) and _same_server(value, before) else {}
+    return {name: _unmasked(name, below, known.get(name)) for name, below in value.items()}
+
+
+def _same_server(value: Mapping[str, Any], before: Mapping[str, Any]) -> bool:
+    now, then = ((each.get("provider") or None, each.get("base_url") or None) for each in (value, before))
+    return tuple(unmask_secrets(new, old) for new, old in zip(now, then, strict=True)) == then
+
+
+def _unmasked(name: str, value: Any, before: Any) -> Any:
+    if name == EXTRA_HEADERS and isinstance(value, dict):
+        return unmask_headers(value, before if isinstance(before, dict) else {})
+    return (_unmask_secret if name in SECRET_MEMBERS else unmask_secrets)(value, before)
 
 
 def _unmask_secret(value: Any, before: Any) -> Any:
@@ -229,6 +266,10 @@ def refuse_masked(value: Any) -> None:
                     raise InvalidInput(
                         f"The {name} {key[-8:]!r} is masked and no stored one matches it. Send it in full."
                     )
+        elif name == EXTRA_HEADERS and isinstance(found, dict):
+            hidden = [header for header, text in found.items() if isinstance(text, str) and is_masked(text)]
+            if hidden:
+                raise InvalidInput(f"The header {hidden[0]!r} is masked and no stored one matches it. Send it in full.")
         elif isinstance(found, str) and has_hidden_password(found):
             raise InvalidInput(f"The password in the {name} is masked and no stored one matches it. Send it in full.")
         else:

@@ -23,7 +23,7 @@ REPEATED: Message = {
 }
 LONGEST_RESULT = 2000
 
-_FENCED = re.compile(r"```(?:json)?\s*(.*?)\s*```", re.DOTALL)
+_FENCED = re.compile(r"```(?:json)?(.*?)```", re.DOTALL)
 _DONE = {"status": "done"}
 
 
@@ -51,7 +51,8 @@ def _line(message: Message, names: Mapping[str, str]) -> str:
         return ""
     if isinstance(result, dict):
         members = {name: value for name, value in result.items() if name not in ("status", "status_code")}
-        content = json.dumps(result.get("data", members), ensure_ascii=False)
+        shown = members if "error" in members else result.get("data", members)
+        content = json.dumps(shown, ensure_ascii=False)
     if len(content) > LONGEST_RESULT:
         content = content[:LONGEST_RESULT] + "...(truncated)"
     return f"[Tool Response: {names.get(str(message.get('tool_call_id')), 'tool')}]\n{content}"
@@ -67,7 +68,7 @@ def values_in(text: str) -> dict[str, Any]:
     if not text.strip():
         return {}
     fence = _FENCED.search(text)
-    for candidate in (text, fence[1] if fence else "", _balanced(text, "{}"), _balanced(text, "[]")):
+    for candidate in (text, fence[1].strip() if fence else "", _balanced(text, "{}"), _balanced(text, "[]")):
         found = _parsed(candidate)
         if isinstance(found, dict):
             return {name: _with_entities_read(value) for name, value in found.items()}

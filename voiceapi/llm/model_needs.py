@@ -1,4 +1,4 @@
-"""What of a workflow definition only a language model can carry out, and the scripted model can't."""
+"""The parts of a workflow definition that only a language model can carry out, and the scripted model can't."""
 
 from __future__ import annotations
 
@@ -10,15 +10,14 @@ from typing import Any
 from ..engine.actions import Function
 from ..engine.extraction import Variable, variables_of
 from ..engine.graph import SPEAKING, Node, data_of, transition_slug
+from ..engine.template import as_boolean
 from ..engine.validation.finding import Finding
-from ..engine.validation.instructions import is_instruction
 from ..engine.validation.outline import Outline, attached_documents, attached_tools
-from ..engine.values import as_boolean
-from .understanding.edge_choice import best_edge, leads_to_itself
-from .understanding.matching import has_content
+from ..engine.validation.speech_rules import is_instruction
 
 NO_MODEL = "no language model is configured"
 INSTRUCTION = f"This prompt is an instruction to a language model; {NO_MODEL}, so it is spoken as it is written."
+SCRIPT = "This text is spoken as it is written, and it is an instruction. Instructions belong into the prompt."
 ONLY_GREETING = f"Only a language model can follow this prompt; {NO_MODEL}, so nothing is said after the greeting."
 TOOL = f"Only a language model calls this tool; {NO_MODEL}."
 DOCUMENTS = f"Only a language model looks up documents; {NO_MODEL}."
@@ -47,6 +46,14 @@ _DERIVED = re.compile(
     r"in your own words|yyyy|iso.?8601|lead.?score|intent\b|likelihood|confidence|\bjudge\b",
     re.IGNORECASE,
 )
+# Of a node with more edges, none is compared with all others: that would take minutes with some thousand.
+MOST_COMPARED = 50
+# Characters of a node's edges that are remembered, and of how many nodes: at most some megabytes in all. Of a workflow
+# with more nodes, none is found again.
+LONGEST_REMEMBERED, MOST_REMEMBERED = 4_000, 2048
+
+# Label and condition of an edge.
+Texts = tuple[str, str]
 
 
 def model_needs(outline: Outline, usable_tools: Collection[str] = ()) -> list[Finding]:
@@ -67,8 +74,11 @@ def _node(node: Mapping[str, Any], usable_tools: Collection[str], *, leads_on: b
         yield Finding("node", id, None, REVIEW, "review-needs-model")
     if type not in SPEAKING:
         return
-    prompt, greeting = data.get("prompt"), data.get("greeting")
-    if isinstance(prompt, str) and is_instruction(prompt):
+    prompt, greeting, script = (data.get(name) for name in ("prompt", "greeting", "scripted_text"))
+    if isinstance(script, str) and script.strip():
+        if is_instruction(script):
+            yield Finding("node", id, "data.scripted_text", SCRIPT, "prompt-needs-model")
+    elif isinstance(prompt, str) and is_instruction(prompt):
         if type != "startCall" or not isinstance(greeting, str) or not greeting.strip():
             yield Finding("node", id, "data.prompt", INSTRUCTION, "prompt-needs-model")
         elif not leads_on:
@@ -82,20 +92,11 @@ def _node(node: Mapping[str, Any], usable_tools: Collection[str], *, leads_on: b
     if not isinstance(listed, list):
         return
     variables = [each for each in variables_of(Node(id, str(type), "", data)) if _is_derived(each)]
-    places = _first_places(listed) if variables else {}
+    names = [each.get("name") if isinstance(each, Mapping) else None for each in listed]
     for variable in variables:
         text = f"{variable.name} isn't something that a caller says; {NO_MODEL}, so it may stay empty or be wrong."
-        place = f"data.extraction_variables.{places[variable.name]}"
+        place = f"data.extraction_variables.{names.index(variable.name)}"
         yield Finding("node", id, place, text, "variable-needs-model")
-
-
-def _first_places(listed: list[Any]) -> dict[str, int]:
-    """The index of the first item of each name."""
-    places: dict[str, int] = {}
-    for index, item in enumerate(listed):
-        if isinstance(item, Mapping) and isinstance(item.get("name"), str):
-            places.setdefault(item["name"], index)
-    return places
 
 
 def _is_derived(variable: Variable) -> bool:
@@ -103,17 +104,6 @@ def _is_derived(variable: Variable) -> bool:
 
 
 # -- edges
-
-# Of a node with more edges, none is compared with all others: that would take minutes with some thousand.
-MOST_COMPARED = 50
-
-
-# Characters of a node's edges that are remembered, and of how many nodes: at most some megabytes in all. Of a workflow
-# with more nodes, none is found again.
-LONGEST_REMEMBERED, MOST_REMEMBERED = 4_000, 2048
-
-# Label and condition of an edge.
-Texts = tuple[str, str]
 
 
 def _edges_by_source(outline: Outline) -> dict[str, list[tuple[str, Texts]]]:
@@ -157,6 +147,9 @@ def _warning(function: Function, functions: tuple[Function, ...]) -> str:
 
 def _can_be_said(function: Function) -> bool:
     """True if label or condition holds a word of an answer, beside those on how somebody answers."""
+    from .understanding.edge_choice import best_edge
+    from .understanding.matching import has_content
+
     text = f"{function.label or ''} {function.description}"
     plain = has_content(_ABOUT_ANSWERING.sub(" ", text.casefold()))
     return plain or best_edge("yes", (function,)) is not None or best_edge("no", (function,)) is not None
@@ -164,6 +157,8 @@ def _can_be_said(function: Function) -> bool:
 
 def _is_told_apart(function: Function, functions: tuple[Function, ...]) -> bool:
     """True if a caller who says what the edge itself says gets to it and to no other."""
+    from .understanding.edge_choice import best_edge, leads_to_itself
+
     if len(functions) == 1 and leads_to_itself(function):
         return True
     said = (function.label or "", function.description, f"{function.label or ''}. {function.description}")

@@ -84,7 +84,7 @@ _URL = re.compile(
 _PATH = re.compile(r"(?:/[A-Za-z0-9-]{1,30}){1,3}/?", re.ASCII)
 _BARE_SCHEME = re.compile(r"\b(?:https?|ftps?)://+")
 
-_FENCE = re.compile(r"^[ \t]*(?:```+|~~~+)[ \t]*[\w+#.-]*[ \t]*$", re.MULTILINE)
+_FENCE = re.compile(r"^[ \t]*+(?:```++|~~~++)[ \t]*+[\w+#.-]*+[ \t]*+$", re.MULTILINE)
 _ESCAPE = re.compile(r"\\+(?=[!-/:-@\[-`{-~])")
 _QUOTE = re.compile(r"[ \t]*(?:>(?!=)[ \t]*)+")
 _HEADING = re.compile(r"[ \t]*#{1,6}[ \t]+")

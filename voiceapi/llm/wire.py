@@ -4,12 +4,13 @@ from __future__ import annotations
 
 import json
 import re
-from collections.abc import Mapping, Sequence
+from collections.abc import Collection, Iterable, Mapping, Sequence
 from dataclasses import dataclass, field
 from hashlib import sha256
+from itertools import chain, repeat
 from typing import Any
 
-from ..engine.actions import KEYED, Function, Message
+from ..engine.actions import KEPT, KEYED, Function, Message
 from ..engine.events import ToolCall
 from ..http_client import Reply
 from ..strict_json import storable
@@ -18,8 +19,20 @@ from ..strict_json import storable
 _SAFE = re.compile(r"[a-zA-Z0-9_-]{1,64}")
 _LONE_THOUGHTS = re.compile(r"\A.*</think(?:ing)?>", re.DOTALL)
 _THOUGHTS = re.compile(r"<think(?:ing)?>.*?(?:</think(?:ing)?>|\Z)", re.DOTALL)
-LONGEST_ERROR = 200
+# How an answer ends from which its server's filter took the rest.
+_FILTERED = ("content_filter", "safety", "refusal", "prohibited_content")
+# Members of a message, of a call in it and of the function of a call that every server knows. Others are kept.
+_MESSAGE = frozenset({"role", "content", "tool_calls", "function_call", "refusal", "annotations", "audio", "name"})
+_CALL = frozenset({"id", "type", "index", "function"})
+_FUNCTION = frozenset({"name", "arguments"})
+# Bytes of JSON that are kept with one message.
+LONGEST_KEPT = 64 * 1024
+# The first message of a conversation that the agent begins, because some servers want one of the user first.
+BEGINNING: Message = {"role": "user", "content": "(The conversation begins.)"}
 _COUNTED = ("prompt_tokens", "completion_tokens", "total_tokens")
+
+
+ERROR_INSTEAD = "The model server answered with an error instead of a reply."
 
 
 class NotACompletion(Exception):
@@ -28,11 +41,12 @@ class NotACompletion(Exception):
 
 @dataclass(frozen=True)
 class FunctionCall:
-    """A function that the model called; `id` is empty when the server sent none."""
+    """A function that the model called; `id` is empty when the server sent none, `others` are unknown members."""
 
     id: str
     name: str
     arguments: str
+    others: Mapping[str, Any] = field(default_factory=dict)
 
     def tool_call(self, number: int, place: int) -> ToolCall:
         """The call for the engine, with a generated id when it has none: request number and place in the answer."""
@@ -44,14 +58,20 @@ class Completion:
     """A model's answer: text, function calls, or neither.
 
     `usage` counts tokens by kind, `model` is "provider|||model". `cut` says that the answer breaks off because it
-    reached the most tokens allowed.
+    reached the most tokens allowed, `filtered` that the server's content filter broke it off. `refusal` is the model's
+    text of why it doesn't answer. `others` are the message's unknown members. `broken` is a sentence, without a full
+    stop, on why a stream ended before the reply did.
     """
 
     text: str
     calls: tuple[FunctionCall, ...] = ()
     usage: Mapping[str, int] = field(default_factory=dict)
     cut: bool = False
+    filtered: bool = False
+    refusal: str = ""
     model: str = ""
+    others: Mapping[str, Any] = field(default_factory=dict)
+    broken: str = ""
 
 
 def safe_name(name: str) -> str:
@@ -67,8 +87,10 @@ def offered(functions: Sequence[Function]) -> tuple[list[dict[str, Any]], dict[s
     tools: dict[str, dict[str, Any]] = {}
     names: dict[str, str] = {}
     for function in functions:
-        name = safe_name(function.name)
-        described = {"name": name, "description": function.description, "parameters": dict(function.parameters)}
+        name, description = safe_name(function.name), function.description
+        if function.label and not function.label.isascii():  # the name says little of such a label
+            description = f"{function.label}: {description}"
+        described = {"name": name, "description": description, "parameters": dict(function.parameters)}
         tools.setdefault(name, {"type": "function", "function": described})
         names.setdefault(name, function.name)
     return list(tools.values()), names
@@ -77,7 +99,7 @@ def offered(functions: Sequence[Function]) -> tuple[list[dict[str, Any]], dict[s
 def request_messages(system: str, messages: Sequence[Message]) -> list[dict[str, Any]]:
     """The system prompt and the history as messages for a request."""
     prompt = [{"role": "system", "content": system}] if system else []
-    return [*prompt, *map(_strict, messages)]
+    return [*prompt, *map(_strict, _begun(messages))]
 
 
 def text_messages(system: str, messages: Sequence[Message], tools: Sequence[Mapping[str, Any]]) -> list[dict[str, Any]]:
@@ -87,7 +109,12 @@ def text_messages(system: str, messages: Sequence[Message], tools: Sequence[Mapp
         'Either talk to the caller, or take one of the steps below by answering with nothing but {"name": NAME, '
         f'"arguments": ARGUMENTS}}.\n{listed}'
     )
-    return [{"role": "system", "content": f"{system}\n\n{instruction}".strip()}, *map(_as_text, messages)]
+    return [{"role": "system", "content": f"{system}\n\n{instruction}".strip()}, *map(_as_text, _begun(messages))]
+
+
+def _begun(messages: Sequence[Message]) -> list[Message]:
+    """The messages, the first one the user's: the same in each turn, also after the agent has spoken."""
+    return list(messages) if messages and messages[0]["role"] == "user" else [BEGINNING, *messages]
 
 
 def _strict(message: Message) -> dict[str, Any]:
@@ -107,6 +134,72 @@ def _strict(message: Message) -> dict[str, Any]:
         for call in message["tool_calls"]
     ]
     return {**message, "tool_calls": calls}
+
+
+def kept_of(others: Mapping[str, Any], calls: Sequence[FunctionCall], sender: str) -> dict[str, Any]:
+    """What is kept with an answer, `{"from": sender, "message": {...}, "calls": [{...}, ...]}`; {} if there is nothing.
+
+    Of more than LONGEST_KEPT the shortest members are kept, those of calls first, because a part of one is no use.
+
+    :param others: the message's unknown members.
+    :param sender: the server and the model, which alone get them back.
+    """
+    kept: dict[str, Any] = {"from": sender, "message": {}, "calls": [{} for _ in calls]}
+    places = [*zip(kept["calls"], (call.others for call in calls), strict=True), (kept["message"], others)]
+    left = LONGEST_KEPT
+    for place, members in places:
+        sizes = {name: len(json.dumps({name: value}, ensure_ascii=False).encode()) for name, value in members.items()}
+        for name in sorted(sizes, key=sizes.__getitem__):
+            if sizes[name] <= left:
+                place[name] = members[name]
+                left -= sizes[name]
+    return kept if left < LONGEST_KEPT else {}
+
+
+def with_kept(messages: Iterable[Message], sender: str, without: Collection[str] = ()) -> list[dict[str, Any]]:
+    """The messages for a request to `sender`: what it sent with them is in them again, except the members `without`."""
+    return [_with_kept(message, sender, without) for message in messages]
+
+
+def kept_names(messages: Iterable[Message], sender: str) -> list[str]:
+    """The names of the members that `with_kept` adds, each once."""
+    found: dict[str, None] = {}
+    for message in messages:
+        kept = message.get(KEPT) or {}
+        if kept.get("from") == sender:
+            found.update(dict.fromkeys(kept["message"]))
+            for members in kept["calls"]:
+                outside = (name for name in members if name != "function")
+                found.update(dict.fromkeys(chain(outside, _of_function(members))))
+    return list(found)
+
+
+def _of_function(members: Mapping[str, Any]) -> Mapping[str, Any]:
+    """What is kept with the function of a call."""
+    function = members.get("function")
+    return function if isinstance(function, Mapping) else {}
+
+
+def _with_kept(message: Message, sender: str, without: Collection[str]) -> dict[str, Any]:
+    plain = {name: value for name, value in message.items() if name != KEPT}
+    kept = message.get(KEPT) or {}
+    if kept.get("from") != sender:
+        return plain
+    if "tool_calls" in plain:
+        plain["tool_calls"] = [
+            {
+                **_others(members, without),
+                **call,
+                "function": {**_others(_of_function(members), without), **call["function"]},
+            }
+            for call, members in zip(plain["tool_calls"], chain(kept["calls"], repeat({})), strict=False)
+        ]
+    return {**_others(kept["message"], without), **plain}
+
+
+def _others(members: Mapping[str, Any], known: Collection[str]) -> dict[str, Any]:
+    """The members that aren't known, without those that are null."""
+    return {name: value for name, value in members.items() if name not in known and value is not None}
 
 
 def as_written(message: Message) -> str:
@@ -141,38 +234,43 @@ def read(reply: Reply) -> Completion:
     :raises NotACompletion: when it isn't a chat completion.
     """
     try:
-        match storable(reply.json()):
+        data = reply.json()
+    except ValueError:
+        raise NotACompletion("The model server's answer is not JSON.") from None
+    return completion_of(data)
+
+
+def completion_of(data: Any) -> Completion:
+    """As `read`, from JSON data."""
+    try:
+        match storable(data):
             case {"choices": [{"message": Mapping() as message, **choice}, *_], **rest}:
                 pass
             case {"error": _}:
-                raise NotACompletion("The model server answered with an error instead of a reply.")
+                raise NotACompletion(ERROR_INSTEAD)
             case _:
                 raise NotACompletion("The model server's answer holds no reply.")
     except ValueError:
         raise NotACompletion("The model server's answer is not JSON.") from None
     # Thoughts whose opening tag stands in the model's prompt end with the closing one.
-    text = _LONE_THOUGHTS.sub("", _THOUGHTS.sub("", _text(message.get("content")))).strip()
-    cut = choice.get("finish_reason") == "length"
-    return Completion(text, tuple(_calls(message)), _usage(rest.get("usage")), cut=cut)
+    text = _LONE_THOUGHTS.sub("", _THOUGHTS.sub("", text_of(message.get("content")))).strip()
+    calls = tuple(_calls(message))
+    if choice.get("error") and not text and not calls:  # OpenRouter's way, when the provider behind it broke off
+        raise NotACompletion(ERROR_INSTEAD)
+    reason = str(choice.get("finish_reason")).lower()
+    return Completion(
+        text,
+        calls,
+        _usage(rest.get("usage")),
+        cut=reason == "length",
+        filtered=reason in _FILTERED,
+        refusal=text_of(message.get("refusal")).strip(),
+        others=_others(message, _MESSAGE),
+    )
 
 
-def error_text(reply: Reply) -> str:
-    """The text of an error that a server sent, on one line and cut at LONGEST_ERROR; empty when there is none."""
-    try:
-        body = storable(reply.json())
-    except ValueError:
-        return ""
-    for path in (("error", "message"), ("error",), ("message",), ("detail",)):
-        value = body
-        for name in path:
-            value = value.get(name) if isinstance(value, Mapping) else None
-        if isinstance(value, str):
-            line = " ".join("".join(each if each.isprintable() else " " for each in value).split())
-            return line[:LONGEST_ERROR]
-    return ""
-
-
-def _text(content: Any) -> str:
+def text_of(content: Any) -> str:
+    """The text of a message's content, which some servers send in parts: those that are text."""
     if isinstance(content, str):
         return content
     parts = content if isinstance(content, list) else []
@@ -188,11 +286,14 @@ def _calls(message: Mapping[str, Any]) -> list[FunctionCall]:
     found, ids = [], set()
     for item in items:
         match item:
-            case {"function": {"name": str(name), **members}} if name:
+            case {"function": {"name": str(name)} as function} if name:
                 id = item.get("id")
                 fresh = isinstance(id, str) and id not in ids
                 ids.add(id if isinstance(id, str) else "")
-                found.append(FunctionCall(id if fresh else "", name, _arguments(members.get("arguments"))))
+                others = _others(item, _CALL)
+                if below := _others(function, _FUNCTION):
+                    others["function"] = below
+                found.append(FunctionCall(id if fresh else "", name, _arguments(function.get("arguments")), others))
     return found
 
 
@@ -203,11 +304,16 @@ def _arguments(value: Any) -> str:
 
 
 def _json_object(text: str) -> dict[str, Any] | None:
+    value = json_value(text)
+    return value if isinstance(value, dict) else None
+
+
+def json_value(text: str) -> Any:
+    """The value of a text in JSON; None when it isn't JSON, or is nested too deeply."""
     try:
-        value = storable(json.loads(text))
+        return storable(json.loads(text))
     except (ValueError, RecursionError):
         return None
-    return value if isinstance(value, dict) else None
 
 
 def _usage(usage: Any) -> dict[str, int]:

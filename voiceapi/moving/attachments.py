@@ -14,7 +14,7 @@ from ..runs import files
 from ..service import Service
 from ..store import knowledge
 from ..tools.knowledge import documents
-from .importing import HERE, NEW, Carried, Report, messages
+from .importing import HERE, NEW, ImportedPart, ImportReport, messages
 from .references import DOCUMENT
 from .source import ENDED
 
@@ -29,7 +29,7 @@ def find_documents(
     organization: int,
     given: Iterable[Mapping[str, Any]],
     folder: Path | None,
-    report: Report,
+    report: ImportReport,
     *,
     dry_run: bool,
 ) -> None:
@@ -48,14 +48,14 @@ def find_documents(
         content = hashes.get(file_hash, found.get(name))
         if known is not None:
             report.here[DOCUMENT, uuid] = known.document_uuid
-            report.carried.append(Carried("document", name, known.document_uuid, HERE, "agents search it"))
+            report.carried.append(ImportedPart("document", name, known.document_uuid, HERE, "agents search it"))
         elif content is None:
             report.leave(
                 place, "No service gives the files of its documents. Put the file into the folder of --documents."
             )
         elif dry_run:
             report.here[DOCUMENT, uuid] = uuid
-            report.carried.append(Carried("document", name, uuid))
+            report.carried.append(ImportedPart("document", name, uuid))
         else:
             mode = document.get("retrieval_mode")
             metadata = document.get("custom_metadata")
@@ -73,7 +73,7 @@ def find_documents(
                 continue
             report.here[DOCUMENT, uuid] = record.document_uuid
             note = "" if record.processing_error is None else f"failed: {record.processing_error}"
-            report.carried.append(Carried("document", name, record.document_uuid, NEW, note))
+            report.carried.append(ImportedPart("document", name, record.document_uuid, NEW, note))
 
 
 def _files(folder: Path) -> dict[str, bytes]:
@@ -90,7 +90,7 @@ def store_campaign(
     organization: int,
     given: Mapping[str, Any],
     contact_list: Callable[[Mapping[str, Any]], bytes],
-    report: Report,
+    report: ImportReport,
     *,
     dry_run: bool,
 ) -> None:
@@ -112,7 +112,7 @@ def store_campaign(
         return
     same = [each for each in campaigns.listed(organization) if (each.name, each.workflow_id) == (name, workflow)]
     if same:
-        report.carried.append(Carried("campaign", name, same[0].id, HERE, "nothing was changed"))
+        report.carried.append(ImportedPart("campaign", name, same[0].id, HERE, "nothing was changed"))
         return
     settings = {member: given.get(member) for member in SETTINGS}
     for member, wrong in SettingsSchema().validate(settings).items():
@@ -122,7 +122,7 @@ def store_campaign(
     if given.get("executed_count"):
         note = f"not started; there it has placed {given['executed_count']} calls, and here it begins anew"
     if dry_run:
-        report.carried.append(Carried("campaign", name, 0, NEW, note))
+        report.carried.append(ImportedPart("campaign", name, 0, NEW, note))
         return
     file_name = f"{name}.csv"
     try:
@@ -140,4 +140,4 @@ def store_campaign(
     except ServiceError as error:
         report.leave(place, str(error.detail))
         return
-    report.carried.append(Carried("campaign", name, record.id, NEW, note))
+    report.carried.append(ImportedPart("campaign", name, record.id, NEW, note))

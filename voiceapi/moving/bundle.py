@@ -18,7 +18,7 @@ STATUSES = ("draft", "published", "archived")
 
 @dataclass(frozen=True, slots=True)
 class Left:
-    """What isn't carried over: where it belongs, and why, with what to do about it."""
+    """What isn't carried over, or isn't valid: where it belongs, and why, with what to do about it."""
 
     place: str
     reason: str

@@ -2,19 +2,24 @@
 
 from __future__ import annotations
 
-from collections.abc import Sequence
+from collections.abc import Callable, Mapping, Sequence
+from typing import Any
 
 from ..errors import NotPossible
 from ..llm import configuration
 from ..llm.configuration import OVERRIDE
+from ..masking import is_masked
 from ..organizations import credentials
 from ..service import Service
-from ..store import cases, knowledge, secret_fields, tools, workflows
+from ..store import knowledge, secret_fields, tools, workflows
+from ..store.secret_fields import KEY, Find, SecretField
 from ..store.workflows import Workflow, WorkflowVersion
 from . import references
 from .bundle import Bundle, Left, MovedCase, MovedVersion, MovedWorkflow
 from .references import CREDENTIAL, DOCUMENT, RECORDING, TOOL
-from .secrets import is_any, without, without_in_configurations
+
+REASON = "A secret isn't carried over. Enter it here."
+OWN_MODEL = "A model of its own isn't carried over with its key. Until it is entered, the organization's model speaks."
 
 
 def export(service: Service, organization: int, chosen: Sequence[Workflow], *, all_versions: bool) -> Bundle:
@@ -28,12 +33,14 @@ def export(service: Service, organization: int, chosen: Sequence[Workflow], *, a
         kept = [each for each in workflows.versions_of(workflow) if all_versions or each.status != "archived"]
         versions = [_version(service, each, bundle.left_out, workflow.name) for each in reversed(kept)]
         moved = MovedWorkflow(workflow.name, versions, workflow.id, workflow.workflow_uuid, workflow.status)
-        moved.cases = [MovedCase(dict(case.content), case.enabled) for case in cases.of_workflow(workflow.id)]
+        moved.cases = [MovedCase(dict(case.content), case.enabled) for case in workflows.cases_of(workflow.id)]
         bundle.workflows.append(moved)
         used |= {
             (each.kind, each.uuid) for version in versions for each in references.in_definition(version.workflow_json)
         }
     for tool in tools.with_uuids(organization, {uuid for kind, uuid in used if kind == TOOL}):
+        if tool.id == 0:  # a function of the app, which isn't exported
+            continue
         definition, left = without(tool.definition, secret_fields.in_tool, f"tool {tool.name!r}", is_any)
         used |= {(each.kind, each.uuid) for each in references.in_tool(definition)}
         bundle.left_out += left
@@ -71,3 +78,43 @@ def _version(service: Service, version: WorkflowVersion, left: list[Left], name:
     left += [*secrets, *more]
     variables = dict(version.template_context_variables)
     return MovedVersion(version.version_number, version.status, dict(definition), configurations, variables)
+
+
+# -- secrets
+
+
+def is_mask(field: SecretField) -> bool:
+    """True for what only stands for a secret, as answers show it."""
+    return is_masked(field.text) or (field.kind == KEY and field.text.startswith("*"))
+
+
+def is_any(_field: SecretField) -> bool:
+    return True
+
+
+def without(value: Any, find: Find, place: str, leaves_out: Callable[[SecretField], bool]) -> tuple[Any, list[Left]]:
+    """The value with the secrets emptied for which `leaves_out` is true, and where they were."""
+    result, fields = secret_fields.emptied(value, find, leaves_out)
+    return result, [Left(f"{place}, {_path(value, field)}", REASON) for field in fields]
+
+
+def without_in_configurations(
+    value: Mapping[str, Any], place: str, leaves_out: Callable[[SecretField], bool]
+) -> tuple[dict[str, Any], list[Left]]:
+    """A workflow's configurations without secrets; a model of its own that has one goes as a whole."""
+    rest = {name: below for name, below in value.items() if name != OVERRIDE}
+    result, left = without(rest, secret_fields.in_configurations, place, leaves_out)
+    own = value.get(OVERRIDE)
+    if own is not None and any(leaves_out(field) for field in secret_fields.in_configurations(own)):
+        left.append(Left(f"{place}, {OVERRIDE}", OWN_MODEL))
+    elif own is not None:
+        result = {**result, OVERRIDE: own}
+    return result, left
+
+
+def _path(value: Any, field: SecretField) -> str:
+    """The place of a secret in words: of one in a node, the node's id comes first."""
+    match field.path:
+        case ("nodes", int(index), *rest):
+            return f"node {value['nodes'][index].get('id')}, {'.'.join(map(str, rest))}"
+    return ".".join(map(str, field.path))

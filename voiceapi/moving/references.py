@@ -1,4 +1,4 @@
-"""What the nodes of a workflow and the configs of tools refer to by uuid."""
+"""The references by uuid in the nodes of a workflow and the configs of tools."""
 
 from __future__ import annotations
 
@@ -7,6 +7,8 @@ from copy import deepcopy
 from functools import cache
 from typing import Any, NamedTuple
 
+from ..engine.graph import call_of
+from ..tools.python import PREFIX
 from ..workflows import node_types
 
 TOOL, DOCUMENT, CREDENTIAL, RECORDING = "tool", "document", "credential", "recording"
@@ -16,7 +18,10 @@ RECORDINGS_OF_TOOLS = ("customMessageRecordingId", "audioRecordingId")
 
 
 class Reference(NamedTuple):
-    """A uuid that stands in a value: what it is of, the place in words, and the object and member that hold it."""
+    """A uuid that stands in a value: what it is of, the place in words, and the object and member that hold it.
+
+    A call of a node holds that of its tool.
+    """
 
     kind: str
     uuid: str
@@ -39,6 +44,8 @@ def in_definition(definition: Mapping[str, Any]) -> Iterator[Reference]:
             case {"type": str(type), "data": dict(data)}:
                 for member, kind in _members(type):
                     yield from _found(kind, data, member, f"node {node.get('id')}, {member}")
+                if call := call_of(node):
+                    yield Reference(TOOL, call.tool, f"node {node.get('id')}, call", data, "call")
 
 
 def in_tool(definition: Mapping[str, Any]) -> Iterator[Reference]:
@@ -65,19 +72,24 @@ def rewritten(
 ) -> tuple[dict[str, Any], list[Reference]]:
     """A copy whose references are those of `here`, by kind and uuid; those that aren't there are removed and returned.
 
-    References to recordings stay: the agent speaks the text beside them.
+    References to recordings stay: the agent speaks the text beside them. So do those to functions of an app, which are
+    named and not stored.
     """
     copy: dict[str, Any] = deepcopy(value)
     missing = []
     for reference in list(find(copy)):
         uuid = here.get((reference.kind, reference.uuid))
         if uuid is None:
+            if reference.kind == TOOL and reference.uuid.startswith(PREFIX):
+                continue
             missing.append(reference)
             uuid = reference.uuid if reference.kind == RECORDING else None
         held = reference.holder[reference.member]
         if isinstance(held, list):
             index = held.index(reference.uuid)
             held[index : index + 1] = [] if uuid is None else [uuid]
+        elif isinstance(held, dict):
+            reference.holder[reference.member] = None if uuid is None else {**held, "tool": uuid}
         else:
             reference.holder[reference.member] = uuid
     return copy, missing

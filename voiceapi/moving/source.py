@@ -8,7 +8,7 @@ from typing import Any
 from urllib.parse import urlsplit
 
 from ..errors import InvalidFields, InvalidInput, NotPossible
-from ..http_client import HTTPClient, RequestFailed
+from ..http_client import OWNER_OPERATOR, HTTPClient, RequestFailed
 from ..strict_json import parse
 from . import references
 from .bundle import FORMAT, Bundle, Left, read_export
@@ -23,7 +23,7 @@ ENDED = ("completed", "failed")
 
 
 @dataclass(frozen=True, slots=True)
-class Source:
+class RemoteService:
     """A running service.
 
     :param url: its address, with or without `/api/v1`.
@@ -133,7 +133,9 @@ class Source:
         url = f"{self._origin}{API}{path}"
         try:
             headers = {"X-API-Key": self.key, "Accept": "application/json"}
-            reply = self.http.send("GET", url, headers=headers, timeout=SECONDS, max_bytes=LARGEST, trusted=True)
+            reply = self.http.send(
+                "GET", url, headers=headers, timeout=SECONDS, max_bytes=LARGEST, trusted=True, owner=OWNER_OPERATOR
+            )
         except RequestFailed as error:
             raise NotPossible(f"{error} --from names the address of a running service.") from None
         if reply.status == 200:

@@ -1,1 +1,1 @@
-"""What whoever runs the service needs: metrics.open_metrics, gauges.read."""
+"""The operator's side of the service: metrics, readiness, retention, backups, copies to another database."""

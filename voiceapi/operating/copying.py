@@ -9,11 +9,11 @@ from pathlib import Path
 from ..config import PREFIX, Settings
 from ..errors import NotPossible
 from ..security import Vault, read_secret, write_secret
-from ..store import copy_sources, copy_targets, copying, secret_check
+from ..store import copy_sources, copying, encryption
 from ..store.copy_sources import UNUSABLE
 from ..store.copying import Copied
-from ..store.database import Store, StoreError
-from ..store.failures import DatabaseUnavailable
+from ..store.database import Store
+from ..store.failures import DatabaseUnavailable, StoreError
 from .backups import secret_beside
 
 ANOTHER = "{} isn't the one that {} was encrypted with{}."
@@ -57,11 +57,12 @@ def copy(
     except StoreError as error:
         raise NotPossible(str(error)) from None
     try:
-        if read.path is not None and written.path is not None and _is_same(read.path, written.path):
+        paths = [path for path in (read.path, written.path) if path is not None and path.exists()]
+        if len(paths) == 2 and paths[0].samefile(paths[1]):
             raise NotPossible(f"{target} is {source}.")
         with copy_sources.opened(read, shared=force) as opened:
             vault = _vault(settings, read, copy_sources.secret_checks(opened))
-            copy_targets.prepare(written, vault)
+            copying.prepare(written, vault)
             # First, because without it the copy couldn't be used.
             beside = _write_secret(vault, written)
             copied = copying.copy(opened, written, vault, pause=force, on_progress=on_progress)
@@ -77,26 +78,22 @@ def copy(
         written.close()
 
 
-def _is_same(path: Path, other: Path) -> bool:
-    return path.exists() and other.exists() and path.samefile(other)
-
-
 def _vault(settings: Settings, source: Store, checks: dict[str, str]) -> Vault:
     """The secret that a database was encrypted with: that of the settings, else the one beside it."""
     given = None if settings.secret is None else Vault(settings.secret.encode())
-    if given is not None and secret_check.agrees(checks, given):
+    if given is not None and encryption.agrees(checks, given):
         return given
     file = None if source.path is None else secret_beside(source.path)
     beside = Vault(read_secret(file), file=file) if file is not None and file.exists() else None
     if given is not None:
-        other = f"; that in {file} is" if beside is not None and secret_check.agrees(checks, beside) else ""
+        other = f"; that in {file} is" if beside is not None and encryption.agrees(checks, beside) else ""
         raise NotPossible(ANOTHER.format(f"{PREFIX}SECRET", source.name, other))
     if beside is None:
         found = f"{PREFIX}SECRET isn't set"
         raise NotPossible(
             MISSING.format(source.name, found if file is None else f"there is no file {file}, and {found}")
         )
-    if not secret_check.agrees(checks, beside):
+    if not encryption.agrees(checks, beside):
         raise NotPossible(ANOTHER.format(f"The secret in {file}", source.name, ""))
     return beside
 

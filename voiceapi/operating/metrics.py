@@ -1,4 +1,4 @@
-"""Counts of what happens in one app, in the text format of Prometheus."""
+"""The metrics of one app in the text format of Prometheus: counters of events, and gauges of its present state."""
 
 from __future__ import annotations
 
@@ -8,16 +8,21 @@ from collections.abc import Callable, Iterable, Iterator, Mapping
 from dataclasses import dataclass
 from typing import TYPE_CHECKING, cast
 
+from ..service import Service
+from ..store import statistics
+from ..store.fields import now
 from ..telephony import providers
 
 if TYPE_CHECKING:
     from prometheus_client import CollectorRegistry
     from prometheus_client.metrics_core import Metric
 
+
+NOT_INSTALLED = "The metrics need prometheus-client, which isn't installed: pip install prometheus-client."
 CONTENT_TYPE = "text/plain; version=0.0.4; charset=utf-8"
 # The bounds of a turn's seconds: half of what callers find natural, up to what the slowest model may take.
 BUCKETS = (0.01, 0.05, 0.1, 0.25, 0.5, 1.0, 1.5, 2.0, 3.0, 5.0, 10.0, 20.0, 60.0)
-# A model is named by whoever configures it, so names are bounded in number and in what may stand in them.
+# Users choose the names of models, so names are bounded in number and in their characters.
 MOST_MODELS = 50
 MODEL = re.compile(r"(?!.*[0-9]{9})[A-Za-z][\w.:/@-]{0,63}", re.ASCII)
 OTHER = "other"
@@ -46,7 +51,7 @@ class Gauge:
         return cls(name, help, {(value,): number for value, number in numbers.items()}, (label,))
 
 
-class Metrics:
+class PrometheusMetrics:
     """The counts of one app, in a registry of its own; `service.Metrics` says what is counted.
 
     :raises ImportError: without prometheus-client, the extra `metrics`.
@@ -138,3 +143,63 @@ class Metrics:
                 return OTHER
             self._models.add(name)
         return name
+
+
+# -- gauges, read when they are asked for
+
+
+def read(service: Service) -> Iterator[Gauge]:
+    """The gauges of an app; those from the database count what all its processes do."""
+    yield from _of_process(service)
+    with service.store.session():
+        calls: dict[str, float] = {}
+        for carrier, number in statistics.calls_in_progress().items():
+            name = carrier if carrier in CARRIERS else OTHER
+            calls[name] = calls.get(name, 0) + number
+        yield Gauge.by("carrier", "voiceapi_calls_in_progress", "Calls in progress, of all processes.", calls)
+        yield Gauge.by(
+            "state", "voiceapi_deliveries", "Webhooks of ended runs that are kept, by state.", statistics.deliveries()
+        )
+        yield Gauge(
+            "voiceapi_delivery_delay_seconds",
+            "For how long the webhook has been due that waits longest.",
+            {(): statistics.oldest_due_delivery(now())},
+        )
+        yield Gauge("voiceapi_follow_ups", "Ended runs that are still to be reviewed.", {(): statistics.follow_ups()})
+        yield Gauge.by("state", "voiceapi_campaigns", "Campaigns that haven't ended.", statistics.campaigns())
+        yield Gauge.by(
+            "state",
+            "voiceapi_dialer_contacts",
+            f"Contacts of running campaigns that are due, at most {statistics.MOST_DUE}, or being dialed.",
+            statistics.contacts(),
+        )
+        yield Gauge.by(
+            "part",
+            "voiceapi_database_bytes",
+            "The database; of a SQLite database its file, its WAL, and what of the file is free.",
+            service.store.backend.sizes(),
+        )
+
+
+def _of_process(service: Service) -> Iterator[Gauge]:
+    yield Gauge(
+        "voiceapi_writer_wait_seconds",
+        "How long transactions have waited until they could begin.",
+        {(): service.store.waited_seconds},
+        only_rises=True,
+    )
+    queue = service.bulkhead.permit_queue
+    yield Gauge.by(
+        "state",
+        "voiceapi_slow_requests",
+        "Slow requests that run and wait, and how many may run.",
+        {"running": len(queue.running), "waiting": len(queue.waiting), "limit": queue.limit},
+    )
+    yield Gauge("voiceapi_slow_turns", "Turns that ask another server.", {(): len(service.slow_jobs.running())})
+    yield Gauge("voiceapi_background_queue", "Jobs that wait for a thread.", {(): service.workers.queued()})
+    yield Gauge.by(
+        "job",
+        "voiceapi_job_last_run_timestamp_seconds",
+        "When each background job of this process last finished, in seconds since 1970.",
+        dict(service.workers.last_runs),
+    )

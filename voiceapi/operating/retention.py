@@ -7,7 +7,7 @@ from collections.abc import Callable
 from datetime import datetime, timedelta
 
 from ..service import Service
-from ..store import compacting, retention
+from ..store import retention
 from ..store.fields import now
 
 log = logging.getLogger("voiceapi")
@@ -22,6 +22,8 @@ LEAST_FREE = 1024 * 1024
 
 def remove_expired(service: Service, moment: datetime | None = None) -> tuple[int, int]:
     """Remove the runs that ended VOICEAPI_KEEP_RUNS_DAYS before `moment`, or now, and the unused uploads from then.
+
+    The calls that no workflow took go as well.
 
     What is still owed stays: a run with a review or a webhook that is pending, or of a campaign that goes on.
 
@@ -42,6 +44,7 @@ def remove_expired(service: Service, moment: datetime | None = None) -> tuple[in
                 return runs, uploads
         for id in retention.unused_uploads(before):
             uploads += _gently(service, lambda id=id: retention.delete_upload(id, before))  # type: ignore[misc]
+        _gently(service, lambda: bool(retention.delete_rejected_calls(before)))
         if runs or uploads:
             log.info(
                 "Removed runs that ended more than %s days ago: %s, and unused uploads: %s",
@@ -60,11 +63,11 @@ def give_space_back(service: Service, least_free: int, on_step: Callable[[], obj
     :param least_free: the bytes that stay free.
     :param on_step: called after each of many short transactions.
     """
-    if service.store.path is None or not compacting.space().is_incremental:
+    if not retention.space().is_incremental:
         return
-    while not service.workers.stopping.is_set() and _gently(service, lambda: compacting.release(least_free)):
+    while not service.workers.stopping.is_set() and _gently(service, lambda: retention.release_pages(least_free)):
         on_step()
-    compacting.checkpoint()
+    retention.checkpoint()
 
 
 def _gently(service: Service, transact: Callable[[], bool]) -> bool:

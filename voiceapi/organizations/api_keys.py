@@ -4,7 +4,7 @@ from __future__ import annotations
 
 from datetime import datetime, timedelta
 
-from ..errors import NotAuthenticated
+from ..errors import LimitReached, NotAuthenticated
 from ..security import hash_key, key_prefix, new_api_key
 from ..service import Service
 from ..store import organizations
@@ -13,6 +13,7 @@ from ..store.database import write
 from ..store.fields import now
 from ..store.locks import NO_LOCK
 from ..store.organizations import ApiKey, Organization
+from ..store.telephony import SIMULATOR
 from ..telephony import configurations, phone_numbers
 
 DEFAULT_ORGANIZATION = "default"
@@ -54,7 +55,7 @@ def _create_organization(service: Service, name: str) -> Organization:
         service.vault,
         organization.id,
         "Simulator",
-        {"provider": "simulator", "realtime": False},
+        {"provider": SIMULATOR, "realtime": False},
         is_default_outbound=True,
     )
     phone_numbers.create(
@@ -64,31 +65,33 @@ def _create_organization(service: Service, name: str) -> Organization:
 
 
 def require_organization(name: str) -> Organization:
-    """The organization of that name.
-
-    :raises RecordNotFound: when there is no organization of that name.
-    """
+    """:raises RecordNotFound: when there is no organization of that name."""
     return require(Organization, f"There is no organization named {name!r}.", name=name)
 
 
-def authenticate(service: Service, key: str, refusal: str = "Invalid or expired API key") -> ApiKey:
+def authenticate(
+    service: Service, key: str, address: str | None, refusal: str = "Invalid or expired API key"
+) -> ApiKey:
     """The record of a raw API key; another thread updates its `last_used_at`, once a minute.
 
+    :param address: that of the request, as in `WrongKeys.count`. A right key is let in whatever it has sent before.
     :raises NotAuthenticated: with `refusal`, when the key is unknown or archived.
+    :raises LimitReached: when it is, and so were too many from this address.
     """
     record = find(ApiKey, key_hash=hash_key(key))
     if record is None or not record.is_active:
-        raise NotAuthenticated(refusal)
+        seconds = service.wrong_keys.count(address)
+        if seconds is None:
+            raise NotAuthenticated(refusal)
+        text = f"This API key is wrong, as were too many before it from this address; wait {seconds} s."
+        raise LimitReached(f"{text} A right key is let in at once.", retry_after=seconds)
     moment = now()
-    if _is_earlier(record.last_used_at, moment) and _is_earlier(service.keys_used.get(record.id), moment):
+    # A use that was noted after this moment was noted before the clock was set back.
+    noted = (record.last_used_at, service.keys_used.get(record.id))
+    if not any(used is not None and timedelta() <= moment - used < LAST_USED_PRECISION for used in noted):
         service.keys_used[record.id] = moment
         service.workers.submit(_note_use, service, record, moment)
     return record
-
-
-def _is_earlier(used: datetime | None, moment: datetime) -> bool:
-    """True unless a use was noted in the last minute; one after `moment` was noted before the clock was set back."""
-    return used is None or not timedelta() <= moment - used < LAST_USED_PRECISION
 
 
 def _note_use(service: Service, record: ApiKey, moment: datetime) -> None:

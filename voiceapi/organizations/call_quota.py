@@ -6,10 +6,8 @@ import math
 from datetime import datetime, timedelta
 
 from ..errors import LimitReached
-from ..store import outbound_calls
-from ..store.base import require
+from ..store import organizations
 from ..store.fields import now
-from ..store.organizations import Organization
 from .call_limits import DAY, CallLimits, Quota, exhausted
 
 # How far ahead the clock of another process may be. Calls later than that were stored before the clock was set back;
@@ -17,16 +15,11 @@ from .call_limits import DAY, CallLimits, Quota, exhausted
 AHEAD = timedelta(minutes=1)
 
 
-def limits_of(organization: int) -> CallLimits:
-    """The limits of an organization."""
-    return CallLimits.read(require(Organization, "Organization not found", id=organization).preferences)
-
-
 def quota(organization: int, calls_a_day: int | None, moment: datetime) -> Quota | None:
     """How many calls an organization may still place at `moment`; None is any number."""
     if calls_a_day is None:
         return None
-    count, first = outbound_calls.latest(organization, moment - DAY, moment + AHEAD, calls_a_day)
+    count, first = organizations.latest_calls(organization, moment - DAY, moment + AHEAD, calls_a_day)
     return Quota(calls_a_day - count, (first or moment) + DAY)
 
 
@@ -35,18 +28,26 @@ def require_quota(organization: int) -> None:
 
     :raises LimitReached: with the seconds until it may place another.
     """
-    moment, most = now(), limits_of(organization).calls_a_day
+    most = CallLimits.read(organizations.get(organization).preferences).calls_a_day
+    if most is None:
+        return
+    moment = now()
     found = quota(organization, most, moment)
     if found is not None and found.left <= 0:
         seconds = math.ceil((found.more_at - moment).total_seconds())
         raise LimitReached(exhausted(most, found.more_at), retry_after=max(1, seconds))
 
 
-def count_call(organization: int) -> None:
+def reserve_daily_call(organization: int) -> None:
     """Count a call that is placed now, or refuse it; call it inside the transaction that stores the call.
 
     :raises LimitReached: as `require_quota`.
     """
     require_quota(organization)
     moment = now()
-    outbound_calls.add(organization, moment, moment - DAY, moment + AHEAD)
+    organizations.add_call(organization, moment, moment - DAY, moment + AHEAD)
+
+
+def discount_call(organization: int) -> None:
+    """Take back the count of a call that wasn't placed after all; call it inside a transaction."""
+    organizations.remove_latest_call(organization)

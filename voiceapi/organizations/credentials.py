@@ -14,7 +14,7 @@ from uuid import uuid4
 from ..errors import Conflict, NotPossible
 from ..security import Vault, decrypt_json, encrypt_json
 from ..service import Service
-from ..store import organizations
+from ..store import organizations, tags
 from ..store.base import find, require
 from ..store.database import write
 from ..store.fields import now
@@ -71,10 +71,7 @@ def exists(organization_id: int | None, credential_uuid: str) -> bool:
 
 
 def get(organization: int, uuid: str) -> Credential:
-    """A credential of the organization.
-
-    :raises RecordNotFound: when the organization has no such credential.
-    """
+    """:raises RecordNotFound: when the organization has no such credential."""
     return require(Credential, "Credential not found", uuid=uuid, organization=organization, is_active=True)
 
 
@@ -118,16 +115,21 @@ def create(
     return record
 
 
-def update(vault: Vault, organization: int, uuid: str, changes: Mapping[str, Any]) -> Credential:
+def update(
+    vault: Vault, organization: int, uuid: str, changes: Mapping[str, Any], expected: tags.Expected = None
+) -> Credential:
     """Change `name`, `description`, `credential_type` or `credential_data`; what is absent or None stays.
 
+    :param expected: whether the credential's tag is one that the editor expects; None when any is.
     :raises RecordNotFound: when there is no such credential.
+    :raises Outdated: when the tag isn't expected.
     :raises NotPossible: when the data lacks a member of the type, or can't be sent as a header.
     :raises Conflict: when another credential has the name.
     """
     given = {name: value for name, value in changes.items() if value is not None}
     with write():
         record = get(organization, uuid)
+        tags.CREDENTIAL.require(expected, record)
         if given.get("name", record.name) != record.name:
             _refuse_taken_name(organization, given["name"])
         if "credential_type" in given or "credential_data" in given:
@@ -143,13 +145,16 @@ def update(vault: Vault, organization: int, uuid: str, changes: Mapping[str, Any
     return record
 
 
-def delete(organization: int, uuid: str) -> None:
+def delete(organization: int, uuid: str, expected: tags.Expected = None) -> None:
     """Delete the secret; requests that refer to the credential are sent without it from now on. Its name stays taken.
 
+    :param expected: as in `update`.
     :raises RecordNotFound: when there is no such credential.
+    :raises Outdated: when the tag isn't expected.
     """
     with write():
         record = get(organization, uuid)
+        tags.CREDENTIAL.require(expected, record)
         record.is_active = False
         record.data = None
         record.save()

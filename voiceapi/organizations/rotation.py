@@ -4,16 +4,16 @@ from __future__ import annotations
 
 from ..security import MIN_SECRET_LENGTH, new_secret, write_secret
 from ..service import Service
-from ..store import encryption, secret_check
-from ..store.database import erasing, write
+from ..store import encryption
+from ..store.database import truncating_wal, write
+from ..store.encryption import SecretCheck
 from ..store.migrations import TABLES
-from ..store.secret_check import SecretCheck
 
 
 def is_unfinished(service: Service) -> bool:
     """True if the secret was being replaced when a process was killed; `rotate` then goes on with that secret."""
     with service.store.session():
-        return secret_check.replacement(service.vault) is not None
+        return encryption.new_secret(service.vault) is not None
 
 
 def rotate(service: Service, new: str | None = None) -> int:
@@ -29,12 +29,12 @@ def rotate(service: Service, new: str | None = None) -> int:
     if new is not None and len(new.encode()) < MIN_SECRET_LENGTH:
         raise ValueError(f"The new secret must have at least {MIN_SECRET_LENGTH} characters.")
     vault = service.vault
-    with service.store.session(), erasing(service.store):
+    with service.store.session(), truncating_wal(service.store):
         with write():
-            secret = secret_check.replacement(vault)
+            secret = encryption.new_secret(vault)
             if secret is None:
                 secret = (new or new_secret()).encode()
-                secret_check.begin(vault, secret)
+                encryption.begin_rotation(vault, secret)
         with write():
             if vault.file is not None and vault.secret != secret:
                 write_secret(vault.file, secret.decode(), replace=True)
@@ -45,5 +45,5 @@ def rotate(service: Service, new: str | None = None) -> int:
         while more := encryption.encrypt_again(vault, tables):
             changed += more
         with write():
-            secret_check.finish(vault)
+            encryption.finish_rotation(vault)
     return changed

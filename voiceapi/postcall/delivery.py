@@ -6,13 +6,14 @@ again at that time. So a webhook may arrive twice, under one delivery id, but no
 
 from __future__ import annotations
 
-from collections.abc import Mapping, Sequence
+import logging
+import os
+import time
+from collections.abc import Callable, Mapping, Sequence
 from dataclasses import dataclass
 from datetime import datetime, timedelta
-from email.utils import parsedate_to_datetime
 from typing import Any
 
-from ..engine.values import as_number
 from ..errors import Conflict, NotPossible
 from ..http_client import Reply, RequestFailed
 from ..organizations import credentials
@@ -25,23 +26,32 @@ from ..store.fields import now
 from ..store.locks import NO_LOCK
 from ..store.postcall import Delivery, DeliveryAttempt
 from ..store.runs import Run
+from ..timestamps import retry_after
 from . import signing
+from .outbox import LISTENER_KEPT, MAX_ATTEMPTS
 
-MAX_ATTEMPTS = 5
 TIMEOUT_SECONDS = 30.0
+log = logging.getLogger("voiceapi")
+
 # After this time a sender is presumed dead.
 LEASE = timedelta(seconds=90)
+RENEW_SECONDS = 20.0
+# How often a process notes its listeners, and after which time it does so at all.
+NOTE_SECONDS, NOTE_AGAIN = 3600.0, timedelta(minutes=30)
+NOBODY = "No process has had the function {} for 30 days."
 # The wait after the first failure; it doubles with each.
 FIRST_WAIT_SECONDS, MAX_WAIT_SECONDS = 30.0, 600.0
 # Statuses after which the delivery is tried again. Any other refusal is final, as is a URL that isn't http(s).
 TEMPORARY = (408, 425, 429, 500, 502, 503, 504)
 INVALID_URL = "scheme"
+# Characters of the error of a listener that are stored.
+MOST_ERROR = 1000
 # Bytes read of the receiver's answer. Only its status counts.
 MAX_REPLY_BYTES = 64 * 1024
 
 
 @dataclass(frozen=True)
-class Outcome:
+class DeliveryResult:
     """The result of an attempt.
 
     :param status: the receiver's; None when there was no answer.
@@ -65,17 +75,20 @@ class Outcome:
 
 
 def due() -> datetime | None:
-    """When the next delivery is to be sent; None when there is none."""
+    """When the next webhook is to be sent; None when there is none."""
     return postcall.next_delivery_at()
 
 
-def claim(moment: datetime) -> Delivery | None:
-    """Claim a delivery that is due at `moment`, so that no other sender sends it; None when there is none."""
-    first = due()  # a read first, which blocks no writer
+def claim(moment: datetime, listeners: Sequence[str] | None = None) -> Delivery | None:
+    """Claim a webhook that is due at `moment`, so that no other sender sends it; None when there is none.
+
+    :param listeners: claim a run for one of these instead.
+    """
+    first = postcall.next_delivery_at(listeners)  # a read first, which blocks no writer
     if first is None or first > moment:
         return None
     with write(NO_LOCK):
-        claimed = postcall.lease_delivery(moment, moment + LEASE)
+        claimed = postcall.lease_delivery(moment, moment + LEASE, listeners)
         if claimed is None:
             return None
         delivery = require(Delivery, "The delivery is gone.", id=claimed)
@@ -90,19 +103,20 @@ def correct(moment: datetime) -> bool:
 
 
 def abandon(delivery: Delivery, error: str, moment: datetime) -> None:
-    """Store that a webhook can't be made, as an attempt that failed; call it inside a transaction."""
+    """Store that a delivery can't be made, as an attempt that failed; call it inside a transaction."""
     delivery.state, delivery.last_error, delivery.finished_at = "dead_letter", error, moment
-    delivery.attempts = delivery.most_attempts = 1
+    delivery.next_attempt_at = None
+    delivery.attempts = delivery.most_attempts = delivery.attempts + 1
     update(delivery)
-    insert(DeliveryAttempt, delivery=delivery.id, number=1, at=moment, error=error)
+    insert(DeliveryAttempt, delivery=delivery.id, number=delivery.attempts, at=moment, error=error)
 
 
-def send(service: Service, delivery: Delivery, moment: datetime) -> Outcome:
+def send(service: Service, delivery: Delivery, moment: datetime) -> DeliveryResult:
     """Make the attempt that was claimed; call it outside any transaction, because it may take 30 seconds."""
     try:
         headers, note = _headers(service, delivery, moment)
     except NotPossible as error:
-        return Outcome(None, str(error.detail))
+        return DeliveryResult(None, str(error.detail))
     try:
         reply = service.http.send(
             delivery.method or "POST",
@@ -112,9 +126,10 @@ def send(service: Service, delivery: Delivery, moment: datetime) -> Outcome:
             timeout=TIMEOUT_SECONDS,
             max_bytes=MAX_REPLY_BYTES,
             truncate=True,
+            owner=delivery.organization_id,
         )
     except RequestFailed as error:
-        return Outcome(None, str(error), final=error.kind == INVALID_URL, note=note)
+        return DeliveryResult(None, str(error), final=error.kind == INVALID_URL, note=note)
     return _outcome_of(reply, moment, note)
 
 
@@ -139,27 +154,16 @@ def _headers(service: Service, delivery: Delivery, moment: datetime) -> tuple[di
     }, note
 
 
-def _outcome_of(reply: Reply, moment: datetime, note: str | None) -> Outcome:
+def _outcome_of(reply: Reply, moment: datetime, note: str | None) -> DeliveryResult:
     if 200 <= reply.status < 300:
-        return Outcome(reply.status, None, reply.seconds, note=note)
+        return DeliveryResult(reply.status, None, reply.seconds, note=note)
     text = f"The receiver answered with status {reply.status}."
-    retry_after = _retry_after(reply.headers.get("Retry-After"), moment)
+    wait = retry_after(reply.headers.get("Retry-After"), moment)
     final = reply.status not in TEMPORARY
-    return Outcome(reply.status, text, reply.seconds, final=final, retry_after=retry_after, note=note)
+    return DeliveryResult(reply.status, text, reply.seconds, final=final, retry_after=wait, note=note)
 
 
-def _retry_after(value: str | None, moment: datetime) -> float | None:
-    """The seconds that a Retry-After header asks for, as a number or as an HTTP date; None if it can't be read."""
-    seconds = as_number(value)
-    if seconds is not None or value is None:
-        return seconds
-    try:
-        return (parsedate_to_datetime(value) - moment).total_seconds()
-    except (ValueError, TypeError):  # not a date, or one without a zone
-        return None
-
-
-def record_outcome(delivery: Delivery, outcome: Outcome, moment: datetime) -> None:
+def record_outcome(delivery: Delivery, outcome: DeliveryResult, moment: datetime) -> None:
     """Store the result of an attempt, and when the next one is due, if any."""
     changes: dict[str, Any] = {"last_status": outcome.status, "last_error": outcome.error, "next_attempt_at": None}
     if outcome.succeeded:
@@ -196,6 +200,74 @@ def deliver_next(service: Service, moment: datetime | None = None) -> bool:
         return True
 
 
+# -- runs that are given to functions of the host's app
+
+
+def note_listeners(service: Service) -> None:
+    """Note which listeners this process has, so that each run that ends is recorded for them, in all processes."""
+    if not service.host.listeners:
+        return
+    moment = now()
+    with service.store.session():
+        known = postcall.listeners_seen_since(moment - NOTE_AGAIN)  # a read first, which blocks no writer
+        if names := sorted(service.host.listeners.keys() - known):
+            with write(NO_LOCK):
+                postcall.note_listeners(names, moment)
+
+
+def give_up_unseen(service: Service) -> None:
+    """Give up the runs that wait for listeners which no process has had for LISTENER_KEPT."""
+    note_listeners(service)
+    moment = now()
+    with service.store.session():
+        if postcall.deliveries_for_unseen_listeners(moment - LISTENER_KEPT):
+            with write():
+                for delivery in postcall.deliveries_for_unseen_listeners(moment - LISTENER_KEPT):
+                    abandon(delivery, NOBODY.format(delivery.listener), moment)
+
+
+def listeners_due(service: Service) -> datetime | None:
+    """When the next run is to be given to a listener of this process; None when there is none."""
+    return postcall.next_delivery_at(tuple(service.host.listeners))
+
+
+def call_next_listener(service: Service, moment: datetime | None = None) -> bool:
+    """Give the run that has been due longest to a listener of this process; False when none is due.
+
+    :param moment: the current time, unless given.
+    """
+    functions = dict(service.host.listeners)
+    with service.store.session():
+        delivery = claim(moment or now(), tuple(functions))
+        if delivery is None:
+            return False
+        record_outcome(delivery, _call(service, delivery, functions[delivery.listener or ""]), moment or now())
+        return True
+
+
+def _call(service: Service, delivery: Delivery, listener: Callable[[Any], Any]) -> DeliveryResult:
+    claimed = (os.getpid(), delivery.id, delivery.attempts)
+    service.host.running.add(claimed)
+    began = time.monotonic()
+    try:
+        service.store.release()
+        service.host.give(listener, delivery.run_id)
+    except BaseException as error:  # SystemExit as well, which would end this thread
+        log.exception("Run %s: %s failed", delivery.run_id, delivery.listener, extra={"run": delivery.run_id})
+        return DeliveryResult(None, f"{type(error).__name__}: {error}"[:MOST_ERROR], time.monotonic() - began)
+    finally:
+        service.host.running.discard(claimed)
+    return DeliveryResult(None, None, time.monotonic() - began)
+
+
+def renew_listeners(service: Service) -> None:
+    """Renew the claims of the runs that listeners of this process have at the moment."""
+    if claimed := [(id, attempt) for process, id, attempt in list(service.host.running) if process == os.getpid()]:
+        with service.store.session(), write(NO_LOCK):
+            for id, attempt in claimed:
+                postcall.renew_delivery(id, attempt, now() + LEASE)
+
+
 # -- for the API
 
 
@@ -222,6 +294,8 @@ def attempts_of(found: Sequence[Delivery]) -> Mapping[int, Sequence[DeliveryAtte
 def redeliver(service: Service, run: Run, delivery_uuid: str) -> Delivery:
     """Send a delivery again, up to five times: the same bytes under the same id, the attempts numbered on.
 
+    One that was kept is sent for the first time; while the reviews of its run go on, after these.
+
     :raises RecordNotFound: when the run has no such delivery.
     :raises Conflict: while it is still pending, and when it could not be made.
     """
@@ -229,11 +303,11 @@ def redeliver(service: Service, run: Run, delivery_uuid: str) -> Delivery:
         delivery = require(Delivery, "Delivery not found", run=run.id, delivery_uuid=delivery_uuid)
         if delivery.state == "pending":
             raise Conflict("This delivery is still on its way: it is tried again by itself.")
-        if delivery.url is None:
+        if delivery.url is None and delivery.state != "not_sent":
             raise Conflict(f"There is nothing to send again: {delivery.last_error}")
         delivery.state = "pending"
         delivery.most_attempts = delivery.attempts + MAX_ATTEMPTS
-        delivery.next_attempt_at = now()
+        delivery.next_attempt_at = None if delivery.url is None else now()
         delivery.finished_at = None
         update(delivery)
     service.wake_workers()

@@ -9,7 +9,7 @@ from typing import Any
 
 from ..engine.graph import data_of
 from ..engine.template import TextTooLong
-from ..runs.runs import added, transcript_address, usage
+from ..runs.preparation import added, transcript_address, usage
 from ..security import encrypt_json
 from ..service import Service
 from ..store import clock, postcall, secret_fields
@@ -23,7 +23,8 @@ from ..store.secret_fields import in_definition
 from ..store.workflows import Workflow, WorkflowVersion
 from ..timestamps import write_time
 from . import outbox, qa, rendering
-from .delivery import MAX_ATTEMPTS, abandon
+from .delivery import abandon
+from .outbox import MAX_ATTEMPTS
 
 # A claim lasts this long unless it is renewed; then its worker is presumed dead.
 LEASE = timedelta(seconds=180)
@@ -95,7 +96,7 @@ def _render(service: Service, run: Run, definition: Mapping[str, Any], moment: d
     for delivery in postcall.unrendered(run.id):
         data = nodes.get(delivery.node_id, {})
         try:
-            request = rendering.render_request(data, context, moment)
+            request = rendering.render_request(data, context, moment, is_test=run.is_test)
         except TextTooLong as error:
             abandon(delivery, str(error), moment)
             continue
@@ -105,8 +106,9 @@ def _render(service: Service, run: Run, definition: Mapping[str, Any], moment: d
         delivery.headers = encrypt_json(service.vault, request.headers)
         delivery.body = request.body
         delivery.credential_uuid = credential if isinstance(credential, str) and credential else None
-        delivery.most_attempts = MAX_ATTEMPTS
-        delivery.next_attempt_at = moment
+        if delivery.state == "pending":
+            delivery.most_attempts = MAX_ATTEMPTS
+            delivery.next_attempt_at = moment
         update(delivery)
         _annotate(run, "missing_variables", request.missing)
         _annotate(run, "dropped_headers", request.dropped)

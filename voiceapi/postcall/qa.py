@@ -7,23 +7,22 @@ import logging
 import secrets
 from collections.abc import Callable, Iterable, Mapping, Sequence
 from dataclasses import dataclass, field, replace
+from datetime import datetime
 from typing import Any, Protocol
 
-from ..engine.graph import data_of
-from ..engine.template import KIB64, MIB, Bound, TextTooLong, render
-from ..engine.values import as_boolean, as_number
+from ..engine.graph import data_of, objects
+from ..engine.template import KIB64, MIB, MINUTES, Bound, TextTooLong, as_boolean, as_number, render
 from ..llm import selection
 from ..llm.chat_completions import ChatCompletions, Failure
 from ..llm.extraction import values_in
 from ..llm.wire import Completion
-from ..runs.runs import Usage, added
+from ..runs.preparation import Usage, added
 from ..service import Service
 from ..store import runs
 from ..store.fields import now
-from ..store.runs import Run
+from ..store.runs import SPEAKERS, Run
 from ..workflows import node_types
 from . import outbox
-from .qa_parts import Part, parts_of
 
 log = logging.getLogger("voiceapi")
 
@@ -34,6 +33,7 @@ WAITS = (2.0, 4.0)
 # For a node with a model of its own: the base URL and the model "default" by provider.
 ENDPOINTS = {"anthropic": "https://api.anthropic.com/v1"}
 DEFAULT_MODELS = {"openai": "gpt-4.1", "azure": "gpt-4.1", "openrouter": "openai/gpt-4.1"}
+WHOLE = "whole_call"
 
 
 class Reviewer(Protocol):
@@ -156,7 +156,7 @@ def reviewer_for(
     model: Any
     name = str(data.get("qa_model") or "default").strip()
     if as_boolean(data.get("qa_use_workflow_llm")) is False:
-        model = _node_model(service, data, name)
+        model = _node_model(service, organization, data, name)
     else:
         model = selection.choose(service, organization, configurations)
         if isinstance(model, ChatCompletions) and name != "default":
@@ -167,7 +167,7 @@ def reviewer_for(
     return reviewer
 
 
-def _node_model(service: Service, data: Mapping[str, Any], name: str) -> Any:
+def _node_model(service: Service, organization: int | None, data: Mapping[str, Any], name: str) -> Any:
     provider = str(data.get("qa_provider") or "openai").lower()
     key = data.get("qa_api_key")
     endpoint = data.get("qa_endpoint")
@@ -178,14 +178,14 @@ def _node_model(service: Service, data: Mapping[str, Any], name: str) -> Any:
         raise NoReview(error="validation_failed")
     url = f"{str(endpoint).rstrip('/')}/openai/v1" if provider == "azure" else ENDPOINTS.get(provider)
     chosen = {"provider": provider, "model": name, "api_key": key, "base_url": url}
-    return selection.from_configuration(service, chosen)
+    return selection.from_configuration(service, chosen, organization)
 
 
 # -- judging
 
 
 def judge(
-    reviewer: Reviewer, prompt: str, parts: Sequence[Part], context: ReviewContext
+    reviewer: Reviewer, prompt: str, parts: Sequence[ReviewPart], context: ReviewContext
 ) -> tuple[dict[str, Any], Usage]:
     """The annotation of a QA node, and the tokens used by model. A part whose review fails has an `error` instead.
 
@@ -213,14 +213,14 @@ def judge(
     return {"node_results": results, "model": model}, used
 
 
-def _filled(prompt: str, part: Part, before: str) -> str:
+def _filled(prompt: str, part: ReviewPart, before: str) -> str:
     values = {
         "node_summary": part.about,
         "previous_conversation_summary": before,
         "transcript": "\n".join(part.lines),
         "metrics": json.dumps(part.metrics),
     }
-    return render(prompt, values, Bound(MIB, "The prompt"), now=now())
+    return render(prompt, values, Bound(MIB, "The prompt"), now=now(), clock=MINUTES)
 
 
 def _ask(reviewer: Reviewer, system: str, user: str, context: ReviewContext) -> Completion:
@@ -263,3 +263,100 @@ def tags_of(annotations: Iterable[Mapping[str, Any]]) -> list[str]:
     tags = (tag for result in results for tag in result["tags"])
     names = (tag.get("tag") or tag.get("name") if isinstance(tag, dict) else tag for tag in tags)
     return sorted({name for name in names if isinstance(name, str) and name})
+
+
+# -- the parts of a run that are reviewed one by one
+# Every event names its node. A run with an event that doesn't is a single part.
+
+
+class ReviewedEvent(Protocol):
+    """An event of a run's log, stored or not."""
+
+    @property
+    def type(self) -> str: ...
+    @property
+    def payload(self) -> Mapping[str, Any]: ...
+    @property
+    def at(self) -> datetime: ...
+    @property
+    def node_id(self) -> str | None: ...
+    @property
+    def node_name(self) -> str | None: ...
+
+
+@dataclass(frozen=True)
+class ReviewPart:
+    """What happened at a node, or in the whole run.
+
+    :param key: the node's id, or WHOLE.
+    :param about: the node's name and prompt; those of all visited nodes for WHOLE.
+    :param lines: the transcript, with seconds since the run's first event.
+    :param metrics: counts and times in seconds, as a reviewer's prompt may show them.
+    """
+
+    key: str
+    name: str
+    about: str
+    lines: tuple[str, ...]
+    metrics: Mapping[str, Any]
+
+
+def parts_of(
+    events: Sequence[ReviewedEvent], definition: Mapping[str, Any], duration: float | None
+) -> list[ReviewPart]:
+    """The parts of a run in the order of the nodes' first visits, without those in which nothing was said.
+
+    :param events: all events of the run, first to last.
+    :param duration: of the call, in seconds; None for a chat.
+    """
+    by_node: dict[str, list[ReviewedEvent]] = {}
+    for event in events:
+        by_node.setdefault(event.node_id or "", []).append(event)
+    about = {str(node.get("id")): _about(node) for node in objects(definition, "nodes")}
+    if "" in by_node:
+        visited = "\n".join(about[id] for id in by_node if id in about)
+        found = [ReviewPart(WHOLE, WHOLE, visited, _lines(events, events[0].at), _metrics(events, duration))]
+    else:
+        found = [
+            ReviewPart(
+                id, there[0].node_name or id, about.get(id, ""), _lines(there, events[0].at), _metrics(there, None)
+            )
+            for id, there in by_node.items()
+        ]
+    return [part for part in found if part.lines]
+
+
+def _about(node: Mapping[str, Any]) -> str:
+    data = data_of(node)
+    return f"{data.get('name') or node.get('id')}: {data.get('prompt') or ''}".strip()
+
+
+def _lines(events: Sequence[ReviewedEvent], began: datetime) -> tuple[str, ...]:
+    lines = []
+    for event in events:
+        if event.type in SPEAKERS:
+            seconds = (event.at - began).total_seconds()
+            lines.append(f"[{seconds:.1f}s] {SPEAKERS[event.type]}: {event.payload.get('text', '')}")
+        elif event.type == "rtf-function-call-start":
+            lines.append(f"[tool_call]: {event.payload.get('function_name', '')}")
+    return tuple(lines)
+
+
+def _metrics(events: Sequence[ReviewedEvent], seconds: float | None) -> dict[str, Any]:
+    latencies = _measured(events, "rtf-latency-measured", "latency_seconds")
+    return {
+        "call_duration_seconds": seconds,
+        "num_turns": sum(event.type == "rtf-user-transcription" for event in events),
+        "avg_latency_seconds": _mean(latencies),
+        "avg_ttfb_seconds": _mean(_measured(events, "rtf-ttfb-metric", "ttfb_seconds")),
+        "max_latency_seconds": max(latencies, default=None),
+    }
+
+
+def _measured(events: Sequence[ReviewedEvent], type: str, member: str) -> list[float]:
+    values = (as_number(event.payload.get(member)) for event in events if event.type == type)
+    return [float(value) for value in values if value is not None]
+
+
+def _mean(values: Sequence[float]) -> float | None:
+    return round(sum(values) / len(values), 3) if values else None

@@ -19,6 +19,8 @@ SECRET_WORDS = (
     *("authorization", "auth", "token", "secret", "password", "passwd", "cookie", "credential"),
     *("api-key", "apikey", "api_key", "access-key"),
 )
+# Says that a test made the webhook, also where a request has no object to say it in.
+TEST_HEADER = ("Voiceapi-Test", "true")
 # Headers that the HTTP client sets itself.
 FRAMING = ("connection", "content-length", "host", "transfer-encoding")
 HEADER_NAME = re.compile(r"[!#$%&'*+.^_`|~0-9A-Za-z-]+")
@@ -42,39 +44,48 @@ class RenderedRequest:
     dropped: tuple[str, ...]
 
 
-def render_request(data: Mapping[str, Any], context: Mapping[str, Any], now: datetime) -> RenderedRequest:
+def render_request(
+    data: Mapping[str, Any], context: Mapping[str, Any], now: datetime, *, is_test: bool = False
+) -> RenderedRequest:
     """Render the request of a webhook node.
 
     :param data: the node's data.
     :param context: the variables of its templates; `gathered_context` is one of them.
+    :param is_test: the run is a test, and the request says so: in its payload, if that is an object, and in a header.
     :raises TextTooLong: when the URL or the headers are more than 64 KiB, or the body is more than 1 MiB.
     """
     missing: set[str] = set()
     method = str(data.get("http_method") or "POST").upper()
     method = method if method in METHODS else "POST"
-    body = _body(data.get("payload_template"), context, now, missing) if method in WITH_BODY else None
+    body = _body(data.get("payload_template"), context, now, missing, is_test) if method in WITH_BODY else None
     # By the names in small letters: of several spellings of one name the last counts.
     headers = {} if body is None else {"content-type": ("Content-Type", "application/json")}
     dropped = []
     bound = Bound(KIB64, "The block of headers")
     for name, template in _headers(data.get("custom_headers")):
-        if _is_allowed(name):
-            headers.pop(name.lower(), None)
+        lower = name.lower()
+        is_secret = any(word in lower for word in SECRET_WORDS)
+        if HEADER_NAME.fullmatch(name) and lower not in FRAMING and not is_secret:
+            headers.pop(lower, None)
             value = render(template, context, bound, now=now, missing=missing)
-            headers[name.lower()] = bound.take(name), _header_value(value)
+            headers[lower] = bound.take(name), _header_value(value)
         else:
             dropped.append(name)
+    if is_test:
+        headers[TEST_HEADER[0].lower()] = TEST_HEADER
     url = _url(str(data.get("endpoint_url") or ""), context, now, missing)
     # The variables that every run has may be empty, but they aren't missing.
     unknown = tuple(sorted(missing - context.keys()))
     return RenderedRequest(method, url, dict(headers.values()), body, unknown, tuple(dropped))
 
 
-def _body(template: Any, context: Mapping[str, Any], now: datetime, missing: set[str]) -> bytes:
+def _body(template: Any, context: Mapping[str, Any], now: datetime, missing: set[str], is_test: bool) -> bytes:
     bound = Bound(MIB, "The body")
     payload = render_value({} if template is None else template, context, bound, now=now, missing=missing)
     if isinstance(payload, dict):
         payload.setdefault("call_disposition", context["gathered_context"].get("call_disposition") or "")
+        if is_test:
+            payload["test"] = True
     # Counted again: as JSON a control character has six bytes.
     text = Bound(MIB, "The body").take(json.dumps(payload, ensure_ascii=False, separators=(",", ":")))
     return text.encode("utf-8", "replace")
@@ -85,12 +96,6 @@ def _headers(listed: Any) -> Iterator[tuple[str, str]]:
         match header:
             case {"key": str(name), "value": str(value)} if name.strip():
                 yield name.strip(), value
-
-
-def _is_allowed(name: str) -> bool:
-    lower = name.lower()
-    is_secret = any(word in lower for word in SECRET_WORDS)
-    return HEADER_NAME.fullmatch(name) is not None and lower not in FRAMING and not is_secret
 
 
 def _header_value(value: str) -> str:

@@ -17,14 +17,14 @@ from .cases import (
     MODELS,
     TRANSFER_OUTCOMES,
     Case,
-    Decision,
-    Fetched,
-    FunctionCall,
+    CaseFetch,
+    CaseTurn,
+    ExpectedOutcome,
     ModelKind,
-    Outcome,
     OwedWebhook,
+    PlayedCall,
+    PlayedDecision,
     ToolAnswer,
-    Turn,
 )
 
 # Of one file, and of one case.
@@ -221,11 +221,12 @@ def _case(reader: _Reader, data: Any, path: Path, defaults: Mapping[str, Any]) -
     if not name or len(name) > 200:
         reader.wrong((*path, "name"), "it must be a text of 1 to 200 characters", "missing" if not name else "too_long")
     model = cast(ModelKind, reader.choice(found.get("model", MODELS[0]), (*path, "model"), MODELS))
+    opening = (*path, "opening")
     turns = list(reader.items(found.get("turns", []), (*path, "turns"), MOST_TURNS))
     case = Case(
         name,
         tuple(_turn(reader, each, place) for each, place in turns),
-        _opening(reader, found.get("opening", {}), (*path, "opening")),
+        CaseTurn(**_expected(reader, reader.members(found.get("opening", {}), opening, _EXPECTED), opening)),
         model,
         {**defaults.get("context", {}), **reader.object(given.get("context", {}), (*path, "context"))},
         reader.choice(found.get("direction", DIRECTIONS[0]), (*path, "direction"), DIRECTIONS),
@@ -237,7 +238,7 @@ def _case(reader: _Reader, data: Any, path: Path, defaults: Mapping[str, Any]) -
         _outcome(reader, found.get("expect", {}), (*path, "expect")),
     )
     if model != "played":
-        places: dict[Path, Turn] = {("opening",): case.opening}
+        places: dict[Path, CaseTurn] = {("opening",): case.opening}
         places |= {("turns", index): turn for index, turn in enumerate(case.turns)}
         for place, turn in places.items():
             if turn.decisions:
@@ -249,17 +250,13 @@ _EXPECTED = ("model", "says", "matches", "never", "node", "edges", "transfers_to
 _CALLER = ("caller", "keys", "silence", "hangs_up", "ends")
 
 
-def _opening(reader: _Reader, data: Any, path: Path) -> Turn:
-    return Turn(**_expected(reader, reader.members(data, path, _EXPECTED), path))
-
-
-def _turn(reader: _Reader, data: Any, path: Path) -> Turn:
+def _turn(reader: _Reader, data: Any, path: Path) -> CaseTurn:
     found = reader.members(data, path, (*_CALLER, "after", *_EXPECTED))
     expected = _expected(reader, found, path)
     does = [name for name in _CALLER if name in found and found[name] is not False]
     if len(does) != 1:
         reader.wrong(path, f"it needs exactly one of {', '.join(_CALLER)}", "missing" if not does else "value_error")
-        return Turn()
+        return CaseTurn()
     (does_what,) = does
     value, place = found[does_what], (*path, does_what)
     after = found.get("after", 1.0)
@@ -269,18 +266,18 @@ def _turn(reader: _Reader, data: Any, path: Path) -> Turn:
     expected["after"] = float(after)
     match does_what:
         case "caller":
-            return Turn(says=reader.text(value, place), **expected)
+            return CaseTurn(says=reader.text(value, place), **expected)
         case "keys":
             keys = reader.text(value, place)
             if not re.fullmatch("[0-9*#]{1,64}", keys):
                 reader.wrong(place, "it must be 1 to 64 of the keys 0 to 9, * and #")
-            return Turn(keys=keys, **expected)
+            return CaseTurn(keys=keys, **expected)
         case "silence":
-            return Turn(is_silent=reader.flag(value, place), **expected)
+            return CaseTurn(is_silent=reader.flag(value, place), **expected)
         case "hangs_up":
             reader.flag(value, place)
-            return Turn(ends="user_hangup", **expected)
-    return Turn(ends=reader.text(value, place), **expected)
+            return CaseTurn(ends="user_hangup", **expected)
+    return CaseTurn(ends=reader.text(value, place), **expected)
 
 
 def _expected(reader: _Reader, found: Mapping[str, Any], path: Path) -> dict[str, Any]:
@@ -297,7 +294,7 @@ def _expected(reader: _Reader, found: Mapping[str, Any], path: Path) -> dict[str
     return {kinds[name][0]: kinds[name][1](value, (*path, name)) for name, value in found.items() if name in kinds}
 
 
-def _decisions(reader: _Reader, data: Any, path: Path) -> tuple[Decision, ...]:
+def _decisions(reader: _Reader, data: Any, path: Path) -> tuple[PlayedDecision, ...]:
     return tuple(_decision(reader, each, place) for each, place in reader.items(data, path, MOST_TURNS))
 
 
@@ -306,16 +303,16 @@ _CALL = ("edge", "call", "with", "unknown")
 _ALONE = ("extract", "fails", "call_ends")
 
 
-def _decision(reader: _Reader, data: Any, path: Path) -> Decision:
+def _decision(reader: _Reader, data: Any, path: Path) -> PlayedDecision:
     found = reader.members(data, path, ("say", *_CALL, "calls", *_ALONE))
     if not found:
         reader.wrong(path, "it needs one of say, edge, call, calls, extract, fails, call_ends", "missing")
-    if len(found) > 1 and not found.keys().isdisjoint(_ALONE):
-        reader.wrong(path, f"each of {', '.join(_ALONE)} stands alone")
+    if len(found) > 1 and not found.keys().isdisjoint(_ALONE) and found.keys() != {"say", "call_ends"}:
+        reader.wrong(path, f"each of {', '.join(_ALONE)} stands alone, but for say with call_ends")
     calls = [_call(reader, each, place) for each, place in reader.items(found.get("calls", []), (*path, "calls"))]
     if any(name in found for name in _CALL):
         calls.insert(0, _call(reader, {name: found[name] for name in _CALL if name in found}, path))
-    return Decision(
+    return PlayedDecision(
         reader.text(found.get("say", ""), (*path, "say")),
         tuple(calls),
         reader.object(found["extract"], (*path, "extract")) if "extract" in found else None,
@@ -324,12 +321,12 @@ def _decision(reader: _Reader, data: Any, path: Path) -> Decision:
     )
 
 
-def _call(reader: _Reader, data: Any, path: Path) -> FunctionCall:
+def _call(reader: _Reader, data: Any, path: Path) -> PlayedCall:
     found = reader.members(data, path, _CALL)
     if ("edge" in found) == ("call" in found):
         reader.wrong(path, "it needs either edge, the label or id of one, or call, the name of a tool")
     arguments = found.get("with", {})
-    return FunctionCall(
+    return PlayedCall(
         reader.text(found["edge"], (*path, "edge")) if "edge" in found else None,
         reader.text(found["call"], (*path, "call")) if "call" in found else None,
         arguments if isinstance(arguments, str) else reader.object(arguments, (*path, "with")),
@@ -353,15 +350,15 @@ def _tool_answer(reader: _Reader, data: Any, path: Path) -> ToolAnswer:
     )
 
 
-def _fetched(reader: _Reader, data: Any, path: Path) -> Fetched:
+def _fetched(reader: _Reader, data: Any, path: Path) -> CaseFetch:
     found = reader.members(data, path, ("returns", "fails"))
     if len(found) != 1:
         reader.wrong(path, "it needs either returns, an object of variables, or fails, an error")
     fails = reader.text(found["fails"], (*path, "fails")) if "fails" in found else None
-    return Fetched(reader.object(found.get("returns", {}), (*path, "returns")), fails)
+    return CaseFetch(reader.object(found.get("returns", {}), (*path, "returns")), fails)
 
 
-def _outcome(reader: _Reader, data: Any, path: Path) -> Outcome:
+def _outcome(reader: _Reader, data: Any, path: Path) -> ExpectedOutcome:
     kinds: dict[str, Callable[[Any, Path], Any]] = {
         "nodes": reader.texts,
         "edges": reader.texts,
@@ -374,7 +371,7 @@ def _outcome(reader: _Reader, data: Any, path: Path) -> Outcome:
         ),
     }
     found = reader.members(data, path, tuple(kinds))
-    return Outcome(**{name: kinds[name](value, (*path, name)) for name, value in found.items()})
+    return ExpectedOutcome(**{name: kinds[name](value, (*path, name)) for name, value in found.items()})
 
 
 def _webhook(reader: _Reader, data: Any, path: Path) -> OwedWebhook:

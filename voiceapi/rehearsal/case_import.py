@@ -8,11 +8,11 @@ from typing import Any
 
 from ..errors import Conflict, FieldError, InvalidFields, InvalidInput
 from ..service import Service
-from ..store import cases
+from ..store import workflows
 from ..store.base import insert, update
-from ..store.cases import ConversationCase
 from ..store.database import write
 from ..store.fields import now
+from ..store.workflows import ConversationCase
 from ..workflows import versions
 from . import case_file, stored_cases, strict_yaml
 from .stored_cases import MOST_CASES
@@ -55,7 +55,7 @@ def import_file(service: Service, organization: int, workflow_id: int, text: str
         contents, tools = _read(text)
     with write():
         workflow = versions.get(organization, workflow_id)
-        known = {case.name: case for case in cases.of_workflow(workflow.id)}
+        known = {case.name: case for case in workflows.cases_of(workflow.id)}
         again = [content["name"] for content in contents if content["name"] in known]
         if again and not replace:
             raise Conflict(_taken(again))

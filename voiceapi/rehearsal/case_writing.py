@@ -10,7 +10,7 @@ from typing import Any
 import yaml
 
 from ..timestamps import write_time
-from .cases import BEGINNING, Case, Decision, Fetched, FunctionCall, Outcome, ToolAnswer, Turn
+from .cases import BEGINNING, Case, CaseFetch, CaseTurn, ExpectedOutcome, PlayedCall, PlayedDecision, ToolAnswer
 
 
 def file_text(
@@ -55,7 +55,7 @@ def _given(**members: Any) -> dict[str, Any]:
     return {name: value for name, value in members.items() if value not in (None, [], {}, ())}
 
 
-def _turn(turn: Turn) -> dict[str, Any]:
+def _turn(turn: CaseTurn) -> dict[str, Any]:
     does: dict[str, Any] = {"ends": turn.ends}
     if turn.says is not None:
         does = {"caller": turn.says}
@@ -68,7 +68,7 @@ def _turn(turn: Turn) -> dict[str, Any]:
     return {**does, **({} if turn.after == 1.0 else {"after": turn.after}), **_expected(turn)}
 
 
-def _expected(turn: Turn) -> dict[str, Any]:
+def _expected(turn: CaseTurn) -> dict[str, Any]:
     edges = {} if turn.edges is None else {"edges": list(turn.edges)}
     found = _given(
         model=[_decision(each) for each in turn.decisions],
@@ -82,20 +82,20 @@ def _expected(turn: Turn) -> dict[str, Any]:
     return {**found, **edges}
 
 
-def _decision(decision: Decision) -> dict[str, Any]:
+def _decision(decision: PlayedDecision) -> dict[str, Any]:
     if decision.extracts is not None:
         return {"extract": dict(decision.extracts)}
     if decision.fails is not None:
         return {"fails": decision.fails}
     if decision.call_ends is not None:
-        return {"call_ends": decision.call_ends}
+        return {**_given(say=decision.says), "call_ends": decision.call_ends}
     says = {"say": decision.says} if decision.says or not decision.calls else {}
     if len(decision.calls) == 1:
         return {**says, **_call(decision.calls[0])}
     return {**says, **_given(calls=[_call(call) for call in decision.calls])}
 
 
-def _call(call: FunctionCall) -> dict[str, Any]:
+def _call(call: PlayedCall) -> dict[str, Any]:
     function = {"edge": call.edge} if call.edge is not None else {"call": call.tool}
     arguments = call.arguments if isinstance(call.arguments, str) else dict(call.arguments)
     return {**function, **_given(**{"with": arguments}), **({"unknown": True} if call.unknown else {})}
@@ -109,11 +109,11 @@ def _tool(answer: ToolAnswer) -> dict[str, Any]:
     return {"tool": answer.tool, **arguments, **result, **({"optional": True} if answer.optional else {})}
 
 
-def _fetched(fetched: Fetched) -> dict[str, Any]:
+def _fetched(fetched: CaseFetch) -> dict[str, Any]:
     return {"returns": dict(fetched.returns)} if fetched.fails is None else {"fails": fetched.fails}
 
 
-def _outcome(expect: Outcome) -> dict[str, Any]:
+def _outcome(expect: ExpectedOutcome) -> dict[str, Any]:
     lists: Mapping[str, tuple[str, ...] | None] = {"nodes": expect.nodes, "edges": expect.edges, "tags": expect.tags}
     webhooks = [
         {"node": each.node, **({} if each.body is None else {"body": dict(each.body)})}

@@ -1,9 +1,9 @@
-"""Conversation cases: what a caller does in a conversation, and what is expected of the agent."""
+"""Conversation cases: what the caller does, what is expected of the agent, and the result of running one."""
 
 from __future__ import annotations
 
 from collections.abc import Mapping
-from dataclasses import dataclass, field, replace
+from dataclasses import asdict, dataclass, field, replace
 from datetime import UTC, datetime
 from typing import Any, Literal
 
@@ -17,10 +17,11 @@ TransferOutcome = Literal["answered", "busy", "no_answer", "failed", "caller_han
 TRANSFER_OUTCOMES: tuple[TransferOutcome, ...] = ("answered", "busy", "no_answer", "failed", "caller_hangs_up")
 # When a conversation begins that doesn't say when: a Monday, so that what templates say of the time is always the same.
 BEGINNING = datetime(2026, 3, 2, 9, 0, tzinfo=UTC)
+Role = Literal["caller", "agent", "edge", "tool", "answer", "error"]
 
 
 @dataclass(frozen=True)
-class FunctionCall:
+class PlayedCall:
     """A function that a played model calls: the edge of this label or id, or the tool of this name.
 
     :param arguments: a text is what the model writes that should be an object.
@@ -34,14 +35,15 @@ class FunctionCall:
 
 
 @dataclass(frozen=True)
-class Decision:
+class PlayedDecision:
     """What a played model answers to one request: words and calls, or the variables extracted, or a failure.
 
-    :param call_ends: the call ends before there is an answer, for this reason, a disposition code.
+    :param call_ends: the call ends before there is an answer, for this reason, a disposition code; with words, in the
+        middle of a reply of which these were spoken.
     """
 
     says: str = ""
-    calls: tuple[FunctionCall, ...] = ()
+    calls: tuple[PlayedCall, ...] = ()
     extracts: Mapping[str, Any] | None = None
     fails: str | None = None
     call_ends: str | None = None
@@ -66,7 +68,7 @@ class ToolAnswer:
 
 
 @dataclass(frozen=True)
-class Fetched:
+class CaseFetch:
     """What the pre-call fetch gives: variables of the initial context, or an error."""
 
     returns: Mapping[str, Any] = field(default_factory=dict)
@@ -74,7 +76,7 @@ class Fetched:
 
 
 @dataclass(frozen=True)
-class Turn:
+class CaseTurn:
     """One turn: what the caller does, what a played model decides, and what is expected of the agent's answer.
 
     Exactly one of `says`, `keys`, `is_silent` and `ends` is set, in the opening none.
@@ -96,7 +98,7 @@ class Turn:
     is_silent: bool = False
     ends: str | None = None
     after: float = 1.0
-    decisions: tuple[Decision, ...] = ()
+    decisions: tuple[PlayedDecision, ...] = ()
     contains: tuple[str, ...] = ()
     matches: tuple[str, ...] = ()
     never: tuple[str, ...] = ()
@@ -118,7 +120,7 @@ class OwedWebhook:
 
 
 @dataclass(frozen=True)
-class Outcome:
+class ExpectedOutcome:
     """What is expected of the whole conversation; what is None isn't checked.
 
     :param nodes: the ids or names of the nodes passed, exactly these, in order.
@@ -149,16 +151,90 @@ class Case:
     """
 
     name: str
-    turns: tuple[Turn, ...] = ()
-    opening: Turn = field(default_factory=Turn)
+    turns: tuple[CaseTurn, ...] = ()
+    opening: CaseTurn = field(default_factory=CaseTurn)
     model: ModelKind = "scripted"
     context: Mapping[str, Any] = field(default_factory=dict)
     direction: str = "outbound"
     at: datetime = BEGINNING
-    fetch: Fetched | None = None
+    fetch: CaseFetch | None = None
     tools: tuple[ToolAnswer, ...] = ()
-    expect: Outcome = field(default_factory=Outcome)
+    expect: ExpectedOutcome = field(default_factory=ExpectedOutcome)
 
     def spoken_by(self, model: ModelKind | None) -> Case:
         """The case with another model, unless it is played."""
         return self if model is None or self.model == "played" else replace(self, model=model)
+
+
+# -- results
+
+
+@dataclass(frozen=True)
+class Mismatch:
+    """Something that isn't as expected.
+
+    :param place: in the case, such as `turns.2.says`, `expect.variables.day` or `tools.0.with`.
+    :param expected: a phrase that goes on after "expected: ".
+    :param found: a sentence.
+    :param line: the index of the line of the dialogue that it concerns; None if it concerns the whole conversation.
+    """
+
+    place: str
+    expected: str
+    found: str
+    line: int | None = None
+
+    def __str__(self) -> str:
+        return f"{self.place}: expected: {self.expected}. {self.found}"
+
+
+@dataclass(frozen=True)
+class Line:
+    """A line of the dialogue.
+
+    :param role: who speaks; or what else happened: an edge followed, a function called or its answer, an error.
+    :param place: the turn in the case, "opening" or such as "turns.2".
+    :param node_id: the node at which it was.
+    """
+
+    role: Role
+    text: str
+    place: str
+    node_id: str
+    node_name: str
+
+
+@dataclass(frozen=True)
+class CaseResult:
+    """The result of one case; it passed if there are no `mismatches`.
+
+    :param nodes: the ids of the nodes passed, in order; `edges` those of the edges taken.
+    :param extracted: of each node at which variables were extracted, by its id, the names of those with a value.
+    :param variables: all extracted variables with their last values.
+    :param missing: template variables without a value.
+    :param webhooks: the webhooks owed, by the id of the node, with their bodies.
+    :param messages: the conversation in the shape in which it was given to a language model.
+    """
+
+    name: str
+    dialogue: tuple[Line, ...]
+    mismatches: tuple[Mismatch, ...]
+    nodes: tuple[str, ...] = ()
+    edges: tuple[str, ...] = ()
+    extracted: Mapping[str, tuple[str, ...]] = field(default_factory=dict)
+    variables: Mapping[str, Any] = field(default_factory=dict)
+    disposition: str | None = None
+    tags: tuple[str, ...] = ()
+    missing: tuple[str, ...] = ()
+    webhooks: Mapping[str, Any] = field(default_factory=dict)
+    messages: tuple[Mapping[str, Any], ...] = ()
+
+    @property
+    def passed(self) -> bool:
+        return not self.mismatches
+
+    def as_dict(self) -> dict[str, Any]:
+        """The result as JSON data, without the messages."""
+        data = {"passed": self.passed, **asdict(self)}
+        del data["messages"]
+        return data

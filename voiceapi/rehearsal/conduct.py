@@ -9,20 +9,18 @@ from datetime import UTC, datetime
 from itertools import groupby
 from typing import Any
 
-from ..conversations import driver
+from ..conversations.conversation import Conversation, combine
 from ..engine import events as ev
-from ..engine.actions import Play, Record, Say
-from ..engine.disposition import tags_of
-from ..engine.graph import Edge, Node
-from ..engine.ports import LanguageModel
-from ..engine.state import begin
+from ..engine.actions import LanguageModel, Play, Record, Say
+from ..engine.graph import Edge, Graph, Node, data_of
+from ..engine.state import State, begin, tags_of
+from ..engine.template import TextTooLong
 from ..llm.scripted import Scripted
-from .cases import Case, Turn
-from .dialogue import caller_text, line_of
+from ..postcall import outbox, processing, rendering
+from ..timestamps import write_time
+from .cases import Case, CaseResult, CaseTurn, Line, Mismatch, Role
 from .played import PlayedEffects, PlayedModel, contains
-from .result import CaseResult, Line, Mismatch
 from .subject import Subject
-from .webhooks import owed
 
 # Seconds that the search for a pattern may take.
 LONGEST_SEARCH = 0.5
@@ -35,7 +33,7 @@ def run_case(subject: Subject, case: Case) -> CaseResult:
 
     A case with the configured model asks that, which may take long; the others answer within milliseconds.
     """
-    conversation = Conversation(subject, case)
+    conversation = CaseConversation(subject, case)
     conversation.open()
     for index, turn in enumerate(case.turns):
         if conversation.is_over:
@@ -47,7 +45,7 @@ def run_case(subject: Subject, case: Case) -> CaseResult:
     return conversation.result()
 
 
-class Conversation:
+class CaseConversation:
     """One conversation: its state, what was said, and what wasn't as expected.
 
     It is opened, takes a turn after the other until it `is_over` or the caller has nothing more to say, and is closed.
@@ -65,7 +63,7 @@ class Conversation:
         self._effects = effects or PlayedEffects(subject, case, self._speaker(), self.report)
         self._at = case.at.timestamp()
         self._turns = 0
-        self.state = begin(
+        state = begin(
             self._graph,
             case.context,
             subject.configurations,
@@ -73,6 +71,7 @@ class Conversation:
             direction=case.direction if case.direction != "chat" else None,
             voice=case.direction != "chat",
         )
+        self._conversation = Conversation(self._graph, self._effects, state)
         self._dialogue: list[Line] = []
         self._records: list[Record] = []
         self._edges: list[Edge] = []
@@ -91,6 +90,11 @@ class Conversation:
             self._mismatches.append((mismatch, (self._effects.place, self._effects.calls)))
 
     # -- the conversation
+
+    @property
+    def state(self) -> State:
+        """The state after the last turn."""
+        return self._conversation.state
 
     @property
     def is_over(self) -> bool:
@@ -117,7 +121,7 @@ class Conversation:
             self.report("model", "a language model is configured", "There is none to ask; the scripted one spoke.")
         self._turn("opening", self._case.opening, ev.Started(self._at))
 
-    def take(self, turn: Turn) -> None:
+    def take(self, turn: CaseTurn) -> None:
         """Have the caller do something, and the agent answer."""
         self._at += turn.after
         self._turns += 1
@@ -132,7 +136,7 @@ class Conversation:
         self._effects.finish()
         self._check_outcome()
 
-    def _turn(self, place: str, turn: Turn, event: ev.Event) -> None:
+    def _turn(self, place: str, turn: CaseTurn, event: ev.Event) -> None:
         self._effects.turn, self._effects.place = turn, place
         self._played.begin(place, turn.decisions)
         edges = len(self._edges)
@@ -145,8 +149,7 @@ class Conversation:
         node = self._graph.node(self.state.node_id)
         if line := caller_text(event):
             self._dialogue.append(Line("caller", line, place, node.id, node.name))
-        progress = driver.combine(driver.advance(self._effects, self._graph, self.state, event))
-        self.state = progress.state
+        progress = combine(self._conversation.advance(event))
         self._records += progress.records
         for record in progress.records:
             self._note(place, record)
@@ -159,13 +162,13 @@ class Conversation:
     def _note(self, place: str, record: Record) -> None:
         if record.type == "rtf-node-transition":
             self._nodes.append(record.node_id)
-            self._edges += [edge for edge in self._graph.edges if edge.id == record.payload["edge_id"]][:1]
+            self._edges += [edge for edge in self._graph.ways if edge.id == record.payload["edge_id"]][:1]
         if (line := line_of(self._graph, record, place)) is not None:
             self._dialogue.append(line)
 
     # -- what is expected
 
-    def _check_turn(self, place: str, turn: Turn, said: str, edges: list[Edge]) -> None:
+    def _check_turn(self, place: str, turn: CaseTurn, said: str, edges: list[Edge]) -> None:
         spoken = _plain(said)
         for part in turn.contains:
             if _plain(part) not in spoken:
@@ -313,7 +316,7 @@ _CONCERNED = {
 }
 
 
-def _event(turn: Turn, at: float) -> ev.Event:
+def _event(turn: CaseTurn, at: float) -> ev.Event:
     if turn.says is not None:
         return ev.CallerSaid(at, turn.says)
     if turn.keys is not None:
@@ -335,3 +338,79 @@ def _is_node(node: Node, name: str) -> bool:
 
 def _quoted(said: str) -> str:
     return f"It said “{said}”." if said else "It said nothing."
+
+
+# -- webhooks: rendered and never sent
+
+
+def owed(definition: Mapping[str, Any], state: State, moment: datetime) -> dict[str, Any]:
+    """The bodies of the webhooks that the ended conversation owes, by the id of their node; null for one without.
+
+    What only a stored run has, such as its id and its transcript, is null in them.
+    """
+    context = {
+        **dict.fromkeys(processing.VARIABLES),
+        "call_time": write_time(moment),
+        "initial_context": state.setup.initial_context,
+        "gathered_context": state.gathered_context,
+        "cost_info": {},
+        "annotations": {},
+        "extra": {},
+    }
+    bodies: dict[str, Any] = {}
+    for node in outbox.webhooks(definition):
+        try:
+            body = rendering.render_request(data_of(node), context, moment).body
+        except TextTooLong as error:
+            bodies[node["id"]] = {"error": str(error)}
+        else:
+            bodies[node["id"]] = None if body is None else json.loads(body)
+    return bodies
+
+
+# -- the dialogue
+
+
+def is_tool(graph: Graph, record: Record) -> bool:
+    """True if the function of a record is a tool, and not an edge."""
+    name = record.payload["function_name"]
+    return "on_entry" in record.payload or graph.edge_called(record.node_id, name) is None
+
+
+def caller_text(event: ev.Event) -> str:
+    """What an event looks like in a dialogue; empty for one that isn't the caller's or the end of the call."""
+    match event:
+        case ev.CallerSaid(keyed=True):
+            return f"[keys {event.text}]"
+        case ev.CallerSaid():
+            return event.text
+        case ev.CallerSilent():
+            return "[silence]"
+        case ev.CallEnded(reason="user_hangup"):
+            return "[hangs up]"
+        case ev.CallEnded():
+            return f"[the call ends: {event.reason}]"
+    return ""
+
+
+def line_of(graph: Graph, record: Record, place: str) -> Line | None:
+    """The line that a record of a conversation is in its dialogue; None for one that isn't shown.
+
+    :param place: the turn, as in `Line`.
+    """
+    payload = record.payload
+    role: Role
+    match record.type:
+        case "rtf-node-transition" if payload["edge_id"] is not None:
+            role, text = "edge", f"{payload['edge_label']} → {record.node_name}"
+        case "rtf-bot-text":
+            role, text = "agent", str(payload["text"])
+        case "rtf-function-call-start" if is_tool(graph, record):
+            role, text = "tool", f"{payload['function_name']} {json.dumps(payload['arguments'], ensure_ascii=False)}"
+        case "rtf-function-call-end" if is_tool(graph, record):
+            role, text = "answer", f"{payload['function_name']} {payload['result']}"
+        case "rtf-pipeline-error":
+            role, text = "error", f"{payload['processor']}: {payload['error']}"
+        case _:
+            return None
+    return Line(role, text, place, record.node_id, record.node_name)

@@ -15,8 +15,9 @@ from . import case_file
 
 @cache
 def examples() -> list[dict[str, Any]]:
-    """The examples by name: `name`, `workflow_definition` and `tools`. They are shared, so don't change them.
+    """The examples by name: `name`, `workflow_definition`, `workflow_configurations` and `tools`.
 
+    They are shared, so don't change them.
     Their trigger nodes have no path, so that each workflow that is made of one gets its own.
     """
     return [example for _, example in _found()]
@@ -41,7 +42,7 @@ def _found() -> list[tuple[str, dict[str, Any]]]:
         if file.name.endswith(".json"):
             body = json.loads(file.read_text(encoding="utf-8"))
             definition = add_trigger_paths(body["workflow_definition"], str, replace_all=True)
-            example = {"name": body["name"], "workflow_definition": definition, "tools": body.get("tools", [])}
+            example = {**body, "workflow_definition": definition, "tools": body.get("tools", [])}
             found.append((file.name.removesuffix(".json"), example))
     return sorted(found, key=lambda pair: str(pair[1]["name"]))
 

@@ -1,19 +1,20 @@
-"""What a case plays instead of the world: a language model's decisions, tools' answers, the fetch, transfers."""
+"""The parts that a case plays: a language model's decisions, tools' answers, the fetch, transfers."""
 
 from __future__ import annotations
 
 import json
-from collections.abc import Callable, Iterable, Mapping
+from collections.abc import Callable, Generator, Iterable, Mapping
 from typing import Any
 
 from ..engine import actions as act
 from ..engine import events as ev
+from ..engine.actions import LanguageModel
 from ..engine.graph import Graph
-from ..engine.ports import LanguageModel
 from ..http_client import Reply, RequestFailed
+from ..telephony.numbers import NotDialable, read_number
 from ..tools.tool import ToolContext, ToolError
 from ..tools.transfer_call import TransferCall, transfer_result
-from .cases import Case, Decision, FunctionCall, ToolAnswer
+from .cases import Case, PlayedCall, PlayedDecision, ToolAnswer
 from .subject import Subject
 
 # Reports that something in the case isn't as expected: the place in it, what was expected, and what happened.
@@ -28,10 +29,10 @@ class PlayedModel:
     def __init__(self, graph: Graph, report: Report) -> None:
         self._graph = graph
         self._report = report
-        self._decisions: list[Decision] = []
+        self._decisions: list[PlayedDecision] = []
         self._place = ""
 
-    def begin(self, place: str, decisions: Iterable[Decision]) -> None:
+    def begin(self, place: str, decisions: Iterable[PlayedDecision]) -> None:
         """Play these decisions next, those of the turn at `place` in the case."""
         self._decisions = list(decisions)
         self._place = f"{place}.model"
@@ -42,11 +43,11 @@ class PlayedModel:
             self._report(self._place, f"the model is asked for this decision: {_words(decision)}", "It wasn't asked.")
         self._decisions = []
 
-    def call_ends(self) -> str:
-        """Why the call ends before the next request is answered; empty if it doesn't."""
+    def call_ends(self) -> PlayedDecision | None:
+        """The next decision, if it is that the call ends before the next request is answered."""
         if not self._decisions or self._decisions[0].call_ends is None:
-            return ""
-        return self._decisions.pop(0).call_ends or ""
+            return None
+        return self._decisions.pop(0)
 
     def reply(self, ask: act.AskModel) -> ev.Answer:
         if not self._decisions or self._decisions[0].extracts is not None:
@@ -71,7 +72,7 @@ class PlayedModel:
             return ev.VariablesExtracted(request.at, request.number, dict(self._decisions.pop(0).extracts or {}))
         return ev.VariablesExtracted(request.at, request.number, {})
 
-    def _function(self, ask: act.AskModel, call: FunctionCall) -> str | None:
+    def _function(self, ask: act.AskModel, call: PlayedCall) -> str | None:
         """The name of the function that a decision calls; None, and a report, when the model isn't offered it."""
         edges = {edge.function_name: edge for edge in self._graph.edges_from(ask.node_id)}
         if call.unknown and call.tool is not None and all(call.tool != each.name for each in ask.functions):
@@ -105,7 +106,7 @@ def _tools_of(ask: act.AskModel, edges: Mapping[str, Any]) -> list[str]:
     return [function.name for function in ask.functions if function.name not in edges]
 
 
-def _words(decision: Decision) -> str:
+def _words(decision: PlayedDecision) -> str:
     parts = [f"say “{decision.says}”"] if decision.says else []
     parts += [f"edge “{call.edge}”" if call.edge is not None else f"call {call.tool}" for call in decision.calls]
     parts += ["extract"] if decision.extracts is not None else []
@@ -123,7 +124,7 @@ class PlayedEffects:
     def __init__(self, subject: Subject, case: Case, model: LanguageModel, report: Report) -> None:
         self._subject = subject
         self._case = case
-        self._model = model
+        self.model = model
         self._report = report
         self._answers = list(enumerate(case.tools))
         self._fetched = False
@@ -138,21 +139,29 @@ class PlayedEffects:
     def is_local(self, request: act.Request) -> bool:
         return True
 
-    def answer(self, request: act.Request) -> ev.Answer | None:
+    def answer(self, request: act.Request) -> Generator[ev.Answer, None, None]:
+        ending = None
+        if isinstance(request, act.AskModel | act.Extract) and isinstance(self.model, PlayedModel):
+            ending = None if request.problem else self.model.call_ends()
+        if ending is not None:
+            self.call_ended = ending.call_ends or ""
+            if ending.says and isinstance(request, act.AskModel):
+                yield ev.ModelSpoke(request.at, request.number, ending.says)
+            return
+        answer = self._answer(request)
+        if answer is not None:
+            yield answer
+
+    def _answer(self, request: act.Request) -> ev.Answer | None:
         match request:
             case act.AskModel(problem=str(problem)) if problem:
                 return ev.ModelFailed(request.at, request.number, problem)
             case act.Extract(problem=str(problem)) if problem:
                 return ev.ExtractionFailed(request.at, request.number, problem)
-            case act.AskModel() | act.Extract() if isinstance(self._model, PlayedModel):
-                self.call_ended = self._model.call_ends()
-                if self.call_ended:
-                    return None
-        match request:
             case act.AskModel():
-                return self._model.reply(request)
+                return self.model.reply(request)
             case act.Extract():
-                return self._model.extract(request)
+                return self.model.extract(request)
             case act.Fetch():
                 return self._fetch(request)
             case act.RunTool():
@@ -214,7 +223,7 @@ class PlayedEffects:
     def _transfer(self, request: act.Transfer) -> ev.Answer:
         self.transferred_at = self.place
         wanted, outcome = self.turn.transfers_to, self.turn.transfer
-        if wanted is not None and wanted != request.destination:
+        if wanted is not None and _address(wanted) != _address(request.destination):
             place = f"{self.place}.transfers_to"
             self._report(place, f"the caller is transferred to {wanted}", f"It was {request.destination}.")
         answered, hung_up = outcome == "answered", outcome == "caller_hangs_up"
@@ -241,5 +250,13 @@ def _refuse(*_args: Any, **_options: Any) -> Reply:
     raise RequestFailed("connection", "Nothing is sent in a rehearsal.")
 
 
-_NOTHING_LEAVES = ToolContext(_refuse, lambda _uuid: {})
+def _address(destination: str) -> str:
+    """A destination as a call would dial it, as far as that is known without its telephony configuration."""
+    try:
+        return read_number(destination, sip=True)
+    except NotDialable:
+        return destination
+
+
+_NOTHING_LEAVES = ToolContext(_refuse, lambda _uuid: {}, transfer_address=_address)
 _NO_TRANSFER = ToolContext(_refuse, lambda _uuid: {}, "textchat_not_supported")

@@ -9,12 +9,12 @@ from typing import Any, Literal
 from ..engine.validation.finding import Finding
 from ..errors import Conflict, InvalidInput
 from ..service import Service
-from ..store import cases
+from ..store import tags, workflows
 from ..store.workflows import Workflow, WorkflowVersion
-from ..workflows import linting, tags, versions
+from ..workflows import linting, versions
 from . import testing
+from .cases import CaseResult
 from .coverage import Measure
-from .result import CaseResult
 
 # The member of a workflow's configurations that says what its drafts have to meet; see docs/testing.md.
 REQUIREMENTS = "publish_requirements"
@@ -54,7 +54,7 @@ def publish(
 
     def admit(workflow: Workflow, draft: WorkflowVersion) -> None:
         if _requirements(draft):
-            state = (tags.tag_of(workflow, draft), cases.tags(workflow.id))
+            state = (tags.WORKFLOW.tag(workflow, draft), workflows.case_tags(workflow.id))
             if state not in checked:
                 raise _NotChecked(workflow, draft, state)
 

@@ -14,11 +14,11 @@ from ..errors import NotPossible
 from ..service import Service
 from ..store import run_lists
 from ..store.base import find, require
-from ..store.run_criteria import ALL, Criteria
+from ..store.run_lists import ALL, Criteria
 from ..store.runs import Run
 from ..store.workflows import Workflow, WorkflowVersion
 from ..workflows import versions
-from . import recordings
+from . import recording as recordings
 from .recording import Speaker
 from .replay import Replay, itself, replay
 from .stored_cases import LANE

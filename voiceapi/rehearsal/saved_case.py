@@ -17,23 +17,22 @@ from typing import Any
 from ..engine import actions as act
 from ..engine import events as ev
 from ..engine.compose import arguments_of
-from ..engine.disposition import tags_of
 from ..engine.graph import PROMPTED, objects
-from ..engine.state import State
+from ..engine.state import State, tags_of
 from ..engine.template import placeholders
 from ..engine.validation.outline import Outline
 from ..errors import NotPossible
-from ..runs.runs import RESERVED
+from ..runs.preparation import RESERVED
 from ..service import Service
 from ..store import secret_fields
 from ..store.runs import Run
-from ..tools import offered
+from ..tools import catalog
 from ..tools.tool import RunnableTool
 from ..tools.transfer_call import TransferCall
-from . import recordings
+from . import recording as recordings
 from .case_file import MOST_TURNS
 from .case_writing import case_data
-from .cases import Case, Decision, Fetched, FunctionCall, Outcome, ToolAnswer, TransferOutcome, Turn
+from .cases import Case, CaseFetch, CaseTurn, ExpectedOutcome, PlayedCall, PlayedDecision, ToolAnswer, TransferOutcome
 from .recording import Asked, Exchange, Recording
 
 # The numbers that stand for those of the call's two sides, in a range that nobody is given.
@@ -76,8 +75,8 @@ def file_of(service: Service, run: Run) -> dict[str, Any]:
 def case_of_recording(recording: Recording) -> dict[str, Any]:
     """The case of a recorded run, as `case_of`."""
     run = recording.run
-    attached = offered.attached(run.organization_id, Outline.of(recording.definition))
-    tools = offered.ready(attached)
+    attached = catalog.attached(run.organization_id, Outline.of(recording.definition))
+    tools = catalog.ready(attached)
     case = _Saving(recording, tools).case()
     configs = [tool.config for tool in tools.values()]
     own = "\n".join(_texts([recording.definition, recording.version.configurations, configs]))
@@ -94,7 +93,7 @@ def tools_of(recording: Recording) -> list[dict[str, Any]]:
             "description": tool.description,
             "definition": secret_fields.emptied(tool.definition, secret_fields.in_tool, lambda _: True)[0],
         }
-        for tool in offered.attached(recording.run.organization_id, Outline.of(recording.definition))
+        for tool in catalog.attached(recording.run.organization_id, Outline.of(recording.definition))
         if tool.status == "active"
     ]
 
@@ -111,13 +110,13 @@ class _Saving:
         self._tools = tools
         self._at = recording.exchanges[0].event.at
         self._answers: list[ToolAnswer] = []
-        self._fetched: Fetched | None = None
+        self._fetched: CaseFetch | None = None
 
     def case(self) -> Case:
         first, *rest = self._recording.exchanges
         if not isinstance(first.event, ev.Started):
             raise NotPossible(NOT_BEGUN)
-        opening = self._expected(Turn(), first)
+        opening = self._expected(CaseTurn(), first)
         turns = [opening]
         before = first
         for exchange in rest:
@@ -157,7 +156,7 @@ class _Saving:
 
     # -- turns
 
-    def _turn(self, exchange: Exchange) -> Turn:
+    def _turn(self, exchange: Exchange) -> CaseTurn:
         event, at = exchange.event, exchange.event.at
         times = [asked.answer.at for asked in exchange.asked if asked.answer is not None]
         if exchange.after.reason == OVERTIME:  # not before the call's time was up
@@ -167,18 +166,18 @@ class _Saving:
         self._at += after
         match event:
             case ev.CallerSaid(text=text, keyed=True) if _KEYS.fullmatch(text):
-                turn = Turn(keys=text, after=after)
+                turn = CaseTurn(keys=text, after=after)
             case ev.CallerSaid(text=text) if text.strip():
-                turn = Turn(says=text, after=after)
+                turn = CaseTurn(says=text, after=after)
             case ev.CallEnded(reason=reason):
-                return self._expected(Turn(ends=reason, after=after), exchange)
+                return self._expected(CaseTurn(ends=reason, after=after), exchange)
             case _:
-                turn = Turn(is_silent=True, after=after)
+                turn = CaseTurn(is_silent=True, after=after)
         return self._expected(turn, exchange)
 
-    def _expected(self, turn: Turn, exchange: Exchange) -> Turn:
+    def _expected(self, turn: CaseTurn, exchange: Exchange) -> CaseTurn:
         """The turn with what a model decided, and what is expected of the agent."""
-        decisions: list[Decision] = []
+        decisions: list[PlayedDecision] = []
         for asked in exchange.asked:
             if _is_late(exchange) and not isinstance(asked.request, act.Extract):
                 continue
@@ -191,7 +190,8 @@ class _Saving:
                     self._note_fetch(asked)
                 case act.Transfer():
                     turn = replace(turn, transfers_to=asked.request.destination, transfer=_outcome(asked))
-        texts = [str(record.payload["text"]) for record in exchange.records if record.type == "rtf-bot-text"]
+        spoken = () if _is_late(exchange) else exchange.records
+        texts = [str(record.payload["text"]) for record in spoken if record.type == "rtf-bot-text"]
         decided = {decision.says.strip() for decision in decisions}
         node = None if isinstance(exchange.event, ev.CallEnded) else self._name(exchange.after.node_id)
         return replace(
@@ -201,27 +201,29 @@ class _Saving:
             node=node,
         )
 
-    def _decision(self, exchange: Exchange, asked: Asked) -> Iterator[Decision]:
+    def _decision(self, exchange: Exchange, asked: Asked) -> Iterator[PlayedDecision]:
+        said = "".join(part.text for part in asked.parts).strip()
         match asked.answer:
             case None if exchange.after.phase != "closing":
-                yield Decision(call_ends=self._end_after(exchange))
+                yield PlayedDecision(said, call_ends=self._end_after(exchange))
             case ev.ModelFailed(error=error):
-                yield Decision(fails=error)
+                yield PlayedDecision(fails=error)
             case ev.VariablesExtracted(values=values) if values:
-                yield Decision(extracts=values)
+                yield PlayedDecision(extracts=values)
             case ev.ModelReplied(text=text, calls=calls) if isinstance(asked.request, act.AskModel):
                 ask = asked.request
-                yield Decision(text.strip(), tuple(self._call(ask, call) for call in calls))
+                words = text.strip() if text.strip().startswith(said) else said
+                yield PlayedDecision(words, tuple(self._call(ask, call) for call in calls))
 
-    def _call(self, ask: act.AskModel, call: ev.ToolCall) -> FunctionCall:
+    def _call(self, ask: act.AskModel, call: ev.ToolCall) -> PlayedCall:
         edge = self._graph.edge_called(ask.node_id, call.name)
         arguments = _arguments(call)
         if edge is not None:
             labels = [each.label for each in self._graph.edges_from(ask.node_id)]
             is_clear = labels.count(edge.label) == 1 and edge.label
-            return FunctionCall(edge=edge.label if is_clear else edge.id, arguments=arguments)
+            return PlayedCall(edge=edge.label if is_clear else edge.id, arguments=arguments)
         is_unknown = all(call.name != each.name for each in ask.functions)
-        return FunctionCall(tool=call.name, arguments=arguments, unknown=is_unknown)
+        return PlayedCall(tool=call.name, arguments=arguments, unknown=is_unknown)
 
     def _end_after(self, exchange: Exchange) -> str:
         """Why the call ended while `exchange` waited for an answer; a hang-up if it hasn't ended yet."""
@@ -254,11 +256,11 @@ class _Saving:
     def _note_fetch(self, asked: Asked) -> None:
         if not isinstance(asked.answer, ev.Fetched):
             raise NotPossible(FETCHING)
-        self._fetched = Fetched(asked.answer.context, asked.answer.error or None)
+        self._fetched = CaseFetch(asked.answer.context, asked.answer.error or None)
 
     # -- the whole conversation
 
-    def _outcome(self) -> Outcome:
+    def _outcome(self) -> ExpectedOutcome:
         final = self._recording.final
         taken = [
             record.payload["edge_id"]
@@ -266,10 +268,10 @@ class _Saving:
             for record in exchange.records
             if record.type == "rtf-node-transition" and record.payload["edge_id"] is not None
         ]
-        labels = {edge.id: edge.label or edge.id for edge in self._graph.edges}
+        labels = {edge.id: edge.label or edge.id for edge in self._graph.ways}
         gathered = final.gathered_context
         variables = gathered.get("extracted_variables")
-        outcome = Outcome(edges=tuple(labels[id] for id in taken), variables=dict(variables or {}))
+        outcome = ExpectedOutcome(edges=tuple(labels[id] for id in taken), variables=dict(variables or {}))
         if final.phase != "ended":
             return outcome
         disposition = gathered.get("call_disposition")
@@ -332,7 +334,8 @@ def _outcome(asked: Asked) -> TransferOutcome:
     result = settled.result if isinstance(settled.result, dict) else {}
     if result.get("reason") == "timeout":
         return "no_answer"
-    return "busy" if "busy" in str(result.get("message")) else "failed"
+    # Carriers call a line busy whose callee declines.
+    return "busy" if any(word in str(result.get("message")) for word in ("busy", "declined")) else "failed"
 
 
 def _arguments(call: ev.ToolCall) -> Mapping[str, Any] | str:

@@ -9,12 +9,12 @@ from typing import Any
 
 from ..errors import Conflict, FieldError, InvalidFields, InvalidInput
 from ..service import Service
-from ..store import cases
+from ..store import tags, workflows
 from ..store.base import find, insert, require, update
-from ..store.cases import ConversationCase
 from ..store.database import write
 from ..store.fields import now
 from ..store.runs import Run
+from ..store.workflows import ConversationCase
 from ..strict_json import encode
 from ..workflows import versions
 from . import case_file, saved_case
@@ -36,7 +36,7 @@ def listed(organization: int, workflow_id: int, limit: int | None, offset: int) 
 
     :raises RecordNotFound: when the organization has no such workflow.
     """
-    return cases.of_workflow(versions.get(organization, workflow_id).id, limit, offset)
+    return workflows.cases_of(versions.get(organization, workflow_id).id, limit, offset)
 
 
 def get(organization: int, workflow_id: int, case_id: int) -> ConversationCase:
@@ -70,7 +70,7 @@ def create(
     content = checked(content, name, at)
     with write():
         workflow = versions.get(organization, workflow_id)
-        if cases.count_of(workflow.id) >= MOST_CASES:
+        if workflows.count_cases(workflow.id) >= MOST_CASES:
             raise InvalidInput(f"A workflow may have at most {MOST_CASES} cases. Delete one first.")
         _refuse_taken(workflow.id, content["name"])
         return insert(ConversationCase, workflow=workflow, name=content["name"], enabled=enabled, content=content)
@@ -98,15 +98,19 @@ def change(
     content: Mapping[str, Any] | None = None,
     name: str | None = None,
     enabled: bool | None = None,
+    expected: tags.Expected = None,
 ) -> ConversationCase:
     """Change a case; a part that is None stays as it is.
 
+    :param expected: whether the case's tag is one that the editor expects; None when any is.
     :raises RecordNotFound, InvalidFields, Conflict: as `create`.
+    :raises Outdated: when the tag isn't expected.
     """
     if content is not None:
         content = checked(content, name)
     with write():
         case = get(organization, workflow_id, case_id)
+        tags.CASE.require(expected, case)
         if content is None and name is not None:
             content = checked(case.content, name)
         if content is not None:
@@ -120,13 +124,17 @@ def change(
     return case
 
 
-def delete(organization: int, workflow_id: int, case_id: int) -> None:
+def delete(organization: int, workflow_id: int, case_id: int, expected: tags.Expected = None) -> None:
     """Delete a case of a workflow.
 
+    :param expected: as in `change`.
     :raises RecordNotFound: when the organization has no such workflow, or that has no such case.
+    :raises Outdated: when the tag isn't expected.
     """
     with write():
-        get(organization, workflow_id, case_id).delete_instance()
+        case = get(organization, workflow_id, case_id)
+        tags.CASE.require(expected, case)
+        case.delete_instance()
 
 
 def checked(content: Mapping[str, Any], name: str | None = None, at: str = "case") -> dict[str, Any]:

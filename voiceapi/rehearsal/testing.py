@@ -8,23 +8,20 @@ from contextlib import AbstractContextManager
 from dataclasses import dataclass, replace
 from typing import Any
 
-from ..engine.actions import AskModel, Extract
+from ..engine.actions import AskModel, Extract, LanguageModel
 from ..engine.events import Answer, ExtractionFailed, ModelFailed
-from ..engine.ports import LanguageModel
 from ..errors import FieldError, InvalidFields, InvalidInput, RecordNotFound
 from ..llm import selection
 from ..service import Service
-from ..store import cases as store
+from ..store import workflows as store
 from ..store.base import json_text
-from ..store.cases import ConversationCase
-from ..store.workflows import Workflow, WorkflowVersion
+from ..store.workflows import ConversationCase, Workflow, WorkflowVersion
 from ..strict_json import decode, encode
 from ..workflows import versions
 from . import case_file, stored_cases
-from .cases import Case, ModelKind
+from .cases import Case, CaseResult, Mismatch, ModelKind
 from .conduct import run_case
 from .coverage import Coverage
-from .result import CaseResult, Mismatch
 from .stored_cases import MOST_CASES
 from .subject import Subject
 
@@ -85,7 +82,7 @@ def try_out(
     if case_ids is None and given is None:
         chosen = stored(workflow)
     else:
-        known = {case.id: case for case in store.of_workflow(workflow.id)} if case_ids else {}
+        known = {case.id: case for case in store.cases_of(workflow.id)} if case_ids else {}
         if missing := [id for id in case_ids or () if id not in known]:
             raise RecordNotFound(f"Case with id {missing[0]} not found")
         chosen = [_stored(known[id]) for id in case_ids or ()]
@@ -95,7 +92,7 @@ def try_out(
 
 def stored(workflow: Workflow) -> list[Chosen]:
     """The enabled cases of a workflow."""
-    return [_stored(case) for case in store.enabled(workflow.id)]
+    return [_stored(case) for case in store.enabled_cases(workflow.id)]
 
 
 def _stored(case: ConversationCase) -> Chosen:

@@ -93,10 +93,7 @@ def receive(service: Service, token: str, content: bytes) -> str:
 
 
 def read(organization: int, key: str) -> bytes:
-    """The bytes of a contact list.
-
-    :raises RecordNotFound: when the organization has no file with that key.
-    """
+    """:raises RecordNotFound: when the organization has no contact list with that key."""
     content = scalar(Upload, "content", organization=organization, file_key=key)
     if content is None:
         raise RecordNotFound("File not found")

@@ -12,8 +12,8 @@ from datetime import datetime, timedelta
 from typing import Any
 
 from ..errors import FieldError, InvalidFields
-from ..store import run_criteria
-from ..store.run_criteria import ALL, Criteria
+from ..store import run_lists
+from ..store.run_lists import ALL, Criteria
 from ..strict_json import Path, parse
 from ..timestamps import read_time
 
@@ -99,7 +99,7 @@ def _date_range(value: Mapping[str, Any], path: Path) -> Criteria:
         # A bare date means the whole of that day; an instant is itself included.
         bare = len(value["to"].strip()) == 10
         until += timedelta(days=1, microseconds=-1) if bare else timedelta()
-    return run_criteria.created_through(bounds["from"], until)
+    return run_lists.created_through(bounds["from"], until)
 
 
 def _number_range(build: Callable[[float | None, float | None], Criteria]) -> Callable[..., Criteria]:
@@ -149,7 +149,7 @@ def _integer(column: str) -> Callable[..., Criteria]:
         whole = int(number) if isinstance(number, str) and re.fullmatch("[0-9]{1,18}", number) else number
         if isinstance(whole, bool) or not isinstance(whole, int) or abs(whole) >= 2**63:
             raise _invalid((*path, "value"), "Input should be a valid integer", "int_type")
-        return run_criteria.column_is(column, whole)
+        return run_lists.column_is(column, whole)
 
     return read_integer
 
@@ -161,7 +161,7 @@ def _substring(column: str) -> Callable[..., Criteria]:
             raise _invalid((*path, "value"), "Input should be a valid string", "string_type")
         if len(text) > LONGEST_TEXT:
             raise _invalid((*path, "value"), f"String should have at most {LONGEST_TEXT} characters", "string_too_long")
-        return run_criteria.column_holds(column, text.strip())
+        return run_lists.column_holds(column, text.strip())
 
     return read_substring
 
@@ -169,13 +169,13 @@ def _substring(column: str) -> Callable[..., Criteria]:
 # For each attribute: its allowed types, and the function that turns its value into criteria.
 ATTRIBUTES: dict[str, tuple[tuple[str, ...], Callable[..., Criteria]]] = {
     "dateRange": (("dateRange",), _date_range),
-    "dispositionCode": (("multiSelect",), _codes(run_criteria.disposition_in)),
-    "duration": (("numberRange",), _number_range(run_criteria.duration_between)),
+    "dispositionCode": (("multiSelect",), _codes(run_lists.disposition_in)),
+    "duration": (("numberRange",), _number_range(run_lists.duration_between)),
     "status": (
         ("radio",),
-        _choice(lambda choice: run_criteria.completed(choice == "completed"), ("completed", "in_progress")),
+        _choice(lambda choice: run_lists.completed(choice == "completed"), ("completed", "in_progress")),
     ),
-    "tokenUsage": (("numberRange",), _number_range(run_criteria.tokens_between)),
+    "tokenUsage": (("numberRange",), _number_range(run_lists.tokens_between)),
     "runId": (("number",), _integer("id")),
     "workflowId": (("number",), _integer("workflow_id")),
     "campaignId": (("number",), _integer("campaign_id")),
@@ -183,10 +183,10 @@ ATTRIBUTES: dict[str, tuple[tuple[str, ...], Callable[..., Criteria]]] = {
     "calledNumber": (("text",), _substring("called_number")),
     "callDirection": (
         ("radio",),
-        _choice(lambda choice: run_criteria.column_is("call_type", choice), ("inbound", "outbound")),
+        _choice(lambda choice: run_lists.column_is("call_type", choice), ("inbound", "outbound")),
     ),
-    "callChannel": (("radio",), _choice(run_criteria.channel_is, tuple(run_criteria.CHANNELS))),
-    "callTags": (("tags", "multiSelect"), _codes(run_criteria.tagged)),
+    "callChannel": (("radio",), _choice(run_lists.channel_is, tuple(run_lists.CHANNELS))),
+    "callTags": (("tags", "multiSelect"), _codes(run_lists.tagged)),
 }
 OF_ORGANIZATION = tuple(ATTRIBUTES)
 OF_INSIGHTS = tuple(name for name in ATTRIBUTES if name != "workflowId")

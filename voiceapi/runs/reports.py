@@ -11,16 +11,16 @@ from typing import Any
 
 from ..service import Service
 from ..store import run_lists
-from ..store.run_criteria import Criteria
-from ..store.run_lists import ReportedRun
+from ..store.run_lists import Criteria, ReportedRun
 from ..timestamps import write_time
-from .runs import transcript_address
+from .lifecycle import reason_of
+from .preparation import transcript_address
 
 COLUMNS = (
     *("Run ID", "Campaign ID", "Agent ID", "Agent Definition ID", "Created At", "Phone Number"),
     *("Call Disposition", "Call Duration (s)"),
 )
-TAIL = ("Call Tags", "Transcript URL", "Recording URL")
+TAIL = ("Call Tags", "Transcript URL", "Recording URL", "Failure Reason", "Test")
 # How many lines are sent at a time: each time costs the server as much as ten lines.
 LINES = 100
 # The beginning of what a spreadsheet takes for a formula; a plain number is none.
@@ -64,6 +64,8 @@ def _cells(run: ReportedRun, names: list[str], base_url: str) -> tuple[Any, ...]
         ", ".join(str(tag) for tag in tags) if isinstance(tags, list) else "",
         transcript_address(run, base_url),
         "",
+        reason_of(run.gathered_context),
+        "true" if run.is_test else "",
     )
 
 

@@ -11,10 +11,10 @@ from pathlib import Path
 
 from ..errors import NotPossible
 from ..security import Vault
+from .encryption import SINCE_VERSION, agrees
 from .failures import FULL, REASONS
 from .migrations import VERSION
 from .private_files import keep_private
-from .secret_check import SINCE_VERSION, agrees
 
 # Pages that are copied before progress is shown.
 PAGES = 1000
@@ -41,7 +41,7 @@ def opened(path: Path) -> Iterator[sqlite3.Connection]:
 
 
 def copy(source: Path, target: Path, on_progress: Callable[[float], object]) -> None:
-    """Write what `source` holds at this moment into the new file `target`, whoever writes to `source` meanwhile.
+    """Write what `source` holds at this moment into the new file `target`, also while others write to `source`.
 
     The copy is one file without a WAL, on the disk, and only its owner may read it.
 

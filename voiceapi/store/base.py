@@ -10,12 +10,12 @@ from __future__ import annotations
 from collections.abc import Callable, Iterable, Iterator, Mapping, Sequence
 from functools import cache
 from itertools import groupby, islice
-from typing import Any, TypeVar, cast
+from typing import Any, TypeVar
 
 from peewee import AutoField, BigIntegerField, FloatField, ForeignKeyField, IntegerField, Model, TextField
 
 from ..errors import RecordNotFound
-from .database import database, either, execute
+from .database import database, execute, sql
 from .fields import JSONText, Stored
 
 Found = TypeVar("Found", bound="Record")
@@ -127,7 +127,7 @@ def in_batches(values: Iterable[Value]) -> Iterator[list[Value]]:
 
 def skipping_locked() -> str:
     """The end of a SELECT of rows to claim: without those that another transaction is changing."""
-    return either(sqlite="", postgresql=" FOR NO KEY UPDATE SKIP LOCKED")
+    return sql(sqlite="", postgresql=" FOR NO KEY UPDATE SKIP LOCKED")
 
 
 def marks(values: Sequence[Any]) -> str:
@@ -139,26 +139,23 @@ def _record(model: type[Found], row: Sequence[Any]) -> Found:
     """The record of a row, built as Peewee does, but with cached converters of its columns."""
     record = model(__no_default__=True)
     record.__data__ = {
-        name: value if read is None else read(value) for (name, read), value in zip(_readers(model), row, strict=True)
+        name: value if read is None or value is None else read(value)
+        for (name, read), value in zip(_readers(model), row, strict=True)
     }
     return record
 
 
 @cache
 def _readers(model: type[Record]) -> list[tuple[str, Callable[[Any], Any] | None]]:
-    """The fields in the order of their columns, each with its converter; None where values need none."""
-    return [(field.name, _reader(field)) for field in model._meta.sorted_fields]
+    """The fields in the order of their columns, each with its converter; None where values need none.
 
-
-def _reader(field: Any) -> Callable[[Any], Any] | None:
-    if type(field) in UNCONVERTED:
-        return None
-    return _stored if isinstance(field, JSONText) else cast(Callable[[Any], Any], field.python_value)
-
-
-def _stored(text: str | None) -> Stored | None:
-    """The text of a JSON value; decoding it is left to who uses the value."""
-    return None if text is None else Stored(text)
+    A JSON value stays text: decoding it is left to who uses the value.
+    """
+    readers: list[tuple[str, Callable[[Any], Any] | None]] = []
+    for field in model._meta.sorted_fields:
+        read = Stored if isinstance(field, JSONText) else field.python_value
+        readers.append((field.name, None if type(field) in UNCONVERTED else read))
+    return readers
 
 
 def json_text(record: Record, field: JSONText) -> str:
@@ -263,6 +260,7 @@ def _quoted(model: type[Model], names: Iterable[str]) -> list[str]:
     return [f'"{model._meta.fields[name].column_name}"' for name in names]
 
 
+@cache
 def _key_names(model: type[Model]) -> tuple[str, ...]:
     """The names of the fields that make up the key of a table."""
     key: Any = model._meta.primary_key

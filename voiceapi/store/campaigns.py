@@ -2,7 +2,8 @@
 
 from __future__ import annotations
 
-from datetime import datetime
+from collections.abc import Sequence
+from datetime import datetime, timedelta
 from typing import Any
 
 from peewee import (
@@ -13,8 +14,9 @@ from peewee import (
     fn,
 )
 
-from .base import Record
-from .fields import Bytes, Instant, JSONText, ShortText, now
+from .base import Record, marks
+from .database import execute
+from .fields import MICROSECOND, Bytes, Instant, JSONText, ShortText, now
 from .organizations import Organization
 from .telephony import TelephonyConfiguration
 from .workflows import Workflow
@@ -30,7 +32,7 @@ class Upload(Record):
 
 
 class Campaign(Record):
-    """A contact list to call. Nothing is counted before the start: until then `total_rows` is null."""
+    """A contact list to call. Contacts are stored after the start: until then `total_rows` is null."""
 
     organization_id: int
     workflow_id: int
@@ -46,6 +48,10 @@ class Campaign(Record):
     state = TextField(default="created")
     source_type = TextField()
     source_id = TextField()
+    # The column of the list with the numbers to call, if it isn't phone_number.
+    phone_number_column = TextField(null=True)
+    # Rows of the list that are to be called, as counted at the creation; null if an earlier release created it.
+    contacts_to_call = IntegerField(null=True)
     retry_config = JSONText()
     schedule_config = JSONText(null=True)
     circuit_breaker = JSONText()
@@ -65,9 +71,10 @@ class Campaign(Record):
     source_status = TextField(default="pending")
     source_error = TextField(null=True)
     synced_at = Instant(null=True)
-    # When the lease of the process that imports the list expires; then another may continue.
+    # When the lease of the process that imports the list expires; then another may continue. Later the dialers renew it
+    # while the campaign runs, as a sign that somebody dials.
     source_lease_until = Instant(null=True)
-    # The circuit breaker counts the calls that ended since then.
+    # When it was last started or resumed: the circuit breaker counts the calls that ended since then.
     breaker_reset_at = Instant(default=now)
     # When a contact of it was last claimed: of several campaigns the one that waited longest is next.
     dialed_at = Instant(null=True)
@@ -79,6 +86,10 @@ class Campaign(Record):
 # The states of a contact that is to be called or is being called, and those in which it no longer is.
 OPEN = ("queued", "dialing", "retry")
 FINAL = ("completed", "failed", "skipped", "unknown")
+
+
+# How long a process has a campaign's lease, and the least that is left of one that a dialer renews.
+LEASE, LEAST_LEASE = timedelta(seconds=30), timedelta(seconds=20)
 
 
 class Contact(Record):
@@ -170,11 +181,58 @@ def complete(campaign: int, moment: datetime) -> None:
     ).execute()
 
 
+def not_dialed_since(campaign: Campaign, moment: datetime) -> datetime | None:
+    """Since when no process has seen to a campaign that is imported or dialed; None while one does.
+
+    After a start or a resume the processes that dial have half a minute to begin.
+    """
+    if campaign.state not in ("syncing", "running"):
+        return None
+    until = campaign.source_lease_until
+    # A lease that ends much later than one from now was given while the clock was ahead: nobody renews it.
+    signs = [] if until is None or until > moment + 2 * LEASE else [until - LEASE]
+    since: datetime = max([campaign.breaker_reset_at, *signs])
+    return since if since + LEASE <= moment else None
+
+
 def stop(campaign: int, state: str, logs: list[Any]) -> None:
     """Set the state and logs of a campaign that is running or syncing."""
     Campaign.update(state=state, logs=logs).where(
         Campaign.id == campaign, Campaign.state.in_(("syncing", "running"))
     ).execute()
+
+
+# When the last call to a contact that waits for a retry ended; null if the attempt after it was released.
+LAST_ENDED = """(SELECT at FROM decision WHERE contact_id = contact.id AND run_id = contact.run_id
+  AND code = contact.retry_reason ORDER BY id DESC LIMIT 1)"""
+
+
+def plan_retries(campaign: int, delay: timedelta) -> None:
+    """Make the retries of a campaign due `delay` after the end of the last call."""
+    execute(
+        f"UPDATE contact SET next_attempt_at = coalesce({LAST_ENDED} + ?, next_attempt_at) "
+        "WHERE campaign_id = ? AND state = 'retry'",
+        *(delay // MICROSECOND, campaign),
+    )
+
+
+def end_retries(campaign: int, most: int, outcomes: Sequence[str], code: str, reason: str, moment: datetime) -> int:
+    """Fail the contacts that wait for a retry and had more than `most` attempts, or none of `outcomes`.
+
+    Returns how many there were; each has `code` and `reason` in its history.
+    """
+    retried = f"coalesce(retry_reason IN ({marks(outcomes)}), FALSE)"
+    chosen = f"campaign_id = ? AND state = 'retry' AND (attempts > ? OR NOT {retried})"
+    values = (campaign, most, *outcomes)
+    execute(
+        "INSERT INTO decision (contact_id, campaign_id, at, code, reason, run_id) "
+        f"SELECT id, campaign_id, ?, ?, ?, run_id FROM contact WHERE {chosen}",
+        *(Decision.at.db_value(moment), code, reason, *values),
+    )
+    ended = execute(
+        f"UPDATE contact SET state = 'failed', next_attempt_at = NULL, retry_reason = NULL WHERE {chosen}", *values
+    )
+    return int(ended.rowcount)
 
 
 def is_campaign_source(file_key: str) -> bool:

@@ -25,7 +25,7 @@ from .base import Record, insert
 from .database import ConcurrentUpdate, write
 from .fields import Instant, JSONText, ShortText, now
 from .locks import run_lock
-from .runs import Event, Run
+from .runs import Run, RunEvent
 from .workflows import WorkflowVersion
 
 
@@ -85,6 +85,11 @@ BEGINNING: Mapping[str, Any] = {
 def get(organization: int, workflow_id: int, run_id: int) -> ChatSession:
     """:raises RecordNotFound: when the organization has no such session under this workflow."""
     return _one(Run.id == run_id, Run.workflow == workflow_id, Run.organization == organization)
+
+
+def of_run(organization: int, run: int) -> ChatSession:
+    """:raises RecordNotFound: when the organization has no such session."""
+    return _one(Run.id == run, Run.organization == organization)
 
 
 def latest(session: ChatSession) -> ChatSession:
@@ -182,7 +187,7 @@ def cut(session: ChatSession) -> None:
         gone = ChatTurn.id.in_([turn.id for turn in after])
         ChatTurn.update(discarded_at=now(), rewound_from=session.cursor_turn_id).where(gone).execute()
         last_kept = base(session)["tool_state"].get("turn", -1)
-        Event.delete().where(Event.run == session.run_id, Event.turn > last_kept).execute()
+        RunEvent.delete().where(RunEvent.run == session.run_id, RunEvent.turn > last_kept).execute()
 
 
 def store_functions(session: ChatSession, functions: Mapping[str, Any]) -> None:

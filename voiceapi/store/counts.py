@@ -14,7 +14,7 @@ from __future__ import annotations
 from collections.abc import Iterator, Mapping
 from dataclasses import dataclass, field
 
-from .database import Store, execute, write
+from .database import Store, execute, sql, write
 from .locks import counts_lock
 
 # Stands for NULL in a key in SQLite; it equals no text and no number.
@@ -71,10 +71,7 @@ class Counted:
         )
 
     def in_postgresql(self) -> tuple[str, ...]:
-        """The same for PostgreSQL, where the tables of a new database are empty.
-
-        Rows that one statement stores or deletes are counted together.
-        """
+        """The same for PostgreSQL. Rows that one statement stores or deletes are counted together."""
         counts, names = self.counts, ", ".join(self.names)
         columns = ", ".join(self._postgresql_columns())
         groups = ", ".join(str(place + 1) for place in range(len(self.key)))
@@ -95,7 +92,17 @@ class Counted:
             differs = " OR ".join(f"{before} IS DISTINCT FROM {after}" for before, after in pairs)
             changed = f"AFTER UPDATE OF {', '.join(self.columns)}"
             statements += self._trigger("changed", f"{add} VALUES ({old}, -1), ({new}, 1);", changed, when=differs)
+        there = ", ".join(self._postgresql_values(self.table))
+        statements.append(f"{add} SELECT {there}, count(*) FROM {self.table} GROUP BY {groups}")
         return tuple(statements)
+
+    def removal(self) -> Iterator[str]:
+        """The statements that remove the table of counts and its triggers, if they are there."""
+        for name in ("added", "removed", "emptied", "changed"):
+            # On PostgreSQL a trigger goes with its function.
+            function = f"DROP FUNCTION IF EXISTS {self.counts}_{name}() CASCADE"
+            yield sql(f"DROP TRIGGER IF EXISTS {self.counts}_{name}", function)
+        yield f"DROP TABLE IF EXISTS {self.counts}"
 
     def _trigger(self, name: str, action: str, event: str, rows: str = "", when: str = "") -> tuple[str, str]:
         """The statements that create a trigger of PostgreSQL with its function.
@@ -153,8 +160,9 @@ RUNS = Counted(
         "disposition TEXT": "row.disposition",
         "call_type TEXT": "row.call_type",
         "mode TEXT": "row.mode",
+        "is_test BOOLEAN": "row.is_test",
     },
-    ("created_at", "campaign_id", "state", "disposition", "call_type", "mode"),
+    ("created_at", "campaign_id", "state", "disposition", "call_type", "mode", "is_test"),
     frozenset(("campaign_id", "disposition")),
     frozenset(("disposition",)),
 )
@@ -170,6 +178,8 @@ DELIVERIES = Counted(
 TABLES = (RUNS, CONTACTS, DELIVERIES)
 # The number of its runs that the API shows of a workflow: SQLite's triggers keep it in the workflow's row.
 TOTAL_RUNS = (
+    "DROP TRIGGER IF EXISTS workflow_run_added",
+    "DROP TRIGGER IF EXISTS workflow_run_removed",
     "CREATE TRIGGER workflow_run_added AFTER INSERT ON run "
     "BEGIN UPDATE workflow SET total_runs = total_runs + 1 WHERE id = new.workflow_id; END",
     "CREATE TRIGGER workflow_run_removed AFTER DELETE ON run "
@@ -181,12 +191,13 @@ ON_POSTGRESQL = (*TABLES, TOTALS)
 
 
 def create(store: Store) -> None:
-    """Create the tables of counts with their triggers, and count what is there."""
-    if store.path is not None:
-        statements = [*(statement for counted in TABLES for statement in counted.in_sqlite()), *TOTAL_RUNS]
-    else:
-        statements = [statement for counted in ON_POSTGRESQL for statement in counted.in_postgresql()]
-    for statement in statements:
+    """Create the tables of counts with their triggers, in place of those of an earlier release; count what is there."""
+    sql = store.backend.sql
+    tables = sql(sqlite=TABLES, postgresql=ON_POSTGRESQL)
+    statements = [statement for counted in tables for statement in counted.removal()]
+    for counted in tables:
+        statements += sql(sqlite=counted.in_sqlite, postgresql=counted.in_postgresql)()
+    for statement in (*statements, *sql(sqlite=TOTAL_RUNS, postgresql=())):
         store.database.execute_sql(statement)
 
 

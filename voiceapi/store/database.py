@@ -14,24 +14,26 @@ from contextlib import contextmanager
 from contextvars import ContextVar
 from pathlib import Path
 from secrets import token_hex
-from typing import Any, cast
+from typing import Any, TypeVar, cast
 
 import peewee
 from playhouse.pool import MaxConnectionsExceeded
 from werkzeug.local import LocalProxy
 
-from ..bulkhead import before_waiting
+from ..bulkhead import yield_server_thread
 from ..masking import mask_password
-from .failures import Failures
-from .locks import Lock
-from .patience import BACKGROUND, Patience, waiting
-from .postgresql import PostgreSQL, is_url
+from .backend import Backend
+from .failures import Failures, StoreError
+from .locks import BACKGROUND, BeginTimeout, Lock, begin_timeout
 from .sqlite import SQLite
 from .wakeups import Topic, Wakeups
 
+# The names of a PostgreSQL database in URLs, those of Peewee included.
+SCHEMES = ("postgresql", "postgres", "postgresqlext", "psycopg3", "postgresql+pool", "postgres+pool", "psycopg3+pool")
 # What a statement may raise: SQLite's errors, Peewee's in place of them for what it executes itself, and its pool's.
 STATEMENT_ERRORS = (sqlite3.DatabaseError, peewee.DatabaseError, peewee.InterfaceError, MaxConnectionsExceeded)
 
+T = TypeVar("T")
 _bound: ContextVar[Store] = ContextVar("voiceapi_store")
 _proxy = LocalProxy(_bound, "database", unbound_message="No database is bound: open a session of the store first.")
 database = cast(peewee.SqliteDatabase, _proxy)
@@ -39,10 +41,6 @@ database = cast(peewee.SqliteDatabase, _proxy)
 
 class ConcurrentUpdate(Exception):
     """Another worker changed the same rows first, so this transaction was rolled back. Use cases try again."""
-
-
-class StoreError(Exception):
-    """A database that can't be used; its text is one line for the person who starts the service."""
 
 
 class Store:
@@ -56,7 +54,7 @@ class Store:
         self.location = location
         # For messages: the location without a password.
         self.name = mask_password(location)
-        # The SQLite file; None for another kind of database.
+        # The file of the database; None if a server has it.
         self.path: Path | None = None
         if "://" not in location or location.startswith("sqlite:"):
             self.path = Path(location.removeprefix("sqlite:///"))
@@ -68,30 +66,24 @@ class Store:
         self.dialer_wakeup = threading.Event()
         self.failures = Failures(self.name)
         self.wakeups = Wakeups(self)
+        # The tools that an organization has of the app itself, as records that aren't stored.
+        self.unstored_tools: Callable[[int], Sequence[Any]] = lambda organization: ()
         # What is called after the commit of the thread's transaction.
         self._transactions = threading.local()
         self._opening = threading.Lock()
         self._open()
 
-    def _reopen(self) -> None:
-        """Open the database again in a forked process: connections and held locks don't outlive a fork."""
-        with self._opening:
-            if self._process != os.getpid():
-                self._inherited.append(self._backend)
-                self._open()
-
     def _open(self) -> None:
-        self._backend: SQLite | PostgreSQL
         if self.path is not None:
-            self._backend = SQLite(self.path, self.failures, self.release)
+            self.backend: Backend = SQLite(self.path, self.failures, self.release)
         else:
-            self._backend = _postgresql(self.location, self.process, self.failures)
-        self.database: Any = self._backend.database
+            self.backend = _postgresql(self.location, self.process, self.failures)
+        self.database: Any = self.backend.database
         # Last: the other threads of a forked process go by it.
         self._process = os.getpid()
 
     @contextmanager
-    def session(self, within: Patience | None = None) -> Iterator[None]:
+    def session(self, within: BeginTimeout | None = None) -> Iterator[None]:
         """Bind the models to this database; the first query opens a connection, which returns to the pool at the end.
 
         A session within a session of the same store is part of it. A forked process opens its own connections.
@@ -102,12 +94,14 @@ class Store:
         if _bound.get(None) is self:
             yield
             return
-        if self._process != os.getpid():
-            self._reopen()
-        token = _bound.set(self)
+        if self._process != os.getpid():  # connections and held locks don't outlive a fork
+            with self._opening:
+                if self._process != os.getpid():
+                    self._inherited.append(self.backend)
+                    self._open()
+        token, timeout = _bound.set(self), begin_timeout.set(within or BACKGROUND)
         try:
-            with waiting(within or BACKGROUND):
-                yield
+            yield
         except Exception as error:
             found = self.failures.find(error)
             if found is None or found is error:
@@ -116,6 +110,7 @@ class Store:
         finally:
             if not self.database.is_closed():
                 self.database.close()
+            begin_timeout.reset(timeout)
             _bound.reset(token)
 
     @contextmanager
@@ -125,12 +120,12 @@ class Store:
         try:
             if self.database.in_transaction():
                 with self.database.savepoint():
-                    self._backend.lock(locks)
+                    self.backend.lock(locks)
                     yield
                 return
             calls: list[Callable[[], None]] = []
             self._transactions.after_commit = calls
-            with self._backend.transaction(locks):
+            with self.backend.transaction(locks):
                 yield
             committed = calls
         except peewee.IntegrityError as error:
@@ -142,30 +137,10 @@ class Store:
         for call in committed:
             call()
 
-    def execute(self, statement: str, values: Sequence[Any]) -> Any:
-        """Execute SQL; see `execute`."""
-        try:
-            return self._backend.execute(statement, values)
-        except (sqlite3.IntegrityError, peewee.IntegrityError) as error:
-            raise _defect_or_concurrent(error) from error
-        except STATEMENT_ERRORS as error:
-            raise self.failures.find(error) or error from error
-
-    def notifications(self, channel: str, seconds: float) -> Iterator[list[str]]:
-        """What other processes send to a channel; see `PostgreSQL.notifications`. A file has none."""
-        return iter(()) if isinstance(self._backend, SQLite) else self._backend.notifications(channel, seconds)
-
-    def separate_connection(self, seconds: float) -> Any:
-        """A connection to PostgreSQL that isn't of the pool, all of which may be in use; its caller closes it.
-
-        :param seconds: how long the server may take to accept it, and to answer each of its statements.
-        """
-        return self.database.separate_connection(seconds)
-
     @property
     def waited_seconds(self) -> float:
         """How long the transactions of this process have waited until they could begin, in all."""
-        return self._backend.waited_seconds
+        return self.backend.waited_seconds
 
     @property
     def process(self) -> str:
@@ -174,7 +149,8 @@ class Store:
 
     def other_processes(self) -> set[str] | None:
         """The names of the other processes that are connected to the database; None on SQLite, which doesn't know."""
-        return None if isinstance(self._backend, SQLite) else self._backend.processes() - {self.process}
+        names = self.backend.processes()
+        return None if names is None else names - {self.process}
 
     def after_commit(self, call: Callable[[], None]) -> None:
         """Call this once the current transaction is committed; not at all if it is rolled back."""
@@ -194,7 +170,7 @@ class Store:
         """
         if not self.database.is_closed() and not self.database.in_transaction():
             self.database.close()
-        before_waiting()
+        yield_server_thread()
 
     def close(self) -> None:
         """Close every idle connection, so that the file can be moved or removed."""
@@ -203,13 +179,12 @@ class Store:
 
 
 @contextmanager
-def erasing(store: Store) -> Iterator[None]:
+def truncating_wal(store: Store) -> Iterator[None]:
     """Empty the WAL at the end, if no reader needs it, since it holds what the block deleted or replaced."""
     try:
         yield
     finally:
-        if store.path is not None:
-            store.database.execute_sql("PRAGMA wal_checkpoint(TRUNCATE)").fetchone()
+        store.backend.truncate_wal()
 
 
 def _defect_or_concurrent(error: Exception) -> Exception:
@@ -219,14 +194,16 @@ def _defect_or_concurrent(error: Exception) -> Exception:
     return error if ours else ConcurrentUpdate(text)
 
 
-def _postgresql(location: str, process: str, failures: Failures) -> PostgreSQL:
-    if not is_url(location):
+def _postgresql(location: str, process: str, failures: Failures) -> Backend:
+    if location.partition("://")[0].lower() not in SCHEMES:
         raise StoreError(f"The database {mask_password(location)} isn't known: give a path, or a URL postgresql://...")
     try:
+        from .postgresql import PostgreSQL
+
         return PostgreSQL(location, process, failures)
     except ImportError:
         raise StoreError(
-            f"The database {mask_password(location)} needs psycopg: install voiceapi[postgresql]."
+            f"The database {mask_password(location)} needs psycopg: pip install 'psycopg[binary]'."
         ) from None
     except ValueError as error:
         raise StoreError(f"The database {mask_password(location)} can't be used: {error}.") from None
@@ -244,19 +221,24 @@ def write(*locks: Lock) -> Any:
     return _bound.get().writing(locks)
 
 
-def either(sqlite: str, postgresql: str) -> str:
-    """The text for the bound database, where their SQL differs."""
-    return postgresql if _bound.get().path is None else sqlite
+def unstored_tools(organization: int | None) -> Sequence[Any]:
+    """The tools that an organization has of the app itself, as records that aren't stored."""
+    return () if organization is None else _bound.get().unstored_tools(organization)
+
+
+def backend() -> Backend:
+    """The bound database."""
+    return _bound.get().backend
+
+
+def sql(sqlite: T, postgresql: T) -> T:
+    """The text for the bound database, or what makes one, where their SQL differs."""
+    return _bound.get().backend.sql(sqlite, postgresql)
 
 
 def after_commit(call: Callable[[], None]) -> None:
     """Call this once the transaction at hand is committed; never, when it is undone. Use it inside `write`."""
     _bound.get().after_commit(call)
-
-
-def bound_path() -> Path | None:
-    """The SQLite file of the bound database; None when it is another kind of database."""
-    return _bound.get().path
 
 
 def execute(statement: str, *values: Any) -> Any:
@@ -267,7 +249,13 @@ def execute(statement: str, *values: Any) -> Any:
 
     :raises ConcurrentUpdate: when the statement breaks a constraint.
     """
-    return _bound.get().execute(statement, values)
+    store = _bound.get()
+    try:
+        return store.backend.execute(statement, values)
+    except (sqlite3.IntegrityError, peewee.IntegrityError) as error:
+        raise _defect_or_concurrent(error) from error
+    except STATEMENT_ERRORS as error:
+        raise store.failures.find(error) or error from error
 
 
 def wake_dialer() -> None:

@@ -5,18 +5,22 @@ Those of every call are written as SQL: Peewee takes longer to build a statement
 
 from __future__ import annotations
 
+import ipaddress
+import re
 from collections.abc import Iterable, Mapping, Sequence
 from datetime import datetime
 from typing import Any
+from urllib.parse import quote, unquote_to_bytes
 
 from peewee import Value, fn
 
 from . import base, counts
-from .campaigns import FINAL, OPEN, Campaign, Contact, Decision, DoNotCall
+from .campaigns import FINAL, LEASE, LEAST_LEASE, OPEN, Campaign, Contact, Decision, DoNotCall
 from .database import execute
 from .fields import now
 from .indexes import one_of
 from .paging import records, window
+from .runs import COUNTS
 
 
 def due(campaign: int, moment: datetime, limit: int) -> list[Contact]:
@@ -46,9 +50,9 @@ def is_open(campaign: int) -> bool:
 
 
 # CROSS JOIN, as below: the few contacts being called first, then the run of each.
-DIALING = """SELECT count(*) FROM contact CROSS JOIN run
+DIALING = f"""SELECT count(*) FROM contact CROSS JOIN run
 WHERE contact.campaign_id = ? AND contact.state = 'dialing' AND run.id = contact.run_id
-  AND (run.deadline_at IS NULL OR run.slot_until > ?)
+  AND (run.deadline_at IS NULL OR {COUNTS})
 """
 
 
@@ -86,15 +90,28 @@ def end_leases_of_placed(moment: datetime, latest: datetime) -> None:
     )
 
 
-def recall_postponed(organization: int, number: str, code: str, moment: datetime) -> None:
-    """Make the contacts with a number due at `moment` that were postponed for the reason `code`."""
+def recall_postponed(
+    organization: int, moment: datetime, *, campaign: int | None = None, number: str | None = None
+) -> None:
+    """Make the organization's contacts due at `moment` that were due before and postponed.
+
+    The latest decision about such a contact is about no call.
+
+    :param campaign: only those of this campaign.
+    :param number: only those with this number.
+    """
+    whose, values = "campaign_id IN (SELECT id FROM campaign WHERE organization_id = ?)", [organization]
+    if campaign is not None:
+        whose, values = "campaign_id = ?", [campaign]
+    numbers = [] if number is None else [number]
+    if numbers:
+        whose += f" AND {one_of('phone_number', numbers)}"
     at = Contact.next_attempt_at.db_value(moment)
     execute(
-        f"UPDATE contact SET next_attempt_at = ? WHERE {one_of('phone_number', [number])} "
+        f"UPDATE contact SET next_attempt_at = ? WHERE {whose} "
         "AND state IN ('queued', 'retry') AND next_attempt_at > ? "
-        "AND campaign_id IN (SELECT id FROM campaign WHERE organization_id = ?) "
-        "AND (SELECT code FROM decision WHERE contact_id = contact.id ORDER BY id DESC LIMIT 1) = ?",
-        *(at, number, at, organization, code),
+        "AND coalesce((SELECT run_id FROM decision WHERE contact_id = contact.id ORDER BY id DESC LIMIT 1), 0) = 0",
+        *(at, *values, *numbers, at),
     )
 
 
@@ -103,11 +120,48 @@ def recall_postponed(organization: int, number: str, code: str, moment: datetime
 COLUMNS, ROWS = "organization_id, phone_number, reason, created_at", 240
 
 
+_SIP = re.compile(r"sips?:(?:([^@]*)@)?(\[[^\]]*\]|[^:;?]*)", re.IGNORECASE)
+_TELEPHONE = re.compile(r"(?:\+|00)([0-9]{8,15})")
+# What may stand in the user of a SIP address as it is; everything else is percent-encoded.
+_USER = "-_.!~*'()&=+$,;/"
+
+
+def listed_form(address: str) -> str:
+    """The form of an address that decides whether it is on the do-not-call list.
+
+    A telephone number stays as it is. Of a SIP address, who it reaches counts: sip:user@host in lower case, with either
+    scheme, any port, parameters, password or percent-encoding, with or without the dot that ends the host; one whose
+    user is a telephone number with + or 00 is that number.
+    """
+    found = _SIP.match(address)
+    if found is None:
+        return address
+    host = found[2].lower().rstrip(".")
+    if host.startswith("["):
+        host = _ipv6(host)
+    if found[1] is None:
+        return f"sip:{host}"
+    user = unquote_to_bytes(found[1].partition(":")[0]).lower()
+    telephone = _TELEPHONE.fullmatch(re.sub(r"[-.()]", "", user.decode("latin-1").partition(";")[0]))
+    return f"+{telephone[1]}" if telephone else f"sip:{quote(user, safe=_USER)}@{host}"
+
+
+def _ipv6(host: str) -> str:
+    try:
+        return f"[{ipaddress.IPv6Address(host.strip('[]'))}]"
+    except ValueError:
+        return host
+
+
 def not_to_call(organization: int, numbers: Iterable[str]) -> set[str]:
     """Which of these numbers are on the do-not-call list."""
-    asked = list(numbers)
-    statement = f"SELECT phone_number FROM do_not_call WHERE organization_id = ? AND {one_of('phone_number', asked)}"
-    return {number for (number,) in execute(statement, organization, *asked).fetchall()} if asked else set()
+    asked = {number: listed_form(number) for number in numbers}
+    if not asked:
+        return set()
+    forms = sorted(set(asked.values()))
+    statement = f"SELECT phone_number FROM do_not_call WHERE organization_id = ? AND {one_of('phone_number', forms)}"
+    found = {form for (form,) in execute(statement, organization, *forms).fetchall()}
+    return {number for number, form in asked.items() if form in found}
 
 
 def page_of_do_not_call(organization: int, number: int, limit: int) -> tuple[list[DoNotCall], int]:
@@ -119,18 +173,22 @@ def page_of_do_not_call(organization: int, number: int, limit: int) -> tuple[lis
 
 def remove_from_do_not_call(organization: int, number: str) -> bool:
     """Take a number off the do-not-call list; False when it wasn't on it."""
-    statement = f"DELETE FROM do_not_call WHERE organization_id = ? AND {one_of('phone_number', [number])}"
-    return bool(execute(statement, organization, number).rowcount)
+    form = listed_form(number)
+    statement = f"DELETE FROM do_not_call WHERE organization_id = ? AND {one_of('phone_number', [form])}"
+    return bool(execute(statement, organization, form).rowcount)
 
 
 def all_not_to_call(organization: int) -> set[str]:
-    """All numbers of the do-not-call list."""
+    """All numbers of the do-not-call list, in the form of `listed_form`."""
     return {entry.phone_number for entry in DoNotCall.select().where(DoNotCall.organization == organization)}
 
 
 def add_to_do_not_call(organization: int, numbers: Mapping[str, str | None]) -> int:
     """Put numbers, each with its reason, on the do-not-call list; returns how many weren't there yet."""
-    at, entries, new = DoNotCall.created_at.db_value(now()), list(numbers.items()), 0
+    reasons: dict[str, str | None] = {}
+    for number, reason in numbers.items():
+        reasons.setdefault(listed_form(number), reason)
+    at, entries, new = DoNotCall.created_at.db_value(now()), list(reasons.items()), 0
     for first in range(0, len(entries), ROWS):
         rows = entries[first : first + ROWS]
         marks = ", ".join(["(?, ?, ?, ?)"] * len(rows))
@@ -198,16 +256,12 @@ def ended_since(campaign: int, since: datetime, outcomes: Sequence[str], failure
 
 def counted(campaign: int, codes: Sequence[str], since: datetime | None = None) -> dict[str, int]:
     """The number of decisions with each of these codes; a code without any is missing."""
-    rows = Decision.select(Decision.code, fn.count(Decision.id)).where(
+    rows: Any = Decision.select(Decision.code, fn.count(Decision.id)).where(
         Decision.campaign == campaign, Decision.code.in_(codes)
     )
     if since is not None:
         rows = rows.where(Decision.at > since)
-    return _pairs(rows.group_by(Decision.code))
-
-
-def _pairs(rows: Any) -> dict[str, int]:
-    return dict(rows.tuples())
+    return dict(rows.group_by(Decision.code).tuples())
 
 
 def decide(contact: Contact, code: str, reason: str, moment: datetime, run: int | None = None) -> None:
@@ -256,6 +310,28 @@ def active() -> list[tuple[int, int, str]]:
     """
     found = execute(f"SELECT coalesce(dialed_at, 0), id, organization_id, state {ACTIVE}").fetchall()
     return [(id, organization, state) for _, id, organization, state in sorted(found)]
+
+
+# The running campaigns whose lease is to be renewed: it has run low, or was given while the clock was ahead.
+UNSIGNED = f"""SELECT id {ACTIVE} AND state = 'running'
+  AND (source_lease_until IS NULL OR source_lease_until < ? OR source_lease_until > ?)"""
+
+
+def is_unsigned(moment: datetime) -> bool:
+    """Whether the lease of a running campaign is to be renewed."""
+    return _first(UNSIGNED, *_bounds(moment)) is not None
+
+
+def sign(moment: datetime) -> None:
+    """Renew the leases of the running campaigns: somebody dials. One that another transaction changes is left out."""
+    execute(
+        f"UPDATE campaign SET source_lease_until = ? WHERE id IN ({UNSIGNED}{base.skipping_locked()})",
+        *(Campaign.source_lease_until.db_value(moment + LEASE), *_bounds(moment)),
+    )
+
+
+def _bounds(moment: datetime) -> tuple[Any, ...]:
+    return tuple(Campaign.source_lease_until.db_value(moment + ahead) for ahead in (LEAST_LEASE, 2 * LEASE))
 
 
 def note_dialed(campaign: int, moment: datetime) -> None:

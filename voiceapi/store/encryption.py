@@ -2,16 +2,17 @@
 
 from __future__ import annotations
 
-from collections.abc import Callable, Sequence
+from collections.abc import Callable, Mapping, Sequence
+from contextlib import suppress
 from functools import partial
 from typing import Any
 
 from peewee import TextField
 
-from ..security import Vault
+from ..security import SecretError, Vault
 from ..strict_json import decode, encode
-from .base import Record
-from .database import execute, write
+from .base import Record, insert, scalar
+from .database import Store, execute, write
 from .fields import ShortText
 from .secret_fields import Find, encrypt_url, encrypted, in_configurations, in_definition, in_tool
 
@@ -85,3 +86,93 @@ def _table_again(vault: Vault, table: type[Record]) -> int:
                     if new != list(values):
                         execute(f'UPDATE "{meta.table_name}" SET {changes} WHERE ({key}) = ({marks})', *new, *row)
                         changed += 1
+
+
+CHECK, OLD, NEW = "check", "old", "new"
+KNOWN_TEXT = "voiceapi"
+# The version of the schema that has this table.
+SINCE_VERSION = 5
+
+
+class SecretCheck(Record):
+    """A text encrypted with the secret: a known one as `check`, or the `old` or `new` secret."""
+
+    name = ShortText(8, unique=True)
+    value = TextField()
+
+
+def needs_secret(store: Store, version: int) -> bool:
+    """True if the database, of this version of the schema, holds what only its own secret decrypts."""
+    if version < SINCE_VERSION:
+        return False
+    with store.session():
+        return _stored(CHECK) is not None
+
+
+def prove_secret(store: Store, vault: Vault) -> None:
+    """Prove that the vault's secret decrypts what is stored. A database without a check value gets one.
+
+    If the secret is being replaced, the vault gets both.
+
+    :raises SecretError: when it was encrypted with another secret.
+    """
+    with store.session():
+        if _stored(CHECK) is None:
+            with write():
+                if _stored(CHECK) is None:
+                    insert(SecretCheck, name=CHECK, value=vault.encrypt(KNOWN_TEXT))
+        found = check_values()
+        if CHECK not in found or not agrees(found, vault):
+            raise SecretError(
+                f"The secret isn't the one that {store.name} was encrypted with. Restore that one; if it is lost, "
+                "docs/operations.md says how to go on without it."
+            )
+
+
+def check_values() -> dict[str, str]:
+    """What the table of the bound database holds, by name."""
+    return {each.name: each.value for each in SecretCheck.select()}
+
+
+def agrees(values: Mapping[str, str], vault: Vault) -> bool:
+    """True unless these values of a database prove that it was encrypted with another secret than the vault's.
+
+    If the secret is being replaced, the vault gets both.
+    """
+    for name in (OLD, NEW):
+        with suppress(KeyError, SecretError):
+            vault.add(vault.decrypt(values[name]).encode("latin-1"))
+    return CHECK not in values or vault.made(values[CHECK])
+
+
+def new_secret(vault: Vault) -> bytes | None:
+    """The new secret, when the secret is being replaced; None if it isn't.
+
+    :param vault: one that has proved its secret.
+    """
+    found = _decrypted(vault, NEW)
+    return None if found is None else found.encode("latin-1")
+
+
+def begin_rotation(vault: Vault, new: bytes) -> None:
+    """Note, within a transaction, that the secret is being replaced by `new`."""
+    insert(SecretCheck, name=NEW, value=vault.encrypt(new.decode("latin-1")))
+    insert(SecretCheck, name=OLD, value=Vault(new).encrypt(vault.secret.decode("latin-1")))
+
+
+def finish_rotation(vault: Vault) -> None:
+    """Note, within a transaction, that everything is encrypted with the vault's secret, which is the new one."""
+    SecretCheck.delete().execute()
+    insert(SecretCheck, name=CHECK, value=vault.encrypt(KNOWN_TEXT))
+
+
+def _stored(name: str) -> str | None:
+    found: str | None = scalar(SecretCheck, "value", name=name)
+    return found
+
+
+def _decrypted(vault: Vault, name: str) -> str | None:
+    token = _stored(name)
+    with suppress(SecretError):
+        return None if token is None else vault.decrypt(token)
+    return None

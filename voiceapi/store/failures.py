@@ -1,4 +1,4 @@
-"""What keeps the database from being used: each reason as a sentence for its operator, logged once while it lasts."""
+"""The reasons why a database can't be used, each a sentence for its operator, logged once while it lasts."""
 
 from __future__ import annotations
 
@@ -32,6 +32,10 @@ class Reason:
     detail: str
     instruction: str
     retry_after: int = 60
+
+
+class StoreError(Exception):
+    """A database that can't be used; its text is one line for the person who starts the service."""
 
 
 class DatabaseUnavailable(OutOfService):

@@ -14,9 +14,18 @@ EPOCH = datetime(1970, 1, 1, tzinfo=UTC)
 MICROSECOND = timedelta(microseconds=1)
 
 
+class Clock:
+    """The clock of this process: that of the system, which only tests set forward."""
+
+    ahead = timedelta()
+
+
+clock = Clock()
+
+
 def now() -> datetime:
     """The current instant, UTC."""
-    return datetime.now(UTC)
+    return datetime.now(UTC) + clock.ahead
 
 
 class Instant(peewee.BigIntegerField):
@@ -67,7 +76,7 @@ def storable_values(values: Sequence[Any]) -> list[Any]:
 
 
 class ShortText(peewee.CharField):
-    """A text whose length whoever stores it bounds: SQLite doesn't, and PostgreSQL's type for it isn't used."""
+    """A text whose length its callers bound, because SQLite doesn't, and PostgreSQL's type for it isn't used."""
 
     def ddl_datatype(self, ctx: Any) -> Any:
         column_type = ctx.state.field_types[self.field_type]

@@ -7,23 +7,23 @@ from collections.abc import Iterator, Sequence
 from dataclasses import dataclass
 from typing import Any
 
+from peewee import fn
+
 from .base import Record, in_batches, json_text
 from .campaigns import Campaign, Contact, Decision, Upload
-from .cases import ConversationCase
 from .chats import ChatSession, ChatTurn
-from .database import either, execute
+from .database import execute, sql
 from .fields import Bytes
 from .idempotency import IdempotencyKey
 from .postcall import Delivery, FollowUp
-from .runs import Event, Run, StatusCallback, Turn
-from .steps import Snapshot, Step
-from .telephony import PhoneNumber
-from .workflows import Workflow
+from .runs import Run, RunEvent, Snapshot, StatusCallback, Step, Turn
+from .telephony import PhoneNumber, RejectedCall, TelephonyConfiguration
+from .workflows import ConversationCase, Workflow
 
 # The texts of a run and of its rows in other tables in which a number may be.
 TEXTS: tuple[tuple[type[Record], str, tuple[str, ...]], ...] = (
     (Run, "id", ("caller_number", "called_number", "initial_context", "gathered_context", "annotations", "name")),
-    (Event, "run_id", ("payload",)),
+    (RunEvent, "run_id", ("payload",)),
     (Step, "run_id", ("event",)),
     (Snapshot, "run_id", ("state",)),
     (Turn, "run_id", ("caller_text", "actions")),
@@ -42,7 +42,7 @@ SHORTEST_NATIONAL = 7
 
 
 @dataclass(frozen=True)
-class Number:
+class ForgottenNumber:
     """A phone number in E.164, or a SIP address, as it may stand in texts."""
 
     address: str
@@ -73,7 +73,7 @@ class Number:
         )
 
 
-def runs_of(number: Number, organization: int | None) -> list[Run]:
+def runs_of(number: ForgottenNumber, organization: int | None) -> list[Run]:
     """The runs that hold the number anywhere; of every organization if none is given."""
     found: set[int] = set()
     for model, key, columns in TEXTS:
@@ -89,20 +89,20 @@ def runs_of(number: Number, organization: int | None) -> list[Run]:
 
 def _like() -> str:
     """LIKE without regard to the case of ASCII letters, as SQLite has it: that of a SIP address may differ."""
-    return either(sqlite="LIKE", postgresql="ILIKE")
+    return sql(sqlite="LIKE", postgresql="ILIKE")
 
 
 def _searched(field: Any) -> str:
     """The text of a column for LIKE; of bytes, PostgreSQL shows those that aren't ASCII as their numbers."""
     cast = f"CAST({field.column_name} AS TEXT)"
-    return either(sqlite=cast, postgresql=f"encode({field.column_name}, 'escape')") if type(field) is Bytes else cast
+    return sql(sqlite=cast, postgresql=f"encode({field.column_name}, 'escape')") if type(field) is Bytes else cast
 
 
 def _text(value: str | bytes) -> str:
     return value.decode("utf-8", "replace") if isinstance(value, bytes) else value
 
 
-def contacts_of(number: Number, organization: int | None) -> list[Contact]:
+def contacts_of(number: ForgottenNumber, organization: int | None) -> list[Contact]:
     """The contacts with the number, as the one to call or among their variables."""
     statement = f"SELECT id FROM contact WHERE phone_number {_like()} ? OR variables {_like()} ?"
     ids = [id for (id,) in execute(statement, *[f"%{number.needle}%"] * 2).fetchall()]
@@ -118,7 +118,7 @@ def contacts_of(number: Number, organization: int | None) -> list[Contact]:
     ]
 
 
-def cases_of(number: Number, organization: int | None) -> list[ConversationCase]:
+def cases_of(number: ForgottenNumber, organization: int | None) -> list[ConversationCase]:
     """The stored conversation cases that hold the number, as one that was made from a run may."""
     statement = f"SELECT id FROM conversation_case WHERE name {_like()} ? OR content {_like()} ?"
     ids = [id for (id,) in execute(statement, *[f"%{number.needle}%"] * 2).fetchall()]
@@ -131,7 +131,7 @@ def cases_of(number: Number, organization: int | None) -> list[ConversationCase]
     return [case for case, text in texts if number.is_in(text)]
 
 
-def uploads_without(number: Number, organization: int | None) -> Iterator[tuple[Upload, bytes, int]]:
+def uploads_without(number: ForgottenNumber, organization: int | None) -> Iterator[tuple[Upload, bytes, int]]:
     """The uploaded contact lists that hold the number, each with its content without those rows, and their number."""
     owned = Upload.select(Upload.id)
     owned = owned if organization is None else owned.where(Upload.organization == organization)
@@ -143,7 +143,7 @@ def uploads_without(number: Number, organization: int | None) -> Iterator[tuple[
             yield upload, b"".join(kept), len(records) - len(kept)
 
 
-def is_own(number: Number, organization: int | None) -> bool:
+def is_own(number: ForgottenNumber, organization: int | None) -> bool:
     """True for a number of a telephony configuration: every call from or to it holds it."""
     own = PhoneNumber.select().where(PhoneNumber.address_normalized == number.address)
     return bool((own if organization is None else own.where(PhoneNumber.organization == organization)).exists())
@@ -158,7 +158,7 @@ def list_is_being_read(organization: int | None) -> bool:
 def delete_runs(runs: Sequence[Run]) -> None:
     """Delete runs with all that belongs to them."""
     for run in runs:
-        for model in (Event, Step, Snapshot, Turn, StatusCallback, ChatTurn, ChatSession, FollowUp, Delivery):
+        for model in (RunEvent, Step, Snapshot, Turn, StatusCallback, ChatTurn, ChatSession, FollowUp, Delivery):
             table: Any = model
             table.delete().where(table.run == run.id).execute()
         IdempotencyKey.delete().where(IdempotencyKey.run == run.id).execute()
@@ -176,6 +176,14 @@ def delete_cases(cases: Sequence[ConversationCase]) -> None:
     """Delete stored conversation cases."""
     for some in in_batches([case.id for case in cases]):
         ConversationCase.delete().where(ConversationCase.id.in_(some)).execute()
+
+
+def delete_rejected_calls(number: ForgottenNumber, organization: int | None) -> int:
+    """Delete the calls from a number that no workflow took; returns how many rows that were."""
+    same = fn.LOWER(RejectedCall.from_number) == number.address.lower()
+    owned = TelephonyConfiguration.select(TelephonyConfiguration.id)
+    owned = owned if organization is None else owned.where(TelephonyConfiguration.organization == organization)
+    return int(RejectedCall.delete().where(same, RejectedCall.telephony_configuration.in_(owned)).execute())
 
 
 def store_upload(upload: Upload, content: bytes) -> None:

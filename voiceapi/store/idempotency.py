@@ -36,6 +36,11 @@ def delete(id: int | None) -> None:
     IdempotencyKey.delete().where(IdempotencyKey.id == id).execute()
 
 
+def delete_of_run(run: int) -> None:
+    """Delete the keys of a run's call, which wasn't placed."""
+    IdempotencyKey.delete().where(IdempotencyKey.run == run).execute()
+
+
 def save_answer(id: int, answer: Any) -> bool:
     """Store the answer to a key's request; False if it has one, or is gone."""
     unanswered = (IdempotencyKey.id == id, IdempotencyKey.answer.is_null())

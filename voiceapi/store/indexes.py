@@ -11,20 +11,24 @@ Where an index only finds a text or keeps it unique, it holds a hash.
 from __future__ import annotations
 
 import re
-from collections.abc import Sequence
+from collections.abc import Iterator, Sequence
 
 from .base import marks
 from .counts import LONGEST_KEY
-from .database import Store, either
+from .database import Store, sql
 
+# Tests are few among the runs of an organization, and are taken off its totals.
+TESTS = "CREATE INDEX run_tests ON run (organization_id, duration, is_test) WHERE is_test"
 IN_SQLITE = (
     "CREATE INDEX run_of_workflow ON run "
-    "(workflow_id, created_at, id, state, disposition, duration, call_type, mode, campaign_id, name, version_id)",
+    "(workflow_id, created_at, id, state, disposition, duration, call_type, mode, campaign_id, name, version_id, "
+    "is_test)",
     "CREATE INDEX run_of_campaign ON run (campaign_id, created_at, id, state, disposition, duration, name) "
     "WHERE campaign_id IS NOT NULL",
     "CREATE INDEX run_by_duration ON run (workflow_id, duration, id)",
     "CREATE INDEX run_by_name ON run (workflow_id, name, id)",
     "CREATE INDEX run_by_id ON run (workflow_id, id)",
+    TESTS,
 )
 
 
@@ -54,9 +58,9 @@ IN_POSTGRESQL = (
     ADD COLUMN tags TEXT[] COLLATE "C" GENERATED ALWAYS AS (run_tags(gathered_context)) STORED""",
     """CREATE VIEW listed_run AS SELECT id, organization_id, workflow_id, campaign_id, created_at, state, duration,
     call_type, mode, caller_number, called_number, name_key AS name, disposition_key AS disposition, tags,
-    version_id FROM run""",
+    version_id, is_test FROM run""",
     "CREATE INDEX run_of_workflow ON run (workflow_id, created_at, id, state, disposition_key, duration, call_type, "
-    "mode, campaign_id, name_key, version_id)",
+    "mode, campaign_id, name_key, version_id, is_test)",
     "CREATE INDEX run_of_campaign ON run (campaign_id, created_at, id, state, disposition_key, duration, name_key) "
     "WHERE campaign_id IS NOT NULL",
     # Two, because runs without a duration come last both ways.
@@ -67,6 +71,7 @@ IN_POSTGRESQL = (
     # Few, but found among all others else: an index of several columns isn't searched for what a column doesn't equal.
     "CREATE INDEX run_open ON run (workflow_id, created_at, id) WHERE state <> 'completed'",
     "CREATE INDEX run_by_tag ON run USING gin (tags)",
+    TESTS,
     # Soon after rows have changed, for only a table that was vacuumed is read from its indexes alone.
     "ALTER TABLE run SET (autovacuum_vacuum_scale_factor = 0.02, autovacuum_vacuum_insert_scale_factor = 0.02, "
     "autovacuum_analyze_scale_factor = 0.02)",
@@ -97,19 +102,19 @@ def hashed(text: str) -> str:
 
 def one_of(column: str, values: Sequence[str | None]) -> str:
     """The condition that a column has one of these values, for an index that holds hashes on PostgreSQL."""
-    return either(
+    return sql(
         f"{column} IN ({marks(values)})", f"{hashed(column)} IN ({', '.join([hashed('?')] * len(values)) or 'NULL'})"
     )
 
 
 def create(store: Store) -> None:
     """Create the indexes that differ."""
-    if store.path is not None:
-        statements = list(IN_SQLITE)
-    else:
-        statements = list(IN_POSTGRESQL)
-        for table, (name, kind, columns) in HASHED.items():
-            texts = {column: hashed(column) for column in re.findall(r"{(\w+)}", columns)}
-            statements += [f"DROP INDEX {name}", f"CREATE {kind} {name} ON {table} {columns.format(**texts)}"]
-    for statement in statements:
+    for statement in store.backend.sql(IN_SQLITE, (*IN_POSTGRESQL, *_hashed_indexes())):
         store.database.execute_sql(statement)
+
+
+def _hashed_indexes() -> Iterator[str]:
+    """The statements that put PostgreSQL's indexes of hashes in the place of others."""
+    for table, (name, kind, columns) in HASHED.items():
+        texts = {column: hashed(column) for column in re.findall(r"{(\w+)}", columns)}
+        yield from (f"DROP INDEX {name}", f"CREATE {kind} {name} ON {table} {columns.format(**texts)}")

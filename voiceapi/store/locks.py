@@ -1,10 +1,15 @@
-"""Locks of narrow transactions: those with a lock in common exclude each other, in all processes of a database.
+"""Locks of narrow transactions, and how long a transaction waits until it can begin.
 
-They are PostgreSQL's advisory locks, which end with their transaction. SQLite has one writer anyhow.
+Transactions with a lock in common exclude each other, in all processes of a database. On PostgreSQL they are advisory
+locks, which end with their transaction. SQLite has one writer anyhow.
 """
 
 from __future__ import annotations
 
+from collections.abc import Iterator
+from contextlib import contextmanager
+from contextvars import ContextVar
+from dataclasses import dataclass, replace
 from enum import IntEnum
 from typing import NamedTuple
 
@@ -24,7 +29,7 @@ class Lock(NamedTuple):
     id: int
 
     @property
-    def is_crowded(self) -> bool:
+    def is_contended(self) -> bool:
         """True if many threads of a process may want it at once: those of a run are few."""
         return self.kind in (_Kind.CALLS, _Kind.CAMPAIGN)
 
@@ -34,6 +39,8 @@ class Lock(NamedTuple):
         return self.kind << 48 | self.id
 
 
+# The advisory lock that every transaction takes, alone without locks of its own; no other application is to use it.
+EVERYBODY = 0x766F696365617069
 # For a transaction whose every statement carries what it depends on as a condition, or only adds rows: it excludes
 # nobody but the transactions without locks.
 NO_LOCK = Lock(_Kind.NONE, 0)
@@ -62,3 +69,39 @@ def counts_lock() -> Lock:
 def document_lock(document: int) -> Lock:
     """Which passages of a document are stored, and whether it is one still."""
     return Lock(_Kind.DOCUMENT, document)
+
+
+@dataclass(frozen=True, slots=True)
+class BeginTimeout:
+    """How long a transaction waits until it can begin.
+
+    :param refuses_when_locked: not at all once one transaction is found to hold the database and a few others wait,
+        because the server's other threads are needed to read.
+    """
+
+    seconds: float
+    refuses_when_locked: bool = False
+
+
+BACKGROUND = BeginTimeout(5.0)
+REQUEST = BeginTimeout(5.0, refuses_when_locked=True)
+# For what can't be done again, such as storing that a call was placed.
+UNREPEATABLE = BeginTimeout(60.0)
+
+# How long the transactions that begin here wait until they can.
+begin_timeout: ContextVar[BeginTimeout] = ContextVar("voiceapi_begin_timeout", default=BACKGROUND)
+
+
+@contextmanager
+def waiting(timeout: BeginTimeout | float) -> Iterator[None]:
+    """Let the transactions of the block wait so long until they can begin.
+
+    :param timeout: seconds alone leave `refuses_when_locked` as it is.
+    """
+    if not isinstance(timeout, BeginTimeout):
+        timeout = replace(begin_timeout.get(), seconds=timeout)
+    token = begin_timeout.set(timeout)
+    try:
+        yield
+    finally:
+        begin_timeout.reset(token)

@@ -7,7 +7,7 @@ from itertools import groupby
 from typing import NamedTuple
 
 from .base import marks
-from .database import either, execute
+from .database import execute, sql
 
 # Runs whose logs are read at a time: so many with a few dozen events each, and fewer whose logs together have more
 # characters than this, unless one alone has. A chat may have thousands of events, and 8 MiB.
@@ -78,7 +78,7 @@ def _portions(runs: Sequence[int]) -> Iterator[list[int]]:
 def _sizes(runs: Sequence[int]) -> dict[int, int]:
     """How long the logs of runs are, in characters, on PostgreSQL in bytes; a run without a log is missing."""
     # PostgreSQL knows the bytes of a long text without reading it.
-    length = either("length", "octet_length")
+    length = sql("length", "octet_length")
     found = execute(
         f"""SELECT run_id, sum({EVENT_SIZE} + CASE WHEN type <> ? THEN {length}(payload) ELSE 0 END)
         FROM event WHERE run_id IN ({marks(runs)}) AND type <> ? GROUP BY run_id""",

@@ -1,6 +1,6 @@
 """Creates the tables, or migrates them to the schema of this release.
 
-`PRAGMA user_version`, on PostgreSQL the table VERSION_TABLE, is the version of the schema. A new database gets the
+`PRAGMA user_version`, on PostgreSQL the table `voiceapi_schema`, is the version of the schema. A new database gets the
 newest version at once; an older file is backed up beside itself and then migrated, all steps in one transaction.
 """
 
@@ -9,53 +9,46 @@ from __future__ import annotations
 import sqlite3
 import time
 from collections.abc import Callable, Mapping
-from pathlib import Path
 from typing import Any
 
 from ..security import Vault
 from ..strict_json import decode
-from . import counts, encryption, indexes, knowledge
+from . import counts, dialing, encryption, indexes, knowledge
 from .base import Record
 from .campaigns import Campaign, Contact, Decision, DoNotCall, Upload
-from .cases import ConversationCase
 from .chats import ChatSession, ChatTurn
-from .database import Store, StoreError, bound_path, either, erasing, execute, write
-from .failures import DatabaseUnavailable, cause_of, is_lock
+from .database import Store, execute, sql, truncating_wal, write
+from .encryption import SecretCheck
+from .failures import DatabaseUnavailable, StoreError, cause_of, is_lock
 from .idempotency import IdempotencyKey
 from .knowledge import Document, Passage
-from .organizations import ApiKey, Credential, Organization
-from .outbound_calls import OutboundCall
-from .patience import Patience
-from .postcall import Delivery, DeliveryAttempt, FollowUp, WebhookSecret
-from .private_files import keep_private
-from .runs import Event, Run, StatusCallback, Turn
-from .secret_check import SecretCheck
-from .steps import Snapshot, Step
-from .telephony import PhoneNumber, TelephonyConfiguration
+from .locks import BeginTimeout
+from .organizations import ApiKey, CountedCall, Credential, Organization
+from .postcall import DUE, Delivery, DeliveryAttempt, FollowUp, Listener, WebhookSecret
+from .runs import Run, RunEvent, Snapshot, StatusCallback, Step, Turn
+from .telephony import Connection, PhoneNumber, RejectedCall, TelephonyConfiguration, Tunnel
 from .tools import Tool
-from .workflows import TriggerPath, Workflow, WorkflowVersion, content_hash
+from .workflows import ConversationCase, TriggerPath, Workflow, WorkflowVersion, content_hash
 
-VERSION = 7
+VERSION = 10
 TABLES: tuple[type[Record], ...] = (
     *(SecretCheck, Organization, ApiKey, Credential, Tool, Document, Passage, WebhookSecret),
-    *(Workflow, WorkflowVersion, TriggerPath, ConversationCase, TelephonyConfiguration, PhoneNumber),
-    *(Upload, Campaign, Contact, Decision, DoNotCall, OutboundCall),
-    *(Run, Event, Step, Snapshot, Turn, StatusCallback, IdempotencyKey, ChatSession, ChatTurn),
-    *(FollowUp, Delivery, DeliveryAttempt),
+    *(Workflow, WorkflowVersion, TriggerPath, ConversationCase),
+    *(TelephonyConfiguration, PhoneNumber, RejectedCall, Connection, Tunnel),
+    *(Upload, Campaign, Contact, Decision, DoNotCall, CountedCall),
+    *(Run, RunEvent, Step, Snapshot, Turn, StatusCallback, IdempotencyKey, ChatSession, ChatTurn),
+    *(FollowUp, Delivery, DeliveryAttempt, Listener),
 )
 # Up to this version secrets were stored in clear, and what was deleted wasn't always overwritten.
 ENCRYPTED_SINCE = 5
-# Since this version the totals of lists are kept.
-COUNTED_SINCE = 6
+# Since this version the totals of lists are kept as `counts` does.
+COUNTED_SINCE = 8
+# Since this version passages are searched as `knowledge` does; a migration indexes so many of them at once.
+SEARCHED_SINCE, INDEXED_AT_ONCE = 9, 1000
 # For how long, and after what pause each time, a file that another process has locked is tried again.
 LOCKED_SECONDS, PAUSE_SECONDS = 30.0, 0.1
-
-# On PostgreSQL: one row with the version of the schema.
-VERSION_TABLE = "voiceapi_schema"
-# The oldest release of PostgreSQL that is known to work.
-LEAST_RELEASE = 14
 # How long a start waits for another one that creates or migrates the tables.
-MIGRATION = Patience(120.0)
+MIGRATION = BeginTimeout(120.0)
 
 # The columns and indexes that version 2 adds.
 COLUMNS_OF_2 = (
@@ -134,14 +127,11 @@ def _pace_to_3(database: Any) -> None:
         database.execute_sql("DROP TABLE pace")
 
 
-def _chats_to_3(database: Any) -> None:
-    """A chat stores the functions its model is offered; those of older chats are computed by their next turn."""
-    database.execute_sql('ALTER TABLE "chat_session" ADD COLUMN functions TEXT')
-
-
 def _to_3(database: Any, _: Vault) -> None:
-    for change in (_runs_to_3, _campaigns_to_3, _pace_to_3, _chats_to_3):
+    for change in (_runs_to_3, _campaigns_to_3, _pace_to_3):
         change(database)
+    # A chat stores the functions its model is offered; those of older chats are computed by their next turn.
+    database.execute_sql('ALTER TABLE "chat_session" ADD COLUMN functions TEXT')
 
 
 # The columns that version 4 adds.
@@ -232,14 +222,101 @@ def _to_7(database: Any, _: Vault) -> None:
         content = (decode(text) for text in execute(contents, id).fetchone())
         execute("UPDATE workflow_version SET content_hash = ? WHERE id = ?", content_hash(*content), id)
     database.execute_sql("DROP INDEX run_of_workflow")
-    database.execute_sql(either(INDEX_OF_7, INDEX_OF_7_IN_POSTGRESQL))
-    if bound_path() is None:
-        database.execute_sql(VIEW_OF_7)
+    database.execute_sql(sql(INDEX_OF_7, INDEX_OF_7_IN_POSTGRESQL))
+    for view in sql([], [VIEW_OF_7]):
+        database.execute_sql(view)
+
+
+# The columns that version 8 adds.
+COLUMNS_OF_8 = (
+    ("telephony_configuration", "country TEXT"),
+    ("campaign", "phone_number_column TEXT"),
+    ("campaign", "contacts_to_call INTEGER"),
+)  # fmt: skip
+# Version 8 replaces an index of runs once more, and the view, so that they also hold whether a run is a test.
+INDEX_OF_8 = f"{INDEX_OF_7[:-1]}, is_test)"
+INDEX_OF_8_IN_POSTGRESQL = f"{INDEX_OF_7_IN_POSTGRESQL[:-1]}, is_test)"
+VIEW_OF_8 = VIEW_OF_7.replace(" FROM run", ", is_test FROM run")
+# The calls of test triggers by the names that these gave them; other runs by their draft, whose copy a call keeps. A
+# chat with a draft that was published since is no longer known as a test.
+TESTS_BEFORE_8 = """UPDATE run SET is_test = true WHERE draft IS NOT NULL
+OR version_id IN (SELECT id FROM workflow_version WHERE status = 'draft')
+OR (name LIKE ? AND gathered_context LIKE ?)"""
+TEST_TRIGGER = ("WR-TEST-____", '%"triggered_by"%')
+
+
+def _runs_to_8(database: Any) -> None:
+    """Runs say whether they are tests."""
+    boolean = sql("INTEGER", "BOOLEAN")  # the type that Peewee gives such a column
+    database.execute_sql(f"ALTER TABLE run ADD COLUMN is_test {boolean} NOT NULL DEFAULT false")
+    execute(TESTS_BEFORE_8, *TEST_TRIGGER)
+    database.execute_sql("DROP INDEX run_of_workflow")
+    database.execute_sql(sql(INDEX_OF_8, INDEX_OF_8_IN_POSTGRESQL))
+    database.execute_sql(indexes.TESTS)
+    for view in sql([], [VIEW_OF_8]):
+        database.execute_sql(view)
+
+
+def _to_8(database: Any, _: Vault) -> None:
+    """Configurations may have a country, and runs are tests or not. Calls that no workflow took get their table.
+
+    SIP addresses on do-not-call lists are stored in the form that decides.
+    """
+    for table, column in COLUMNS_OF_8:
+        # On PostgreSQL all whole numbers are of 64 bits.
+        database.execute_sql(f'ALTER TABLE "{table}" ADD COLUMN {column.replace("INTEGER", sql("INTEGER", "BIGINT"))}')
+    _runs_to_8(database)
+    if "do_not_call" not in database.get_tables():  # a file of version 1, which had no list
+        return
+    listed = "SELECT id, organization_id, phone_number FROM do_not_call WHERE phone_number LIKE ? ORDER BY id"
+    for id, organization, address in execute(listed, "sip%").fetchall():
+        form = dialing.listed_form(address)
+        if form != address:
+            known = "SELECT 1 FROM do_not_call WHERE organization_id = ? AND phone_number = ?"
+            if execute(known, organization, form).fetchone():
+                execute("DELETE FROM do_not_call WHERE id = ?", id)
+            else:
+                execute("UPDATE do_not_call SET phone_number = ? WHERE id = ?", form, id)
+
+
+# The full-text index until version 8: of the passages themselves on SQLite, of our own stems on PostgreSQL.
+SEARCHED_UNTIL_8 = (
+    "TRIGGER IF EXISTS passage_added",
+    "TRIGGER IF EXISTS passage_removed",
+    "TABLE IF EXISTS passage_words",
+)
+SEARCHED_UNTIL_8_IN_POSTGRESQL = ("TABLE IF EXISTS passage_words", "TABLE IF EXISTS document_words")
+
+
+def _to_9(database: Any, _: Vault) -> None:
+    """Passages are indexed again, by words that the database stems; see `knowledge`."""
+    for each in sql(sqlite=SEARCHED_UNTIL_8, postgresql=SEARCHED_UNTIL_8_IN_POSTGRESQL):
+        database.execute_sql(f"DROP {each}")
+
+
+def _to_10(database: Any, _: Vault) -> None:
+    """A turn keeps what of it was given out ahead of the rest, a workflow from which file a host's app published it.
+
+    A delivery keeps whether it is none of a webhook.
+    """
+    database.execute_sql(f"ALTER TABLE workflow ADD COLUMN published_from {sql('VARCHAR(64)', 'TEXT')}")
+    if "turn" in database.get_tables():  # a file of version 1 has neither this one nor the next
+        whole = sql("INTEGER", "BIGINT")
+        for column in (f"ready {whole} NOT NULL DEFAULT 0", "given TEXT NOT NULL DEFAULT '[]'"):
+            database.execute_sql(f"ALTER TABLE turn ADD COLUMN {column}")
+        database.execute_sql(f"ALTER TABLE turn ADD COLUMN ahead_at {whole}")
+    if "delivery" in database.get_tables():
+        database.execute_sql("ALTER TABLE delivery ADD COLUMN listener TEXT")
+        database.execute_sql("DROP INDEX delivery_due")
+        for index in DUE:
+            database.execute_sql(index)
 
 
 # From version N to N + 1. A step uses SQL only, because the models are those of the newest version; new tables are
 # created after the last step.
-STEPS: Mapping[int, Callable[[Any, Vault], None]] = {1: _to_2, 2: _to_3, 3: _to_4, 4: _to_5, 5: _to_6, 6: _to_7}
+STEPS: Mapping[int, Callable[[Any, Vault], None]] = dict(
+    enumerate((_to_2, _to_3, _to_4, _to_5, _to_6, _to_7, _to_8, _to_9, _to_10), 1)
+)
 
 
 def check_version(store: Store, version: int = VERSION) -> int:
@@ -274,8 +351,8 @@ def _try_while_locked(store: Store, call: Callable[[], int]) -> int:
                 if not is_lock(cause_of(unavailable)) or time.monotonic() >= until:
                     raise
                 time.sleep(PAUSE_SECONDS)
-    except DatabaseUnavailable as unavailable:
-        raise StoreError(f"The database {store.name} can't be opened: {_reason(cause_of(unavailable))}.") from None
+    except DatabaseUnavailable as error:
+        raise StoreError(f"The database {store.name} can't be opened: {_reason(cause_of(error))}.") from error
     except (sqlite3.Error, OSError) as error:
         raise StoreError(f"The database {store.name} can't be opened: {_reason(error)}.") from error
     except Exception as error:
@@ -299,23 +376,27 @@ def _migrate(store: Store, vault: Vault, version: int, steps: Mapping[int, Calla
     with store.session(MIGRATION):
         found = _check_version(store, version)
         if 0 < found < version:
-            _copy(store, found)
+            store.backend.keep_copy(found)
             if found < ENCRYPTED_SINCE:
-                _empty_free_pages(store)
+                # Free pages may hold what was deleted long ago; PostgreSQL is known since version 6.
+                store.database.execute_sql("VACUUM")
         if found < version:
-            with erasing(store), write():
+            with truncating_wal(store), write():
                 # Read again: another process may have migrated while this one waited for the lock.
                 current = _version(store)
                 for step in range(current, version) if current else ():
                     steps[step](store.database, vault)
                 known = set(store.database.get_tables())
                 store.database.create_tables([table for table in TABLES if table._meta.table_name not in known])
-                knowledge.create(store)
+                if current < SEARCHED_SINCE:
+                    knowledge.create(store)
+                    while knowledge.index_missing(INDEXED_AT_ONCE):
+                        pass
                 if current == 0:
                     indexes.create(store)
                 if current < COUNTED_SINCE:
                     counts.create(store)
-                _set_version(store, version)
+                store.backend.set_schema_version(version)
         return found
 
 
@@ -327,49 +408,4 @@ def _reason(error: BaseException | None) -> str:
 
 
 def _version(store: Store) -> int:
-    if store.path is not None:
-        return int(store.database.execute_sql("PRAGMA user_version").fetchone()[0])
-    release, encoding = store.database.execute_sql(
-        "SELECT current_setting('server_version'), current_setting('server_encoding')"
-    ).fetchone()
-    if int(release.partition(".")[0]) < LEAST_RELEASE:
-        raise StoreError(f"The server of {store.name} is PostgreSQL {release}; it must be {LEAST_RELEASE} or newer.")
-    if encoding != "UTF8":
-        raise StoreError(f"{store.name} has the encoding {encoding}: make a database with ENCODING 'UTF8'.")
-    tables = set(store.database.get_tables())
-    if VERSION_TABLE in tables:
-        return int(store.database.execute_sql(f"SELECT version FROM {VERSION_TABLE}").fetchone()[0])
-    names = sorted(tables.intersection(table._meta.table_name for table in TABLES))
-    if names:
-        raise StoreError(
-            f"{store.name} has tables of another application, or of a release that didn't know PostgreSQL in full: "
-            f"{', '.join(names[:3])}. Use a database, or a schema of its search_path, of its own."
-        )
-    return 0
-
-
-def _set_version(store: Store, version: int) -> None:
-    if store.path is not None:
-        store.database.execute_sql(f"PRAGMA user_version = {version}")
-        return
-    store.database.execute_sql(f"CREATE TABLE IF NOT EXISTS {VERSION_TABLE} (version INTEGER NOT NULL)")
-    store.database.execute_sql(f"DELETE FROM {VERSION_TABLE}")
-    store.database.execute_sql(f"INSERT INTO {VERSION_TABLE} VALUES ({version})")
-
-
-def _empty_free_pages(store: Store) -> None:
-    """Write the file without the free pages in which what was deleted long ago may still be read."""
-    if store.path is not None:
-        store.database.execute_sql("VACUUM")
-
-
-def _copy(store: Store, found: int) -> None:
-    if store.path is None:
-        return
-    copy = Path(f"{store.path}.version-{found}")
-    keep_private(copy)  # up to version 4 it holds secrets in clear
-    target = sqlite3.connect(copy)
-    try:
-        store.database.connection().backup(target)
-    finally:
-        target.close()
+    return store.backend.schema_version(table._meta.table_name for table in TABLES)

@@ -42,6 +42,7 @@ class FollowUp(Record):
 class Delivery(Record):
     """A webhook of an ended run: `pending`, then `succeeded` or `dead_letter`.
 
+    That of a draft that was tried out is `not_sent` until somebody has it sent.
     It is rendered once, after the run's reviews; until then its url is null. All attempts send the same bytes.
     """
 
@@ -64,6 +65,8 @@ class Delivery(Record):
     most_attempts = IntegerField(default=0)
     # Null when it isn't to be sent. While a sender has claimed it: when that claim expires.
     next_attempt_at = Instant(null=True)
+    # The name of the host's function that gets the run; null of a webhook. Its url is that name, too.
+    listener = TextField(null=True)
     last_status = IntegerField(null=True)
     last_error = TextField(null=True)
     created_at = Instant(default=now)
@@ -74,7 +77,21 @@ class Delivery(Record):
 
 
 # Only the deliveries still to be sent, which are few.
-Delivery.add_index(SQL("CREATE INDEX delivery_due ON delivery (next_attempt_at) WHERE next_attempt_at IS NOT NULL"))
+DUE = (
+    "CREATE INDEX delivery_due ON delivery (next_attempt_at) WHERE next_attempt_at IS NOT NULL AND listener IS NULL",
+    "CREATE INDEX delivery_listener_due ON delivery (listener, next_attempt_at) "
+    "WHERE next_attempt_at IS NOT NULL AND listener IS NOT NULL",
+)
+for each in DUE:
+    Delivery.add_index(SQL(each))
+
+
+class Listener(Record):
+    """A function of a host's app that gets each ended run, whichever process ends it: `module.function`."""
+
+    name = TextField(unique=True)
+    # When a process that has the function noted that last.
+    seen_at = Instant(default=now)
 
 
 class DeliveryAttempt(Record):
@@ -129,22 +146,56 @@ def unrendered(run: int) -> list[Delivery]:
     return list(Delivery.select().where(Delivery.run == run, Delivery.url.is_null()))
 
 
-def next_delivery_at() -> datetime | None:
-    """When the next delivery is to be sent; None when there is none."""
-    pending = Delivery.select(Delivery.next_attempt_at).where(Delivery.next_attempt_at.is_null(False))
+def next_delivery_at(listeners: Sequence[str] | None = None) -> datetime | None:
+    """When the next webhook is to be sent; None when there is none.
+
+    :param listeners: when the next run is to be given to one of these instead.
+    """
+    chosen = Delivery.listener.is_null() if listeners is None else Delivery.listener.in_(listeners)
+    pending = Delivery.select(Delivery.next_attempt_at).where(Delivery.next_attempt_at.is_null(False), chosen)
     first: Delivery | None = pending.order_by(Delivery.next_attempt_at).first()
     return None if first is None else first.next_attempt_at
 
 
-def lease_delivery(moment: datetime, until: datetime) -> int | None:
-    """Claim the delivery that has been due longest at `moment` until then, and count the attempt.
+def lease_delivery(moment: datetime, until: datetime, listeners: Sequence[str] | None = None) -> int | None:
+    """Claim the webhook that has been due longest at `moment` until then, and count the attempt.
 
+    :param listeners: claim a run that is to be given to one of these instead.
     :returns: its id; None when nothing is due that no other transaction is claiming.
     """
+    names = [] if listeners is None else list(listeners)
+    chosen = "listener IS NULL" if listeners is None else f"listener IN ({marks(names)})"
     statement = f"""UPDATE delivery SET attempts = attempts + 1, next_attempt_at = ? WHERE id = (
-        SELECT id FROM delivery WHERE next_attempt_at <= ? ORDER BY next_attempt_at LIMIT 1{skipping_locked()}
-        ) RETURNING id"""
-    return _first(statement, Delivery.next_attempt_at.db_value(until), Delivery.next_attempt_at.db_value(moment))
+        SELECT id FROM delivery WHERE {chosen} AND next_attempt_at <= ? ORDER BY next_attempt_at
+        LIMIT 1{skipping_locked()}) RETURNING id"""
+    lease, due = Delivery.next_attempt_at.db_value(until), Delivery.next_attempt_at.db_value(moment)
+    return _first(statement, lease, *names, due)
+
+
+def renew_delivery(id: int, attempt: int, until: datetime) -> None:
+    """Extend the claim of a delivery, unless a later attempt has begun."""
+    claimed = (Delivery.id == id, Delivery.attempts == attempt, Delivery.state == "pending")
+    Delivery.update(next_attempt_at=until).where(*claimed).execute()
+
+
+def note_listeners(names: Sequence[str], moment: datetime) -> None:
+    """Note that a process has these listeners."""
+    for name in names:
+        row = {"name": name, "seen_at": moment}
+        Listener.insert(**row).on_conflict(conflict_target=[Listener.name], update={"seen_at": moment}).execute()
+
+
+def listeners_seen_since(moment: datetime) -> set[str]:
+    """The names of the listeners that a process had after `moment`."""
+    seen = Listener.seen_at.db_value(moment)
+    return {name for (name,) in execute("SELECT name FROM listener WHERE seen_at > ?", seen).fetchall()}
+
+
+def deliveries_for_unseen_listeners(since: datetime) -> list[Delivery]:
+    """Some of the deliveries that wait for listeners which no process had after `since`."""
+    unseen = Listener.select(Listener.name).where(Listener.seen_at <= since)
+    waiting = Delivery.select().where(Delivery.next_attempt_at.is_null(False), Delivery.listener.in_(unseen))
+    return list(waiting.order_by(Delivery.id).limit(1000))
 
 
 def _first(statement: str, *values: Any) -> int | None:

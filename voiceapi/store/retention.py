@@ -1,4 +1,4 @@
-"""Deletes ended runs and unused uploads, in transactions of a few milliseconds."""
+"""Deletes ended runs and unused uploads, and gives free space back, in transactions of a few milliseconds."""
 
 from __future__ import annotations
 
@@ -6,25 +6,26 @@ import time
 from collections.abc import Iterator
 from datetime import datetime
 
+from .backend import Space
 from .base import Record
 from .campaigns import Upload
 from .chats import ChatSession, ChatTurn
-from .database import either, execute, write
+from .database import backend, execute, sql, write
 from .fields import Instant
 from .idempotency import IdempotencyKey
 from .locks import NO_LOCK
 from .postcall import Delivery
-from .runs import Event, Run, StatusCallback, Turn
-from .steps import Snapshot, Step
+from .runs import Run, RunEvent, Snapshot, StatusCallback, Step, Turn
+from .telephony import delete_rejected_before
 from .workflows import Workflow
 
-# How long a transaction deletes, and how many rows before it looks at the time again.
-SECONDS, ROWS = 0.004, 20
+# How long a transaction works, and how many rows it deletes or pages it moves before it looks at the time again.
+SECONDS, ROWS, PAGES = 0.004, 20, 8
 # How many runs are looked up at a time.
 PAGE = 200
 # What belongs to a run, by the column `run_id`.
 PARTS: tuple[type[Record], ...] = (
-    *(Event, Step, Snapshot, Turn, StatusCallback, ChatTurn, ChatSession, Delivery, IdempotencyKey),
+    *(RunEvent, Step, Snapshot, Turn, StatusCallback, ChatTurn, ChatSession, Delivery, IdempotencyKey),
 )
 # A run that has ended, and of which nothing is still owed: no review, no webhook, no campaign that goes on.
 EXPIRED = """state = 'completed' AND coalesce(ended_at, created_at) < ?
@@ -63,15 +64,15 @@ def delete_run(id: int, before: datetime) -> bool:
     """
     with write(NO_LOCK):
         # One that another process is deleting is left to it.
-        claim = either(sqlite="", postgresql=" FOR UPDATE SKIP LOCKED")
+        claim = sql(sqlite="", postgresql=" FOR UPDATE SKIP LOCKED")
         if not execute(f"SELECT 1 FROM run WHERE id = ? AND {EXPIRED}{claim}", id, _stored(before)).fetchone():
             return True
         until = time.monotonic() + SECONDS
         for part in PARTS:
             table = _table(part)
-            row = either(sqlite="rowid", postgresql="ctid")
+            row = sql(sqlite="rowid", postgresql="ctid")
             rows = f"SELECT {row} FROM {table} WHERE run_id = ? LIMIT {ROWS}"
-            some = either(sqlite=f"rowid IN ({rows})", postgresql=f"ctid = ANY (ARRAY({rows}))")
+            some = sql(sqlite=f"rowid IN ({rows})", postgresql=f"ctid = ANY (ARRAY({rows}))")
             while execute(f"DELETE FROM {table} WHERE {some}", id).rowcount == ROWS:
                 if time.monotonic() >= until:
                     return False
@@ -90,6 +91,36 @@ def delete_upload(id: int, before: datetime) -> bool:
     with write(NO_LOCK):
         statement = f"DELETE FROM {_table(Upload)} WHERE id = ? AND {UNUSED}"
         return bool(execute(statement, id, _stored(before)).rowcount)
+
+
+def delete_rejected_calls(before: datetime) -> int:
+    """Delete the rows of calls that no workflow took, and the latest of which was before then, in one transaction."""
+    with write(NO_LOCK):
+        return delete_rejected_before(before)
+
+
+def space() -> Space:
+    """How much the bound database takes."""
+    return backend().space()
+
+
+def release_pages(least_free: int = 0) -> bool:
+    """Give some free pages back, in one transaction; False when no more than `least_free` bytes are free.
+
+    The file gets shorter with the next checkpoint of the WAL.
+    """
+    until = time.monotonic() + SECONDS
+    with write():
+        while space().free > least_free:
+            execute(f"PRAGMA incremental_vacuum({PAGES})").fetchall()
+            if time.monotonic() >= until:
+                return True
+    return False
+
+
+def checkpoint() -> None:
+    """Write the WAL into the file as far as no reader needs it, without waiting for anybody."""
+    execute("PRAGMA wal_checkpoint(PASSIVE)").fetchall()
 
 
 def _table(model: type[Record]) -> str:

@@ -2,26 +2,151 @@
 
 A page is one statement, and another one counts what isn't counted already. SQLite is told the index: it holds what
 runs are filtered by, so that rows are read for the page only. PostgreSQL chooses one by its statistics, with the help
-of `_chosen`. All of it is SQL, because Peewee takes longer to build such a statement than SQLite to answer it, and a
-record of 31 columns longer to make than all that is shown of it.
+of `_select_in_postgresql`. All of it is SQL, because Peewee takes longer to build such a statement than SQLite to
+answer it, and a record of 31 columns longer to make than all that is shown of it.
 """
 
 from __future__ import annotations
 
 from collections.abc import Callable, Iterator, Mapping, Sequence
 from dataclasses import dataclass, replace
-from datetime import datetime, timedelta
-from typing import Any, Generic, NamedTuple, TypeVar
+from datetime import datetime
+from functools import partial
+from typing import Any, Generic, NamedTuple, TypeVar, cast
 
 from ..strict_json import Fragment
 from . import counts
+from .base import marks
 from .campaigns import Campaign
-from .database import bound_path, either, execute
-from .fields import EPOCH
+from .counts import LONGEST_KEY
+from .database import execute, sql
 from .paging import window
-from .run_criteria import ALL, Criteria
 from .runs import Run
 from .workflows import Workflow
+
+CHANNELS = {
+    "telephony": (
+        *("ari", "plivo", "twilio", "signalwire", "vonage", "vobiz", "cloudonix", "telnyx", "jambonz", "simulator"),
+        *("stasis", "VOICE"),
+    ),
+    "web": ("webrtc", "smallwebrtc"),
+    "chat": ("textchat", "CHAT"),
+}
+
+
+@dataclass(frozen=True, slots=True)
+class Criteria:
+    """What all runs of a list have in common.
+
+    :param since: created then or later, and `until`: created then or earlier; in microseconds since 1970.
+    :param conditions: in SQL, with `?` for each of `values`, which are in their stored form.
+    :param columns: those that the conditions are about.
+    """
+
+    since: int | None = None
+    until: int | None = None
+    conditions: tuple[str, ...] = ()
+    values: tuple[Any, ...] = ()
+    columns: frozenset[str] = frozenset()
+
+    def __and__(self, other: Criteria) -> Criteria:
+        since = [bound for bound in (self.since, other.since) if bound is not None]
+        until = [bound for bound in (self.until, other.until) if bound is not None]
+        return Criteria(
+            max(since, default=None),
+            min(until, default=None),
+            self.conditions + other.conditions,
+            self.values + other.values,
+            self.columns | other.columns,
+        )
+
+    def sql(self) -> tuple[str, tuple[Any, ...]]:
+        """All of it as SQL, each condition with an AND before it, and its values."""
+        bounds = (("created_at >= ?", self.since), ("created_at <= ?", self.until))
+        given = [(text, bound) for text, bound in bounds if bound is not None]
+        conditions = (*(text for text, _ in given), *self.conditions)
+        return "".join(f" AND {text}" for text in conditions), (*(bound for _, bound in given), *self.values)
+
+
+ALL = Criteria()
+
+
+def _about(column: str, condition: str, *values: Any) -> Criteria:
+    return Criteria(conditions=(condition,), values=values, columns=frozenset((column,)))
+
+
+def created_through(first: datetime | None, last: datetime | None) -> Criteria:
+    """Created at `first` or later and at `last` or earlier."""
+    return Criteria(Run.created_at.db_value(first), Run.created_at.db_value(last))
+
+
+def duration_between(low: float | None, high: float | None) -> Criteria:
+    """With a duration in this range, bounds included."""
+    criteria = _about("duration", "duration IS NOT NULL")
+    if low is not None:
+        criteria &= _about("duration", "duration >= ?", low)
+    if high is not None:
+        criteria &= _about("duration", "duration <= ?", high)
+    return criteria
+
+
+def tokens_between(low: float | None, high: float | None) -> Criteria:
+    """With a token cost in this range. The cost of every run is zero: all match, or none does."""
+    fits = (low is None or low <= 0) and (high is None or high >= 0)
+    return ALL if fits else Criteria(conditions=("1 = 0",))
+
+
+def disposition_in(codes: list[str]) -> Criteria:
+    """With one of these dispositions; any if there are none."""
+    if long := [code[:LONGEST_KEY] for code in codes if len(code) > LONGEST_KEY]:
+        # On PostgreSQL, lists go by what an index holds of a disposition, reports by the whole.
+        codes = [*codes, *sql(sqlite=[], postgresql=long)]
+    return _one_of("disposition", codes) if codes else ALL
+
+
+def completed(yes: bool) -> Criteria:
+    """Completed, or not."""
+    return _about("state", "state = 'completed'" if yes else "state != 'completed'")
+
+
+def is_test(yes: bool) -> Criteria:
+    """A test, or not."""
+    return _about("is_test", "is_test" if yes else "NOT is_test")
+
+
+def column_is(name: str, value: Any) -> Criteria:
+    """With this value in a column."""
+    return _about(name, f"{name} = ?", value)
+
+
+def column_holds(name: str, text: str) -> Criteria:
+    """With this text in a column's, in either case."""
+    pattern = text.replace("\\", "\\\\").replace("%", "\\%").replace("_", "\\_")
+    # In SQLite's `lower`, and by code points, only the letters from A to Z have two cases.
+    lower = sql("lower(?)", 'lower(? COLLATE "C")')
+    return _about(name, f"lower({name}) LIKE {lower} ESCAPE '\\'", f"%{pattern}%")
+
+
+def channel_is(channel: str) -> Criteria:
+    """With a mode of this channel, a key of CHANNELS."""
+    return _one_of("mode", CHANNELS[channel])
+
+
+def tagged(tags: list[str]) -> Criteria:
+    """With all of these call tags."""
+    if not tags:
+        return ALL
+    carried = "SELECT count(DISTINCT value) FROM json_each(gathered_context, '$.call_tags')"
+    condition, values = sql(
+        sqlite=(f"({carried} WHERE value IN ({marks(tags)})) = ?", (*tags, len(set(tags)))),
+        postgresql=("tags @> ?::TEXT[]", ([tag[:LONGEST_KEY] for tag in tags],)),
+    )
+    return _about("gathered_context", condition, *values)
+
+
+def _one_of(column: str, values: tuple[str, ...] | list[str]) -> Criteria:
+    return _about(column, f"{column} IN ({marks(values)})", *values)
+
 
 # The index of a workflow's runs by time, which also holds what they are filtered by, and those for other orders.
 BY_TIME, BY_OTHER = "run_of_workflow", {"duration": "run_by_duration", "id": "run_by_id", "name": "run_by_name"}
@@ -40,6 +165,8 @@ UNORDERED, FEW = frozenset(("gathered_context", "caller_number", "called_number"
 # Runs of a report that are fetched at a time from PostgreSQL, which keeps all rows of an answer in memory.
 PORTION = 1000
 Row = TypeVar("Row")
+# What makes the beginning of a statement, and its values; see `Scope.select`.
+Select = Callable[[str, Criteria, str], tuple[str, tuple[Any, ...]]]
 
 
 class ListedRun(NamedTuple):
@@ -57,6 +184,7 @@ class ListedRun(NamedTuple):
     called_number: str | None
     disposition: str | None
     has_transcript: bool
+    is_test: bool
     duration: float | None
     initial_context: Fragment
     gathered_context: Fragment
@@ -80,6 +208,7 @@ class UsedRun(NamedTuple):
     is_completed: bool
     created_at: datetime
     has_transcript: bool
+    is_test: bool
     call_price: Any
     phone_number: Any
     initial_context: Fragment
@@ -107,23 +236,24 @@ class ReportedRun(NamedTuple):
     public_access_token: str | None
     created_at: datetime
     has_transcript: bool
+    is_test: bool
     initial_context: dict[str, Any]
     gathered_context: dict[str, Any]
 
 
 # The columns of each of them; an organization's list also names the workflow.
 LISTED = """id, workflow_id, name, mode, created_at, state, call_type, version_id, caller_number, called_number,
-disposition, has_transcript, duration, initial_context, gathered_context"""
+disposition, has_transcript, is_test, duration, initial_context, gathered_context"""
 USED = """id, workflow_id, (SELECT name FROM workflow WHERE workflow.id = run.workflow_id) AS workflow_name, name, mode,
 call_type, caller_number, called_number, disposition, public_access_token, campaign_id, duration, state, created_at,
-has_transcript, annotations, initial_context, gathered_context"""
+has_transcript, is_test, annotations, initial_context, gathered_context"""
 REPORTED = """id, campaign_id, workflow_id, version_id, disposition, duration, public_access_token, created_at,
-has_transcript, initial_context, gathered_context"""
-_json = Run.gathered_context.python_value
+has_transcript, is_test, initial_context, gathered_context"""
+_json, _instant = Run.gathered_context.python_value, cast(Callable[[int], datetime], Run.created_at.python_value)
 
 
 @dataclass(frozen=True, slots=True)
-class Page(Generic[Row]):
+class RunPage(Generic[Row]):
     """One page of a list, and how many runs there are on all pages."""
 
     runs: list[Row]
@@ -159,24 +289,18 @@ class Scope:
     index: str
     sorted: Mapping[str, str]
 
-    def best_index(self, criteria: Criteria, sort_by: str) -> str | None:
-        """The index that finds the most of it; None for the primary key."""
-        if "id" in criteria.columns:
-            return None
-        if criteria == ALL:
-            return self.sorted.get(sort_by, self.index)
-        alone = criteria == replace(criteria, since=None, until=None) and criteria.columns == {sort_by}
-        return self.sorted.get(sort_by, self.index) if alone else self.index
-
     def select(self, what: str, criteria: Criteria, sort_by: str) -> tuple[str, tuple[Any, ...]]:
         """The beginning of a statement on these runs, as far as its WHERE, and its values."""
-        index = self.best_index(criteria, sort_by)
-        table = either("run" if index is None else f"run INDEXED BY {index}", "listed_run AS run")
+        # The index that finds the most of it. One for another order does if all that it holds is asked for.
+        is_alone = criteria.since is None and criteria.until is None and criteria.columns == {sort_by}
+        index = self.sorted.get(sort_by, self.index) if is_alone or criteria == ALL else self.index
+        by_key = "id" in criteria.columns
+        table = sql("run" if by_key else f"run INDEXED BY {index}", "listed_run AS run")
         conditions, values = criteria.sql()
         return f"SELECT {what} FROM {table} WHERE {self.where}{conditions}", (*self.values, *values)
 
 
-def of_workflow(workflow: Workflow, criteria: Criteria, view: View) -> Page[ListedRun]:
+def of_workflow(workflow: Workflow, criteria: Criteria, view: View) -> RunPage[ListedRun]:
     """A page of a workflow's runs."""
     total = workflow.total_runs if criteria == ALL else None
     return _page(_workflows(workflow), criteria, view, LISTED, _listed, total)
@@ -187,7 +311,7 @@ def _workflows(workflow: Workflow) -> Scope:
     return Scope("workflow_id = ?", id, "run_count WHERE workflow_id = ?", id, BY_TIME, BY_OTHER)
 
 
-def of_campaign(campaign: Campaign, criteria: Criteria, view: View) -> Page[ListedRun]:
+def of_campaign(campaign: Campaign, criteria: Criteria, view: View) -> RunPage[ListedRun]:
     """A page of a campaign's runs."""
     return _page(_campaigns(campaign), criteria, view, LISTED, _listed)
 
@@ -198,7 +322,7 @@ def _campaigns(campaign: Campaign) -> Scope:
     return Scope("campaign_id = ?", (id,), *counted, "run_of_campaign", {})
 
 
-def newest(workflow: Workflow, campaign: Campaign | None, criteria: Criteria, most: int) -> Page[EndedRun]:
+def newest(workflow: Workflow, campaign: Campaign | None, criteria: Criteria, most: int) -> RunPage[EndedRun]:
     """The newest runs of a workflow, or of a campaign of it, at most so many; and how many there are in all."""
     scope = _workflows(workflow) if campaign is None else _campaigns(campaign)
     total = workflow.total_runs if campaign is None and criteria == ALL else None
@@ -206,63 +330,84 @@ def newest(workflow: Workflow, campaign: Campaign | None, criteria: Criteria, mo
     return _page(scope, criteria, view, "id, state, disposition, created_at", _ended, total)
 
 
-def of_organization(organization: int, criteria: Criteria, view: View) -> Page[UsedRun]:
+def tests_of(workflow: Workflow, criteria: Criteria) -> int:
+    """How many runs of a workflow are tests."""
+    return count(_workflows(workflow), criteria & is_test(True))
+
+
+def of_organization(organization: int, criteria: Criteria, view: View) -> RunPage[UsedRun]:
     """A page of all runs of an organization."""
     # Its runs are those of its workflows, which are few: SQLite merges them from the indexes of workflows.
     id = (organization,)
     scope = Scope(OWNED, id, _counted_of_organization(), id, BY_TIME, BY_OTHER)
     if view.sort_by == "created_at" and not criteria.conditions:
         scope = replace(scope, where="organization_id = ?", index="run_organization_id_created_at_id")
-    total = None
-    if criteria == ALL:
-        owned = either(
-            "SELECT coalesce(sum(total_runs), 0) FROM workflow WHERE organization_id = ?",
-            f"SELECT coalesce(sum(number), 0) FROM workflow_count WHERE {OWNED}",
-        )
-        total = int(execute(owned, organization).fetchone()[0])
+    total = _total_runs(organization) if criteria == ALL else None
     return _page(scope, criteria, view, USED, _used, total)
 
 
+def totals(organization: int, *, include_tests: bool) -> tuple[int, float]:
+    """How many runs an organization has, and the sum of their durations in seconds."""
+    # The index is all that is read: that of a million runs takes a twentieth of a second.
+    table = sql("run INDEXED BY run_by_duration", "run")
+    talked = f"SELECT coalesce(sum(duration), 0) FROM {table} WHERE duration > 0 AND {OWNED}"
+    count, seconds = _total_runs(organization), float(execute(talked, organization).fetchone()[0])
+    if include_tests:
+        return count, seconds
+    table = sql("run INDEXED BY run_tests", "run")
+    tests = f"SELECT count(*), coalesce(sum(duration), 0) FROM {table} WHERE is_test AND organization_id = ?"
+    tested, spent = execute(tests, organization).fetchone()
+    return count - tested, max(0.0, seconds - float(spent))
+
+
+def _total_runs(organization: int) -> int:
+    owned = sql(
+        "SELECT coalesce(sum(total_runs), 0) FROM workflow WHERE organization_id = ?",
+        f"SELECT coalesce(sum(number), 0) FROM workflow_count WHERE {OWNED}",
+    )
+    return _scalar(owned, (organization,))
+
+
 def _counted_of_organization() -> str:
-    return COUNTED_OF_ORGANIZATION.format(either("CROSS JOIN", "JOIN"))
+    return COUNTED_OF_ORGANIZATION.format(sql("CROSS JOIN", "JOIN"))
 
 
 def _page(
     scope: Scope, criteria: Criteria, view: View, columns: str, read: Callable[[Any], Row], total: int | None = None
-) -> Page[Row]:
+) -> RunPage[Row]:
     if total is None:
         total = count(scope, criteria)
     rows = window(total, view.page, view.limit)
     if not rows.size:
-        return Page([], total)
+        return RunPage([], total)
     order = _order(view.sort_by, view.descending)
     found = _order(view.sort_by, not view.descending, nulls="FIRST") if rows.from_end else order
-    chosen, values = scope.select("id", criteria, view.sort_by)
-    if bound_path() is None:
-        chosen, values = _chosen(scope, criteria, view, total, found, rows.offset + rows.size)
+    in_postgresql: Select = partial(_select_in_postgresql, scope, total, found, rows.offset + rows.size)
+    select: Select = sql(sqlite=scope.select, postgresql=in_postgresql)
+    chosen, values = select("id", criteria, view.sort_by)
     # The size as text: PostgreSQL, which may plan without the values, would take it for a tenth of the list.
     ids = f"{chosen} ORDER BY {found} LIMIT {rows.size} OFFSET ?"
     page = execute(f"SELECT {columns} FROM run WHERE id IN ({ids}) ORDER BY {order}", *values, rows.offset)
-    return Page([read(row) for row in page], total)
+    return RunPage([read(row) for row in page], total)
 
 
-def _chosen(
-    scope: Scope, criteria: Criteria, view: View, total: int, order: str, most: int
+def _select_in_postgresql(
+    scope: Scope, total: int, order: str, most: int, what: str, criteria: Criteria, sort_by: str
 ) -> tuple[str, tuple[Any, ...]]:
-    """The beginning of PostgreSQL's statement on the ids of the runs of a page, and its values.
+    """As `Scope.select`, for a page of runs that PostgreSQL is to find by the right index.
 
     :param order: that in which the runs are read, and `most`: how many of them are needed.
     """
     if total <= FEW and criteria.columns & UNORDERED:
-        found, values = scope.select("id, created_at, duration, name", criteria, view.sort_by)
-        return f"SELECT id FROM ({found} OFFSET 0) AS run", values
+        found, values = scope.select("id, created_at, duration, name", criteria, sort_by)
+        return f"SELECT {what} FROM ({found} OFFSET 0) AS run", values
     if scope.where != OWNED:
-        return scope.select("id", criteria, view.sort_by)
+        return scope.select(what, criteria, sort_by)
     # The first runs of each workflow by its index, which are few to sort.
     each = replace(scope, where="workflow_id = workflow.id", values=())
-    found, values = each.select("id, created_at, duration, name", criteria, view.sort_by)
+    found, values = each.select("id, created_at, duration, name", criteria, sort_by)
     first = f"SELECT run.* FROM workflow CROSS JOIN LATERAL ({found} ORDER BY {order} LIMIT ?) AS run"
-    return f"SELECT id FROM ({first} WHERE workflow.organization_id = ?) AS run", (*values, most, *scope.values)
+    return f"SELECT {what} FROM ({first} WHERE workflow.organization_id = ?) AS run", (*values, most, *scope.values)
 
 
 def _order(sort_by: str, descending: bool, nulls: str = "LAST") -> str:
@@ -302,20 +447,17 @@ def _scalar(statement: str, values: tuple[Any, ...]) -> int:
     return int(execute(statement, *values).fetchone()[0])
 
 
-def _instant(microseconds: int) -> datetime:
-    return EPOCH + timedelta(microseconds=microseconds)
-
-
 def _listed(row: Sequence[Any]) -> ListedRun:
-    id, workflow, name, mode, created_at, state, *shown, transcript, duration, initial, gathered = row
+    id, workflow, name, mode, created_at, state, *shown, transcript, is_test, duration, initial, gathered = row
     began = (id, workflow, name, mode, _instant(created_at), state == "completed")
-    return ListedRun._make((*began, *shown, bool(transcript), duration, Fragment(initial), Fragment(gathered)))
+    rest = (bool(transcript), bool(is_test), duration, Fragment(initial), Fragment(gathered))
+    return ListedRun._make((*began, *shown, *rest))
 
 
 def _used(row: Sequence[Any]) -> UsedRun:
-    *shown, state, created_at, transcript, annotations, initial, gathered = row
+    *shown, state, created_at, transcript, is_test, annotations, initial, gathered = row
     price, number = _json(annotations).get("call_price"), _json(initial).get("phone_number")
-    more = (state == "completed", _instant(created_at), bool(transcript), price, number)
+    more = (state == "completed", _instant(created_at), bool(transcript), bool(is_test), price, number)
     return UsedRun._make((*shown, *more, Fragment(initial), Fragment(gathered)))
 
 
@@ -325,8 +467,9 @@ def _ended(row: Sequence[Any]) -> EndedRun:
 
 
 def _reported(row: Sequence[Any]) -> ReportedRun:
-    *shown, created_at, transcript, initial, gathered, _, _ = row
-    return ReportedRun._make((*shown, _instant(created_at), bool(transcript), _json(initial), _json(gathered)))
+    *shown, created_at, transcript, is_test, initial, gathered, _, _ = row
+    more = (_instant(created_at), bool(transcript), bool(is_test), _json(initial), _json(gathered))
+    return ReportedRun._make((*shown, *more))
 
 
 def other_dispositions(organization: int, known: Sequence[str], limit: int) -> list[str]:
@@ -369,9 +512,14 @@ def has_more(criteria: Criteria, than: int) -> bool:
 def _newest_first(columns: str, criteria: Criteria) -> Iterator[Sequence[Any]]:
     statement, values = _finished(f"{columns}, created_at, id", criteria)
     order = "ORDER BY created_at DESC, id DESC"
-    if bound_path() is not None:
-        yield from execute(f"{statement} {order}", *values)
-        return
+    yield from sql(sqlite=_streamed, postgresql=_in_portions)(statement, order, values)
+
+
+def _streamed(statement: str, order: str, values: tuple[Any, ...]) -> Iterator[Sequence[Any]]:
+    return iter(execute(f"{statement} {order}", *values))
+
+
+def _in_portions(statement: str, order: str, values: tuple[Any, ...]) -> Iterator[Sequence[Any]]:
     after: tuple[int, int] | None = None
     while True:
         rest, more = (" AND (created_at, id) < (?, ?)", after) if after else ("", ())

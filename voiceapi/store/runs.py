@@ -19,17 +19,21 @@ from peewee import (
 
 from ..timestamps import write_time
 from . import base
-from .base import Record, insert
+from .base import Record, insert, select
 from .campaigns import Campaign
 from .database import execute
 from .fields import Instant, JSONText, ShortText, now
 from .indexes import one_of
 from .locks import Lock, campaign_lock, run_lock
 from .organizations import Organization
+from .telephony import SIMULATOR
 from .workflows import Workflow, WorkflowVersion
 
 # The event types of utterances, and who speaks.
 SPEAKERS = {"rtf-user-transcription": "user", "rtf-bot-text": "assistant"}
+# A member of a status callback's fields that isn't about the run's own call: about another leg of it, such as the other
+# side of a transfer, or another call altogether.
+OTHER_CALLS = {"other_leg", "other_call"}
 
 
 class Run(Record):
@@ -69,16 +73,19 @@ class Run(Record):
     # Seconds; null while the run goes on, and for one that was only created.
     duration = FloatField(null=True)
     has_transcript = BooleanField(default=False)
+    # Held with a draft, or placed by a test trigger: insights leave it out, and its webhooks say so.
+    is_test = BooleanField(default=False)
     created_at = Instant(default=now)
     answered_at = Instant(null=True)
     ended_at = Instant(null=True)
     # What follows is only about calls; see runs.lifecycle. Three instants are set while a call is in progress, and null
-    # before and after: until when it counts towards the organization's limit, when its carrier is next asked about it,
-    # and when it is expired. Each webhook moves them ahead.
+    # before and after: until when it counts towards the limits at least (null as well when it no longer counts), when
+    # its carrier is next asked about it, and when it is expired. Each webhook moves them ahead.
     slot_until = Instant(null=True)
     check_at = Instant(null=True)
     deadline_at = Instant(null=True)
-    # True once a webhook of the carrier has brought carrier_call_id; before, it is from the answer to our request.
+    # True once a webhook of the carrier has brought carrier_call_id, and the answer to our request names no other.
+    # Before, it is from that answer, or while there is none it is provisional: that of the first webhook.
     call_id_confirmed = BooleanField(default=False)
     # Why this service ends the call, a disposition code: all its webhooks are answered with a hang-up from then on.
     hang_up_reason = TextField(null=True)
@@ -90,6 +97,10 @@ class Run(Record):
 
     class Meta:
         indexes = ((("organization", "created_at", "id"), False),)
+
+    @property
+    def is_simulated(self) -> bool:
+        return bool(self.mode == SIMULATOR)
 
     @property
     def is_completed(self) -> bool:
@@ -107,7 +118,7 @@ Run.add_index(
 )
 
 
-class Event(Record):
+class RunEvent(Record):
     """What happened in a run, in order: the source of logs, transcript and quality checks.
 
     Rows are only added; a chat's rewind removes those of the turns that it cuts off.
@@ -121,6 +132,9 @@ class Event(Record):
     node_name = TextField(null=True)
     at = Instant(default=now)
 
+    class Meta:
+        table_name = "event"
+
 
 class Turn(Record):
     """Turn `number` of a call with its answer, which a repeated webhook gets again."""
@@ -131,6 +145,11 @@ class Turn(Record):
     # What the caller said or keyed; empty for silence and for the opening.
     caller_text = TextField(default="")
     actions = JSONText()
+    # How many of them may be given out while the answer is pending; and after how many each document ended that the
+    # carrier was given ahead of the rest, the first of them at `ahead_at`.
+    ready = IntegerField(default=0)
+    given = JSONText(default=list)
+    ahead_at = Instant(null=True)
     at = Instant(default=now)
     # Null while the answer is pending.
     answered_at = Instant(null=True)
@@ -159,16 +178,25 @@ def ending_locks(run: Run) -> tuple[Lock, ...]:
 
 
 def create(workflow: Workflow, version: WorkflowVersion | None = None, **columns: Any) -> Run:
-    """Store a new run of `workflow`, pinned to the version, if it is known yet, and to its content."""
+    """Store a new run of `workflow`, pinned to the version, if it is known yet, and to its content.
+
+    That of a draft is a test, unless `columns` say otherwise.
+    """
     if version is not None:
-        columns = {**columns, "version": version, "content_hash": version.content_hash}
+        columns = {"is_test": version.status == "draft", **columns}
+        columns |= {"version": version, "content_hash": version.content_hash}
     return insert(Run, workflow=workflow, organization=workflow.organization_id, **columns)
+
+
+# Which calls in progress count towards the limits at the moment that is the parameter. One past its deadline doesn't:
+# nobody may be there to expire it, and it can't go on.
+COUNTS = "run.slot_until IS NOT NULL AND run.deadline_at > ?"
 
 
 def in_progress(organization: int, moment: datetime | None = None) -> int:
     """The number of an organization's calls that count towards its limit at `moment`, or now."""
-    statement = "SELECT count(*) FROM run WHERE organization_id = ? AND slot_until > ? AND deadline_at IS NOT NULL"
-    return int(execute(statement, organization, Run.slot_until.db_value(moment or now())).fetchone()[0])
+    statement = f"SELECT count(*) FROM run WHERE organization_id = ? AND deadline_at IS NOT NULL AND {COUNTS}"
+    return int(execute(statement, organization, Run.deadline_at.db_value(moment or now())).fetchone()[0])
 
 
 def status_callbacks(run: int) -> list[StatusCallback]:
@@ -176,18 +204,26 @@ def status_callbacks(run: int) -> list[StatusCallback]:
     return base.select(StatusCallback, "WHERE run_id = ? ORDER BY id", run)
 
 
-def events(run: Run) -> list[Event]:
+def events(run: Run) -> list[RunEvent]:
     """The events of a run, in order."""
-    return list(Event.select().where(Event.run == run.id).order_by(Event.id))
+    return list(RunEvent.select().where(RunEvent.run == run.id).order_by(RunEvent.id))
 
 
 def transcript(run: Run) -> str:
     """One line an utterance: `[time] user: words` or `[time] assistant: words`."""
-    spoken = Event.select().where(Event.run == run.id, Event.type.in_(tuple(SPEAKERS))).order_by(Event.id)
+    spoken = RunEvent.select().where(RunEvent.run == run.id, RunEvent.type.in_(tuple(SPEAKERS))).order_by(RunEvent.id)
     return "".join(
         f"[{write_time(event.at, 'milliseconds')}] {SPEAKERS[event.type]}: {event.payload['text']}\n"
         for event in spoken
     )
+
+
+def fillers(turn: Turn) -> int:
+    """How often the caller was asked to wait for the answer of a turn."""
+    spoken = RunEvent.select().where(
+        RunEvent.run == turn.run_id, RunEvent.type == "rtf-bot-text", RunEvent.at >= turn.at
+    )
+    return sum("filler" in event.payload for event in spoken)
 
 
 def of_inbound_call(configuration_id: int, call_id: str | None) -> Run | None:
@@ -197,6 +233,11 @@ def of_inbound_call(configuration_id: int, call_id: str | None) -> Run | None:
         f"WHERE call_type = 'inbound' AND telephony_configuration_id = ? AND {one_of('carrier_call_id', [call_id])}"
     )
     return next(iter(base.select(Run, chosen, configuration_id, call_id)), None)
+
+
+def is_reported(run: int) -> bool:
+    """True if the carrier has reported anything about a run's own call."""
+    return any(not row.fields.keys() & OTHER_CALLS for row in status_callbacks(run))
 
 
 def is_over(run: int) -> bool:
@@ -210,17 +251,35 @@ def ended_by_report() -> list[Run]:
     return list(Run.select(Run.id).where(Run.deadline_at.is_null(False), fn.EXISTS(reported)))
 
 
+def ended() -> list[Run]:
+    """All runs that have ended, in this order."""
+    return list(Run.select().where(Run.state == "completed").order_by(Run.ended_at, Run.id))
+
+
+def unanswered(before: datetime) -> list[Run]:
+    """The calls whose carrier was asked for them, without an answer, and which hold a slot until before `before`."""
+    return list(Run.select().where(Run.deadline_at.is_null(False), Run.state == "placing", Run.slot_until < before))
+
+
 def to_check(moment: datetime) -> list[Run]:
-    """The calls in progress whose carriers are to be asked about them by `moment`; first those that wait longest."""
-    known = Run.carrier_call_id.is_null(False) & (Run.mode != "simulator")
-    due = Run.select().where(Run.deadline_at.is_null(False), Run.check_at <= moment, known)
+    """The calls in progress that are to be checked by `moment`; first those that wait longest.
+
+    A simulated call needs none while it has a lease: the process that has it carries the call out, or another does.
+    """
+    leased = (Run.mode == SIMULATOR) & Run.phone_lease_until.is_null(False)
+    due = Run.select().where(Run.deadline_at.is_null(False), Run.check_at <= moment, ~leased)
     return list(due.order_by(Run.check_at))
 
 
 def claim_check(run: Run, again_at: datetime) -> bool:
-    """Set when the carrier is asked about a call again; False if another process is asking it now."""
+    """Set when a call is checked again; False if another process is checking it now."""
     claimed = Run.update(check_at=again_at).where(Run.id == run.id, Run.check_at == run.check_at)
     return bool(claimed.execute())
+
+
+def free_slot(run: Run) -> None:
+    """Have a call no longer count towards the limits, unless there was news of it since `run` was read."""
+    Run.update(slot_until=None).where(Run.id == run.id, Run.slot_until == run.slot_until).execute()
 
 
 def past_deadline(moment: datetime) -> list[Run]:
@@ -229,14 +288,16 @@ def past_deadline(moment: datetime) -> list[Run]:
 
 
 def without_phone(moment: datetime, longest: timedelta) -> list[Run]:
-    """The simulated calls in progress whose phone's lease ended before `moment`; those with a final status are over.
+    """The simulated calls in progress whose phone's lease ended before `moment`.
+
+    Those with a final status are over, and those past their deadline are expired: they no longer count as calls.
 
     :param longest: the longest lease; one that ends later was made before the clock was set back.
     """
     lease = Run.phone_lease_until
     ended = StatusCallback.select().where(StatusCallback.run == Run.id, StatusCallback.outcome.is_null(False))
     lapsed = (lease <= moment) | (lease > moment + longest)
-    return list(Run.select().where(Run.deadline_at.is_null(False), lapsed, ~fn.EXISTS(ended)))
+    return list(Run.select().where(Run.deadline_at > moment, lapsed, ~fn.EXISTS(ended)))
 
 
 def claim_phone(run: Run, worker: str, until: datetime) -> bool:
@@ -293,7 +354,7 @@ def to_hang_up() -> list[Run]:
             Run.deadline_at.is_null(False),
             Run.hang_up_reason.is_null(False),
             Run.hung_up_at.is_null(),
-            Run.mode != "simulator",
+            Run.mode != SIMULATOR,
             Run.carrier_call_id.is_null(False),
         )
     )
@@ -302,3 +363,41 @@ def to_hang_up() -> list[Run]:
 def publish(run: int, token: str) -> None:
     """Set a run's public token, unless it has one."""
     Run.update(public_access_token=token).where(Run.id == run, Run.public_access_token.is_null()).execute()
+
+
+class Step(Record):
+    """An event that the engine was given, as JSON. Replaying a run's steps in order gives the engine's state."""
+
+    run = ForeignKeyField(Run, on_delete="CASCADE", index=False)
+    number = IntegerField()
+    event = JSONText()
+
+    class Meta:
+        primary_key = CompositeKey("run", "number")
+
+
+class Snapshot(Record):
+    """The engine's state after step `number`, so that a turn needn't replay all steps."""
+
+    run = ForeignKeyField(Run, primary_key=True, on_delete="CASCADE")
+    number = IntegerField()
+    # The number of the request whose tool is being called. A tool is called once, even if its result is lost.
+    calling = IntegerField(null=True)
+    state = JSONText()
+
+
+def phase_of(run: int) -> str | None:
+    """The phase of a call's conversation, see `engine.state.State`, as it is stored; None before its first turn."""
+    state = base.scalar(Snapshot, "state", run=run)
+    return None if state is None else state.get("phase")
+
+
+def step_events(run: int) -> list[Any]:
+    """The events that the engine was given in a run, in order."""
+    return [step.event for step in select(Step, "WHERE run_id = ? ORDER BY number", run)]
+
+
+def mark_calling(run: int, number: int, request: int) -> bool:
+    """Store that the tool of `request` is being called after step `number`; False if that was stored already."""
+    statement = "UPDATE snapshot SET calling = ? WHERE run_id = ? AND number = ? AND calling IS NULL"
+    return bool(execute(statement, request, run, number).rowcount)

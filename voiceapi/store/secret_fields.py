@@ -1,7 +1,7 @@
 """Where JSON values hold secrets: definitions of workflows, definitions of tools, configurations of workflows.
 
 A secret is stored encrypted at its own place, as a Fernet token, so that the JSON around it can be read without it. Of
-a URL only the password is encrypted. Whoever sends a request decrypts them at the last moment.
+a URL only the password is encrypted. They are decrypted right before a request is sent.
 """
 
 from __future__ import annotations
@@ -32,6 +32,8 @@ NODE_URLS = ("endpoint_url", "pre_call_fetch_url", "qa_endpoint")
 NODE_MEMBERS = frozenset((*NODE_KEYS, *NODE_URLS, "custom_headers"))
 # Members of a model's configuration that are keys, at any depth.
 MODEL_KEYS = ("api_key", "credentials", "aws_access_key", "aws_secret_key")
+# The member of a model's configuration whose values are those of headers.
+EXTRA_HEADERS = "extra_headers"
 KEY, HEADER, URL = "key", "header", "url"
 
 
@@ -84,7 +86,7 @@ def in_tool(definition: Any) -> Iterator[SecretField]:
 def in_configurations(
     value: Any, path: tuple[str | int, ...] = (), *, within_key: bool = False
 ) -> Iterator[SecretField]:
-    """The secrets in the configuration of a model, or in those of a workflow: keys and URLs at any depth.
+    """The secrets in the configuration of a model, or in those of a workflow: keys, headers and URLs at any depth.
 
     :param path: that of the value.
     :param within_key: the value is a member of MODEL_KEYS, so that every text in it is a secret.
@@ -93,7 +95,10 @@ def in_configurations(
         yield from _text(KEY if within_key else URL, path, path, value)
     below = value.items() if isinstance(value, Mapping) else enumerate(value) if isinstance(value, list) else ()
     for name, found in below:
-        yield from in_configurations(found, (*path, name), within_key=within_key or name in MODEL_KEYS)
+        if name == EXTRA_HEADERS and not within_key:
+            yield from _headers((*path, name), (*path, name), found)
+        else:
+            yield from in_configurations(found, (*path, name), within_key=within_key or name in MODEL_KEYS)
 
 
 def _text(kind: str, path: tuple[str | int, ...], place: tuple[Hashable, ...], text: Any) -> Iterator[SecretField]:

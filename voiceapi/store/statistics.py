@@ -4,8 +4,8 @@ from __future__ import annotations
 
 from datetime import datetime
 
-from . import compacting, counts
-from .database import Store, execute
+from . import counts
+from .database import execute
 from .fields import now
 from .postcall import next_delivery_at
 from .runs import Run
@@ -22,7 +22,7 @@ def calls_in_progress() -> dict[str, int]:
 
 def deliveries() -> dict[str, int]:
     """The number of webhooks of ended runs by state."""
-    found = dict.fromkeys(("pending", "succeeded", "dead_letter"), 0)
+    found = dict.fromkeys(("pending", "succeeded", "dead_letter", "not_sent"), 0)
     return found | counts.by_state(counts.DELIVERIES)
 
 
@@ -54,16 +54,3 @@ def contacts() -> dict[str, int]:
             due += int(execute(statement, campaign, state, until, MOST_DUE - due).fetchone()[0])
         dialing += counts.by_state(counts.CONTACTS, campaign_id=campaign).get("dialing", 0)
     return {"due": due, "dialing": dialing}
-
-
-def database_sizes(store: Store) -> dict[str, int]:
-    """The bytes of a database; of a SQLite database its file, its WAL, and what of the file is free."""
-    if store.path is None:
-        return {"database": compacting.database_size()}
-    free = execute("PRAGMA freelist_count").fetchone()[0] * execute("PRAGMA page_size").fetchone()[0]
-    wal = store.path.with_name(f"{store.path.name}-wal")
-    return {
-        "database": store.path.stat().st_size,
-        "wal": wal.stat().st_size if wal.exists() else 0,
-        "free": free,
-    }

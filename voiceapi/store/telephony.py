@@ -3,17 +3,20 @@
 from __future__ import annotations
 
 from collections import Counter
-from collections.abc import Iterable, Mapping
-from datetime import datetime
+from collections.abc import Iterable, Mapping, Sequence
+from datetime import datetime, timedelta
 from typing import Any
 
-from peewee import SQL, BooleanField, FloatField, ForeignKeyField, TextField
+from peewee import SQL, BooleanField, FloatField, ForeignKeyField, IntegerField, TextField
 
-from .base import Record, names_by_id, select
+from .base import Record, count, find, insert, names_by_id, select, update
 from .database import execute
 from .fields import Instant, JSONText, ShortText, now
 from .organizations import Organization
 from .workflows import Workflow
+
+# The provider, and the mode of runs, whose calls stay in this service.
+SIMULATOR = "simulator"
 
 
 class TelephonyConfiguration(Record):
@@ -27,6 +30,8 @@ class TelephonyConfiguration(Record):
     # The carrier's name of the account. Configurations of one account share its pace, and may not share a number.
     account_id = TextField(null=True)
     calls_per_second = FloatField(null=True)
+    # ISO 3166, in capitals: whose national numbers may be called through it.
+    country = TextField(null=True)
     # When the account may place its next call; null before the first. The same in all configurations of an account.
     paced_until = Instant(null=True)
     is_default_outbound = BooleanField(default=False)
@@ -38,6 +43,24 @@ class TelephonyConfiguration(Record):
 
     class Meta:
         indexes = ((("organization", "name"), True),)
+
+    @property
+    def is_simulated(self) -> bool:
+        return bool(self.provider == SIMULATOR)
+
+    @property
+    def title(self) -> str:
+        """The configuration as logs and commands name it, by its id, name and carrier."""
+        return f"configuration {self.id} {self.name!r} ({self.provider})"
+
+    @property
+    def members(self) -> dict[str, Any]:
+        """The members of a run's gathered context that name the configuration of its call."""
+        return {
+            "provider": self.provider,
+            "telephony_configuration_id": self.id,
+            "telephony_configuration_name": self.name,
+        }
 
 
 TelephonyConfiguration.add_index(
@@ -76,6 +99,106 @@ PhoneNumber.add_index(
 )
 
 
+class Connection(Record):
+    """What connecting numbers has changed for a configuration, here and at its carrier, and what stood there before."""
+
+    telephony_configuration_id: int
+    telephony_configuration = ForeignKeyField(TelephonyConfiguration, on_delete="CASCADE", unique=True)
+    # Encrypted JSON: URLs that stood at the carrier may hold passwords.
+    content = TextField()
+
+
+class Tunnel(Record):
+    """The tunnel of a process that serves: carriers reach it there, and commands find the address here."""
+
+    url = TextField()
+    worker = TextField()
+    seen_at = Instant(default=now)
+
+
+# How long a tunnel whose process has noted nothing about it counts as open.
+TUNNEL_SECONDS = 90.0
+
+
+def note_tunnel(worker: str, url: str | None) -> None:
+    """Store where the tunnel of a process leads from; None when it is closed. In a transaction."""
+    Tunnel.delete().where((Tunnel.worker == worker) | (Tunnel.seen_at < _closed_before())).execute()
+    if url is not None:
+        insert(Tunnel, url=url, worker=worker)
+
+
+def open_tunnels() -> list[Tunnel]:
+    """The tunnels that their processes have noted lately, the newest first."""
+    return list(Tunnel.select().where(Tunnel.seen_at >= _closed_before()).order_by(Tunnel.seen_at.desc()))
+
+
+def _closed_before() -> datetime:
+    return now() - timedelta(seconds=TUNNEL_SECONDS)
+
+
+def connected_configurations() -> list[TelephonyConfiguration]:
+    """The configurations of all organizations that numbers were connected with, oldest first."""
+    return list(TelephonyConfiguration.select().join(Connection).order_by(TelephonyConfiguration.id))
+
+
+class RejectedCall(Record):
+    """Calls to a number that no workflow took: those of one caller to one number for one reason are one row."""
+
+    telephony_configuration_id: int
+    telephony_configuration = ForeignKeyField(TelephonyConfiguration, on_delete="CASCADE", index=False)
+    from_number = ShortText(255)
+    to_number = ShortText(255)
+    # A code of calls.inbound.SPOKEN.
+    reason = ShortText(64)
+    # The workflow that was called, if any is known; no foreign key, because it may be deleted.
+    workflow_id = IntegerField(null=True)
+    # The carrier's id of the latest call.
+    call_id = TextField()
+    count = IntegerField(default=1)
+    first_at = Instant(default=now)
+    last_at = Instant(default=now)
+
+    class Meta:
+        indexes = ((("telephony_configuration", "from_number", "to_number", "reason"), True),)
+
+
+# How many rows of rejected calls a configuration has at most; the oldest go.
+MOST_REJECTED = 200
+
+
+def note_rejected(configuration: int, workflow: int | None, call_id: str, **which: str) -> None:
+    """Store that a call wasn't taken, unless its carrier only asks again; call it in a transaction.
+
+    :param which: from_number, to_number and reason.
+    """
+    which = {name: value[:255] for name, value in which.items()}
+    known = find(RejectedCall, telephony_configuration=configuration, **which)
+    if known is None:
+        insert(RejectedCall, telephony_configuration=configuration, workflow_id=workflow, call_id=call_id, **which)
+        of = "FROM rejected_call WHERE telephony_configuration_id = ?"
+        latest = f"SELECT id {of} ORDER BY last_at DESC, id DESC LIMIT ?"
+        execute(f"DELETE {of} AND id NOT IN ({latest})", configuration, configuration, MOST_REJECTED)
+    elif known.call_id != call_id:
+        known.call_id, known.workflow_id, known.last_at = call_id, workflow, now()
+        known.count += 1
+        update(known)
+
+
+def rejected_calls(configuration: int, since: datetime | None = None) -> list[RejectedCall]:
+    """The rejected calls to a configuration's numbers, the latest first.
+
+    :param since: without those before.
+    """
+    found = RejectedCall.select().where(RejectedCall.telephony_configuration == configuration)
+    found = found if since is None else found.where(RejectedCall.last_at >= since)
+    return list(found.order_by(RejectedCall.last_at.desc(), RejectedCall.id.desc()))
+
+
+def delete_rejected_before(moment: datetime) -> int:
+    """Delete the rejected calls whose latest was before `moment`; returns how many rows that were."""
+    return int(RejectedCall.delete().where(RejectedCall.last_at < moment).execute())
+
+
 # A configuration whose account isn't known, which is null, shares it with no other. Nor does one share it with those of
 # another organization: who knows only the id of somebody's account must not slow its calls down.
 SAME_ACCOUNT = "id = ? OR (organization_id = ? AND provider = ? AND account_id = ?)"
@@ -85,7 +208,7 @@ def has_real_configuration(organization: int) -> bool:
     """True if an organization has a configuration of a real carrier."""
     return bool(
         TelephonyConfiguration.select()
-        .where(TelephonyConfiguration.organization == organization, TelephonyConfiguration.provider != "simulator")
+        .where(TelephonyConfiguration.organization == organization, TelephonyConfiguration.provider != SIMULATOR)
         .exists()
     )
 
@@ -112,6 +235,17 @@ def _account(configuration: TelephonyConfiguration) -> tuple[Any, ...]:
 def active_numbers(configuration: TelephonyConfiguration) -> list[PhoneNumber]:
     """The numbers of a configuration that are in use, oldest first."""
     return list(configuration.phone_numbers.where(PhoneNumber.is_active).order_by(PhoneNumber.id))
+
+
+def active_number_count(configuration: TelephonyConfiguration) -> int:
+    """How many numbers of a configuration are in use."""
+    return count(PhoneNumber, of="id", telephony_configuration=configuration, is_active=True)
+
+
+def caller_ids(configuration: TelephonyConfiguration) -> Sequence[PhoneNumber]:
+    """The numbers that a call may show if it names none: the default if it is active, else all active ones."""
+    default = find(PhoneNumber, telephony_configuration=configuration, is_default_caller_id=True, is_active=True)
+    return active_numbers(configuration) if default is None else [default]
 
 
 def configurations_of(organization: int) -> list[TelephonyConfiguration]:

@@ -7,8 +7,8 @@ from typing import Any
 
 from peewee import ForeignKeyField, TextField
 
-from .base import Record, in_batches, marks, select
-from .database import execute
+from .base import Record, find, in_batches, marks, select
+from .database import execute, unstored_tools
 from .fields import Instant, JSONText, ShortText, now
 from .organizations import Organization
 
@@ -39,7 +39,16 @@ def of_organization(organization: int, statuses: Sequence[str] = (), category: s
     chosen = chosen.where(Tool.status.in_(statuses) if statuses else Tool.status != "archived")
     if category:
         chosen = chosen.where(Tool.category == category)
-    return list(chosen.order_by(Tool.name, Tool.id))
+    found = list(chosen.order_by(Tool.name, Tool.id))
+    if not statuses or "active" in statuses:
+        found += [tool for tool in unstored_tools(organization) if category in ("", tool.category)]
+    return found
+
+
+def get(organization: int | None, uuid: str) -> Tool | None:
+    """A tool of the organization, of any status."""
+    found = find(Tool, tool_uuid=uuid, organization=organization)
+    return found or next((tool for tool in unstored_tools(organization) if tool.tool_uuid == uuid), None)
 
 
 def with_uuids(organization: int | None, uuids: set[str]) -> list[Tool]:
@@ -49,7 +58,7 @@ def with_uuids(organization: int | None, uuids: set[str]) -> list[Tool]:
     found: list[Tool] = []
     for batch in in_batches(uuids):
         found += select(Tool, f"WHERE tool_uuid IN ({marks(batch)}) AND organization_id = ?", *batch, organization)
-    return found
+    return found + [tool for tool in unstored_tools(organization) if tool.tool_uuid in uuids]
 
 
 def latest_change(organization: int) -> tuple[Any, ...]:

@@ -7,18 +7,18 @@ its connection was lost, looks more often. The processes of a SQLite file look n
 from __future__ import annotations
 
 import threading
-from collections.abc import Callable, Iterator, Mapping, Sequence
+from collections.abc import Callable, Mapping
 from contextlib import AbstractContextManager
 from enum import StrEnum
-from pathlib import Path
 from typing import Any, Protocol
 
+from .backend import Backend
 from .failures import Failures
-from .patience import Patience, waiting
+from .locks import BeginTimeout, waiting
 
 CHANNEL = "voiceapi"
 # How often a process that can't be woken looks for work of others, and a thread that listens whether it is to stop.
-DEAF_SECONDS = LOOK_SECONDS = 1.0
+POLL_SECONDS = LOOK_SECONDS = 1.0
 
 
 class Topic(StrEnum):
@@ -33,12 +33,10 @@ class Topic(StrEnum):
 class Sender(Protocol):
     """The store whose notifications these are."""
 
-    path: Path | None
+    backend: Backend
     failures: Failures
 
     def session(self) -> AbstractContextManager[None]: ...
-    def execute(self, statement: str, values: Sequence[Any]) -> Any: ...
-    def notifications(self, channel: str, seconds: float) -> Iterator[list[str]]: ...
 
 
 class Wakeups:
@@ -51,11 +49,11 @@ class Wakeups:
 
     def send(self, topic: Topic) -> None:
         """Wake the other processes; outside a transaction. If it fails, they look by themselves a second later."""
-        if self._store.path is not None:
+        if not self._store.backend.notifies:
             return
         try:
-            with self._store.session(), waiting(Patience(0.0)):
-                self._store.execute("SELECT pg_notify(?, ?)", (CHANNEL, topic.value))
+            with self._store.session(), waiting(BeginTimeout(0.0)):
+                self._store.backend.notify(CHANNEL, topic.value)
         except Exception as error:
             if self._store.failures.find(error) is None:
                 raise
@@ -67,8 +65,8 @@ class Wakeups:
 
     def longest_pause(self, seconds: float) -> float:
         """How many of these a job may wait for work of other processes."""
-        is_deaf = self._store.path is None and not self.is_listening
-        return min(seconds, DEAF_SECONDS) if is_deaf else seconds
+        polls = self._store.backend.notifies and not self.is_listening
+        return min(seconds, POLL_SECONDS) if polls else seconds
 
     def listen(self, wake: Mapping[Topic, Callable[[], Any]], stopping: threading.Event) -> None:
         """Call what each notification wakes, until the threads are to stop.
@@ -76,7 +74,7 @@ class Wakeups:
         :raises DatabaseUnavailable: when the connection is lost.
         """
         try:
-            for payloads in self._store.notifications(CHANNEL, LOOK_SECONDS):
+            for payloads in self._store.backend.notifications(CHANNEL, LOOK_SECONDS):
                 if not self.is_listening:  # something may have been sent before
                     self.is_listening, payloads = True, [*wake]
                 for topic, call in wake.items():

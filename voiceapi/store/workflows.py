@@ -2,11 +2,13 @@
 
 from __future__ import annotations
 
+from collections.abc import Sequence
 from hashlib import sha256
 from typing import Any
 
 from peewee import (
     SQL,
+    BooleanField,
     ForeignKeyField,
     IntegerField,
     TextField,
@@ -14,9 +16,9 @@ from peewee import (
 
 from ..security import TOKEN, TOKEN_START
 from ..strict_json import canonical
-from . import counts
-from .base import Record, marks, select
-from .database import bound_path, execute
+from . import base, counts
+from .base import Record, insert_all, marks, select
+from .database import backend, execute
 from .fields import Instant, JSONText, ShortText, now
 from .organizations import Organization
 
@@ -32,6 +34,8 @@ class Workflow(Record):
     workflow_uuid = ShortText(36, unique=True)
     name = TextField()
     status = TextField(default="active")
+    # The SHA-256 of the file that a host's app published last, so that it makes one version of it.
+    published_from = ShortText(64, null=True)
     # SQLite's triggers keep it, so that a list needn't count a million rows; see `total_runs`.
     counted_runs = IntegerField(default=0, column_name="total_runs")
     created_at = Instant(default=now)
@@ -39,7 +43,7 @@ class Workflow(Record):
     @property
     def total_runs(self) -> int:
         """The number of its runs when the record was read; on PostgreSQL, when it is first asked for."""
-        if bound_path() is None and "total_runs" not in self.__dict__:
+        if backend().is_concurrent and "total_runs" not in self.__dict__:
             self.__dict__["total_runs"] = counts.total_runs(self.id)
         return int(self.__dict__.get("total_runs", self.counted_runs))
 
@@ -103,11 +107,17 @@ def of_organization(organization: int, status: str | None = None) -> list[Workfl
     if status is not None:
         owned = owned.where(Workflow.status == status)
     found = list(owned.order_by(Workflow.id))
-    if bound_path() is None:
+    if backend().is_concurrent:
         totals = counts.total_runs_of_organization(organization)
         for workflow in found:
             workflow.__dict__["total_runs"] = totals.get(workflow.id, 0)
     return found
+
+
+def named(organization: int, name: str) -> list[Workflow]:
+    """The organization's active workflows of that name, oldest first."""
+    condition = "WHERE organization_id = ? AND name = ? AND status = 'active' ORDER BY id"
+    return select(Workflow, condition, organization, name)
 
 
 def count(organization: int, status: str | None = None) -> int:
@@ -144,3 +154,54 @@ def add_paths(workflow: Workflow, paths: list[str]) -> None:
             path,
             workflow.id,
         )
+
+
+LONGEST_CASE_NAME = 200
+# More rows than a workflow has.
+ALL = 2**31 - 1
+
+
+class ConversationCase(Record):
+    """One conversation that the agent is tested with."""
+
+    workflow_id: int
+    workflow = ForeignKeyField(Workflow, on_delete="CASCADE", index=False)
+    name = ShortText(LONGEST_CASE_NAME)
+    # False: it is kept, and neither run with the others nor demanded before publishing.
+    enabled = BooleanField(default=True)
+    # The case as a case file has it, its name included.
+    content = JSONText()
+    created_at = Instant(default=now)
+    updated_at = Instant(default=now)
+
+    class Meta:
+        indexes = ((("workflow", "name"), True),)
+
+
+def cases_of(workflow: int, limit: int | None = None, offset: int = 0) -> list[ConversationCase]:
+    """The cases of a workflow, oldest first; without a limit all from the offset on."""
+    page = "WHERE workflow_id = ? ORDER BY id LIMIT ? OFFSET ?"
+    return select(ConversationCase, page, workflow, ALL if limit is None else limit, offset)
+
+
+def count_cases(workflow: int) -> int:
+    """How many cases a workflow has."""
+    return base.count(ConversationCase, of="id", workflow=workflow)
+
+
+def enabled_cases(workflow: int) -> list[ConversationCase]:
+    """The cases of a workflow that are run with it, oldest first."""
+    return select(ConversationCase, "WHERE workflow_id = ? AND enabled ORDER BY id", workflow)
+
+
+def case_tags(workflow: int) -> Sequence[tuple[int, int]]:
+    """The ids of the enabled cases of a workflow, each with when it was changed: they differ after any change."""
+    chosen = "SELECT id, updated_at FROM conversation_case WHERE workflow_id = ? AND enabled ORDER BY id"
+    return [(id, at) for id, at in execute(chosen, workflow).fetchall()]
+
+
+def copy_cases(source: int, target: int) -> None:
+    """Give a workflow the cases of another one."""
+    names = ("name", "enabled", "content", "created_at", "updated_at")
+    rows = ({"workflow": target, **{name: case.__data__[name] for name in names}} for case in cases_of(source))
+    insert_all(ConversationCase, rows)

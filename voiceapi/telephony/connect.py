@@ -3,29 +3,62 @@
 from __future__ import annotations
 
 from collections.abc import Mapping
-from typing import Any
+from functools import partial
+from typing import Protocol
 
 from ..errors import NotPossible
 from ..http_client import is_loopback
+from ..security import decrypt_json
 from ..service import Service
 from ..store.base import find
 from ..store.runs import Run
-from ..store.telephony import TelephonyConfiguration
+from ..store.telephony import SIMULATOR, TelephonyConfiguration
 from . import configurations
-from .carriers.base import Account, Carrier
-from .carriers.registry import CARRIERS
+from .carriers.base import Account, Carrier, Pauses
+from .carriers.cloudonix import Cloudonix
+from .carriers.jambonz import Jambonz
+from .carriers.plivo import Plivo
 from .carriers.rest import CarrierRefused
-from .carriers.simulator import Simulator
+from .carriers.signalwire import SignalWire
+from .carriers.simulator import DEFAULT_CALLEE, Simulator
+from .carriers.telnyx import Telnyx
+from .carriers.twilio import Twilio
+from .carriers.vobiz import Vobiz
+from .carriers.vonage import Vonage
 from .phones import LeasedPhones
+from .providers import PROVIDERS
 
 
-def connect(service: Service, configuration: TelephonyConfiguration) -> Carrier:
-    """The carrier of a configuration.
+def connect(service: Service, configuration: TelephonyConfiguration | None, *, is_simulated: bool = False) -> Carrier:
+    """The carrier of a configuration, with its credentials.
 
-    :raises NotPossible: when its credentials can't be decrypted.
+    :param configuration: None if it was deleted.
+    :param is_simulated: it is for a simulated call, which goes on without a configuration.
+    :raises NotPossible: when it was deleted, or its credentials can't be decrypted.
     """
-    credentials = configurations.credentials(service.vault, configuration)
-    return carrier_for(service, configuration.provider, credentials)
+    if configuration is None and not is_simulated:
+        raise NotPossible("The telephony configuration of this call is gone.")
+    credentials = {} if configuration is None else decrypt_json(service.vault, configuration.credentials)
+    if configuration is None or configuration.provider == SIMULATOR:
+        return Simulator(
+            service.simulated_webhooks(service),
+            service.vault.key(SIMULATOR),
+            LeasedPhones(service),
+            bool(credentials.get("realtime")),
+            DEFAULT_CALLEE if service.host.callee is None else service.host.callee,
+        )
+    send = partial(service.http.send, owner=configuration.organization_id)
+    url = service.settings.carrier_url(configuration.provider)
+    return CARRIERS[configuration.provider](Account(credentials, send, url))
+
+
+def connect_run(service: Service, run: Run) -> Carrier:
+    """The carrier of a run's call, by the configuration that it goes through.
+
+    :raises NotPossible: as `connect`.
+    """
+    configuration = find(TelephonyConfiguration, id=run.telephony_configuration_id)
+    return connect(service, configuration, is_simulated=run.is_simulated)
 
 
 def require_public_url(service: Service, configuration: TelephonyConfiguration) -> None:
@@ -37,36 +70,18 @@ def require_public_url(service: Service, configuration: TelephonyConfiguration) 
         can't be decrypted.
     """
     settings = service.settings
-    if configuration.provider == "simulator" or not (settings.public_url is None or is_loopback(settings.public_url)):
+    if configuration.is_simulated or not (settings.public_url is None or is_loopback(settings.public_url)):
         return
     # jambonz may run anywhere, so its address is part of its credentials.
     credentials = configurations.credentials(service.vault, configuration)
     if is_loopback(settings.carrier_url(configuration.provider) or str(credentials.get("api_base_url") or "")):
         return
-    name = configurations.provider(configuration).display_name
+    name = PROVIDERS[configuration.provider].display_name
     state = "isn't set" if settings.public_url is None else f"is {settings.public_url}, an address of this machine only"
     raise NotPossible(
         f"VOICEAPI_PUBLIC_URL {state}, so {name} couldn't ask this service what to say in the call. Set it to the "
         f"https address at which {name} reaches the service, and start the service again."
     )
-
-
-def connect_run(service: Service, run: Run) -> Carrier:
-    """The carrier of a run's call, by the configuration that it goes through; see `connect_through`."""
-    return connect_through(service, run, find(TelephonyConfiguration, id=run.telephony_configuration_id))
-
-
-def connect_through(service: Service, run: Run, configuration: TelephonyConfiguration | None) -> Carrier:
-    """The carrier of a run's call.
-
-    :param configuration: the one that the call goes through; None if it was deleted. A simulated call needs none.
-    :raises NotPossible: as `connect`, or when there is no configuration.
-    """
-    if configuration is not None:
-        return connect(service, configuration)
-    if run.mode != "simulator":
-        raise NotPossible("The telephony configuration of this call is gone.")
-    return carrier_for(service, run.mode, {})
 
 
 def hang_up(carrier: Carrier, run: Run) -> None:
@@ -87,13 +102,30 @@ def hang_up(carrier: Carrier, run: Run) -> None:
         carrier.stop_ringing(run.carrier_call_id)
 
 
-def carrier_for(service: Service, provider: str, credentials: Mapping[str, Any]) -> Carrier:
-    """The carrier of a provider, with credentials by the names of the provider's fields."""
-    if provider == "simulator":
-        return Simulator(
-            service.simulated_webhooks(service),
-            service.vault.key("simulator"),
-            LeasedPhones(service),
-            bool(credentials.get("realtime")),
-        )
-    return CARRIERS[provider](Account(credentials, service.http.send, service.settings.carrier_url(provider)))
+# -- the class of each carrier, by its provider name
+
+
+class CarrierClass(Protocol):
+    """A subclass of Carrier whose objects are accounts, with what its carrier can do."""
+
+    name: str
+    pauses: Pauses
+    ends_keys: bool
+    retries: str
+
+    @property
+    def voices(self) -> Mapping[str, str]: ...
+    def __call__(self, account: Account) -> Carrier: ...
+
+
+# The names are those of `providers`. The simulator isn't here: it needs the service, not an account.
+CARRIERS: Mapping[str, CarrierClass] = {
+    "cloudonix": Cloudonix,
+    "jambonz": Jambonz,
+    "plivo": Plivo,
+    "signalwire": SignalWire,
+    "telnyx": Telnyx,
+    "twilio": Twilio,
+    "vobiz": Vobiz,
+    "vonage": Vonage,
+}

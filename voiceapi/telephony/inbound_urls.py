@@ -7,8 +7,7 @@ from collections.abc import Collection, Iterator
 from dataclasses import dataclass
 
 from .carriers.base import Advice, InboundRoute
-from .carriers.signatures import DEFAULT_PORTS
-from .carriers.speech import clean
+from .carriers.webhook import DEFAULT_PORTS, clean
 
 # How much is shown of a text that a carrier has in the place of a URL.
 LONGEST = 300
@@ -20,11 +19,13 @@ class InboundURLs:
 
     :param base: what all of them begin with.
     :param workflows: the uuids of the organization's workflows; each has an inbound URL of its own.
+    :param retries: what the URLs to enter end in, see `Carrier.retries`.
     """
 
     base: str
     configuration: int
     workflows: Collection[str] = ()
+    retries: str = ""
 
     @property
     def answer(self) -> str:
@@ -54,7 +55,7 @@ class InboundURLs:
         elif route.diverted:
             yield f"Calls to {number} go to {route.diverted} at {carrier}, and not to {self.answer}."
         elif not route.answer:
-            yield f"{carrier} has no URL for calls to {number}{where}: enter {self.answer}."
+            yield f"{carrier} has no URL for calls to {number}{where}: enter {self.answer}{self.retries}."
         elif not self.answers(route.answer):
             yield f"For calls to {number}, {carrier} requests {_shown(route.answer)}{where} instead of {self.answer}."
         else:
@@ -66,7 +67,7 @@ class InboundURLs:
         if not route.status:
             yield (
                 f"{carrier} has no status callback for calls to {number}{where}, and without one it is noticed late "
-                f"that a caller has hung up: enter {self.status}."
+                f"that a caller has hung up: enter {self.status}{self.retries}."
             )
         elif _comparable(route.status) != _comparable(self.status):
             yield (
@@ -86,6 +87,12 @@ class InboundURLs:
             yield Advice(f"Calls to {number} come here, but the number has no inbound workflow.")
         elif not self.answers(route.answer):
             yield Advice(f"Calls to {number} don't come here: {carrier} requests {_shown(route.answer)}.")
+
+
+def describe(route: InboundRoute) -> str:
+    """Where calls go, for the middle of a sentence, without a password or a query."""
+    where = f" ({route.place})" if route.place else ""
+    return route.diverted or f"{_shown(route.answer) or 'no URL'}{where}"
 
 
 def _shown(url: str) -> str:

@@ -3,12 +3,14 @@
 from __future__ import annotations
 
 import re
-from collections.abc import Mapping
+from collections.abc import Callable, Mapping, Sequence
 from dataclasses import dataclass
 from functools import cache, lru_cache
 from typing import Any, Literal
 
 AddressType = Literal["pstn", "sip_uri", "sip_extension"]
+# Reads what somebody wrote, as `read_number` does for one configuration; see `selection.reader`.
+Reader = Callable[[str], str]
 
 # The codes of the countries that may complete a number written without one; another country code is ignored.
 DIAL_CODES: Mapping[str, str] = {
@@ -36,9 +38,19 @@ DIAL_CODES: Mapping[str, str] = {
 }
 
 _IMPOSSIBLE = "{} is too short or too long for a telephone number of its country."
+_UNREADABLE = "A number to call is written with + and its country code, such as +12025550123."
+_NO_COUNTRY = (
+    "The number needs + and its country code, as in +12025550123, unless the telephony configuration names a country."
+)
+_ADVICE = "Write it with + and its country code, such as +12025550123."
 _DEFAULT_PORTS = {"sip": ":5060", "sips": ":5061"}
 
 _PUNCTUATION = re.compile(r"[\s()-]")
+# What people write between digits; a line end isn't among it, because it ends the number.
+_SEPARATORS = re.compile(r"[\t \xa0\u2000-\u200a\u202f()./-]")
+_NATIONAL = re.compile(r"[0-9 ()./-]+")
+# What copying a number from elsewhere leaves at its edges: marks of no width, and of the direction of writing.
+_INVISIBLE = "\u200b\u200c\u200d\u200e\u200f\u202a\u202b\u202c\u202d\u202e\u2060\u2066\u2067\u2068\u2069\ufeff"
 _DIGITS = re.compile(r"[0-9]{8,15}")
 _E164 = re.compile(r"\+[0-9]{8,15}")
 _SIP_LIKE = re.compile(r"sips?:", re.IGNORECASE)
@@ -93,24 +105,94 @@ def needs_country_code(address: str, country_code: str | None) -> bool:
     return not country_code and _DIGITS.fullmatch(_PUNCTUATION.sub("", address)) is not None
 
 
-def dialable(text: str, *, sip: bool) -> str:
-    """The form of an address that a carrier dials: E.164 with its `+`, or a SIP address.
+def read_number(text: str, countries: Sequence[str] = (), *, sip: bool) -> str:
+    """The form that a carrier dials of an address that somebody wrote: E.164 with its `+`, or a SIP address.
 
+    A telephone number has `+` or `00` and its country code. Without them it is read only as a national number, and
+    only if that is the one way to read it: digits are never guessed to be a country code.
+
+    :param countries: ISO 3166, in capitals: whose national numbers may be meant. Only of one country are they read.
     :param sip: whether the carrier dials SIP addresses.
-    :raises NotDialable: when the number isn't possible in its country, or the carrier can't dial such an address.
+    :raises NotDialable: when it isn't such an address, or the number isn't possible in its country.
     """
     if _E164.fullmatch(text):
         return _e164(text)
-    address = normalize(text)
-    if address.address_type == "pstn":
-        return _e164(address.address_normalized)
-    if address.address_type == "sip_extension":
-        raise NotDialable("A number to call is written with its country code, such as +12025550123.")
+    text = text.strip().strip(_INVISIBLE).strip()
+    if _SIP_LIKE.match(text):
+        return _sip_to_dial(text, sip)
+    compact = _SEPARATORS.sub("", text)
+    if compact.startswith("00"):
+        return _international(compact, countries)
+    if _E164.fullmatch(compact):
+        return _e164(compact)
+    if not compact or not _NATIONAL.fullmatch(text):
+        raise NotDialable(_UNREADABLE)
+    if not countries:
+        raise NotDialable(_NO_COUNTRY)
+    if len(countries) > 1:
+        raise NotDialable(f"The number may be one of {' or '.join(sorted(countries))}. {_ADVICE}")
+    return _national(compact, countries[0])
+
+
+def _international(digits: str, countries: Sequence[str]) -> str:
+    """The number behind 00, unless these digits lead to another one from one of the countries, as 001 does in Korea."""
+    number = f"+{digits.removeprefix('00')}"
+    if not _E164.fullmatch(number):
+        raise NotDialable(_UNREADABLE)
+    found = _e164(number)
+    for country in countries:
+        if _dialed_abroad(digits, country) not in (None, found):
+            raise NotDialable(f"{digits} leads to another number in {country}. {_ADVICE}")
+    return found
+
+
+def _sip_to_dial(text: str, sip: bool) -> str:
     if not sip:
         raise NotDialable("This carrier calls telephone numbers only, such as +12025550123, not SIP addresses.")
-    if not _SIP.fullmatch(address.address_normalized):
+    address = _sip_uri(text)
+    if not _SIP.fullmatch(address):
         raise NotDialable("A SIP address to call is written like sip:name@example.org.")
-    return address.address_normalized
+    return address
+
+
+def _national(digits: str, country: str) -> str:
+    """The number that these digits are within a country.
+
+    :raises NotDialable: when they aren't a number there, when they are another one behind its country code or an
+        international prefix, or when it belongs to another country with the same code, as in +1.
+    """
+    import phonenumbers  # imported when needed, because its tables take memory
+
+    code = str(phonenumbers.country_code_for_region(country))
+    found = _possible(f"+{code}{digits}")
+    if found is None or _dialed_abroad(digits, country):
+        raise NotDialable(f"{digits} isn't a telephone number of {country}. {_ADVICE}")
+    if digits.startswith(code) and _possible(f"+{digits}") not in (None, found):
+        raise NotDialable(f"{digits} can be read with and without the country code of {country}. {_ADVICE}")
+    belongs = country_of(found)
+    if belongs not in (None, country):
+        raise NotDialable(f"{digits} is a number of {belongs}, not of {country}. {_ADVICE}")
+    return found
+
+
+def _possible(number: str) -> str | None:
+    try:
+        return _e164_by_library(number)
+    except NotDialable:
+        return None
+
+
+def _dialed_abroad(digits: str, country: str) -> str | None:
+    """The number that is dialed abroad with these digits, such as 011 44 ... in the US; None if they don't begin so."""
+    import phonenumbers  # imported when needed, because its tables take memory
+
+    try:
+        parsed = phonenumbers.parse(digits, country, keep_raw_input=True)
+    except phonenumbers.NumberParseException:
+        return None
+    if parsed.country_code_source != phonenumbers.CountryCodeSource.FROM_NUMBER_WITH_IDD:
+        return None
+    return str(phonenumbers.format_number(parsed, phonenumbers.PhoneNumberFormat.E164))
 
 
 def _with_country(digits: str, dial_code: str) -> str:
@@ -150,10 +232,6 @@ class _NumberingPlan:
     lengths: frozenset[int]
     prefix: re.Pattern[str]
 
-    def may_have_prefix(self, number: str) -> bool:
-        found = self.prefix.match(number, self.start)
-        return found is not None and found[0] != ""
-
 
 @cache
 def _numbering_plan(digits: str) -> _NumberingPlan | None:
@@ -166,7 +244,7 @@ def _numbering_plan(digits: str) -> _NumberingPlan | None:
             region = phonenumbers.region_code_for_country_code(code)
             known: Any = phonenumbers.PhoneMetadata.metadata_for_region_or_calling_code(code, region)
             general = known.general_desc
-            lengths = frozenset((*general.possible_length, *general.possible_length_local_only))
+            lengths = frozenset(general.possible_length)  # without those that are dialed within a town only
             return _NumberingPlan(1 + length, lengths, re.compile(known.national_prefix_for_parsing or "(?!)"))
     return None
 
@@ -178,7 +256,7 @@ def _e164(number: str) -> str:
     """
     plan = _numbering_plan(number[1:4])
     # Most numbers need only the library's tables; the library itself takes twenty times as long.
-    if plan is None or plan.may_have_prefix(number):
+    if plan is None or ((prefix := plan.prefix.match(number, plan.start)) and prefix[0]):
         return _e164_by_library(number)
     if len(number) - plan.start not in plan.lengths:
         raise NotDialable(_IMPOSSIBLE.format(number))
@@ -194,7 +272,8 @@ def _e164_by_library(number: str) -> str:
     except phonenumbers.NumberParseException:
         raise NotDialable(f"No country has telephone numbers that begin like {number}.") from None
     found = phonenumbers.format_number(parsed, phonenumbers.PhoneNumberFormat.E164)
-    if not phonenumbers.is_possible_number(parsed) or not _DIGITS.fullmatch(found.removeprefix("+")):
+    is_possible = phonenumbers.is_possible_number_with_reason(parsed) == phonenumbers.ValidationResult.IS_POSSIBLE
+    if not is_possible or not _DIGITS.fullmatch(found.removeprefix("+")):
         raise NotDialable(_IMPOSSIBLE.format(number))
     # A 0 that is only dialed within the country was dropped; there may be another.
     return found if found == number else _e164_by_library(found)
@@ -243,11 +322,3 @@ def is_country(code: str) -> bool:
     import phonenumbers  # imported when needed, because its tables take memory
 
     return code in phonenumbers.SUPPORTED_REGIONS
-
-
-def masked(number: str) -> str:
-    """A number as logs show it: its last four digits. Of a sip: address, or of a caller without a number, nothing."""
-    if number.lower().startswith(("sip:", "sips:")):
-        return "a SIP address"
-    digits = re.sub(r"\D", "", number)
-    return f"...{digits[-4:]}" if digits else "no number"

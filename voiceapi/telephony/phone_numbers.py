@@ -9,7 +9,7 @@ from collections.abc import Mapping
 from typing import Any
 
 from ..errors import Conflict, RecordNotFound
-from ..store import base
+from ..store import base, tags
 from ..store.base import find, require
 from ..store.database import write
 from ..store.fields import now
@@ -103,11 +103,14 @@ def update(
     telephony_trunk_id: int | None = None,
     is_active: bool | None = None,
     extra_metadata: Mapping[str, Any] | None = None,
+    expected: tags.Expected = None,
 ) -> PhoneNumber:
     """Change what isn't None. The address can't be changed.
 
     :param clear_inbound_workflow: leave the number without a workflow, unless `inbound_workflow_id` names one.
+    :param expected: whether the number's tag is one that the editor expects; None when any is.
     :raises RecordNotFound: for the configuration, the number, the workflow or the trunk, in this order.
+    :raises Outdated: when the tag isn't expected.
     """
     columns = {
         "label": label,
@@ -118,6 +121,7 @@ def update(
     }
     with write():
         number = get(organization, config_id, phone_number_id)
+        tags.PHONE_NUMBER.require(expected, number)
         _require_workflow(organization, inbound_workflow_id)
         _require_trunk(telephony_trunk_id)
         if clear_inbound_workflow:
@@ -130,10 +134,16 @@ def update(
     return number
 
 
-def delete(organization: int, config_id: int, phone_number_id: int) -> None:
-    """Remove a number. If it was the default caller ID, no other number becomes it."""
+def delete(organization: int, config_id: int, phone_number_id: int, expected: tags.Expected = None) -> None:
+    """Remove a number. If it was the default caller ID, no other number becomes it.
+
+    :param expected: as in `update`.
+    :raises Outdated: when the tag isn't expected.
+    """
     with write():
-        get(organization, config_id, phone_number_id).delete_instance()
+        number = get(organization, config_id, phone_number_id)
+        tags.PHONE_NUMBER.require(expected, number)
+        number.delete_instance()
 
 
 def set_default_caller(organization: int, config_id: int, phone_number_id: int) -> PhoneNumber:

@@ -6,7 +6,7 @@ The names of carriers and fields are part of the API: clients send them in confi
 from __future__ import annotations
 
 from collections.abc import Iterable, Mapping
-from dataclasses import dataclass
+from dataclasses import asdict, dataclass
 from types import MappingProxyType
 from typing import Any, Literal
 
@@ -31,7 +31,7 @@ class Condition:
 
 
 @dataclass(frozen=True, slots=True)
-class Field:
+class CredentialField:
     """One credential of a carrier, as a form shows it. A sensitive one is shown masked only."""
 
     name: str
@@ -53,19 +53,26 @@ class Provider:
 
     :param account_id_field: the credential that identifies an account at the carrier.
     :param optional_signature_key: the credential that verifies the carrier's webhooks, where it may be left out.
+    :param found: the credentials that nobody has to enter to connect a number, because connecting makes or finds them.
     :param calls_per_second: how fast calls may be placed unless the configuration sets its own pace; None: no limit.
     """
 
     name: str
     display_name: str
-    fields: tuple[Field, ...]
+    fields: tuple[CredentialField, ...]
     account_id_field: str | None
     docs_url: str | None
     connectivity: Connectivity = "api"
     optional_signature_key: str | None = None
+    found: frozenset[str] = frozenset()
     needs_caller_id: bool = True
     dials_sip: bool = False
     calls_per_second: float | None = 1.0
+
+    @property
+    def asked(self) -> tuple[CredentialField, ...]:
+        """The credentials that somebody enters to connect a number."""
+        return tuple(each for each in self.fields if each.name not in self.found and each.type != "boolean")
 
     @property
     def sensitive(self) -> frozenset[str]:
@@ -73,20 +80,20 @@ class Provider:
         return frozenset(field.name for field in self.fields if field.sensitive)
 
 
-def _secret(name: str, label: str, description: str, *, required: bool = True) -> Field:
-    return Field(name, label, "password", required=required, sensitive=True, description=description)
+def _secret(name: str, label: str, description: str, *, required: bool = True) -> CredentialField:
+    return CredentialField(name, label, "password", required=required, sensitive=True, description=description)
 
 
-def _required(name: str, label: str, description: str, placeholder: str | None = None) -> Field:
-    return Field(name, label, required=True, description=description, placeholder=placeholder)
+def _required(name: str, label: str, description: str, placeholder: str | None = None) -> CredentialField:
+    return CredentialField(name, label, required=True, description=description, placeholder=placeholder)
 
 
-def _optional(name: str, label: str, description: str, placeholder: str | None = None) -> Field:
-    return Field(name, label, description=description, placeholder=placeholder)
+def _optional(name: str, label: str, description: str, placeholder: str | None = None) -> CredentialField:
+    return CredentialField(name, label, description=description, placeholder=placeholder)
 
 
 # A field of each carrier that can detect answering machines.
-_DETECTION = Field(
+_DETECTION = CredentialField(
     "amd_enabled",
     "Detect voicemail",
     "boolean",
@@ -110,6 +117,7 @@ _CARRIERS = (
             ),
             _optional("application_name", "Application", "Voice application of the domain that answers its numbers."),
         ),
+        found=frozenset(("application_name",)),
         account_id_field="domain_id",
         docs_url="https://developers.cloudonix.com",
     ),
@@ -130,6 +138,7 @@ _CARRIERS = (
             _secret("webhook_secret", "Webhook secret", "Signs the webhooks that jambonz sends."),
             _DETECTION,
         ),
+        found=frozenset(("application_sid", "webhook_secret")),
         account_id_field="account_sid",
         docs_url="https://docs.jambonz.org",
         dials_sip=True,
@@ -143,6 +152,7 @@ _CARRIERS = (
             _optional("application_id", "Application ID", "Plivo application that answers the account's numbers."),
             _DETECTION,
         ),
+        found=frozenset(("application_id",)),
         account_id_field="auth_id",
         docs_url="https://www.plivo.com/docs/voice/",
         dials_sip=True,
@@ -165,7 +175,7 @@ _CARRIERS = (
         name="simulator",
         display_name="Simulator",
         fields=(
-            Field(
+            CredentialField(
                 "realtime",
                 "Real time",
                 "boolean",
@@ -195,6 +205,7 @@ _CARRIERS = (
             ),
             _DETECTION,
         ),
+        found=frozenset(("connection_id",)),
         account_id_field="connection_id",
         optional_signature_key="webhook_public_key",
         docs_url="https://developers.telnyx.com",
@@ -223,6 +234,7 @@ _CARRIERS = (
             _optional("application_id", "Application ID", "Vobiz application that answers the account's numbers."),
             _DETECTION,
         ),
+        found=frozenset(("application_id",)),
         account_id_field="auth_id",
         docs_url="https://docs.vobiz.ai",
     ),
@@ -233,7 +245,7 @@ _CARRIERS = (
             _secret("api_key", "API key", "The account's API key, from the Vonage dashboard."),
             _secret("api_secret", "API secret", "The account's API secret."),
             _required("application_id", "Application ID", "Vonage application with the voice capability."),
-            Field(
+            CredentialField(
                 "private_key",
                 "Private key",
                 "textarea",
@@ -250,6 +262,7 @@ _CARRIERS = (
             ),
             _DETECTION,
         ),
+        found=frozenset(("application_id", "private_key")),
         account_id_field="api_key",
         optional_signature_key="signature_secret",
         docs_url="https://developer.vonage.com/en/voice/voice-api/overview",
@@ -259,7 +272,7 @@ _CARRIERS = (
 PROVIDERS: Mapping[str, Provider] = MappingProxyType({provider.name: provider for provider in _CARRIERS})
 
 # Numbers are stored with the endpoints of phone numbers, but published clients look for this field, too.
-_FROM_NUMBERS = Field(
+_FROM_NUMBERS = CredentialField(
     "from_numbers",
     "Phone numbers",
     "string-array",
@@ -281,20 +294,10 @@ def metadata(carriers: Iterable[Provider] = _CARRIERS) -> list[dict[str, Any]]:
     ]
 
 
-def _form_field(field: Field) -> dict[str, Any]:
-    shown = field.visible_when
-    return {
-        "name": field.name,
-        "label": field.label,
-        "type": field.type,
-        "required": field.required,
-        "sensitive": field.sensitive,
-        "description": field.description,
-        "placeholder": field.placeholder,
-        "options": [{"value": option.value, "label": option.label} for option in field.options] or None,
-        "visible_when": {"field": shown.field, "equals": shown.equals} if shown else None,
-        "section": field.section,
-    }
+def _form_field(field: CredentialField) -> dict[str, Any]:
+    shown = asdict(field)
+    del shown["default"]
+    return {**shown, "options": list(shown["options"]) or None}
 
 
 def cloudonix_domain(text: str) -> str:

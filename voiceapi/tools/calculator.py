@@ -1,4 +1,4 @@
-"""calculator: works out an arithmetic expression for the model, within limits of length, size and time."""
+"""The built-in tools: calculator works out an arithmetic expression within limits, end_call ends the call."""
 
 from __future__ import annotations
 
@@ -12,8 +12,7 @@ from typing import Any
 from ..engine.actions import Function, RunTool
 from ..engine.events import ToolReturned
 from ..engine.validation.graph_rules import CALCULATOR
-from .parameters import schema
-from .tool import RunnableTool, ToolContext, ToolError
+from .tool import RunnableTool, ToolContext, ToolError, schema, spoken
 
 PURPOSE = "Calculate an expression of numbers, + - * / % ** and parentheses."
 MAX_LENGTH = 200
@@ -33,6 +32,9 @@ BINARY: Mapping[type[ast.operator], Callable[[Any, Any], Any]] = {
     ast.Pow: operator.pow,
 }
 UNARY: Mapping[type[ast.unaryop], Callable[[Any], Any]] = {ast.UAdd: operator.pos, ast.USub: operator.neg}
+DISPOSITION = "end_call_tool"
+REASON = "Why the call is ended, in a few words."
+MAX_REASON_LENGTH = 255
 
 
 class Calculator(RunnableTool):
@@ -98,3 +100,31 @@ def _bounded(number: int | float) -> int | float:
     if not abs(number) <= MAX_NUMBER:
         raise ToolError("The result is too large.")
     return number
+
+
+# -- end_call
+
+
+class EndCall(RunnableTool):
+    """Says its message and ends the call. A reason given by the model becomes the call's disposition."""
+
+    is_local = True
+
+    def function(self) -> Function:
+        """The function that the model is offered, with a parameter `reason` if the author wants one."""
+        description = self.config["endCallReasonDescription"] or REASON
+        reason = {"name": "reason", "type": "string", "description": description, "required": True}
+        parameters = [reason] if self.config["endCallReason"] else []
+        return Function(self.function_name, self.purpose, schema(parameters), tool_uuid=self.uuid)
+
+    def run(self, request: RunTool, _context: ToolContext) -> ToolReturned:
+        given = request.arguments.get("reason") if self.config["endCallReason"] else None
+        reason = given.strip()[:MAX_REASON_LENGTH] if isinstance(given, str) else ""
+        result = {"status": "success", "action": "ending_call"}
+        speech = ""
+        try:
+            if self.config["messageType"] == "custom":
+                speech = spoken(self.config["customMessage"], request)
+        except ToolError as error:  # the call is to end all the same
+            result["error"] = str(error)
+        return ToolReturned(request.at, request.number, result, speech=speech, end_reason=reason or DISPOSITION)

@@ -1,4 +1,4 @@
-"""http_api: sends one HTTP request, built from the model's arguments and the author's templates."""
+"""http_api sends a request built from the model's arguments and the author's templates; so does the pre-call fetch."""
 
 from __future__ import annotations
 
@@ -10,14 +10,13 @@ from datetime import datetime
 from typing import Any
 from urllib.parse import quote, urlencode, urlsplit
 
-from ..engine.actions import Function, RunTool
-from ..engine.events import ToolReturned
+from ..engine.actions import Fetch, Function, RunTool
+from ..engine.events import Fetched, ToolReturned
 from ..engine.template import KIB64, MIB, Bound, TextTooLong, as_text, placeholders, render, values
 from ..errors import InvalidFields
 from ..http_client import Reply, RequestFailed
 from ..strict_json import parse
-from .parameters import declared_arguments, preset_values, schema
-from .tool import RunnableTool, ToolContext, ToolError, called_at, contexts
+from .tool import RunnableTool, ToolContext, ToolError, called_at, contexts, declared_arguments, preset_values, schema
 
 # The longest timeout_ms, since the caller is waiting on the phone. Tools stored by earlier releases may have a longer
 # one, which counts as this.
@@ -26,6 +25,8 @@ LONGEST_TIMEOUT_MS = 60_000
 MAX_REPLY_BYTES = 64 * 1024
 QUERY_METHODS = ("GET", "DELETE")
 URL_FAILED = "URL template rendering failed: "
+TIMEOUT_SECONDS = 10.0
+MAX_FETCHED_BYTES = 256 * 1024
 
 
 @dataclass(frozen=True)
@@ -119,7 +120,7 @@ def timeout_seconds(config: Mapping[str, Any]) -> float:
 
 
 def send_request(send: Callable[..., Reply], prepared: PreparedRequest) -> dict[str, Any]:
-    """Send the request and return the result for the model: the reply with any status, or an error."""
+    """Send the request and return the result for the model: the reply, which is an error unless its status is 2xx."""
     try:
         reply = send(
             prepared.method,
@@ -133,7 +134,11 @@ def send_request(send: Callable[..., Reply], prepared: PreparedRequest) -> dict[
     except RequestFailed as error:
         timed_out = f"Request timed out after {prepared.timeout:g} seconds"
         return {"status": "error", "error": timed_out if error.kind == "timeout" else f"Request failed: {error}"}
-    return {"status": "success", "status_code": reply.status, "data": data_of(reply)}
+    if 200 <= reply.status < 300:
+        return {"status": "success", "status_code": reply.status, "data": data_of(reply)}
+    redirected = ", and redirects are not followed" if 300 <= reply.status < 400 else ""
+    refused = f"The server answered {reply.status}{redirected}."
+    return {"status": "error", "status_code": reply.status, "error": refused, "data": data_of(reply)}
 
 
 def data_of(reply: Reply) -> Any:
@@ -221,3 +226,45 @@ def merge_headers(headers: Mapping[str, str], overrides: Mapping[str, str]) -> d
     """Both sets of headers. `overrides` wins where two names differ in case only."""
     names = {name.lower() for name in overrides}
     return {**{name: value for name, value in headers.items() if name.lower() not in names}, **overrides}
+
+
+# -- the pre-call fetch: the author's server adds to the context of a call before it begins
+
+
+def fetch(request: Fetch, call: Mapping[str, Any], context: ToolContext) -> Fetched:
+    """Send the request once. A failure is returned as `error`; the call goes on without the context.
+
+    :param call: `agent_id`, `from_number` and `to_number`.
+    """
+    try:
+        reply = context.send(
+            "POST",
+            context.decrypted_url(request.url),
+            headers=context.header(request.credential_uuid) or {},
+            # The event has this name for outbound calls, too.
+            json={"event": "call_inbound", "call_inbound": dict(call)},
+            timeout=TIMEOUT_SECONDS,
+            max_bytes=MAX_FETCHED_BYTES,
+        )
+    except RequestFailed as error:
+        return _failed(request, str(error))
+    if not 200 <= reply.status < 300:
+        return _failed(request, f"the status was {reply.status}.")
+    try:
+        answer = json_of(reply)
+    except ValueError:
+        return _failed(request, "the answer is not JSON.")
+    match answer:
+        case {"call_inbound": Mapping() as inner}:
+            answer = inner
+        case Mapping():
+            pass
+        case _:
+            return _failed(request, "the answer is not a JSON object.")
+    found = answer.get("initial_context")
+    found = found if isinstance(found, Mapping) else answer.get("dynamic_variables")
+    return Fetched(request.at, request.number, dict(found) if isinstance(found, Mapping) else {})
+
+
+def _failed(request: Fetch, why: str) -> Fetched:
+    return Fetched(request.at, request.number, {}, error=f"The fetch before the call failed: {why}")

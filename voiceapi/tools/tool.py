@@ -1,18 +1,29 @@
-"""The base class of the tools that can be run, and the context that they run in."""
+"""The base class of the tools that can be run, their parameters, and the context that they run in."""
 
 from __future__ import annotations
 
 from abc import ABC, abstractmethod
-from collections.abc import Callable, Mapping
+from collections.abc import Callable, Mapping, Sequence
 from dataclasses import dataclass
 from datetime import UTC, datetime
 from typing import Any
 
 from ..engine.actions import Function, RunTool
+from ..engine.compose import ArgumentError, read_argument
 from ..engine.events import ToolReturned
 from ..engine.graph import tool_slug
-from ..engine.template import KIB64, Bound, TextTooLong, render
+from ..engine.template import KIB64, MIB, MINUTES, Bound, TextTooLong, render
 from ..http_client import Reply
+
+Parameters = Sequence[Mapping[str, Any]]
+
+TYPES: Mapping[str, Mapping[str, Any]] = {
+    "string": {"type": "string"},
+    "number": {"type": "number"},
+    "boolean": {"type": "boolean"},
+    "object": {"type": "object", "additionalProperties": True},
+    "array": {"type": "array", "items": {}},
+}
 
 
 class ToolError(Exception):
@@ -27,18 +38,21 @@ class ToolContext:
     :param header: makes the header of a credential from its uuid; {} when no credential is named, None when the one
         that is named doesn't exist.
     :param no_transfer: why this call can't be transferred, one of transfer_call.FAILURES; empty if it can be.
-    :param refuse_transfer: why it can't be transferred to a destination: one of transfer_call.FAILURES and a sentence;
-        None if it can be.
+    :param transfer_address: the address that is dialed for a destination as it is written; raises
+        transfer_call.TransferFailed when the call can't be transferred there.
     :param decrypted: a tool's stored definition with its secrets in clear.
     :param decrypted_url: a stored URL with its password in clear.
+    :param call_host: calls a function of the host's app by its name, with the model's arguments; raises ToolError.
+        None if there is no such app.
     """
 
     send: Callable[..., Reply]
     header: Callable[[str | None], Mapping[str, str] | None]
     no_transfer: str = ""
-    refuse_transfer: Callable[[str], tuple[str, str] | None] = lambda _destination: None
+    transfer_address: Callable[[str], str] = lambda destination: destination
     decrypted: Callable[[Mapping[str, Any]], Mapping[str, Any]] = lambda definition: definition
     decrypted_url: Callable[[str], str] = lambda url: url
+    call_host: Callable[[str, Mapping[str, Any]], Any] | None = None
 
 
 @dataclass(frozen=True)
@@ -90,9 +104,10 @@ def spoken(text: str | None, request: RunTool) -> str:
 
     :raises ToolError: when it is more than 64 KiB.
     """
-    context = {**request.initial_context, **contexts(request)}
+    context = {**request.initial_context, **request.saved, **contexts(request)}
     try:
-        return render(text or "", context, Bound(KIB64, "A text of the tool"), now=called_at(request))
+        bound = Bound(KIB64, "A text of the tool")
+        return render(text or "", context, bound, now=called_at(request), clock=MINUTES)
     except TextTooLong as error:
         raise ToolError(str(error)) from None
 
@@ -100,3 +115,56 @@ def spoken(text: str | None, request: RunTool) -> str:
 def called_at(request: RunTool) -> datetime:
     """When the model called the tool."""
     return datetime.fromtimestamp(request.at, UTC)
+
+
+# -- parameters: those of the model as a JSON Schema, and the author's presets as templates
+
+
+def schema(parameters: Parameters | None) -> dict[str, Any]:
+    """The JSON schema of the arguments that the model is asked for; a parameter without a name is skipped."""
+    named = [each for each in parameters or () if each["name"]]
+    return {
+        "type": "object",
+        "properties": {each["name"]: {**TYPES[each["type"]], "description": each["description"]} for each in named},
+        "required": [each["name"] for each in named if each["required"]],
+    }
+
+
+def declared_arguments(parameters: Parameters | None, arguments: Mapping[str, Any]) -> dict[str, Any]:
+    """The model's arguments that the tool declares as parameters. Others are dropped: they could come from the caller.
+
+    :raises ToolError: when a required one is missing.
+    """
+    found = {}
+    for each in parameters or ():
+        name = each["name"]
+        if arguments.get(name) is not None:
+            found[name] = arguments[name]
+        elif name and each["required"]:
+            raise ToolError(f"The parameter '{name}' is required.")
+    return found
+
+
+def preset_values(parameters: Parameters | None, context: Mapping[str, Any], now: datetime) -> dict[str, Any]:
+    """The values of preset parameters: their templates rendered with `context` and converted to their types.
+
+    An optional one that renders empty is left out.
+
+    :raises ToolError: when a required one renders empty, a text can't be converted, or they are more than 1 MiB.
+    """
+    found = {}
+    bound = Bound(MIB, "The text of the preset parameters")
+    for each in parameters or ():
+        name = each["name"]
+        try:
+            text = render(each["value_template"], context, bound, now=now).strip()
+        except TextTooLong as error:
+            raise ToolError(str(error)) from None
+        if text:
+            try:
+                found[name] = read_argument(name, text, {"properties": {name: TYPES[each["type"]]}})
+            except ArgumentError:
+                raise ToolError(f"Preset parameter '{name}' is not a valid {each['type']}: {text[:100]}") from None
+        elif each["required"]:
+            raise ToolError(f"Preset parameter '{name}' resolved to an empty value")
+    return found

@@ -10,14 +10,24 @@ from ..engine.events import ToolReturned
 from ..engine.template import value_at
 from ..http_client import RequestFailed
 from .http_api import data_of, merge_headers
-from .parameters import declared_arguments, preset_values, schema
-from .tool import RunnableTool, ToolContext, ToolError, called_at, contexts, spoken
+from .tool import (
+    RunnableTool,
+    ToolContext,
+    ToolError,
+    called_at,
+    contexts,
+    declared_arguments,
+    preset_values,
+    schema,
+    spoken,
+)
 
 MAX_DESTINATION_LENGTH = 255
 MAX_REPLY_BYTES = 64 * 1024
 # The message for the model by the reason of a failed transfer.
 FAILURES: Mapping[str, str] = {
     "no_destination": "There is no destination to transfer this call to.",
+    "invalid_destination": "This destination can't be dialed.",
     "no_context_mapping_match": "What is known of this call leads to no destination.",
     "missing_parameter": "The destination could not be asked for.",
     "preset_parameter_error": "The destination could not be asked for: a preset parameter has no usable value.",
@@ -36,6 +46,14 @@ FAILURES: Mapping[str, str] = {
 }
 
 
+# The details of a transfer that wasn't answered, where the carrier gives no cause, by its outcome.
+NOT_ANSWERED: Mapping[str, str] = {
+    "busy": "The line was busy.",
+    "canceled": "The call there was canceled.",
+    "failed": "The call there failed.",
+}
+
+
 class TransferFailed(Exception):
     """The call can't be transferred: `reason` is one of FAILURES, `details` a sentence to add to its message."""
 
@@ -50,17 +68,20 @@ def failed(reason: str, details: str = "") -> dict[str, Any]:
     return {"status": "transfer_failed", "reason": reason, "message": f"{FAILURES[reason]} {details}".strip()}
 
 
-def transfer_result(answered: bool, outcome: str, caller_hung_up: bool = False) -> dict[str, Any]:
+def transfer_result(answered: bool, outcome: str, caller_hung_up: bool = False, cause: str = "") -> dict[str, Any]:
     """The result of a transfer, for the model, once the carrier has reported how it ended.
 
     :param outcome: when it wasn't answered: busy, no-answer, failed or canceled.
     :param caller_hung_up: it wasn't answered because the call has ended.
+    :param cause: why it wasn't answered, as a sentence; empty if the carrier doesn't say.
     """
     if answered:
         return {"status": "transfer_success", "message": "The caller was put through."}
     if caller_hung_up:
         return failed("caller_hung_up")
-    return failed("timeout") if outcome == "no-answer" else failed("provider_error", f"The line was {outcome}.")
+    if outcome == "no-answer":
+        return failed("timeout")
+    return failed("provider_error", cause or NOT_ANSWERED.get(outcome, ""))
 
 
 class TransferCall(RunnableTool):
@@ -92,12 +113,9 @@ class TransferCall(RunnableTool):
             if context.no_transfer:
                 raise TransferFailed(context.no_transfer)
             destination, message = self._destination(request, context)
-            destination = destination.strip()
-            if not destination or len(destination) > MAX_DESTINATION_LENGTH:
+            if not destination.strip() or len(destination) > MAX_DESTINATION_LENGTH:
                 raise TransferFailed("no_destination")
-            refused = context.refuse_transfer(destination)
-            if refused is not None:
-                raise TransferFailed(*refused)
+            destination = context.transfer_address(destination.strip())
         except TransferFailed as failure:
             return ToolReturned(request.at, request.number, failed(failure.reason, failure.details))
         if message is None and self.config["messageType"] == "custom":

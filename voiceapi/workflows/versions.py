@@ -7,25 +7,29 @@ routes use the published version only.
 
 from __future__ import annotations
 
+import threading
+from collections import OrderedDict
 from collections.abc import Callable, Iterator, Mapping
+from dataclasses import dataclass
 from typing import Any
 from uuid import uuid4
 
 from ..engine.graph import Graph, add_trigger_paths, strip_unknown_data
 from ..engine.validation import graph_rules
-from ..engine.validation.check import check
 from ..engine.validation.finding import Finding
+from ..engine.validation.graph_rules import check
 from ..engine.validation.outline import Outline
 from ..errors import Conflict, InvalidInput, NotPossible, RecordNotFound
 from ..llm import configuration
 from ..security import Vault
-from ..store import cases, secret_fields, workflows
-from ..store.base import find, insert, require, update
+from ..store import secret_fields, tags, workflows
+from ..store.base import find, insert, json_text, require, update
 from ..store.database import write
 from ..store.fields import now
 from ..store.workflows import Workflow, WorkflowVersion
-from ..tools import offered
-from . import node_types, tags
+from ..strict_json import decode
+from ..tools import catalog
+from . import node_types
 
 
 def get(organization: int, workflow_id: int, spelling: str = "id") -> Workflow:
@@ -91,7 +95,11 @@ def published(workflow: Workflow) -> WorkflowVersion:
 
 
 def create(
-    vault: Vault, organization: int, name: str, definition: Mapping[str, Any]
+    vault: Vault,
+    organization: int,
+    name: str,
+    definition: Mapping[str, Any],
+    configurations: Mapping[str, Any] | None = None,
 ) -> tuple[Workflow, WorkflowVersion]:
     """Store a workflow; its version 1 is published at once. An unfinished definition is accepted.
 
@@ -103,7 +111,9 @@ def create(
     outline = Outline.of(definition)
     refuse_unstorable(organization, outline, InvalidInput)
     definition = secret_fields.merged(vault, definition, secret_fields.in_definition, at=("workflow_definition",))
-    return _store(organization, name, definition, outline)
+    if configurations:
+        configurations = configuration.encrypt_override(vault, organization, configurations, {})
+    return _store(organization, name, definition, outline, configurations)
 
 
 def refuse_unstorable(organization: int, outline: Outline, error: type[InvalidInput] | type[Conflict]) -> None:
@@ -116,7 +126,7 @@ def refuse_unstorable(organization: int, outline: Outline, error: type[InvalidIn
     _raise_if_any(error, graph_rules.instance_findings(outline, node_types.rules()))
     _raise_if_any(error, graph_rules.transition_name_findings(outline))
     _raise_if_any(
-        error, graph_rules.tool_name_findings(outline, offered.active(offered.attached(organization, outline)))
+        error, graph_rules.tool_name_findings(outline, catalog.active(catalog.attached(organization, outline)))
     )
 
 
@@ -174,7 +184,7 @@ def save(
     with write():
         workflow = get(organization, workflow_id, "ID")
         version = current(workflow)
-        tags.require(expected, workflow, version)
+        tags.WORKFLOW.require(expected, workflow, version)
         if name is not None:
             workflow.name = name
             update(workflow, Workflow.name)
@@ -224,7 +234,7 @@ def create_draft(
     """
     with write():
         workflow, version = get_with_version(organization, workflow_id)
-        tags.require(expected, workflow, version)
+        tags.WORKFLOW.require(expected, workflow, version)
         return workflow, _draft_after(workflow, version)
 
 
@@ -241,7 +251,7 @@ def restore(
     """
     with write():
         workflow, version = get_with_version(organization, workflow_id)
-        tags.require(expected, workflow, version)
+        tags.WORKFLOW.require(expected, workflow, version)
         _, source = get_with_version(organization, workflow_id, number)
         draft = _draft_after(workflow, version)
         draft.definition = source.definition
@@ -275,8 +285,8 @@ def errors(workflow: Workflow, definition: Mapping[str, Any], *, is_published: b
         was published; its node then goes without the tool, and the version can still be run.
     """
     outline = Outline.of(definition)
-    tools = [] if is_published else offered.attached(workflow.organization_id, outline)
-    return check(outline, node_types.rules(), offered.active(tools), taken_paths(outline, workflow))
+    tools = [] if is_published else catalog.attached(workflow.organization_id, outline)
+    return check(outline, node_types.rules(), catalog.active(tools), taken_paths(outline, workflow))
 
 
 def publish(
@@ -298,7 +308,7 @@ def publish(
     """
     with write():
         workflow, draft = get_with_version(organization, workflow_id)
-        tags.require(expected, workflow, draft)
+        tags.WORKFLOW.require(expected, workflow, draft)
         if draft.status != "draft":
             raise NotPossible("No draft to publish")
         _raise_if_any(InvalidInput, errors(workflow, draft.definition))
@@ -321,7 +331,7 @@ def duplicate(organization: int, workflow_id: int, expected: tags.Expected = Non
     """
     with write():
         source, version = get_with_version(organization, workflow_id)
-        tags.require(expected, source, version)
+        tags.WORKFLOW.require(expected, source, version)
         definition = add_trigger_paths(version.definition, new_path, replace_all=True)
         name = f"{source.name} - Duplicate"
         created = _store(
@@ -332,7 +342,7 @@ def duplicate(organization: int, workflow_id: int, expected: tags.Expected = Non
             version.configurations,
             version.template_context_variables,
         )
-        cases.copy(source.id, created[0].id)
+        workflows.copy_cases(source.id, created[0].id)
         return created
 
 
@@ -350,7 +360,7 @@ def set_status(
     with write():
         workflow = get(organization, workflow_id, "ID")
         version = current(workflow)
-        tags.require(expected, workflow, version)
+        tags.WORKFLOW.require(expected, workflow, version)
         workflow.status = status
         update(workflow, Workflow.status)
     return workflow, version
@@ -359,14 +369,63 @@ def set_status(
 def load_graph(workflow: Workflow, version: WorkflowVersion) -> Graph:
     """The graph of a version, for a conversation.
 
+    It is checked as `errors` checks a published version.
+
     :raises InvalidInput: with a sentence on the first error, when the definition has any.
     """
-    found = errors(workflow, version.definition, is_published=True)
+    read = definitions.read(version)
+    found = read.findings
+    if not found and read.paths and (taken := workflows.paths_of_others(read.paths, workflow)):
+        found = list(graph_rules.taken_path_findings(Outline.of(version.definition), taken))
     if found:
         first = found[0]
         place = " ".join(part for part in (first.kind, first.id, first.field) if part)
         raise InvalidInput(f"The workflow can't be run: {first.message} ({place})")
-    return Graph.read(version.definition)
+    return read.graph or Graph.read(version.definition)
+
+
+@dataclass(frozen=True, slots=True)
+class _Definition:
+    """What follows from the text of a definition: its errors, its graph if it has none, and its trigger paths."""
+
+    findings: list[Finding]
+    graph: Graph | None
+    paths: list[str]
+
+
+class Definitions:
+    """The definitions that were read last. Each trigger and each turn would read and check the same text again.
+
+    :param most: characters of text that are kept.
+    """
+
+    def __init__(self, most: int) -> None:
+        self._most = most
+        self._size = 0
+        self._read: OrderedDict[str, _Definition] = OrderedDict()
+        self._lock = threading.Lock()
+
+    def read(self, version: WorkflowVersion) -> _Definition:
+        """What follows from the definition of a version."""
+        text = json_text(version, WorkflowVersion.definition)
+        with self._lock:
+            if text in self._read:
+                self._read.move_to_end(text)
+                return self._read[text]
+        definition = decode(text)
+        outline = Outline.of(definition)
+        findings = check(outline, node_types.rules())
+        found = _Definition(findings, None if findings else Graph.read(definition), paths(outline))
+        with self._lock:
+            self._size += 0 if text in self._read else len(text)
+            self._read[text] = found
+            while self._size > self._most:
+                self._size -= len(self._read.popitem(last=False)[0])
+        return found
+
+
+# Apps of one process may share them, because they depend on the text only. The largest definition has a million.
+definitions = Definitions(4_000_000)
 
 
 def new_path() -> str:

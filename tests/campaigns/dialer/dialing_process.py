@@ -17,14 +17,14 @@ from collections import Counter
 from collections.abc import Callable
 from typing import Any
 
-from voiceapi import create_app, extension
+from voiceapi import create_app, opening
 from voiceapi.calls import webhooks
 from voiceapi.campaigns import attempts
 from voiceapi.campaigns.dialer.worker import Dialer
 from voiceapi.postcall import outbox
 from voiceapi.service import Service
 from voiceapi.store.campaigns import Campaign
-from voiceapi.store.patience import UNREPEATABLE
+from voiceapi.store.locks import UNREPEATABLE
 from voiceapi.telephony import connect
 from voiceapi.telephony.carriers.base import OutboundCall
 from voiceapi.telephony.carriers.simulator import Simulator
@@ -43,17 +43,20 @@ def reach(name: str) -> None:
 
 def ask(path: str, body: Any = None) -> Any:
     request = urllib.request.Request(sys.argv[2] + path, None if body is None else json.dumps(body).encode())
-    with urllib.request.urlopen(request, timeout=10) as answer:
+    with urllib.request.urlopen(request, timeout=60) as answer:
         return json.load(answer)
 
 
 class Strict:
     """Speaks the simulator's dialect with a carrier that writes down every call it is asked for."""
 
+    is_local = False
+
     def __init__(self, dialect: Simulator) -> None:
         self.read_turn, self.read_status, self.read_leg = dialect.read_turn, dialect.read_status, dialect.read_leg
         self.render, self.acknowledge = dialect.render, dialect.acknowledge
         self.is_of_other_account, self.names_new_calls = dialect.is_of_other_account, dialect.names_new_calls
+        self.retries = dialect.retries
 
     def verify(self, webhook: Webhook) -> bool:
         return True
@@ -97,13 +100,13 @@ def deliver(service: Service, done: threading.Event) -> None:
 
 
 def main() -> int:
-    simulated = connect.carrier_for
-    connect.carrier_for = lambda *args: Strict(simulated(*args))  # type: ignore[arg-type,assignment,return-value]
+    simulated = connect.connect
+    connect.connect = lambda *args, **given: Strict(simulated(*args, **given))  # type: ignore[arg-type,assignment,return-value]
     around(attempts, "_claim", None, "claiming")
-    around(webhooks, "identify", None, "identified")
-    around(Dialer, "_carry_out", "claimed", "dialed")
-    around(attempts, "on_run_completed", "ending", "ended in the transaction")
-    extension.LISTENERS = (outbox.on_run_completed, attempts.on_run_completed)
+    around(webhooks, "match_leg", None, "identified")
+    around(Dialer, "_place", "claimed", "dialed")
+    around(attempts, "apply_run_outcome", "ending", "ended in the transaction")
+    opening.LISTENERS = (outbox.on_run_completed, attempts.apply_run_outcome)
     app = create_app({"VOICEAPI_DATABASE": sys.argv[1], "VOICEAPI_CONCURRENT_CALLS": 12})
     service: Service = app.extensions["voiceapi"]
     done = threading.Event()

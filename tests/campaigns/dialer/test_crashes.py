@@ -8,6 +8,7 @@ import signal
 import subprocess
 import sys
 import threading
+import urllib.request
 from collections import Counter
 from collections.abc import Callable, Iterator
 from http.server import BaseHTTPRequestHandler, ThreadingHTTPServer
@@ -37,6 +38,8 @@ class Carrier:
         self.asked: list[tuple[str, str]] = []
         self._events: dict[int, dict[str, Any]] = {}
         self._lock = threading.Lock()
+        self._in_progress = 0
+        self._changed = threading.Condition()
         carrier = self
 
         class Handler(BaseHTTPRequestHandler):
@@ -56,9 +59,34 @@ class Carrier:
 
             def log_message(self, *args: Any) -> None: ...
 
-        self.server = ThreadingHTTPServer(("127.0.0.1", 0), Handler)
+        class Server(ThreadingHTTPServer):
+            def process_request(self, request: Any, client_address: Any) -> None:
+                carrier._count(1)
+                super().process_request(request, client_address)
+
+            def shutdown_request(self, request: Any) -> None:
+                super().shutdown_request(request)
+                carrier._count(-1)
+
+            def handle_error(self, request: Any, client_address: Any) -> None:
+                """Nothing is said of a client that was killed before it had read its answer."""
+                if not isinstance(sys.exception(), ConnectionError):
+                    super().handle_error(request, client_address)
+
+        self.server = Server(("127.0.0.1", 0), Handler)
         self.url = f"http://127.0.0.1:{self.server.server_port}"
         threading.Thread(target=self.server.serve_forever, daemon=True).start()
+
+    def _count(self, change: int) -> None:
+        with self._changed:
+            self._in_progress += change
+            self._changed.notify_all()
+
+    def settle(self) -> None:
+        """Wait for the requests that a killed client left behind: they are accepted before one that comes now."""
+        urllib.request.urlopen(self.url, timeout=60).close()
+        with self._changed:
+            assert self._changed.wait_for(lambda: self._in_progress == 0, timeout=60)
 
     def call(self, body: dict[str, str]) -> dict[str, str]:
         with self._lock:
@@ -124,6 +152,7 @@ def dial(database: str, carrier: Carrier, campaign_id: int, failpoint: str = "no
 
 def let_time_pass(database: str, carrier: Carrier) -> None:
     """Leases run out; and so does the patience with calls that the carrier knows nothing of."""
+    carrier.settle()
     known = [token for token, _ in carrier.asked]
     store = Store(database)
     with store.session(), write():

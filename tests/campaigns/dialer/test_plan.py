@@ -8,23 +8,23 @@ from typing import Any
 import pytest
 
 from voiceapi.campaigns.dialer.calling_hours import Slot, Weekly, daily
-from voiceapi.campaigns.dialer.eligibility import Block, Contact, Eligibility, block, zones_of
-from voiceapi.campaigns.dialer.plan import Hold, Load, Plan, Settings, plan
+from voiceapi.campaigns.dialer.eligibility import Block, Candidate, Eligibility, block, zones_of
+from voiceapi.campaigns.dialer.plan import DialSettings, Hold, Load, Plan, plan
 from voiceapi.campaigns.retry import Breaker, Retry, Verdict, after_call
 from voiceapi.organizations.call_limits import CallLimits, Quota
 from voiceapi.telephony.numbers import zones_of_number
 
 NOON = datetime(2026, 6, 1, 12, tzinfo=UTC)  # a Monday
 SECOND = timedelta(seconds=1)
-ANN, BOB, CY = (Contact(id, f"+1202555010{id}") for id in (1, 2, 3))
-OPEN = Settings("running", None, Eligibility(), organization_limit=10)
+ANN, BOB, CY = (Candidate(id, f"+1202555010{id}") for id in (1, 2, 3))
+OPEN = DialSettings("running", None, Eligibility(), organization_limit=10)
 IDLE = Load(0, 0)
 PACE = Hold("pace", "The last call was placed a moment ago.", NOON + SECOND)
 WORKDAY, MORNING = {"start": "09:00", "end": "17:00"}, {"start": "08:00", "end": "12:00"}
 
 
-def settings(**change: Any) -> Settings:
-    return Settings(
+def settings(**change: Any) -> DialSettings:
+    return DialSettings(
         **{"state": "running", "schedule": None, "eligibility": Eligibility(), "organization_limit": 10, **change}
     )
 
@@ -64,7 +64,7 @@ TOMORROW = Hold(
         ),
     ],
 )
-def test_a_campaign_calls_as_far_as_it_may(config: Settings, load: Load, dialed: Any, hold: Hold | None) -> None:
+def test_a_campaign_calls_as_far_as_it_may(config: DialSettings, load: Load, dialed: Any, hold: Hold | None) -> None:
     decided = plan(NOON, config, [ANN, BOB, CY], load)
     assert decided == Plan(dialed, (), hold, hold and hold.until)
 
@@ -77,9 +77,9 @@ def test_no_contact_is_looked_at_that_there_is_no_room_for() -> None:
 
 def test_the_next_look_is_at_whoever_is_due_first() -> None:
     later = NOON + timedelta(hours=3)
-    assert plan(NOON, OPEN, [], IDLE, later) == Plan(look_again=later)
+    assert plan(NOON, OPEN, [], IDLE, lambda: later) == Plan(look_again=later)
     eligibility = Eligibility(hours=(daily("13:00", "14:00"),))
-    blocked = plan(NOON, settings(eligibility=eligibility), [Contact(1, "+1", ("UTC",))], IDLE, later)
+    blocked = plan(NOON, settings(eligibility=eligibility), [Candidate(1, "+1", ("UTC",))], IDLE, lambda: later)
     assert blocked.look_again == NOON + timedelta(hours=1)
 
 
@@ -87,10 +87,10 @@ NINE_TO_FIVE = Eligibility(hours=(daily("09:00", "17:00"),))
 PARIS, TOKYO, HONOLULU = "Europe/Paris", "Asia/Tokyo", "Pacific/Honolulu"
 
 
-def caller(*zones: str, recent: int = 0, listed: bool = False) -> Contact:
+def caller(*zones: str, recent: int = 0, listed: bool = False) -> Candidate:
     """Somebody whose number was dialed so often, once an hour until now."""
     past = tuple(NOON - timedelta(hours=ago) for ago in range(recent, 0, -1))
-    return Contact(1, "+1", zones, listed, past)
+    return Candidate(1, "+1", zones, listed, past)
 
 
 @pytest.mark.parametrize(
@@ -153,7 +153,7 @@ def caller(*zones: str, recent: int = 0, listed: bool = False) -> Contact:
         ),
     ],
 )
-def test_who_is_eligible(contact: Contact, eligibility: Eligibility, expected: Block | None) -> None:
+def test_who_is_eligible(contact: Candidate, eligibility: Eligibility, expected: Block | None) -> None:
     assert block(NOON, contact, eligibility) == expected
 
 
@@ -246,7 +246,7 @@ RETRY = {
                 "unknown",
                 None,
                 "unknown",
-                "The carrier gave no answer, so the phone may have rung; nobody is called again for that.",
+                "The carrier didn't confirm the call, so the phone may have rung; nobody is called again for that.",
             ),
         ),
     ],

@@ -2,8 +2,9 @@
 
 from __future__ import annotations
 
-from collections.abc import Callable
-from datetime import timedelta
+from collections.abc import Callable, Sequence
+from datetime import datetime, timedelta
+from random import Random
 from typing import Any
 
 import pytest
@@ -11,11 +12,14 @@ import pytest
 from voiceapi.campaigns import campaigns, lifecycle
 from voiceapi.campaigns.dialer import list_import
 from voiceapi.campaigns.dialer.worker import Dialer
+from voiceapi.campaigns.dry_run import report
 from voiceapi.campaigns.dry_run.report import simulate
+from voiceapi.campaigns.dry_run.simulator import Rehearsal
+from voiceapi.organizations import preferences
 from voiceapi.runs import files
 from voiceapi.runs import lifecycle as run_lifecycle
 from voiceapi.service import Service
-from voiceapi.store.campaigns import Campaign
+from voiceapi.store.campaigns import Campaign, Contact
 from voiceapi.store.database import write
 from voiceapi.store.fields import now
 from voiceapi.store.telephony import TelephonyConfiguration
@@ -41,14 +45,15 @@ def settings() -> dict[str, Any]:
 def campaign(service: Service, db: None, talk: Callable[..., Any]) -> Callable[..., int]:
     """Creates a campaign to so many people, and starts it if asked to; returns its id."""
 
-    def create(people: int, first: int = 2000, *, started: bool = False, **own: Any) -> int:
+    def create(people: int, first: int = 2000, zones: Sequence[str] = (), *, started: bool = False, **own: Any) -> int:
         workflow, _ = versions.create(service.vault, 1, "Agent", talk())
-        rows = "\n".join(f"+1202555{first + number}" for number in range(people))
+        numbered = enumerate(zones or [""] * people)
+        rows = "\n".join(f"+1202555{first + number},{zone}" for number, zone in numbered)
         names = ("telephony_configuration_id", "retry_config", "schedule_config", "circuit_breaker", "max_concurrency")
         wanted = {
             **dict.fromkeys((*names, "calling_hours", "max_attempts_per_day")),
             **{"name": "n", "workflow_id": workflow.id, "source_type": "csv", "strict": False, **own},
-            "source_id": files.store(1, "l.csv", f"phone_number\n{rows}\n".encode()),
+            "source_id": files.store(1, "l.csv", f"phone_number,timezone\n{rows}\n".encode()),
         }
         created = int(campaigns.create(service, 1, wanted).id)
         if started:
@@ -71,7 +76,7 @@ def test_what_was_dialed_before_counts_for_the_attempts_a_day(service: Service, 
     with write():
         _, (one, _) = Dialer(service)._claim(calls, now())
     with write():
-        run_lifecycle.complete(service, one.run)
+        run_lifecycle.complete(service, one.prepared)
     found = simulate(service, 1, tried, ANSWERED)
     assert (found["postponed"], found["attempts"]) == ({"attempts_a_day": 2}, 4)
     assert minutes(found) > 24 * 60
@@ -135,3 +140,66 @@ def test_other_campaigns_go_on_dialing_while_this_one_waits_for_its_own_calls(
     assert minutes(simulate(service, 1, tried, long)) * 60 == pytest.approx(3 * 100)
     campaign(20, 3000, started=True)
     assert minutes(simulate(service, 1, tried, long)) * 60 == pytest.approx(30 + 2 * 120 + 100)
+
+
+ZONES = ("UTC", "Asia/Tokyo", "America/New_York", "Europe/Berlin", "")
+
+
+def window(begin: datetime, minutes: int) -> dict[str, str]:
+    return {"start": f"{begin:%H:%M}", "end": f"{begin + timedelta(minutes=minutes):%H:%M}"}
+
+
+def dial(service: Service, campaign_id: int, at: datetime) -> tuple[list[tuple[int, datetime]], datetime | None]:
+    """The rows that the dialer calls at this moment, each with it, and when it looks again."""
+    with write():
+        decided, requests = Dialer(service)._claim(campaign_id, at)
+        rows = [Contact.get(run_id=request.prepared.id).row for request in requests if request.prepared]
+    return [(row, at) for row in rows], decided.look_again
+
+
+def test_what_the_dry_run_says_of_changed_settings_is_what_the_dialer_does(
+    service: Service, campaign: Callable[..., int], monkeypatch: pytest.MonkeyPatch
+) -> None:
+    """Of contacts that wait for an hour or for the next day, whoever changes what, with a pause after it or without."""
+    object.__setattr__(service.settings, "concurrent_calls", 1000)
+    rehearsals: list[Rehearsal] = []
+    rehearse = report.rehearse
+    monkeypatch.setattr(report, "rehearse", lambda *given: rehearsals.append(rehearse(*given)) or rehearsals[-1])
+    unchanged: Wanted = dict.fromkeys(campaigns.CHANGEABLE)
+    called_at_once = 0
+    for seed in range(8):
+        random = Random(seed)
+        first = 2000 + 10 * seed
+        # Hours that are closed now in each of the zones, or numbers that were called a moment ago.
+        rule: Wanted = {"calling_hours": window(now() + timedelta(hours=4), 1)}
+        if seed % 2:
+            rule = {"max_attempts_per_day": 1}
+            dial(service, campaign(5, first, started=True), now())
+        is_own = seed % 4 < 2
+        preferences.replace(1, {} if is_own else rule)
+        waiting = campaign(5, first, ZONES, started=True, **(rule if is_own else {}))
+        assert dial(service, waiting, now())[0] == []
+        changes: Wanted = {
+            "calling_hours": window(now() + timedelta(hours=random.randrange(-6, 6)), random.choice((360, 1439))),
+            "max_attempts_per_day": random.choice((1, 2)),
+        }
+        if is_own:
+            slots = [{"day_of_week": day, "start_time": "08:00", "end_time": "20:00"} for day in range(7)]
+            schedule = {"enabled": True, "timezone": "UTC", "slots": slots}
+            changes["schedule_config"] = random.choice((None, schedule))
+            campaigns.update(service, 1, waiting, {**unchanged, **changes})
+        else:
+            preferences.replace(1, random.choice((changes, {})))
+        if random.random() < 0.5:
+            lifecycle.pause(1, waiting)
+            lifecycle.resume(1, waiting)
+        moment = again = now()
+        simulate(service, 1, waiting, {**ANSWERED, "starts_at": moment})
+        expected = {(attempt.contact.id, attempt.at) for attempt in rehearsals.pop().attempts}
+        dialed: list[tuple[int, datetime]] = []
+        while again is not None:
+            found, again = dial(service, waiting, again)
+            dialed += found
+        assert sorted(dialed) == sorted(expected), (seed, changes)
+        called_at_once += sum(at == moment for _, at in dialed)
+    assert called_at_once >= 5

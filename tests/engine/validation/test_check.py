@@ -8,9 +8,9 @@ from hypothesis import given
 from hypothesis import strategies as st
 
 from voiceapi.engine.graph import add_trigger_paths, strip_unknown_data, template_variables, trigger_paths
-from voiceapi.engine.validation.check import check
 from voiceapi.engine.validation.finding import Finding
 from voiceapi.engine.validation.graph_rules import (
+    check,
     instance_findings,
     taken_path_findings,
     tool_name_findings,
@@ -154,7 +154,43 @@ def test_the_envelope_of_a_node(change: Any, kind: str, id: str, field: str, mes
         ("agentNode", {"tool_uuids": "u"}, "tool_uuids", "tool_uuids must be a list of texts."),
         ("startCall", {"speech_hints": "Acme"}, "speech_hints", "speech_hints must be a list of texts."),
         ("agentNode", {"speech_hints": ["Acme", 7]}, "speech_hints.1", "Each of speech_hints must be text."),
+        *(
+            (
+                "agentNode",
+                {"end_of_speech": value},
+                "end_of_speech",
+                "end_of_speech must be quick, normal, patient, or seconds from 0.4 to 10.",
+            )
+            for value in ("slow", 0.3, "1", True)
+        ),
         ("agentNode", {"tool_uuids": ["u", 7]}, "tool_uuids.1", "Each of tool_uuids must be text."),
+        ("startCall", {"call": []}, "call", "call must be an object."),
+        ("endCall", {"call": {}}, "call.tool", "tool is missing; it must be text that is not empty."),
+        ("agentNode", {"call": {"tool": None}}, "call.tool", "tool must be text that is not empty."),
+        ("agentNode", {"call": {"tool": "t", "arguments": "x"}}, "call.arguments", "arguments must be an object."),
+        ("agentNode", {"call": {"tool": "t", "on_error": 5}}, "call.on_error", "on_error must be text."),
+        ("agentNode", {"call": {"tool": "t", "function": 5}}, "call.function", "function must be text."),
+        *(
+            (
+                "agentNode",
+                {"call": {"tool": "t", "save_as": value}},
+                "call.save_as",
+                "save_as must be the name of a variable: at most 64 letters, digits and _, and none of the service's "
+                "own.",
+            )
+            for value in (
+                5,
+                "a b",
+                "a.b",
+                "2nd",
+                "x" * 65,
+                "nodes_visited",
+                "call_disposition",
+                "gathered_context",
+                "current_time",
+                "current_weekday",
+            )
+        ),
         (
             "agentNode",
             {"mcp_tool_filters": {"u": "x"}},
@@ -328,6 +364,8 @@ def test_clashing_transition_names(booking: Any, catalogue: Any) -> None:
     expected = [Finding("edge", "start-ask", "data.label", text), Finding("edge", "start-done", "data.label", text)]
     assert check(Outline.of({**booking, "edges": edges}), catalogue) == expected
     assert transition_name_findings(Outline.of({"edges": edges})) == expected
+    edges[1]["data"]["label"], edges[2]["data"]["label"] = "预约", "取消"
+    assert check(Outline.of({**booking, "edges": edges}), catalogue) == []
 
 
 # -- trigger paths
@@ -445,15 +483,23 @@ def test_warnings(booking: Any, catalogue: Any) -> None:
     edges = [edge for edge in deepcopy(booking["edges"]) if edge["source"] != "start"]
     edges[0]["data"]["speed"] = 1
     definition = {"nodes": [*nodes, nodes[3]], "edges": edges}
-    assert lint(Outline.of(definition), catalogue, tools={"known": "", "old": "The tool is old."}) == [
+    nodes[0]["data"]["call"] = {"tool": "gone"}
+    nodes[2]["data"]["call"] = {"tool": "gone", "later": True}
+    nodes[3]["data"]["call"] = {"tool": "old"}
+    warnings = {"known": "", "old": "The tool is old; this node goes without it."}
+    assert lint(Outline.of(definition), catalogue, tools=warnings) == [
         Finding("node", "done", "id", "2 nodes have this id; only the last of them counts."),
+        Finding("node", "rules", "data.call", "call is not known here and has no effect."),
         Finding("node", "start", "data.is_static", "is_static is not known here and has no effect."),
         Finding("node", "start", "data.greeting_type", "greeting_type is usually one of text, audio."),
         Finding("node", "start", "data.delayed_start_duration", "delayed_start_duration is usually at most 10."),
         Finding("node", "ask", None, "No path leads from the start to this node."),
         Finding("node", "ask", "data.tool_uuids.1", 'There is no tool "gone"; this node goes without it.'),
-        Finding("node", "ask", "data.tool_uuids.2", "The tool is old."),
+        Finding("node", "ask", "data.tool_uuids.2", "The tool is old; this node goes without it."),
+        Finding("node", "ask", "data.call.later", "call.later is not known here and has no effect."),
+        Finding("node", "ask", "data.call.tool", 'There is no tool "gone"; the call fails.'),
         Finding("node", "done", None, "No path leads from the start to this node."),
+        Finding("node", "done", "data.call.tool", "The tool is old; the call fails."),
         Finding("edge", "ask-done", "data.speed", "speed is not known here and has no effect."),
     ]
 
@@ -486,7 +532,10 @@ def test_warnings_about_what_is_only_stored_and_about_credentials(booking: Any, 
 # -- any JSON value
 
 
-KEYS = ["id", "type", "position", "data", "source", "target", "label", "trigger_path", "tool_uuids", "prompt", "x", "y"]
+KEYS = [
+    *("id", "type", "position", "data", "source", "target", "label", "trigger_path", "tool_uuids", "prompt", "x", "y"),
+    *("call", "tool", "arguments", "save_as", "on_error"),
+]
 TYPES = ["startCall", "agentNode", "endCall", "globalNode", "trigger", "webhook", "qa", "tuner"]
 NAMED = st.dictionaries(st.sampled_from(KEYS), JSON | st.sampled_from([*TYPES, {"label": "a"}, {"x": 1, "y": "2"}]))
 SHAPED = st.fixed_dictionaries({"nodes": JSON | st.lists(NAMED | JSON), "edges": JSON | st.lists(NAMED | JSON)})

@@ -9,7 +9,7 @@ from typing import Any
 import pytest
 
 from voiceapi.engine.graph import data_of, objects
-from voiceapi.engine.validation.instructions import is_instruction
+from voiceapi.engine.validation.speech_rules import is_instruction
 
 INSTRUCTIONS = [
     "You are Anna, a friendly receptionist at a dental practice.",

@@ -85,7 +85,7 @@ class Cluster:
             process.stop()
         if self._carrier is not None:
             self._carrier.terminate()
-            self._carrier.wait(10)
+            self._carrier.wait(60)
             if self._carrier.stdout is not None:
                 self._carrier.stdout.close()
 

@@ -25,7 +25,7 @@ def hurry() -> None:
     # A call without news is asked about soon, and has its deadline sooner than after the longest call. Still that is
     # later than a database comes back.
     lifecycle.CHECK_SECONDS, lifecycle.UNKNOWN_SECONDS = 8, 30
-    lifecycle.extend.__defaults__ = (45.0,)
+    lifecycle.NO_NEWS_SECONDS = 45
 
 
 def create_app() -> Any:

@@ -83,7 +83,7 @@ class Host(Process):
         deadline = time.monotonic() + PATIENCE_SECONDS
         while True:
             try:
-                urllib.request.urlopen(f"http://127.0.0.1:{self.port}{API}/health", timeout=10).close()
+                urllib.request.urlopen(f"http://127.0.0.1:{self.port}{API}/health", timeout=60).close()
                 return
             except OSError:
                 assert time.monotonic() < deadline, self.log.read_text()[-3000:]

@@ -24,7 +24,7 @@ class TCPProxy:
         self._thread = threading.Thread(target=self._loop.run_forever)
         self._thread.start()
         listening = asyncio.start_server(self._forward, "127.0.0.1", 0, backlog=500)
-        self._server = asyncio.run_coroutine_threadsafe(listening, self._loop).result(10)
+        self._server = asyncio.run_coroutine_threadsafe(listening, self._loop).result(60)
         self.port = int(self._server.sockets[0].getsockname()[1])
 
     @contextmanager
@@ -50,7 +50,7 @@ class TCPProxy:
                 task.cancel()
             await asyncio.gather(*self._tasks, return_exceptions=True)
 
-        asyncio.run_coroutine_threadsafe(end(), self._loop).result(10)
+        asyncio.run_coroutine_threadsafe(end(), self._loop).result(60)
         self._loop.call_soon_threadsafe(self._loop.stop)
         self._thread.join()
         self._loop.close()

@@ -218,5 +218,5 @@ def test_thirty_take_one_trigger_path(service: Cluster, talk: Callable[..., Any]
 
 def etag(service: Cluster, path: str) -> str:
     request = urllib.request.Request(f"http://127.0.0.1:{service.hosts[0].port}{API}{path}", headers={"X-API-Key": KEY})
-    with urllib.request.urlopen(request, timeout=30) as answer:
+    with urllib.request.urlopen(request, timeout=60) as answer:
         return str(answer.headers["ETag"])

@@ -10,7 +10,7 @@ from pathlib import Path
 from typing import Any
 
 import pytest
-from hypothesis import given, settings
+from hypothesis import given
 from hypothesis import strategies as st
 
 from voiceapi.engine.actions import Function
@@ -234,7 +234,6 @@ def test_letters_that_patterns_take_for_others_make_no_number() -> None:
     ]
 
 
-@settings(deadline=None)  # The first text compiles the phrases of eleven languages.
 @given(TEXTS, TEXTS)
 def test_an_only_edge_that_leads_to_itself_is_the_best_for_its_label(label: str, condition: str) -> None:
     only = Function("only", condition, label=label)

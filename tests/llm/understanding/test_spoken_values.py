@@ -9,6 +9,7 @@ import pytest
 from voiceapi.engine.actions import Extract, Message
 from voiceapi.engine.extraction import Variable, VariableType
 from voiceapi.llm.scripted import Scripted
+from voiceapi.llm.understanding.spoken_values import find_values
 
 EDGE_TAKEN: Message = {"role": "tool", "content": '{"status": "done"}', "tool_call_id": "call_1"}
 
@@ -100,3 +101,18 @@ def test_an_answer_that_could_be_of_two_variables_is_of_neither() -> None:
     newsletter, invoice = Variable("newsletter", "boolean"), Variable("invoice", "boolean")
     assert values("yes", variables=(newsletter, invoice)) == {}
     assert values("an invoice, yes please, no newsletter", variables=(newsletter, invoice)) == {"newsletter": False}
+
+
+def test_a_number_that_the_node_asks_for() -> None:
+    people = Variable("companions", "number", "how many people come along")
+    number = Variable("number", "number", "the number that they say")
+    rating = Variable("rating", "number", "how happy they are, from 1 to 5")
+    said = {"a 4 I guess": 4, "zero": 0, "0": 0, "none": 0, "nobody else": 0, "just me": 0, "zwei": 2, "maybe three": 3}
+    assert {text: find_values([people], [text], [], "Who comes with you?").get(people.name) for text in said} == said
+    asked = "Please say a number between one and ten."
+    said = {"a 4 I guess": 4, "zwei": 2, "minus one": None, "eleven": None, "0": None, "ten": 10}
+    assert {text: find_values([number], [text], [], asked).get(number.name) for text in said} == said
+    assert [find_values([rating], [text], []) for text in ("six", "five")] == [{}, {"rating": 5}]
+    guests = Variable("guests", "number", "how many guests come")
+    assert find_values([guests], ["just me"], [], "How many of you will come?") == {"guests": 1}
+    assert find_values([guests], ["um, once"], []) == {}

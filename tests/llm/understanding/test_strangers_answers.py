@@ -2,10 +2,14 @@
 
 from __future__ import annotations
 
+import json
+from pathlib import Path
+
 import pytest
 
 from voiceapi.engine.actions import Function
-from voiceapi.llm.understanding.edge_choice import best_edge
+from voiceapi.llm.understanding.edge_choice import best_edge, takes_questions
+from voiceapi.llm.understanding.wishes import asks_again
 
 # By the edge that a person would take, the first or the second, or "" for a question; answers are separated by "/".
 THURSDAY = (
@@ -100,3 +104,22 @@ def test_only_who_is_asked_for_a_moment_refuses_by_having_none(said: str) -> Non
     assert best_edge(said, edges, "Do you have a minute for us?") is edges[1]
     if said != "not now":
         assert best_edge(said, edges, THURSDAY[0]) is None
+
+
+# By question: what people answer first to the questions of the examples and templates, in other words than the edges'.
+FIRST_ANSWERS = json.loads((Path(__file__).parents[2] / "data" / "first_answers.json").read_text())
+
+
+def test_first_answers_to_the_examples_are_understood() -> None:
+    understood, asked, wrong = [], [], []
+    for sample in FIRST_ANSWERS:
+        edges = tuple(Function(label, condition, label=label) for label, condition in sample["edges"])
+        for expected, answers in sample["answers"].items():
+            for said in answers:
+                is_question = asks_again(said) and not any(map(takes_questions, edges))
+                edge = None if is_question else best_edge(said, edges, sample["question"])
+                got = edge.label if edge else "again" if asks_again(said) else ""
+                (understood if got == expected else wrong if got else asked).append((said, got))
+    assert wrong == []
+    assert len(understood) >= 60
+    assert len(asked) <= 5, asked

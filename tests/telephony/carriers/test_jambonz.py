@@ -19,7 +19,7 @@ from voiceapi.engine.actions import Action, HangUp, Listen, Pause, Play, Redirec
 from voiceapi.http_client import Reply, RequestFailed
 from voiceapi.telephony.carriers.base import Account, OutboundCall, VoiceSettings
 from voiceapi.telephony.carriers.jambonz import Jambonz
-from voiceapi.telephony.carriers.rest import CarrierRefused
+from voiceapi.telephony.carriers.rest import TIMEOUT_SECONDS, CarrierRefused
 from voiceapi.telephony.carriers.webhook import CallbackURLs, Webhook
 
 BASE = "https://voice.example.org/api/v1/telephony/calls"
@@ -77,10 +77,11 @@ SPEECH = {"speech_synthesis_vendor": "google", "speech_synthesis_voice": "en-US-
 
 
 def test_a_new_call_has_the_applications_speech_settings() -> None:
-    asked = []
+    asked, seconds = [], []
 
     def send(method: str, url: str, **options: Any) -> Reply:
         asked.append((method, url, options["json"]))
+        seconds.append(options["timeout"])
         application = {**SPEECH, "speech_recognizer_vendor": None, "call_hook": {"url": "https://elsewhere"}}
         return Reply(200, {}, json.dumps(application if method == "GET" else {"sid": "abc"}).encode(), 0.0)
 
@@ -97,6 +98,7 @@ def test_a_new_call_has_the_applications_speech_settings() -> None:
         "timeLimit": 1200,
         **SPEECH,
     }
+    assert sum(seconds) <= TIMEOUT_SECONDS
 
 
 def test_an_application_that_cannot_be_read_places_no_call() -> None:
@@ -134,6 +136,7 @@ def gather(timeout: int, prompt: dict[str, Any] | None, language: str = "en-US",
         "verb": "gather",
         "input": ["digits", "speech"],
         "finishOnKey": "#",
+        "minDigits": 1,
         "interDigitTimeout": 3,
         "actionHook": NEXT,
         "timeout": timeout,
@@ -174,6 +177,8 @@ DOCUMENTS: list[tuple[list[Action], VoiceSettings, list[dict[str, Any]]]] = [
         PLAIN,
         [{**gather(10, None, hints=["new orders", "yes, please"]), "numDigits": 1}],
     ),
+    ([Listen(10.0, True, end_of_speech="quick")], PLAIN, [gather(10, None, fastRecognitionTimeout=0.8)]),
+    ([Listen(10.0, True, end_of_speech="patient")], PLAIN, [gather(10, None, asrTimeout=3.0)]),
     (
         [Pause(1.5), Say("Goodbye.", False), HangUp()],
         PLAIN,

@@ -20,9 +20,9 @@ import pytest
 
 from voiceapi.http_client import HTTPClient
 from voiceapi.telephony.carriers.base import Account, OutboundCall
-from voiceapi.telephony.carriers.registry import CARRIERS
 from voiceapi.telephony.carriers.rest import CarrierRefused
 from voiceapi.telephony.carriers.webhook import CallbackURLs
+from voiceapi.telephony.connect import CARRIERS
 
 PRISM = "@stoplight/prism-cli@5.14.2"
 URLS = CallbackURLs("https://voice.example.org/api/v1/telephony/calls", "tok")

@@ -162,7 +162,7 @@ def theirs(response: plivoxml.ResponseElement) -> str:
     return ET.canonicalize(text)
 
 
-def listening(language: str = "en-US", timeout: int = 10, **more: Any) -> plivoxml.GetInputElement:
+def listening(language: str = "en-US", timeout: int = 15, **more: Any) -> plivoxml.GetInputElement:
     return plivoxml.GetInputElement(
         action=NEXT,
         method="POST",
@@ -189,7 +189,7 @@ def test_say_and_listen() -> None:
     assert ours([Say('Yes & <no>, "all right"?', True), Listen(10.0, True)]) == theirs(response)
 
 
-@pytest.mark.parametrize(("asked", "told"), [(0.5, 5), (7.5, 8), (200.0, 60)])
+@pytest.mark.parametrize(("asked", "told"), [(0.5, 15), (20.5, 21), (200.0, 60)])
 def test_speech_that_may_not_be_interrupted_comes_before_listening(asked: float, told: int) -> None:
     response = plivoxml.ResponseElement()
     response.add_speak("Listen well.", language="en-US")

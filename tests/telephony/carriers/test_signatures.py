@@ -18,10 +18,9 @@ from werkzeug.datastructures import MultiDict
 from voiceapi.telephony.carriers.base import Account
 from voiceapi.telephony.carriers.cloudonix import Cloudonix
 from voiceapi.telephony.carriers.signalwire import SignalWire
-from voiceapi.telephony.carriers.signatures import spellings
 from voiceapi.telephony.carriers.telnyx import Telnyx
 from voiceapi.telephony.carriers.twilio import Twilio
-from voiceapi.telephony.carriers.webhook import Webhook
+from voiceapi.telephony.carriers.webhook import Webhook, spellings
 
 FORM = {"content-type": "application/x-www-form-urlencoded"}
 JSON = {"content-type": "application/json"}

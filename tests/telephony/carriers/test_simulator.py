@@ -10,7 +10,7 @@ import pytest
 
 from voiceapi.background.pausing_jobs import Cancelled, Pausing
 from voiceapi.engine.actions import Action, HangUp, Listen, Pause, Redirect, Say, Transfer
-from voiceapi.telephony.carriers.base import Carrier, Document, OutboundCall, VoiceSettings
+from voiceapi.telephony.carriers.base import Carrier, OutboundCall, VoiceSettings, WebhookDocument
 from voiceapi.telephony.carriers.events import CallerInput, Keys, Machine, Silence, Speech, StatusUpdate, Transferred
 from voiceapi.telephony.carriers.rest import CarrierRefused, CarrierSilent
 from voiceapi.telephony.carriers.simulator import Callee, Interrupted, Phone, Simulator
@@ -33,7 +33,7 @@ class Agent:
     # How many statuses were reported at once.
     together: list[int] = field(default_factory=list)
 
-    def turn(self, carrier: Carrier, token: str, number: int, given: CallerInput) -> Document:
+    def turn(self, carrier: Carrier, token: str, number: int, given: CallerInput, part: int = 0) -> WebhookDocument:
         assert (token, carrier) == ("tok", self.simulator)
         self.asked.append((number, given))
         return carrier.render(self.scripts.pop(0), CallbackURLs(URLS.base, token, number + 1), VoiceSettings())

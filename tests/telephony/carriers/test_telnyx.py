@@ -37,7 +37,7 @@ def ours(ask: Callable[[Telnyx], Any], answer: Any = None, **credentials: Any) -
 
     def send(method: str, url: str, **options: Any) -> Reply:
         found.append(asked_by(method, url, options["json"]))
-        return Reply(200, {}, json.dumps(answer or {}).encode(), 0.0)
+        return Reply(200, {}, json.dumps(answer or TELNYX.placed[1]).encode(), 0.0)
 
     ask(Telnyx(Account({**TELNYX.credentials, **credentials}, send)))
     return found
@@ -154,7 +154,7 @@ def test_a_new_call_without_the_account(theirs: Callable[..., tuple[Asked, Any]]
 def test_without_the_account_calls_go_through_the_application() -> None:
     path = f"/v2/texml/calls/{APPLICATION}"
     for unset in (None, "", " "):
-        ((method, asked, body),) = ours(lambda carrier: carrier.place_call(CALL), account_sid=unset)
+        ((method, asked, body),) = ours(lambda carrier: carrier.place_call(CALL), TELNYX.placed[1], account_sid=unset)
         assert (method, asked, "ApplicationSid" in body) == ("POST", path, False)
         hung_up = ours(lambda carrier: carrier.hang_up("v3:1"), account_sid=unset)
         assert hung_up == [("POST", "/v2/texml/calls/v3:1/update", {"Status": "completed"})]

@@ -25,7 +25,7 @@ from voiceapi.http_client import HTTPClient
 from voiceapi.llm.chat_completions import ATTEMPTS, ChatCompletions
 from voiceapi.runs import lifecycle
 from voiceapi.service import Service
-from voiceapi.store.runs import SPEAKERS, Event
+from voiceapi.store.runs import SPEAKERS, RunEvent
 
 GREETING = "Grüß Gott, hier ist die Praxis Weiß. Drücken Sie die 1 für einen Termin oder die 2 für ein Rezept."
 MENU = ("Taste 1: Termin", "Taste 2: Rezept")
@@ -53,7 +53,7 @@ class Model:
 
     def answer(self, body: dict[str, Any]) -> tuple[int, Any]:
         self.asked.append(body)
-        self.decided.wait(10)
+        self.decided.wait(60)
         match self.answers.pop(0):
             case int(status):
                 return status, {"error": {"message": "Überlastet."}}
@@ -148,7 +148,11 @@ class ReadCall(Call):
     def said(self) -> list[tuple[str, str]]:
         """The transcript: who said what, "keyed" for keys."""
         with self.service.store.session():
-            events = [*Event.select().where(Event.run == self.run_id, Event.type.in_([*SPEAKERS])).order_by(Event.id)]
+            events = [
+                *RunEvent.select()
+                .where(RunEvent.run == self.run_id, RunEvent.type.in_([*SPEAKERS]))
+                .order_by(RunEvent.id)
+            ]
         return [
             ("keyed" if event.payload.get("keyed") else SPEAKERS[event.type], event.payload["text"]) for event in events
         ]
@@ -273,6 +277,7 @@ def test_keys_a_slow_and_a_failing_model_a_transfer_and_a_hang_up(
         ("keyed", "1"),
         ("assistant", ask),
         ("user", wish),
+        ("assistant", PHRASES["de"]["wait"]),
         ("assistant", offer),
         ("user", "Ja, natürlich."),
         ("assistant", PHRASES["de"]["apology"]),

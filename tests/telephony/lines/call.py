@@ -9,8 +9,10 @@ from flask.testing import FlaskClient
 from werkzeug.test import TestResponse
 
 from voiceapi.service import Service
-from voiceapi.store.runs import SPEAKERS, Event, Run, StatusCallback, Turn
-from voiceapi.store.steps import Step
+from voiceapi.store.database import write
+from voiceapi.store.runs import SPEAKERS, Run, RunEvent, StatusCallback, Step, Turn
+from voiceapi.store.telephony import PhoneNumber, RejectedCall
+from voiceapi.store.workflows import Workflow
 
 from .line import Line, Request, Verb
 
@@ -55,7 +57,12 @@ class Call:
         return verbs
 
     def _url(self, url: str, after: str = "") -> str:
-        return f"{self.base}/turns/{url[1:]}{after}" if url.startswith("#") else url
+        """A URL as the carrier requests it: without the fragment."""
+        if url.startswith("#"):
+            return f"{self.base}/turns/{url[1:]}{after}"
+        asked, mark, fragment = url.partition("#")
+        assert f"{mark}{fragment}" == self.line.retries
+        return asked
 
     def answered(self) -> list[Verb]:
         return self.hear(self.send(self.line.webhook("turns", "answered", f"{self.base}/turns/0")))
@@ -80,14 +87,14 @@ class Call:
     def transcript(self) -> list[str]:
         """What was said, by either side."""
         with self.service.store.session():
-            events = Event.select().where(Event.run == self.run_id).order_by(Event.id)
+            events = RunEvent.select().where(RunEvent.run == self.run_id).order_by(RunEvent.id)
             return [event.payload["text"] for event in events if event.type in SPEAKERS]
 
     @property
     def stored(self) -> Any:
         """All that is stored of the call."""
         with self.service.store.session():
-            tables = (Turn, Event, Step, StatusCallback)
+            tables = (Turn, RunEvent, Step, StatusCallback)
             rows = [list(each.select().where(each.run == self.run_id).dicts()) for each in tables]
             return [Run.get_by_id(self.run_id).columns(), *rows]
 
@@ -96,3 +103,11 @@ class Call:
         with self.service.store.session():
             token = Run.get_by_id(run_id).token
         self.base, self.run_id = f"{PUBLIC}{API}/telephony/calls/{token}", run_id
+
+
+def empty(service: Service) -> None:
+    """Remove all workflows with their runs, and the calls that were rejected."""
+    with service.store.session(), write():
+        PhoneNumber.update(inbound_workflow=None).execute()
+        RejectedCall.delete().execute()
+        Workflow.delete().execute()

@@ -15,6 +15,9 @@ US, THEM = "+12025550199", "+12025550123"
 CALL = samples("jambonz", "inbound")["call"]["reads"]["call_id"]
 PATH = f"/Accounts/{ACCOUNT}/Calls"
 
+# How its guide on webhook retries has them asked for.
+RETRIES = "#rc=5&rp=ct,rt,5xx"
+
 
 def read(document: bytes) -> list[Verb]:
     """Parse a document independently of the code under test; speech within gather comes before its listen."""
@@ -56,7 +59,8 @@ JAMBONZ = Line(
         "webhook_secret": SECRET,
         "amd_enabled": True,
     },
-    detecting=lambda base: {"amd": {"actionHook": f"{base}/machine"}},
+    detecting=lambda base: {"amd": {"actionHook": f"{base}/machine{RETRIES}"}},
+    retries=RETRIES,
     proof={"Authorization": "Bearer key"},
     sign=sign,
     signed_with="webhook_secret",
@@ -69,8 +73,8 @@ JAMBONZ = Line(
     fields_of_placing=lambda base: {
         "to": {"type": "phone", "number": THEM},
         "from": US,
-        "call_hook": {"url": f"{base}/turns/0"},
-        "call_status_hook": {"url": f"{base}/status"},
+        "call_hook": {"url": f"{base}/turns/0{RETRIES}"},
+        "call_status_hook": {"url": f"{base}/status{RETRIES}"},
         "timeout": 60,
         "timeLimit": 1200,
     },

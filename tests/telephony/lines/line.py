@@ -85,6 +85,7 @@ class Line:
     :param home: the URL of its REST API.
     :param title: its name in sentences.
     :param refused: a refusal: status, body, and the sentence that they become.
+    :param retries: what all URLs that it is given end in.
     :param signs_words: whether its signature covers what the caller said.
     :param signs_address: whether its signature covers the URL.
     :param signed_with: the field of the configuration that verifies its webhooks.
@@ -120,6 +121,7 @@ class Line:
     home: str = ""
     title: str = ""
     refused: tuple[int, Any, str] = (400, {}, "")
+    retries: str = ""
     signs_words: bool = True
     signs_address: bool = False
     signed_with: str = ""

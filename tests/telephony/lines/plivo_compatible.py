@@ -18,6 +18,8 @@ TOKEN = "0123456789abcdef0123456789abcdef01234567"
 NONCE = "05429567804466091622"
 US, THEM = "+12025550199", "+12025550123"
 LISTENING = ("GetInput", "Gather")
+# How Plivo's page on callback configurations has retries asked for.
+RETRIES = "#rc=5&rp=ct,rt,5xx&rt=7000"
 NAMES = {"Speak": "say", "Wait": "pause", "Hangup": "hangup"}
 
 
@@ -56,15 +58,15 @@ def sign_as_vobiz(_method: str, url: str, _kind: str, _body: bytes) -> Mapping[s
     return {"X-Vobiz-Signature-V3": signature.decode(), "X-Vobiz-Signature-V3-Nonce": NONCE}
 
 
-def placing(base: str, us: str = US, them: str = THEM) -> Mapping[str, Any]:
+def placing(base: str, us: str = US, them: str = THEM, retries: str = "") -> Mapping[str, Any]:
     return {
         "from": us,
         "to": them,
-        "answer_url": f"{base}/turns/0",
+        "answer_url": f"{base}/turns/0{retries}",
         "answer_method": "POST",
-        "ring_url": f"{base}/status",
+        "ring_url": f"{base}/status{retries}",
         "ring_method": "POST",
-        "hangup_url": f"{base}/status",
+        "hangup_url": f"{base}/status{retries}",
         "hangup_method": "POST",
         "ring_timeout": 60,
         "time_limit": 1200,
@@ -94,7 +96,7 @@ def line(name: str, title: str, path: str, **more: Any) -> Line:
         credentials={"auth_id": AUTH_ID, "auth_token": TOKEN, "amd_enabled": True},
         detecting=lambda base: {
             "machine_detection": "true",
-            "machine_detection_url": f"{base}/machine",
+            "machine_detection_url": f"{base}/machine{more.get('retries', '')}",
             "machine_detection_method": "POST",
         },
         read=read,
@@ -118,7 +120,8 @@ PLIVO = line(
     "https://api.plivo.com/v1",
     sign=sign_as_plivo,
     proof={"Authorization": f"Basic {base64.b64encode(f'{AUTH_ID}:{TOKEN}'.encode()).decode()}"},
-    fields_of_placing=lambda base: placing(base, US[1:], THEM[1:]),
+    fields_of_placing=lambda base: placing(base, US[1:], THEM[1:], RETRIES),
+    retries=RETRIES,
     ended=("DELETE", f"/Account/{AUTH_ID}/Call/{PLIVO_CALL}/", None),
     canceled=("DELETE", f"/Account/{AUTH_ID}/Request/{PLIVO_REQUEST}/", None),
     looked_up={"call_state": "ANSWER", "call_duration": 42, "total_amount": "0.03000"},

@@ -5,6 +5,7 @@ from __future__ import annotations
 import hmac
 import json
 from collections.abc import Mapping
+from typing import Any
 
 from voiceapi.security import Vault
 
@@ -18,12 +19,16 @@ def sign(_method: str, url: str, _kind: str, body: bytes) -> Mapping[str, str]:
     return {"X-Simulator-Signature": hmac.digest(key, url.encode() + b"\n" + body, "sha256").hex()}
 
 
+def after(verb: Mapping[str, Any]) -> str:
+    return f"/parts/{verb['part']}" if "part" in verb else ""
+
+
 def read(document: bytes) -> list[Verb]:
     return [
         Verb(
             verb["verb"],
             verb.get("text") or verb.get("to", ""),
-            f"#{verb['turn']}" if "turn" in verb else "",
+            f"#{verb['turn']}{after(verb)}" if "turn" in verb else "",
             verb.get("limit"),
             ("dtmf", "speech") if verb["verb"] == "listen" else (),
             tuple(verb.get("hints", ())),

@@ -24,6 +24,8 @@ TELNYX_KEY = Ed25519PrivateKey.from_private_bytes(bytes(range(32)))
 TELNYX_PUBLIC = base64.b64encode(TELNYX_KEY.public_key().public_bytes_raw()).decode()
 EVENTS = ["initiated", "ringing", "answered", "completed"]
 US, THEM = "+12025550199", "+12025550123"
+# How Twilio's page on connection overrides has retries asked for.
+RETRIES = "#rc=5&rp=ct,rt,5xx&rt=7000"
 
 
 def read(document: bytes) -> list[Verb]:
@@ -68,13 +70,13 @@ def sign_as_telnyx(_method: str, _url: str, _kind: str, body: bytes) -> Mapping[
     return {"Telnyx-Timestamp": timestamp, "Telnyx-Signature-Ed25519": base64.b64encode(signature).decode()}
 
 
-def placing(base: str) -> Mapping[str, Any]:
+def placing(base: str, retries: str = "") -> Mapping[str, Any]:
     return {
         "To": [THEM],
         "From": [US],
-        "Url": [f"{base}/turns/0"],
+        "Url": [f"{base}/turns/0{retries}"],
         "Method": ["POST"],
-        "StatusCallback": [f"{base}/status"],
+        "StatusCallback": [f"{base}/status{retries}"],
         "StatusCallbackMethod": ["POST"],
         "StatusCallbackEvent": EVENTS,
         "Timeout": ["60"],
@@ -82,11 +84,11 @@ def placing(base: str) -> Mapping[str, Any]:
     }
 
 
-def detecting(base: str) -> Mapping[str, Any]:
+def detecting(base: str, retries: str = "") -> Mapping[str, Any]:
     return {
         "MachineDetection": ["Enable"],
         "AsyncAmd": ["true"],
-        "AsyncAmdStatusCallback": [f"{base}/machine"],
+        "AsyncAmdStatusCallback": [f"{base}/machine{retries}"],
         "AsyncAmdStatusCallbackMethod": ["POST"],
     }
 
@@ -129,8 +131,9 @@ TWILIO = Line(
     speech=lambda text: {"SpeechResult": text},
     others={"AccountSid": "AC0123456789abcdef0123456789abcde0"},
     placed=(201, {"sid": TWILIO_CALL, "status": "queued"}),
-    fields_of_placing=placing,
-    detecting=detecting,
+    fields_of_placing=lambda base: placing(base, RETRIES),
+    detecting=lambda base: detecting(base, RETRIES),
+    retries=RETRIES,
     proof=basic(ACCOUNT, TOKEN),
     placing_path=f"{CALLS}.json",
     ended=("POST", f"{CALLS}/{TWILIO_CALL}.json", {"Status": ["completed"]}),
@@ -152,13 +155,21 @@ SIGNALWIRE = Line(
     home="https://example.signalwire.com/api/laml/",
     # The number is handled by an application, as it may be at Twilio.
     directory=lambda *urls: {
-        f"/api/laml/2010-04-01/Accounts/{PROJECT}/IncomingPhoneNumbers?PhoneNumber=%2B12025550199": {
-            "incoming_phone_numbers": [{**number("https://ignored", "", "GET"), "voice_application_sid": "AP1"}]
+        "/api/relay/rest/phone_numbers?filter_number=%2B12025550199": {
+            "data": [
+                {
+                    "id": "pn-1",
+                    "number": US,
+                    "call_handler": "laml_application",
+                    "call_laml_application_id": "AP1",
+                    "call_request_url": "https://ignored",
+                }
+            ]
         },
         f"/api/laml/2010-04-01/Accounts/{PROJECT}/Applications/AP1": {**number(*urls), "sid": "AP1"},
     },
     place="application AP1",
-    numbers={"incoming_phone_numbers": [{"phone_number": US}]},
+    numbers={"data": [{"number": US}]},
     credentials={
         "project_id": PROJECT,
         "api_token": "PTtoken",
@@ -198,7 +209,7 @@ TELNYX = Line(
     home="https://api.telnyx.com/v2/texml/",
     directory=lambda answer, status, method: {
         f"{TELNYX_CALLS}?PageSize=1": {"calls": []},
-        "/phone_numbers?filter%5Bphone_number%5D=%2B12025550199": {
+        "/phone_numbers?filter%5Bphone_number%5D=12025550199": {
             "data": [{"id": "1293384261075731499", "phone_number": US, "connection_id": APPLICATION}]
         },
         f"/texml_applications/{APPLICATION}": {

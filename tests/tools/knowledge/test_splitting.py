@@ -5,7 +5,7 @@ from itertools import pairwise
 from hypothesis import given
 from hypothesis import strategies as st
 
-from voiceapi.tools.knowledge.splitting import MAX_LENGTH, OVERLAP, spans, split
+from voiceapi.tools.knowledge.documents import MAX_LENGTH, OVERLAP, spans, split
 
 TEXTS = st.lists(
     st.sampled_from(["\n", "\n\n", "\n## Heading\n", " ", "word ", "Sentence. ", "x" * 400, "é" * 1300, "Ask? "]),

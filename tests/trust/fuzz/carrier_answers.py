@@ -10,10 +10,10 @@ from lines import LINES
 from voiceapi.http_client import Reply
 from voiceapi.telephony.carriers.base import Account, InboundRoute, OutboundCall
 from voiceapi.telephony.carriers.events import FINAL, PROGRESS
-from voiceapi.telephony.carriers.registry import CARRIERS
 from voiceapi.telephony.carriers.rest import CarrierRefused, CarrierSilent
 from voiceapi.telephony.carriers.vonage import Vonage
 from voiceapi.telephony.carriers.webhook import CallbackURLs
+from voiceapi.telephony.connect import CARRIERS
 
 from .draws import Draws
 

@@ -2,10 +2,14 @@
 
 from __future__ import annotations
 
-from voiceapi.campaigns import do_not_call
+from functools import partial
+
 from voiceapi.campaigns.contact_list import MOST_COLUMNS, PHONE_NUMBER, ContactList, number_of
 from voiceapi.errors import NotPossible
+from voiceapi.store.dialing import listed_form
+from voiceapi.telephony.numbers import read_number
 
+READ = partial(read_number, countries=("DE",), sip=True)
 SEEDS = (
     b"phone_number,name\n+12025550123,Ann\n+12025550123,Ann again\n,\n123,Bob\n",
     '\ufeffPhone_Number;Name;Name\r\n+4930123456;Zoë;x\r\n"+49 30 123457";"two\r\nlines"\r\n'.encode(),
@@ -36,17 +40,18 @@ def check(data: bytes) -> None:
         assert set(row.values) <= set(listed.columns) - {""}
         "".join(row.values.values()).encode()
     seen = set()
-    contacts = list(listed.contacts(sip=True))
+    contacts = list(listed.contacts(READ))
     assert len(contacts) == len(rows)
     for contact, row in zip(contacts, rows, strict=True):
-        number, error = number_of(row, sip=True)
+        number, error = number_of(row, READ)
         assert contact.row == row.number
         assert contact.phone_number == number
         if error is not None:
             assert contact.skipped == error
         elif contact.skipped is None:
             assert number not in seen
-            assert do_not_call.canonical(number) == number
+            assert READ(number) == number
+            assert listed_form(listed_form(number)) == listed_form(number)
             seen.add(number)
         else:
             assert number in seen

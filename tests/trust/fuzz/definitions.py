@@ -12,13 +12,12 @@ from voiceapi.engine import events as ev
 from voiceapi.engine.graph import Graph, add_trigger_paths, strip_unknown_data, template_variables, trigger_paths
 from voiceapi.engine.state import State, begin
 from voiceapi.engine.step import outstanding, step
-from voiceapi.engine.validation.check import check as findings_of
 from voiceapi.engine.validation.field_types import compiled
+from voiceapi.engine.validation.graph_rules import check as findings_of
 from voiceapi.engine.validation.lint import lint
 from voiceapi.engine.validation.outline import Outline
 from voiceapi.llm.scripted import Scripted
-from voiceapi.workflows.findings import Surroundings
-from voiceapi.workflows.linting import lint_file
+from voiceapi.workflows.linting import Surroundings, lint_file
 
 from .draws import Draws, json_or
 

@@ -3,7 +3,7 @@
 from __future__ import annotations
 
 import tempfile
-from functools import cache
+from functools import cache, partial
 from pathlib import Path
 
 from voiceapi import create_app
@@ -15,6 +15,7 @@ from voiceapi.runs import files
 from voiceapi.service import Service
 from voiceapi.store.campaigns import Campaign, Contact, Decision, DoNotCall, Upload
 from voiceapi.store.database import write
+from voiceapi.telephony.numbers import read_number
 from voiceapi.workflows import versions
 
 from . import contact_lists
@@ -39,7 +40,7 @@ def service() -> Service:
 def check(data: bytes) -> None:
     with service().store.session():
         try:
-            rows = list(ContactList(data).contacts(sip=True))
+            rows = list(ContactList(data).contacts(partial(read_number, sip=True)))
         except ServiceError:
             rows = []
         try:

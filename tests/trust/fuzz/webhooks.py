@@ -13,10 +13,9 @@ from lines.line import TYPES, samples
 
 from voiceapi.telephony.carriers.base import Account, Carrier
 from voiceapi.telephony.carriers.events import FINAL, KEYS, PROGRESS, After, Keys, Speech
-from voiceapi.telephony.carriers.registry import CARRIERS
 from voiceapi.telephony.carriers.simulator import Simulator
-from voiceapi.telephony.carriers.speech import clean
-from voiceapi.telephony.carriers.webhook import Webhook
+from voiceapi.telephony.carriers.webhook import Webhook, clean
+from voiceapi.telephony.connect import CARRIERS
 
 from .draws import Draws
 
@@ -65,8 +64,8 @@ def check(data: bytes) -> None:
     assert carrier.verify(webhook) is not True, "a signature that nobody made is right"
     assert isinstance(carrier.is_of_other_account(webhook), bool)
     leg = carrier.read_leg(webhook)
-    storable(*leg.ids, *leg.parents, leg.conversation)
-    assert all(leg.ids + leg.parents)
+    storable(*leg.ids, *leg.parent_ids, leg.conversation)
+    assert all(leg.ids + leg.parent_ids)
     for after in get_args(After):
         given = carrier.read_turn(webhook, after)
         if given is not None:
@@ -75,7 +74,10 @@ def check(data: bytes) -> None:
         assert not isinstance(given, Keys) or (given.digits and set(given.digits) <= set(KEYS))
     status = carrier.read_status(webhook)
     assert status.status is None or status.status in (*PROGRESS, *FINAL)
-    storable(*(getattr(status, field.name) for field in fields(status)))
+    storable(*(getattr(status, field.name) for field in fields(status) if field.name != "cause"))
+    if status.cause is not None:
+        record = status.cause.record(status.status)
+        storable(*(float(value) if isinstance(value, int) else value for value in record.values()))
     call = carrier.read_inbound(webhook)
     if call is not None:
         storable(call.call_id, call.from_number, call.to)

@@ -8,17 +8,18 @@ from typing import Any
 from marshmallow import EXCLUDE, Schema, pre_load
 from marshmallow.fields import Raw
 
+from ..answers import UNKNOWN_FIELDS, warn
 from ..errors import Message
-from ..warning_header import UNKNOWN_FIELDS, warn
 from .fields import MODEL, Integer, Items, Length, Pattern, Range, Text
 
-# For the document: the header of such an answer, and the answer without content.
+# For the document: the headers of answers that may be read again, or edited, and the answer without content.
 READ_TAG = {"ETag": {"description": "for If-None-Match", "schema": {"type": "string"}}}
+EDIT_TAG = {"ETag": {"description": "for If-Match with the next change", "schema": {"type": "string"}}}
 UNCHANGED = "The answer is as it was"
 
 
 class ResponseSchema(Schema):
-    """An answer. It only documents: the tests hold every answer to it, and refuse unknown members."""
+    """An answer, see `answer_of`. The tests hold every answer to its schema, and refuse unknown members."""
 
 
 class BodySchema(Schema):
@@ -52,7 +53,17 @@ class ReadSchema(QuerySchema):
     if_none_match = Text(
         load_default="",
         data_key="If-None-Match",
-        metadata={"description": "the ETag of an earlier answer: 304 when the answer would be the same"},
+        description="the ETag of an earlier answer: 304 when the answer would be the same",
+    )
+
+
+class EditSchema(QuerySchema):
+    """The headers of a request that changes or deletes what has a tag."""
+
+    if_match = Text(
+        load_default="",
+        data_key="If-Match",
+        description="the ETag of the record as it was read: 412 when it was changed since",
     )
 
 
@@ -63,15 +74,13 @@ class RepeatableSchema(QuerySchema):
         load_default=None,
         data_key="Idempotency-Key",
         validate=[Length(min=1, max=255), Pattern(re.compile(r"[\x20-\x7e]*"))],
-        metadata={"description": "the same request with the same key is carried out once within 24 hours"},
+        description="the same request with the same key is carried out once within 24 hours",
     )
 
 
 class PagingSchema(QuerySchema):
-    page = Integer(load_default=1, validate=Range(min=1), metadata={"description": "page number, starting from 1"})
-    limit = Integer(
-        load_default=50, validate=Range(min=1, max=100), metadata={"description": "number of items per page"}
-    )
+    page = Integer(load_default=1, validate=Range(min=1), description="page number, starting from 1")
+    limit = Integer(load_default=50, validate=Range(min=1, max=100), description="number of items per page")
 
 
 class ErrorItemSchema(ResponseSchema):

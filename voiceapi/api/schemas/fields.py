@@ -1,7 +1,4 @@
-"""Fields and validators with the messages and types of Pydantic, which clients of this API know.
-
-They are as lenient: a whole number may be sent as text, as 1.0 or as true; a flag as "yes". Text must be sent as text.
-"""
+"""The fields and validators of all schemas, with the messages and types of Pydantic."""
 
 from __future__ import annotations
 
@@ -9,13 +6,24 @@ import math
 import re
 from collections.abc import Mapping, Sequence
 from datetime import datetime, timedelta
-from typing import Any
+from typing import TYPE_CHECKING, Any, TypeAlias
 
 from marshmallow import Schema, fields, validate
 from marshmallow.exceptions import ValidationError
 
+from ...telephony.numbers import is_country
 from ...timestamps import read_time, write_time
 from ..errors import Message
+
+if TYPE_CHECKING:
+    AnyList: TypeAlias = fields.List[Any]
+    AnyField: TypeAlias = fields.Field[Any]
+else:  # in marshmallow 3 they take no types
+    AnyList, AnyField = fields.List, fields.Field
+
+# They are as lenient: a whole number may be sent as text, as 1.0 or as true; a flag as "yes". Text must be sent as
+# text.
+
 
 REQUIRED = Message("Field required", "missing")
 LARGEST = 2**63 - 1
@@ -24,19 +32,26 @@ FLAGS = {
     **dict.fromkeys(("1", "true", "t", "yes", "y", "on"), True),
     **dict.fromkeys(("0", "false", "f", "no", "n", "off"), False),
 }
-
-
-def _messages(null: Message, **others: Message) -> Messages:
-    return {"required": REQUIRED, "null": null, **others}
-
-
 STRING = Message("Input should be a valid string", "string_type")
 OBJECT = Message("Input should be a valid dictionary", "dict_type")
 MODEL = Message("Input should be a valid dictionary or object to extract fields from", "model_attributes_type")
 LIST = Message("Input should be a valid list", "list_type")
 
 
-class Text(fields.String):
+def _messages(null: Message, **others: Message) -> Messages:
+    return {"required": REQUIRED, "null": null, **others}
+
+
+class Described:
+    """A field whose `description` stands in the API document; shorthand for that member of `metadata`."""
+
+    def __init__(self, *args: Any, description: str | None = None, **kwargs: Any) -> None:
+        if description is not None:
+            kwargs["metadata"] = {**kwargs.get("metadata", {}), "description": description}
+        super().__init__(*args, **kwargs)
+
+
+class Text(Described, fields.String):
     default_error_messages = _messages(STRING, invalid=STRING)
 
     def _deserialize(self, value: Any, attr: Any, data: Any, **kwargs: Any) -> str:
@@ -45,7 +60,18 @@ class Text(fields.String):
         return value
 
 
-class Integer(fields.Integer):
+class Country(Text):
+    """An ISO 3166 code of two letters, which are stored as capitals."""
+
+    def _deserialize(self, value: Any, attr: Any, data: Any, **kwargs: Any) -> str:
+        text = super()._deserialize(value, attr, data, **kwargs)
+        code = text.upper()
+        if not text.isascii() or not is_country(code):
+            raise ValidationError([Message("Value error, use ISO 3166 codes of two letters, such as US or DE")])
+        return code
+
+
+class Integer(Described, fields.Integer):
     """A whole number of at most 64 bits, the largest that a database keeps."""
 
     default_error_messages = _messages(
@@ -75,7 +101,7 @@ class Integer(fields.Integer):
         return int(value)
 
 
-class Number(fields.Float):
+class Number(Described, fields.Float):
     default_error_messages = _messages(
         Message("Input should be a valid number", "float_type"),
         invalid=Message("Input should be a valid number", "float_type"),
@@ -96,7 +122,7 @@ class Number(fields.Float):
         return float(value)
 
 
-class Flag(fields.Boolean):
+class Flag(Described, fields.Boolean):
     default_error_messages = _messages(
         Message("Input should be a valid boolean", "bool_type"),
         invalid=Message("Input should be a valid boolean", "bool_type"),
@@ -120,7 +146,6 @@ class VersionNumber(Integer):
     def __init__(self) -> None:
         super().__init__(
             load_default=None,
-            allow_none=True,
             validate=Range(min=1),
             metadata={
                 "type": ["integer", "string"],
@@ -132,7 +157,7 @@ class VersionNumber(Integer):
         return super().deserialize(None if value == "draft" else value, attr, data, **kwargs)
 
 
-class Object(fields.Raw):
+class Object(Described, fields.Raw):
     """A JSON object with any properties."""
 
     default_error_messages = _messages(OBJECT, invalid=OBJECT)
@@ -147,13 +172,13 @@ class Object(fields.Raw):
         return value
 
 
-class Model(fields.Nested):
+class Model(Described, fields.Nested):
     """An object of a known shape."""
 
     default_error_messages = _messages(MODEL, type=MODEL)
 
 
-class Items(fields.List[Any]):
+class Items(Described, AnyList):
     default_error_messages = _messages(LIST, invalid=LIST)
 
     def _deserialize(self, value: Any, attr: Any, data: Any, **kwargs: Any) -> list[Any]:
@@ -162,7 +187,7 @@ class Items(fields.List[Any]):
         return super()._deserialize(value, attr, data, **kwargs)
 
 
-class Time(fields.DateTime):
+class Time(Described, fields.DateTime):
     """An instant: ISO 8601 text, a bare date (its midnight) or seconds since 1970 in; UTC text with `Z` out."""
 
     default_error_messages = _messages(
@@ -256,7 +281,7 @@ class Choice(validate.OneOf):
         return Message(f"Input should be {listed}", self.kind)
 
 
-class Tagged(fields.Field[Any]):
+class TaggedObject(Described, AnyField):
     """An object whose member `tag` says which schema it follows; the tag's value is part of an error's loc.
 
     The API document describes it by these schemas, which then declare the tag as a field, or else by its `oneOf`.

@@ -2,67 +2,70 @@
 
 from __future__ import annotations
 
-from collections.abc import Mapping
+from contextlib import suppress
 from typing import Any
 
 from marshmallow import INCLUDE, RAISE, ValidationError, post_load
 from marshmallow.fields import Dict, Raw
 
-from ...engine.expected_input import LONGEST_HINT, MOST_HINTS
-from ...engine.phrases import DEFAULT_LANGUAGE, PHRASES
+from ...engine.compose import (
+    LONGEST_HINT,
+    LONGEST_PAUSE,
+    MOST_HINTS,
+    PAUSE,
+    SHORTEST_PAUSE,
+    read_end_of_speech,
+)
+from ...engine.phrases import DEFAULT_LANGUAGE, LATEST_FILLER, PHRASES, SOONEST_FILLER
 from ...engine.template import placeholders
+from ...engine.validation.field_types import GOES_AHEAD
+from ...errors import InvalidInput
+from ...llm.configuration import OVERRIDE, language_model_of
+from ...llm.parameters import unknown
 from ...rehearsal.stored_cases import MOST_CASES
+from ..answers import UNKNOWN_FIELDS, warn
 from ..errors import Message
+from . import fields
 from .base import BodySchema, QuerySchema, ResponseSchema
 from .cases import CASE
-from .fields import Choice, Flag, Integer, Items, Length, Model, Number, Object, Pattern, Range, Text, Time
 from .tools import NewToolSchema
 
 # That come with a workflow.
 MOST_TOOLS = 100
-FIELD_NAME = Pattern(r"^[A-Za-z][A-Za-z0-9_]{0,63}$")
+FIELD_NAME = fields.Pattern(r"^[A-Za-z][A-Za-z0-9_]{0,63}$")
 
 
 class ComingToolSchema(NewToolSchema):
-    tool_uuid = Text(
-        required=True, validate=Length(1, 36), metadata={"description": "by which nodes attach it; it gets a new one"}
-    )
-
-
-class CreateWorkflowSchema(BodySchema):
-    name = Text(required=True)
-    workflow_definition = Object(required=True)
-    tools = Items(
-        Model(ComingToolSchema),
-        load_default=list,
-        validate=Length(max=MOST_TOOLS),
-        metadata={"description": "tools that nodes attach; those that are here already aren't stored once more"},
-    )
-    cases = Items(
-        Object(metadata=CASE),
-        load_default=list,
-        validate=Length(max=MOST_CASES),
-        metadata={"description": "conversation cases that are stored with it"},
+    tool_uuid = fields.Text(
+        required=True, validate=fields.Length(1, 36), description="by which nodes attach it; it gets a new one"
     )
 
 
 class CreateFromTemplateSchema(BodySchema):
-    call_type = Text(required=True, validate=Choice(("inbound", "outbound"), "literal_error"))
-    use_case = Text(required=True)
-    activity_description = Text(required=True)
+    call_type = fields.Text(required=True, validate=fields.Choice(("inbound", "outbound"), "literal_error"))
+    use_case = fields.Text(required=True)
+    activity_description = fields.Text(required=True)
+
+
+class NullableSchema(BodySchema):
+    """A body in which an explicit null counts as not sent."""
+
+    @post_load
+    def drop_nulls(self, data: dict[str, Any], **kwargs: Any) -> dict[str, Any]:
+        return {name: value for name, value in data.items() if value is not None}
 
 
 class AmbientNoiseSchema(BodySchema):
-    enabled = Flag()
-    volume = Number()
+    enabled = fields.Flag()
+    volume = fields.Number()
 
     class Meta:
         unknown = INCLUDE
 
 
 class FieldMappingSchema(BodySchema):
-    context_path = Text(required=True, validate=Length(1, 255))
-    destination_field = Text(required=True, validate=FIELD_NAME)
+    context_path = fields.Text(required=True, validate=fields.Length(1, 255))
+    destination_field = fields.Text(required=True, validate=FIELD_NAME)
 
 
 # Where the called number has no workflow, there is nothing to replace the phrase by.
@@ -77,7 +80,7 @@ def _check_phrase(text: str) -> None:
         raise ValidationError(Message("Value error, a phrase is spoken as it is written: it can't have {{variables}}"))
 
 
-class PhrasesSchema(BodySchema):
+class PhrasesSchema(NullableSchema):
     """What the service speaks by itself, by name, instead of its own sentences; see docs/agents.md."""
 
     error_messages = {
@@ -87,20 +90,21 @@ class PhrasesSchema(BodySchema):
     class Meta:
         unknown = RAISE
         include = {
-            name: Text(allow_none=True, validate=[Length(max=1000), _check_phrase], metadata={"description": text})
+            name: fields.Text(allow_none=True, validate=[fields.Length(max=1000), _check_phrase], description=text)
             for name, text in REPLACEABLE.items()
         }
 
-    @post_load
-    def drop_nulls(self, data: dict[str, Any], **kwargs: Any) -> dict[str, Any]:
-        return without_nulls(data)
+
+def _check_pause(value: Any) -> None:
+    if read_end_of_speech(value) is None:
+        raise ValidationError(Message(f"Value error, end_of_speech must be {PAUSE}"))
 
 
-def _percent() -> Number:
-    return Number(allow_none=True, validate=Range(min=0, max=100), metadata={"description": "percent, by the cases"})
+def _percent() -> fields.Number:
+    return fields.Number(allow_none=True, validate=fields.Range(min=0, max=100), description="percent, by the cases")
 
 
-class RequiredCoverageSchema(BodySchema):
+class RequiredCoverageSchema(NullableSchema):
     nodes = _percent()
     edges = _percent()
     variables = _percent()
@@ -108,248 +112,294 @@ class RequiredCoverageSchema(BodySchema):
     class Meta:
         unknown = RAISE
 
-    @post_load
-    def drop_nulls(self, data: dict[str, Any], **kwargs: Any) -> dict[str, Any]:
-        return without_nulls(data)
 
-
-class PublishRequirementsSchema(BodySchema):
+class PublishRequirementsSchema(NullableSchema):
     """What a draft has to meet before it can be published; see docs/testing.md."""
 
-    lint = Text(
+    lint = fields.Text(
         allow_none=True,
-        validate=Choice(("errors", "warnings")),
-        metadata={"description": "errors: there are no errors; warnings: neither errors nor warnings"},
+        validate=fields.Choice(("errors", "warnings")),
+        description="errors: there are no errors; warnings: neither errors nor warnings",
     )
-    cases = Flag(allow_none=True, metadata={"description": "there are enabled cases, and all of them pass"})
-    coverage = Model(RequiredCoverageSchema, allow_none=True)
+    cases = fields.Flag(allow_none=True, description="there are enabled cases, and all of them pass")
+    coverage = fields.Model(RequiredCoverageSchema, allow_none=True)
 
     class Meta:
         unknown = RAISE
 
-    @post_load
-    def drop_nulls(self, data: dict[str, Any], **kwargs: Any) -> dict[str, Any]:
-        return without_nulls(data)
+
+class DoNotCallSettingsSchema(BodySchema):
+    """How somebody refuses further calls, besides by saying so."""
+
+    enabled = fields.Flag(
+        allow_none=True,
+        description="whether a person who wants no more calls ends the call and gets on the list; true when absent",
+    )
+    key = fields.Text(allow_none=True, validate=fields.Pattern(r"^[0-9*]$"), description="the key that says so")
+    words = fields.Items(
+        fields.Text(validate=fields.Length(1, 100)),
+        allow_none=True,
+        validate=fields.Length(max=50),
+        description="what says so when nothing else is said",
+    )
 
 
-class ConfigurationsSchema(BodySchema):
+class ConfigurationsSchema(NullableSchema):
     """How the calls of a workflow behave. What isn't known here is kept; an explicit null counts as not sent."""
 
-    ambient_noise_configuration = Model(AmbientNoiseSchema, allow_none=True)
-    max_call_duration = Integer(
+    ambient_noise_configuration = fields.Model(AmbientNoiseSchema, allow_none=True)
+    max_call_duration = fields.Integer(
         allow_none=True,
-        validate=Range(min=0, min_inclusive=False, max=1200),
-        metadata={"description": "seconds; 300 when absent"},
+        validate=fields.Range(min=0, min_inclusive=False, max=1200),
+        description="seconds; 300 when absent",
     )
-    max_user_idle_timeout = Number(allow_none=True, metadata={"description": "seconds; 10 when absent"})
-    smart_turn_stop_secs = Number(allow_none=True)
-    turn_start_strategy = Text(
-        allow_none=True, validate=Choice(("default", "min_words", "provisional_vad"), "literal_error")
+    max_user_idle_timeout = fields.Number(allow_none=True, description="seconds; 10 when absent")
+    smart_turn_stop_secs = fields.Number(allow_none=True)
+    turn_start_strategy = fields.Text(
+        allow_none=True, validate=fields.Choice(("default", "min_words", "provisional_vad"), "literal_error")
     )
-    turn_start_min_words = Integer(allow_none=True)
-    provisional_vad_pause_secs = Number(allow_none=True)
-    turn_stop_strategy = Text(allow_none=True, validate=Choice(("transcription", "turn_analyzer"), "literal_error"))
-    dictionary = Text(allow_none=True)
-    context_compaction_enabled = Flag(allow_none=True)
-    text_chat_inactivity_timeout_seconds = Integer(allow_none=True, validate=Range(min=60, max=10500))
-    language = Text(allow_none=True, metadata={"description": "a language tag such as de-DE; en-US when absent"})
-    voice = Text(allow_none=True, metadata={"description": "the carrier's own name of a voice"})
-    phrases = Model(PhrasesSchema, allow_none=True)
-    speech_hints = Items(
-        Text(validate=Length(1, LONGEST_HINT)),
+    turn_start_min_words = fields.Integer(allow_none=True)
+    provisional_vad_pause_secs = fields.Number(allow_none=True)
+    turn_stop_strategy = fields.Text(
+        allow_none=True, validate=fields.Choice(("transcription", "turn_analyzer"), "literal_error")
+    )
+    dictionary = fields.Text(allow_none=True)
+    context_compaction_enabled = fields.Flag(allow_none=True)
+    text_chat_inactivity_timeout_seconds = fields.Integer(allow_none=True, validate=fields.Range(min=60, max=10500))
+    language = fields.Text(allow_none=True, description="a language tag such as de-DE; en-US when absent")
+    voice = fields.Text(allow_none=True, description="natural, standard, or the carrier's own name of a voice")
+    phrases = fields.Model(PhrasesSchema, allow_none=True)
+    do_not_call = fields.Model(DoNotCallSettingsSchema, allow_none=True)
+    filler_after = fields.Number(
         allow_none=True,
-        validate=Length(max=MOST_HINTS),
-        metadata={"description": "phrases that the speech recogniser is to expect at every node"},
+        validate=fields.Range(min=SOONEST_FILLER, max=LATEST_FILLER),
+        description="seconds until the caller of a slow reply is asked to wait; 2.5 when absent",
     )
-    lint_ignore = Items(
-        Text(),
+    first_sentence = fields.Text(
         allow_none=True,
-        validate=Length(max=100),
-        metadata={"description": "codes of lint that nothing is to be said about in this workflow"},
+        validate=fields.Choice(GOES_AHEAD, "literal_error"),
+        description="whether a reply's first sentence goes ahead; auto when absent. Nodes have one of their own",
     )
-    publish_requirements = Model(PublishRequirementsSchema, allow_none=True)
-    external_pbx_field_mappings = Items(Model(FieldMappingSchema), allow_none=True, validate=Length(max=100))
-    external_pbx_lead_headers = Items(Text(validate=FIELD_NAME), allow_none=True, validate=Length(max=50))
+    end_of_speech = Raw(
+        allow_none=True,
+        validate=_check_pause,
+        metadata={
+            "description": "the pause that ends what the caller says; nodes have one of their own",
+            "oneOf": [
+                {"type": "string", "enum": ["quick", "normal", "patient"]},
+                {"type": "number", "minimum": SHORTEST_PAUSE, "maximum": LONGEST_PAUSE},
+                {"type": "null"},
+            ],
+        },
+    )
+    speech_hints = fields.Items(
+        fields.Text(validate=fields.Length(1, LONGEST_HINT)),
+        allow_none=True,
+        validate=fields.Length(max=MOST_HINTS),
+        description="phrases that the speech recogniser is to expect at every node",
+    )
+    lint_ignore = fields.Items(
+        fields.Text(),
+        allow_none=True,
+        validate=fields.Length(max=100),
+        description="codes of lint that nothing is to be said about in this workflow",
+    )
+    publish_requirements = fields.Model(PublishRequirementsSchema, allow_none=True)
+    external_pbx_field_mappings = fields.Items(
+        fields.Model(FieldMappingSchema), allow_none=True, validate=fields.Length(max=100)
+    )
+    external_pbx_lead_headers = fields.Items(
+        fields.Text(validate=FIELD_NAME), allow_none=True, validate=fields.Length(max=50)
+    )
 
     class Meta:
         unknown = INCLUDE
 
+
+class ConfiguredSchema(BodySchema):
+    """A request with a workflow's configurations; what a model of its own can't be sent is named, too."""
+
+    workflow_configurations = fields.Model(ConfigurationsSchema, load_default=None)
+
     @post_load
-    def drop_nulls(self, data: dict[str, Any], **kwargs: Any) -> dict[str, Any]:
-        return without_nulls(data)
+    def note_unknown_parameters(self, data: dict[str, Any], **kwargs: Any) -> dict[str, Any]:
+        with suppress(InvalidInput):  # which is raised when the override is stored
+            override = (data["workflow_configurations"] or {}).get(OVERRIDE)
+            warn(UNKNOWN_FIELDS, [] if override is None else unknown(language_model_of(override)))
+        return data
 
 
-def without_nulls(data: Mapping[str, Any]) -> dict[str, Any]:
-    """The members with a value: an explicit null counts as not sent."""
-    return {name: value for name, value in data.items() if value is not None}
-
-
-class UpdateWorkflowSchema(BodySchema):
-    name = Text(load_default=None, allow_none=True)
-    workflow_definition = Object(load_default=None, allow_none=True)
-    template_context_variables = Object(load_default=None, allow_none=True)
-    workflow_configurations = Model(ConfigurationsSchema, load_default=None, allow_none=True)
-
-
-class EditSchema(QuerySchema):
-    """The headers of a request that changes a workflow."""
-
-    if_match = Text(
-        load_default="",
-        data_key="If-Match",
-        metadata={"description": "the ETag of the workflow as it was read: 412 when it was changed since"},
+class CreateWorkflowSchema(ConfiguredSchema):
+    name = fields.Text(required=True)
+    workflow_definition = fields.Object(required=True)
+    tools = fields.Items(
+        fields.Model(ComingToolSchema),
+        load_default=list,
+        validate=fields.Length(max=MOST_TOOLS),
+        description="tools that nodes attach; those that are here already aren't stored once more",
     )
+    cases = fields.Items(
+        fields.Object(metadata=CASE),
+        load_default=list,
+        validate=fields.Length(max=MOST_CASES),
+        description="conversation cases that are stored with it",
+    )
+
+
+class UpdateWorkflowSchema(ConfiguredSchema):
+    name = fields.Text(load_default=None)
+    workflow_definition = fields.Object(load_default=None)
+    template_context_variables = fields.Object(load_default=None)
 
 
 class UpdateStatusSchema(BodySchema):
-    status = Text(required=True, validate=Choice(("active", "archived")))
+    status = fields.Text(required=True, validate=fields.Choice(("active", "archived")))
 
 
 class StatusQuerySchema(QuerySchema):
-    status = Text(load_default=None, metadata={"description": "active, archived, or both with a comma between"})
+    status = fields.Text(load_default=None, description="active, archived, or both with a comma between")
 
 
 class VersionsQuerySchema(QuerySchema):
-    limit = Integer(load_default=None, allow_none=True, validate=Range(min=1, max=100))
-    offset = Integer(load_default=0, validate=Range(min=0))
+    limit = fields.Integer(load_default=None, validate=fields.Range(min=1, max=100))
+    offset = fields.Integer(load_default=0, validate=fields.Range(min=0))
 
 
 class CallDispositionCodesSchema(ResponseSchema):
-    disposition_codes = Items(Text(), required=True)
+    disposition_codes = fields.Items(fields.Text(), required=True)
 
 
 class WorkflowSchema(ResponseSchema):
-    id = Integer(required=True)
-    name = Text(required=True)
-    status = Text(required=True)
-    created_at = Time(required=True)
-    workflow_definition = Object(required=True)
-    current_definition_id = Integer(required=True, allow_none=True)
-    template_context_variables = Object(required=True, allow_none=True)
-    call_disposition_codes = Model(CallDispositionCodesSchema, required=True, allow_none=True)
-    total_runs = Integer(required=True, allow_none=True)
-    workflow_configurations = Object(required=True, allow_none=True)
-    version_number = Integer(required=True, allow_none=True)
-    version_status = Text(required=True, allow_none=True)
-    workflow_uuid = Text(required=True, allow_none=True)
+    id = fields.Integer(required=True)
+    name = fields.Text(required=True)
+    status = fields.Text(required=True)
+    created_at = fields.Time(required=True)
+    workflow_definition = fields.Object(required=True)
+    current_definition_id = fields.Integer(required=True, allow_none=True)
+    template_context_variables = fields.Object(required=True, allow_none=True)
+    call_disposition_codes = fields.Model(CallDispositionCodesSchema, required=True, allow_none=True)
+    total_runs = fields.Integer(required=True, allow_none=True)
+    workflow_configurations = fields.Object(required=True, allow_none=True)
+    version_number = fields.Integer(required=True, allow_none=True)
+    version_status = fields.Text(required=True, allow_none=True)
+    workflow_uuid = fields.Text(required=True, allow_none=True)
 
 
 class ListedWorkflowSchema(ResponseSchema):
-    id = Integer(required=True)
-    name = Text(required=True)
-    status = Text(required=True)
-    created_at = Time(required=True)
-    total_runs = Integer(required=True)
-    folder_id = Integer(required=True, allow_none=True)
-    workflow_uuid = Text(required=True, allow_none=True)
+    id = fields.Integer(required=True)
+    name = fields.Text(required=True)
+    status = fields.Text(required=True)
+    created_at = fields.Time(required=True)
+    total_runs = fields.Integer(required=True)
+    folder_id = fields.Integer(required=True, allow_none=True)
+    workflow_uuid = fields.Text(required=True, allow_none=True)
 
 
 class SummarySchema(ResponseSchema):
-    id = Integer(required=True)
-    name = Text(required=True)
+    id = fields.Integer(required=True)
+    name = fields.Text(required=True)
 
 
 class CountSchema(ResponseSchema):
-    total = Integer(required=True)
-    active = Integer(required=True)
-    archived = Integer(required=True)
+    total = fields.Integer(required=True)
+    active = fields.Integer(required=True)
+    archived = fields.Integer(required=True)
 
 
 class VersionSchema(ResponseSchema):
-    id = Integer(required=True)
-    version_number = Integer(required=True)
-    status = Text(required=True)
-    content_hash = Text(
-        required=True,
-        metadata={"description": "SHA-256 of its definition, configurations and variables; runs show it, too"},
+    id = fields.Integer(required=True)
+    version_number = fields.Integer(required=True)
+    status = fields.Text(required=True)
+    content_hash = fields.Text(
+        required=True, description="SHA-256 of its definition, configurations and variables; runs show it, too"
     )
-    created_at = Time(required=True)
-    published_at = Time(required=True, allow_none=True)
-    workflow_json = Object(required=True)
-    workflow_configurations = Object(required=True, allow_none=True)
-    template_context_variables = Object(required=True, allow_none=True)
+    created_at = fields.Time(required=True)
+    published_at = fields.Time(required=True, allow_none=True)
+    workflow_json = fields.Object(required=True)
+    workflow_configurations = fields.Object(required=True, allow_none=True)
+    template_context_variables = fields.Object(required=True, allow_none=True)
 
 
 class PublishedSchema(ResponseSchema):
-    id = Integer(required=True, metadata={"description": "of the version, not of the workflow"})
-    version_number = Integer(required=True)
-    status = Text(required=True)
-    published_at = Time(required=True)
+    id = fields.Integer(required=True, description="of the version, not of the workflow")
+    version_number = fields.Integer(required=True)
+    status = fields.Text(required=True)
+    published_at = fields.Time(required=True)
 
 
 class FindingSchema(ResponseSchema):
-    kind = Text(required=True, validate=Choice(("node", "edge", "workflow")))
-    id = Text(required=True, allow_none=True)
-    field = Text(required=True, allow_none=True)
-    message = Text(required=True)
+    kind = fields.Text(required=True, validate=fields.Choice(("node", "edge", "workflow")))
+    id = fields.Text(required=True, allow_none=True)
+    field = fields.Text(required=True, allow_none=True)
+    message = fields.Text(required=True)
 
 
 class ValidationSchema(ResponseSchema):
-    is_valid = Flag(required=True)
-    errors = Items(Model(FindingSchema), required=True)
-    warnings = Items(Model(FindingSchema), required=True)
+    is_valid = fields.Flag(required=True)
+    errors = fields.Items(fields.Model(FindingSchema), required=True)
+    warnings = fields.Items(fields.Model(FindingSchema), required=True)
 
 
-# -- node types: clients refuse members that they don't know here, so there are exactly these
+# -- node types: clients refuse members that they don't know
 
 
 class PropertyOptionSchema(ResponseSchema):
     value = Raw(required=True, metadata={"type": ["string", "integer", "boolean", "number"]})
-    label = Text(required=True)
-    description = Text(required=True, allow_none=True)
+    label = fields.Text(required=True)
+    description = fields.Text(required=True, allow_none=True)
 
 
 class DisplayOptionsSchema(ResponseSchema):
-    show = Dict(Text(), Items(Raw()), required=True, allow_none=True)
-    hide = Dict(Text(), Items(Raw()), required=True, allow_none=True)
+    show = Dict(fields.Text(), fields.Items(Raw()), required=True, allow_none=True)
+    hide = Dict(fields.Text(), fields.Items(Raw()), required=True, allow_none=True)
 
 
 class PropertySpecSchema(ResponseSchema):
-    name = Text(required=True)
-    type = Text(required=True)
-    display_name = Text(required=True)
-    description = Text(required=True)
-    llm_hint = Text(required=True, allow_none=True)
+    name = fields.Text(required=True)
+    type = fields.Text(required=True)
+    display_name = fields.Text(required=True)
+    description = fields.Text(required=True)
+    llm_hint = fields.Text(required=True, allow_none=True)
     default = Raw(required=True, allow_none=True)
-    required = Flag(required=True)
-    placeholder = Text(required=True, allow_none=True)
-    display_options = Model(DisplayOptionsSchema, required=True, allow_none=True)
-    options = Items(Model(PropertyOptionSchema), required=True, allow_none=True)
-    properties = Items(Model(lambda: PropertySpecSchema()), required=True, allow_none=True)
-    min_value = Number(required=True, allow_none=True)
-    max_value = Number(required=True, allow_none=True)
-    min_length = Integer(required=True, allow_none=True)
-    max_length = Integer(required=True, allow_none=True)
-    pattern = Text(required=True, allow_none=True)
-    editor = Text(required=True, allow_none=True)
+    required = fields.Flag(required=True)
+    placeholder = fields.Text(required=True, allow_none=True)
+    display_options = fields.Model(DisplayOptionsSchema, required=True, allow_none=True)
+    options = fields.Items(fields.Model(PropertyOptionSchema), required=True, allow_none=True)
+    properties = fields.Items(fields.Model(lambda: PropertySpecSchema()), required=True, allow_none=True)
+    min_value = fields.Number(required=True, allow_none=True)
+    max_value = fields.Number(required=True, allow_none=True)
+    min_length = fields.Integer(required=True, allow_none=True)
+    max_length = fields.Integer(required=True, allow_none=True)
+    pattern = fields.Text(required=True, allow_none=True)
+    editor = fields.Text(required=True, allow_none=True)
 
 
 class NodeExampleSchema(ResponseSchema):
-    name = Text(required=True)
-    description = Text(required=True, allow_none=True)
-    data = Object(required=True)
+    name = fields.Text(required=True)
+    description = fields.Text(required=True, allow_none=True)
+    data = fields.Object(required=True)
 
 
 class GraphConstraintsSchema(ResponseSchema):
-    min_incoming = Integer(required=True, allow_none=True)
-    max_incoming = Integer(required=True, allow_none=True)
-    min_outgoing = Integer(required=True, allow_none=True)
-    max_outgoing = Integer(required=True, allow_none=True)
+    min_incoming = fields.Integer(required=True, allow_none=True)
+    max_incoming = fields.Integer(required=True, allow_none=True)
+    min_outgoing = fields.Integer(required=True, allow_none=True)
+    max_outgoing = fields.Integer(required=True, allow_none=True)
 
 
 class NodeSpecSchema(ResponseSchema):
-    name = Text(required=True)
-    display_name = Text(required=True)
-    description = Text(required=True)
-    llm_hint = Text(required=True, allow_none=True)
-    category = Text(required=True, metadata={"enum": ["call_node", "global_node", "trigger", "integration"]})
-    icon = Text(required=True)
-    version = Text(required=True)
-    properties = Items(Model(PropertySpecSchema), required=True)
-    examples = Items(Model(NodeExampleSchema), required=True)
-    graph_constraints = Model(GraphConstraintsSchema, required=True, allow_none=True)
+    name = fields.Text(required=True)
+    display_name = fields.Text(required=True)
+    description = fields.Text(required=True)
+    llm_hint = fields.Text(required=True, allow_none=True)
+    category = fields.Text(required=True, metadata={"enum": ["call_node", "global_node", "trigger", "integration"]})
+    icon = fields.Text(required=True)
+    version = fields.Text(required=True)
+    properties = fields.Items(fields.Model(PropertySpecSchema), required=True)
+    examples = fields.Items(fields.Model(NodeExampleSchema), required=True)
+    graph_constraints = fields.Model(GraphConstraintsSchema, required=True, allow_none=True)
 
 
 class NodeTypesSchema(ResponseSchema):
-    spec_version = Text(required=True)
-    node_types = Items(Model(NodeSpecSchema), required=True)
+    spec_version = fields.Text(required=True)
+    node_types = fields.Items(fields.Model(NodeSpecSchema), required=True)

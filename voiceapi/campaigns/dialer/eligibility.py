@@ -44,7 +44,7 @@ class Eligibility:
 
 
 @dataclass(frozen=True, slots=True)
-class Contact:
+class Candidate:
     """A contact that is due.
 
     :param zones: the zones that the contact may be in; none when that isn't known.
@@ -67,7 +67,9 @@ class Block:
     reason: str
 
 
-def block(moment: datetime, contact: Contact, eligibility: Eligibility, schedule: Weekly | None = None) -> Block | None:
+def block(
+    moment: datetime, contact: Candidate, eligibility: Eligibility, schedule: Weekly | None = None
+) -> Block | None:
     """Why the contact may not be called at `moment`; None if it may.
 
     :param schedule: the campaign's own windows: the contact's next time must be in one of them.
@@ -108,7 +110,7 @@ def zones_of(column: str | None, number: str, look_up: Callable[[str], tuple[str
     return zones if all(_exists(zone) for zone in zones) else ()
 
 
-def _named(contact: Contact) -> str:
+def _named(contact: Candidate) -> str:
     return contact.zones[0] if len(contact.zones) == 1 else f"{len(contact.zones)} possible time zones at once"
 
 

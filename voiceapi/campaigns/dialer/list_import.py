@@ -3,7 +3,6 @@
 from __future__ import annotations
 
 from collections.abc import Sequence
-from datetime import timedelta
 from itertools import islice
 
 from ...errors import OutOfService, ServiceError
@@ -12,17 +11,16 @@ from ...service import Service
 from ...store import campaigns as records
 from ...store import dialing
 from ...store.base import find, insert_all, require, update
-from ...store.campaigns import Campaign
+from ...store.campaigns import LEASE, Campaign
 from ...store.database import ConcurrentUpdate, wake_dialer, write
 from ...store.fields import now
 from ...store.locks import campaign_lock
 from ...store.telephony import TelephonyConfiguration
-from ...telephony.providers import PROVIDERS
+from ...telephony.configurations import reader
 from .. import attempts
 from ..contact_list import Contact, ContactList
 
 BATCH = 500
-LEASE = timedelta(seconds=30)
 IMPORT_FIELDS = (Campaign.source_status, Campaign.synced_at, Campaign.source_lease_until)
 
 
@@ -48,13 +46,14 @@ def read_list(service: Service, campaign_id: int) -> None:
     with service.store.session():
         campaign = _campaign(campaign_id)
         try:
-            listed = ContactList(files.read(campaign.organization_id, campaign.source_id))
+            content = files.read(campaign.organization_id, campaign.source_id)
+            listed = ContactList(content, campaign.phone_number_column)
         except OutOfService:
             raise
         except ServiceError as error:
             _fail(campaign_id, str(error.detail))
             return
-        rows = listed.contacts(sip=_dials_sip(campaign))
+        rows = listed.contacts(reader(find(TelephonyConfiguration, id=campaign.telephony_configuration_id)))
         done = dialing.rows_read(campaign_id)
         try:
             while batch := list(islice(rows, BATCH)):
@@ -64,7 +63,8 @@ def read_list(service: Service, campaign_id: int) -> None:
             return
         with write(campaign_lock(campaign_id)):
             campaign = _campaign(campaign_id)
-            campaign.source_status, campaign.synced_at, campaign.source_lease_until = "completed", now(), None
+            # The lease stays: a dialer renews it from here on.
+            campaign.source_status, campaign.synced_at = "completed", now()
             if campaign.state == "syncing":
                 campaign.state = "running"
             update(campaign, *IMPORT_FIELDS, Campaign.state)
@@ -112,8 +112,3 @@ def _fail(campaign_id: int, error: str) -> None:
 
 def _campaign(campaign_id: int) -> Campaign:
     return require(Campaign, "The campaign is gone.", id=campaign_id)
-
-
-def _dials_sip(campaign: Campaign) -> bool:
-    configuration = find(TelephonyConfiguration, id=campaign.telephony_configuration_id)
-    return configuration is not None and PROVIDERS[configuration.provider].dials_sip

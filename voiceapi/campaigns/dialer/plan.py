@@ -3,14 +3,14 @@
 from __future__ import annotations
 
 from collections import Counter
-from collections.abc import Iterable
+from collections.abc import Callable, Iterable
 from dataclasses import dataclass, replace
 from datetime import datetime, timedelta
 
 from ...organizations.call_limits import Quota, exhausted
 from ...timestamps import write_time
 from .calling_hours import HORIZON_DAYS, Weekly
-from .eligibility import Block, Contact, Eligibility, block
+from .eligibility import Block, Candidate, Eligibility, block
 
 # The codes of the holds by the organization's limits: of calls a day, and of calls at once.
 CALLS_A_DAY = "max_calls_a_day"
@@ -26,7 +26,7 @@ STATES = {
 
 
 @dataclass(frozen=True, slots=True)
-class Settings:
+class DialSettings:
     """How a campaign calls.
 
     :param interval: from one call to the next through its telephony configuration; zero is as fast as can be.
@@ -73,23 +73,27 @@ class Plan:
     :param look_again: when to plan again, unless a call ends or the campaign is changed before.
     """
 
-    dial: tuple[Contact, ...] = ()
-    blocked: tuple[tuple[Contact, Block], ...] = ()
+    dial: tuple[Candidate, ...] = ()
+    blocked: tuple[tuple[Candidate, Block], ...] = ()
     hold: Hold | None = None
     look_again: datetime | None = None
 
 
 def plan(
-    moment: datetime, settings: Settings, due: Iterable[Contact], load: Load, later: datetime | None = None
+    moment: datetime,
+    settings: DialSettings,
+    due: Iterable[Candidate],
+    load: Load,
+    later: Callable[[], datetime | None] = lambda: None,
 ) -> Plan:
     """Decide about the contacts that are `due`, in their order.
 
     :param due: read only as long as another call may be placed; each contact read is decided about.
-    :param later: when the next contact after them is due, if any.
+    :param later: when the next contact after them is due, if any; asked once all of them are read.
     """
-    dial: list[Contact] = []
+    dial: list[Candidate] = []
     dialed: Counter[str] = Counter()
-    blocked: list[tuple[Contact, Block]] = []
+    blocked: list[tuple[Candidate, Block]] = []
     waiting = iter(due)
     hold = held(moment, settings, load)
     while hold is None:
@@ -110,12 +114,12 @@ def plan(
     again = [reason.until for _, reason in blocked if reason.until is not None]
     if hold is not None:
         again = [] if hold.until is None else [hold.until]
-    elif later is not None:
-        again.append(max(later, moment))
+    elif (next_due := later()) is not None:
+        again.append(max(next_due, moment))
     return Plan(tuple(dial), tuple(blocked), hold, min(again, default=None))
 
 
-def held(moment: datetime, settings: Settings, load: Load) -> Hold | None:
+def held(moment: datetime, settings: DialSettings, load: Load) -> Hold | None:
     """Why the whole campaign calls nobody at `moment`; None if it may call."""
     if settings.state != "running":
         return Hold(settings.state, STATES[settings.state])
@@ -130,5 +134,8 @@ def held(moment: datetime, settings: Settings, load: Load) -> Hold | None:
         reason = exhausted(settings.eligibility.call_limits.calls_a_day, load.quota.more_at)
         return Hold(CALLS_A_DAY, reason, load.quota.more_at)
     if load.next_call_at is not None and moment < load.next_call_at:
-        return Hold("pace", "The last call was placed a moment ago.", load.next_call_at)
+        reason = "The last call was placed a moment ago."
+        if load.next_call_at - moment > settings.interval:  # the carrier takes no more calls, or others are next
+            reason = f"The account places its next call at {write_time(load.next_call_at, 'seconds')}."
+        return Hold("pace", reason, load.next_call_at)
     return None

@@ -8,20 +8,17 @@ stops before that, the claim is released when its lease expires, and its run is 
 
 from __future__ import annotations
 
-import hashlib
 import logging
 import threading
 import time
-from collections.abc import Mapping
-from dataclasses import dataclass, replace
+from dataclasses import replace
 from datetime import datetime
-from typing import Any
 
-from ...calls.outbound import Agent, place
+from ...calls.outbound import place
+from ...calls.setup import CallRequest, CallSetup
 from ...errors import Conflict, LimitReached, NotPossible, OutOfService, ServiceError
-from ...organizations import call_quota
+from ...organizations.call_quota import quota
 from ...runs.lifecycle import is_dialable
-from ...runs.runs import without_reserved
 from ...service import Service
 from ...store import campaigns as records
 from ...store import dialing, runs
@@ -33,13 +30,12 @@ from ...store.locks import NO_LOCK, calls_lock, campaign_lock
 from ...store.runs import Run
 from ...store.telephony import TelephonyConfiguration
 from ...store.workflows import Workflow
-from ...telephony import connect, selection
-from ...telephony.configurations import next_call_at
-from ...telephony.selection import NotConfigured
+from ...telephony import configurations, connect
+from ...telephony.configurations import NotConfigured, next_call_at
 from ...workflows import versions
 from .. import attempts
 from . import list_import
-from .plan import CALLS_A_DAY, ORGANIZATION_LIMIT, Hold, Load, Plan, Settings, held, plan
+from .plan import CALLS_A_DAY, ORGANIZATION_LIMIT, DialSettings, Hold, Load, Plan, plan
 from .settings import candidates, settings_of
 
 log = logging.getLogger("voiceapi")
@@ -52,21 +48,6 @@ IDLE_SECONDS, BUSY_SECONDS = 3.0, 1.0
 GATHER_SECONDS, GATHER_BESIDE_OTHERS = 0.005, 0.05
 # How many contacts are looked at in one transaction.
 BATCH = 100
-GREETING_COLUMNS = ("greeting_override_type", "greeting_override_text", "greeting_override_recording_id")
-
-
-@dataclass(frozen=True, slots=True)
-class Claim:
-    """A contact that this process has to call, as `run`."""
-
-    contact_id: int
-    run: Run
-    agent: Agent
-    to: str
-    context: Mapping[str, Any]
-    gathered: Mapping[str, Any]
-    # When the turn in the account's pace that the claim took expires.
-    turn_until: datetime
 
 
 class Dialer:
@@ -77,8 +58,6 @@ class Dialer:
 
     def __init__(self, service: Service) -> None:
         self._service = service
-        # Ids of released versions that were found valid: they never change.
-        self._checked: set[int] = set()
         self._recover_at = 0.0
 
     def run(self) -> None:
@@ -95,7 +74,7 @@ class Dialer:
                 log.exception("The dialer failed, and tries again")
                 seconds = IDLE_SECONDS
             store = self._service.store
-            gather = GATHER_SECONDS if store.path is not None else GATHER_BESIDE_OTHERS
+            gather = GATHER_BESIDE_OTHERS if store.backend.is_concurrent else GATHER_SECONDS
             _wait(dialer_wakeup, stopping, store.wakeups.longest_pause(seconds), gather)
 
     def look(self) -> float:
@@ -104,6 +83,7 @@ class Dialer:
         with self._service.store.session():
             if time.monotonic() >= self._recover_at:
                 self.recover()
+                self._sign()
                 self._recover_at = time.monotonic() + BUSY_SECONDS
             # The organizations that had no free call in this look: one call that ends lets one campaign dial, not all.
             full: set[int] = set()
@@ -143,6 +123,13 @@ class Dialer:
                     given_back += 1
         return given_back
 
+    def _sign(self) -> None:
+        """Note that somebody dials, at most every ten seconds, and only while a campaign runs."""
+        moment = now()
+        if dialing.is_unsigned(moment):
+            with write(NO_LOCK):
+                dialing.sign(moment)
+
     def _read_list(self, campaign_id: int) -> float:
         with write(campaign_lock(campaign_id)):
             taken = list_import.take(campaign_id)
@@ -156,97 +143,86 @@ class Dialer:
         Returns what holds the campaign back, and the seconds until the next look.
         """
         with write(calls_lock(organization), campaign_lock(campaign_id)):
-            decided, claims = self._claim(campaign_id, now())
-        for claim in claims:
-            self._service.workers.submit(self._carry_out, claim)
+            decided, requests = self._claim(campaign_id, now())
+        for request in requests:
+            self._service.workers.submit(self._place, request)
         if decided.look_again is None:
             return decided.hold, BUSY_SECONDS
         return decided.hold, max(0.0, min(BUSY_SECONDS, (decided.look_again - now()).total_seconds()))
 
-    def _claim(self, campaign_id: int, moment: datetime) -> tuple[Plan, list[Claim]]:
+    def _claim(self, campaign_id: int, moment: datetime) -> tuple[Plan, list[CallRequest]]:
+        """Claim the contacts that are to be called now; returns what was decided, and the calls to place."""
         campaign = require(Campaign, "The campaign is gone.", id=campaign_id)
         if campaign.state != "running":
             return Plan(), []
         try:
-            agent = self._agent(campaign)
+            setup = self._setup(campaign)
         except OutOfService:
             raise
         except (ServiceError, NotConfigured) as error:
             reason = "its telephony configuration can't be used." if isinstance(error, NotConfigured) else str(error)
             attempts.stop(campaign, "paused", "batch_failed", f"Nobody can be called: {reason}")
             return Plan(), []
-        settings = settings_of(self._service, campaign, agent.configuration)
-        load = load_of(campaign, agent.configuration, settings, moment)
-        hold = held(moment, settings, load)
-        if hold is not None:
-            if hold.code == CALLS_A_DAY and dialing.due(campaign_id, moment, 1):
-                attempts.note_hold(campaign, hold.code, hold.reason, moment)
-            return Plan(hold=hold, look_again=hold.until), []
+        settings = settings_of(self._service, campaign, setup.configuration)
+        load = load_of(campaign, setup.configuration, settings, moment)
         rules = settings.eligibility
         # Where contacts may be skipped or postponed, more of them are read than may be called.
         selective = rules.hours or rules.most_a_day or rules.call_limits.countries
         limit = BATCH if selective else min(BATCH, _free_slots(settings, load))
-        due = {contact.id: contact for contact in dialing.due(campaign_id, moment, limit)}
-        later = moment if len(due) == limit else dialing.due_after(campaign_id, moment)
-        looked_at = candidates(campaign.organization_id, list(due.values()), settings.eligibility, moment)
-        decided = plan(moment, settings, looked_at, load, later)
+        due: dict[int, records.Contact] = {}
+        decided = plan(
+            moment,
+            settings,
+            candidates(campaign, rules, moment, limit, due),
+            load,
+            later=lambda: moment if len(due) == limit else dialing.due_after(campaign_id, moment),
+        )
+        hold = decided.hold
+        if hold is not None and hold.code == CALLS_A_DAY and not due and dialing.due(campaign_id, moment, 1):
+            attempts.note_hold(campaign, hold.code, hold.reason, moment)
         for candidate, why in decided.blocked:
             attempts.skip(due[candidate.id], why.code, why.reason, why.until, moment)
         if decided.blocked:
             attempts.finish(campaign_id, moment)
         contacts = [due[candidate.id] for candidate in decided.dial]
-        runs = attempts.claim(campaign_id, contacts, agent.workflow, agent.configuration, moment) if contacts else []
-        return decided, [
-            _claim_of(contact, run, campaign, agent, moment + settings.interval)
-            for contact, run in zip(contacts, runs, strict=True)
-        ]
+        return decided, attempts.claim(campaign, contacts, setup, settings.interval, moment) if contacts else []
 
-    def _agent(self, campaign: Campaign) -> Agent:
-        """The workflow, version, configuration and number of the campaign's calls.
+    def _setup(self, campaign: Campaign) -> CallSetup:
+        """What the campaign's calls are placed with.
 
-        :raises ServiceError, NotConfigured: when one of them can't be used at the moment.
+        :raises ServiceError, NotConfigured: when that can't be used at the moment.
         """
-        configuration = selection.resolve_outbound(campaign.organization_id, campaign.telephony_configuration_id)
+        configuration = configurations.resolve_outbound(campaign.organization_id, campaign.telephony_configuration_id)
         connect.require_public_url(self._service, configuration)
         workflow = require(Workflow, "Workflow not found", id=campaign.workflow_id)
         if workflow.status != "active":
             raise NotPossible("Workflow is not active")
         version = versions.published(workflow)
-        if version.id not in self._checked:
-            versions.load_graph(workflow, version)
-            self._checked.add(version.id)
-        return Agent(workflow, version, configuration, selection.caller_number(configuration, None))
+        graph = versions.load_graph(workflow, version)
+        return CallSetup(workflow, version, graph, configuration, configurations.caller_number(configuration, None))
 
-    def _carry_out(self, claim: Claim) -> None:
-        """Place the call of a claim, or release the claim if that fails before the carrier is asked."""
+    def _place(self, request: CallRequest) -> None:
+        """Place the call to a contact, or release its claim if that fails before the carrier is asked."""
         with self._service.store.session():
             try:
-                place(
-                    self._service,
-                    claim.agent,
-                    claim.to,
-                    claim.run.name,
-                    claim.context,
-                    claim.gathered,
-                    claim.run,
-                    turn_until=claim.turn_until,
-                )
+                place(self._service, request, give_back=attempts.give_back)
             except Conflict:  # it took so long that the claim was given back
                 return
             except (LimitReached, OutOfService) as busy:
-                self._give_back(claim, str(busy.detail), pause=False)
+                self._give_back(request, str(busy.detail), pause=False)
             except Exception as error:
                 if not isinstance(error, ServiceError):
-                    log.exception("A call of campaign %s could not be placed", claim.run.campaign_id)
+                    log.exception("Call %s could not be placed", request.name)
                 # A call that the carrier refused has ended by now, and its contact with it.
-                self._give_back(claim, str(error), pause=True)
+                self._give_back(request, str(error), pause=True)
 
-    def _give_back(self, claim: Claim, reason: str, *, pause: bool) -> None:
-        moment = now()
+    def _give_back(self, request: CallRequest, reason: str, *, pause: bool) -> None:
+        moment, run = now(), request.prepared
+        assert run is not None
         # The lock of calls as well: a contact whose attempt is given back may end another one's wait.
-        with write(calls_lock(claim.run.organization_id), *runs.ending_locks(claim.run)):
-            contact, run = find(records.Contact, id=claim.contact_id), find(Run, id=claim.run.id)
-            if contact is None or run is None or contact.run_id != run.id or not is_dialable(run):
+        with write(calls_lock(run.organization_id), *runs.ending_locks(run)):
+            contact, run = find(records.Contact, run_id=run.id), find(Run, id=run.id)
+            if contact is None or run is None or not is_dialable(run):
                 return
             attempts.release(contact, run, reason, moment)
             if pause:
@@ -262,58 +238,21 @@ def register(service: Service) -> None:
 
 
 def load_of(
-    campaign: Campaign, configuration: TelephonyConfiguration | None, settings: Settings, moment: datetime
+    campaign: Campaign, configuration: TelephonyConfiguration | None, settings: DialSettings, moment: datetime
 ) -> Load:
     """The calls in progress and those left for the day; contacts that are claimed but not called yet count as calls."""
     organization = campaign.organization_id
     claimed = dialing.claimed(organization)
-    quota = call_quota.quota(organization, settings.eligibility.call_limits.calls_a_day, moment)
+    today = quota(organization, settings.eligibility.call_limits.calls_a_day, moment)
     return Load(
         runs.in_progress(organization, moment) + claimed,
         dialing.dialing(campaign.id, moment),
         None if configuration is None else next_call_at(configuration, moment),
-        None if quota is None else replace(quota, left=quota.left - claimed),
+        None if today is None else replace(today, left=today.left - claimed),
     )
 
 
-def _claim_of(contact: records.Contact, run: Run, campaign: Campaign, agent: Agent, turn_until: datetime) -> Claim:
-    tags = ["retry", f"retry_reason_{contact.retry_reason}"] if contact.attempts > 1 else []
-    gathered = {"triggered_by": "campaign", **({"call_tags": tags} if tags else {})}
-    return Claim(
-        contact.id, run, agent, contact.phone_number, context_of(contact, campaign, agent), gathered, turn_until
-    )
-
-
-def context_of(contact: records.Contact, campaign: Campaign, agent: Agent) -> dict[str, Any]:
-    """The initial context of a contact's run: the columns of its row, then the members that the service sets itself."""
-    key_hash = hashlib.md5(campaign.source_id.encode(), usedforsecurity=False).hexdigest()[:8]
-    retries = contact.attempts - 1
-    source = f"csv_{key_hash}_row_{contact.row}" + (f"_retry_{retries}" if retries else "")
-    retry = {"is_retry": True, "retry_attempt": retries, "retry_reason": contact.retry_reason} if retries else {}
-    return {
-        **_with_greeting(without_reserved(contact.variables)),
-        **retry,
-        "campaign_id": campaign.id,
-        "provider": agent.configuration.provider,
-        "source_uuid": source,
-        "called_number": contact.phone_number,
-        "direction": "outbound",
-        "telephony_configuration_id": agent.configuration.id,
-    }
-
-
-def _with_greeting(row: Mapping[str, Any]) -> dict[str, Any]:
-    """The row with its three `greeting_override_*` columns as one variable, `greeting_override`."""
-    kind, text, recording = (str(row.get(name, "")).strip() for name in GREETING_COLUMNS)
-    values = {name: value for name, value in row.items() if name not in GREETING_COLUMNS}
-    if kind == "text" and text:
-        values["greeting_override"] = {"type": "text", "text": text}
-    elif kind == "audio" and recording:
-        values["greeting_override"] = {"type": "audio", "recording_id": recording}
-    return values
-
-
-def _free_slots(settings: Settings, load: Load) -> int:
+def _free_slots(settings: DialSettings, load: Load) -> int:
     """How many calls may be placed now."""
     if settings.interval:
         return 1

@@ -11,23 +11,21 @@ from typing import Any
 from ...runs import files
 from ...service import Service
 from ...store import campaigns as records
-from ...store import dialing, outbound_calls
+from ...store import dialing, organizations
 from ...store.base import find
 from ...store.campaigns import Campaign
 from ...store.fields import EPOCH
 from ...store.telephony import TelephonyConfiguration
+from ...telephony.configurations import reader
 from ...telephony.numbers import zones_of_number
-from ...telephony.providers import PROVIDERS
 from ...timestamps import write_time
 from .. import campaigns
 from ..contact_list import ContactList
 from ..dialer.calling_hours import DAY
-from ..dialer.eligibility import Contact, Eligibility, zones_of
+from ..dialer.eligibility import Candidate, Eligibility, zones_of
 from ..dialer.settings import settings_of
 from ..retry import Breaker, Retry
-from .day import CallsOfDay
-from .others import OtherCampaign
-from .simulator import Attempt, Mix, Rehearsal, rehearse
+from .simulator import Attempt, CallsOfDay, Mix, OtherCampaign, Rehearsal, rehearse
 
 # The share of each outcome, unless the request names others.
 SHARES: Mapping[str, float] = {"answered": 0.55, "no_answer": 0.2, "voicemail": 0.15, "busy": 0.07, "failed": 0.03}
@@ -63,7 +61,9 @@ def simulate(service: Service, organization: int, campaign_id: int, wanted: Mapp
         timedelta(days=wanted["days"]),
         list(_others(service, campaign)),
         _account(configuration),
-        CallsOfDay(calls_a_day, outbound_calls.times(organization, starts_at - DAY, starts_at) if calls_a_day else ()),
+        CallsOfDay(
+            calls_a_day, organizations.call_times(organization, starts_at - DAY, starts_at) if calls_a_day else ()
+        ),
     )
     skipped = [(row, number, "row_skipped", reason) for row, number, reason in unread]
     skipped += [(id, numbers[id][0], block.code, block.reason) for id, block in found.skipped.items()]
@@ -97,9 +97,8 @@ def _numbers(
         stored = dialing.all_contacts(campaign.id)
         return {each.row: (each.phone_number, each.variables.get("timezone")) for each in stored}, []
     content = files.read(campaign.organization_id, campaign.source_id)
-    sip = configuration is not None and PROVIDERS[configuration.provider].dials_sip
     numbers, unread = {}, []
-    for contact in ContactList(content).contacts(sip=sip):
+    for contact in ContactList(content, campaign.phone_number_column).contacts(reader(configuration)):
         if contact.skipped is None:
             numbers[contact.row] = (contact.phone_number, contact.values.get("timezone"))
         else:
@@ -109,7 +108,7 @@ def _numbers(
 
 def _contacts(
     organization: int, numbers: Mapping[int, tuple[str, str | None]], eligibility: Eligibility, starts_at: datetime
-) -> Iterator[Contact]:
+) -> Iterator[Candidate]:
     """The contacts with what the organization's campaigns dialed in the 24 hours before the dry run begins."""
     listed = dialing.all_not_to_call(organization)
     dialed = {}
@@ -117,7 +116,7 @@ def _contacts(
         dialed = dialing.all_dialed(organization, starts_at - DAY, starts_at)
     for row, (number, zone) in numbers.items():
         zones = zones_of(zone, number, zones_of_number) if eligibility.hours else ()
-        yield Contact(row, number, zones, number in listed, dialed.get(number, ()))
+        yield Candidate(row, number, zones, dialing.listed_form(number) in listed, dialed.get(number, ()))
 
 
 def _others(service: Service, campaign: Campaign) -> Iterator[OtherCampaign]:

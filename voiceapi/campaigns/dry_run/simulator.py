@@ -7,17 +7,16 @@ from __future__ import annotations
 
 import heapq
 from collections import Counter, defaultdict, deque
-from collections.abc import Iterator, Mapping, Sequence
+from collections.abc import Callable, Iterable, Iterator, Mapping, Sequence
 from dataclasses import dataclass, field, replace
 from datetime import datetime, timedelta
 from random import Random
 
+from ...organizations.call_limits import Quota
 from ..dialer.calling_hours import DAY
-from ..dialer.eligibility import Block, Contact
-from ..dialer.plan import Load, Settings, plan
+from ..dialer.eligibility import Block, Candidate
+from ..dialer.plan import DialSettings, Load, held, plan
 from ..retry import FAILURES, Breaker, Retry, after_call
-from .day import CallsOfDay
-from .others import OtherCampaign, OtherCampaigns, Pace
 
 RINGING = {"busy": 2.0, "failed": 2.0, "refused": 0.0, "canceled": 10.0, "no_answer": 60.0}
 ANSWERED_AFTER = 10.0
@@ -45,7 +44,7 @@ class Mix:
 class Attempt:
     """A call of the dry run. `number` counts the contact's attempts from 1; `seconds` is how long was talked."""
 
-    contact: Contact
+    contact: Candidate
     number: int
     at: datetime
     ends_at: datetime
@@ -109,10 +108,10 @@ class _BreakerWindow:
 
 
 def rehearse(
-    settings: Settings,
+    settings: DialSettings,
     retry: Retry,
     breaker: Breaker,
-    contacts: Sequence[Contact],
+    contacts: Sequence[Candidate],
     mix: Mix,
     seed: int,
     starts_at: datetime,
@@ -140,7 +139,7 @@ def rehearse(
     day = day or CallsOfDay()
     clock, turn, last_turn = starts_at, 0, 0
 
-    def due() -> Iterator[Contact]:
+    def due() -> Iterator[Candidate]:
         for id in line.due(clock):
             contact = known[id]
             past = (*contact.recent, *recent[contact.number])
@@ -191,3 +190,111 @@ def rehearse(
             break
         clock = max(clock, min(ahead))
     return found
+
+
+# -- the calls of the last 24 hours in a dry run, which the organization's limit of calls a day counts
+
+
+class CallsOfDay:
+    """When calls were placed, the earliest first.
+
+    :param most: how many may be placed within 24 hours; None is without limit, and nothing is recorded then.
+    :param before: when calls were placed before the dry run begins.
+    """
+
+    def __init__(self, most: int | None = None, before: Iterable[datetime] = ()) -> None:
+        self._most = most
+        self._times = deque(before if most is not None else ())
+
+    def record(self, at: datetime) -> None:
+        """Count a call; `at` is never before that of an earlier one."""
+        if self._most is not None:
+            self._times.append(at)
+
+    def quota(self, clock: datetime) -> Quota | None:
+        """How many calls may still be placed at `clock`; None is any number."""
+        if self._most is None:
+            return None
+        # As many as may be placed decide alone when the next one may be.
+        while self._times and (self._times[0] <= clock - DAY or len(self._times) > self._most):
+            self._times.popleft()
+        return Quota(self._most - len(self._times), (self._times[0] if self._times else clock) + DAY)
+
+
+# -- the other running campaigns in a dry run, which take a part of the organization's limit and of the pace
+
+
+# When the next call of each carrier account may begin.
+Pace = dict[object, datetime]
+
+
+@dataclass
+class OtherCampaign:
+    """A running campaign besides the one of the dry run. Each of its open contacts is called once, at any hour.
+
+    :param waiting: how many contacts are still to be called.
+    :param account: of the carrier; campaigns of one account share its pace.
+    :param calling: its calls in progress.
+    :param turn: when it last dialed, counted in turns; 0 before it does.
+    """
+
+    id: int
+    settings: DialSettings
+    waiting: int
+    account: object
+    calling: int = 0
+    turn: int = 0
+    held_until: datetime | None = None
+
+
+class OtherCampaigns:
+    """The calls of the other campaigns.
+
+    :param seconds: how long the call to contact number `n` of a campaign takes, from its id and `n`.
+    """
+
+    def __init__(self, campaigns: Iterable[OtherCampaign], seconds: Callable[[int, int], float]) -> None:
+        self._campaigns = list(campaigns)
+        self._seconds = seconds
+        self._calls: list[tuple[datetime, int, OtherCampaign]] = []
+        self.dialed = 0
+
+    @property
+    def in_progress(self) -> int:
+        """How many calls go on."""
+        return len(self._calls)
+
+    def end_calls(self, clock: datetime) -> None:
+        """End the calls that are over."""
+        while self._calls and self._calls[0][0] <= clock:
+            heapq.heappop(self._calls)[2].calling -= 1
+
+    def dial(self, clock: datetime, calls: int, pace: Pace, day: CallsOfDay, turn: int, since: int, until: int) -> None:
+        """Let the campaigns whose last turn was from `since` to `until` dial, the one that dialed longest ago first.
+
+        :param calls: those of the dry run's own campaign that go on.
+        :param day: the calls of the last 24 hours; those placed here are added.
+        :param turn: the number of this turn.
+        """
+        chosen = [each for each in self._campaigns if since <= each.turn <= until]
+        for campaign in sorted(chosen, key=lambda each: (each.turn, each.id)):
+            campaign.held_until = None
+            while campaign.waiting:
+                load = Load(calls + self.in_progress, campaign.calling, pace.get(campaign.account), day.quota(clock))
+                hold = held(clock, campaign.settings, load)
+                if hold is not None:
+                    campaign.held_until = hold.until
+                    break
+                day.record(clock)
+                self.dialed += 1
+                campaign.waiting -= 1
+                campaign.calling += 1
+                campaign.turn = turn
+                pace[campaign.account] = clock + campaign.settings.interval
+                ends_at = clock + timedelta(seconds=round(self._seconds(campaign.id, campaign.waiting), 3))
+                heapq.heappush(self._calls, (ends_at, self.dialed, campaign))
+
+    def next_event(self) -> datetime | None:
+        """When the next of their calls ends, or a campaign may dial again."""
+        times = [each.held_until for each in self._campaigns if each.held_until is not None]
+        return min([*times, *(end for end, _, _ in self._calls[:1])], default=None)

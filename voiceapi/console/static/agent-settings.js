@@ -1,17 +1,22 @@
 // How an agent's calls behave: its name, its configurations and its template variables.
 
 import { debounced, details, field, input, keyValues, textarea } from "./components.js";
-import { h } from "./dom.js";
+import { h, uniqueId } from "./dom.js";
 import { publishRequirements } from "./publish-requirements.js";
 
 // [member, label, help, minimum, maximum]; a minimum makes it a number.
 const FIELDS = [
   ["language", "Language", "A language tag such as de-DE; en-US when empty."],
-  ["voice", "Voice", "The carrier's own name of a voice; the carrier's usual one when empty."],
+  ["voice", "Voice", "natural, which costs more at most carriers; standard; or the carrier's own name of a voice. The carrier's usual one when empty."],
   ["max_call_duration", "Longest call", "Seconds; 300 when empty, at most 1200.", 1, 1200],
   ["max_user_idle_timeout", "Longest silence", "Seconds until the agent asks whether somebody is there; 10 when empty.", 1, null],
+  ["filler_after", "Wait before a filler", "Seconds until the caller of a slow reply is asked to wait; 2.5 when empty.", 1, 3.5],
+  ["first_sentence", "First sentence", "auto, which speaks it while the model still writes the rest; or off, so that the caller can always interrupt."],
+  ["end_of_speech", "End of speech", "The pause that ends what the caller says: quick, normal, patient, or seconds from 0.4 to 10."],
   ["text_chat_inactivity_timeout_seconds", "Longest pause of a text chat", "Seconds, from 60 to 10500.", 60, 10500],
 ];
+const FRACTIONS = new Set(["max_user_idle_timeout", "filler_after"]);
+const mayBeNumber = (member, text) => member === "end_of_speech" && /^[\d.]+$/.test(text) && Number.isFinite(Number(text));
 const SHOWN = new Set([...FIELDS.map(([name]) => name), "publish_requirements"]);
 
 /** `state`: {name, configurations, variables}, which is changed in place; `changed` is called after each change. */
@@ -21,16 +26,18 @@ export function settingsForm(state, changed) {
     state.name = name.value;
     changed();
   });
+  const voices = h("datalist", { id: uniqueId("voices") }, ["natural", "standard"].map((value) => h("option", { value })));
   const fields = FIELDS.map(([member, label, help, low, high]) => {
     const isNumber = low !== undefined;
     const control = input({
-      ...(isNumber ? { type: "number", min: low, max: high, step: member === "max_user_idle_timeout" ? "any" : "1" } : {}),
+      ...(member === "voice" ? { list: voices.id } : {}),
+      ...(isNumber ? { type: "number", min: low, max: high, step: FRACTIONS.has(member) ? "any" : "1" } : {}),
       value: state.configurations[member] ?? "",
     });
     control.addEventListener("input", () => {
       if (control.validity.badInput) return;
       if (control.value === "") delete state.configurations[member];
-      else state.configurations[member] = isNumber ? Number(control.value) : control.value;
+      else state.configurations[member] = isNumber || mayBeNumber(member, control.value) ? Number(control.value) : control.value;
       changed();
     });
     return field(label, control, { help, name: `workflow_configurations.${member}` });
@@ -49,7 +56,7 @@ export function settingsForm(state, changed) {
   };
   return h("div", { class: "stack" },
     field("Name", name, { name: "name", required: true }),
-    h("div", { class: "fields" }, fields),
+    h("div", { class: "fields" }, fields), voices,
     field("Template variables", variables, {
       name: "template_context_variables",
       help: "What {{name}} stands for in prompts, greetings and URLs, unless a call or a contact says otherwise.",

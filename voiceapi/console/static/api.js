@@ -96,7 +96,11 @@ async function send(method, path, { query, body, form, headers = {}, signal, ask
 }
 
 async function json(method, path, options) {
-  const response = await send(method, path, options);
+  return jsonOf(await send(method, path, options));
+}
+
+/** The value of a Response that is JSON; null if it has no content. */
+export async function jsonOf(response) {
   if (response.status === 204) return null;
   try {
     return await response.json();

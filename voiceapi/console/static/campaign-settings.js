@@ -133,16 +133,26 @@ export function settingsFields(given, most, ownZone = OWN_ZONE) {
   return element;
 }
 
+const windowsInWords = ({ slots, timezone }) =>
+  `${slots.map((slot) => `${DAYS[slot.day_of_week]} ${slot.start_time} to ${slot.end_time}`).join(", ")} (${timezone})`;
+
+/** When a campaign calls, by its own settings and the organization's, a phrase for each; none if it calls at any time. */
+export function hoursInWords({ schedule_config: schedule, calling_hours: own }, { calling_hours: all }) {
+  const clock = ({ start, end }) => `from ${start} to ${end} on each contact's clock`;
+  return [
+    schedule?.enabled && `within ${windowsInWords(schedule)}`,
+    own && clock(own),
+    all && `${clock(all)} as your organization does`,
+  ].filter(Boolean);
+}
+
 /** The settings of a campaign in words: [name, text] pairs. */
 export function settingsInWords(campaign) {
   const { retry_config: retry, schedule_config: schedule, calling_hours: hours, circuit_breaker: breaker } = campaign;
   const after = [["busy", retry.retry_on_busy], ["no answer", retry.retry_on_no_answer], ["voicemail", retry.retry_on_voicemail]]
     .filter(([, isChosen]) => isChosen).map(([name]) => name);
-  const slots = schedule?.enabled
-    ? schedule.slots.map((slot) => `${DAYS[slot.day_of_week]} ${slot.start_time} to ${slot.end_time}`).join(", ")
-    : null;
   return [
-    ["Schedule", slots ? `${slots} (${schedule.timezone})` : "at any time"],
+    ["Schedule", schedule?.enabled ? windowsInWords(schedule) : "at any time"],
     ["Calling hours", hours ? `${hours.start} to ${hours.end} on the contact's clock` : "not limited"],
     ["Calls in progress", campaign.max_concurrency ? `at most ${campaign.max_concurrency}` : "as many as the organization may have"],
     ["Attempts a day", campaign.max_attempts_per_day ? `at most ${campaign.max_attempts_per_day} for one number` : "not limited"],

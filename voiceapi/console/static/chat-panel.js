@@ -152,7 +152,7 @@ export function chatPanel({ workflow, language, signal, readContext, light, vari
 
   showState();
   const element = h("div", { class: "stack" },
-    h("p", { class: "quiet" }, "The draft answers, if there is one. What is said is kept as a run."), state, talk, say, tools);
+    h("p", { class: "quiet" }, "The draft answers, if there is one; then it is a test, whose webhooks are not sent by themselves. What is said is kept as a run."), state, talk, say, tools);
   return {
     element,
     /** Go on with a chat that is there already. */

@@ -15,11 +15,13 @@ const KINDS = [
 export function coverageView(coverage, svg, who = "case") {
   const missing = KINDS.filter(([kind]) => coverage[kind].untouched.length);
   return h("div", { class: "stack" },
-    KINDS.map(([kind, label]) => progress(`${label}, ${coverage[kind].percent} %`, coverage[kind].covered, coverage[kind].total)),
+    KINDS.map(([kind, label]) => coverage[kind].total
+      ? progress(`${label}, ${coverage[kind].percent} %`, coverage[kind].covered, coverage[kind].total)
+      : h("p", {}, `${label}: there are none.`)),
     missing.length ? missing.map(([kind, , title]) => [
       h("h3", {}, title(who)),
       h("ul", { "aria-label": title(who) }, coverage[kind].untouched.map((part) => h("li", {}, part.name))),
-    ]) : h("p", {}, "Every node, every edge and every variable is touched."),
+    ]) : h("p", {}, coverage.variables.total ? "Every node, every edge and every variable is touched." : "Every node and every edge is touched."),
     graphView(svg, { label: "Drawing of what is touched" }).element);
 }
 
@@ -47,9 +49,10 @@ export function marksOf(coverage, results) {
 /** The marks of a drawing for a rehearsal: how many callers came to each node, and which edges none took. */
 export function marksOfPassed({ nodes, coverage }, definition) {
   const never = new Set(coverage.edges.untouched.map((part) => part.id));
-  const edges = items(definition, "edges").filter(({ item }) => typeof item.id === "string");
+  const edges = items(definition, "edges").map(({ item }) => item.id).filter((id) => typeof id === "string");
   return [
     ...nodes.map((part) => mark("node", part.id, part.count, "conversation")),
-    ...edges.map(({ item }) => mark("edge", item.id, never.has(item.id) ? 0 : null, "conversation")),
+    // The ways after calls that failed are no edges of the definition.
+    ...[...new Set([...edges, ...never])].map((id) => mark("edge", id, never.has(id) ? 0 : null, "conversation")),
   ];
 }

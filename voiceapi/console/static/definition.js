@@ -1,6 +1,9 @@
 // Changes of a workflow's definition, each on a copy: what the editor's buttons and fields do.
 
 const STEP = { x: 260, y: 150 };
+// The drawing keeps stored places if the middles of any two nodes are this far apart, in one direction or the other:
+// the size of a node and the least gap of voiceapi/workflows/drawing/layout.py.
+const ROOM = { x: 196, y: 66 };
 
 /** The objects of one of the definition's lists, with their places in it. */
 export function items(definition, list) {
@@ -29,18 +32,39 @@ function freeId(definition, list, wanted) {
   for (let count = 2; ; count += 1) if (!taken.has(`${wanted}-${count}`)) return `${wanted}-${count}`;
 }
 
+const isFree = (places, place) =>
+  !places.some((each) => Math.abs(each.x - place.x) < ROOM.x && Math.abs(each.y - place.y) < ROOM.y);
+
+/** The place nearest to the wanted one at which a node overlaps none of those at `places`. */
+export function nearestFreePlace(places, wanted) {
+  if (isFree(places, wanted)) return wanted;
+  // It is beside another node: as far to a side, or up or down, as that node's room reaches.
+  const along = (axis) => [wanted[axis], ...places.flatMap((each) => [each[axis] - ROOM[axis], each[axis] + ROOM[axis]])]
+    .sort((one, other) => Math.abs(one - wanted[axis]) - Math.abs(other - wanted[axis]));
+  const rows = along("y");
+  let found = null;
+  let nearest = Infinity;
+  for (const x of along("x")) {
+    for (const y of rows) {
+      const distance = Math.hypot(x - wanted.x, y - wanted.y);
+      if (distance >= nearest) break; // the other rows are further away
+      if (isFree(places, { x, y })) [found, nearest] = [{ x, y }, distance];
+    }
+  }
+  return found;
+}
+
 /** A place near another one, or below everything, that no node is at. */
 function freePlace(definition, near) {
   const places = items(definition, "nodes").map(({ item }) => item.position)
     .filter((place) => Number.isFinite(place?.x) && Number.isFinite(place?.y));
-  const isFree = (place) => !places.some((each) => Math.abs(each.x - place.x) < 200 && Math.abs(each.y - place.y) < 70);
   const start = near && Number.isFinite(near.x) && Number.isFinite(near.y)
     ? { x: near.x, y: near.y + STEP.y }
     : { x: 0, y: places.length ? Math.max(...places.map((each) => each.y)) + STEP.y : 0 };
   for (let row = 0; ; row += 1) {
     for (const column of [0, 1, -1, 2, -2]) {
       const place = { x: start.x + column * STEP.x, y: start.y + row * STEP.y };
-      if (isFree(place)) return place;
+      if (isFree(places, place)) return place;
     }
   }
 }
@@ -116,7 +140,7 @@ export function withPlaces(definition, places) {
 
 /**
  * The definition in a JSON file: a body to create a workflow, an answer of the API, or the definition alone. `more` has the
- * `tools` and `cases` that come with it.
+ * `tools`, the `cases` and the `workflow_configurations` that come with it, but no model of its own: an answer masks its key.
  */
 export function read(text, name) {
   const value = JSON.parse(text);
@@ -124,6 +148,8 @@ export function read(text, name) {
   const definition = value.workflow_definition ?? value.workflow_json ?? value;
   if (!definition || !Array.isArray(definition.nodes)) throw new Error('The file holds no workflow definition: it has no list "nodes".');
   const more = Object.fromEntries(["tools", "cases"].filter((part) => Array.isArray(value[part])).map((part) => [part, value[part]]));
+  const { model_configuration_v2_override: _, ...configurations } = Object(value.workflow_configurations);
+  more.workflow_configurations = configurations;
   return { name: typeof value.name === "string" && value.name ? value.name : name, definition, more };
 }
 

@@ -1,4 +1,4 @@
-// A delivery of a webhook: how it went, what is sent, and sending it again.
+// A delivery of a webhook, or of a run to a function of the app: how it went, what is sent, and doing it again.
 
 import { api } from "./api.js";
 import { badge, button, code, details, facts, instant, link, notify, seconds, stateBadge, table } from "./components.js";
@@ -6,10 +6,12 @@ import { h } from "./dom.js";
 
 /** `reload` shows the deliveries anew; `isOfRun`: they are all of one run, which needn't be named. */
 export function delivery(found, { reload, signal, isOfRun = false }) {
-  const again = async () => {
+  const isKept = found.state === "not_sent";
+  const isFunction = found.method === "PYTHON";
+  const send = async () => {
     const path = `/workflow/${found.workflow_id}/runs/${found.run_id}/deliveries/${found.delivery_uuid}/redeliver`;
     await api.post(path, { signal });
-    notify("It is sent again: it waits for the receiver's answer.");
+    notify(isFunction ? "The function gets the run again." : `It is sent${isKept ? "" : " again"}: it waits for the receiver's answer.`);
     await reload();
   };
   const name = found.node_name || "Webhook";
@@ -17,7 +19,7 @@ export function delivery(found, { reload, signal, isOfRun = false }) {
     isOfRun ? h("h3", {}, name) : h("h2", {}, `${name} of `, link(`run ${found.run_id}`, `/agents/${found.workflow_id}/runs/${found.run_id}`)),
     facts([
       ["State", stateBadge(found.state)],
-      ["To", found.url && `${found.method} ${found.url}`],
+      isFunction ? ["Function of the app", found.url] : ["To", found.url && `${found.method} ${found.url}`],
       ["Created", instant(found.created_at)],
       ["Next attempt", found.state === "pending" ? instant(found.next_attempt_at) : null],
       ["Finished", instant(found.finished_at)],
@@ -26,13 +28,14 @@ export function delivery(found, { reload, signal, isOfRun = false }) {
       table(`Attempts of ${found.delivery_uuid}`, [
         ["Number", (each) => String(each.number), { number: true }],
         ["When", (each) => instant(each.at)],
-        ["Answer", (each) => (each.status ? badge(String(each.status), each.status < 300 ? "good" : "bad") : "")],
+        ...(isFunction ? [] : [["Answer", (each) => (each.status ? badge(String(each.status), each.status < 300 ? "good" : "bad") : "")]]),
         ["Took", (each) => seconds(each.seconds), { number: true }],
         ["What went wrong", (each) => each.error],
         ["Note", (each) => each.note],
       ], found.attempts)),
     found.body !== null && details("What is sent", code(pretty(found.body), "Body of the webhook")),
-    found.state === "pending" ? null : h("div", { class: "actions" }, button("Send it again", again)));
+    isKept && h("p", { class: "quiet" }, "A draft was tried out, so it was not sent. If you send it, it says that it is from a test."),
+    found.state === "pending" ? null : h("div", { class: "actions" }, button(isKept ? "Send it" : isFunction ? "Call it again" : "Send it again", send)));
 }
 
 function pretty(text) {

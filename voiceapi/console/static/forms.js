@@ -1,7 +1,8 @@
 // Forms: labeled controls, the errors of a request at the fields that they name, and controls that browsers lack.
 
 import { button } from "./controls.js";
-import { append, h, uniqueId } from "./dom.js";
+import { append, h, show, uniqueId } from "./dom.js";
+import { askBeforeLeaving } from "./unsaved.js";
 
 /**
  * A labeled control with its help text. `name` is the field of the request's body that its errors are about, with dots
@@ -112,30 +113,51 @@ export function showErrors(element, error) {
 
 /**
  * A form with its submit button. `act` gets the form; its ApiError is shown where it belongs, and what was typed stays.
- * Elements after the last field, such as a button to cancel, come by `beside`.
+ * Elements after the last field, such as a button to cancel, come by `beside`. `saves`: the signal until which what is
+ * typed isn't left without a question, for a form that stores it. `asks(error, retry)` gives what is shown in the place of
+ * an error, or null.
  */
 export function form(submit, act, ...children) {
   return formWith({ submit, act }, ...children);
 }
 
-export function formWith({ submit, act, beside = [], kind = "primary" }, ...children) {
+export function formWith({ submit, act, beside = [], kind = "primary", saves = null, asks = null }, ...children) {
   const send = h("button", { type: "submit", class: `button ${kind}` }, submit);
   const alert = h("p", { class: "form-alert", role: "alert", hidden: true });
-  const element = h("form", { novalidate: true }, children, alert, h("div", { class: "actions" }, send, beside));
-  element.addEventListener("submit", async (event) => {
-    event.preventDefault();
-    if (send.getAttribute("aria-disabled") === "true") return;
+  const question = h("div");
+  const element = h("form", { novalidate: true }, children, alert, question, h("div", { class: "actions" }, send, beside));
+  const contents = () => JSON.stringify([...element.elements].filter((each) => each.matches("input, select, textarea"))
+    .map((each) => (each.type === "checkbox" ? each.checked : each.value)));
+  let stored = contents();
+  /** True if it is done. */
+  const carryOut = async () => {
+    if (send.getAttribute("aria-disabled") === "true") return false;
     clearErrors(element);
-    if (markMissing(element)) return;
+    show(question);
+    if (markMissing(element)) return false;
     send.setAttribute("aria-disabled", "true");
     try {
       await act(element);
+      stored = contents();
+      return true;
     } catch (error) {
-      if (error.name !== "AbortError") showErrors(element, error);
+      if (error.name === "AbortError") return false;
+      const asked = asks?.(error, carryOut);
+      if (!asked) showErrors(element, error);
+      else {
+        show(question, asked);
+        question.scrollIntoView({ block: "nearest" });
+      }
+      return false;
     } finally {
       send.removeAttribute("aria-disabled");
     }
+  };
+  element.addEventListener("submit", (event) => {
+    event.preventDefault();
+    carryOut();
   });
+  if (saves) askBeforeLeaving(saves, () => contents() !== stored, carryOut);
   return element;
 }
 

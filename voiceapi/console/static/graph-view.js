@@ -1,5 +1,6 @@
 // The drawing of a workflow: its nodes and edges can be chosen by click and key, lit, and marked with findings.
 
+import { nearestFreePlace } from "./definition.js";
 import { drawing, h } from "./dom.js";
 
 const LEAST_FIT = { narrow: 0.55, wide: 0.42 };
@@ -11,8 +12,8 @@ const named = (group) => group.querySelector("title")?.textContent ?? "";
  * Show the drawing that the service made.
  *
  * `onNode` and `onEdge` get {id, index, element} of what is chosen: the id may be null, the index is its place in the
- * definition's list. `onMove` gets the places of all nodes when one was dragged with the mouse. Without them the drawing
- * is a picture only. The arrow keys scroll, + and - zoom, 0 fits.
+ * definition's list. `onMove` gets the places of all nodes when one was dragged with the mouse; one that was dropped on
+ * another goes to the nearest free place. Without them the drawing is a picture only. The arrow keys scroll, + and - zoom, 0 fits.
  *
  * Returned: `element`; `light(nodeId, edgeId)`, null for none; `choose("node" or "edge", index)`, null for nothing;
  * `mark(kind, id, "error" or "warning", text)` and `unmark()`; `replace(svgText)`, which keeps what is lit and chosen;
@@ -65,34 +66,54 @@ export function graphView(svgText, { onNode = null, onEdge = null, onMove = null
     }
   }
 
+  /** Let a node follow the mouse until the button is released; a drag that ends otherwise moves nothing. */
   function makeMovable(group) {
-    const wide = () => svg.getBoundingClientRect().width / svg.viewBox.baseVal.width;
-    group.addEventListener("pointerdown", (start) => {
-      if (start.pointerType !== "mouse" || start.button !== 0 || group.dataset.index === undefined) return;
-      const moved = (event) => ({ x: (event.clientX - start.clientX) / wide(), y: (event.clientY - start.clientY) / wide() });
-      const follow = (event) => {
-        const { x, y } = moved(event);
-        if (!group.classList.contains("moving") && Math.hypot(x, y) < 5) return;
-        group.classList.add("moving");
-        group.setAttribute("transform", `translate(${x} ${y})`);
-      };
-      const drop = (event) => {
-        window.removeEventListener("pointermove", follow);
-        if (!group.classList.contains("moving")) return;
-        group.classList.remove("moving");
-        // The click that ends it chooses nothing.
-        const ignored = (click) => click.stopPropagation();
-        window.addEventListener("click", ignored, { capture: true });
-        setTimeout(() => window.removeEventListener("click", ignored, { capture: true }));
-        const { x, y } = moved(event);
-        const all = places();
-        const index = Number(group.dataset.index);
-        const from = all.get(index);
-        onMove(all.set(index, { x: Math.round(from.x + x), y: Math.round(from.y + y) }));
-      };
-      window.addEventListener("pointermove", follow);
-      window.addEventListener("pointerup", drop, { once: true });
+    const index = Number(group.dataset.index);
+    let start = null;
+    const moved = (event) => {
+      const wide = svg.getBoundingClientRect().width / svg.viewBox.baseVal.width;
+      return { x: (event.clientX - start.clientX) / wide, y: (event.clientY - start.clientY) / wide };
+    };
+    const put = ({ x, y }) => group.setAttribute("transform", `translate(${x} ${y})`);
+    const end = () => {
+      const wasMoving = start !== null && group.classList.contains("moving");
+      start = null;
+      group.classList.remove("moving");
+      return wasMoving;
+    };
+    group.classList.add("movable");
+    group.addEventListener("pointerdown", (event) => {
+      if (event.pointerType !== "mouse" || event.button !== 0) return;
+      start = event;
+      // The end of the drag comes here, wherever the mouse is by then.
+      group.setPointerCapture(event.pointerId);
     });
+    group.addEventListener("pointermove", (event) => {
+      if (!start) return;
+      const by = moved(event);
+      if (!group.classList.contains("moving") && Math.hypot(by.x, by.y) < 5) return;
+      group.classList.add("moving");
+      put(by);
+    });
+    group.addEventListener("pointerup", (event) => {
+      const by = start && moved(event);
+      if (!end()) return;
+      // The click that ends it chooses nothing.
+      const ignored = (click) => click.stopPropagation();
+      window.addEventListener("click", ignored, { capture: true });
+      setTimeout(() => window.removeEventListener("click", ignored, { capture: true }));
+      const all = places();
+      const from = all.get(index);
+      all.delete(index);
+      const to = nearestFreePlace([...all.values()], { x: Math.round(from.x + by.x), y: Math.round(from.y + by.y) });
+      put({ x: to.x - from.x, y: to.y - from.y });
+      onMove(all.set(index, to));
+    });
+    for (const lost of ["pointercancel", "lostpointercapture"]) {
+      group.addEventListener(lost, () => end() && group.removeAttribute("transform"));
+    }
+    // The browser would drag selected text instead, and the pointer's events would end.
+    group.addEventListener("dragstart", (event) => event.preventDefault());
   }
 
   function places() {
@@ -128,7 +149,7 @@ export function graphView(svgText, { onNode = null, onEdge = null, onMove = null
     svg.setAttribute("aria-label", svg.querySelector("title")?.textContent ?? label);
     if (onNode) makeChoosable("node", onNode);
     if (onEdge) makeChoosable("edge", onEdge);
-    if (onMove) groups("node").forEach(makeMovable);
+    if (onMove) groups("node").filter((group) => group.dataset.index !== undefined).forEach(makeMovable);
     box.replaceChildren(svg);
     zoom(scale);
     showState();

@@ -28,6 +28,7 @@ const ROUTES = [
   ["/campaigns/:", page("campaign")],
   ["/campaigns/:/contacts/:", page("contact")],
   ["/carriers", page("carriers")],
+  ["/carriers/connect", page("connect")],
   ["/carriers/:", page("carrier")],
   ["/tools", page("tools")],
   ["/tools/:", page("tool")],

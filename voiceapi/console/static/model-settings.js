@@ -6,6 +6,16 @@ export const OPERATOR = "openai-compatible";
 // Providers whose address the service knows. What they are called is also their name in the API.
 export const KNOWN = ["openai", "openrouter", "groq", "google", "deepseek", "mistral", "together", "cerebras", "xai"];
 
+// Hosts that are in a private network by their names.
+const PRIVATE =
+  /^([^.[]+|.+\.(localhost|local|lan|home|internal|home\.arpa)|(0|10|127|192\.168|169\.254)\..+|172\.(1[6-9]|2\d|3[01])\..+|100\.(6[4-9]|[7-9]\d|1[01]\d|12[0-7])\..+|\[(::|f[cd]|fe[89ab]).*)$/;
+
+/** The host and port of a URL as VOICEAPI_ALLOW_PRIVATE_URLS names them, if it leads into a private network; or "". */
+export function privateHost(url) {
+  const found = URL.canParse(url) ? new URL(url) : null;
+  return found && PRIVATE.test(found.hostname) ? found.host : "";
+}
+
 /** The `llm` part of an answer, or null. */
 export function languageModel(answer) {
   return answer.effective_configuration.llm ?? null;
@@ -15,6 +25,7 @@ export function languageModel(answer) {
 export function modelInUse(answer) {
   const llm = languageModel(answer);
   const isOwn = answer.source !== "empty";
+  if (!answer.configuration) return { name: "the host app's own", note: "It is set in the app.", isScripted: false };
   if (!llm && isOwn && answer.configuration?.mode === "dograh") {
     return { name: "the service's own", note: "Models that Dograh hosts can't be reached from here.", isScripted: false };
   }
@@ -24,6 +35,13 @@ export function modelInUse(answer) {
   const name = llm.model || llm.provider;
   const place = [llm.model && llm.provider, llm.base_url].filter(Boolean).join(" at ");
   return { name, note: [place, !isOwn && "set by the operator"].filter(Boolean).join(", "), isScripted: false };
+}
+
+/** True if the scripted model speaks in a workflow, whose own model counts before the answer's. */
+export function isScriptedIn(workflow, answer) {
+  const own = workflow.workflow_configurations?.model_configuration_v2_override?.byok;
+  const llm = own?.[own.mode]?.llm;
+  return llm ? llm.provider === SCRIPTED : modelInUse(answer).isScripted;
 }
 
 /** True if the answer's model may be used with the stored key: the same provider at the same address. */

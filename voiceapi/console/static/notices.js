@@ -1,8 +1,15 @@
-// Sentences that appear in the corner and are read out.
+// Sentences that appear in the corner and are read out. They cover no control that has the focus.
 
 import { h } from "./dom.js";
 
 const SECONDS = 8;
+const corner = document.querySelector(".corner");
+
+// What has the focus is kept above the notices; the style sheet does so for what gets it later.
+new ResizeObserver(() => {
+  const focused = document.activeElement;
+  if (focused !== document.body && !corner.contains(focused)) focused.scrollIntoView({ block: "nearest" });
+}).observe(corner);
 
 /**
  * Show a sentence. `kind`: nothing for what went well, which goes by itself; "warning" and "error" stay until they are

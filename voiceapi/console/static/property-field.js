@@ -71,7 +71,7 @@ function options(property, value, change) {
 }
 
 function json(property, value, change) {
-  const control = textarea(value === undefined || value === null ? "" : JSON.stringify(value, null, 2), { rows: "6", class: "code", spellcheck: "false" });
+  const control = textarea(value === undefined || value === null ? "" : JSON.stringify(value, null, 2), { rows: "6", class: "code", spellcheck: "false", placeholder: property.placeholder });
   const complaint = h("p", { class: "field-error", role: "status" });
   control.addEventListener("input", () => {
     try {

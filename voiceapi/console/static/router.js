@@ -1,7 +1,8 @@
 // Which page the address names: `#/agents/3/talk?run=7`. A page is a module with a default export.
 
-import { confirm } from "./dialogs.js";
+import { ask } from "./dialogs.js";
 import { notify } from "./notices.js";
+import { dropAll, isUnsaved, saveAll } from "./unsaved.js";
 
 /**
  * @typedef {object} Page
@@ -16,9 +17,11 @@ import { notify } from "./notices.js";
 const LONGEST_PAUSE = 60_000;
 
 let leave = new AbortController();
+let isLeaving = false; // what is saved now isn't shown afterwards, because another page was asked for
 
 /** Go to a page of the console, such as `/agents/3`. */
 export function go(path) {
+  if (isLeaving) return;
   if (location.hash === `#${path}`) window.dispatchEvent(new HashChangeEvent("hashchange"));
   else location.hash = path;
 }
@@ -52,6 +55,7 @@ export function match(routes, hash) {
 /** End what the page before was doing, and return the signal of the next one. */
 export function nextSignal() {
   leave.abort();
+  window.dispatchEvent(new Event("pageleft"));
   leave = new AbortController();
   return leave.signal;
 }
@@ -102,26 +106,32 @@ async function turn(milliseconds, signal) {
   }
 }
 
-// -- history: where the page was scrolled to, and what isn't saved
+// -- history: where the page was scrolled to, and whether it may be left
 
 let here = 0; // the place in the history of the page that is shown
 const scrolled = new Map();
-const unsaved = new Set();
 let going = null; // called when the history has gone where `travel` sent it
 
-/** Ask before the page is left while `isUnsaved()`. */
-export function askBeforeLeaving(signal, isUnsaved) {
-  unsaved.add(isUnsaved);
-  signal.addEventListener("abort", () => unsaved.delete(isUnsaved), { once: true });
+/** True if nothing is lost by leaving the page, or if it may be: that is asked, and what isn't saved is, if it is wanted. */
+export async function mayLeave() {
+  if (isUnsaved()) {
+    const answer = await ask("What you changed on this page isn't saved.",
+      ["leave", "Leave without saving", "danger"], ["save", "Save and leave", "primary"]);
+    if (answer === "no" || (answer === "save" && !(await saveBeforeLeaving()))) return false;
+  }
+  dropAll();
+  return true;
 }
 
-const isUnsaved = () => [...unsaved].some((each) => each());
-
-/** True if nothing would be lost by leaving the page, or if it may be, which is asked. */
-export async function mayLeave() {
-  if (isUnsaved() && !(await confirm("What you changed on this page isn't saved.", "Leave without saving"))) return false;
-  unsaved.clear();
-  return true;
+async function saveBeforeLeaving() {
+  isLeaving = true;
+  try {
+    const isSaved = await saveAll();
+    await new Promise((resolve) => setTimeout(resolve)); // a dialog that was saved closes only now
+    return isSaved;
+  } finally {
+    isLeaving = false;
+  }
 }
 
 function travel(steps) {

@@ -1,6 +1,6 @@
 // The filters of runs: their form, their names in the address, and the API's filters that they stand for.
 
-import { field, input, select } from "./components.js";
+import { field, input, select, words } from "./components.js";
 import { h } from "./dom.js";
 
 const ANY = ["", "Any"];
@@ -30,11 +30,17 @@ const LABELS = {
   fewest: "At least, in tokens", most: "At most, in tokens",
 };
 const HELP = {
-  disposition: "Codes, with commas between them.", tags: "All of them, with commas between.",
+  disposition: "As in the list, with commas between several.", tags: "All of them, with commas between.",
   fewest: "So far every run counts as 0 tokens.",
 };
 
 const list = (text) => text.split(",").map((each) => each.trim()).filter(Boolean);
+
+/** The codes that a page shows in these words; the words themselves, if there is none. */
+function codesOf(text, codes) {
+  const found = codes.filter((code) => words(code).toLowerCase() === words(text).toLowerCase());
+  return codes.includes(text) || !found.length ? [text] : found;
+}
 
 /** An instant of the browser's time zone, as its controls write it. */
 function moment(text) {
@@ -72,7 +78,8 @@ export function atFields(error, values) {
 }
 
 /**
- * The fields of the filters. `values`: those in the address; `agents`: null where only one agent's runs are asked for.
+ * The fields of the filters. `values`: those in the address; `agents`: null where only one agent's runs are asked for;
+ * `codes`: the organization's disposition codes, which are written as the pages show them, or as they are.
  *
  * Returned: `element`; `read()`, which takes what the form says into `values`; `clear()`.
  */
@@ -97,14 +104,16 @@ export function runFilters(values, { agents, campaigns, codes }) {
     most: input({ type: "number", min: "0" }),
   };
   for (const [name, control] of Object.entries(controls)) control.value = values[name];
+  controls.disposition.value = list(values.disposition).map(words).join(", ");
   return {
     element: [
       h("div", { class: "fields" }, Object.entries(controls).map(([name, control]) =>
         field(LABELS[name], control, { name, help: HELP[name] ?? null }))),
-      h("datalist", { id: "dispositions" }, codes.map((code) => h("option", { value: code }))),
+      h("datalist", { id: "dispositions" }, codes.map((code) => h("option", { value: words(code) }))),
     ],
     read() {
       for (const [name, control] of Object.entries(controls)) values[name] = control.value.trim();
+      values.disposition = list(values.disposition).flatMap((each) => codesOf(each, codes)).join(", ");
     },
     clear() {
       for (const control of Object.values(controls)) control.value = "";

@@ -61,7 +61,7 @@ export async function askForKey() {
   const reason = key() === null
     ? "Your login has ended, or doesn't reach here. Log in again in another tab and go on, or use an API key."
     : "The service doesn't accept this tab's API key any more. Give another to go on; what you typed is still here.";
-  const given = await dialogForm({ title: "An API key, please", submit: "Go on", act: take, cancel: "Not now" },
+  const given = await dialogForm({ title: "An API key, please", submit: "Go on", act: take, cancel: "Not now", isWork: false },
     h("p", {}, reason), box);
   return given !== null;
 }

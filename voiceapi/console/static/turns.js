@@ -66,7 +66,7 @@ export function turnOfChat(turn, number) {
 
 /** What the events of a turn say: the edges taken, the tools called, the variables found, the models, the errors. */
 export function reasons(events) {
-  const found = { entered: null, edges: [], tools: [], variables: {}, models: [], errors: [], end: null, misses: 0 };
+  const found = { entered: null, edges: [], tools: [], variables: {}, models: [], errors: [], end: null, misses: 0, lookedAt: [] };
   const open = new Map();
   for (const { type, payload } of events) {
     if (type === "tool_call_started") {
@@ -91,6 +91,7 @@ export function reasons(events) {
       found.errors.push(payload.processor ? `${payload.processor}: ${payload.message}` : payload.message);
     } else if (type === "not_understood") {
       found.misses = payload.misses;
+      found.lookedAt = payload.edges ?? [];
     } else if (type === "session_end") {
       found.end = payload.reason;
     }
@@ -123,7 +124,9 @@ export function turnView(turn, { actions = null, isSetAside = false, model = nul
     turn.said.map(({ who, text, keyed }) => h("p", { class: `said ${who}` },
       h("span", { class: "who" }, who === "agent" ? "Agent" : keyed ? "Caller, by keys" : "Caller"), text.trim() ? text : h("em", {}, "silence"))),
     h("ul", { class: "why" },
-      why.misses > 0 && h("li", {}, badge("not understood", "busy"), why.misses > 1 && ` ${why.misses} times in a row`),
+      why.misses > 0 && h("li", {}, badge("not understood", "busy"), why.misses > 1 && ` ${why.misses} times in a row`,
+        why.lookedAt.length > 0 && details("why", h("ul", {}, why.lookedAt.map(({ edge, words }) =>
+          h("li", {}, "The edge ", badge(edge), words.length ? ` is taken for: ${words.join(", ")}` : " has no words to be taken for"))))),
       why.entered && h("li", {}, "Starts at ", h("strong", {}, why.entered.node_name)),
       why.edges.map((edge) => h("li", {}, edge.edge_label ? ["Takes the edge ", badge(edge.edge_label, "good"), " from "] : "Goes from ",
         h("strong", {}, edge.previous_node_name), " to ", h("strong", {}, edge.node_name))),

@@ -67,15 +67,28 @@ _EVERYWHERE = (
     Field("is_end", "boolean", nullable=False),
     Field(IGNORE, "texts"),
 )
+# Members of properties that are JSON objects, which published clients don't know of.
+_MEMBERS: Mapping[str, tuple[Field, ...]] = {
+    "call": (
+        Field("tool", "filled", nullable=False, required=True),
+        Field("function", "text"),
+        Field("arguments", "object"),
+        Field("save_as", "variable"),
+        Field("on_error", "text"),
+    )
+}
 _INTERRUPT = Field("allow_interrupt", "boolean", nullable=False)
 _FILTERS = Field("mcp_tool_filters", "lists")
-# Phrases that the speech recogniser is to expect.
-_HINTS = Field("speech_hints", "texts")
+# Phrases that the speech recogniser is to expect, and the pause that ends what the caller says.
+_LISTENING = (Field("speech_hints", "texts"), Field("end_of_speech", "pause"))
+# Whether a reply's first sentence goes ahead, also a setting of the workflow.
+FIRST_SENTENCE, GOES_AHEAD = "first_sentence", ("auto", "off")
+_SPEAKING = Field(FIRST_SENTENCE, "text", options=GOES_AHEAD)
 _BEYOND_CATALOGUE: Mapping[str, tuple[Field, ...]] = {
     # The older spelling of pre_call_fetch_mode, sent by published clients.
-    "startCall": (_FILTERS, _HINTS, Field("pre_call_fetch_enabled", "boolean", nullable=False)),
-    "agentNode": (_FILTERS, _HINTS),
-    "endCall": (_INTERRUPT,),
+    "startCall": (_FILTERS, *_LISTENING, _SPEAKING, Field("pre_call_fetch_enabled", "boolean", nullable=False)),
+    "agentNode": (_FILTERS, *_LISTENING, _SPEAKING),
+    "endCall": (_INTERRUPT, _SPEAKING),
     "globalNode": (_INTERRUPT, Field("add_global_prompt", "boolean", nullable=False)),
 }
 
@@ -134,9 +147,12 @@ Catalogue = Mapping[str, NodeType]
 
 def compiled(type: str, spec: Mapping[str, Any]) -> NodeType:
     """Return a type of node as the rules read it, from its spec in the catalogue."""
-    fields = _fields(type, spec)
-    switch = f"{type}_enabled"
     properties = spec["properties"]
+    listed = {prop["name"]: _field(prop, type) for prop in properties}
+    beyond = {field.name: field for field in (*_EVERYWHERE, *_BEYOND_CATALOGUE.get(type, ()))}
+    known = beyond | listed
+    fields = tuple(known[name] for name in dict.fromkeys((*_FIRST, *listed, *beyond)) if name in known)
+    switch = f"{type}_enabled"
     is_integration = any(prop["name"] == switch for prop in properties)
     required = [prop for prop in properties if prop.get("required") and prop["name"] != "name"]
     limits = spec.get("graph_constraints") or {}
@@ -152,13 +168,6 @@ def compiled(type: str, spec: Mapping[str, Any]) -> NodeType:
     )
 
 
-def _fields(type: str, spec: Mapping[str, Any]) -> tuple[Field, ...]:
-    listed = {prop["name"]: _field(prop, type) for prop in spec["properties"]}
-    beyond = {field.name: field for field in (*_EVERYWHERE, *_BEYOND_CATALOGUE.get(type, ()))}
-    known = beyond | listed
-    return tuple(known[name] for name in dict.fromkeys((*_FIRST, *listed, *beyond)) if name in known)
-
-
 def _field(prop: Mapping[str, Any], type: str) -> Field:
     name = prop["name"]
     kind = _KINDS.get(prop["type"], "any")
@@ -171,7 +180,7 @@ def _field(prop: Mapping[str, Any], type: str) -> Field:
         options=_values(prop) if name in _ENFORCED_OPTIONS else (),
         minimum=prop.get("min_value") if limited else None,
         maximum=prop.get("max_value") if limited else None,
-        members=tuple(_member(member) for member in prop.get("properties") or ()),
+        members=tuple(_member(member) for member in prop.get("properties") or ()) or _MEMBERS.get(name, ()),
     )
 
 

@@ -1,10 +1,10 @@
-"""What the rules read of a workflow definition, gathered in one walk over its nodes and edges."""
+"""The parts of a workflow definition that the rules read, gathered in one walk over its nodes and edges."""
 
 from collections.abc import Mapping
 from dataclasses import dataclass
 from typing import Any
 
-from ..graph import data_of, objects, transition_slug, trigger_of
+from ..graph import NodeCall, call_of, data_of, objects, transition_slug, trigger_of
 
 # The field of a node type that names a credential.
 CREDENTIALS = {"startCall": "pre_call_fetch_credential_uuid", "webhook": "credential_uuid"}
@@ -17,8 +17,9 @@ class Outline:
     :param nodes: those that are objects, in their order; `edges` likewise.
     :param by_id: the nodes whose id is text; of several with one id the last, at the place of the first.
     :param labelled: source, id and function name of each edge with a source and a label; the id is None unless text.
+    :param calls: the tool that each node calls when it is entered, by the node's id; nodes without one are absent.
     :param triggers: node id, path and whether it is enabled, of each trigger node with a path.
-    :param tools: the uuids of all attached tools; `documents` and `credentials` likewise.
+    :param tools: the uuids of all tools that nodes attach or call; `documents` and `credentials` likewise.
     """
 
     definition: object
@@ -26,6 +27,7 @@ class Outline:
     edges: list[dict[str, Any]]
     by_id: dict[str, dict[str, Any]]
     labelled: list[tuple[str, str | None, str]]
+    calls: dict[str, NodeCall]
     triggers: list[tuple[str, str, bool]]
     tools: set[str]
     documents: set[str]
@@ -35,7 +37,7 @@ class Outline:
     def of(cls, definition: object) -> "Outline":
         """Return the outline of any JSON value that should be a workflow definition."""
         nodes, edges = list(objects(definition, "nodes")), list(objects(definition, "edges"))
-        outline = cls(definition, nodes, edges, {}, [], [], set(), set(), set())
+        outline = cls(definition, nodes, edges, {}, [], {}, [], set(), set(), set())
         for node in nodes:
             outline._add_node(node)
         for edge in edges:
@@ -46,14 +48,19 @@ class Outline:
 
     def _add_node(self, node: dict[str, Any]) -> None:
         id, data = node.get("id"), data_of(node)
+        call = call_of(node)
         if isinstance(id, str):
             self.by_id[id] = node
+            self.calls.pop(id, None)
+            self.calls.update({} if call is None else {id: call})
         if (trigger := trigger_of(node)) is not None:
             self.triggers.append(trigger)
         if (credential := attached_credential(node)) is not None:
             self.credentials.add(credential[1])
         if "tool_uuids" in data:
             self.tools.update(attached_tools(node))
+        if call is not None:
+            self.tools.add(call.tool)
         if "document_uuids" in data:
             self.documents.update(attached_documents(node))
 

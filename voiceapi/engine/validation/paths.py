@@ -3,7 +3,6 @@
 from collections import deque
 from collections.abc import Collection, Iterable, Iterator, Mapping
 from dataclasses import dataclass
-from typing import Any
 
 from ..graph import SPEAKING, data_of
 from .finding import Finding
@@ -17,11 +16,13 @@ MOST_NAMED = 5
 class Paths:
     """Which nodes lead to which. Edges without ids and ends that are text are left out, as are starts but the first.
 
-    :param targets: the targets of each node's edges by its id, also such that aren't in the definition.
-    :param sources: the sources of each node's edges by its id.
+    :param edges: the targets of each node's edges by its id, also such that aren't in the definition.
+    :param targets: the same with the node that is entered when the node's call fails.
+    :param sources: of each node by its id those that lead to it, in both ways.
     :param starts: the ids of the start nodes; a conversation begins at the first of them.
     """
 
+    edges: Mapping[str, list[str]]
     targets: Mapping[str, list[str]]
     sources: Mapping[str, list[str]]
     starts: list[str]
@@ -30,15 +31,23 @@ class Paths:
     @classmethod
     def of(cls, outline: Outline) -> "Paths":
         """Return the paths of a definition, whatever its shape."""
-        targets: dict[str, list[str]] = {}
-        sources: dict[str, list[str]] = {}
+        edges: dict[str, list[str]] = {}
         for edge in outline.edges:
             source, target = edge.get("source"), edge.get("target")
             if isinstance(edge.get("id"), str) and isinstance(source, str) and isinstance(target, str):
-                targets.setdefault(source, []).append(target)
+                edges.setdefault(source, []).append(target)
+        targets = {source: list(ends) for source, ends in edges.items()}
+        for id, call in outline.calls.items():
+            if call.on_error:
+                targets.setdefault(id, []).append(call.on_error)
+        sources: dict[str, list[str]] = {}
+        for source, ends in targets.items():
+            for target in ends:
                 sources.setdefault(target, []).append(source)
-        starts = [node["id"] for node in outline.nodes if node.get("type") == "startCall" and _has_id(node)]
-        return cls(targets, sources, starts, closure(starts, targets))
+        starts = [
+            node["id"] for node in outline.nodes if node.get("type") == "startCall" and isinstance(node.get("id"), str)
+        ]
+        return cls(edges, targets, sources, starts, closure(starts, targets))
 
     def together(self) -> Collection[str]:
         """Return the nodes that edges of either direction connect with a start."""
@@ -81,22 +90,25 @@ def path_findings(outline: Outline, paths: Paths, ending_tools: Collection[str])
     if not paths.starts:
         return
     ends = {id for id in paths.reachable if _may_end(outline, id, ending_tools)}
-    stuck = set(paths.reachable) - closure(ends, paths.sources)
+    leading = closure(ends, paths.sources)
+    stuck = set(paths.reachable) - leading
+    # Unless its call fails, a node without edges leads nowhere.
+    stuck |= {id for id in outline.calls if id in paths.reachable and id not in ends and id not in paths.edges}
     if not stuck:
         return
     order = {id: place for place, id in enumerate(outline.by_id)}
-    found = (sorted(each, key=order.__getitem__) for each in _final_components(stuck, paths.targets))
+    found = (sorted(each, key=order.__getitem__) for each in _final_components(stuck, paths.edges))
     places = sorted(found, key=lambda each: order[each[0]])
     only = "Only the caller, silence or the time limit ends the call"
     start = paths.starts[0]
-    if start in stuck:
+    if start not in leading:
         named = _names(outline, [id for each in places for id in each])
         yield Finding(
             "node", start, None, f"No path from the start ends the call; it stays at {named}. {only}.", "no-path-to-end"
         )
         return
     for ids in places:
-        if len(ids) > 1 or ids[0] in paths.targets.get(ids[0], ()):
+        if len(ids) > 1 or ids[0] in paths.edges.get(ids[0], ()):
             text = f"A conversation that gets to {_names(outline, ids)} never gets out of this loop. {only}."
             yield Finding("node", ids[0], None, text, "loop-without-exit")
         else:
@@ -157,13 +169,16 @@ def _as_left(ids: Collection[str], targets: Mapping[str, list[str]]) -> list[str
     return left
 
 
-def missing_on_some_path(paths: Paths, wanted: Collection[str], given: Mapping[str, Collection[str]]) -> dict[str, int]:
+def missing_on_some_path(
+    paths: Paths, wanted: Collection[str], given: Mapping[str, Collection[str]], saved: Mapping[str, str]
+) -> dict[str, int]:
     """Return for each node that a conversation gets to which names it may lack, when it gets there.
 
     The names are bits, in the order of `wanted`.
 
     :param wanted: the names.
-    :param given: the names that each node gives to those after it.
+    :param given: the names that each node gives to those after it, unless its call fails.
+    :param saved: the name that the call of a node gives, which it takes away when it fails.
     """
     bits = {name: 1 << place for place, name in enumerate(wanted)}
     every = (1 << len(bits)) - 1
@@ -174,8 +189,10 @@ def missing_on_some_path(paths: Paths, wanted: Collection[str], given: Mapping[s
     while ahead:
         id = ahead.popleft()
         waiting.discard(id)
-        after = found[id] & ~taken.get(id, 0)
-        for target in paths.targets.get(id, ()):
+        edges = paths.edges.get(id, ())
+        failed = found[id] | bits.get(saved.get(id, ""), 0)
+        for place, target in enumerate(paths.targets.get(id, ())):
+            after = found[id] & ~taken.get(id, 0) if place < len(edges) else failed
             before = found.get(target)
             if before is None or after & ~before:
                 found[target] = after | (before or 0)
@@ -188,7 +205,3 @@ def missing_on_some_path(paths: Paths, wanted: Collection[str], given: Mapping[s
 def _names(outline: Outline, ids: list[str]) -> str:
     named = [f'"{data_of(outline.by_id[id]).get("name") or id}"' for id in ids[:MOST_NAMED]]
     return ", ".join(named) + (f" and {len(ids) - MOST_NAMED} more" if len(ids) > MOST_NAMED else "")
-
-
-def _has_id(node: Mapping[str, Any]) -> bool:
-    return isinstance(node.get("id"), str)

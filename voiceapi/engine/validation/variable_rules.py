@@ -8,8 +8,7 @@ from typing import Any
 from ..compose import wants_fetch
 from ..extraction import RESERVED, variables_of
 from ..graph import SPEAKING, Node, data_of, is_supplied
-from ..template import is_built_in, placeholders, values
-from ..values import as_boolean
+from ..template import as_boolean, is_built_in, placeholders, values
 from .finding import Finding
 from .outline import Outline
 from .paths import Paths, missing_on_some_path
@@ -30,6 +29,17 @@ _OF_A_WEBHOOK = {
     *("workflow_run_id", "workflow_run_name"),
 }
 _WITHOUT_BODY = ("GET", "DELETE")
+# The payload of a new webhook, as the catalogue of node types has it. Nobody chose its variables.
+_DEFAULT_PAYLOAD = {
+    "call_id": "{{workflow_run_id}}",
+    "first_name": "{{initial_context.first_name}}",
+    "rsvp": "{{gathered_context.rsvp}}",
+    "duration": "{{cost_info.call_duration_seconds}}",
+    "recording_url": "{{recording_url}}",
+    "user_recording_url": "{{user_recording_url}}",
+    "bot_recording_url": "{{bot_recording_url}}",
+    "transcript_url": "{{transcript_url}}",
+}
 _SOME_TIME = datetime(2026, 1, 1, tzinfo=UTC)
 
 
@@ -56,11 +66,13 @@ class _Use:
     path: str
     is_required: bool  # without a default
     when_left: bool = False  # rendered when that node is left, else when it is entered
+    in_call: bool = False  # in the arguments of that node's call, which know what was gathered by its names alone
 
-    @property
-    def gathered(self) -> str | None:
+    def gathered(self, in_calls: Collection[str], saved: Collection[str]) -> str | None:
         """The variable that it takes from what the agent gathered; None if it takes none."""
-        return _gathered_name(self.path)
+        root = self.path.split(".")[0]
+        is_named = root in saved or (self.in_call and root in in_calls)
+        return root if is_named else _gathered_name(self.path)
 
 
 def _gathered_name(path: str) -> str | None:
@@ -74,19 +86,25 @@ def variable_findings(outline: Outline, paths: Paths, sources: Sources) -> list[
     """Return what is wrong with the variables of a definition."""
     extracted = {id: _extracted_at(id, node) for id, node in outline.by_id.items() if id in paths.reachable}
     everywhere = {name for names in extracted.values() for name in names}
-    uses = list(_uses(outline, paths, extracted))
-    required = [use for use in uses if use.is_required]
-    wanted = {name: None for use in required if (name := use.gathered) and name not in _GATHERED}
-    lacking = missing_on_some_path(paths, list(wanted), extracted)
-    bits = {name: 1 << place for place, name in enumerate(wanted)}
+    saved = {id: call.save_as for id, call in outline.calls.items() if call.save_as and id in paths.reachable}
     declared = {*sources.declared}
+    results = {*saved.values()} - declared
+    in_calls = (everywhere | _GATHERED) - declared
+    uses = [(use, use.gathered(in_calls, results)) for use in _uses(outline, paths, extracted)]
+    required = [(use, name) for use, name in uses if use.is_required]
+    wanted = {name: None for _, name in required if name and name not in _GATHERED}
+    given = {id: {*names, saved.get(id, "")} for id, names in extracted.items()}
+    lacking = missing_on_some_path(paths, list(wanted), given, saved)
+    bits = {name: 1 << place for place, name in enumerate(wanted)}
     fetches = any(_fetches(node) for node in outline.by_id.values())
     found: dict[object, Finding] = {}
-    for use in required:
-        name = use.gathered
+    for use, name in required:
         if name in bits:
-            if bits[name] & lacking.get(use.node, 0) and not (use.when_left and name in extracted[use.node]):
+            is_set = name == saved.get(use.node) and not use.in_call
+            is_set = is_set or (use.when_left and name in extracted[use.node])
+            if bits[name] & lacking.get(use.node, 0) and not is_set:
                 where = "isn't extracted on every path to here" if name in everywhere else "is extracted nowhere"
+                where = "isn't kept by a call on every path to here" if name in results else where
                 text = f"{name} {where}, so {{{{{use.path}}}}} may be empty. {_advice(use.path)}"
                 found.setdefault((use.kind, use.id, use.field, use.path), _unsupplied(use, text))
         elif name is None:
@@ -94,9 +112,9 @@ def variable_findings(outline: Outline, paths: Paths, sources: Sources) -> list[
                 found.setdefault(key, finding)
     found_in_order = list(found.values())
     webhooks = [node for node in outline.by_id.values() if node.get("type") == "webhook" and _is_on(node)]
-    found_in_order += [finding for node in webhooks for finding in _webhook(node, everywhere)]
+    found_in_order += [finding for node in webhooks for finding in _webhook(node, everywhere | results)]
     if sources.used_by_tools is not None:
-        prompted = {name for use in uses if (name := use.gathered)}
+        prompted = {name for _, name in uses if name}
         found_in_order += _left_out(outline, extracted, webhooks, prompted, sources.used_by_tools)
     return found_in_order
 
@@ -120,7 +138,7 @@ def _uses(outline: Outline, paths: Paths, extracted: Mapping[str, Collection[str
                 yield from (_Use("node", shared["id"], "data.prompt", node["id"], *each) for each in general)
     for node in reached:
         id, data = node["id"], data_of(node)
-        texts = [("data.prompt", data.get("prompt"))]
+        texts = [(f"data.{name}", data.get(name)) for name in ("prompt", "scripted_text")]
         if node["type"] == "startCall":
             texts.insert(0, ("data.greeting", data.get("greeting")))
         if extracted[id]:
@@ -128,6 +146,9 @@ def _uses(outline: Outline, paths: Paths, extracted: Mapping[str, Collection[str
             hints = (each.get("prompt") if isinstance(each, Mapping) else None for each in data["extraction_variables"])
             texts += [(f"data.extraction_variables.{index}.prompt", hint) for index, hint in enumerate(hints)]
         yield from (_Use("node", id, place, id, *each) for place, text in texts for each in _distinct(text))
+        if call := outline.calls.get(id):
+            for place, text in _texts_in(call.arguments, "data.call.arguments"):
+                yield from (_Use("node", id, place, id, *each, in_call=True) for each in _distinct(text))
     for edge in outline.edges:
         match edge:
             case {"id": str(id), "source": str(source), "target": str()} if source in extracted:
@@ -154,7 +175,7 @@ def _without_source(
         return
     place = (use.kind, use.id, use.field, use.path)
     if is_built_in(name):
-        if not _is_clock(use.path):
+        if not any(value is not None for _, value in values(f"{{{{{use.path}}}}}", {}, now=_SOME_TIME)):
             yield place, _unsupplied(use, f"{use.path} names a time zone that doesn't exist, so it is empty.")
     elif fetches or is_supplied(name):
         return
@@ -175,10 +196,6 @@ def _unsupplied(use: _Use, text: str) -> Finding:
 
 def _advice(path: str) -> str:
     return f"A default helps, such as {{{{{path} | there}}}}."
-
-
-def _is_clock(path: str) -> bool:
-    return any(value is not None for _, value in values(f"{{{{{path}}}}}", {}, now=_SOME_TIME))
 
 
 def _fetches(node: Mapping[str, Any]) -> bool:
@@ -218,6 +235,8 @@ def _texts_in(value: object, place: str) -> Iterator[tuple[str, str]]:
 
 def _webhook(node: Mapping[str, Any], extracted: Collection[str]) -> Iterator[Finding]:
     """Yield a finding for each variable that no run has: a webhook is rendered from the run's own names."""
+    if data_of(node).get("payload_template") == _DEFAULT_PAYLOAD:
+        node = {**node, "data": {**data_of(node), "payload_template": None}}
     for place, text in _webhook_texts(node):
         for path, is_required in _distinct(text):
             root, name = path.split(".")[0], _gathered_name(path)

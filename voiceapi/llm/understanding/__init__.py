@@ -1,1 +1,1 @@
-"""What a caller's words mean, found without a language model: the edge they lead to, and the values they hold."""
+"""Understanding of a caller's words without a language model: the edge they lead to, and the values they hold."""

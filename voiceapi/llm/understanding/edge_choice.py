@@ -4,13 +4,14 @@ import re
 from collections.abc import Iterable, Sequence
 
 from ...engine.actions import Function
-from .matching import content, listed, remembered, signed_content, stem
-from .person import offers_person
-from .stance_tables import KNOWN
-from .stances import LONGEST, Stance, normalize, stance
+from .matching import NONE, content, listed, numbers, quantity, remembered, signed_content, stem, tokens
+from .wishes import offers_person
+from .yes_no import LONGEST, Intent, normalize, yes_no_intent
+from .yes_no_tables import KNOWN
 
 # Which edges an answer leads to where none says the same: who wants another day doesn't come on this one.
-_INSTEAD: dict[str, tuple[Stance, ...]] = {"no": ("change", "cancel"), "change": ("no",), "cancel": ("no",)}
+_INSTEAD: dict[str, tuple[Intent, ...]] = {"no": ("change", "cancel"), "change": ("no",), "cancel": ("no",)}
+MOST_WORDS = 10
 _ANSWERS = ("yes", "no", "change", "cancel")
 
 _CALLER = re.compile(
@@ -48,6 +49,48 @@ _NOW = re.compile(
     r"^(?:(?:yes|yeah|sure|ok|well) )*(?:perfect timing|"
     r"i (?:am listening|have (?:(?:a|some|\d) )?(?:moment|minute|time|second)))"
 )
+# A question for a yes or a no, at the end of what was asked: "could you hear me well?".
+_YES_NO_QUESTION = re.compile(
+    r"(?:^|[.,;:!?] ?| )(?P<auxiliary>can|could|do|did|are|is|were|was|have|has|had|will|would|should|may)"
+    r" (?P<subject>you|we|i|it|this|that|there|they|he|she) (?P<rest>[^.?!,;:]{2,200})\?$"
+)
+# The same words from the caller's side: "you are" is "i am" in the answer.
+_ANSWERS_SUBJECT = {
+    "you": "(?:i|we)",
+    "we": "(?:we|you|i)",
+    "i": "you",
+    "this": "(?:this|it|that)",
+    "that": "(?:that|it)",
+}
+_ANSWERS_AUXILIARY = {"are": "am|are", "were": "was|were", "was": "was|were"}
+_ADVERB = "really|just|already|still|actually|certainly|definitely|always|even|all|also|ever|very|quite"
+_ADVERBS = rf"(?:(?:{_ADVERB}) )*+"
+# What may stand between the subject and the first word that an answer has to repeat.
+_BEFORE_FIRST = rf"(?:(?:a|an|the|any|some|to|{_ADVERB}) )*+"
+_UNSURE = re.compile(
+    r"\b(?:if|unless|maybe|perhaps|whether|depends|not sure|wonder|why|how come|but who|but what|doubt|hope|wish|guess|"
+    r"think|said|say|says|used to)\b|\?"
+)
+_ASKS_FOR_HEARING = re.compile(r"\bhear (?:me|us)\b")
+_HEARS_BADLY = re.compile(
+    r"\b(?:not|hardly|barely|scarcely|never) (?:\w+ )?(?:hear|well|good|clear|clearly|great|loud|much|a word|"
+    r"anything)\b|"
+    r"\bbreaking up|\bspeak up\b|\blouder\b|\bbad (?:line|connection|reception)\b|\btoo (?:quiet|low|faint|soft)\b|"
+    r"\b(?:line|connection|reception|sound) is (?:\w+ )?(?:bad|terrible|awful|poor)\b|\b(?:cutting|dropping) (?:in "
+    r"and )?out\b|"
+    r"\b(?:are|sound) (?:\w+ )?(?:quiet|faint|muffled|far away|distorted|choppy)\b|\b(?:noise|noisy|echo|static)\b"
+)
+_HEARS_WELL = re.compile(
+    r"\b(?:loud and clear|(?:hear|heard) (?:you|ya|every)|clear as|clearly|crystal clear|perfectly|very well|"
+    r"just fine|no problem hearing)\b"
+)
+_FOR_QUESTIONS = re.compile(r"\b(?:who|asks?|repeat|again|hear)\b")
+_ASKS_FOR_MORE = re.compile(r"\b(?:anything|something) else\b|\b(?:other|more|further) questions\b")
+_ALL = re.compile(
+    r"^(?:(?:no|ok|thanks|thank you|yes) )*(?:i am (?:good|fine|all set|done)|all (?:set|done|good)|that (?:is|"
+    r"was) it)\b"
+)
+_ONE_MORE = re.compile(r"\b(?:one|1|a|another) (?:more|other|last) (?:thing|question)\b|\b(?:actually|also) i\b")
 _YES_FIRST = re.compile(r"^(?:yes|yeah|yep|sure|ok|of course|absolutely)\b")
 _NOT_SPOKEN = re.compile(
     r"\b(?:wants?|needs?|asks?|says?|agrees|refuses|accepts|declines|is|are|has|does|gives|names|they|caller)\b|"
@@ -66,15 +109,15 @@ def best_edge(said: str, functions: tuple[Function, ...], question: str = "") ->
     """
     said = said[-LONGEST:]
     edges = [function for function in functions if function.label is not None]
-    topical = [edge for edge in edges if _label_stance(edge) is None]
+    topical = [edge for edge in edges if _label_intent(edge) is None]
     answer = _answer(said, question)
     if answer is None:
-        return _most_alike(said, edges)
+        return _most_alike(said, edges) or _numbered(said, edges, question)
     if answer == "open":
-        return _most_alike(said, topical)
+        return _most_alike(said, topical) or _numbered(said, topical, question)
     chosen = _edge_for(answer, said, edges)
     named = [edge for edge in topical if _names(said, edge)]
-    return named[0] if len(named) == 1 else chosen or _most_alike(said, topical)
+    return named[0] if len(named) == 1 else chosen or _most_alike(said, topical) or _numbered(said, topical, question)
 
 
 def leads_to_itself(edge: Function) -> bool:
@@ -87,6 +130,19 @@ def leads_to_itself(edge: Function) -> bool:
     return is_read_as_written and bool(signed_content(label))
 
 
+def takes_questions(edge: Function) -> bool:
+    """Whether an edge may be meant for a caller who asks something, or who hears badly."""
+    return bool(edge.label) and _FOR_QUESTIONS.search(f"{edge.label} {edge.description}".casefold()) is not None
+
+
+def leading_words(edge: Function) -> list[str]:
+    """Return words that lead to an edge, at most 10: its answers, "yes", then words of its label and condition."""
+    intent = _label_intent(edge)
+    answers = [intent] if intent else sorted(_intents_of_condition(edge.description))
+    words = (word for word in tokens(f"{edge.label} {edge.description}") if content(word))
+    return list(dict.fromkeys([*answers, *words]))[:MOST_WORDS]
+
+
 def person_edge(said: str, functions: tuple[Function, ...]) -> Function | None:
     """Return the edge for a caller who asks for a person: one that offers it, or one that they name."""
     edges = [function for function in functions if function.label is not None]
@@ -97,8 +153,8 @@ def person_edge(said: str, functions: tuple[Function, ...]) -> Function | None:
 def spoken_choices(functions: tuple[Function, ...]) -> list[str] | None:
     """Return the labels that a caller can be told to say; none when it is yes or no, None when they can't be spoken."""
     edges = [function for function in functions if function.label is not None]
-    stances = [_label_stance(edge) for edge in edges]
-    if len(edges) == 2 and "yes" in stances and set(stances) & {"no", "change", "cancel"}:
+    intents = [_label_intent(edge) for edge in edges]
+    if len(edges) == 2 and "yes" in intents and set(intents) & {"no", "change", "cancel"}:
         return []
     labels = [(edge.label or "").strip() for edge in edges]
     spoken = all(
@@ -111,12 +167,14 @@ def spoken_choices(functions: tuple[Function, ...]) -> list[str] | None:
 # -- by the answer
 
 
-def _answer(said: str, question: str) -> Stance | None:
+def _answer(said: str, question: str) -> Intent | None:
     """Return what the words answer, with what only the question tells: which may ask who, when or for a moment."""
-    answer = stance(said)
+    answer = yes_no_intent(said)
     if not question:
         return answer
     text, asked = normalize(said), normalize(question)
+    if answer in (None, "open", "yes") and (echoed := _echoed(text, asked)):
+        return echoed
     if answer in (None, "open") and _SAYS_WHO.search(text) and _ASKS_WHO.search(asked):
         return "yes"
     if answer in (None, "open") and _ASKS_FOR_TIME.search(asked.rstrip("?")):
@@ -136,40 +194,63 @@ def _answer(said: str, question: str) -> Stance | None:
     return answer
 
 
-def _edge_for(answer: Stance, said: str, edges: list[Function]) -> Function | None:
+def _echoed(text: str, asked: str) -> Intent | None:
+    """Return what an answer in the question's own words says: "i can hear you" to "can you hear me?" is a yes."""
+    if _UNSURE.search(text):
+        return None
+    if _ASKS_FOR_HEARING.search(asked):
+        if _HEARS_BADLY.search(text):
+            return "no"
+        if _HEARS_WELL.search(text):
+            return "yes"
+    if _ASKS_FOR_MORE.search(asked):
+        if _ALL.search(text):
+            return "no"
+        if _ONE_MORE.search(text):
+            return "yes"
+    question = _YES_NO_QUESTION.search(asked)
+    words = question["rest"].split() if question else []
+    first = next((word for word in words if not re.fullmatch(_BEFORE_FIRST, f"{word} ")), None)
+    if question is None or first is None:
+        return None
+    subject = _ANSWERS_SUBJECT.get(question["subject"], question["subject"])
+    auxiliary = _ANSWERS_AUXILIARY.get(question["auxiliary"], question["auxiliary"])
+    found = re.search(
+        rf"\b{subject} {_ADVERBS}(?:(?:{auxiliary})\b ?)?{_ADVERBS}(?P<negation>not\b ?)?"
+        rf"(?:$|{_BEFORE_FIRST}{re.escape(first).replace('anything', '(?:any|some)thing')}\b)",
+        text.rstrip(" .!"),
+    )
+    if found is None:
+        return None
+    return "no" if found["negation"] else "yes"
+
+
+def _edge_for(answer: Intent, said: str, edges: list[Function]) -> Function | None:
     for wanted in ({answer}, set(_INSTEAD.get(answer, ()))):
-        for stances_of in (_label_stances, _condition_stances):
-            if found := [edge for edge in edges if wanted & stances_of(edge)]:
-                return found[0] if len(found) == 1 else _most_alike(said, found)
+        found = [edge for edge in edges if _label_intent(edge) in wanted]
+        found = found or [edge for edge in edges if wanted & _intents_of_condition(edge.description)]
+        if found:
+            return found[0] if len(found) == 1 else _most_alike(said, found)
     return None
 
 
-def _label_stance(edge: Function) -> Stance | None:
-    return next(iter(_label_stances(edge)), None)
-
-
-def _label_stances(edge: Function) -> frozenset[Stance]:
-    return _stances_of_label(edge.label or "")
+def _label_intent(edge: Function) -> Intent | None:
+    return _intent_of_label(edge.label or "")
 
 
 @remembered
-def _stances_of_label(label: str) -> frozenset[Stance]:
-    return _answers(_as_the_caller(label))
-
-
-def _condition_stances(edge: Function) -> frozenset[Stance]:
-    return _stances_of_condition(edge.description)
+def _intent_of_label(label: str) -> Intent | None:
+    """Return what an edge's label answers, if it does."""
+    intent = yes_no_intent(_as_the_caller(label))
+    return intent if intent in _ANSWERS else None
 
 
 @remembered
-def _stances_of_condition(condition: str) -> frozenset[Stance]:
+def _intents_of_condition(condition: str) -> frozenset[Intent]:
     """Return what the parts of an edge's condition answer; nothing when one says yes and another no."""
-    found = _answers(*_CLAUSE.split(_as_the_caller(condition)))
+    intents = map(yes_no_intent, _CLAUSE.split(_as_the_caller(condition)))
+    found = frozenset(each for each in intents if each in _ANSWERS)
     return found - {"yes", "no"} if {"yes", "no"} <= found else found
-
-
-def _answers(*texts: str) -> frozenset[Stance]:
-    return frozenset(each for text in texts if (each := stance(text)) in _ANSWERS)
 
 
 @remembered
@@ -177,6 +258,25 @@ def _as_the_caller(text: str) -> str:
     """Return a label or a condition as the caller would say it: "The guest says that they will come": "i will come"."""
     text = _CALLER.sub("i", normalize(text))
     return re.sub(r"\bi(?: i)+\b", "i", _SAYS.sub("i ", text)).strip()
+
+
+# -- by a number
+
+
+_WANTS_NUMBER = re.compile(
+    r"\b(?:numbers?|how many|how much|rates?|rated|rating|count|counts|counted|amount|quantity)\b"
+)
+
+
+def _numbered(said: str, edges: list[Function], question: str) -> Function | None:
+    """Return the one edge for a number, if one was said; None if it isn't among those that the edge or question "
+    "names."""
+    wanting = [edge for edge in edges if _WANTS_NUMBER.search(f"{edge.label} {edge.description}".casefold())]
+    value = quantity(said, question) if len(wanting) == 1 else None
+    if value is None:
+        return None
+    named = [*numbers(wanting[0].description), *([0.0] if NONE.search(wanting[0].description.casefold()) else ())]
+    return wanting[0] if len(named) < 2 or min(named) <= value <= max(named) else None
 
 
 # -- by the words
@@ -193,7 +293,7 @@ def _most_alike(said: str, edges: Sequence[Function]) -> Function | None:
         label = signed_content(edge.label or "")
         every = label | signed_content(edge.description)
         shared = words & (
-            every if _label_stance(edge) is None else {each for each in every if each.split()[-1] not in _TOPICS}
+            every if _label_intent(edge) is None else {each for each in every if each.split()[-1] not in _TOPICS}
         )
         return len(shared), len(words & label), -len(label - words)
 

@@ -9,7 +9,7 @@ Result = TypeVar("Result")
 # Characters of a text that is remembered, and how many such texts: at most some megabytes for each function.
 LONGEST_REMEMBERED, MOST_REMEMBERED = 2_000, 1024
 
-_TOKEN = re.compile(r"\d+(?:[.,]\d+)*|[^\W\d_]+(?:'[^\W\d_]+)?")
+_TOKEN = re.compile(r"(?:(?<![^\W_])-)?\d+(?:[.,]\d+)*|[^\W\d_]+(?:'[^\W\d_]+)?")
 _CLAUSE = re.compile(r"(?<!\d)[.,]|[.,](?!\d)|[;:!?]|\s(?:and|but|then)\s")
 
 
@@ -168,3 +168,78 @@ def numbers(text: str) -> list[float]:
     """Return the numbers in `text` in order, words or digits; "1,200" is one thousand two hundred."""
     found = re.findall(r"(?<![\w.])-?\d{1,15}(?:,\d{3}){0,4}(?:\.\d+)?", digits(text), re.ASCII)
     return [float(each.replace(",", "")) for each in found]
+
+
+# From 0 to 12 in the languages beside English.
+_OTHER_NUMBERS = (
+    "cero uno dos tres cuatro cinco seis siete ocho nueve diez once doce",
+    "zéro un deux trois quatre cinq six sept huit neuf dix onze douze",
+    "null eins zwei drei vier fünf sechs sieben acht neun zehn elf zwölf",
+    "zero uno due tre quattro cinque sei sette otto nove dieci undici dodici",
+    "zero um dois três quatro cinco seis sete oito nove dez onze doze",
+    "nul een twee drie vier vijf zes zeven acht negen tien elf twaalf",
+    "zero jeden dwa trzy cztery pięć sześć siedem osiem dziewięć dziesięć jedenaście dwanaście",
+    "noll ett två tre fyra fem sex sju åtta nio tio elva tolv",
+    "शून्य एक दो तीन चार पांच छह सात आठ नौ दस ग्यारह बारह",
+    "零 一 二 三 四 五 六 七 八 九 十 十一 十二",
+)
+_MORE_WORDS = {
+    **dict.fromkeys(listed("une ein eine einen uma één एक 一つ 一个 一人 一位"), 1),
+    **dict.fromkeys(listed("zwo duas dwie dwoje 两 兩 二つ 两个 两位 二人 两个人"), 2),
+    **dict.fromkeys(listed("三つ 三个 三位 三人 三个人"), 3),
+    **dict.fromkeys(listed("四つ 四个 四位 四人 四个人"), 4),
+    **{"पाँच": 5, "छः": 6, "ゼロ": 0},
+}
+# Of a word that two languages share the first counts.
+_NUMBER_WORDS = {word: value for words in reversed(_OTHER_NUMBERS) for value, word in enumerate(words.split())}
+# No numbers in English.
+_ENGLISH = frozenset(listed("um once due en sex elf"))
+_OTHER_VALUES = {word: value for word, value in {**_NUMBER_WORDS, **_MORE_WORDS}.items() if word not in _ENGLISH}
+NONE = re.compile(
+    r"\b(?:none(?! of)|nobody|no one|nil|nada|niemand|keiner|personne|aucun|nadie|ninguno|ninguém|nenhum|nessuno|geen|"
+    r"nikt|ingen|inga)\b"
+)
+_ALONE = re.compile(
+    r"\b(?:(?:just|only) (?:me|myself|i)|me (?:alone|only)|(?:nobody|no one|none|anyone|anybody) else|by myself|on "
+    r"my own|"
+    r"alone|myself|nur ich|allein|alleine|solo yo|seul|seule|moi seul|que moi|da solo|da sola|só eu|sozinh[oa]|"
+    r"alleen ik|tylko ja|bara jag|ensam)\b|我一个人|就我|一人で|私だけ|अकेल|सिर्फ मैं"
+)
+_OTHERS = re.compile(
+    r"\b(?:with you|else|others?|besides|beside you|companions?|accompan\w+|additional|extra|bring|along|more)\b"
+)
+NEGATED_NUMBER = re.compile(r"\bnot (?:-?\d[\d.,]*)(?=\W|$)", re.IGNORECASE)
+# As `digits` leaves it, "between one and ten" is "between 1 10".
+_RANGE = re.compile(
+    r"\bbetween (-?\d{1,9}) (?:and )?(-?\d{1,9})\b|(?<![\w.-])(-?\d{1,9})(?: (?:to|through|until) | ?[-–] "
+    r"?)(-?\d{1,9})\b"
+)
+
+
+def quantity(text: str, asked: str) -> float | None:
+    """Return the number that answers a question for one, in digits or words of the twelve languages; None without one.
+
+    "None" is 0, and "just me" 0 or 1: whether who asks means the others.
+
+    :param asked: the question or what else tells what is counted; a number out of a range in it, "1 to 5", is none.
+    """
+    said = numbers(NEGATED_NUMBER.sub("", digits(text)))
+    if not said:
+        words = re.findall(r"[^\s.,;:!?。，、！？]+", text.casefold())
+        said = [float(_OTHER_VALUES[word]) for word in words if word in _OTHER_VALUES]
+    if said:
+        value = said[-1]
+    elif _ALONE.search(text.casefold()):
+        value = 0.0 if _OTHERS.search(asked.casefold()) else 1.0
+    elif NONE.search(text.casefold()):
+        value = 0.0
+    else:
+        return None
+    return value if in_range(value, asked) else None
+
+
+def in_range(value: float, asked: str) -> bool:
+    """Return whether a number is within the range that a text names, "from one to five"; True where it names none."""
+    found = _RANGE.search(digits(asked))
+    least, most = (float(each) for each in found.groups() if each) if found else (value, value)
+    return least <= value <= most or least >= most

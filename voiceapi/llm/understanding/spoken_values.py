@@ -6,9 +6,9 @@ from dataclasses import dataclass
 from functools import cached_property
 
 from ...engine.extraction import Variable
-from .matching import clauses, content, digits, listed, numbers, signed_content
-from .stance_tables import KNOWN
-from .stances import LONGEST, normalize, stance
+from .matching import NEGATED_NUMBER, clauses, content, digits, in_range, listed, numbers, quantity, signed_content
+from .yes_no import LONGEST, normalize, yes_no_intent
+from .yes_no_tables import KNOWN
 
 _DAY_NAME = r"(?:(?:mon|tues|wednes|thurs|fri|satur|sun)day)"
 _MONTH = (
@@ -37,10 +37,10 @@ _INTRODUCED = re.compile(
 )
 _I_AM = re.compile(rf"^(?:(?:yes|hi|hello|well|um|uh),? )*(?:i'?m|i am|it'?s|it is) (?P<name>{_NAME})$", re.IGNORECASE)
 # What follows a name in the same breath.
-_AFTER_NAME = re.compile(r"\s+(?:and|but|from|with|here|speaking|i|i'm|calling|please|at|on)\b.*", re.IGNORECASE)
-_EMAIL = re.compile(r"[\w.+-]+@[\w-]+(?:\.[\w-]+)+")
+_AFTER_NAME = re.compile(r" (?:and|but|from|with|here|speaking|i|i'm|calling|please|at|on)\b.*", re.IGNORECASE)
+_EMAIL = re.compile(r"(?<![\w.+-])[\w.+-]++@[\w-]+(?:\.[\w-]+)+")
 _SPOKEN_EMAIL = re.compile(
-    r"([\w.+-]+(?: (?:dot|underscore|dash) [\w+-]+)*) at ([\w-]+(?: dot [\w-]+)+)", re.IGNORECASE
+    r"(?<![\w.+-])([\w.+-]++(?: (?:dot|underscore|dash) [\w+-]+)*) at ([\w-]+(?: dot [\w-]+)+)", re.IGNORECASE
 )
 _SYMBOLS = {" dot ": ".", " underscore ": "_", " dash ": "-"}
 _PHONE = re.compile(r"\+?\d(?:[\s().-]*\d){4,14}")
@@ -49,21 +49,24 @@ _DOUBT = re.compile(
     r"\b(?:not (?:\w+ )?(?:know|sure|say|tell|remember|understand|hear|get)|no idea|maybe|dunno)\b"
     r"|^(?:who|what|when|where|why|how|which|is|are|do|does|can|could)\b"
 )
+# Around a number they are no doubt whether it is one.
+_HEDGE = re.compile(r"\b(?:i (?:guess|think|suppose|would say)|maybe|perhaps|probably|about|around)\b", re.IGNORECASE)
 _REFUSED = re.compile(r"\bnot (?:on )?$", re.IGNORECASE)
-_NEGATED_NUMBER = re.compile(r"\bnot (?:-?\d[\d.,]*)(?=\W|$)", re.IGNORECASE)
 
 
 @dataclass(frozen=True)
 class Search:
     """A variable to find: in the answers to its node's question, or in what was said before.
 
-    `alone` says that it is the only variable of its kind, so that all answers belong to it.
+    `alone` says that it is the only variable of its kind, so that all answers belong to it; `question` is what they
+    answer.
     """
 
     variable: Variable
     answers: Sequence[str]
     before: Sequence[str]
     alone: bool
+    question: str = ""
 
     @cached_property
     def words(self) -> set[str]:
@@ -85,6 +88,11 @@ class Search:
         at_node = [text for text in reversed(self.answers) if self.alone or self.shared(text)]
         return [*at_node, *(text for text in reversed(self.before) if self.shared(text))]
 
+    @cached_property
+    def answered(self) -> set[str]:
+        """The clauses of the answers."""
+        return {clause for text in self.answers for clause in clauses(digits(text))}
+
     def clauses(self) -> list[str]:
         """Return the clauses that may hold the value, those with the most shared words first, then the latest."""
         return [*self._ranked(self.answers, 0 if self.alone else 1), *self._ranked(self.before, 1)]
@@ -97,7 +105,7 @@ class Search:
 
 
 def find_values(
-    variables: Sequence[Variable], answers: Sequence[str], before: Sequence[str]
+    variables: Sequence[Variable], answers: Sequence[str], before: Sequence[str], question: str = ""
 ) -> dict[str, str | int | float | bool]:
     """Return the values by variable; a variable whose value wasn't said is absent.
 
@@ -106,11 +114,12 @@ def find_values(
 
     :param answers: what the caller said at the variables' node, in order.
     :param before: what they said earlier.
+    :param question: what the answers answer; a number has to be within the range that it, or the hint, names.
     """
     answers, before = ([text[-LONGEST:] for text in texts] for texts in (answers, before))
     kinds = [_kind(variable) for variable in variables]
     found = {
-        variable.name: _FINDERS[kind](Search(variable, answers, before, kinds.count(kind) == 1))
+        variable.name: _FINDERS[kind](Search(variable, answers, before, kinds.count(kind) == 1, question))
         for variable, kind in zip(variables, kinds, strict=True)
     }
     return {name: value for name, value in found.items() if value is not None}
@@ -142,19 +151,23 @@ def _kind(variable: Variable) -> str:
 
 
 def _number(search: Search) -> int | float | None:
+    asked = f"{search.variable.name.replace('_', ' ')} {search.variable.hint}"
     for part in search.clauses():
-        if stance(part) == "open" and not search.shared(part):
+        if yes_no_intent(_HEDGE.sub("", part)) == "open" and not search.shared(part):
             continue
-        part = _NEGATED_NUMBER.sub("", part)
-        if found := numbers(part):
-            value = _before_shared_word(part, search.words) or found[-1]
+        part = NEGATED_NUMBER.sub("", part)
+        found = numbers(part)
+        value = _before_shared_word(part, search.words) or found[-1] if found else None
+        if value is None and search.alone and part in search.answered:
+            value = quantity(part, f"{asked} {search.question}")
+        if value is not None and in_range(value, asked) and in_range(value, search.question):
             return int(value) if value.is_integer() else value
     return None
 
 
 def _before_shared_word(part: str, words: set[str]) -> float | None:
     """Return the number right before a word of the variable: 12 in "12 seats for 2000 euro"."""
-    for match in re.finditer(r"(-?\d[\d.,]*) ([^\W\d_]+)", part):
+    for match in re.finditer(r"(-\d[\d.,]*+|(?<![\d.,])\d[\d.,]*+) ([^\W\d_]+)", part):
         if content(match[2]) & words:
             return next(iter(numbers(match[1])), None)
     return None
@@ -162,7 +175,7 @@ def _before_shared_word(part: str, words: set[str]) -> float | None:
 
 def _boolean(search: Search) -> bool | None:
     for part in search.clauses():
-        said = stance(part, lenient=search.shared(part) > 0)
+        said = yes_no_intent(part, lenient=search.shared(part) > 0)
         if said is not None:
             return {"yes": True, "no": False}.get(said)
     return None
@@ -232,7 +245,7 @@ def _name(search: Search) -> str | None:
         bare = text.strip(" .!?")
         match = _I_AM.match(bare)
         whole = match["name"] if match else bare
-        if re.fullmatch(_NAME, whole) and stance(whole) is None and (name := _as_name(whole)):
+        if re.fullmatch(_NAME, whole) and yes_no_intent(whole) is None and (name := _as_name(whole)):
             return name
     return None
 
@@ -272,7 +285,7 @@ def _says_something(text: str) -> bool:
     plain = normalize(text)
     if text.strip().endswith("?") or _DOUBT.search(plain) or set(re.findall(r"\w+", plain)) <= KNOWN:
         return False
-    return bool(content(text)) and (stance(text) is None or len(text.split()) > 3)
+    return bool(content(text)) and (yes_no_intent(text) is None or len(text.split()) > 3)
 
 
 _FINDERS: dict[str, Callable[[Search], str | int | float | bool | None]] = {

@@ -3,25 +3,44 @@
 from __future__ import annotations
 
 import json
-from collections.abc import Mapping
+import re
+import time
+from collections.abc import Callable, Mapping
 from dataclasses import dataclass, field, replace
 from random import Random
 from typing import Any, Protocol
 
 from ...engine import actions as act
 from ...engine import events as ev
+from ...engine.actions import LanguageModel
 from ...engine.graph import Graph
-from ...engine.ports import LanguageModel
-from ..cases import Case, Decision, Fetched, FunctionCall, ModelKind, ToolAnswer, Turn
-from ..conduct import Conversation
+from ...llm.chat_completions import Failure
+from ...postcall.qa import Reviewer
+from ..cases import Case, CaseFetch, CaseResult, CaseTurn, ModelKind, PlayedCall, PlayedDecision, ToolAnswer
+from ..conduct import CaseConversation
 from ..played import PlayedEffects, contains
-from ..result import CaseResult
 from ..subject import Subject
 
 # A caller who has done so much hangs up.
 MOST_TURNS = 25
 # What a tool answers that nothing is given for.
 UNUSABLE = "The tool can't be used in a rehearsal."
+# Characters of what a caller says in one turn.
+LONGEST = 500
+# Seconds before the second attempt and before the third.
+WAITS = (0.5, 2.0)
+
+_ROLE = """You play a person on the telephone, who talks to an automated agent. This is who you are and what you do:
+{sentence}
+
+Answer with nothing but the words that this person says next: one or two short sentences, as people speak, in the
+language of the agent. Never speak for the agent, and describe nothing. Instead of words you may answer with one of
+[silence] to say nothing, [keys 1] to press keys, and [hang up] to end the call, which you do when the conversation is
+over or when this person would."""
+_NEXT = "What do you say next?"
+_ACT = re.compile(r"\[\s*(?:(hangs? up)|(silence|silent)|(?:press(?:es)?|keys?) ([0-9*#]{1,64}))\s*\]", re.IGNORECASE)
+_SPEAKER = re.compile(r"^(?:you|caller|me)\s*:\s*", re.IGNORECASE)
+_QUOTES = "\"'“”„«»"
 
 
 @dataclass(frozen=True)
@@ -33,14 +52,14 @@ class Given:
     """
 
     context: Mapping[str, Any] = field(default_factory=dict)
-    fetch: Fetched | None = None
+    fetch: CaseFetch | None = None
     tools: tuple[ToolAnswer, ...] = ()
 
 
-class Caller(Protocol):
+class PlayedCaller(Protocol):
     """Somebody who decides what to do next when the agent has spoken."""
 
-    def next_turn(self, conversation: Conversation) -> Turn | None:
+    def next_turn(self, conversation: CaseConversation) -> CaseTurn | None:
         """What the caller does; None to hang up."""
 
 
@@ -59,7 +78,9 @@ class Held:
     records: tuple[act.Record, ...]
 
 
-def hold(subject: Subject, case: Case, caller: Caller, model: LanguageModel, given: Given, random: Random) -> Held:
+def hold(
+    subject: Subject, case: Case, caller: PlayedCaller, model: LanguageModel, given: Given, random: Random
+) -> Held:
     """Hold a conversation with the agent, in which `model` speaks for it.
 
     :param case: its name, its kind of model and when it begins; the turns are added.
@@ -68,13 +89,13 @@ def hold(subject: Subject, case: Case, caller: Caller, model: LanguageModel, giv
     case = replace(case, context=given.context)
     noted = _Noted(model, subject.graph)
     effects = _Improvised(subject, case, noted, given, random)
-    conversation = Conversation(subject, case, effects)
+    conversation = CaseConversation(subject, case, effects)
     conversation.open()
-    opening = Turn(decisions=noted.take())
-    turns: list[Turn] = []
+    opening = CaseTurn(decisions=noted.take())
+    turns: list[CaseTurn] = []
     while not conversation.is_over:
         turn = caller.next_turn(conversation) if len(turns) < MOST_TURNS else None
-        turn = turn or Turn(ends="user_hangup")
+        turn = turn or CaseTurn(ends="user_hangup")
         conversation.take(turn)
         transferred = effects.transferred_at == f"turns.{len(turns)}"
         outcome = turn.transfer if transferred else "answered"
@@ -103,9 +124,9 @@ class _Noted:
     def __init__(self, model: LanguageModel, graph: Graph) -> None:
         self._model = model
         self._graph = graph
-        self._decisions: list[Decision] = []
+        self._decisions: list[PlayedDecision] = []
 
-    def take(self) -> tuple[Decision, ...]:
+    def take(self) -> tuple[PlayedDecision, ...]:
         """The decisions since the last time."""
         taken, self._decisions = tuple(self._decisions), []
         return taken
@@ -115,26 +136,26 @@ class _Noted:
         match answer:
             case ev.ModelReplied():
                 calls = tuple(self._call(ask, call) for call in answer.calls)
-                self._decisions.append(Decision(answer.text, calls))
+                self._decisions.append(PlayedDecision(answer.text, calls))
             case ev.ModelFailed():
-                self._decisions.append(Decision(fails=answer.error))
+                self._decisions.append(PlayedDecision(fails=answer.error))
         return answer
 
     def extract(self, request: act.Extract) -> ev.Answer:
         answer = self._model.extract(request)
         values = answer.values if isinstance(answer, ev.VariablesExtracted) else {}
-        self._decisions.append(Decision(extracts=dict(values)))
+        self._decisions.append(PlayedDecision(extracts=dict(values)))
         return answer
 
-    def _call(self, ask: act.AskModel, call: ev.ToolCall) -> FunctionCall:
+    def _call(self, ask: act.AskModel, call: ev.ToolCall) -> PlayedCall:
         edge = self._graph.edge_called(ask.node_id, call.name)
         if edge is not None:
-            return FunctionCall(edge=edge.id)
+            return PlayedCall(edge=edge.id)
         try:
             arguments = json.loads(call.arguments or "{}")
         except ValueError:
             arguments = {}
-        return FunctionCall(tool=call.name, arguments=arguments if isinstance(arguments, dict) else {})
+        return PlayedCall(tool=call.name, arguments=arguments if isinstance(arguments, dict) else {})
 
 
 class _Improvised(PlayedEffects):
@@ -145,10 +166,10 @@ class _Improvised(PlayedEffects):
         self._given = given
         self._random = random
         self.answers: list[ToolAnswer] = []
-        self.fetched: Fetched | None = None
+        self.fetched: CaseFetch | None = None
 
     def _fetch(self, request: act.Fetch) -> ev.Answer:
-        self.fetched = self._given.fetch or Fetched()
+        self.fetched = self._given.fetch or CaseFetch()
         return ev.Fetched(request.at, request.number, dict(self.fetched.returns), error=self.fetched.fails or "")
 
     def _run_tool(self, request: act.RunTool) -> ev.Answer | None:
@@ -165,4 +186,73 @@ class _Improvised(PlayedEffects):
         if fitting:
             return self._random.choice(fitting)
         tool = self._subject.tools.get(request.tool_uuid or "")
-        return None if not given and tool is not None and tool.is_local else ToolAnswer(request.name, fails=UNUSABLE)
+        if not given and tool is not None and tool.is_local:
+            return None
+        # Conversations go on in both ways after the call of a node, and without on_error in the only one.
+        fails = not request.on_entry or request.node_id in self._subject.graph.on_error
+        if request.on_entry and (not fails or self._random.random() < 0.5):
+            return ToolAnswer(request.name, returns={})
+        return ToolAnswer(request.name, fails=UNUSABLE)
+
+
+# -- a caller described in a sentence, spoken by a language model
+
+
+class SpokenCaller:
+    """One caller; `failure` says why the model could not go on, in which case the caller hangs up.
+
+    :param may_go_on: false when there is no time left; the caller then hangs up.
+    """
+
+    def __init__(
+        self,
+        sentence: str,
+        speaker: Reviewer,
+        may_go_on: Callable[[], bool] = lambda: True,
+        sleep: Callable[[float], object] = time.sleep,
+    ) -> None:
+        self._system = _ROLE.format(sentence=sentence.strip())
+        self._speaker = speaker
+        self._may_go_on = may_go_on
+        self._sleep = sleep
+        self._hangs_up = False
+        self.failure = ""
+
+    def next_turn(self, conversation: CaseConversation) -> CaseTurn | None:
+        if self._hangs_up or not self._may_go_on():
+            return None
+        lines = [
+            f"{'Agent' if line.role == 'agent' else 'You'}: {line.text}"
+            for line in conversation.dialogue
+            if line.role in ("agent", "caller")
+        ]
+        try:
+            answer = self._ask("\n".join([*lines, "", _NEXT]))
+        except Failure as failure:
+            self.failure = str(failure)
+            return None
+        return self._turn(answer)
+
+    def _ask(self, user: str) -> str:
+        """The model's answer, in up to three attempts.
+
+        :raises Failure: after the last attempt, or at once when the failure is final.
+        """
+        for wait in WAITS:
+            try:
+                return self._speaker.complete(self._system, user).text
+            except Failure as failure:
+                if failure.final or not self._may_go_on():
+                    raise
+            self._sleep(wait)
+        return self._speaker.complete(self._system, user).text
+
+    def _turn(self, answer: str) -> CaseTurn | None:
+        done = _ACT.search(answer)
+        text = " ".join(_SPEAKER.sub("", _ACT.sub(" ", answer).strip()).split()).strip(_QUOTES).strip()[:LONGEST]
+        self._hangs_up = bool(done and done[1])
+        if text:
+            return CaseTurn(says=text)
+        if done and done[3]:
+            return CaseTurn(keys=done[3])
+        return None if self._hangs_up else CaseTurn(is_silent=True)

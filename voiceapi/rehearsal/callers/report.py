@@ -1,4 +1,4 @@
-"""What a rehearsal led to."""
+"""The report of a rehearsal: its conversations, and the defects found in them."""
 
 from __future__ import annotations
 
@@ -8,10 +8,9 @@ from dataclasses import asdict, dataclass
 from typing import Any
 
 from ..case_writing import case_data
-from ..cases import Case, ModelKind
+from ..cases import Case, CaseResult, ModelKind
 from ..conduct import run_case
 from ..coverage import Coverage
-from ..result import CaseResult
 from ..subject import Subject
 from .defects import CODES, Defect
 from .improvised import Held
@@ -20,7 +19,7 @@ from .shortest import as_expected
 
 
 @dataclass(frozen=True)
-class Finding:
+class FoundDefect:
     """A defect, and the shortest conversation that shows it, if one does."""
 
     defect: Defect
@@ -48,12 +47,12 @@ class Rehearsed:
 
 
 @dataclass(frozen=True)
-class Report:
-    """What a rehearsal led to.
+class RehearsalReport:
+    """The report of a rehearsal: its conversations, and the defects found in them.
 
     :param caller: the sentence that describes the callers; None for random ones.
     :param model: what spoke for the agent.
-    :param asked: how many conversations were asked for; there wasn't time for more than were held.
+    :param asked: how many conversations were asked for; for more than were held there was no time, or no turns.
     :param left_out: how many findings more there are.
     :param spoken: the conversations with callers that were spoken by a model.
     :param problems: why the conversations, or some of them, weren't judged.
@@ -65,7 +64,7 @@ class Report:
     seed: int
     asked: int
     held: Sequence[Held]
-    findings: Sequence[Finding] = ()
+    findings: Sequence[FoundDefect] = ()
     left_out: int = 0
     spoken: Sequence[Rehearsed] = ()
     problems: Sequence[str] = ()
@@ -112,7 +111,7 @@ class Report:
             "worst": None if self.worst is None else self._conversation(self.worst),
         }
 
-    def _finding(self, finding: Finding) -> dict[str, Any]:
+    def _finding(self, finding: FoundDefect) -> dict[str, Any]:
         defect, (case, result) = finding.defect, finding.example or (None, None)
         return {
             "code": defect.code,

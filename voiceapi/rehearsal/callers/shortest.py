@@ -6,9 +6,8 @@ from collections import Counter
 from collections.abc import Callable, Iterable
 from dataclasses import replace
 
-from ..cases import Case, Outcome, ToolAnswer
+from ..cases import Case, CaseResult, ExpectedOutcome, ToolAnswer
 from ..conduct import run_case
-from ..result import CaseResult
 from ..subject import Subject
 from .improvised import Held
 
@@ -31,7 +30,8 @@ def shortest(
     found = min((each for each in held if is_in(each.result)), key=lambda each: len(each.case.turns), default=None)
     if found is None:
         return None
-    case, result = _with_optional_tools(found.case), found.result
+    case = replace(found.case, tools=tuple(replace(each, optional=True) for each in found.case.tools))
+    result = found.result
     trials, place = 0, len(case.turns) - 1
     while place >= 0 and trials < MOST_TRIALS and may_go_on():
         shorter = replace(case, turns=(*case.turns[:place], *case.turns[place + 1 :]))
@@ -49,11 +49,7 @@ def as_expected(case: Case, result: CaseResult) -> Case:
     # Of the lines of a turn the last one names the node at which it ended.
     nodes = {line.place: line.node_id for line in result.dialogue}
     turns = tuple(replace(turn, node=nodes[f"turns.{index}"]) for index, turn in enumerate(case.turns))
-    return replace(case, turns=turns, expect=Outcome(disposition=result.disposition))
-
-
-def _with_optional_tools(case: Case) -> Case:
-    return replace(case, tools=tuple(replace(each, optional=True) for each in case.tools))
+    return replace(case, turns=turns, expect=ExpectedOutcome(disposition=result.disposition))
 
 
 def _called(answers: tuple[ToolAnswer, ...], result: CaseResult) -> tuple[ToolAnswer, ...]:

@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import math
 import re
 import time
 from abc import ABC, abstractmethod
@@ -9,9 +10,10 @@ from collections.abc import Callable, Iterable, Mapping, Sequence
 from dataclasses import dataclass, field
 from typing import Any, ClassVar
 
-from ...engine.actions import Action
+from ...engine.actions import Action, EndOfSpeech
+from ...http_client import Send
 from .events import After, CallerInput, Inbound, Leg, StatusUpdate
-from .rest import Rest, Send
+from .rest import Rest, Scope
 from .webhook import CallbackURLs, Webhook
 
 
@@ -40,7 +42,7 @@ class VoiceSettings:
     """How a document speaks, listens and dials.
 
     :param language: of speech and recognition, as BCP 47 has it.
-    :param name: the carrier's name of a voice, None for its default.
+    :param name: the carrier's name of a voice, or "natural" or "standard"; None for its default.
     :param caller_id: our own number in this call, which a transfer shows to the person called.
     :param transfer_limit: seconds after which the carrier ends a transfer that was answered; None for its own limit.
     """
@@ -52,7 +54,47 @@ class VoiceSettings:
 
 
 @dataclass(frozen=True, slots=True)
-class Document:
+class Pauses:
+    """After which pauses a carrier can end what the caller says, in seconds; None leaves it to the carrier itself.
+
+    :param limits: the shortest and the longest pause that it can be told; None when it can't be told any.
+    :param whole: whether it takes whole seconds only.
+    """
+
+    quick: float | None = None
+    normal: float | None = None
+    patient: float | None = None
+    limits: tuple[float, float] | None = None
+    whole: bool = False
+
+    def after(self, asked: EndOfSpeech) -> float | None:
+        """The pause for what is asked: seconds are brought within the limits, up to whole ones where it needs them."""
+        match asked:
+            case "quick":
+                return self.quick
+            case "normal":
+                return self.normal
+            case "patient":
+                return self.patient
+        if self.limits is None:
+            return None
+        shortest, longest = self.limits
+        pause = min(max(asked, shortest), longest)
+        return math.ceil(pause) if self.whole else pause
+
+    def objection(self, carrier: str, asked: EndOfSpeech) -> str:
+        """A sentence on what becomes of the pause that is asked for, empty when it has its effect."""
+        if self.limits is None:
+            return f"{carrier} decides by itself when the caller has finished, so this has no effect there."
+        pause = self.after(asked)
+        if isinstance(asked, str) or pause is None or pause == asked:
+            return ""
+        kind = "whole seconds" if self.whole else "seconds"
+        return f"{carrier} takes {kind} from {self.limits[0]:g} to {self.limits[1]:g}, so it waits {pause:g} s."
+
+
+@dataclass(frozen=True, slots=True)
+class WebhookDocument:
     """An answer to a carrier's webhook."""
 
     content_type: str
@@ -102,9 +144,14 @@ class Account:
     url: str | None = None
     clock: Callable[[], float] = time.time
 
-    def rest(self, name: str, base: str, headers: Mapping[str, str]) -> Rest:
-        """The REST API of the carrier called `name`, at `base` unless the operator has set another address."""
-        return Rest(name, self.url or base, headers, self.send, trusted=self.url is not None)
+    def rest(
+        self, name: str, base: str, headers: Mapping[str, str], refusals: Mapping[str, Scope] | None = None
+    ) -> Rest:
+        """The REST API of the carrier called `name`, at `base` unless the operator has set another address.
+
+        :param refusals: what its error codes are about, where their status doesn't say so.
+        """
+        return Rest(name, self.url or base, headers, self.send, trusted=self.url is not None, refusals=refusals or {})
 
     @property
     def detects_machines(self) -> bool:
@@ -137,12 +184,28 @@ class Carrier(ABC):
     # The credential that verifies its webhooks, empty if it is none; and whether their signature covers their URL.
     signature_key: ClassVar[str]
     signs_url: ClassVar[bool] = False
+    # The fragment of our URLs that has the carrier repeat a webhook which fails; empty where it documents none. It is
+    # neither sent nor signed.
+    retries: ClassVar[str] = ""
     # True if the answer to a new call names it as its webhooks do. Otherwise the first webhook has the call's id.
     names_new_calls: ClassVar[bool] = False
+    # True if its calls stay in this process: it is asked nothing by the network, and answers at once.
+    is_local: ClassVar[bool] = False
+    # What to enter by hand where the carrier's API can't set it: sentences with {number}, {answer} and {status}.
+    by_hand: ClassVar[str] = ""
+    # When it ends what the caller says; and whether keys without `#` end within a few seconds of the last one.
+    pauses: ClassVar[Pauses] = Pauses()
+    ends_keys: ClassVar[bool] = True
+    # Its names of the voices "natural" and "standard", made of `voices.Voice`; its usual voice speaks for one left out.
+    voices: ClassVar[Mapping[str, str]] = {}
 
     @abstractmethod
     def place_call(self, call: OutboundCall) -> str | None:
-        """Ask the carrier, once, to place a call; returns its id of the call, if it gives one."""
+        """Ask the carrier, once, to place a call; returns its id of the call.
+
+        None where the carrier's documents let it accept a call without naming it. Otherwise an answer without an id
+        is none: rest.CarrierSilent.
+        """
 
     @abstractmethod
     def hang_up(self, call_id: str) -> None:
@@ -172,7 +235,16 @@ class Carrier(ABC):
 
         :param number: E.164.
         """
+        entry = self.number_entry(number)
+        return None if entry is None else self.route_of(entry)
+
+    def number_entry(self, number: str) -> Any:
+        """A number, E.164, in the account's list; None when it isn't there, or there is no list."""
         return None
+
+    def route_of(self, entry: Any) -> InboundRoute:
+        """Where the webhooks of calls to a number go, which the account's list has like this."""
+        raise NotImplementedError
 
     @abstractmethod
     def verify(self, webhook: Webhook) -> bool | None:
@@ -199,11 +271,11 @@ class Carrier(ABC):
         """Read the first webhook of an inbound call; None when the fields of one are missing."""
 
     @abstractmethod
-    def render(self, actions: Sequence[Action], urls: CallbackURLs, voice: VoiceSettings) -> Document:
+    def render(self, actions: Sequence[Action], urls: CallbackURLs, voice: VoiceSettings) -> WebhookDocument:
         """The document that carries out `actions`; after a Listen or Transfer the carrier asks for turn `urls.turn`."""
 
     @abstractmethod
-    def acknowledge(self) -> Document:
+    def acknowledge(self) -> WebhookDocument:
         """The answer to a webhook that asks for no document; it changes nothing in the call."""
 
     @staticmethod
@@ -212,13 +284,18 @@ class Carrier(ABC):
 
         Lists may hold other numbers, too: some are of all numbers that begin with the digits asked for.
         """
-        entries = [each for each in listed if isinstance(each, Mapping)] if isinstance(listed, list) else []
-        digits = _digits(number)
-        return next((each for each in entries if digits in map(_digits, each.values())), None)
+        wanted = digits(number)
+        return next((each for each in entries(listed) if wanted in map(digits, each.values())), None)
 
     def _not_of_account(self, numbers: Iterable[str]) -> list[str]:
         return [f"{number} is not a number of this {self.name} account." for number in numbers]
 
 
-def _digits(value: Any) -> str:
+def entries(listed: Any) -> list[Mapping[str, Any]]:
+    """The objects of a list in a carrier's answer, which may be anything."""
+    return [each for each in listed if isinstance(each, Mapping)] if isinstance(listed, list) else []
+
+
+def digits(value: Any) -> str:
+    """The digits of a number, however it is spelled; of another value its text."""
     return re.sub(r"\D", "", value) if isinstance(value, str) else str(value)

@@ -5,12 +5,11 @@ from __future__ import annotations
 from collections.abc import Sequence
 from dataclasses import dataclass
 
-from . import twiml
-from .base import InboundRoute, OutboundCall
+from . import twilio_compatible
+from .base import OutboundCall, Pauses
 from .rest import CarrierRefused, Rest, bearer, path_part
-from .signatures import same
 from .twilio_compatible import Fields, TwilioCompatible
-from .webhook import Webhook
+from .webhook import Webhook, same
 
 
 @dataclass(frozen=True)
@@ -18,8 +17,15 @@ class Cloudonix(TwilioCompatible):
     """One domain at Cloudonix."""
 
     name = "Cloudonix"
-    style = twiml.Style(takes_hints=False)
+    style = twilio_compatible.TwilioStyle(takes_hints=False)
+    # Its documents name `auto` alone.
+    pauses = Pauses()
+    voices = {"natural": "AWS-Neural:{0.neural}", "standard": "AWS:{0.standard}"}
     signature_key = "bearer_token"
+    by_hand = (
+        "In the cockpit, give the domain an application with the URL {answer} and point {number} at it. Have the "
+        "domain send its session updates to {status}."
+    )
     sends_json = True
     # The domain may be named by an alias, and its key in the header proves it.
     account_fields = {}
@@ -62,7 +68,7 @@ class Cloudonix(TwilioCompatible):
             return [str(refusal)]
         return []
 
-    def inbound_route(self, number: str) -> InboundRoute | None:
+    def number_entry(self, number: str) -> None:
         return None  # its documents don't agree on how a number is looked up
 
     def verify(self, webhook: Webhook) -> bool | None:

@@ -1,9 +1,11 @@
-"""What a carrier's webhook reports, in the same terms for every carrier."""
+"""The events that carriers' webhooks report, in the same terms for every carrier."""
 
 from __future__ import annotations
 
 from dataclasses import dataclass
 from typing import Literal
+
+from .causes import Cause
 
 # The statuses of a call. The last five are final.
 PROGRESS = ("initiated", "ringing", "in-progress")
@@ -52,20 +54,23 @@ class Transferred:
     """A transfer is over. When it wasn't answered, `reason` is busy, no-answer, failed or canceled.
 
     :param caller_hung_up: the call itself has ended while the transfer was ringing.
+    :param cause: why it wasn't answered, as a sentence; empty where the carrier gives no cause.
     """
 
     answered: bool
     reason: str
     caller_hung_up: bool = False
+    cause: str = ""
 
     @classmethod
-    def reported(cls, answered: bool, reason: str, call_status: str | None) -> Transferred:
+    def reported(cls, answered: bool, reason: str, call_status: str | None, cause: Cause | None = None) -> Transferred:
         """The outcome in a webhook that also holds the status of the call itself.
 
         Nobody but the caller cancels a transfer; where the call's own status is missing, that says it.
         """
         over = call_status in FINAL or (call_status is None and reason == "canceled")
-        return cls(answered, reason, over and not answered)
+        text = "" if cause is None or answered else cause.sentence(reason)
+        return cls(answered, reason, over and not answered, text)
 
 
 CallerInput = Speech | Keys | Silence | Machine | Transferred
@@ -80,6 +85,7 @@ class StatusUpdate:
     :param duration: seconds from answer to end; only with a final status.
     :param price: what the carrier charges for the call, not negative, in `currency` (ISO 4217, None if not reported).
     :param machine: an answering machine took the call.
+    :param cause: why the call wasn't answered or broke off, where the carrier gives that; of no meaning in PROGRESS.
     """
 
     status: str | None
@@ -89,6 +95,7 @@ class StatusUpdate:
     price: float | None = None
     currency: str | None = None
     machine: bool = False
+    cause: Cause | None = None
 
 
 @dataclass(frozen=True, slots=True)
@@ -96,12 +103,12 @@ class Leg:
     """Which call a webhook is about. The other side of a transfer is another leg of a call, with ids of its own.
 
     :param ids: the ids that the webhook gives the leg, that of REST paths first; empty where it names none.
-    :param parents: ids of the call that the leg was dialed from, or of the leg itself.
+    :param parent_ids: ids of the call that the leg was dialed from, or of the leg itself.
     :param conversation: the id that all legs of a call share, None where the carrier has none.
     """
 
     ids: tuple[str, ...] = ()
-    parents: tuple[str, ...] = ()
+    parent_ids: tuple[str, ...] = ()
     conversation: str | None = None
 
 

@@ -9,21 +9,26 @@ from collections.abc import Mapping, Sequence
 from dataclasses import dataclass
 from typing import Any
 
-from ...engine.actions import Action, HangUp, Listen, Pause, Redirect, Say, Transfer
+from ...engine.actions import Action, EndOfSpeech, HangUp, Listen, Pause, Redirect, Say, Transfer
+from ...engine.compose import LONGEST_PAUSE, SHORTEST_PAUSE
 from ..numbers import normalize
-from .base import NO_APPLICATION, Account, Carrier, Document, InboundRoute, OutboundCall, VoiceSettings
+from .base import Account, InboundRoute, OutboundCall, Pauses, VoiceSettings, WebhookDocument, entries
+from .causes import CauseFields
 from .events import After, CallerInput, Inbound, Keys, Leg, Machine, Silence, Speech, StatusUpdate, Transferred
-from .prompts import prompted
-from .rest import CarrierRefused, CarrierSilent, bearer, path_part
-from .signatures import is_recent, same
-from .speech import clean
-from .webhook import CallbackURLs, Webhook, amount, text_at
+from .markup import prompted
+from .number_settings import ApplicationCarrier
+from .rest import TIMEOUT_SECONDS, CarrierRefused, CarrierSilent, bearer, path_part
+from .voices import spoken_by
+from .webhook import CallbackURLs, Webhook, amount, clean, is_recent, same, text_at
 
 CONTENT_TYPE = "application/json"
 # The vendor of speech that the account or the application has chosen.
 VENDOR = "default"
 # Keys end after this many seconds without another one.
 KEY_PAUSE = 3
+# Its recogniser's vendor ends speech. A shorter pause than this is counted from the vendor's last guess of the words, a
+# longer one from when the vendor has ended them; what is said in the meantime is joined to them.
+SHORTEST_JOINING = 1.0
 
 # The status of a call, or of the other leg of a transfer, and our names of it.
 STATUSES: Mapping[str, str] = {
@@ -37,7 +42,12 @@ STATUSES: Mapping[str, str] = {
     "no-answer": "no-answer",
     "failed": "failed",
 }
+# Where webhooks have the cause of an end, and of the end of a transfer.
+CAUSE = CauseFields(words=("sip_reason",), sip=("sip_status",))
+DIAL_CAUSE = CauseFields(sip=("dial_sip_status",))
 MACHINE = "amd_machine_detected"
+# How long an application may take to give its settings, of the time in which a call is placed.
+SPEECH_SECONDS = 3.0
 # Settings of an application that a new call needs.
 SPEECH = tuple(
     f"speech_{part}"
@@ -52,7 +62,7 @@ SPEECH = tuple(
 
 
 @dataclass(frozen=True)
-class Jambonz(Carrier):
+class Jambonz(ApplicationCarrier):
     """One account on a jambonz system."""
 
     account: Account
@@ -60,8 +70,15 @@ class Jambonz(Carrier):
     name = "jambonz"
     signature_key = "webhook_secret"
     names_new_calls = True
+    number_key = "number"
+    link = application_field = "application_sid"
+    # It has no `voices`: whose names they are depends on the application's vendor.
+    pauses = Pauses(quick=0.8, patient=3.0, limits=(SHORTEST_PAUSE, LONGEST_PAUSE))
+    # The pauses between the tries are 0.5 s, 1 s, 2 s, 4 s and 8 s. An earlier release ignores the fragment.
+    retries = "#rc=5&rp=ct,rt,5xx"
 
     def place_call(self, call: OutboundCall) -> str | None:
+        speech = self._speech()
         answer = self._ask(
             "POST",
             f"{self._account}/Calls",
@@ -73,10 +90,13 @@ class Jambonz(Carrier):
                 "timeout": call.ring_timeout,
                 "timeLimit": call.time_limit,
                 **({"amd": {"actionHook": call.urls.machine}} if self.account.detects_machines else {}),
-                **self._speech(),
+                **speech,
             },
+            timeout=TIMEOUT_SECONDS - (SPEECH_SECONDS if self.account.text("application_sid") else 0),
         )
-        return str(answer["sid"]) if answer.get("sid") else None
+        if not answer.get("sid"):
+            raise CarrierSilent.unnamed(self.name)
+        return str(answer["sid"])
 
     def _speech(self) -> dict[str, Any]:
         """The speech settings of the account's application.
@@ -87,9 +107,9 @@ class Jambonz(Carrier):
         if not application:
             return {}
         try:
-            answer = self._ask("GET", f"/Applications/{path_part(application)}")
+            answer = self._ask("GET", f"/Applications/{path_part(application)}", timeout=SPEECH_SECONDS)
         except CarrierSilent as error:
-            raise CarrierRefused(str(error)) from None  # no call was asked for yet
+            raise CarrierRefused(str(error), "later") from None  # no call was asked for yet
         return {name: answer[name] for name in SPEECH if answer.get(name)}
 
     def hang_up(self, call_id: str) -> None:
@@ -114,13 +134,26 @@ class Jambonz(Carrier):
             return [str(refusal)]
         return self._not_of_account(number for number in numbers if self._entry_of(listed, number) is None)
 
-    def inbound_route(self, number: str) -> InboundRoute | None:
-        entry = self._entry_of(self._ask("GET", "/PhoneNumbers").get("items"), number)
-        if entry is None:
-            return None
-        application = text_at(entry, "application_sid")
-        if not application:
-            return NO_APPLICATION
+    # -- numbers and their applications
+
+    def number_entry(self, number: str) -> Any:
+        return self._entry_of(self.number_entries(), number)
+
+    def number_entries(self) -> list[Mapping[str, Any]]:
+        return self._of_account(self._ask("GET", "/PhoneNumbers").get("items"))
+
+    def _of_account(self, listed: Any) -> list[Mapping[str, Any]]:
+        """The entries of the account: a key of the whole system also gets those of others."""
+        account = self.account.text("account_sid")
+        return [each for each in entries(listed) if text_at(each, "account_sid") in ("", account)]
+
+    def account_credentials(self) -> Mapping[str, str]:
+        return {"webhook_secret": text_at(self._ask("GET", f"{self._account}/WebhookSecret"), "webhook_secret")}
+
+    def application_of(self, entry: Any) -> str:
+        return text_at(entry, "application_sid")
+
+    def application_route(self, application: str) -> InboundRoute:
         answer = self._ask("GET", f"/Applications/{path_part(application)}")
         return InboundRoute(
             answer=text_at(answer, "call_hook", "url"),
@@ -129,13 +162,37 @@ class Jambonz(Carrier):
             place=f"application {application}",
         )
 
+    def applications(self, name: str) -> list[str]:
+        found = self._of_account(self._ask("GET", "/Applications").get("items"))
+        return [text_at(each, "application_sid") for each in found if text_at(each, "name") == name]
+
+    def create_application(self, name: str, route: InboundRoute, like: str) -> str:
+        known = self._ask("GET", f"/Applications/{path_part(like)}") if like else {}
+        speech = {name: known[name] for name in SPEECH if known.get(name)}
+        fields = {"name": name, "account_sid": self.account.text("account_sid"), **_hooks(route, {}), **speech}
+        return text_at(self._ask("POST", "/Applications", fields), "sid")
+
+    def change_application(self, application: str, name: str, route: InboundRoute) -> None:
+        path = f"/Applications/{path_part(application)}"
+        self._ask("PUT", path, _hooks(route, self._ask("GET", path)))
+
+    def delete_application(self, application: str) -> None:
+        self._ask("DELETE", f"/Applications/{path_part(application)}")
+
+    def change_number(self, entry: Any, settings: Mapping[str, str]) -> None:
+        path = f"/PhoneNumbers/{path_part(text_at(entry, 'phone_number_sid'))}"
+        self._ask("PUT", path, {"application_sid": settings["application_sid"] or None})
+
     @property
     def _account(self) -> str:
         return f"/Accounts/{path_part(self.account.text('account_sid'))}"
 
-    def _ask(self, method: str, path: str, body: Mapping[str, Any] | None = None) -> dict[str, Any]:
+    def _ask(
+        self, method: str, path: str, body: Mapping[str, Any] | None = None, timeout: float = TIMEOUT_SECONDS
+    ) -> dict[str, Any]:
         base = self.account.text("api_base_url").strip().rstrip("/")
-        return self.account.rest(self.name, base, bearer(self.account.text("api_key"))).ask(method, path, json=body)
+        rest = self.account.rest(self.name, base, bearer(self.account.text("api_key")))
+        return rest.ask(method, path, json=body, timeout=timeout)
 
     def verify(self, webhook: Webhook) -> bool:
         """Check the HMAC-SHA256 over the time and the raw body.
@@ -162,7 +219,8 @@ class Jambonz(Carrier):
         if after == "transfer":
             reason = STATUSES.get(webhook.text("dial_call_status"), "failed")
             own = STATUSES.get(webhook.text("call_status"))
-            return Transferred.reported(reason in ("completed", "in-progress"), reason, own)
+            cause = DIAL_CAUSE.read(webhook.text)
+            return Transferred.reported(reason in ("completed", "in-progress"), reason, own, cause)
         if keys := Keys.read(webhook.text("digits")):
             return keys
         if text := webhook.at("speech", "alternatives", 0, "transcript"):
@@ -177,6 +235,7 @@ class Jambonz(Carrier):
             call_id=webhook.text("call_sid") or None,
             duration=webhook.number("duration"),
             machine=webhook.text("type") == MACHINE,
+            cause=CAUSE.read(webhook.text),
         )
 
     def read_inbound(self, webhook: Webhook) -> Inbound | None:
@@ -185,12 +244,25 @@ class Jambonz(Carrier):
             return None
         return Inbound(call_id, webhook.text("from"), to)
 
-    def render(self, actions: Sequence[Action], urls: CallbackURLs, voice: VoiceSettings) -> Document:
+    def render(self, actions: Sequence[Action], urls: CallbackURLs, voice: VoiceSettings) -> WebhookDocument:
         verbs = [verb for action, prompt in prompted(actions) for verb in _verbs(action, prompt, urls, voice)]
-        return Document(CONTENT_TYPE, json.dumps(verbs, ensure_ascii=False).encode())
+        return WebhookDocument(CONTENT_TYPE, json.dumps(verbs, ensure_ascii=False).encode())
 
-    def acknowledge(self) -> Document:
-        return Document(CONTENT_TYPE, b"[]")
+    def acknowledge(self) -> WebhookDocument:
+        return WebhookDocument(CONTENT_TYPE, b"[]")
+
+
+def _hooks(route: InboundRoute, application: Mapping[str, Any]) -> dict[str, Any]:
+    """The fields of an application that have its URLs. One that it has already stays the same record.
+
+    A webhook that is left out would be removed.
+    """
+    messages = application.get("messaging_hook")
+    hooks: dict[str, Any] = {"messaging_hook": messages} if messages else {}
+    for name, url in (("call_hook", route.answer), ("call_status_hook", route.status)):
+        sid = text_at(application, name, "webhook_sid")
+        hooks[name] = {"url": url, "method": "POST", **({"webhook_sid": sid} if sid else {})}
+    return hooks
 
 
 def _target(address: str) -> dict[str, str]:
@@ -210,7 +282,7 @@ def _verbs(action: Action, prompt: str, urls: CallbackURLs, voice: VoiceSettings
         case Transfer():
             return [_dial(action, urls, voice)]
         case Redirect():
-            return [{"verb": "redirect", "actionHook": urls.wait(action.turn)}]
+            return [{"verb": "redirect", "actionHook": urls.wait(action.turn, action.part)}]
         case HangUp():
             return [{"verb": "hangup"}]
         case _:
@@ -218,7 +290,8 @@ def _verbs(action: Action, prompt: str, urls: CallbackURLs, voice: VoiceSettings
 
 
 def _speech(text: str, voice: VoiceSettings) -> dict[str, Any]:
-    name = {"voice": voice.name} if voice.name else {}
+    said = spoken_by(voice, Jambonz.voices)
+    name = {"voice": said.name} if said.name else {}
     return {"text": text, "synthesizer": {"vendor": VENDOR, "language": voice.language, **name}}
 
 
@@ -230,12 +303,21 @@ def _gather(action: Listen, prompt: str, urls: CallbackURLs, voice: VoiceSetting
         "input": ["digits", "speech"],
         "finishOnKey": "#",
         **({"numDigits": action.keys} if action.keys else {}),
+        # Without a least number of digits jambonz never ends them by a pause, and then they are lost.
+        "minDigits": 1,
         "interDigitTimeout": KEY_PAUSE,
         "actionHook": urls.next,
         "timeout": max(1, math.ceil(action.timeout_seconds)),
-        "recognizer": {"vendor": VENDOR, "language": voice.language, **hints},
+        "recognizer": {"vendor": VENDOR, "language": voice.language, **hints, **_pause(action.end_of_speech)},
         **say,
     }
+
+
+def _pause(asked: EndOfSpeech) -> dict[str, float]:
+    seconds = Jambonz.pauses.after(asked)
+    if seconds is None:
+        return {}
+    return {"fastRecognitionTimeout" if seconds < SHORTEST_JOINING else "asrTimeout": seconds}
 
 
 def _dial(action: Transfer, urls: CallbackURLs, voice: VoiceSettings) -> dict[str, Any]:

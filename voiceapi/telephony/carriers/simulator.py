@@ -17,7 +17,7 @@ from typing import Any, Protocol
 
 from ...background.pausing_jobs import Cancelled, Pausing
 from ...engine.actions import Action, HangUp, Listen, Pause, Play, Redirect, Say, Transfer
-from .base import Carrier, Document, OutboundCall, VoiceSettings
+from .base import Carrier, OutboundCall, VoiceSettings, WebhookDocument
 from .events import (
     FINAL,
     KEYS,
@@ -34,8 +34,7 @@ from .events import (
     Transferred,
 )
 from .rest import CarrierRefused, CarrierSilent
-from .speech import clean
-from .webhook import CallbackURLs, Webhook
+from .webhook import CallbackURLs, Webhook, clean
 
 SIGNATURE = "x-simulator-signature"
 # What happens when one of these is called; any other number is answered.
@@ -57,8 +56,8 @@ MOST_TURNS = 200
 class Webhooks(Protocol):
     """What a phone tells the service where a real carrier sends webhooks; both raise Interrupted."""
 
-    def turn(self, carrier: Carrier, token: str, number: int, given: CallerInput) -> Document:
-        """The document of turn `number`, which began with `given`."""
+    def turn(self, carrier: Carrier, token: str, number: int, given: CallerInput, part: int) -> WebhookDocument:
+        """The document of turn `number`, which began with `given`, after its first `part` actions."""
 
     def status(self, token: str, updates: Sequence[StatusUpdate]) -> None:
         """Record statuses, in their order."""
@@ -81,19 +80,22 @@ class Simulator(Carrier):
     :param webhooks: what its phones ask and report to.
     :param key: signs the webhooks that come over HTTP, as those of a test.
     :param phones: carry out its calls.
+    :param lines: what callees say whose call doesn't.
     """
 
     webhooks: Webhooks
     key: bytes
     phones: Phones
     realtime: bool = False
+    lines: Sequence[str] = DEFAULT_CALLEE
 
     name = "Simulator"
     signature_key = ""
     signs_url = True
+    is_local = True
 
     def place_call(self, call: OutboundCall) -> str:
-        callee = Callee.of(call.context)
+        callee = Callee.of(call.context, self.lines)
         if callee is None:
             raise CarrierRefused(
                 "initial_context.simulated_callee must be a list of texts, the callee's lines; keys are "
@@ -103,7 +105,7 @@ class Simulator(Carrier):
 
     def resume(self, urls: CallbackURLs, to: str, context: Mapping[str, Any]) -> None:
         """Continue a call whose phone was lost in a restart, after `urls.turn` documents were answered."""
-        self._start(Phone(self, urls, TEST_NUMBERS.get(to, "answers"), Callee.of(context) or Callee()))
+        self._start(Phone(self, urls, TEST_NUMBERS.get(to, "answers"), Callee.of(context, self.lines) or Callee()))
 
     def call_webhook(self, url: str, token: str, from_number: str, to: str) -> Webhook:
         """The signed webhook by which a simulated call to one of our numbers begins; `token` will be its run's."""
@@ -157,12 +159,12 @@ class Simulator(Carrier):
         call_id, from_number, to = (webhook.text(name) for name in ("call_id", "from", "to"))
         return Inbound(call_id, from_number, to) if call_id and to else None
 
-    def render(self, actions: Sequence[Action], urls: CallbackURLs, voice: VoiceSettings) -> Document:
+    def render(self, actions: Sequence[Action], urls: CallbackURLs, voice: VoiceSettings) -> WebhookDocument:
         verbs = [verb for action in actions if (verb := _verb(action, urls.turn, voice)) is not None]
-        return Document("application/json", json.dumps(verbs, ensure_ascii=False).encode())
+        return WebhookDocument("application/json", json.dumps(verbs, ensure_ascii=False).encode())
 
-    def acknowledge(self) -> Document:
-        return Document("application/json", b"[]")
+    def acknowledge(self) -> WebhookDocument:
+        return WebhookDocument("application/json", b"[]")
 
 
 @dataclass(frozen=True)
@@ -176,11 +178,14 @@ class Callee:
     transfer: str = "answered"
 
     @classmethod
-    def of(cls, context: Mapping[str, Any]) -> Callee | None:
-        """The callee that a run's initial context describes; None when it is malformed."""
+    def of(cls, context: Mapping[str, Any], usual: Sequence[str] = DEFAULT_CALLEE) -> Callee | None:
+        """The callee that a run's initial context describes; None when it is malformed.
+
+        :param usual: the lines of one whose lines it doesn't say.
+        """
         lines, transfer = context.get("simulated_callee"), context.get("simulated_transfer")
         if lines is None:
-            lines = list(DEFAULT_CALLEE)
+            lines = list(usual)
         if not isinstance(lines, list):
             return None
         read = [_line(line) for line in lines]
@@ -222,7 +227,7 @@ def _verb(action: Action, turn: int, voice: VoiceSettings) -> dict[str, Any] | N
             hints = {"hints": list(action.hints)} if action.hints else {}
             return {"verb": "listen", "timeout": action.timeout_seconds, **hints, "turn": turn}
         case Redirect():
-            return {"verb": "redirect", "turn": action.turn}
+            return {"verb": "redirect", "turn": action.turn, **({"part": action.part} if action.part else {})}
         case Transfer():
             limit = {"limit": voice.transfer_limit} if voice.transfer_limit else {}
             to, timeout = action.destination, action.timeout_seconds
@@ -296,11 +301,11 @@ class Phone:
             listening = yield from self._carry_out(self._ask(listening, said))
         self._end("completed", round(self._seconds, 1))
 
-    def _ask(self, turn: int, given: CallerInput) -> Document:
+    def _ask(self, turn: int, given: CallerInput, part: int = 0) -> WebhookDocument:
         self._report()
-        return self._carrier.webhooks.turn(self._carrier, self.urls.token, turn, given)
+        return self._carrier.webhooks.turn(self._carrier, self.urls.token, turn, given, part)
 
-    def _carry_out(self, document: Document) -> Generator[float, None, int | None]:
+    def _carry_out(self, document: WebhookDocument) -> Generator[float, None, int | None]:
         """Carry out a document; returns the number of the turn that it listens for, None when it ends the call."""
         for verb in json.loads(document.body):
             match verb["verb"]:
@@ -314,7 +319,7 @@ class Phone:
                     document = self._ask(int(verb["turn"]), _transferred(self._callee.transfer))
                     return None if self._callee.transfer == CALLEE_GONE else (yield from self._carry_out(document))
                 case "redirect":
-                    return (yield from self._carry_out(self._ask(int(verb["turn"]), Silence())))
+                    return (yield from self._carry_out(self._ask(int(verb["turn"]), Silence(), verb.get("part", 0))))
                 case "hangup":
                     return None
         return None

@@ -2,19 +2,37 @@
 
 from __future__ import annotations
 
+import math
 from abc import abstractmethod
 from collections.abc import Mapping, Sequence
-from dataclasses import dataclass
+from dataclasses import dataclass, field
 from typing import Any, ClassVar
 from urllib.parse import urlencode
 
-from ...engine.actions import Action
-from . import twiml
-from .base import Account, Carrier, Document, InboundRoute, OutboundCall, VoiceSettings
-from .events import After, CallerInput, Inbound, Keys, Leg, Machine, Silence, Speech, StatusUpdate, Transferred
-from .rest import CarrierRefused, Rest, path_part
+from ...engine.actions import Action, Listen
+from . import markup
+from .base import Account, Carrier, InboundRoute, OutboundCall, Pauses, VoiceSettings, WebhookDocument
+from .causes import CauseFields
+from .events import (
+    PROGRESS,
+    After,
+    CallerInput,
+    Inbound,
+    Keys,
+    Leg,
+    Machine,
+    Silence,
+    Speech,
+    StatusUpdate,
+    Transferred,
+)
+from .markup import element, expected_input, seconds, speech_pause
+from .rest import CarrierRefused, CarrierSilent, Rest, Scope, path_part
+from .voices import POLLY, spoken_by
 from .webhook import CallbackURLs, Webhook, amount, text_at
 
+# The action URL is requested also when nobody spoke.
+LISTENING = {"actionOnEmptyResult": "true"}
 # CallStatus and DialCallStatus, and our names of them.
 STATUSES: Mapping[str, str] = {
     "queued": "initiated",
@@ -35,10 +53,91 @@ ANSWERED = ("completed", "answered")
 MACHINES = ("machine", "fax")
 # Fields of the answer to a new call that hold its id, best first.
 NEW_CALL_IDS = ("sid", "call_sid", "token")
+# The kinds of their error codes.
+KINDS: Mapping[str, str] = {
+    "10001": "account",
+    "10002": "account",
+    "10003": "account",
+    "10004": "limit",
+    "11200": "service",
+    "11205": "service",
+    "11750": "service",
+    "12100": "service",
+    "12300": "service",
+    "13214": "caller_id",
+    "13223": "invalid_number",
+    "13224": "invalid_number",
+    "13225": "barred",
+    "13226": "invalid_number",
+    "13227": "barred",
+    "20003": "account",
+    "20005": "account",
+    "21210": "caller_id",
+    "21211": "invalid_number",
+    "21215": "barred",
+    "21216": "barred",
+    "21217": "invalid_number",
+    "21219": "barred",
+    "32205": "barred",
+}
+# What the error codes of a refused call are about, where their status doesn't say so.
+REFUSALS: Mapping[str, Scope] = {
+    "10001": "account",
+    "10002": "account",
+    "10004": "account",
+    "21205": "account",  # our address isn't a valid one for them
+    "21210": "account",  # the number to call from isn't verified
+    "21212": "account",  # nor a valid one
+    "21213": "account",
+    "21211": "call",
+    "21214": "call",
+    "21215": "call",  # the country isn't enabled
+    "21216": "call",
+    "21217": "call",
+    "21219": "call",  # trial accounts call verified numbers only
+    "13227": "call",
+}
 # The statuses to be called back for.
 EVENTS = ("initiated", "ringing", "answered", "completed")
 
 Fields = Sequence[tuple[str, Any]]
+
+
+# -- documents: actions as a `<Response>` and its verbs
+
+
+@dataclass(frozen=True, slots=True)
+class TwilioStyle:
+    """How one carrier's documents differ from Twilio's.
+
+    :param gather: attributes of `<Gather>` beside those that all carriers have.
+    :param longest_wait: the most seconds that `<Gather>` waits for the caller to begin.
+    :param takes_hints: whether `<Gather>` has phrases that the recogniser is to expect.
+    :param voice: the voice when none is chosen; None for the carrier's default.
+    :param language_with_voice: whether a chosen voice is given a language, too.
+    """
+
+    gather: Mapping[str, str] = field(default_factory=lambda: LISTENING)
+    longest_wait: float = math.inf
+    takes_hints: bool = True
+    voice: str | None = None
+    language_with_voice: bool = True
+
+
+def _gather(
+    action: Listen, urls: CallbackURLs, voice: VoiceSettings, style: TwilioStyle, pauses: Pauses
+) -> dict[str, str]:
+    return {
+        "input": "dtmf speech",
+        **expected_input(action, takes_hints=style.takes_hints),
+        "action": urls.next,
+        "method": "POST",
+        "language": voice.language,
+        # It is also the pause after which keys end.
+        "timeout": seconds(min(action.timeout_seconds, style.longest_wait)),
+        "speechTimeout": speech_pause(pauses, action),
+        **style.gather,
+    }
 
 
 @dataclass(frozen=True)
@@ -50,8 +149,12 @@ class TwilioCompatible(Carrier):
 
     account: Account
 
+    # Keys and the wait for the first of them have one timeout. `auto`, the quickest, goes without a speech model only.
+    ends_keys = False
+    pauses = Pauses(normal=1, patient=3, limits=(1, 10), whole=True)
+    voices = POLLY
     # How its documents differ.
-    style: ClassVar[twiml.Style] = twiml.Style()
+    style: ClassVar[TwilioStyle] = TwilioStyle()
     # Whether requests have a JSON body; otherwise it is a form.
     sends_json: ClassVar[bool] = False
     # The parameter that narrows the list of numbers to one, and the name of the list in the answer.
@@ -61,13 +164,15 @@ class TwilioCompatible(Carrier):
     account_fields: ClassVar[Mapping[str, str]]
     # Fields of a webhook that hold an id of the call, that of REST paths first.
     call_id_fields: ClassVar[tuple[str, ...]] = ("CallSid",)
+    # Where webhooks have the cause of an end, and of the end of a transfer.
+    cause_fields: ClassVar[CauseFields] = CauseFields(("ErrorCode",), ("ErrorMessage",), ("SipResponseCode",), KINDS)
+    dial_cause_fields: ClassVar[CauseFields] = CauseFields(sip=("DialSipResponseCode",))
+    # Whether the answer to a new call may name it or not, as its documents say.
+    may_not_name_calls: ClassVar[bool] = False
 
     @abstractmethod
     def _rest(self) -> Rest:
-        """The REST API.
-
-        :raises CarrierRefused: when the credentials give no address.
-        """
+        """:raises CarrierRefused: when the credentials give no address."""
 
     @abstractmethod
     def _path(self, resource: str) -> str:
@@ -93,9 +198,11 @@ class TwilioCompatible(Carrier):
         inner = answer.get("data")
         for place in (answer, inner if isinstance(inner, dict) else {}):
             for name in NEW_CALL_IDS:
-                if isinstance(place.get(name), str):
+                if isinstance(place.get(name), str) and place[name]:
                     return str(place[name])
-        return None
+        if self.may_not_name_calls and STATUSES.get(str(answer.get("status"))) in PROGRESS:
+            return None
+        raise CarrierSilent.unnamed(self.name)
 
     def _new_call(self, call: OutboundCall) -> Fields:
         return [
@@ -144,29 +251,25 @@ class TwilioCompatible(Carrier):
             self._calls_path()
             if not numbers:
                 self._ask("GET", self._numbers_path())
-            missing = [number for number in numbers if self._entry(number) is None]
+            missing = [number for number in numbers if self.number_entry(number) is None]
         except CarrierRefused as refusal:
             return [str(refusal)]
         return self._not_of_account(missing)
 
-    def inbound_route(self, number: str) -> InboundRoute | None:
-        entry = self._entry(number)
-        if entry is None:
-            return None
-        if trunk := text_at(entry, "trunk_sid"):
-            return InboundRoute(diverted=f"SIP trunk {trunk}")
-        application = text_at(entry, "voice_application_sid")
-        if not application:
-            return self._route_in(entry)
-        # Twilio ignores the number's own URLs then.
-        return self._route_in(
-            self._ask("GET", self._path(f"Applications/{path_part(application)}")), f"application {application}"
-        )
-
-    def _entry(self, number: str) -> Any:
-        """The number in the account's list, None when it isn't there."""
+    def number_entry(self, number: str) -> Any:
         listed = self._ask("GET", f"{self._numbers_path()}?{urlencode({self.number_filter: number})}")
         return self._entry_of(listed.get(self.number_list), number)
+
+    def route_of(self, entry: Any) -> InboundRoute:
+        if trunk := text_at(entry, "trunk_sid"):
+            return InboundRoute(diverted=f"SIP trunk {trunk}")
+        # The number's own URLs are ignored then.
+        application = text_at(entry, "voice_application_sid")
+        return self._application_route(application) if application else self._route_in(entry)
+
+    def _application_route(self, application: str) -> InboundRoute:
+        answer = self._ask("GET", self._path(f"Applications/{path_part(application)}"))
+        return self._route_in(answer, f"application {application}")
 
     def _route_in(self, holder: Any, place: str = "") -> InboundRoute:
         """The URLs that a number or an application has."""
@@ -199,7 +302,8 @@ class TwilioCompatible(Carrier):
         if after == "transfer":
             status = webhook.text("DialCallStatus")
             own = STATUSES.get(webhook.text("CallStatus"))
-            return Transferred.reported(status in ANSWERED, STATUSES.get(status, "failed"), own)
+            cause = self.dial_cause_fields.read(webhook.text)
+            return Transferred.reported(status in ANSWERED, STATUSES.get(status, "failed"), own, cause)
         if keys := Keys.read(webhook.text("Digits")):
             return keys
         if text := webhook.text("SpeechResult"):
@@ -211,13 +315,14 @@ class TwilioCompatible(Carrier):
         return StatusUpdate(
             status=STATUSES.get(raw),
             raw=raw,
-            call_id=self._call_id(webhook) or None,
+            call_id=next(iter(self._call_ids(webhook)), None),
             duration=webhook.number("CallDuration"),
             machine=_is_machine(webhook.fields.get("AnsweredBy")),
+            cause=self.cause_fields.read(webhook.text),
         )
 
     def read_inbound(self, webhook: Webhook) -> Inbound | None:
-        call_id, to = self._call_id(webhook), webhook.text("To")
+        call_id, to = next(iter(self._call_ids(webhook)), ""), webhook.text("To")
         if not call_id or not to:
             return None
         return Inbound(call_id, webhook.text("From"), to)
@@ -225,16 +330,23 @@ class TwilioCompatible(Carrier):
     def _call_ids(self, webhook: Webhook) -> tuple[str, ...]:
         return tuple(found for name in self.call_id_fields if (found := webhook.text(name)))
 
-    def _call_id(self, webhook: Webhook) -> str:
-        return next(iter(self._call_ids(webhook)), "")
-
     # -- documents
 
-    def render(self, actions: Sequence[Action], urls: CallbackURLs, voice: VoiceSettings) -> Document:
-        return twiml.write(actions, urls, voice, self.style)
+    def render(self, actions: Sequence[Action], urls: CallbackURLs, voice: VoiceSettings) -> WebhookDocument:
+        said = spoken_by(voice, self.voices)
+        name = said.name or self.style.voice
+        spoken = {"language": said.language} if said.name is None or self.style.language_with_voice else {}
+        verbs = markup.Verbs(("Say", {**spoken, **({"voice": name} if name else {})}), "Pause", "Sip")
+        return markup.write(
+            actions,
+            urls,
+            voice,
+            verbs,
+            lambda listen: element("Gather", _gather(listen, urls, voice, self.style, self.pauses)),
+        )
 
-    def acknowledge(self) -> Document:
-        return twiml.write((), CallbackURLs("", ""), VoiceSettings(), self.style)
+    def acknowledge(self) -> WebhookDocument:
+        return self.render((), CallbackURLs("", ""), VoiceSettings())
 
 
 def _is_machine(answered_by: Any) -> bool:

@@ -4,11 +4,12 @@ from __future__ import annotations
 
 from collections.abc import Mapping
 from dataclasses import dataclass
+from functools import partial
 from typing import Any
 
-from . import plivo_xml
+from . import plivo_compatible
 from .events import StatusUpdate
-from .plivo_compatible import PlivoCompatible, without_query
+from .plivo_compatible import RECORDED_CAUSE, PlivoCompatible, without_query
 from .rest import Rest, path_part
 from .webhook import Webhook, amount, text_at
 
@@ -30,7 +31,11 @@ class Vobiz(PlivoCompatible):
     name = "Vobiz"
     signature_key = "auth_token"
     signs_url = True
-    style = plivo_xml.Style("Gather", keeps_plus=True)
+    by_hand = (
+        "In the console, create an application with the answer URL {answer} and the hangup URL {status}, both POST, "
+        "and attach {number} to it."
+    )
+    style = plivo_compatible.PlivoStyle("Gather", keeps_plus=True)
     header_prefix = "x-vobiz"
     numbers_path = "numbers"
     number_filter = "search"
@@ -43,7 +48,7 @@ class Vobiz(PlivoCompatible):
     def _call_path(self, call_id: str) -> str:
         return f"Call/{path_part(call_id)}"
 
-    def _application_of(self, entry: Any) -> str:
+    def application_of(self, entry: Any) -> str:
         return text_at(entry, "application_id")
 
     def _diverted(self, entry: Any) -> str:
@@ -63,6 +68,7 @@ class Vobiz(PlivoCompatible):
             duration=duration,
             price=amount(record.get("total_cost")),
             currency=currency if isinstance(currency, str) else None,
+            cause=RECORDED_CAUSE.read(partial(text_at, record)),
         )
 
     def _signed(self, webhook: Webhook, url: str) -> list[str]:

@@ -10,19 +10,22 @@ import json
 import math
 import re
 import uuid
-from collections.abc import Mapping, Sequence
+from collections.abc import Iterable, Mapping, Sequence
 from dataclasses import dataclass
+from functools import lru_cache
 from typing import TYPE_CHECKING, Any
 
 from ...engine.actions import Action, Listen, Pause, Redirect, Say, Transfer
+from ...engine.compose import LONGEST_PAUSE, SHORTEST_PAUSE
 from ..numbers import normalize
-from .base import NO_APPLICATION, Account, Carrier, Document, InboundRoute, OutboundCall, VoiceSettings
+from .base import Account, InboundRoute, OutboundCall, Pauses, VoiceSettings, WebhookDocument
+from .causes import NORMAL, CauseFields
 from .events import FINAL, After, CallerInput, Inbound, Keys, Leg, Machine, Silence, Speech, StatusUpdate, Transferred
-from .prompts import prompted
-from .rest import CarrierRefused, Rest, basic, bearer, path_part
-from .signatures import TOLERANCE, same
-from .speech import clean
-from .webhook import CallbackURLs, Webhook, amount, text_at
+from .markup import prompted
+from .number_settings import ApplicationCarrier, numbered
+from .rest import CarrierRefused, CarrierSilent, Rest, basic, bearer, path_part
+from .voices import spoken_by
+from .webhook import TOLERANCE, CallbackURLs, Webhook, amount, clean, same, text_at
 
 if TYPE_CHECKING:
     from cryptography.hazmat.primitives.asymmetric.rsa import RSAPrivateKey
@@ -33,6 +36,8 @@ NUMBERS = "https://rest.nexmo.com"
 CONTENT_TYPE = "application/json"
 # Kinds of a number's own setting, which goes before that of its application.
 FORWARDED = ("sip", "tel", "vxml")
+# How many entries a page of its lists has.
+PAGE = 100
 # How long a token of ours is valid, in seconds.
 TOKEN_SECONDS = 300
 # The limits of ringing and of waiting for the caller to speak, in seconds.
@@ -40,8 +45,7 @@ LONGEST_RINGING = 120
 LONGEST_WAIT = 60
 # The longest pause after a key, in seconds.
 LONGEST_KEY_PAUSE = 10
-# Speech ends after this many seconds of silence, and at the latest after LONGEST_SPEECH seconds.
-END_OF_SPEECH = 1.0
+# Speech ends at the latest after this many seconds.
 LONGEST_SPEECH = 60
 
 # The status of a call, or of the other leg of a transfer, and our names of it.
@@ -59,6 +63,20 @@ STATUSES: Mapping[str, str] = {
     "failed": "failed",
     "cancelled": "canceled",  # by the one who called, before it was answered
 }
+# The kinds of the details of a status.
+KINDS: Mapping[str, str] = {
+    "CANNOT_ROUTE": "no_route",
+    "CARRIER_TIMEOUT": "no_response",
+    "DECLINED": "declined",
+    "INTERNAL_ERROR": "network",
+    "INVALID_NUMBER": "invalid_number",
+    "NUMBER_OUT_OF_SERVICE": "no_such_number",
+    "OK": NORMAL,
+    "RESTRICTED": "forbidden",
+    "TIMEOUT": "no_answer",
+    "UNAVAILABLE": "unreachable",
+}
+CAUSE = CauseFields(("detail",), sip=("sip_code",), kinds=KINDS)
 # The claims that PyJWT would check against its own clock, or require to be of a type.
 UNCHECKED: Options = {
     "verify_exp": False,
@@ -74,7 +92,7 @@ _STYLE = re.compile(r"(\d{1,3})( premium)?")
 
 
 @dataclass(frozen=True)
-class Vonage(Carrier):
+class Vonage(ApplicationCarrier):
     """One application of an account."""
 
     account: Account
@@ -82,6 +100,13 @@ class Vonage(Carrier):
     name = "Vonage"
     signature_key = "signature_secret"
     names_new_calls = True
+    number_key = "msisdn"
+    link, application_field = "app_id", "application_id"
+    pauses = Pauses(quick=0.6, normal=1.0, patient=2.5, limits=(SHORTEST_PAUSE, LONGEST_PAUSE))
+    # Which of them are premium isn't documented.
+    voices = {"natural": "{0.style}", "standard": "{0.style}"}
+    # A short pause for keys might also end an input during which the caller says nothing yet.
+    ends_keys = False
 
     def place_call(self, call: OutboundCall) -> str | None:
         answer = self._ask(
@@ -100,7 +125,9 @@ class Vonage(Carrier):
                 **({"machine_detection": "continue"} if self.account.detects_machines else {}),
             },
         )
-        return str(answer["uuid"]) if answer.get("uuid") else None
+        if not answer.get("uuid"):
+            raise CarrierSilent.unnamed(self.name)
+        return str(answer["uuid"])
 
     def hang_up(self, call_id: str) -> None:
         self._ask("PUT", f"/v1/calls/{path_part(call_id)}", {"action": "hangup"})
@@ -122,7 +149,7 @@ class Vonage(Carrier):
         wrong = []
         try:
             for number in numbers:
-                if self._entry(number) is None:
+                if self.number_entry(number) is None:
                     wrong += self._not_of_account([number])
         except CarrierRefused as refusal:
             wrong.append(str(refusal))
@@ -132,18 +159,35 @@ class Vonage(Carrier):
             wrong.append(str(refusal))
         return wrong
 
-    def inbound_route(self, number: str) -> InboundRoute | None:
-        entry = self._entry(number)
-        if entry is None:
-            return None
-        kind = text_at(entry, "voiceCallbackType")
-        if kind in FORWARDED:
-            return InboundRoute(diverted=f"the {kind} address that the number is forwarded to")
-        application = text_at(entry, "app_id") or (text_at(entry, "voiceCallbackValue") if kind == "app" else "")
-        if not application:
-            return NO_APPLICATION
-        answer = self._with_secret(CALLS).ask("GET", f"/v2/applications/{path_part(application)}")
-        found = answer.get("capabilities")
+    # -- numbers and their applications
+
+    def number_entry(self, number: str) -> Any:
+        path = f"/account/numbers?pattern={number.removeprefix('+')}"
+        return self._entry_of(self._with_secret(NUMBERS).ask("GET", path).get("numbers"), number)
+
+    def number_entries(self) -> Iterable[Mapping[str, Any]]:
+        def ask(page: int) -> Any:
+            return self._with_secret(NUMBERS).ask("GET", f"/account/numbers?size={PAGE}&index={page}").get("numbers")
+
+        return numbered(ask, PAGE)
+
+    def obstacle(self, entry: Any) -> str:
+        if forwarded := _forwarded(entry):
+            return f"it is forwarded to a {forwarded} address, which goes before its application: end that first"
+        features = entry.get("features")
+        return "it takes no calls" if isinstance(features, list) and "VOICE" not in features else ""
+
+    def application_of(self, entry: Any) -> str:
+        is_linked = text_at(entry, "voiceCallbackType") == "app"
+        return text_at(entry, "app_id") or (text_at(entry, "voiceCallbackValue") if is_linked else "")
+
+    def route_of(self, entry: Any) -> InboundRoute:
+        if forwarded := _forwarded(entry):
+            return InboundRoute(diverted=f"the {forwarded} address that the number is forwarded to")
+        return super().route_of(entry)
+
+    def application_route(self, application: str) -> InboundRoute:
+        found = self._application("GET", application).get("capabilities")
         voice = found.get("voice") if isinstance(found, Mapping) else None
         is_signed = not isinstance(voice, Mapping) or voice.get("signed_callbacks") is not False
         return InboundRoute(
@@ -154,10 +198,55 @@ class Vonage(Carrier):
             unsigned="" if is_signed else f"switch signed webhooks on in application {application}",
         )
 
-    def _entry(self, number: str) -> Any:
-        """The number in the account's list, None when it isn't there."""
-        path = f"/account/numbers?pattern={number.removeprefix('+')}"
-        return self._entry_of(self._with_secret(NUMBERS).ask("GET", path).get("numbers"), number)
+    def applications(self, name: str) -> list[str]:
+        def ask(page: int) -> Any:
+            listed = self._application("GET", query=f"?page_size={PAGE}&page={page}").get("_embedded")
+            return listed.get("applications") if isinstance(listed, Mapping) else None
+
+        return [text_at(each, "id") for each in numbered(ask, PAGE) if text_at(each, "name") == name]
+
+    def new_credentials(self) -> Mapping[str, str]:
+        from cryptography.hazmat.primitives import serialization
+        from cryptography.hazmat.primitives.asymmetric import rsa
+
+        key = rsa.generate_private_key(public_exponent=65537, key_size=2048)
+        kind, clear = serialization.PrivateFormat.PKCS8, serialization.NoEncryption()
+        return {"private_key": key.private_bytes(serialization.Encoding.PEM, kind, clear).decode()}
+
+    def create_application(self, name: str, route: InboundRoute, like: str) -> str:
+        from cryptography.hazmat.primitives.serialization import Encoding, PublicFormat
+
+        public = _rsa_key(self.account.text("private_key")).public_key()
+        text = public.public_bytes(Encoding.PEM, PublicFormat.SubjectPublicKeyInfo).decode()
+        fields = {"name": name, "keys": {"public_key": text}, "capabilities": {"voice": _voice(route, {})}}
+        return text_at(self._application("POST", fields=fields), "id")
+
+    def change_application(self, application: str, name: str, route: InboundRoute) -> None:
+        # What is left out may be cleared, so it is sent as it stands there, but for the key.
+        stored = self._application("GET", application)
+        found = stored.get("capabilities")
+        capabilities = dict(found) if isinstance(found, Mapping) else {}
+        voice = capabilities.get("voice")
+        capabilities["voice"] = _voice(route, voice if isinstance(voice, Mapping) else {})
+        privacy = {"privacy": stored["privacy"]} if "privacy" in stored else {}
+        self._application("PUT", application, {"name": name, "capabilities": capabilities, **privacy})
+
+    def delete_application(self, application: str) -> None:
+        self._application("DELETE", application)
+
+    def _application(
+        self, method: str, application: str = "", fields: Mapping[str, Any] | None = None, query: str = ""
+    ) -> dict[str, Any]:
+        path = f"/v2/applications{f'/{path_part(application)}' if application else ''}{query}"
+        return self._with_secret(CALLS).ask(method, path, json=fields)
+
+    def change_number(self, entry: Any, settings: Mapping[str, str]) -> None:
+        link = [("app_id", settings["app_id"])] if settings["app_id"] else []
+        form = [("country", text_at(entry, "country")), ("msisdn", text_at(entry, "msisdn")), *link]
+        answer = self._with_secret(NUMBERS).ask("POST", "/number/update", form=form)
+        code = text_at(answer, "error-code")
+        if code and code != "200":  # with the status 200
+            raise CarrierRefused(f"{self.name} answered {code}: {text_at(answer, 'error-code-label')}.", "account")
 
     def _with_secret(self, base: str) -> Rest:
         """The account's API that is authenticated by key and secret."""
@@ -176,7 +265,8 @@ class Vonage(Carrier):
         try:
             key = _rsa_key(self.account.text("private_key"))
         except ValueError:
-            raise CarrierRefused("The private key of this configuration is not an RSA key in PEM form.") from None
+            sentence = "The private key of this configuration is not an RSA key in PEM form."
+            raise CarrierRefused(sentence, "account") from None
         now = int(self.account.clock())
         claims = {
             "application_id": self.account.text("application_id"),
@@ -221,7 +311,10 @@ class Vonage(Carrier):
         if after == "transfer":
             # Every status of the other leg comes here. A document before the final one would end the transfer.
             status = STATUSES.get(webhook.text("status"))
-            return Transferred(status == "completed", status, status == "canceled") if status in FINAL else None
+            if status not in FINAL:
+                return None
+            # The status is that of the other leg; only the caller cancels a transfer.
+            return Transferred.reported(status == "completed", status, None, CAUSE.read(webhook.text))
         if keys := Keys.read(webhook.at("dtmf", "digits")):
             return keys
         if text := webhook.at("speech", "results", 0, "text"):
@@ -237,21 +330,24 @@ class Vonage(Carrier):
             duration=webhook.number("duration"),
             price=webhook.number("price"),
             machine=raw == "machine",
+            cause=CAUSE.read(webhook.text),
         )
 
     def read_inbound(self, webhook: Webhook) -> Inbound | None:
         call_id, to = webhook.text("uuid"), webhook.text("to")
         return Inbound(call_id, webhook.text("from"), to) if call_id and to else None
 
-    def render(self, actions: Sequence[Action], urls: CallbackURLs, voice: VoiceSettings) -> Document:
+    def render(self, actions: Sequence[Action], urls: CallbackURLs, voice: VoiceSettings) -> WebhookDocument:
         ncco = [part for action, prompt in prompted(actions) for part in _parts(action, prompt, urls, voice)]
-        return Document(CONTENT_TYPE, json.dumps(ncco, ensure_ascii=False).encode())
+        return WebhookDocument(CONTENT_TYPE, json.dumps(ncco, ensure_ascii=False).encode())
 
-    def acknowledge(self) -> Document:
+    def acknowledge(self) -> WebhookDocument:
         """An empty body: an empty list would replace the actions that are being carried out."""
-        return Document(CONTENT_TYPE, b"")
+        return WebhookDocument(CONTENT_TYPE, b"")
 
 
+# Reading a key checks it, which takes 36 ms of CPU, longer than all else of a request.
+@lru_cache(maxsize=16)
 def _rsa_key(pem: str) -> RSAPrivateKey:
     """An RSA key in PEM form; its line breaks may be written as ``\\n``, as in environment variables.
 
@@ -285,6 +381,23 @@ def _claims(token: str, secret: str) -> dict[str, Any] | None:
         return None
 
 
+def _forwarded(entry: Any) -> str:
+    """The kind of address that a number is forwarded to; empty when it isn't."""
+    kind = text_at(entry, "voiceCallbackType")
+    return kind if kind in FORWARDED else ""
+
+
+def _voice(route: InboundRoute, voice: Mapping[str, Any]) -> dict[str, Any]:
+    """The voice capability of an application with these URLs; `voice` is what it has already."""
+    found = voice.get("webhooks")
+    webhooks = dict(found) if isinstance(found, Mapping) else {}
+    for name, address in (("answer_url", route.answer), ("event_url", route.status)):
+        known = webhooks.get(name)
+        own = known if isinstance(known, Mapping) else {}
+        webhooks[name] = {**own, "address": address, "http_method": "POST"}
+    return {**voice, "webhooks": webhooks, "signed_callbacks": True}
+
+
 def _phone(number: str) -> dict[str, str]:
     return {"type": "phone", "number": number.removeprefix("+")}
 
@@ -302,21 +415,21 @@ def _parts(action: Action, prompt: str, urls: CallbackURLs, voice: VoiceSettings
             return [_connect(action, urls, voice)]
         case Redirect():
             # There is no redirect, but the answer to a notification replaces the document.
-            return [_sent_to("notify", urls.wait(action.turn), payload={"turn": action.turn})]
+            return [_sent_to("notify", urls.wait(action.turn, action.part), payload={"turn": action.turn})]
         case _:
             return []
 
 
 def _talk(text: str, voice: VoiceSettings) -> dict[str, Any]:
-    found = _STYLE.fullmatch(voice.name or "")
+    said = spoken_by(voice, Vonage.voices)
+    found = _STYLE.fullmatch(said.name or "")
     style = {"style": int(found[1]), **({"premium": True} if found[2] else {})} if found else {}
-    return {"action": "talk", "text": text, "language": voice.language, **style}
+    return {"action": "talk", "text": text, "language": said.language, **style}
 
 
 def _input(action: Listen, urls: CallbackURLs, voice: VoiceSettings) -> dict[str, Any]:
     wait = max(1, math.ceil(action.timeout_seconds))
     keys = {
-        # It might also end an input during which the caller says nothing yet.
         "timeOut": min(wait, LONGEST_KEY_PAUSE),
         "submitOnHash": True,
         **({"maxDigits": action.keys} if action.keys else {}),
@@ -324,7 +437,7 @@ def _input(action: Listen, urls: CallbackURLs, voice: VoiceSettings) -> dict[str
     speech = {
         "language": voice.language,
         "startTimeout": min(wait, LONGEST_WAIT),
-        "endOnSilence": END_OF_SPEECH,
+        "endOnSilence": Vonage.pauses.after(action.end_of_speech),
         "maxDuration": LONGEST_SPEECH,
         **({"context": list(action.hints)} if action.hints else {}),
     }

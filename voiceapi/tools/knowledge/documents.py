@@ -9,8 +9,9 @@ from __future__ import annotations
 
 import hashlib
 import logging
+import re
 import time
-from collections.abc import Mapping, Sequence
+from collections.abc import Iterator, Mapping, Sequence
 from contextlib import nullcontext, suppress
 from datetime import datetime, timedelta
 from typing import Any
@@ -28,7 +29,6 @@ from ...store.database import ConcurrentUpdate, write
 from ...store.fields import now
 from ...store.knowledge import Document
 from ...store.locks import NO_LOCK, document_lock
-from .splitting import split
 from .text_extraction import FILE_TYPES, NotReadable, read
 
 log = logging.getLogger("voiceapi")
@@ -40,7 +40,7 @@ CHUNKED, WHOLE = MODES = ("chunked", "full_document")
 DEFAULT_LIMIT, MAX_NAMES = 3, 20
 NOT_FOUND = "Document not found"
 
-# Bytes of a text file that is read quickly, whoever else waits. Of all others one is read at a time.
+# Bytes of a text file that is read at once. Of all others one is read at a time.
 SHORT = 64 * 1024
 # A long document is stored by so many passages, with a pause after each; how long all of it may take.
 BATCH, PAUSE_SECONDS, STORING = 200, 0.005, timedelta(minutes=10)
@@ -48,6 +48,11 @@ INTERRUPTED = "The service stopped before all of the document was stored. Delete
 
 QUERY = {"type": "string", "description": "What to look for: the telling words, in the language of the documents."}
 PARAMETERS = {"type": "object", "properties": {"query": QUERY}, "required": ["query"]}
+MAX_LENGTH = 1200
+OVERLAP = 150
+
+HEADING = re.compile(r"\n(?=#{1,6} )")
+BREAKS = (HEADING, re.compile(r"\n\s*\n"), re.compile(r"\n"), re.compile(r"[.!?]\s"), re.compile(r"\s"))
 
 
 def upload(
@@ -228,7 +233,7 @@ def search(
     return {"chunks": chunks, "query": query, "total_results": len(chunks)}
 
 
-# -- the lookup that a workflow's nodes offer
+# -- the lookup
 
 
 def lookups_for(organization: int | None, graph: Graph) -> dict[str, Function]:
@@ -284,3 +289,38 @@ def _warning(document: Document) -> str:
     return (
         f'The document "{document.filename}" is not searched, since it could not be read: {document.processing_error}'
     )
+
+
+# -- passages of a text, cut at headings, else paragraphs, lines, sentences or words
+# A passage is a slice of the text with at most MAX_LENGTH characters. The next one begins where it ends or, unless that
+# is at a heading, up to OVERLAP characters earlier, so that a sentence at the border is whole in one of them.
+
+
+def split(text: str) -> list[str]:
+    """The passages of `text` in order, without blank ones."""
+    return [text[start:end] for start, end in spans(text) if text[start:end].strip()]
+
+
+def spans(text: str) -> Iterator[tuple[int, int]]:
+    """The start and end of each passage; together they cover the text."""
+    start = 0
+    while len(text) - start > MAX_LENGTH:
+        end, at_heading = _end(text, start)
+        yield start, end
+        start = end if at_heading else _overlap_start(text, end)
+    yield start, len(text)
+
+
+def _end(text: str, start: int) -> tuple[int, bool]:
+    # Only in the second half of what is allowed: otherwise short paragraphs would make tiny passages.
+    for pattern in BREAKS:
+        ends = [match.end() for match in pattern.finditer(text, start + MAX_LENGTH // 2, start + MAX_LENGTH)]
+        if ends:
+            return ends[-1], pattern is HEADING
+    return start + MAX_LENGTH, False
+
+
+def _overlap_start(text: str, end: int) -> int:
+    """The first start of a word within the overlap, or `end` when there is none."""
+    blank = BREAKS[-1].search(text, end - OVERLAP, end)
+    return blank.end() if blank else end

@@ -15,7 +15,7 @@ import subprocess
 import sys
 from collections.abc import Callable, Iterator, Mapping
 from dataclasses import dataclass
-from html.parser import HTMLParser
+from html import unescape
 from itertools import zip_longest
 
 from ...strict_json import storable
@@ -29,6 +29,28 @@ MAX_LENGTH, MAX_PAGES = 5 * 1024 * 1024, 2000
 REPLACED = "\ufffd"
 NO_TEXT = "The file holds no text."
 TOO_LONG = f"The file holds more than {MAX_LENGTH} characters of text; split it."
+HIDDEN = ("script", "style", "template", "noscript", "svg")
+HEADINGS = ("h1", "h2", "h3", "h4", "h5", "h6")
+BLOCKS = (
+    *("address", "article", "aside", "blockquote", "br", "dd", "div", "dl", "dt", "fieldset", "figcaption", "footer"),
+    *("form", "header", "hr", "li", "main", "nav", "ol", "option", "p", "pre", "section", "summary", "table", "title"),
+    *("tr", "ul", *HEADINGS),
+)
+CELLS = ("td", "th")
+_MARKUP = re.compile(r"<[a-zA-Z/!?]")
+# A tag, as HTML says where it ends: a ">" within quotes counts only behind a "=". Nothing is tried twice, because
+# Python's own parser takes the square of the length for 500 kB of "<a ".
+_VALUE = r"(?:\"[^\"]*+\"|'[^']*+'|[^ \t\n\f>\"'][^ \t\n\f>]*+)?+"
+_TAG = re.compile(
+    r"<(?P<end>/?)(?P<name>[a-zA-Z][^ \t\n\f/>]*+)"
+    rf"(?:[ \t\n\f/]++|[^ \t\n\f/>][^ \t\n\f/>=]*+(?:[ \t\n\f]*+=[ \t\n\f]*+{_VALUE})?+)*+>"
+)
+_NAME = re.compile("[a-zA-Z]")
+_END_OF_COMMENT = re.compile("--!?>")
+# Elements whose content has no tags.
+_END_OF_RAW = {name: re.compile(rf"</{name}(?=[ \t\n\f/>])", re.IGNORECASE) for name in ("script", "style")}
+# The number of no character; Python refuses to read thousands of digits.
+_NO_CHARACTER = re.compile(r"&#(?:[0-9]{11,}|[xX][0-9a-fA-F]{11,});?")
 
 
 class NotReadable(Exception):
@@ -77,56 +99,72 @@ def _cells(columns: list[str], row: list[str]) -> Iterator[str]:
 
 # -- HTML
 
-HIDDEN = ("script", "style", "template", "noscript", "svg")
-HEADINGS = ("h1", "h2", "h3", "h4", "h5", "h6")
-BLOCKS = (
-    *("address", "article", "aside", "blockquote", "br", "dd", "div", "dl", "dt", "fieldset", "figcaption", "footer"),
-    *("form", "header", "hr", "li", "main", "nav", "ol", "option", "p", "pre", "section", "summary", "table", "title"),
-    *("tr", "ul", *HEADINGS),
-)
-CELLS = ("td", "th")
 
-
-class Page(HTMLParser):
+class HTMLPage:
     """The visible text of an HTML page; headings become Markdown's, because passages begin at those.
 
-    `hidden_by` is the tag, one of HIDDEN, whose content is being skipped.
+    What isn't closed at the end of the page, such as a tag or a comment, is left out.
     """
 
-    def __init__(self) -> None:
-        super().__init__(convert_charrefs=True)
-        self.parts: list[str] = []
-        self.hidden_by: str | None = None
+    def __init__(self, html: str) -> None:
+        self._html = html
+        self._parts: list[str] = []
+        # The tag, one of HIDDEN, whose content is being skipped.
+        self._hidden_by: str | None = None
 
-    def handle_starttag(self, tag: str, attrs: list[tuple[str, str | None]]) -> None:
-        if self.hidden_by is None and tag in HIDDEN:
-            self.hidden_by = tag
+    def text(self) -> str:
+        place = 0
+        while place < len(self._html):
+            found = _MARKUP.search(self._html, place)
+            self._add(self._html[place : found.start() if found else len(self._html)])
+            place = self._end_of_markup(found.start()) if found else len(self._html)
+        return "".join(self._parts)
+
+    def _end_of_markup(self, start: int) -> int:
+        """Read the tag or comment at `start`; where the text goes on."""
+        html = self._html
+        if html.startswith("<!--", start):
+            comment = _END_OF_COMMENT.search(html, start + 2)
+            return comment.end() if comment else len(html)
+        if html[start + 1] in "!?" or (html[start + 1] == "/" and not _NAME.match(html, start + 2)):
+            return html.find(">", start) + 1 or len(html)
+        tag = _TAG.match(html, start)
+        if tag is None:
+            return len(html)
+        name = tag["name"].lower()
+        if tag["end"]:
+            self._end(name)
+            return tag.end()
+        closes_itself = tag[0].endswith("/>")
+        self._begin(name, closes_itself)
+        if name in _END_OF_RAW and not closes_itself:
+            end = _END_OF_RAW[name].search(html, tag.end())
+            return end.start() if end else len(html)
+        return tag.end()
+
+    def _begin(self, tag: str, closes_itself: bool) -> None:
+        if tag in HIDDEN:
+            if self._hidden_by is None and not closes_itself:
+                self._hidden_by = tag
         elif tag in HEADINGS:
-            self.parts.append(f"\n\n{'#' * int(tag[1])} ")
+            self._parts.append(f"\n\n{'#' * int(tag[1])} ")
         elif tag in BLOCKS or tag in CELLS:
-            self.parts.append("\n" if tag in BLOCKS else " ")
+            self._parts.append("\n" if tag in BLOCKS else " ")
 
-    def handle_startendtag(self, tag: str, attrs: list[tuple[str, str | None]]) -> None:
-        if tag not in HIDDEN:
-            self.handle_starttag(tag, attrs)
-
-    def handle_endtag(self, tag: str) -> None:
-        if tag == self.hidden_by:
-            self.hidden_by = None
+    def _end(self, tag: str) -> None:
+        if tag == self._hidden_by:
+            self._hidden_by = None
         elif tag in BLOCKS:
-            self.parts.append("\n")
+            self._parts.append("\n")
 
-    def handle_data(self, data: str) -> None:
-        if self.hidden_by is None:
-            self.parts.append(re.sub(r"\s+", " ", data))
+    def _add(self, text: str) -> None:
+        if self._hidden_by is None:
+            self._parts.append(re.sub(r"\s+", " ", unescape(_NO_CHARACTER.sub(REPLACED, text))))
 
 
 def read_html(content: bytes) -> str:
     """The visible text of a page, without blank lines in a row."""
-    page = Page()
-    page.feed(decode(content))
-    page.close()
-    lines = (line.strip() for line in "".join(page.parts).split("\n"))
+    lines = (line.strip() for line in HTMLPage(decode(content)).text().split("\n"))
     return re.sub(r"\n{3,}", "\n\n", "\n".join(lines))
 
 

@@ -1,18 +1,21 @@
-"""What of a definition is drawn: also of a broken one, as far as it can be read."""
+"""The graph that is drawn of a definition, also of a broken one as far as it can be read, with marks and figures."""
 
 from __future__ import annotations
 
 from collections.abc import Mapping
-from dataclasses import dataclass
-from typing import Any
+from dataclasses import dataclass, field
+from typing import Any, Literal
 
-from ...engine.graph import data_of, objects
-from ...engine.values import as_number
+from ...engine.graph import ON_ERROR, call_of, data_of, objects, on_error_id
+from ...engine.template import as_number
 
 # What is beyond these isn't drawn: nobody reads a picture of so many.
 MOST_NODES, MOST_EDGES = 2000, 4000
 # The type of what stands for a node that an edge names and that isn't there.
 MISSING = "missing"
+Look = Literal["plain", "touched", "untouched"]
+# By look: the width of a border or line, and its dashes. No two differ in color alone.
+STROKES: Mapping[Look, tuple[float, str]] = {"plain": (1.5, ""), "touched": (3, ""), "untouched": (1.5, "2 4")}
 
 
 @dataclass(frozen=True)
@@ -28,9 +31,12 @@ class DrawnNode:
 
 @dataclass(frozen=True)
 class DrawnEdge:
-    """An edge. `source` and `target` count the drawn nodes."""
+    """An edge, or the way that is taken when a node's call fails: `index` is None.
 
-    index: int
+    `source` and `target` count the drawn nodes.
+    """
+
+    index: int | None
     id: str | None
     source: int
     target: int
@@ -50,13 +56,18 @@ class DrawnGraph:
     @classmethod
     def of(cls, definition: object) -> DrawnGraph:
         """Read any JSON value that should be a workflow definition; what isn't an object is skipped."""
-        listed, links = list(objects(definition, "nodes")), list(objects(definition, "edges"))
+        listed = list(objects(definition, "nodes"))
+        links: list[tuple[int | None, dict[str, Any]]] = [*enumerate(objects(definition, "edges"))]
+        for node in listed:
+            if (call := call_of(node)) and call.on_error and isinstance(id := node.get("id"), str):
+                way = {"id": on_error_id(id), "source": id, "target": call.on_error, "data": {"label": ON_ERROR}}
+                links.append((None, way))
         nodes = [_node(index, item) for index, item in enumerate(listed[:MOST_NODES])]
         # Of several nodes with one id the last counts, as everywhere.
         by_id: dict[str | None, int] = {node.id: at for at, node in enumerate(nodes) if node.id is not None}
         left_out = {_text_id(item.get("id")) for item in listed[MOST_NODES:]} - {None}
         edges: list[DrawnEdge] = []
-        for index, item in enumerate(links):
+        for index, item in links:
             ends = [_text_id(item.get(end)) for end in ("source", "target")]
             if len(edges) == MOST_EDGES or any(end in left_out and end not in by_id for end in ends):
                 continue
@@ -95,3 +106,41 @@ def _position(value: object) -> tuple[float, float] | None:
         return None
     x, y = as_number(value.get("x")), as_number(value.get("y"))
     return None if x is None or y is None else (float(x), float(y))
+
+
+# -- figures and marks besides the definition
+
+
+@dataclass(frozen=True)
+class Mark:
+    """What is shown at one node or edge.
+
+    :param label: a few characters, such as a count: on the border of a node, behind the label of an edge.
+    :param look: "plain" as without a mark, "touched" in bold lines, "untouched" in dotted ones.
+    :param note: a sentence that is added to what is shown while the mouse rests on it.
+    """
+
+    label: str = ""
+    look: Look = "plain"
+    note: str = ""
+
+
+PLAIN = Mark()
+
+
+@dataclass(frozen=True)
+class Overlay:
+    """The marks of a drawing by the ids of nodes and edges; what has none is drawn as it is.
+
+    :param caption: lines below the drawing, such as what its marks mean; they also begin its description.
+    """
+
+    nodes: Mapping[str, Mark] = field(default_factory=dict)
+    edges: Mapping[str, Mark] = field(default_factory=dict)
+    caption: tuple[str, ...] = ()
+
+    def of_node(self, id: str | None) -> Mark:
+        return PLAIN if id is None else self.nodes.get(id, PLAIN)
+
+    def of_edge(self, id: str | None) -> Mark:
+        return PLAIN if id is None else self.edges.get(id, PLAIN)

@@ -3,21 +3,17 @@
 import { calling } from "../agent-calling.js";
 import { settingsForm } from "../agent-settings.js";
 import { api } from "../api.js";
-import { alert, badge, button, callout, confirm, link, notify, showErrors, tabs } from "../components.js";
+import { alert, badge, button, confirm, link, notify, showErrors, tabs } from "../components.js";
 import { h, show } from "../dom.js";
+import { Edited } from "../edited.js";
 import { editor } from "../editor.js";
 import { lackingView, sorted } from "../publish-requirements.js";
-import { askBeforeLeaving, go } from "../router.js";
+import { go } from "../router.js";
+import { askBeforeLeaving } from "../unsaved.js";
 
 const SETTINGS = 1; // the tab's number
 
 const path = (id) => `/workflow/${id}`;
-
-/** The workflow as it is stored, with its tag. */
-async function load(id, signal) {
-  const response = await api.send("GET", `/workflow/fetch/${id}`, { signal });
-  return { workflow: await response.json(), tag: response.headers.get("ETag") };
-}
 
 /** What a node may refer to: tools, documents, credentials. */
 async function references(signal) {
@@ -40,10 +36,10 @@ const settingsOf = (workflow) => structuredClone({
 });
 
 export default async function agent({ root, params: [id], signal, title }) {
-  const [stored, types, choices] = await Promise.all([
-    load(id, signal), api.get("/node-types", { signal }), references(signal),
+  const [record, types, choices] = await Promise.all([
+    Edited.read(`/workflow/fetch/${id}`, signal), api.get("/node-types", { signal }), references(signal),
   ]);
-  let { workflow, tag } = stored;
+  let workflow = record.value;
   let settings = settingsOf(workflow);
   let shown = 0; // which tab
   const state = h("p", { class: "actions agent-state", role: "status" });
@@ -75,9 +71,8 @@ export default async function agent({ root, params: [id], signal, title }) {
     publish.hidden = !isDraft && !isUnsaved();
   }
 
-  function accept(answer, newTag) {
+  function accept(answer) {
     workflow = answer;
-    tag = newTag;
     settings = settingsOf(workflow);
     title(workflow.name);
     work.reset(workflow.workflow_definition);
@@ -94,41 +89,32 @@ export default async function agent({ root, params: [id], signal, title }) {
   // -- requests
 
   /** Send a change with the tag; when somebody else was quicker, ask what is to be done. True if it is done. */
-  async function send(method, where, body, { anyway = false, insist = "Do it all the same" } = {}) {
+  async function send(method, where, body, insist = "Do it all the same") {
     warn();
     try {
-      const response = await api.send(method, where, { body, headers: anyway || !tag ? {} : { "If-Match": tag }, signal });
-      return { answer: await response.json(), tag: response.headers.get("ETag") };
+      return await record.send(method, body, where);
     } catch (error) {
       if (error.status !== 412) throw error;
-      warn(callout(
-        h("p", {}, "This agent was changed by somebody else, or in another tab, since you opened it. Nothing was done yet."),
-        h("div", { class: "actions" },
-          button("Show what is stored", async () => {
-            if (!(await confirm("What you changed here is dropped.", "Drop it"))) return;
-            const fresh = await load(id, signal);
-            warn();
-            accept(fresh.workflow, fresh.tag);
-          }),
-          button(insist, async () => {
-            try {
-              await finish(await send(method, where, body, { anyway: true }));
-              notify("Done.");
-            } catch (failure) {
-              if (failure.name === "AbortError") throw failure;
-              showRefusal(failure);
-            }
-          }, { kind: "danger" }))));
+      warn(record.question("This agent was", async () => {
+        await finish();
+        warn();
+      }, async () => {
+        try {
+          await finish(await send(method, where, body));
+          notify("Done.");
+        } catch (failure) {
+          if (failure.name === "AbortError") throw failure;
+          showRefusal(failure);
+        }
+      }, insist));
       return null;
     }
   }
 
-  async function finish(done) {
-    if (done.answer.workflow_definition) accept(done.answer, done.tag);
-    else {
-      const fresh = await load(id, signal);
-      accept(fresh.workflow, fresh.tag);
-    }
+  /** Show the workflow of an answer, or else as it is stored. */
+  async function finish(answer = null) {
+    if (!answer?.workflow_definition) await record.reload();
+    accept(answer?.workflow_definition ? answer : record.value);
   }
 
   function showRefusal(error) {
@@ -152,9 +138,9 @@ export default async function agent({ root, params: [id], signal, title }) {
       return true;
     }
     try {
-      const done = await send("PUT", path(id), body, { insist: "Save mine over it" });
+      const done = await send("PUT", path(id), body, "Save mine over it");
       if (!done) return false;
-      accept(done.answer, done.tag);
+      accept(done);
       notify(body.workflow_definition || body.workflow_configurations || body.template_context_variables ? "Saved as the draft." : "Saved.");
       return true;
     } catch (error) {
@@ -168,10 +154,10 @@ export default async function agent({ root, params: [id], signal, title }) {
     if (isUnsaved() && !(await save())) return;
     if (workflow.version_status !== "draft") return;
     try {
-      const done = await send("POST", `${path(id)}/publish`, undefined, { insist: "Publish what is stored" });
+      const done = await send("POST", `${path(id)}/publish`, undefined, "Publish what is stored");
       if (!done) return;
       await finish(done);
-      notify(`Version ${done.answer.version_number} is published: calls use it from now on.`);
+      notify(`Version ${done.version_number} is published: calls use it from now on.`);
     } catch (error) {
       if (error.name === "AbortError") throw error;
       showRefusal(error);
@@ -181,8 +167,7 @@ export default async function agent({ root, params: [id], signal, title }) {
   async function setStatus(status) {
     const done = await send("PUT", `${path(id)}/status`, { status });
     if (!done) return;
-    workflow.status = done.answer.status;
-    tag = done.tag;
+    workflow.status = done.status;
     showState();
     showStatusButton();
     notify(status === "archived" ? "Archived: nobody is called by it any more." : "The agent is active again.");
@@ -223,7 +208,7 @@ export default async function agent({ root, params: [id], signal, title }) {
     ["Calling it", () => calling(workflow, work.definition())],
   ], { chosen: (at) => { shown = at; } });
 
-  askBeforeLeaving(signal, isUnsaved);
+  askBeforeLeaving(signal, isUnsaved, save);
   title(workflow.name, [["Agents", "/agents"]]);
   show(root,
     h("div", { class: "agent-head" }, state,

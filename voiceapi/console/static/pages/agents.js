@@ -1,11 +1,12 @@
 // The list of agents, and new ones: from a template, an example, a file, or from nothing.
 
 import { api } from "../api.js";
-import { alert, button, confirm, emptyState, field, fileDrop, form, input, instant, link, notify, section, select, stateBadge, table, tabs, textarea } from "../components.js";
+import { alert, button, confirm, emptyState, field, fileDrop, form, formWith, input, instant, link, notify, section, select, stateBadge, table, tabs, textarea } from "../components.js";
 import { read, withoutPaths } from "../definition.js";
 import { h, show } from "../dom.js";
 import { graphView } from "../graph-view.js";
 import { go, keepQuery } from "../router.js";
+import { oneAfterAnother } from "../unsaved.js";
 
 export default async function agents({ root, query, signal, title }) {
   title("Agents");
@@ -83,15 +84,16 @@ export default async function agents({ root, query, signal, title }) {
 
 /** The ways to make an agent. */
 function newAgent(signal) {
+  const next = oneAfterAnother(signal);
   return section("New agent", tabs("How to begin", [
-    ["From a template", () => fromTemplate(signal)],
-    ["From an example", () => fromExample(signal)],
-    ["From a file", () => fromFile(signal)],
-    ["From nothing", () => fromNothing(signal)],
+    ["From a template", () => fromTemplate(next())],
+    ["From an example", () => fromExample(next())],
+    ["From a file", () => fromFile(next())],
+    ["From nothing", () => fromNothing(next())],
   ]));
 }
 
-/** Make an agent; `more` is what may come with it: `tools` and `cases`. */
+/** Make an agent; `more` is what may come with it: `workflow_configurations`, `tools` and `cases`. */
 async function create(name, definition, signal, more = {}) {
   const made = await api.post("/workflow/create/definition", { body: { name, workflow_definition: definition, ...more }, signal });
   go(`/agents/${made.id}`);
@@ -101,14 +103,15 @@ function fromTemplate(signal) {
   const callType = select([["inbound", "It answers calls"], ["outbound", "It calls people"]], "inbound");
   const useCase = input({ placeholder: "Appointments of a bicycle workshop" });
   const activity = textarea("", { placeholder: "Find out what is broken, and agree on a day this week." });
-  return form("Make the agent", async () => {
+  const make = async () => {
     const body = { call_type: callType.value, use_case: useCase.value.trim(), activity_description: activity.value.trim() };
     const made = await api.post("/workflow/create/template", { body, signal });
     go(`/agents/${made.id}`);
-  },
-  field("Direction", callType, { name: "call_type" }),
-  field("What it is about", useCase, { name: "use_case", help: "In a few words: it becomes the agent's name." }),
-  field("What it is to do", activity, { name: "activity_description", help: "What you would tell a new colleague." }));
+  };
+  return formWith({ submit: "Make the agent", act: make, saves: signal },
+    field("Direction", callType, { name: "call_type" }),
+    field("What it is about", useCase, { name: "use_case", help: "In a few words: it becomes the agent's name." }),
+    field("What it is to do", activity, { name: "activity_description", help: "What you would tell a new colleague." }));
 }
 
 function fromExample(signal) {
@@ -124,8 +127,8 @@ function fromExample(signal) {
     };
     choice.addEventListener("change", () => preview().catch((error) => show(drawn, alert(error))));
     show(box, form("Make the agent", () => {
-      const { name, workflow_definition, tools, cases } = examples[Number(choice.value)];
-      return create(name, workflow_definition, signal, { tools, cases });
+      const { name, workflow_definition, ...more } = examples[Number(choice.value)];
+      return create(name, workflow_definition, signal, more);
     }, field("Example", choice), drawn));
     await preview();
   };
@@ -136,7 +139,8 @@ function fromExample(signal) {
 function fromNothing(signal) {
   const name = input({ maxlength: "500" });
   const start = { id: "start", type: "startCall", position: { x: 0, y: 0 }, data: { name: "Start", prompt: "Hello, how can I help you?" } };
-  return form("Make the agent", () => create(name.value.trim(), { nodes: [start], edges: [] }, signal),
+  const make = () => create(name.value.trim(), { nodes: [start], edges: [] }, signal, { workflow_configurations: { voice: "natural" } });
+  return formWith({ submit: "Make the agent", act: make, saves: signal },
     field("Name", name, { name: "name", required: true, help: "The agent begins with one node, which says hello. You add the others." }));
 }
 

@@ -106,7 +106,7 @@ export default async function callers({ root, params: [id], signal, title }) {
 }
 
 function inShort(found) {
-  const few = found.conversations < found.asked ? ` of ${found.asked}, there wasn't time for more` : "";
+  const few = found.conversations < found.asked ? ` of ${found.asked}, there was no time, or there were no turns, for more` : "";
   const findings = found.findings.length + found.findings_left_out;
   return `${found.conversations} conversations${few}, with the seed ${found.seed}: ${findings === 0 ? "nothing was found" : findings === 1 ? "one finding" : `${findings} findings`}.`;
 }

@@ -7,11 +7,11 @@ import {
   showErrors, table,
 } from "../components.js";
 import { h, show } from "../dom.js";
-import { askBeforeLeaving, go } from "../router.js";
+import { go } from "../router.js";
 
+const PHONE_NUMBER = "phone_number";
 // Columns that have a meaning of their own.
 const MEANINGS = {
-  phone_number: "the number to call",
   timezone: "the contact's time zone, for calling hours",
   greeting_override_type: "a greeting for this contact",
   greeting_override_text: "a greeting for this contact",
@@ -36,12 +36,15 @@ export default async function campaignNew({ root, query, signal, title }) {
     return;
   }
   let file = null;
-  let isDone = false;
+  let numbers = PHONE_NUMBER;
   const name = input({ maxlength: "255" });
   const agent = select(agents.map((each) => [String(each.id), each.name]), query.get("agent") ?? String(agents[0].id));
   const main = usable.find((each) => each.is_default_outbound) ?? usable[0];
   const carrier = select(usable.map((each) => [String(each.id), `${each.name} (${each.provider})`]), String(main.id));
   const strict = checkbox(false);
+  const column = select([], "");
+  const columnField = field("Column with the numbers", column, { name: "phone_number_column", required: true });
+  columnField.hidden = true;
   const result = h("div", { class: "result", "aria-live": "polite" });
   const settings = settingsFields(
     { ...defaults.last_campaign_settings, retry_config: defaults.last_campaign_settings?.retry_config ?? defaults.default_retry_config },
@@ -49,55 +52,73 @@ export default async function campaignNew({ root, query, signal, title }) {
     preferences.timezone ?? undefined,
   );
 
+  /** What the form has about the list, for a check and for a campaign. */
+  const listForm = () => {
+    const form = new FormData();
+    form.set("file", file, file.name || "contacts.csv");
+    form.set("workflow_id", agent.value);
+    form.set("telephony_configuration_id", carrier.value);
+    if (numbers !== PHONE_NUMBER) form.set("phone_number_column", numbers);
+    return form;
+  };
+  const offerColumns = (columns) => {
+    const names = [...new Set(columns)].filter(Boolean);
+    const options = names.map((each) => [each, each]);
+    const isFound = names.includes(numbers);
+    show(column, (isFound ? options : [["", "Choose it"], ...options]).map(([value, text]) => h("option", { value }, text)));
+    column.value = isFound ? numbers : "";
+    columnField.hidden = !names.length;
+  };
   let checking = null;
   const check = async () => {
     if (!file) return;
     checking?.abort();
     checking = new AbortController();
     signal.addEventListener("abort", () => checking.abort(), { once: true });
-    const form = new FormData();
-    form.set("file", file, file.name || "contacts.csv");
-    form.set("workflow_id", agent.value);
-    form.set("telephony_configuration_id", carrier.value);
     show(result, h("p", { class: "loading" }, "Checking the list…"));
     try {
-      show(result, checked(await api.post("/campaign/check/csv", { form, signal: checking.signal }), agent.selectedOptions[0].text));
+      const found = await api.post("/campaign/check/csv", { form: listForm(), signal: checking.signal });
+      offerColumns(found.columns);
+      show(result, checked(found, agent.selectedOptions[0].text, numbers));
     } catch (error) {
-      if (error.name !== "AbortError") show(result, refusal(error.message));
+      if (error.name === "AbortError") return;
+      columnField.hidden = true;
+      show(result, refusal(error.message));
     }
   };
-  const drop = fileDrop("A CSV file with the column phone_number: drop it here, or choose it.", (chosen) => {
+  const drop = fileDrop("A CSV file with a column of phone numbers: drop it here, or choose it.", (chosen) => {
     file = chosen;
+    numbers = PHONE_NUMBER;
     showErrors(element, null);
     if (!name.value) name.value = chosen.name.replace(/\.csv$/i, "");
     check();
   }, { accept: ".csv,text/csv,text/plain" });
+  column.addEventListener("change", () => {
+    numbers = column.value || PHONE_NUMBER;
+    check();
+  });
   agent.addEventListener("change", check);
   carrier.addEventListener("change", check);
 
   const create = async () => {
     if (!file) throw new ApiError(422, [{ loc: ["body", "file"], msg: "Choose a contact list first." }]);
-    const form = new FormData();
-    form.set("file", file, file.name || "contacts.csv");
+    const form = listForm();
     form.set("name", name.value.trim());
-    form.set("workflow_id", agent.value);
-    form.set("telephony_configuration_id", carrier.value);
     form.set("strict", String(strict.checked));
     for (const [key, value] of Object.entries(settings.read())) {
       if (value !== null) form.set(key, typeof value === "object" ? JSON.stringify(value) : String(value));
     }
     const made = await api.post("/campaign/create/csv", { form, signal });
-    isDone = true;
     go(`/campaigns/${made.id}`);
   };
-  askBeforeLeaving(signal, () => file !== null && !isDone);
-  const element = formWith({ submit: "Create the campaign", act: create, beside: h("span", { class: "quiet" }, "Nobody is called before you start it.") },
+  const element = formWith({ submit: "Create the campaign", act: create, saves: signal, beside: h("span", { class: "quiet" }, "Nobody is called before you start it.") },
     section("Who calls",
       h("div", { class: "fields" },
         field("Agent", agent, { name: "workflow_id", required: true }),
         field("Carrier", carrier, { name: "telephony_configuration_id", required: true }))),
     section("Contact list",
       field("File", drop, { name: "file", required: true }),
+      columnField,
       result,
       field("Refuse the list if any of its rows would be skipped", strict, { name: "strict" })),
     section("Name", field("Name of the campaign", name, { name: "name", required: true })),
@@ -110,11 +131,13 @@ function refusal(text) {
   return h("p", { class: "refusal" }, text);
 }
 
-/** What the service says about a list. */
-function checked(found, agent) {
+/** What the service says about a list; `numbers`: the column with the numbers to call. */
+function checked(found, agent, numbers) {
   const wanted = new Map(found.variables.map((each) => [each.name, each]));
   const use = (column) => {
     if (column === "") return "no name: it is left out";
+    if (column === numbers) return "the number to call";
+    if (column === PHONE_NUMBER) return `${numbers} is used instead`;
     return MEANINGS[column] ?? (wanted.has(column) ? `${agent} needs it` : "a variable of the conversation");
   };
   const note = (column) => {
@@ -126,7 +149,7 @@ function checked(found, agent) {
     ...found.columns.map((column) => ({ column, use: use(column), note: note(column) })),
     ...missing.map((each) => ({ column: each.name, use: `${agent} needs it`, note: badge("missing", "bad") })),
   ];
-  const shown = Object.keys(found.preview[0]?.values ?? {}).filter((column) => column !== "phone_number").slice(0, 8);
+  const shown = Object.keys(found.preview[0]?.values ?? {}).filter((column) => column !== PHONE_NUMBER && column !== numbers).slice(0, 8);
   return [
     found.refusal ? refusal(found.refusal) : null,
     facts([

@@ -3,13 +3,15 @@
 import { api } from "../api.js";
 import { contactList } from "../campaign-contacts.js";
 import { dryRun } from "../campaign-dry-run.js";
-import { settingsFields, settingsInWords } from "../campaign-settings.js";
+import { hoursInWords, settingsFields, settingsInWords } from "../campaign-settings.js";
 import {
-  badge, button, callout, checkbox, confirm, details, dialogForm, download, facts, field, form, input, instant, link, notify,
+  badge, button, callout, checkbox, confirm, details, dialogForm, download, facts, field, formWith, input, instant, link, notify,
   progress, showWhenReady, stateBadge, table, tabs, words,
 } from "../components.js";
 import { h, show } from "../dom.js";
+import { Edited } from "../edited.js";
 import { every, go, keepQuery } from "../router.js";
+import { isUnsaved, oneAfterAnother } from "../unsaved.js";
 
 const AT_WORK = ["syncing", "running"];
 const POLL = 2000;
@@ -69,10 +71,12 @@ export default async function campaignPage({ root, params, query, signal, title 
     Object.assign(first, chosen);
     keep("contacts", chosen);
   });
-  const settings = () => {
-    const place = h("div");
-    showWhenReady(place, settingsOf(campaign, signal, () => refresh()), (element) => element);
-    return place;
+  let settings = null;
+  const next = oneAfterAnother(signal);
+  const showSettings = () => {
+    settings ??= h("div");
+    showWhenReady(settings, settingsOf(path, next(), () => refresh(), showSettings), (element) => element);
+    return settings;
   };
   showHead();
   show(root,
@@ -84,7 +88,7 @@ export default async function campaignPage({ root, params, query, signal, title 
       }],
       ["Contacts", contacts],
       ["Dry run", () => dryRun(campaign, signal)],
-      ["Settings", settings],
+      ["Settings", () => (isUnsaved() ? settings : showSettings())], // what is typed stays while another tab is looked at
       ["Log", () => log],
     ], { at, chosen: (number) => keep(TABS[number], TABS[number] === "contacts" ? first : {}) })));
   await refresh(campaign);
@@ -104,8 +108,7 @@ function headOf(campaign, act, signal) {
     paused: [["Resume", "resume", "primary"]],
   }[campaign.state] ?? [];
   const acted = async (what) => {
-    const question = `Start “${campaign.name}”? It calls its contacts through ${campaign.telephony_configuration_name ?? "its carrier"}.`;
-    if (what === "start" && !(await confirm(question, "Start calling"))) return;
+    if (what === "start" && !(await confirm(await startQuestion(campaign, signal), "Start calling"))) return;
     await act(what);
   };
   return [
@@ -113,6 +116,7 @@ function headOf(campaign, act, signal) {
       ["State", stateBadge(campaign.state)],
       ["Agent", link(campaign.workflow_name, `/agents/${campaign.workflow_id}`)],
       ["Carrier", campaign.telephony_configuration_id && link(campaign.telephony_configuration_name, `/carriers/${campaign.telephony_configuration_id}`)],
+      ["Column with the numbers", campaign.phone_number_column],
       ["Redial of", campaign.parent_campaign_id && link(`campaign ${campaign.parent_campaign_id}`, `/campaigns/${campaign.parent_campaign_id}`)],
       ["Dialed again by", campaign.redialed_campaign_id && link(`campaign ${campaign.redialed_campaign_id}`, `/campaigns/${campaign.redialed_campaign_id}`)],
     ]),
@@ -126,6 +130,15 @@ function headOf(campaign, act, signal) {
   ];
 }
 
+/** Whom a campaign would call, through which carrier, and when. */
+async function startQuestion(campaign, signal) {
+  const { contacts_to_call: count, telephony_configuration_name: carrier } = campaign;
+  const contacts = count === null ? "the contacts of its list" : `${count} ${count === 1 ? "contact" : "contacts"}`;
+  const hours = hoursInWords(campaign, await api.get("/organizations/preferences", { signal }));
+  return `Start “${campaign.name}”? It calls ${contacts} through ${carrier ?? "its carrier"}. ` +
+    (hours.length ? `It calls ${hours.join(", and ")}.` : "No hours are set: it calls at any time of the day and night.");
+}
+
 async function openList(campaign, signal) {
   const { download_url: url } = await api.get(`/campaign/${campaign.id}/source-download-url`, { signal });
   // The address is that of the public URL, which this browser may not reach; its path is the same here.
@@ -137,7 +150,7 @@ async function openList(campaign, signal) {
 
 async function redial(campaign, signal) {
   const name = input({ value: `${campaign.name} (Redial)`.slice(-255), maxlength: "255" });
-  const flags = [["retry_on_voicemail", "Voicemail answered"], ["retry_on_no_answer", "Nobody answered"], ["retry_on_busy", "The line was busy"]]
+  const flags = [["retry_on_voicemail", "Voicemail answered"], ["retry_on_no_answer", "Nobody answered"], ["retry_on_busy", "The line was busy"], ["retry_on_refused", "The carrier refused the call"]]
     .map(([key, text]) => [key, text, checkbox(true)]);
   const made = await dialogForm({
     title: "Redial who wasn't reached",
@@ -154,21 +167,25 @@ function courseOf(campaign, progressed, outcomes) {
   const { contacts } = progressed;
   const total = Object.values(contacts).reduce((sum, count) => sum + count, 0);
   const done = contacts.completed + contacts.failed + contacts.skipped + contacts.unknown;
+  // Contacts are stored after the start; until then their number is that of the list.
+  const isListed = campaign.state === "created" && !total;
   const calls = Object.entries(outcomes.outcomes).filter(([, count]) => count);
   const share = (count, all) => `${Math.round((100 * count) / all)} %`;
   const made = calls.reduce((sum, [, count]) => sum + count, 0);
   const coded = outcomes.dispositions.reduce((sum, each) => sum + each.calls, 0);
   return h("div", { class: "page" },
-    campaign.state === "created" && !total && callout("It isn't started yet. The dry run shows what would happen."),
+    isListed && callout("It isn't started yet. The dry run shows what would happen."),
     progressed.source_sync.error && callout(progressed.source_sync.error),
+    progressed.not_dialed_since && callout("Nothing has dialed since ", instant(progressed.not_dialed_since),
+      ": no process that dials is at work. Whoever runs the service has to start one."),
     total ? progress("Contacts done", done, total) : null,
     counters([
-      ["Waiting", contacts.queued],
+      ["Waiting", isListed ? campaign.contacts_to_call ?? "not counted yet" : contacts.queued],
       ["Being called", contacts.dialing],
       ["Waiting for a retry", contacts.retry],
       ["Reached", contacts.completed],
       ["Not reached", contacts.failed],
-      ["Skipped", contacts.skipped],
+      !isListed && ["Skipped", contacts.skipped],
       ["Unknown", contacts.unknown],
       ["Calls placed", campaign.executed_count],
     ]),
@@ -187,23 +204,26 @@ function courseOf(campaign, progressed, outcomes) {
 }
 
 function counters(pairs) {
-  return h("dl", { class: "counters" }, pairs.map(([name, count]) => h("div", {}, h("dt", {}, name), h("dd", {}, String(count)))));
+  return h("dl", { class: "counters" }, pairs.filter(Boolean).map(([name, count]) => h("div", {}, h("dt", {}, name), h("dd", {}, String(count)))));
 }
 
-async function settingsOf(campaign, signal, refresh) {
+async function settingsOf(path, signal, refresh, again) {
+  const record = await Edited.read(path, signal);
+  const campaign = record.value;
   const inWords = h("div", {}, facts(settingsInWords(campaign)));
   if (["completed", "failed"].includes(campaign.state)) return h("div", {}, inWords, h("p", { class: "quiet" }, "It has ended."));
   const defaults = await api.get("/organizations/campaign-defaults", { signal });
   const name = input({ value: campaign.name, maxlength: "255" });
   const settings = settingsFields(campaign, defaults.concurrent_call_limit);
   const save = async () => {
-    const saved = await api.patch(`/campaign/${campaign.id}`, { body: { name: name.value.trim(), ...settings.read() }, signal });
+    const saved = await record.send("PATCH", { name: name.value.trim(), ...settings.read() });
     show(inWords, facts(settingsInWords(saved)));
     notify("The settings are saved.");
     await refresh();
   };
   return h("div", { class: "page" }, inWords,
-    details("Change them", form("Save", save, field("Name", name, { name: "name", required: true }), settings)));
+    details("Change them", formWith({ submit: "Save", act: save, saves: signal, asks: record.asks("This campaign was", again) },
+      field("Name", name, { name: "name", required: true }), settings)));
 }
 
 function logOf(campaign) {

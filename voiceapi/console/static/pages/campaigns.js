@@ -22,7 +22,7 @@ export default async function campaigns({ root, signal, title }) {
     ["Name", (row) => link(row.name, `/campaigns/${row.id}`)],
     ["Agent", (row) => link(row.workflow_name, `/agents/${row.workflow_id}`)],
     ["State", (row) => stateBadge(row.state)],
-    ["Contacts", (row) => (row.total_rows === null ? "" : String(row.total_rows)), { number: true }],
+    ["Contacts", (row) => String(row.total_rows ?? row.contacts_to_call ?? ""), { number: true }],
     ["Done", (row) => String(row.processed_rows), { number: true }],
     ["Calls", (row) => String(row.executed_count), { number: true }],
     ["Failed", (row) => (row.failed_rows ? badge(String(row.failed_rows), "bad") : "0"), { number: true }],

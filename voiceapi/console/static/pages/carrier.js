@@ -3,21 +3,26 @@
 import { api } from "../api.js";
 import { credentialFields } from "../carrier-forms.js";
 import {
-  badge, button, callout, checkbox, confirm, copyable, details, dialogForm, facts, field, form, input, instant, link, notify,
+  badge, button, callout, checkbox, confirm, copyable, details, dialogForm, facts, field, formWith, input, instant, link, notify,
   section, select, table,
 } from "../components.js";
+import { connectedNumbers, undoing } from "../connected.js";
 import { findings } from "../doctor.js";
 import { h, show } from "../dom.js";
+import { Edited } from "../edited.js";
 import { go } from "../router.js";
 
 export default async function carrierPage({ root, params, signal, title }) {
   const path = `/organizations/telephony-configs/${encodeURIComponent(params[0])}`;
-  const [configuration, { phone_numbers: numbers }, { providers }, agents] = await Promise.all([
-    api.get(path, { signal }),
+  const [record, { phone_numbers: numbers }, { rejected_calls: rejected }, { providers }, agents, connected] = await Promise.all([
+    Edited.read(path, signal),
     api.get(`${path}/phone-numbers`, { signal }),
+    api.get(`${path}/rejected-calls`, { signal }),
     api.get("/organizations/telephony-providers/metadata", { signal }),
     api.get("/workflow/summary", { query: { status: "active" }, signal }),
+    connectedNumbers(Number(params[0]), signal),
   ]);
+  const configuration = record.value;
   const carrier = providers.find((each) => each.provider === configuration.provider);
   const again = () => go(`/carriers/${configuration.id}`);
   const done = (text) => {
@@ -28,9 +33,11 @@ export default async function carrierPage({ root, params, signal, title }) {
   show(root,
     summary(configuration, carrier, path, signal, done),
     numbersOf(numbers, agents, path, signal, done),
+    connectedSection(configuration, connected, signal),
+    rejected.length > 0 && rejectedCalls(rejected),
     configuration.provider === "simulator" ? null : urls(configuration, carrier),
     findings(signal, configuration.id),
-    credentials(configuration, carrier, path, signal, done));
+    credentials(record, carrier, signal, again, done));
 }
 
 function summary(configuration, carrier, path, signal, done) {
@@ -87,28 +94,52 @@ function numbersOf(numbers, agents, path, signal, done) {
     h("div", { class: "actions" }, button("Add a number", () => edit(null, agents, path, signal, done))));
 }
 
-async function edit(number, agents, path, signal, done) {
+/** The numbers whose addresses at the carrier were set by connecting them; one may be removed here, and still lead here. */
+function connectedSection(configuration, connected, signal) {
+  if (!connected.length) return null;
+  return section("Connected",
+    table("Connected numbers", [
+      ["Number", (number) => number],
+      ["Actions", (number) => undoing(configuration.id, number, signal, () => go("/carriers"))],
+    ], connected),
+    h("p", { class: "quiet" }, "Their addresses at the carrier were set from here. What stood there before is deleted with this configuration, so undo that first."));
+}
+
+function rejectedCalls(rejected) {
+  return section("Calls that weren't taken",
+    table("Calls that weren't taken", [
+      ["Last", (row) => instant(row.last_at)],
+      ["From", (row) => row.from_number],
+      ["To", (row) => row.to_number],
+      ["Why", (row) => [row.message, row.workflow_id && [", ", link(`agent ${row.workflow_id}`, `/agents/${row.workflow_id}`)]]],
+      ["Calls", (row) => String(row.count)],
+    ], rejected));
+}
+
+/** Ask for a number, new or changed, and store it; `listed`: the number as the list has it. */
+async function edit(listed, agents, path, signal, done) {
+  const record = listed && (await Edited.read(`${path}/phone-numbers/${listed.id}`, signal));
+  const number = record?.value;
   const address = input({ placeholder: "+12025550123", maxlength: "255" });
   const country = input({ maxlength: "2", placeholder: "US" });
   const label = input({ value: number?.label ?? "", maxlength: "64" });
   const options = [["", "none"], ...agents.map((each) => [String(each.id), each.name])];
   if (number?.inbound_workflow_id && !agents.some((each) => each.id === number.inbound_workflow_id)) {
-    options.push([String(number.inbound_workflow_id), `${number.inbound_workflow_name ?? number.inbound_workflow_id} (archived)`]);
+    options.push([String(number.inbound_workflow_id), `${listed.inbound_workflow_name ?? number.inbound_workflow_id} (archived)`]);
   }
   const agent = select(options, String(number?.inbound_workflow_id ?? ""));
   const isActive = checkbox(number?.is_active ?? true);
   const save = () => {
     const shared = { label: label.value.trim(), inbound_workflow_id: agent.value ? Number(agent.value) : null, is_active: isActive.checked };
-    if (number) {
-      return api.put(`${path}/phone-numbers/${number.id}`, { body: { ...shared, clear_inbound_workflow: !agent.value }, signal });
-    }
+    if (record) return record.send("PUT", { ...shared, clear_inbound_workflow: !agent.value });
     const body = { ...shared, address: address.value.trim(), country_code: country.value.trim() || null };
     return api.post(`${path}/phone-numbers`, { body, signal });
   };
-  const made = await dialogForm({ title: number ? number.address : "Add a number", submit: number ? "Save" : "Add", act: save },
+  const asks = record?.asks("This number was", () => edit(listed, agents, path, signal, done));
+  const made = await dialogForm({ title: number ? number.address : "Add a number", submit: number ? "Save" : "Add", act: save, asks },
     number ? null : [
       field("Number", address, { name: "address", required: true, help: "With + and country code, or a SIP address." }),
-      field("Country", country, { name: "country_code", help: "Two letters. Needed only for a number without +." }),
+      field("Country", country, { name: "country_code", help: "Two letters. Completes a number without +. Of the number shown to callees it also counts for numbers to call, if the carrier names no country." }),
     ],
     field("Label", label, { name: "label" }),
     field("Agent that answers calls to it", agent, { name: "inbound_workflow_id" }),
@@ -127,13 +158,15 @@ function urls(configuration, carrier) {
     : callout("VOICEAPI_PUBLIC_URL isn't set, so no carrier reaches this service. Set it, and start the service again."));
 }
 
-function credentials(configuration, carrier, path, signal, done) {
+function credentials(record, carrier, signal, again, done) {
+  const configuration = record.value;
   const name = input({ value: configuration.name, maxlength: "64" });
-  const fields = credentialFields(carrier, configuration.credentials, configuration.calls_per_second);
+  const fields = credentialFields(carrier, configuration.credentials, configuration);
   const save = async () => {
-    await api.put(path, { body: { name: name.value.trim(), config: fields.read() }, signal });
+    await record.send("PUT", { name: name.value.trim(), config: fields.read() });
     done("The configuration is saved.");
   };
+  const asks = record.asks("This configuration was", again);
   return section("Name and credentials",
-    details("Change them", form("Save", save, field("Name", name, { name: "name", required: true }), fields)));
+    details("Change them", formWith({ submit: "Save", act: save, saves: signal, asks }, field("Name", name, { name: "name", required: true }), fields)));
 }

@@ -15,7 +15,9 @@ export default async function carriers({ root, signal, title }) {
   title("Carriers");
   const names = new Map(providers.map((each) => [each.provider, each.display_name]));
   show(root,
-    h("div", { class: "actions" }, button("Add a carrier", () => add(providers, signal), { kind: "primary" })),
+    h("div", { class: "actions" }, 
+      link("Connect a number", "/carriers/connect", { class: "button primary" }),
+      button("Add a carrier by hand", () => add(providers, signal))),
     section("Configurations", table("Telephony configurations", [
       ["Name", (row) => link(row.name, `/carriers/${row.id}`)],
       ["Carrier", (row) => names.get(row.provider) ?? row.provider],

@@ -5,8 +5,10 @@ import { caseForm } from "../case-form.js";
 import { caseResult, counted } from "../case-dialogue.js";
 import { button, checkbox, confirm, field, link, notify, showErrors, textarea } from "../components.js";
 import { h, show } from "../dom.js";
-import { askBeforeLeaving, go } from "../router.js";
+import { Edited } from "../edited.js";
+import { go } from "../router.js";
 import { keepResult } from "../tested.js";
+import { askBeforeLeaving } from "../unsaved.js";
 import { versionChoice } from "../version-choice.js";
 
 const NEW = { name: "", turns: [{ caller: "" }] };
@@ -25,18 +27,20 @@ export default async function testCase({ root, params: [agentId, caseId], signal
   const isNew = caseId === "new";
   const path = `/workflow/${encodeURIComponent(agentId)}`;
   const here = isNew ? `${path}/cases` : `${path}/cases/${encodeURIComponent(caseId)}`;
-  const [agent, version, stored] = await Promise.all([
+  const [agent, version, record] = await Promise.all([
     api.get(`/workflow/fetch/${encodeURIComponent(agentId)}`, { signal }),
     versionChoice(agentId, signal),
-    isNew ? { case: NEW, enabled: true } : api.get(here, { signal }),
+    isNew ? null : Edited.read(here, signal),
   ]);
+  const stored = record?.value ?? { case: NEW, enabled: true };
   const tests = `/agents/${agent.id}/tests`;
   const name = (text) => title(isNew ? "New case" : text, [["Agents", "/agents"], [agent.name, `/agents/${agent.id}`], ["Tests", tests]]);
   const box = h("div");
   const enabled = checkbox(stored.enabled);
   const summary = h("p", { role: "status" });
   const result = h("div", { class: "stack" });
-  const form = h("div", {}, h("p", { class: "form-alert", role: "alert", hidden: true }), box);
+  const question = h("div");
+  const form = h("div", {}, h("p", { class: "form-alert", role: "alert", hidden: true }), question, box);
   let shown = null; // {read}: the form or the JSON
 
   const showForm = (data) => {
@@ -92,10 +96,16 @@ export default async function testCase({ root, params: [agentId, caseId], signal
   /** Send what is shown; an error of the service about the case is shown where it belongs. */
   async function send(act) {
     showErrors(form, null);
+    show(question);
     try {
       return await act(shown.read());
     } catch (error) {
       if (error.name === "AbortError") throw error;
+      if (error.status === 412) {
+        show(question, record.question("This case was", () => go(`${tests}/${stored.id}`), save));
+        question.scrollIntoView({ block: "nearest" });
+        return null;
+      }
       const items = error.status === 409 ? [{ loc: ["body", "case", "name"], msg: error.message }]
         : (error.items ?? []).map((item) => (item.loc[1] === "cases" ? { ...item, loc: ["body", "case", ...item.loc.slice(3)] } : item));
       showErrors(form, items.length ? Object.assign(new Error(error.message), { items }) : error);
@@ -104,14 +114,18 @@ export default async function testCase({ root, params: [agentId, caseId], signal
   }
 
   async function save() {
-    const done = await send((data) => api[isNew ? "post" : "put"](here, { body: { case: data, enabled: enabled.checked }, signal }));
-    if (!done) return;
+    const done = await send((data) => {
+      const body = { case: data, enabled: enabled.checked };
+      return isNew ? api.post(here, { body, signal }) : record.send("PUT", body);
+    });
+    if (!done) return false;
     before = state();
     stored.name = done.name;
     keepResult(agent.id, done.id, null);
     notify(`“${done.name}” is saved.`);
     if (isNew) go(`${tests}/${done.id}`);
     else name(done.name);
+    return true;
   }
 
   async function tryOut() {
@@ -145,7 +159,7 @@ export default async function testCase({ root, params: [agentId, caseId], signal
     json.setAttribute("aria-pressed", "true");
   }
   before = state();
-  askBeforeLeaving(signal, isUnsaved);
+  askBeforeLeaving(signal, isUnsaved, save);
   name(stored.name);
   show(root,
     h("div", { class: "agent-head" },

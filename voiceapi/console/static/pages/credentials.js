@@ -5,6 +5,7 @@ import {
   button, confirm, dialogForm, emptyState, field, input, instant, notify, section, select, table, textarea,
 } from "../components.js";
 import { h, show } from "../dom.js";
+import { Edited } from "../edited.js";
 
 // The types: what people call them, and their data: [member, label, is it secret?]
 const TYPES = {
@@ -36,7 +37,8 @@ function credentialTable(records, reload) {
     await reload();
   };
   const change = async (record) => {
-    if (await edit(record)) await reload();
+    const edited = await Edited.read(`/credentials/${record.uuid}`);
+    if (await edit(edited, () => change(record))) await reload();
   };
   return table("Credentials", [
     ["Name", (record) => record.name],
@@ -49,8 +51,9 @@ function credentialTable(records, reload) {
   ], records, emptyState("There is no credential yet. A tool that asks another service usually needs one."));
 }
 
-/** Ask for a credential, new or changed, and store it; what is stored, or null. */
-async function edit(record) {
+/** Ask for a credential, new or changed, and store it; what is stored, or null. `again` asks anew for what is stored. */
+async function edit(edited, again) {
+  const record = edited?.value ?? null;
   const name = input({ value: record?.name ?? "" });
   const description = textarea(record?.description, { rows: "2" });
   const type = select(Object.entries(TYPES).map(([value, [text]]) => [value, text]), record?.credential_type ?? "bearer_token");
@@ -70,9 +73,9 @@ async function edit(record) {
   const save = async () => {
     const body = { name: name.value.trim(), description: description.value.trim(), credential_type: type.value };
     if (!isKept()) body.credential_data = Object.fromEntries(Object.entries(controls).map(([member, each]) => [member, each.value]));
-    return record ? api.put(`/credentials/${record.uuid}`, { body }) : api.post("/credentials/", { body });
+    return edited ? edited.send("PUT", body) : api.post("/credentials/", { body });
   };
-  const stored = await dialogForm({ title: record ? `Change “${record.name}”` : "New credential", submit: "Save", act: save },
+  const stored = await dialogForm({ title: record ? `Change “${record.name}”` : "New credential", submit: "Save", act: save, asks: edited?.asks("This credential was", again) },
     field("Name", name, { name: "name", required: true }),
     field("Description", description, { name: "description" }),
     field("Kind", type, { name: "credential_type" }),

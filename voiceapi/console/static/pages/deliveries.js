@@ -12,6 +12,7 @@ const POLL = 5000;
 const STATES = [
   ["dead_letter", "Given up", "No delivery was given up."],
   ["pending", "Waiting", "No delivery is waiting."],
+  ["not_sent", "Not sent", "No webhook was kept. Those of a draft that is tried out are not sent by themselves."],
   ["succeeded", "Delivered", "Nothing was delivered yet. An agent sends a webhook after each run if it has a webhook node."],
 ];
 

@@ -1,8 +1,8 @@
-// The do-not-call list: numbers that no campaign calls.
+// The do-not-call list: numbers that are never called, but to put a caller through.
 
 import { ApiError, api } from "../api.js";
 import {
-  alert, button, callout, confirm, field, fileDrop, form, input, instant, notify, pager, section, table, textarea,
+  alert, button, callout, confirm, field, fileDrop, formWith, input, instant, notify, pager, section, table, textarea,
 } from "../components.js";
 import { h, show } from "../dom.js";
 
@@ -28,7 +28,7 @@ export default async function doNotCall({ root, signal, title }) {
       pager(found.page, found.total_pages, turn));
   };
   const remove = async (row) => {
-    if (!(await confirm(`Take ${row.phone_number} off the list? Campaigns may call it again.`, "Remove"))) return;
+    if (!(await confirm(`Take ${row.phone_number} off the list? It may be called again.`, "Remove"))) return;
     await api.delete(`/do-not-call/${encodeURIComponent(row.phone_number)}`, { signal });
     notify("The number may be called again.");
     await load();
@@ -54,8 +54,8 @@ function addNumbers(signal, load) {
     numbers.value = "";
     await load();
   };
-  return section("Add numbers", form("Add", add,
-    field("Numbers", numbers, { name: "phone_numbers", required: true, help: "With + and country code, one a line." }),
+  return section("Add numbers", formWith({ submit: "Add", act: add, saves: signal },
+    field("Numbers", numbers, { name: "phone_numbers", required: true, help: "One a line, with + and country code. A SIP address lists its user at that host, however it is written." }),
     field("Why", reason, { name: "reason", help: "For yourself." })));
 }
 
@@ -70,10 +70,11 @@ function named(error, given) {
 
 function addFile(signal, load) {
   const result = h("div", { class: "result", "aria-live": "polite" });
-  const drop = fileDrop("A CSV file with the column phone_number, and perhaps reason: drop it here, or choose it.", async (file) => {
+  const column = input({ maxlength: "255", placeholder: "phone_number" });
+  const drop = fileDrop("A CSV file with a column of phone numbers, and perhaps reason: drop it here, or choose it.", async (file) => {
     show(result, h("p", { class: "loading" }, "Adding…"));
     try {
-      const response = await api.send("POST", "/do-not-call/csv", { form: file, headers: { "Content-Type": "text/csv" }, signal });
+      const response = await api.send("POST", "/do-not-call/csv", { query: { phone_number_column: column.value.trim() }, form: file, headers: { "Content-Type": "text/csv" }, signal });
       const added = await response.json();
       show(result, h("p", {}, told(added)), added.refused_count ? [
         callout(`${added.refused_count} ${added.refused_count === 1 ? "row wasn't" : "rows weren't"} taken.`),
@@ -87,5 +88,5 @@ function addFile(signal, load) {
       if (error.name !== "AbortError") show(result, alert(error));
     }
   }, { accept: ".csv,text/csv,text/plain" });
-  return section("Add a file", drop, result);
+  return section("Add a file", field("Column with the numbers", column, { help: "If it isn't phone_number." }), drop, result);
 }

@@ -14,11 +14,12 @@ const LATELY = 6;
 export default async function home({ root, signal, title }) {
   const agents = api.get("/workflow/fetch", { query: { status: "active" }, signal });
   const usage = api.get("/organizations/usage/runs", { query: { limit: LATELY }, signal });
+  const totals = api.get("/organizations/usage/totals", { signal });
   const campaigns = api.get("/campaign/", { signal }).then((answer) => answer.campaigns);
   const carriers = api.get("/organizations/telephony-configs", { signal }).then((answer) => answer.configurations);
   const model = api.get("/organizations/model-configurations/v2", { signal });
   const preferences = api.get("/organizations/preferences", { signal });
-  const all = { agents, usage, campaigns, carriers, model, preferences };
+  const all = { agents, usage, totals, campaigns, carriers, model, preferences };
   // Each part of the page shows its own errors; only that nobody is let in concerns all of it.
   for (const each of Object.values(all)) each.catch(() => {});
   await agents.catch((error) => {
@@ -81,12 +82,12 @@ function nextSteps({ agents, usage, campaigns, carriers, model, preferences }) {
     h("li", {}, link(text, path), h("p", { class: "quiet" }, why))));
 }
 
-function whatThereIs({ agents, usage, campaigns, carriers }) {
+function whatThereIs({ agents, totals, campaigns, carriers }) {
   const count = (list) => (list === null ? null : String(list.length));
   return facts([
     ["Agents", agents && link(count(agents), "/agents")],
-    ["Calls and chats", usage && link(String(usage.total_count), "/runs")],
-    ["Talked in all", usage && seconds(usage.total_duration_seconds)],
+    ["Calls and chats", totals && link(String(totals.total_count), "/runs")],
+    ["Talked in all", totals && seconds(totals.total_duration_seconds)],
     ["Campaigns", campaigns && link(count(campaigns), "/campaigns")],
     ["Carriers", carriers && link(count(carriers.filter(isReal)), "/carriers")],
   ]);

@@ -1,7 +1,7 @@
 // The insights of an agent: how often its nodes and edges were passed, where callers left, and how quick it was.
 
 import { api } from "../api.js";
-import { badge, button, emptyState, facts, field, formWith, instant, link, section, select, showErrors, stateBadge, table } from "../components.js";
+import { badge, button, checkbox, emptyState, facts, field, formWith, instant, link, section, select, showErrors, stateBadge, table } from "../components.js";
 import { h, show } from "../dom.js";
 import { graphView } from "../graph-view.js";
 import { keepQuery } from "../router.js";
@@ -38,15 +38,23 @@ export default async function insights({ root, params: [id], query, signal, titl
   // -- the filters
 
   const filters = runFilters(values, { agents: null, campaigns: campaigns.filter((each) => each.workflow_id === workflow.id), codes });
+  const tests = checkbox(query.get("include_tests") === "true");
   const version = select([["", "All"], ...versions.map((each) => [String(each.version_number), `Version ${each.version_number} (${each.status})`])]);
   version.value = query.get("version") ?? "";
   const form = formWith({ submit: "Show", act: async () => {
     filters.read();
     await load();
-  }, beside: [button("Drop the filters", clear)] }, h("div", { class: "fields" }, field("Version", version, { name: "version" })), filters.element);
+  }, beside: [button("Drop the filters", clear)] }, h("div", { class: "fields" }, field("Version", version, { name: "version" }),
+    field("With tests: drafts that were tried out, and test triggers", tests, { name: "include_tests" })), filters.element);
   async function clear() {
     filters.clear();
     version.value = "";
+    tests.checked = false;
+    await load();
+  }
+
+  async function countTests() {
+    tests.checked = true;
     await load();
   }
 
@@ -55,18 +63,20 @@ export default async function insights({ root, params: [id], query, signal, titl
   const runLinks = (ids) => ids.map((run, at) => [at > 0 && ", ", link(`Run ${run}`, `/agents/${workflow.id}/runs/${run}`)]);
 
   async function load() {
-    keepQuery({ ...values, version: version.value });
+    const withTests = tests.checked ? "true" : "";
+    keepQuery({ ...values, version: version.value, include_tests: withTests });
     const chosen = filtersOf(values);
     let found;
     try {
-      found = await api.get(`${path}/insights`, { query: { filters: chosen, version: version.value, drawing: true }, signal });
+      found = await api.get(`${path}/insights`, { query: { filters: chosen, version: version.value, include_tests: withTests, drawing: true }, signal });
     } catch (error) {
       throw error.status === 422 ? atFields(error, values) : error;
     }
     const { runs, total } = found;
+    const leftOut = !withTests && runs.tests > 0 && [` ${runs.tests} ${runs.tests === 1 ? "test is" : "tests are"} left out. `, button("Count tests, too", countTests, { kind: "small" })];
     if (!runs.counted) {
       show(summary, "No runs");
-      show(place, chosen || version.value
+      show(place, leftOut ? emptyState("There were only tests so far.", leftOut) : chosen || version.value
         ? emptyState("No run meets these filters.", button("Drop the filters", clear))
         : emptyState("Nobody has talked to this agent yet.", link("Talk to it", `/agents/${workflow.id}/talk`, { class: "button" })));
       return;
@@ -75,7 +85,7 @@ export default async function insights({ root, params: [id], query, signal, titl
       `${runs.counted === runs.found ? "All" : `The newest ${runs.counted} of`} ${runs.found} ${runs.found === 1 ? "run" : "runs"}, from `,
       instant(runs.first_created_at), " to ", instant(runs.last_created_at),
       `: ${total.runs} ${total.runs === 1 ? "conversation" : "conversations"}, ${total.in_progress} in progress. `,
-      link("List the runs", asList()));
+      link("List the runs", asList()), leftOut);
     showFound(found);
   }
 
@@ -161,7 +171,7 @@ export default async function insights({ root, params: [id], query, signal, titl
   }
 
   show(root,
-    h("details", { class: "card", open: filtersOf(values) !== null || version.value !== "" }, h("summary", {}, "Filters"), form),
+    h("details", { class: "card", open: filtersOf(values) !== null || version.value !== "" || tests.checked }, h("summary", {}, "Filters"), form),
     summary, place);
   await load().catch((error) => {
     if (!error.items?.length) throw error;

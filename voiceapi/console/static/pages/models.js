@@ -1,9 +1,11 @@
 // Which language model speaks in the organization's agents.
 
 import { api } from "../api.js";
-import { badge, button, callout, facts, field, form, input, notify, section, select, showWhenReady } from "../components.js";
+import { badge, button, callout, facts, field, formWith, input, notify, section, select, showWhenReady } from "../components.js";
 import { h, show } from "../dom.js";
-import { KNOWN, OPERATOR, SCRIPTED, bodyWith, isSameServer, languageModel, modelInUse } from "../model-settings.js";
+import { Edited } from "../edited.js";
+import { KNOWN, OPERATOR, SCRIPTED, bodyWith, isSameServer, languageModel, modelInUse, privateHost } from "../model-settings.js";
+import { oneAfterAnother } from "../unsaved.js";
 
 const PATH = "/organizations/model-configurations/v2";
 // A choice of the page that isn't a provider of the API: a server whose address is given.
@@ -15,24 +17,31 @@ const CHOICES = [
   [ELSEWHERE, "Another server, compatible with OpenAI's"],
 ];
 const HELP = {
-  [SCRIPTED]: "Agents say their greetings and prompts as they are written; what the caller says picks the edge. It works offline, and costs nothing.",
+  [SCRIPTED]: "Agents say their greetings and scripted texts, or else their prompts, as they are written; what the caller says picks the edge. It works offline, and costs nothing.",
   [OPERATOR]: "VOICEAPI_LLM_URL, with the operator's key, which is shown to nobody. Name a model, or leave that to the operator.",
   [ELSEWHERE]: "Such as Ollama, llama.cpp or vLLM.",
 };
 
+const BASE_URL = "The base URL, which usually ends in /v1.";
+
 export default async function models({ root, signal, title }) {
-  let answer = await api.get(PATH, { signal });
+  const record = await Edited.read(PATH, signal);
   title("Language model", [["Settings", "/settings"]]);
   const now = h("div");
   const body = h("div");
   const change = async (llm) => {
-    answer = await api.put(PATH, { body: bodyWith(answer, llm) });
+    record.value = await record.send("PUT", bodyWith(record.value, llm));
     notify("It is saved, and used from the next call on.");
     view();
   };
+  const asks = record.asks("The model was", async () => {
+    await record.reload();
+    view();
+  });
+  const next = oneAfterAnother(signal);
   const view = () => {
-    show(now, inUse(answer, signal));
-    show(body, modelForm(answer, change));
+    show(now, inUse(record.value, signal));
+    show(body, modelForm(record.value, change, { saves: next(), asks }));
   };
   view();
   show(root, section("In use", now), section("Change", body));
@@ -66,7 +75,7 @@ function choiceOf(llm, isOwn) {
   return CHOICES.some(([value]) => value === llm.provider) ? llm.provider : ELSEWHERE;
 }
 
-function modelForm(answer, change) {
+function modelForm(answer, change, options) {
   const llm = languageModel(answer);
   const stored = [llm?.api_key ?? []].flat();
   const provider = select(CHOICES, choiceOf(llm, answer.source !== "empty"));
@@ -78,7 +87,7 @@ function modelForm(answer, change) {
   const keyNote = h("p", { class: "help" });
 
   const place = (member) => ({ name: `byok.pipeline.llm.${member}` });
-  const urlField = field("Address", url, { ...place("base_url"), required: true, help: "The base URL, which usually ends in /v1." });
+  const urlField = field("Address", url, { ...place("base_url"), required: true, help: BASE_URL });
   const nameField = field("Model", name, { ...place("model"), help: "As the server calls it." });
   const keyField = field("API key", key, place("api_key"));
   keyField.append(keyNote);
@@ -98,6 +107,10 @@ function modelForm(answer, change) {
     const isScripted = provider.value === SCRIPTED;
     providerField.querySelector(".help").textContent = HELP[provider.value] ?? "";
     urlField.hidden = provider.value !== ELSEWHERE;
+    const host = privateHost(url.value.trim() || url.placeholder);
+    urlField.querySelector(".help").textContent = host
+      ? `${BASE_URL} One in a private network is asked only if whoever runs this service sets VOICEAPI_ALLOW_PRIVATE_URLS=${host}, or true.`
+      : BASE_URL;
     nameField.hidden = tokensField.hidden = isScripted;
     keyField.hidden = isScripted || provider.value === OPERATOR;
     keyNote.textContent = isKept()
@@ -108,7 +121,7 @@ function modelForm(answer, change) {
   url.addEventListener("input", adapt);
   adapt();
 
-  return form("Save", () => {
+  const save = () => {
     const { provider: wanted, url: address } = given();
     if (wanted === SCRIPTED) return change({ provider: SCRIPTED, model: SCRIPTED });
     const isSame = isSameServer(llm, wanted, address);
@@ -121,7 +134,8 @@ function modelForm(answer, change) {
       ...(key.value ? { api_key: key.value } : isKept() && { api_key: llm.api_key }),
       max_tokens: tokens.value === "" ? null : Number(tokens.value),
     });
-  },
-  answer.configuration?.byok?.mode === "realtime" && callout("A model that hears and speaks by itself is configured. It isn't used here; saving replaces it."),
-  providerField, urlField, nameField, keyField, tokensField);
+  };
+  return formWith({ submit: "Save", act: save, ...options },
+    answer.configuration?.byok?.mode === "realtime" && callout("A model that hears and speaks by itself is configured. It isn't used here; saving replaces it."),
+    providerField, urlField, nameField, keyField, tokensField);
 }

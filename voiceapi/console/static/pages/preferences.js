@@ -1,11 +1,14 @@
 // The preferences of the organization: when it calls, and what its calls may cost.
 
-import { ApiError, api } from "../api.js";
-import { field, fieldset, form, input, notify, section, textarea } from "../components.js";
+import { ApiError } from "../api.js";
+import { field, fieldset, formWith, input, notify, section, textarea } from "../components.js";
 import { h, show, uniqueId } from "../dom.js";
+import { Edited } from "../edited.js";
+import { go } from "../router.js";
 
 export default async function preferences({ root, signal, title }) {
-  const stored = await api.get("/organizations/preferences", { signal });
+  const record = await Edited.read("/organizations/preferences", signal);
+  const stored = record.value;
   title("Preferences", [["Settings", "/settings"]]);
   const zones = h("datalist", { id: uniqueId("zones") },
     (Intl.supportedValuesOf?.("timeZone") ?? []).map((zone) => h("option", { value: zone })));
@@ -23,21 +26,20 @@ export default async function preferences({ root, signal, title }) {
   };
 
   const save = async () => {
-    await api.put("/organizations/preferences", {
-      body: {
-        ...stored,
-        timezone: timezone.value.trim() || null,
-        test_phone_number: phone.value.trim() || null,
-        calling_hours: hours(),
-        max_attempts_per_day: number(attempts),
-        max_calls_a_day: number(calls),
-        allowed_countries: codes().length ? codes() : null,
-      },
+    await record.send("PUT", {
+      ...stored,
+      timezone: timezone.value.trim() || null,
+      test_phone_number: phone.value.trim() || null,
+      calling_hours: hours(),
+      max_attempts_per_day: number(attempts),
+      max_calls_a_day: number(calls),
+      allowed_countries: codes().length ? codes() : null,
     });
     notify("The preferences are saved.");
   };
 
-  show(root, section("For all agents and campaigns", form("Save", save,
+  const asks = record.asks("This page was", () => go("/settings/preferences"));
+  show(root, section("For all agents and campaigns", formWith({ submit: "Save", act: save, saves: signal, asks },
     h("div", { class: "fields" },
       field("Time zone", timezone, { name: "timezone", help: "Offered to new campaigns. A name such as Europe/Berlin." }),
       field("Your telephone number", phone, {

@@ -19,7 +19,7 @@ export default async function run({ root, params: [workflowId, runId], signal, t
     api.get(path, { signal }),
     api.get(`/workflow/fetch/${encodeURIComponent(workflowId)}`, { signal }),
   ]);
-  title(first.name, [["Runs", "/runs"], [agent.name, `/agents/${agent.id}`]]);
+  title(first.name, [["Agents", "/agents"], [agent.name, `/agents/${agent.id}`], ["Runs", `/runs?workflow=${agent.id}`]]);
   const [head, said, side, webhooks, raw] = Array.from({ length: 5 }, () => h("div", { class: "stack" }));
   const nothing = h("p", { class: "empty" }, "Nothing was said yet.");
   const state = h("p", { class: "hidden", "aria-live": "polite" });
@@ -75,7 +75,7 @@ export default async function run({ root, params: [workflowId, runId], signal, t
   const showWebhooks = async () => {
     const { deliveries } = await api.get(`${path}/deliveries`, { signal });
     const views = deliveries.map((each) => delivery(each, { reload: showWebhooks, signal, isOfRun: true }));
-    if (JSON.stringify(deliveries) !== shownDeliveries) showAgain(webhooks, views.length ? section("Webhooks", views) : null);
+    if (JSON.stringify(deliveries) !== shownDeliveries) showAgain(webhooks, views.length ? section(deliveries.some((each) => each.method === "PYTHON") ? "Webhooks and functions" : "Webhooks", views) : null);
     shownDeliveries = JSON.stringify(deliveries);
     return deliveries.some((each) => each.state === "pending");
   };
@@ -121,7 +121,7 @@ function showTimeline(place, run) {
 }
 
 function statusView(status) {
-  const more = ["duration", "price", "currency", "machine", "other_leg"].filter((name) => status[name] !== null && status[name] !== undefined);
+  const more = ["duration", "price", "currency", "machine", "other_leg", "other_call"].filter((name) => status[name] !== null && status[name] !== undefined);
   return h("p", { class: "status" }, "Carrier: ", stateBadge(status.status), " ", instant(status.timestamp),
     more.map((name) => `, ${name.replace("_", " ")} ${inWords(status[name])}`));
 }
@@ -135,7 +135,8 @@ function factsOf(run) {
   return [
     ["State", run.is_completed ? stateBadge(run.disposition ?? "ended") : badge("in progress", "busy")],
     ["Error", gathered.error],
-    ["Kind", run.mode === "textchat" ? "Text chat" : `${run.call_type === "inbound" ? "Call to us" : "Call from us"}, ${run.mode}`],
+    ["Kind", [run.mode === "textchat" ? "Text chat" : `${run.call_type === "inbound" ? "Call to us" : "Call from us"}, ${run.mode}`,
+      run.is_test && [" ", badge("test")]]],
     ["From", run.caller_number],
     ["To", run.called_number],
     ["Began", instant(run.created_at)],

@@ -70,7 +70,7 @@ export default async function runs({ root, query, signal, title }) {
     ["No.", (run) => String(run.id), { sort: "id", number: true }],
     ["When", (run) => instant(run.created_at), { sort: "created_at" }],
     ["Agent", (run) => link(run.workflow_name, `/agents/${run.workflow_id}`)],
-    ["Kind", (run) => (run.mode === "textchat" ? "Chat" : `${run.call_type === "inbound" ? "In" : "Out"}, ${run.mode}`)],
+    ["Kind", (run) => [run.mode === "textchat" ? "Chat" : `${run.call_type === "inbound" ? "In" : "Out"}, ${run.mode}`, run.is_test && [" ", badge("test")]]],
     ["From", (run) => run.caller_number],
     ["To", (run) => run.called_number],
     ["Duration", (run) => (run.is_completed ? seconds(run.call_duration_seconds) : ""), { sort: "duration", number: true }],

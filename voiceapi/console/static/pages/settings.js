@@ -8,7 +8,7 @@ const PAGES = [
   ["Preferences", "/settings/preferences", "Time zone, calling hours, and limits for what calls may cost."],
   ["API keys", "/settings/keys", "Make, archive and reactivate the keys of programs and people."],
   ["Credentials", "/settings/credentials", "Secrets that tools and webhooks send to other services."],
-  ["Webhook deliveries", "/settings/deliveries", "What was sent after calls, and what failed."],
+  ["Webhook deliveries", "/settings/deliveries", "What was sent after calls, also to functions of the app, and what failed."],
   ["Do-not-call list", "/settings/do-not-call", "Numbers that are never called."],
 ];
 

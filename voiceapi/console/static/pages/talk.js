@@ -2,9 +2,10 @@
 
 import { api } from "../api.js";
 import { chatPanel } from "../chat-panel.js";
-import { facts, field, keyValues, section, tabs } from "../components.js";
+import { callout, facts, field, keyValues, link, section, tabs } from "../components.js";
 import { h, show } from "../dom.js";
 import { graphView } from "../graph-view.js";
+import { isScriptedIn } from "../model-settings.js";
 import { keepQuery } from "../router.js";
 import { simulatedCalls } from "../simulated-call.js";
 import { inWords } from "../turns.js";
@@ -17,9 +18,10 @@ const OF_THE_SERVICE = new Set(["provider", "telephony_configuration_id", "telep
 const BUILT_IN = /^(current_|phone_number$|caller_number$|called_number$|gathered_context|initial_context)/;
 
 export default async function talk({ root, params: [id], query, signal, title }) {
-  const [workflow, picture] = await Promise.all([
+  const [workflow, picture, model] = await Promise.all([
     api.get(`/workflow/fetch/${encodeURIComponent(id)}`, { signal }),
     api.text(`/workflow/${encodeURIComponent(id)}/graph`, { signal }),
+    api.get("/organizations/model-configurations/v2", { signal }),
   ]);
   title(`Talk to ${workflow.name}`, [["Agents", "/agents"], [workflow.name, `/agents/${workflow.id}`]]);
   const graph = graphView(picture, { label: `Drawing of ${workflow.name}` });
@@ -58,6 +60,8 @@ export default async function talk({ root, params: [id], query, signal, title })
     },
   });
   show(root,
+    isScriptedIn(workflow, model) &&
+      callout("No language model is configured, so answers follow words only. ", link("Choose a model", "/settings/models")),
     h("div", { class: "talk" },
       h("section", { class: "card", "aria-label": "Conversation" }, modes),
       h("div", { class: "stack talk-side" },

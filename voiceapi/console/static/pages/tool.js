@@ -2,38 +2,41 @@
 
 import { api } from "../api.js";
 import {
-  badge, button, code, confirm, facts, field, form, input, link, notify, section, select, stateBadge, textarea,
+  badge, button, code, confirm, facts, field, form, formWith, input, link, notify, section, select, stateBadge, table, textarea,
 } from "../components.js";
 import { h, show } from "../dom.js";
-import { askBeforeLeaving, go } from "../router.js";
+import { Edited } from "../edited.js";
+import { go } from "../router.js";
 import { KINDS, toolFields } from "../tool-forms.js";
 
 export default async function toolPage({ root, params, query, signal, title }) {
   const isNew = params[0] === "new";
   const path = `/tools/${encodeURIComponent(params[0])}`;
-  const [tool, credentials] = await Promise.all([
-    isNew ? { name: "", description: "", category: query.get("kind") ?? "http_api", definition: null } : api.get(path, { signal }),
+  const [record, credentials] = await Promise.all([
+    isNew ? null : Edited.read(path, signal),
     api.get("/credentials/", { signal }),
   ]);
+  const tool = record?.value ?? { name: "", description: "", category: query.get("kind") ?? "http_api", definition: null };
   const [, kindName = tool.category] = KINDS.find(([kind]) => kind === tool.category) ?? [];
   title(isNew ? `New tool: ${kindName.toLowerCase()}` : tool.name, [["Tools", "/tools"]]);
+  if (tool.category === "python") {
+    show(root, ofTheApp(tool));
+    return;
+  }
   const name = input({ value: tool.name, maxlength: "255" });
   const description = textarea(tool.description, { rows: "3" });
   const fields = toolFields(tool.category, tool.definition, credentials);
-  let isChanged = false;
   const save = async () => {
     const body = { name: name.value.trim(), description: description.value.trim(), definition: fields.read() };
-    const saved = await (isNew ? api.post("/tools/", { body, signal }) : api.put(path, { body, signal }));
-    isChanged = false;
+    const saved = await (isNew ? api.post("/tools/", { body, signal }) : record.send("PUT", body));
     notify(isNew ? "The tool is made." : "The tool is saved.");
     go(`/tools/${saved.tool_uuid}`);
   };
-  const edit = form(isNew ? "Make the tool" : "Save", save,
+  const asks = record?.asks("This tool was", () => go(`/tools/${tool.tool_uuid}`));
+  const edit = formWith({ submit: isNew ? "Make the tool" : "Save", act: save, saves: signal, asks },
     field("Name", name, { name: "name", required: true }),
     field("Description", description, { name: "description", help: "When the model should use it, and for what." }),
     fields);
-  edit.addEventListener("input", () => (isChanged = true));
-  askBeforeLeaving(signal, () => isChanged);
   show(root,
     isNew ? null : h("div", { class: "card" },
       facts([["Kind", kindName], ["State", tool.status === "active" ? badge("in use", "good") : stateBadge(tool.status)]]),
@@ -41,6 +44,21 @@ export default async function toolPage({ root, params, query, signal, title }) {
     section(isNew ? kindName : "Settings", edit,
       credentials.length ? null : h("p", { class: "quiet" }, "A server that wants a key? ", link("Store a credential", "/settings/credentials"), ".")),
     !isNew && tool.category === "http_api" ? trial(tool, path, signal) : null);
+}
+
+/** A function of the app, which is changed there. */
+function ofTheApp(tool) {
+  const { parameters, timeout_seconds: timeout } = tool.definition.config;
+  const found = Object.entries(parameters.properties).map(([name, schema]) => ({ name, ...schema }));
+  return section("A function of the app",
+    h("p", {}, tool.description),
+    facts([["Nodes attach it as", tool.tool_uuid], ["It may take", `${timeout} s`]]),
+    table("Parameters", [
+      ["Name", (each) => each.name],
+      ["Type", (each) => each.enum?.join(", ") ?? (each.items ? `list of ${each.items.format ?? each.items.type}` : each.format ?? each.type)],
+      ["Required", (each) => (parameters.required.includes(each.name) ? "yes" : "")],
+      ["Description", (each) => each.description],
+    ], found, "It takes no parameters."));
 }
 
 function archiving(tool, path, signal) {

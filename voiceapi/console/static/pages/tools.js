@@ -6,7 +6,7 @@ import { h, show } from "../dom.js";
 import { keepQuery } from "../router.js";
 import { KINDS } from "../tool-forms.js";
 
-const NAMES = new Map(KINDS.map(([kind, name]) => [kind, name]));
+const NAMES = new Map([...KINDS.map(([kind, name]) => [kind, name]), ["python", "A function of the app"]]);
 
 export default async function tools({ root, query, signal, title }) {
   const list = h("div", { "aria-live": "polite" });

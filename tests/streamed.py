@@ -1,0 +1,148 @@
+"""Streamed chat completions: whole answers as the events that a server streams, and a server that a test holds up."""
+
+from __future__ import annotations
+
+import json
+import re
+import threading
+from collections.abc import Iterator, Mapping
+from contextlib import contextmanager
+from typing import Any
+
+from voiceapi.http_client import Reply
+from voiceapi.llm.chat_completions import ChatCompletions
+
+
+def event(data: Any) -> bytes:
+    return f"data: {json.dumps(data)}\n\n".encode()
+
+
+def events(answer: Mapping[str, Any]) -> Iterator[bytes]:
+    """The events of an answer: its text word by word, its calls in two parts each, then the end, the usage and DONE."""
+    choice = answer["choices"][0]
+    message: dict[str, Any] = dict(choice["message"])
+    text, calls = message.pop("content", None), message.pop("tool_calls", ())
+    whole = isinstance(text, list)
+    first = {"role": "assistant", **message, "content": text if whole else ""}
+
+    def delta(**members: Any) -> bytes:
+        return event({"choices": [{"index": 0, "delta": members, "finish_reason": None}]})
+
+    yield delta(**first)
+    for word in re.findall(r"\S+\s*|\s+", "" if whole else text or ""):
+        yield delta(content=word)
+    for index, call in enumerate(calls):
+        function = call["function"]
+        arguments = function["arguments"]
+        half = len(arguments) // 2
+        begun = {**call, "index": index, "function": {**function, "arguments": arguments[:half]}}
+        yield delta(tool_calls=[begun])
+        yield delta(tool_calls=[{"index": index, "function": {"arguments": arguments[half:]}}])
+    reason = choice.get("finish_reason") or ("tool_calls" if calls else "stop")
+    yield event({"choices": [{"index": 0, "delta": {}, "finish_reason": reason}]})
+    if answer.get("usage"):
+        yield event({"choices": [], "usage": answer["usage"]})
+    yield b"data: [DONE]\n\n"
+
+
+def streamed(body: Mapping[str, Any], status: int, answer: Any) -> tuple[str, bytes]:
+    """The content type and the body of an answer, which is streamed if the request asks for that."""
+    if body.get("stream") and status == 200 and "choices" in answer:
+        return "text/event-stream", b"".join(events(answer))
+    return "application/json", json.dumps(answer).encode()
+
+
+class Calling(str):
+    """The label of an edge whose function is called."""
+
+
+class Gate:
+    """Where a stream waits until the test opens it."""
+
+    def __init__(self) -> None:
+        self.reached = threading.Event()
+        self.opened = threading.Event()
+
+    def open(self) -> None:
+        assert self.reached.wait(60)
+        self.opened.set()
+
+
+class Writer:
+    """A model server that streams replies piece by piece.
+
+    :param replies: the pieces of each, in the order of the requests: a text comes as one delta, a name as the call of
+        the offered function of that label; an error breaks the stream off.
+    :param asked: the bodies of the requests.
+    :param left: how many streams were left before their end.
+    """
+
+    def __init__(self, *replies: list[str | Gate | Calling | Exception]) -> None:
+        self._replies = iter(replies)
+        self.asked: list[dict[str, Any]] = []
+        self.left = 0
+
+    @property
+    def model(self) -> ChatCompletions:
+        return ChatCompletions(self._send, "http://model", open=self._open, sleep=lambda _: None)
+
+    def _send(self, method: str, url: str, *, json: Any, **_: Any) -> Reply:
+        """Only extractions aren't streamed; they find nothing."""
+        assert json["stream"] is False
+        return Reply(200, {}, b'{"choices": [{"message": {"content": "{}"}}]}', 0.1)
+
+    @contextmanager
+    def _open(self, method: str, url: str, *, json: Any, **_: Any) -> Iterator[_Stream]:
+        assert json["stream"] is True
+        self.asked.append(json)
+        stream = _Stream(_chunks(next(self._replies), json))
+        try:
+            yield stream
+        finally:
+            self.left += not stream.is_read
+
+
+class _Stream:
+    """What `HTTPClient.stream` yields."""
+
+    status = 200
+    headers: Mapping[str, str] = {"Content-Type": "text/event-stream"}
+
+    def __init__(self, chunks: Iterator[bytes]) -> None:
+        self._left = chunks
+        self.is_read = False
+
+    def chunks(self) -> Iterator[bytes]:
+        yield from self._left
+        self.is_read = True
+
+    def read(self) -> bytes:
+        return b"".join(self.chunks())
+
+    def expect(self, seconds: float) -> None: ...
+
+
+def _chunks(pieces: list[Any], body: Mapping[str, Any]) -> Iterator[bytes]:
+    def delta(finish: str | None = None, **members: Any) -> bytes:
+        return event({"choices": [{"index": 0, "delta": members, "finish_reason": finish}]})
+
+    for place, piece in enumerate(pieces):
+        match piece:
+            case Gate():
+                piece.reached.set()
+                assert piece.opened.wait(60)
+            case Exception():
+                raise piece
+            case Calling():
+                name = next(
+                    tool["function"]["name"]
+                    for tool in body["tools"]
+                    if tool["function"]["name"].casefold() == piece.casefold()
+                )
+                call = {"index": 0, "id": f"c{place}", "type": "function", "function": {"name": name, "arguments": ""}}
+                yield delta(tool_calls=[call])
+                yield delta(tool_calls=[{"index": 0, "function": {"arguments": "{}"}}])
+            case _:
+                yield delta(content=piece)
+    yield delta("stop")
+    yield b"data: [DONE]\n\n"

@@ -1,0 +1,119 @@
+// Connect a number: an account at a carrier, a number of it and an agent, and what both need, here and at the carrier.
+
+import { api } from "../api.js";
+import { callout, field, form, formWith, input, link, notify, section, select, textarea } from "../components.js";
+import { findings } from "../doctor.js";
+import { h, show } from "../dom.js";
+import { listOf, undoing } from "../connected.js";
+
+const PATH = "/organizations/connected-numbers";
+
+export default async function connect({ root, query, signal, title }) {
+  const [known, { providers }, agents] = await Promise.all([
+    api.get(PATH, { signal }),
+    api.get("/organizations/telephony-providers/metadata", { signal }),
+    api.get("/workflow/summary", { query: { status: "active" }, signal }),
+  ]);
+  title("Connect a number", [["Carriers", "/carriers"]]);
+  if (known.problem) show(root, callout(known.problem));
+  else if (!agents.length) show(root, callout("There is no agent yet that could answer.", " ", link("Make one", "/agents")));
+  else steps({ root, known, providers, agents, chosen: query.get("carrier") ?? "twilio", signal });
+}
+
+/** The steps, each of which shows the next one below it and takes those after it away. */
+function steps({ root, known, providers, agents, chosen, signal }) {
+  const [account, number, changes, done] = ["", "", "", "stack"].map((kind) => h("div", { class: kind || null }));
+  const after = (place, ...children) => {
+    const places = [number, changes, done];
+    for (const each of places.slice(places.indexOf(place))) show(each);
+    show(place, ...children);
+    place.querySelector("input, select, button")?.focus();
+  };
+  const fromAccount = (given) => after(number, numberForm(given, agents, signal, fromNumber));
+  const fromNumber = (wanted, planned) => after(changes, changesForm(wanted, planned, signal, (made) => fromChanges(wanted, made)));
+  const fromChanges = (wanted, made) => after(done, result(wanted, made, signal));
+  show(account, accountForm({ known, providers, chosen, signal, next: fromAccount, changed: () => after(number) }));
+  show(root, account, number, changes, done);
+}
+
+function accountForm({ known, providers, chosen, signal, next, changed }) {
+  const choice = select(known.carriers.map(({ provider }) => [provider, name(providers, provider)]), chosen);
+  const place = h("div");
+  let controls = [];
+  const carrier = () => {
+    const asked = new Set(known.carriers.find(({ provider }) => provider === choice.value).credentials);
+    const { fields, docs_url: docs } = providers.find(({ provider }) => provider === choice.value);
+    controls = fields.filter((each) => asked.has(each.name)).map((each) => [each, each.type === "textarea" ? textarea() : input({
+      spellcheck: "false", placeholder: each.placeholder ?? "", type: each.sensitive ? "password" : "text", autocomplete: "new-password",
+    })]);
+    show(place, docs && h("p", {}, h("a", { href: docs, target: "_blank", rel: "noopener" }, `Documents of ${name(providers, choice.value)}`)),
+      controls.map(([each, control]) => field(each.label, control, { name: `credentials.${each.name}`, help: each.description })));
+    changed();
+  };
+  choice.addEventListener("change", carrier);
+  carrier();
+  const ask = async () => {
+    const filled = controls.filter(([, control]) => control.value.trim());
+    const credentials = Object.fromEntries(filled.map(([each, control]) => [each.name, control.value.trim()]));
+    const given = { provider: choice.value, credentials };
+    const found = await api.post(`${PATH}/available`, { body: given, signal });
+    next({ ...given, telephony_configuration_id: found.telephony_configuration_id, numbers: found.numbers, carrier: name(providers, choice.value) });
+  };
+  return section("The account", form("Check it", ask, field("Carrier", choice, { name: "provider", required: true }), place));
+}
+
+function numberForm({ numbers, carrier, ...account }, agents, signal, next) {
+  const usable = (numbers ?? []).filter((each) => !each.obstacle);
+  if (numbers && !usable.length) return callout(`This ${carrier} account has no number that takes calls.`);
+  const number = numbers
+    ? select(usable.map((each) => [each.number, each.label && each.label !== each.number ? `${each.number}, ${each.label}` : each.number]), usable[0].number)
+    : input({ placeholder: "+12025550123", maxlength: "255" });
+  const agent = select(agents.map((each) => [String(each.id), each.name]), String(agents[0].id));
+  const ask = async () => {
+    const wanted = { ...account, number: number.value.trim(), workflow_id: Number(agent.value) };
+    next({ ...wanted, carrier }, await api.post(PATH, { body: { ...wanted, dry_run: true }, signal }));
+  };
+  const others = (numbers ?? []).filter((each) => each.obstacle);
+  return section("The number and its agent",
+    form("Show what changes", ask,
+      field("Number", number, { name: "number", required: true, help: numbers ? null : "With + and country code, as the account has it." }),
+      field("Agent that answers its calls", agent, { name: "workflow_id", required: true })),
+    others.length > 0 && [h("p", { class: "quiet" }, "These can't be connected:"), listOf(others.map((each) => `${each.number}: ${each.obstacle}.`))]);
+}
+
+function changesForm({ carrier, ...wanted }, planned, signal, next) {
+  const carryOut = async () => next(await api.post(PATH, { body: wanted, signal }));
+  return section("What will change",
+    planned.changes.length ? listOf(planned.changes) : h("p", {}, `${wanted.number} is connected already.`),
+    form(planned.changes.length ? "Change it" : "Check it again", carryOut));
+}
+
+function result(wanted, made, signal) {
+  const id = made.telephony_configuration_id;
+  const telephone = input({ placeholder: "+12025550123", inputmode: "tel", autocomplete: "tel" });
+  const answer = h("div", { "aria-live": "polite" });
+  const call = async () => {
+    const placed = await api.post("/telephony/initiate-call", { body: {
+      workflow_id: wanted.workflow_id,
+      phone_number: telephone.value.trim(),
+      telephony_configuration_id: id,
+      from_phone_number_id: made.phone_number_id,
+    }, signal });
+    show(answer, h("p", {}, "It rings. ", link("Watch the call", `/agents/${wanted.workflow_id}/runs/${placed.workflow_run_id}`)));
+  };
+  const undo = undoing(id, wanted.number, signal, () => notify(`${wanted.number} isn't connected any more.`));
+  return [
+    section("Connected",
+      h("p", {}, `Calls to ${wanted.number} are answered by your agent. `, link("The carrier's page", `/carriers/${id}`)),
+      made.notes.length > 0 && [h("p", {}, `Left to do at ${wanted.carrier}:`), listOf(made.notes)],
+      h("div", { class: "actions" }, undo)),
+    section("Have it call you",
+      formWith({ submit: "Call", act: call }, field("Your own telephone", telephone, { name: "phone_number", required: true, help: "With + and country code." })),
+      answer),
+    findings(signal),
+  ];
+}
+
+function name(providers, provider) {
+  return providers.find((each) => each.provider === provider)?.display_name ?? provider;
+}

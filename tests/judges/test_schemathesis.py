@@ -405,6 +405,8 @@ def seed() -> None:
 UNHURRIED = settings(deadline=None, suppress_health_check=list(HealthCheck))
 
 
+# On SQLite the next test asks more.
+@pytest.mark.postgresql
 @operations(1, coverage=False).parametrize()
 @UNHURRIED
 def test_a_request_of_each_operation(case: schemathesis.Case, world: World) -> None:

@@ -491,13 +491,12 @@ class _Request:
     ) -> Generator[str, None, Completion]:
         """The completion that a server streams. One that breaks off is as it stands, if a part of it was given out.
 
-        :param secrets: what is hidden of the texts; one that was cut in two comes whole before the next blank.
+        :param secrets: what is hidden of the texts; what may be how one begins isn't yielded yet.
         :param began: when the request was sent, by the server's clock.
         """
-        assembly, broken = Assembly(), ""
-        can_be_split = any(" " in secret for secret in secrets)
+        assembly, broken, chunks = Assembly(), "", answer.chunks()
         try:
-            for data in data_of(answer.chunks()):
+            for data in data_of(chunks):
                 if data is None:
                     continue
                 answer.expect(LONGEST_PAUSE)
@@ -507,8 +506,8 @@ class _Request:
                     self.first_seconds = round(self.server.clock() - began, 4)
                 if assembly.is_done:
                     break
-                if len(assembly.text) > before and not can_be_split:
-                    yield hide(assembly.text.encode(), secrets).decode()
+                if len(assembly.text) > before:
+                    yield hide(_without_begun(assembly.text, secrets).encode(), secrets).decode()
             if not assembly.is_whole:
                 broken = "The model server broke its answer off"
         except (RequestFailed, NotACompletion) as error:
@@ -523,7 +522,8 @@ class _Request:
             raise Failure(f"{broken}.")
         with suppress(RequestFailed):
             answer.expect(END_SECONDS)
-            answer.read()
+            for _ in chunks:
+                pass
         self.seconds = round(self.server.clock() - began, 4)
         completion = assembly.completion(lambda text: hide(text.encode(), secrets).decode())
         return replace(completion, calls=(), broken=broken) if broken else completion
@@ -562,6 +562,17 @@ class _Request:
         found = hide(text.encode(), [*secrets, server.key or ""]).decode()
         # A key that is short may be a part of other words.
         return re.sub(rf"(?<!\w){re.escape(server.key)}(?!\w)", HIDDEN, found) if server.key else found
+
+
+def _without_begun(text: str, secrets: Iterable[str]) -> str:
+    """A text that goes on, without the beginning of a secret at its end."""
+    begun = (
+        length
+        for secret in secrets
+        for length in range(1, min(len(secret), len(text) + 1))
+        if text.endswith(secret[:length])
+    )
+    return text[: len(text) - max(begun, default=0)]
 
 
 def _whole(reply: Reply) -> Reply | Completion:

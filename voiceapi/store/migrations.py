@@ -297,7 +297,7 @@ def _to_9(database: Any, _: Vault) -> None:
 def _to_10(database: Any, _: Vault) -> None:
     """A turn keeps what of it was given out ahead of the rest, a workflow from which file a host's app published it.
 
-    A delivery keeps whether it is none of a webhook.
+    So does a turn of a text chat, with what led to that. A delivery keeps whether it is none of a webhook.
     """
     database.execute_sql(f"ALTER TABLE workflow ADD COLUMN published_from {sql('VARCHAR(64)', 'TEXT')}")
     if "turn" in database.get_tables():  # a file of version 1 has neither this one nor the next

@@ -4,17 +4,14 @@ from __future__ import annotations
 
 import itertools
 import json
-import threading
 from collections.abc import Callable, Iterator
 from contextlib import contextmanager
-from dataclasses import dataclass, field
-from http.server import BaseHTTPRequestHandler, ThreadingHTTPServer
 from typing import Any
 
 import pytest
 from hypothesis import given
 from hypothesis import strategies as st
-from streamed import Gate, events
+from streamed import Gate, StreamingServer, events, serving
 
 from tests.llm.test_chat_completions import asking
 from voiceapi.engine.events import ModelReplied, ModelSpoke
@@ -29,59 +26,14 @@ KEY = "sk-very-secret-key"
 FIRST, SECOND = "I have noted that for you now.", "We will send you a letter about it."
 
 
-@dataclass
-class Server:
-    """A model server that keeps its connections: `script` has the pieces of each answer, a Gate is waited at.
-
-    :param asked: the number of its connection for each request, and the key.
-    """
-
-    url: str = ""
-    script: list[list[bytes | Gate]] = field(default_factory=list)
-    asked: list[tuple[int, str]] = field(default_factory=list)
+@pytest.fixture
+def server() -> Iterator[StreamingServer]:
+    with serving() as found:
+        yield found
 
 
 @pytest.fixture
-def server() -> Iterator[Server]:
-    found, numbers = Server(), itertools.count()
-
-    class Handler(BaseHTTPRequestHandler):
-        protocol_version = "HTTP/1.1"
-
-        def setup(self) -> None:
-            super().setup()
-            self.number = next(numbers)
-
-        def do_POST(self) -> None:
-            assert json.loads(self.rfile.read(int(self.headers["Content-Length"])))["stream"] is True
-            found.asked.append((self.number, self.headers["Authorization"]))
-            self.send_response(200)
-            self.send_header("Content-Type", "text/event-stream")
-            self.send_header("Transfer-Encoding", "chunked")
-            self.end_headers()
-            for piece in found.script.pop(0):
-                if isinstance(piece, Gate):
-                    piece.reached.set()
-                    assert piece.opened.wait(60)
-                else:
-                    self.wfile.write(b"%x\r\n%s\r\n" % (len(piece), piece))
-            self.wfile.write(b"0\r\n\r\n")
-
-        def log_message(self, *args: Any) -> None: ...
-
-    http = ThreadingHTTPServer(("127.0.0.1", 0), Handler)
-    http.daemon_threads = True
-    found.url = f"http://127.0.0.1:{http.server_port}/v1"
-    thread = threading.Thread(target=http.serve_forever, kwargs={"poll_interval": 0.01})
-    thread.start()
-    yield found
-    http.shutdown()
-    thread.join()
-    http.server_close()
-
-
-@pytest.fixture
-def model(server: Server) -> Iterator[ChatCompletions]:
+def model(server: StreamingServer) -> Iterator[ChatCompletions]:
     http = HTTPClient(allow_private=True)
 
     def open(*args: Any, **options: Any) -> Any:
@@ -103,7 +55,7 @@ def replied(model: ChatCompletions, pace: Pace = sentences) -> tuple[list[str], 
 
 
 def test_with_a_key_the_first_sentence_goes_ahead_while_the_model_still_writes(
-    server: Server, model: ChatCompletions
+    server: StreamingServer, model: ChatCompletions
 ) -> None:
     gate = Gate()
     first, rest = events(answer(f"{FIRST} We")), events(answer(SECOND.removeprefix("We")))
@@ -193,7 +145,7 @@ def streaming(deltas: list[str]) -> ChatCompletions:
 # -- the connection behind a stream
 
 
-def test_a_connection_serves_one_stream_after_the_other(server: Server, model: ChatCompletions) -> None:
+def test_a_connection_serves_one_stream_after_the_other(server: StreamingServer, model: ChatCompletions) -> None:
     """What follows the last data, however it is cut, belongs to the answer before."""
     texts = [FIRST, f"{FIRST} {SECOND}", SECOND]
     for text in texts:
@@ -204,7 +156,7 @@ def test_a_connection_serves_one_stream_after_the_other(server: Server, model: C
 
 
 def test_a_stream_that_stays_open_after_its_last_data_costs_its_connection(
-    server: Server, model: ChatCompletions, monkeypatch: pytest.MonkeyPatch
+    server: StreamingServer, model: ChatCompletions, monkeypatch: pytest.MonkeyPatch
 ) -> None:
     """The reply is there at once, and the next one comes on another connection."""
     monkeypatch.setattr(chat_completions, "LONGEST_PAUSE", 1000.0)
@@ -217,7 +169,7 @@ def test_a_stream_that_stays_open_after_its_last_data_costs_its_connection(
     gate.open()
 
 
-def test_a_stream_that_is_left_costs_its_connection(server: Server, model: ChatCompletions) -> None:
+def test_a_stream_that_is_left_costs_its_connection(server: StreamingServer, model: ChatCompletions) -> None:
     gate = Gate()
     server.script = [[*itertools.islice(events(answer(f"{FIRST} We")), 9), gate], [*events(answer(SECOND))]]
     reply = model.stream(asking(functions=()), sentences)
@@ -229,7 +181,7 @@ def test_a_stream_that_is_left_costs_its_connection(server: Server, model: ChatC
 
 
 @pytest.mark.parametrize("seconds", [[0.05], [1000.0, 0.05], [0.05, 1000.0, 0.05]])
-def test_the_patience_that_was_said_last_counts(server: Server, seconds: list[float]) -> None:
+def test_the_patience_that_was_said_last_counts(server: StreamingServer, seconds: list[float]) -> None:
     gate = Gate()
     server.script = [[b"data: x\n\n", gate]]
 

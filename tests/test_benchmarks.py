@@ -31,6 +31,7 @@ from benchmarks.conversations import Conversations, Step
 from benchmarks.ledger import Ledger, Receiver, Timing, lost_writes
 from benchmarks.load import Outcome
 from benchmarks.measure import FEW, Row, Target, measure
+from benchmarks.model import FIRST_SENTENCE, LONG_REPLY
 from benchmarks.processes import KEY, Client
 from benchmarks.result import Result, figures
 from benchmarks.seed import Ids, endless_definition, kept, long_definition, seed, short_definition
@@ -439,3 +440,11 @@ def test_what_was_done_a_second_is_a_multiple_within_its_round() -> None:
 def test_a_turn_without_a_model(tmp_path: Path) -> None:
     found = conversations.measure_turns(tmp_path, seconds=1.0)
     assert 0 < found.p50_ms <= found.p95_ms <= found.p99_ms
+
+
+@pytest.mark.long
+def test_streamed_replies(tmp_path: Path) -> None:
+    found = conversations.measure_streamed(tmp_path, seconds=3.0)
+    assert (LONG_REPLY.count(" "), FIRST_SENTENCE.count(" ")) == (39, 11)
+    assert found.late_p50_ms > 0
+    assert found.whole_p50_ms > 40 / conversations.TOKENS_A_SECOND

@@ -437,7 +437,10 @@ class _Guard:
     def expect(self, seconds: float) -> None:
         """Abort the request unless this is called again within so many seconds."""
         with self._lock:
-            self._expected_at = time.monotonic() + seconds
+            before, self._expected_at = self._expected_at, time.monotonic() + seconds
+            if self._watchdog is not None and self._expected_at < before:  # it would look too late
+                self._watchdog.cancel()
+                self._watchdog = None
             if self._watchdog is None:
                 self._watch_for(seconds, seconds)
 

@@ -6,13 +6,17 @@ from datetime import datetime
 from itertools import groupby
 from typing import Any
 
+from flask import Response
+
 from ..conversations import text_chats
+from ..llm.streams import EVENT_STREAM
 from ..runs.lifecycle import SHOWN
 from ..store import chats as store
 from ..store.chats import ChatSession, ChatTurn
 from .answers import answer_of
 from .auth import organization, service
 from .blueprint import Blueprint
+from .event_stream import Send, event_stream
 from .schemas import fields
 from .schemas.base import BodySchema, ResponseSchema
 
@@ -118,6 +122,14 @@ class ChatSchema(ResponseSchema):
     updated_at = fields.Time(required=True, allow_none=True)
 
 
+# The answer of `stream_message` in the document, which has no schema for each of several events.
+EVENTS = (
+    "Server-sent events: `part` with JSON, whose `text` is the next words of the answer, empty in the first one, which "
+    "says that the message is stored; then `turn`, with the chat as the endpoint without `/stream` answers it, or "
+    "`error`, with the body of an error. Comments between them keep the connection alive."
+)
+
+
 @blueprint.post("")
 @blueprint.alt_response(503)
 @blueprint.arguments(CreateChatSchema)
@@ -144,6 +156,24 @@ def send_message(body: dict[str, Any], workflow_id: int, run_id: int) -> dict[st
     """Say something to the agent and get its answer."""
     session = store.get(organization(), workflow_id, run_id)
     return chat_answer(text_chats.say(service(), session, body["text"], body["expected_revision"]))
+
+
+@blueprint.post("/<run_id>/messages/stream")
+@blueprint.alt_response(503)
+@blueprint.alt_response(409, description="The chat is at another revision")
+@blueprint.arguments(ChatMessageSchema)
+@blueprint.response(200, {"type": "string"}, content_type=EVENT_STREAM, description=EVENTS)
+def stream_message(body: dict[str, Any], workflow_id: int, run_id: int) -> Response:
+    """Say something to the agent and get its answer as server-sent events, words as they come."""
+    parts, session = service(), store.get(organization(), workflow_id, run_id)
+
+    def talk(send: Send) -> None:
+        def give_out(text: str) -> None:
+            send("part", {"text": text})
+
+        send("turn", chat_answer(text_chats.say(parts, session, body["text"], body["expected_revision"], give_out)))
+
+    return event_stream(parts, talk)
 
 
 @blueprint.post("/<run_id>/rewind")

@@ -10,6 +10,7 @@ from contextlib import closing
 from dataclasses import dataclass, replace
 from datetime import UTC, datetime
 from functools import partial, reduce
+from itertools import chain, repeat
 from typing import Any, Protocol
 
 from ..engine import actions as act
@@ -103,6 +104,22 @@ def combine(parts: Iterable[Progress]) -> Progress:
     )
 
 
+class Speeches:
+    """What the agent says in one or more turns, as far as it has come: `texts` has one for each speech."""
+
+    def __init__(self) -> None:
+        self.texts: list[str] = []
+        self._whole: list[str] = []
+
+    def more(self, progress: Progress) -> list[tuple[str, bool]]:
+        """The further words that a progress brings, each with whether another speech begins with them."""
+        self._whole += [str(each.payload["text"]) for each in progress.records if each.type == "rtf-bot-text"]
+        before, self.texts = self.texts, [*self._whole, *([progress.state.said] if progress.state.said else [])]
+        lengths = map(len, chain(before, repeat("")))
+        found = [(text[said:], said == 0) for text, said in zip(self.texts, lengths, strict=False)]
+        return [(text, begins) for text, begins in found if text]
+
+
 @dataclass
 class Conversation:
     """One conversation and its current state.
@@ -129,15 +146,17 @@ class Conversation:
         context: Mapping[str, Any],
         organization: int | None = None,
         workflow: int | None = None,
+        pace: Pace | None = None,
     ) -> Conversation:
         """A new conversation by text that belongs to no run.
 
         :param definition: one without errors (see `engine.validation.graph_rules.check`).
         :param organization: whose tools and credentials it uses, if any.
         :param workflow: the id of the workflow, when it is a stored one.
+        :param pace: see RequestHandler.
         """
         graph = Graph.read(definition)
-        handler = RequestHandler(service, configurations, organization, workflow)
+        handler = RequestHandler(service, configurations, organization, workflow, pace=pace)
         functions = catalog.functions_for(organization, graph)
         return cls(graph, handler, begin(graph, context, configurations, functions=functions, voice=False))
 
@@ -209,6 +228,18 @@ class Conversation:
             raise InvalidInput(f"The workflow was changed, and the chat can't go on from here: {error}") from None
         handler = RequestHandler(service, version.configurations, run.organization_id, run.workflow_id, run, pace)
         return cls(graph, handler, replace(state, usage={}))
+
+    def repeated(self, steps: Iterable[ev.Event]) -> Progress:
+        """Feed events that were stored, and take a tool that was being called then for interrupted.
+
+        :raises IllegalEvent: when the conversation goes another way by now.
+        """
+        progress = Progress(self.state)
+        for event in steps:
+            progress = progress.then(self.graph, event)
+        self.state = progress.state
+        self.calling = progress.request.number if isinstance(progress.request, act.RunTool) else None
+        return progress
 
     def advance(self, event: ev.Event | None) -> Generator[Progress, None, None]:
         """Feed `event` and the answers that follow from it, until it is the caller's turn or the conversation is over.

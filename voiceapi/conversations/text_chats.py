@@ -1,15 +1,16 @@
 """Use cases of text chats: open one, say something, rewind, end, close idle ones.
 
 A chat is a run without a carrier. A message is two changes of the session: its text is stored as a pending turn; then
-the model is asked, outside any transaction, and its answer is stored.
+the model is asked, outside any transaction, and its answer is stored. Words that are given out before are stored with
+the pending turn, and what led to them, so that the next change ends the turn with them if its process died.
 """
 
 from __future__ import annotations
 
 import logging
 import time
-from collections.abc import Iterator, Mapping
-from contextlib import AbstractContextManager, nullcontext, suppress
+from collections.abc import Callable, Generator, Iterable, Iterator, Mapping
+from contextlib import AbstractContextManager, closing, nullcontext, suppress
 from dataclasses import replace
 from datetime import datetime, timedelta
 from itertools import pairwise
@@ -17,13 +18,16 @@ from secrets import token_hex
 from typing import Any
 
 from ..engine import events as ev
-from ..engine.actions import Finish, Play, Record, Say, iso
+from ..engine.actions import Finish, Record, iso
+from ..engine.compose import last_end
 from ..engine.events import ModelAnswer, ModelFailed, ModelReplied
 from ..engine.graph import call_of, data_of, objects
 from ..engine.state import Setup, State, checkpoint, with_disposition
+from ..engine.step import IllegalEvent
 from ..engine.template import as_number
 from ..errors import Conflict, InvalidInput, NotPossible, OutOfService, RecordNotFound
 from ..llm import selection
+from ..llm.streams import words
 from ..runs import lifecycle
 from ..runs.preparation import without_reserved
 from ..security import new_token
@@ -37,7 +41,7 @@ from ..store.locks import NO_LOCK, run_lock
 from ..store.runs import Run
 from ..store.workflows import WorkflowVersion
 from ..workflows import versions
-from .conversation import Conversation, Progress, combine
+from .conversation import Conversation, Progress, Speeches, combine
 
 log = logging.getLogger("voiceapi")
 
@@ -47,6 +51,8 @@ DEFAULT_IDLE_SECONDS, SHORTEST_IDLE_SECONDS, LONGEST_IDLE_SECONDS = 1800.0, 60.0
 # How long a pending turn holds the next request back, and how often that one looks again.
 PENDING_TIMEOUT = timedelta(seconds=60)
 POLL_SECONDS = 0.05
+# Stands between what the agent says in one turn.
+PARAGRAPH = "\n\n"
 # Characters of all turns' checkpoints: a chat is shown with all of them, and each has the conversation so far.
 MOST_STORED = 8 * 1024 * 1024
 # The types of log events that a turn shows too, and their names there.
@@ -103,9 +109,17 @@ def create(
         return _answer(service, session, turn, conversation)
 
 
-def say(service: Service, session: ChatSession, text: str, expected_revision: int | None = None) -> ChatSession:
+def say(
+    service: Service,
+    session: ChatSession,
+    text: str,
+    expected_revision: int | None = None,
+    give_out: Callable[[str], Any] | None = None,
+) -> ChatSession:
     """Say `text` to the agent and have it answer; a pending turn is answered first.
 
+    :param give_out: gets the words of the answer as they come, each after it is stored; together they are the answer.
+        The first is empty: what was said is stored. Without it, the answer is whole.
     :raises NotPossible: when the chat has ended, or has grown too long.
     :raises Conflict: when the session isn't at `expected_revision`, or was changed while the agent answered.
     :raises InvalidInput: with a sentence, when the workflow was edited so that the chat can't go on.
@@ -116,13 +130,15 @@ def say(service: Service, session: ChatSession, text: str, expected_revision: in
             session = _changeable(service, session, expected_revision)
             if chats.stored_size(session) > MOST_STORED:
                 raise NotPossible("This text chat is too long to go on. End it, and open another one.")
-            conversation = Conversation.of_chat(service, session)
+            conversation = Conversation.of_chat(service, session, pace=None if give_out is None else words)
             try:
                 with write(run_lock(session.run_id)):
                     turn = chats.append(session, text)
             except ConcurrentUpdate:
                 continue
-            return _answer(service, session, turn, conversation)
+            if give_out is not None:
+                give_out("")
+            return _answer(service, session, turn, conversation, give_out)
 
 
 def rewind(
@@ -169,7 +185,10 @@ def close_idle(service: Service, moment: datetime | None = None) -> int:
     with service.store.session():
         for session in _idle_sessions(moment or now()):
             try:
-                _close(service, session, "user_idle_max_duration_exceeded")
+                now_idle = _with_half_said(service, session)
+                if now_idle.run.is_completed:
+                    continue
+                _close(service, now_idle, "user_idle_max_duration_exceeded")
                 closed += 1
             except ConcurrentUpdate:
                 continue
@@ -212,11 +231,14 @@ def _without_pending_turn(service: Service, session: ChatSession) -> ChatSession
     """Wait until no turn is pending, and return the session as it is then.
 
     It doesn't wait for a turn of an earlier process, which will never be answered, or one older than PENDING_TIMEOUT.
+    If words of that one were given out, it ends with them.
     """
     while True:
         session = chats.latest(session)
-        if session.status != chats.PENDING or not _is_being_answered(service, session):
+        if session.status != chats.PENDING:
             return session
+        if not _is_being_answered(service, session):
+            return _with_half_said(service, session)
         service.store.release()
         time.sleep(POLL_SECONDS)
 
@@ -249,17 +271,69 @@ def _conflict(session: ChatSession, expected: int) -> Conflict:
     return Conflict({"message": message, "expected_revision": expected, "actual_revision": session.revision})
 
 
-def _answer(service: Service, session: ChatSession, turn: ChatTurn, conversation: Conversation) -> ChatSession:
-    """Have the agent answer the pending `turn`."""
-    began = time.monotonic()
+def _with_half_said(service: Service, session: ChatSession) -> ChatSession:
+    """Complete a pending turn that no process is at work on, if words of it were given out; the session after that.
+
+    It stays as it is if the workflow was edited so that the turn can't be completed: then it fails, with its words.
+    """
+    turn = chats.half_said(session)
+    if turn is None:
+        return session
     try:
-        progress = combine(_exchange(conversation, turn.user_text))
+        conversation = Conversation.of_chat(service, session)
+        begun = conversation.repeated(ev.Event.from_json(each) for each in turn.steps)
+        with write(run_lock(session.run_id)):
+            chats.change(session, None, status=chats.PENDING)
+        return _answer(service, session, turn, conversation, begun=begun)
+    except (InvalidInput, IllegalEvent):
+        return session
+    except (ConcurrentUpdate, Conflict):  # another process has done so
+        return chats.latest(session)
+
+
+def _answer(
+    service: Service,
+    session: ChatSession,
+    turn: ChatTurn,
+    conversation: Conversation,
+    give_out: Callable[[str], Any] | None = None,
+    begun: Progress | None = None,
+) -> ChatSession:
+    """Have the agent answer the pending `turn`.
+
+    :param give_out: see `say`.
+    :param begun: what has come of the answer, in a process that died.
+    """
+    began = time.monotonic()
+    parts, speeches = [] if begun is None else [begun], Speeches()
+    said, given, ahead_at = "", 0, None
+    try:
+        with closing(_exchange(conversation, turn.user_text, begun)) as exchange:
+            for progress in exchange:
+                parts.append(progress)
+                for text, begins in speeches.more(progress):
+                    said += PARAGRAPH + text if begins and said else text
+                if give_out is None or progress.request is None:  # the end is stored with the turn
+                    continue
+                if ahead_at is None and last_end(said, len(said)):
+                    ahead_at = now()
+                if said:
+                    turn.assistant_text = said
+                    turn.steps = [each.to_json() for each in _joined(combine(parts).steps)]
+                    with write(run_lock(session.run_id)):
+                        chats.keep_said(session, turn)
+                if said[given:]:
+                    give_out(said[given:])
+                    given = len(said)
+    except ConcurrentUpdate:
+        raise _conflict(chats.latest(session), session.revision) from None
     except Exception as error:
         with suppress(ConcurrentUpdate), write(run_lock(session.run_id)):
             chats.change(session, f"The turn could not be carried out: {error}", status="error")
         raise
-    if turn.user_text is not None:
-        waited = conversation.latency(turn.created_at, now())
+    progress = combine(parts)
+    if turn.user_text is not None and begun is None:
+        waited = conversation.latency(turn.created_at, now(), ahead_at)
         progress = replace(progress, records=(*progress.records, waited))
     try:
         is_scripted = selection.is_scripted(conversation.handler.model)
@@ -267,18 +341,39 @@ def _answer(service: Service, session: ChatSession, turn: ChatTurn, conversation
             _store_answer(service, session, turn, conversation, progress, is_scripted=is_scripted)
     except ConcurrentUpdate:
         raise _conflict(chats.latest(session), session.revision) from None
+    if give_out is not None and said[given:]:
+        give_out(said[given:])
     if service.metrics is not None:
         model = selection.name_of(conversation.handler.model)
         service.metrics.turn_answered(session.run.mode, model, time.monotonic() - began)
     return session
 
 
-def _exchange(conversation: Conversation, text: str | None) -> Iterator[Progress]:
-    """Have the agent open a conversation that is new, then answer `text` if there is one."""
-    if conversation.state.phase == "new":
+def _exchange(
+    conversation: Conversation, text: str | None, begun: Progress | None = None
+) -> Generator[Progress, None, None]:
+    """Have the agent open a conversation that is new, then answer `text` if there is one.
+
+    :param begun: what has come of that; it goes on from there.
+    """
+    if begun is not None:
+        yield from conversation.advance(None)
+    elif conversation.state.phase == "new":
         yield from conversation.advance(ev.Started(now().timestamp()))
-    if text is not None and conversation.state.phase != "ended":
+    is_said = begun is not None and any(isinstance(each, ev.CallerSaid) for each in begun.steps)
+    if text is not None and not is_said and conversation.state.phase != "ended":
         yield from conversation.advance(ev.CallerSaid(now().timestamp(), text))
+
+
+def _joined(steps: Iterable[ev.Event]) -> list[ev.Event]:
+    """The events with the parts of each reply as one."""
+    found: list[ev.Event] = []
+    for each in steps:
+        if isinstance(each, ev.ModelSpoke) and found and isinstance(last := found[-1], ev.ModelSpoke):
+            found[-1] = replace(each, text=last.text + each.text)
+        else:
+            found.append(each)
+    return found
 
 
 def _close(service: Service, session: ChatSession, reason: str) -> ChatSession:
@@ -320,9 +415,9 @@ def _store_answer(
     :param is_scripted: whether the scripted model has answered.
     :raises ConcurrentUpdate: when the session was changed since the pending turn was stored.
     """
-    spoken = [action.text for action in progress.actions if isinstance(action, Say | Play) and action.text]
-    turn.status = "completed"
-    turn.assistant_text = "\n\n".join(spoken) or None
+    spoken = [str(record.payload["text"]) for record in progress.records if record.type == "rtf-bot-text"]
+    turn.status, turn.steps = "completed", []
+    turn.assistant_text = PARAGRAPH.join(spoken) or None
     turn.answered_at = now()
     turn.events = _events(progress, is_scripted)
     turn.usage = progress.state.usage

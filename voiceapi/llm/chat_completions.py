@@ -18,7 +18,7 @@ from ..engine.compose import last_end
 from ..engine.events import ExtractionFailed, ModelFailed, ModelReplied, ModelSpoke, VariablesExtracted
 from ..engine.template import as_number
 from ..http_client import Reply, RequestFailed, Send, StreamedReply
-from ..masking import HIDDEN, hide, mask_headers, mask_password, sent_secrets
+from ..masking import HIDDEN, hide, hide_in_begun, mask_headers, mask_password, sent_secrets
 from ..strict_json import storable
 from .extraction import REPEATED, conversation_of, instruction, values_in
 from .spoken_reply import SpokenReply, spoken_reply
@@ -491,13 +491,12 @@ class _Request:
     ) -> Generator[str, None, Completion]:
         """The completion that a server streams. One that breaks off is as it stands, if a part of it was given out.
 
-        :param secrets: what is hidden of the texts; one that was cut in two comes whole before the next blank.
+        :param secrets: what is hidden of the texts; what may be how one begins isn't yielded yet.
         :param began: when the request was sent, by the server's clock.
         """
-        assembly, broken = Assembly(), ""
-        can_be_split = any(" " in secret for secret in secrets)
+        assembly, broken, chunks = Assembly(), "", answer.chunks()
         try:
-            for data in data_of(answer.chunks()):
+            for data in data_of(chunks):
                 if data is None:
                     continue
                 answer.expect(LONGEST_PAUSE)
@@ -507,8 +506,8 @@ class _Request:
                     self.first_seconds = round(self.server.clock() - began, 4)
                 if assembly.is_done:
                     break
-                if len(assembly.text) > before and not can_be_split:
-                    yield hide(assembly.text.encode(), secrets).decode()
+                if len(assembly.text) > before:
+                    yield hide_in_begun(assembly.text, secrets)
             if not assembly.is_whole:
                 broken = "The model server broke its answer off"
         except (RequestFailed, NotACompletion) as error:
@@ -523,7 +522,8 @@ class _Request:
             raise Failure(f"{broken}.")
         with suppress(RequestFailed):
             answer.expect(END_SECONDS)
-            answer.read()
+            for _ in chunks:
+                pass
         self.seconds = round(self.server.clock() - began, 4)
         completion = assembly.completion(lambda text: hide(text.encode(), secrets).decode())
         return replace(completion, calls=(), broken=broken) if broken else completion

@@ -145,7 +145,7 @@ class Assembly:
         :raises NotACompletion: as `wire.completion_of`.
         """
         calls = {"tool_calls": self._calls} if self._calls else {}
-        message = {**self._message, "content": self.text, **calls}
+        message = {**self._message, "content": hidden(self.text), **calls}
         whole = {"choices": [{"message": message, "finish_reason": self._finish}], "usage": self._usage}
         return completion_of(json.loads(hidden(json.dumps(whole))))
 

@@ -7,6 +7,7 @@ import re
 from collections.abc import Mapping, Sequence
 from dataclasses import dataclass, replace
 from datetime import datetime
+from itertools import takewhile
 from typing import Any, Literal
 
 from ..conversations.conversation import Progress, StoredFunctions
@@ -399,7 +400,14 @@ class _Evidence:
             added = [each for each in tags_of(self._gathered) if each not in before and each != disposition]
             tag = added[0] if ends and added else ""
         kept = message.get(act.KEPT, {})
-        return ev.ModelReplied(at, ask.number, message["content"], calls, end_reason=ends, end_tag=tag, kept=kept)
+        # What was left out of a reply, or why it broke off, is in the log before it.
+        notes = tuple(str(entry.payload["error"]) for entry in takewhile(_is_note, rest))
+        said = message["content"]
+        return ev.ModelReplied(at, ask.number, said, calls, notes, end_reason=ends, end_tag=tag, kept=kept)
+
+
+def _is_note(entry: RunEvent) -> bool:
+    return bool(entry.type == "rtf-pipeline-error" and entry.payload.get("processor") == "speech")
 
 
 def _extraction(at: float, number: int, rest: Sequence[RunEvent]) -> ev.Answer:

@@ -21,7 +21,7 @@ from peewee import (
 
 from ..errors import RecordNotFound
 from ..timestamps import write_time
-from .base import Record, insert
+from .base import Record, insert, update
 from .database import ConcurrentUpdate, write
 from .fields import Instant, JSONText, ShortText, now
 from .locks import run_lock
@@ -59,6 +59,8 @@ class ChatTurn(Record):
     assistant_text = TextField(null=True)
     events = JSONText(default=list)
     usage = JSONText(default=dict)
+    # What led to the words of a pending turn that were given out: the engine's events since the turn before.
+    steps = JSONText(default=list)
     # Where the conversation stood after this turn; null unless it was completed.
     checkpoint = JSONText(null=True)
     created_at = Instant(default=now)
@@ -127,6 +129,12 @@ def stored_size(session: ChatSession) -> int:
     return int(ChatTurn.select(total).where(ChatTurn.run == session.run_id).scalar())
 
 
+def half_said(session: ChatSession) -> ChatTurn | None:
+    """The pending turn of a session, if words of its answer were given out."""
+    pending = ChatTurn.select().where(ChatTurn.run == session.run_id, ChatTurn.status == "pending")
+    return next((turn for turn in pending if turn.steps), None)
+
+
 def discarded(session: ChatSession) -> list[ChatTurn]:
     """The discarded turns, in the order in which they were discarded."""
     gone = ChatTurn.select().where(ChatTurn.run == session.run_id, ChatTurn.discarded_at.is_null(False))
@@ -149,8 +157,10 @@ def _at_cursor(session: ChatSession) -> tuple[list[ChatTurn], list[ChatTurn]]:
 # -- changes; each belongs inside a transaction
 
 
-def change(session: ChatSession, failure: str = ABANDONED, **columns: Any) -> None:
-    """Store changed columns as the session's next revision. A pending turn becomes failed, for the reason `failure`.
+def change(session: ChatSession, failure: str | None = ABANDONED, **columns: Any) -> None:
+    """Store changed columns as the session's next revision.
+
+    :param failure: why a pending turn becomes failed; None leaves it pending.
 
     :raises ConcurrentUpdate: when the session has another revision by now.
     """
@@ -160,6 +170,8 @@ def change(session: ChatSession, failure: str = ABANDONED, **columns: Any) -> No
         raise ConcurrentUpdate("Another request changed the session first.")
     for name, value in columns.items():
         setattr(session, name, value)
+    if failure is None:
+        return
     error = {
         "type": "execution_error",
         "created_at": write_time(session.updated_at),
@@ -178,6 +190,18 @@ def append(session: ChatSession, text: str | None) -> ChatTurn:
     cut(session)
     change(session, status=PENDING, cursor_turn_id=None)
     return insert(ChatTurn, run=session.run_id, turn_id=f"turn_{token_hex(6)}", user_text=text)
+
+
+def keep_said(session: ChatSession, turn: ChatTurn) -> None:
+    """Store what is given out next of the answer to a pending turn, and what led to it. The revision stays.
+
+    :raises ConcurrentUpdate: as `change`.
+    """
+    turn.answered_at = now()
+    known = (ChatSession.run == session.run_id) & (ChatSession.revision == session.revision)
+    if not ChatSession.update(updated_at=turn.answered_at).where(known).execute():
+        raise ConcurrentUpdate("Another request changed the session first.")
+    update(turn, ChatTurn.steps, ChatTurn.assistant_text, ChatTurn.answered_at)
 
 
 def cut(session: ChatSession) -> None:

@@ -29,7 +29,7 @@ TEXTS: tuple[tuple[type[Record], str, tuple[str, ...]], ...] = (
     (Turn, "run_id", ("caller_text", "actions")),
     (StatusCallback, "run_id", ("fields",)),
     (ChatSession, "run_id", ("checkpoint",)),
-    (ChatTurn, "run_id", ("user_text", "assistant_text", "events", "checkpoint")),
+    (ChatTurn, "run_id", ("user_text", "assistant_text", "events", "steps", "checkpoint")),
     (Delivery, "run_id", ("body", "url")),
     (IdempotencyKey, "run_id", ("answer",)),
 )

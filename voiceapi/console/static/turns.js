@@ -21,6 +21,7 @@ const KINDS = {
  * @property {{who: "caller" | "agent", text: string, keyed?: boolean}[]} said in order
  * @property {{type: string, payload: object}[]} events as those of a text chat's turn
  * @property {number | null} milliseconds how long the caller waited
+ * @property {boolean} [isPending] whether the answer isn't whole yet
  */
 
 /** The turns of a run, from the events of its log. */
@@ -61,6 +62,7 @@ export function turnOfChat(turn, number) {
     said,
     events: turn.events,
     milliseconds: until ? new Date(until) - new Date(turn.created_at) : null,
+    isPending: turn.status === "pending",
   };
 }
 
@@ -116,14 +118,20 @@ export function milliseconds(value) {
   return value < 1000 ? `${Math.round(value * 10) / 10} ms` : `${Math.round(value / 100) / 10} s`;
 }
 
+/** What somebody said, as a bubble. */
+export function spoken({ who, text, keyed }) {
+  return h("p", { class: `said ${who}` },
+    h("span", { class: "who" }, who === "agent" ? "Agent" : keyed ? "Caller, by keys" : "Caller"), text.trim() ? text : h("em", {}, "silence"));
+}
+
 /** A turn as an article. `model`: who answers where the events name nobody; `actions`: buttons of the turn. */
 export function turnView(turn, { actions = null, isSetAside = false, model = null } = {}) {
   const why = reasons(turn.events);
   const models = why.models.length ? why.models.map(modelInWords) : model && turn.said.some(({ who }) => who === "caller") ? [model] : [];
   return h("article", { class: `turn${isSetAside ? " set-aside" : ""}`, "aria-label": turn.title },
-    turn.said.map(({ who, text, keyed }) => h("p", { class: `said ${who}` },
-      h("span", { class: "who" }, who === "agent" ? "Agent" : keyed ? "Caller, by keys" : "Caller"), text.trim() ? text : h("em", {}, "silence"))),
+    turn.said.map(spoken),
     h("ul", { class: "why" },
+      turn.isPending && h("li", {}, "The answer isn't whole yet."),
       why.misses > 0 && h("li", {}, badge("not understood", "busy"), why.misses > 1 && ` ${why.misses} times in a row`,
         why.lookedAt.length > 0 && details("why", h("ul", {}, why.lookedAt.map(({ edge, words }) =>
           h("li", {}, "The edge ", badge(edge), words.length ? ` is taken for: ${words.join(", ")}` : " has no words to be taken for"))))),

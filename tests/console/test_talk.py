@@ -206,6 +206,8 @@ def test_a_call_to_the_agent_and_its_run_say_the_same(tab: Tab, agent: int) -> N
     shows_why(tab.page.get_by_role("article"))
     expect(tab.role("region", "Facts")).to_contain_text("Call to us, simulator")
     expect(tab.role("region", "Facts")).to_contain_text("openai clever-1")
+    waits = tab.role("region", "Waits of the caller").get_by_role("cell")
+    expect(waits.filter(has_text=re.compile("^The"))).to_have_text(["The model's first word", "The answer"])
 
 
 def test_an_answer_that_is_not_understood_shows_the_edges_and_their_words(tab: Tab, api: Api) -> None:
@@ -315,6 +317,7 @@ def test_words_are_shown_as_they_come_and_sentences_read_out(
     field.press("Enter")
     tab.press("Stay silent")
     expect(tab.page.get_by_role("alert").get_by_text("The agent is still answering.")).to_be_visible()
+    tab.press("Dismiss")
     field.focus()
     for name, viewport, scheme in (("wide-light", WIDE, "light"), ("narrow-dark", NARROW, "dark")):
         tab.page.set_viewport_size(viewport)
@@ -331,6 +334,29 @@ def test_words_are_shown_as_they_come_and_sentences_read_out(
     expect(read_out(tab)).to_have_text(["I have noted that, too.", "And you will hear of it."])
     expect(field).to_be_focused()
     expect(field).to_have_value("The next one")
+    field.press("Enter")
+    expect(turns).to_have_count(3)
+    expect(turns.last).to_contain_text("for the answer")
+    tab.follow(re.compile(r"^Run \d+"))
+    shows_the_waits(tab, screenshots)
+
+
+def shows_the_waits(tab: Tab, screenshots: Path) -> None:
+    """The page of a run whose first answer was given out sentence by sentence, the second one whole."""
+    ahead, whole = (tab.page.get_by_role("article").filter(has_text=said) for said in ("hear of it", "I listen"))
+    word, time = "until the model's first word", r"[\d.]+ m?s"
+    expect(ahead).to_contain_text(
+        re.compile(f" · {time} {word}, {time} until its first sentence, {time} until its last$")
+    )
+    expect(whole).to_contain_text(re.compile(f" · {time} {word}, {time} for the answer$"))
+    waits = tab.role("region", "Waits of the caller").locator("tbody tr")
+    names = ("The model's first word", "The first sentence", "The last sentence")
+    expect(waits).to_have_text([re.compile(f"^{name}2{time}{time}$") for name in names])
+    for name, viewport, scheme in (("wide-light", WIDE, "light"), ("narrow-dark", NARROW, "dark")):
+        tab.page.set_viewport_size(viewport)
+        tab.page.emulate_media(color_scheme=scheme)  # type: ignore[arg-type]
+        tab.page.screenshot(path=screenshots / f"run-waits-{name}.png", full_page=True)
+        assert (tab.findings(), tab.overflow() <= 0) == ([], True)
 
 
 def test_the_voice_speaks_sentence_by_sentence_and_end_stops_it(

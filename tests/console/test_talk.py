@@ -371,12 +371,34 @@ def test_the_voice_speaks_sentence_by_sentence_and_end_stops_it(
     tab.page.wait_for_function("() => spoken.length === 2")
     tab.press("End")
     tab.page.wait_for_function("() => silenced > 0")
+    tab.notices("The chat ends after this answer.")
     gate.open()
     expect(tab.page.get_by_role("status").get_by_text("user hangup")).to_be_visible()
     expect(turns.last).to_contain_text("Thursday is full. Friday is free.")
     expect(tab.role("button", "Start again")).to_be_focused()
     assert tab.page.evaluate("spoken") == ["Yes?", "Thursday is full."]
     expect(tab.role("button", re.compile("voice"))).to_have_count(0)
+
+
+def test_who_starts_again_in_the_middle_has_a_new_chat(
+    tab: Tab, agent: int, writes: dict[str, list[str | Gate]]
+) -> None:
+    gate = Gate()
+    writes["Never mind."] = ["I mind ", "very ", gate, "much."]
+    turns = begin(tab, agent)
+    address = tab.page.url
+    say(tab, "Never mind.")
+    expect(turns.last).to_contain_text("I mind very")
+    tab.press("Start again")
+    gate.open()
+    expect(tab.page).not_to_have_url(address)
+    expect(turns).to_have_count(1)
+    say(tab, "Hello?")
+    expect(turns.last).to_contain_text("I listen.")
+    expect(turns).to_have_count(2)
+    tab.page.goto(address)
+    expect(turns.last).to_contain_text("I mind very much.")
+    expect(tab.page.get_by_role("status").get_by_text("user hangup")).to_be_visible()
 
 
 def test_who_leaves_in_the_middle_and_comes_back_finds_the_whole_answer(

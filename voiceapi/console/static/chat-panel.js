@@ -67,6 +67,7 @@ export function chatPanel({ workflow, language, signal, readContext, light, vari
   /** End the chat, after the answer that is still being written. */
   function end() {
     voice?.abort();
+    if (busy) notify("The chat ends after this answer.");
     return change((body) => api.post(url("/end"), { body, signal }), { isLast: true });
   }
 

@@ -98,7 +98,7 @@ class Writer:
     def _open(self, method: str, url: str, *, json: Any, **_: Any) -> Iterator[_Stream]:
         assert json["stream"] is True
         self.asked.append(json)
-        stream = _Stream(_chunks(next(self._replies), json))
+        stream = _Stream(chunks(next(self._replies), json))
         try:
             yield stream
         finally:
@@ -125,7 +125,9 @@ class _Stream:
     def expect(self, seconds: float) -> None: ...
 
 
-def _chunks(pieces: list[Any], body: Mapping[str, Any]) -> Iterator[bytes]:
+def chunks(pieces: list[Any], body: Mapping[str, Any]) -> Iterator[bytes]:
+    """The answer to the request `body`, piece by piece; see `Writer`."""
+
     def delta(finish: str | None = None, **members: Any) -> bytes:
         return event({"choices": [{"index": 0, "delta": members, "finish_reason": finish}]})
 
@@ -133,7 +135,12 @@ def _chunks(pieces: list[Any], body: Mapping[str, Any]) -> Iterator[bytes]:
         match piece:
             case Gate():
                 piece.reached.set()
-                assert piece.opened.wait(60)
+                # A server that sends nothing for a few seconds is given up.
+                for _ in range(60):
+                    if piece.opened.wait(1):
+                        break
+                    yield delta()
+                assert piece.opened.is_set()
             case Exception():
                 raise piece
             case Calling():

@@ -5,15 +5,18 @@ from __future__ import annotations
 import json
 import re
 import threading
-from collections.abc import Iterator
+from collections.abc import Callable, Iterator
+from contextlib import suppress
 from http.server import BaseHTTPRequestHandler, ThreadingHTTPServer
+from pathlib import Path
 from typing import Any
 
 import pytest
-from asking import Api
-from browsing import Tab
+from asking import KEY, Api, Serve, Server
+from browsing import NARROW, WIDE, Open, Tab
 from playwright.sync_api import Locator, expect
 from seed import example, receiver
+from streamed import Gate, chunks, streamed
 
 pytestmark = pytest.mark.long
 
@@ -33,19 +36,46 @@ RECOGNITION = """
   };
   delete window.speechSynthesis;
 """
+# A browser's speech synthesis that says at once what it is to say, and notes it, and how often it is stopped.
+SYNTHESIS = """
+  Object.assign(window, { spoken: [], silenced: 0 });
+  window.SpeechSynthesisUtterance = class extends EventTarget { constructor(text) { super(); this.text = text; } };
+  Object.defineProperty(window, "speechSynthesis", { configurable: true, value: {
+    speak(utterance) {
+      spoken.push(utterance.text.trim());
+      setTimeout(() => utterance.dispatchEvent(new Event("end")));
+    },
+    cancel() { silenced += 1; },
+  }});
+"""
 NO_RECOGNITION = "delete window.SpeechRecognition; delete window.webkitSpeechRecognition;"
 
 
 @pytest.fixture(scope="module")
-def model() -> Iterator[str]:
+def writes() -> dict[str, list[str | Gate]]:
+    """What the model streams after these words of the caller, piece by piece."""
+    return {}
+
+
+@pytest.fixture(scope="module")
+def model(writes: dict[str, list[str | Gate]]) -> Iterator[str]:
     """The base URL of a language model that does what the caller's words ask for."""
 
     class Handler(BaseHTTPRequestHandler):
         def do_POST(self) -> None:
             asked = json.loads(self.rfile.read(int(self.headers["Content-Length"])))
+            if asked["stream"] and (pieces := writes.get(asked["messages"][-1]["content"])):
+                self.send_response(200)
+                self.send_header("Content-Type", "text/event-stream")
+                self.end_headers()
+                with suppress(ConnectionError):  # the service was killed meanwhile
+                    for chunk in chunks(pieces, asked):
+                        self.wfile.write(chunk)
+                return
             status, message = answer(asked)
-            body = json.dumps({"choices": [{"message": {"role": "assistant", **message}}]}).encode()
+            kind, body = streamed(asked, status, {"choices": [{"message": {"role": "assistant", **message}}]})
             self.send_response(status)
+            self.send_header("Content-Type", kind)
             self.send_header("Content-Length", str(len(body)))
             self.end_headers()
             self.wfile.write(body)
@@ -76,30 +106,47 @@ def answer(asked: dict[str, Any]) -> tuple[int, dict[str, Any]]:
 
 
 @pytest.fixture(scope="module")
-def agent(api: Api, model: str) -> Iterator[int]:
+def make(model: str) -> Iterator[Callable[[Api], int]]:
+    """Makes the agent of these tests, which the model speaks for, in a service."""
     with receiver() as url:
-        config = {"method": "POST", "url": f"{url}/orders"}
-        config["parameters"] = [{"name": "order_no", "type": "string", "description": "Its number.", "required": True}]  # type: ignore[assignment]
-        tool = {"name": "Look up", "description": "An order.", "definition": {"type": "http_api", "config": config}}
-        uuid = api.post("/tools/", tool)["tool_uuid"]
-        found = [{"name": "order_no", "type": "string", "prompt": "The number."}]
-        extraction = {"extraction_enabled": True, "extraction_prompt": "Its number.", "extraction_variables": found}
-        start = {"name": "Ask", "prompt": "Ask.", "greeting_type": "text", "greeting": "Yes?", **extraction}
-        nodes = [
-            {"id": "1", "type": "startCall", "data": {**start, "tool_uuids": [uuid]}},
-            {"id": "2", "type": "agentNode", "data": {"name": "More", "prompt": "Go on.", "tool_uuids": [uuid]}},
-        ]
-        edges = [{"id": "e", "source": "1", "target": "2", "data": {"label": "Go on", "condition": "They are done."}}]
-        nodes = [{**node, "position": {"x": 0, "y": 0}} for node in nodes]
-        body = {"name": "Orders", "workflow_definition": {"nodes": nodes, "edges": edges}}
-        id: int = api.post("/workflow/create/definition", body)["id"]
-        speech = {"provider": "carrier", "model": "default"}
-        llm = {"provider": "openai", "model": "clever-1", "api_key": "no-real-key-0123456789", "base_url": model}
-        override = {"mode": "pipeline", "pipeline": {"llm": llm, "tts": speech, "stt": speech}}
-        own = {"model_configuration_v2_override": {"version": 2, "mode": "byok", "byok": override}}
-        api.put(f"/workflow/{id}", {"workflow_configurations": own})
-        api.post(f"/workflow/{id}/publish")
-        yield id
+        yield lambda api: made(api, model, url)
+
+
+@pytest.fixture(scope="module")
+def server(serve: Serve) -> Server:
+    """As every module's, with a model that may take long."""
+    return serve(API_KEY=KEY, LLM_TIMEOUT=120)
+
+
+@pytest.fixture(scope="module")
+def agent(api: Api, make: Callable[[Api], int]) -> int:
+    return make(api)
+
+
+def made(api: Api, model: str, url: str) -> int:
+    """The id of an agent with a tool below `url`; published."""
+    config = {"method": "POST", "url": f"{url}/orders"}
+    config["parameters"] = [{"name": "order_no", "type": "string", "description": "Its number.", "required": True}]  # type: ignore[assignment]
+    tool = {"name": "Look up", "description": "An order.", "definition": {"type": "http_api", "config": config}}
+    uuid = api.post("/tools/", tool)["tool_uuid"]
+    found = [{"name": "order_no", "type": "string", "prompt": "The number."}]
+    extraction = {"extraction_enabled": True, "extraction_prompt": "Its number.", "extraction_variables": found}
+    start = {"name": "Ask", "prompt": "Ask.", "greeting_type": "text", "greeting": "Yes?", **extraction}
+    nodes = [
+        {"id": "1", "type": "startCall", "data": {**start, "tool_uuids": [uuid]}},
+        {"id": "2", "type": "agentNode", "data": {"name": "More", "prompt": "Go on.", "tool_uuids": [uuid]}},
+    ]
+    edges = [{"id": "e", "source": "1", "target": "2", "data": {"label": "Go on", "condition": "They are done."}}]
+    nodes = [{**node, "position": {"x": 0, "y": 0}} for node in nodes]
+    body = {"name": "Orders", "workflow_definition": {"nodes": nodes, "edges": edges}}
+    id: int = api.post("/workflow/create/definition", body)["id"]
+    speech = {"provider": "carrier", "model": "default"}
+    llm = {"provider": "openai", "model": "clever-1", "api_key": "no-real-key-0123456789", "base_url": model}
+    override = {"mode": "pipeline", "pipeline": {"llm": llm, "tts": speech, "stt": speech}}
+    own = {"model_configuration_v2_override": {"version": 2, "mode": "byok", "byok": override}}
+    api.put(f"/workflow/{id}", {"workflow_configurations": own})
+    api.post(f"/workflow/{id}/publish")
+    return id
 
 
 def shows_why(turns: Locator) -> None:
@@ -159,6 +206,8 @@ def test_a_call_to_the_agent_and_its_run_say_the_same(tab: Tab, agent: int) -> N
     shows_why(tab.page.get_by_role("article"))
     expect(tab.role("region", "Facts")).to_contain_text("Call to us, simulator")
     expect(tab.role("region", "Facts")).to_contain_text("openai clever-1")
+    waits = tab.role("region", "Waits of the caller").get_by_role("cell")
+    expect(waits.filter(has_text=re.compile("^The"))).to_have_text(["The model's first word", "The answer"])
 
 
 def test_an_answer_that_is_not_understood_shows_the_edges_and_their_words(tab: Tab, api: Api) -> None:
@@ -228,3 +277,195 @@ def test_runs_are_filtered_and_sorted_by_the_address(tab: Tab, api: Api, agent: 
         tab.open("/runs?shortest=x&run=first")
         tab.sees("These filters can't be used as they are.")
         expect(tab.page.get_by_label("Number of the run")).to_have_attribute("aria-invalid", "true")
+
+
+# -- words as they come
+
+
+def begin(tab: Tab, agent: int) -> Locator:
+    """Open the agent's Talk and begin a chat; the turns of it."""
+    tab.open(f"/agents/{agent}/talk")
+    tab.press("Start")
+    turns = tab.role("log", "Conversation").get_by_role("article")
+    expect(turns).to_have_count(1)
+    return turns
+
+
+def say(tab: Tab, text: str) -> None:
+    tab.fill("What you say", text)
+    tab.page.get_by_label("What you say").press("Enter")
+
+
+def read_out(tab: Tab) -> Locator:
+    """What screen readers are given of the agent's words."""
+    return tab.page.locator("section[aria-label=Conversation] [aria-live=polite] > p")
+
+
+def test_words_are_shown_as_they_come_and_sentences_read_out(
+    tab: Tab, agent: int, writes: dict[str, list[str | Gate]], screenshots: Path
+) -> None:
+    gates = [Gate(), Gate()]
+    writes["Letters?"] = ["I have ", "noted ", gates[0], "that, too. And you ", gates[1], "will hear of it."]
+    turns = begin(tab, agent)
+    expect(read_out(tab)).to_have_text(["Yes?"])
+    say(tab, "Letters?")
+    field = tab.page.get_by_label("What you say")
+    expect(turns.last).to_contain_text("AgentI have noted")
+    expect(read_out(tab)).to_have_count(0)
+    expect(tab.role("log", "Conversation")).to_have_attribute("aria-live", "off")
+    field.fill("The next one")
+    field.press("Enter")
+    tab.press("Stay silent")
+    expect(tab.page.get_by_role("alert").get_by_text("The agent is still answering.")).to_be_visible()
+    tab.press("Dismiss")
+    field.focus()
+    for name, viewport, scheme in (("wide-light", WIDE, "light"), ("narrow-dark", NARROW, "dark")):
+        tab.page.set_viewport_size(viewport)
+        tab.page.emulate_media(color_scheme=scheme)  # type: ignore[arg-type]
+        tab.page.screenshot(path=screenshots / f"talk-words-{name}.png", full_page=True)
+        assert (tab.findings(), tab.overflow() <= 0) == ([], True)
+    gates[0].open()
+    expect(turns.last).to_contain_text("I have noted that, too. And you")
+    expect(read_out(tab)).to_have_text(["I have noted that, too."])
+    gates[1].open()
+    expect(turns.last.get_by_role("list")).to_contain_text("for the answer")
+    expect(turns.last).to_contain_text("I have noted that, too. And you will hear of it.")
+    expect(turns).to_have_count(2)
+    expect(read_out(tab)).to_have_text(["I have noted that, too.", "And you will hear of it."])
+    expect(field).to_be_focused()
+    expect(field).to_have_value("The next one")
+    field.press("Enter")
+    expect(turns).to_have_count(3)
+    expect(turns.last).to_contain_text("for the answer")
+    tab.follow(re.compile(r"^Run \d+"))
+    shows_the_waits(tab, screenshots)
+
+
+def shows_the_waits(tab: Tab, screenshots: Path) -> None:
+    """The page of a run whose first answer was given out sentence by sentence, the second one whole."""
+    ahead, whole = (tab.page.get_by_role("article").filter(has_text=said) for said in ("hear of it", "I listen"))
+    word, time = "until the model's first word", r"[\d.]+ m?s"
+    expect(ahead).to_contain_text(
+        re.compile(f" · {time} {word}, {time} until its first sentence, {time} until its last$")
+    )
+    expect(whole).to_contain_text(re.compile(f" · {time} {word}, {time} for the answer$"))
+    waits = tab.role("region", "Waits of the caller").locator("tbody tr")
+    names = ("The model's first word", "The first sentence", "The last sentence")
+    expect(waits).to_have_text([re.compile(f"^{name}2{time}{time}$") for name in names])
+    for name, viewport, scheme in (("wide-light", WIDE, "light"), ("narrow-dark", NARROW, "dark")):
+        tab.page.set_viewport_size(viewport)
+        tab.page.emulate_media(color_scheme=scheme)  # type: ignore[arg-type]
+        tab.page.screenshot(path=screenshots / f"run-waits-{name}.png", full_page=True)
+        assert (tab.findings(), tab.overflow() <= 0) == ([], True)
+
+
+def test_the_voice_speaks_sentence_by_sentence_and_end_stops_it(
+    tab: Tab, agent: int, writes: dict[str, list[str | Gate]]
+) -> None:
+    gate = Gate()
+    writes["What about Thursday?"] = ["Thursday is ", "full. ", "Friday", gate, " is ", "free."]
+    tab.page.add_init_script(RECOGNITION + SYNTHESIS)
+    tab.page.reload()
+    turns = begin(tab, agent)
+    tab.press("Talk by voice")
+    tab.page.wait_for_function("() => spoken.length === 2")
+    tab.press("End")
+    tab.page.wait_for_function("() => silenced > 0")
+    tab.notices("The chat ends after this answer.")
+    gate.open()
+    expect(tab.page.get_by_role("status").get_by_text("user hangup")).to_be_visible()
+    expect(turns.last).to_contain_text("Thursday is full. Friday is free.")
+    expect(tab.role("button", "Start again")).to_be_focused()
+    assert tab.page.evaluate("spoken") == ["Yes?", "Thursday is full."]
+    expect(tab.role("button", re.compile("voice"))).to_have_count(0)
+
+
+def test_who_starts_again_in_the_middle_has_a_new_chat(
+    tab: Tab, agent: int, writes: dict[str, list[str | Gate]]
+) -> None:
+    gate = Gate()
+    writes["Never mind."] = ["I mind ", "very ", gate, "much."]
+    turns = begin(tab, agent)
+    address = tab.page.url
+    say(tab, "Never mind.")
+    expect(turns.last).to_contain_text("I mind very")
+    tab.press("Start again")
+    gate.open()
+    expect(tab.page).not_to_have_url(address)
+    expect(turns).to_have_count(1)
+    say(tab, "Hello?")
+    expect(turns.last).to_contain_text("I listen.")
+    expect(turns).to_have_count(2)
+    tab.page.goto(address)
+    expect(turns.last).to_contain_text("I mind very much.")
+    expect(tab.page.get_by_role("status").get_by_text("user hangup")).to_be_visible()
+
+
+def test_who_leaves_in_the_middle_and_comes_back_finds_the_whole_answer(
+    tab: Tab, agent: int, writes: dict[str, list[str | Gate]]
+) -> None:
+    gate = Gate()
+    writes["Leave."] = ["Nobody ", "listens ", gate, "here."]
+    turns = begin(tab, agent)
+    say(tab, "Leave.")
+    expect(turns.last).to_contain_text("Nobody listens")
+    address = tab.page.url
+    tab.open("/agents")
+    tab.page.goto(address)
+    expect(turns.last).to_contain_text("Nobody listens")
+    expect(turns.last).to_contain_text("The answer isn't whole yet.")
+    gate.open()
+    expect(turns.last).to_contain_text("Nobody listens here.")
+    expect(turns.last).to_contain_text("for the answer")
+    expect(turns).to_have_count(2)
+
+
+def test_a_service_that_dies_in_the_middle_is_told_in_place(
+    serve: Serve,
+    open_tab: Open,
+    make: Callable[[Api], int],
+    writes: dict[str, list[str | Gate]],
+    tmp_path: Path,
+) -> None:
+    gate = Gate()
+    writes["Die."] = ["It was ", "noted. ", "But then ", gate, "nothing."]
+    server = serve(API_KEY=KEY, LLM_TIMEOUT=120, folder=tmp_path)
+    agent = make(Api(server.origin, KEY))
+    tab = open_tab(f"{server.origin}/#key={KEY}")
+    turns = begin(tab, agent)
+    say(tab, "Die.")
+    expect(turns.last).to_contain_text("It was noted. But then")
+    server.process.kill()
+    server.process.wait()
+    gate.open()
+    log = tab.role("log", "Conversation")
+    expect(log.get_by_role("alert")).to_have_text("The connection to the service broke off.")
+    expect(turns.last).to_contain_text("It was noted. But then")
+    field = tab.page.get_by_label("What you say")
+    expect(field).to_have_value("")
+    command = ("-m", "voiceapi", "serve", "--port", str(server.port))
+    serve(API_KEY=KEY, folder=tmp_path, command=command)
+    with tab.expecting("409 POST"):
+        say(tab, "Are you there?")
+        expect(log.get_by_role("alert")).to_contain_text("This chat was changed elsewhere")
+    expect(turns).to_have_count(2)
+    expect(turns.last).to_contain_text("It was noted.")
+    expect(field).to_have_value("Are you there?")
+    field.press("Enter")
+    expect(turns.last).to_contain_text("I listen.")
+    expect(log.get_by_role("alert")).to_have_count(0)
+
+
+def test_an_error_in_the_middle_is_told_in_place(tab: Tab, agent: int) -> None:
+    turns = begin(tab, agent)
+    part, error = '{"text": "It was "}', '{"detail": "The database can\'t be written."}'
+    body = f"event: part\ndata: {part}\n\n:\n\nevent: error\ndata: {error}\n\n"
+    tab.page.route("**/messages/stream", lambda route: route.fulfill(content_type="text/event-stream", body=body))
+    say(tab, "Hello?")
+    expect(tab.role("log", "Conversation").get_by_role("alert")).to_have_text("The database can't be written.")
+    expect(turns).to_have_count(1)
+    tab.page.unroute("**/messages/stream")
+    say(tab, "Hello?")
+    expect(turns.last).to_contain_text("I listen.")
+    expect(turns).to_have_count(2)
+    expect(tab.role("log", "Conversation").get_by_role("alert")).to_have_count(0)

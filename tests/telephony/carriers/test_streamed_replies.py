@@ -13,7 +13,7 @@ from tests.telephony.carriers.test_contract import HELLO, disposition, log_of, m
 from voiceapi.engine.phrases import phrases
 from voiceapi.http_client import RequestFailed
 from voiceapi.service import Service
-from voiceapi.store.runs import Turn
+from voiceapi.store.runs import RunEvent, Turn
 
 FIRST, SECOND = "I have noted that for you now.", "We will send you a letter about it."
 QUESTION = "Is there anything else?"
@@ -80,6 +80,11 @@ def test_the_first_sentence_is_spoken_while_the_model_still_writes(
     call.status("completed")
     assert (disposition(call), call.transcript[4]) == (("completed", "user_hangup"), whole)
     assert writer.left == 0
+    with call.service.store.session():
+        events = RunEvent.select().where(RunEvent.type == "rtf-latency-measured").order_by(RunEvent.id)
+        waits = [event.payload for event in events]
+    assert ["last_sentence_seconds" in each for each in waits] == [False, True, False]
+    assert 0 <= waits[1]["latency_seconds"] <= waits[1]["last_sentence_seconds"]
 
 
 def test_the_first_sentence_of_a_call(

@@ -110,6 +110,30 @@ export async function jsonOf(response) {
   }
 }
 
+/** The server-sent events that answer a POST, each as [name, value]. Who asks stops at the last one: an end is a failure. */
+async function* events(path, options) {
+  const reader = (await send("POST", path, options)).body.pipeThrough(new TextDecoderStream()).getReader();
+  let rest = "";
+  try {
+    for (;;) {
+      const { done, value } = await reader.read();
+      if (done) throw new Error("closed");
+      const whole = (rest + value).split("\n\n");
+      rest = whole.pop();
+      for (const event of whole) {
+        const [, name, data] = /^event: (.*)\ndata: (.*)$/s.exec(event) ?? [];
+        if (name === "error") throw new ApiError(0, JSON.parse(data).detail);
+        if (name) yield [name, JSON.parse(data)];
+      }
+    }
+  } catch (error) {
+    if (error instanceof ApiError || error.name === "AbortError") throw error;
+    throw new ApiError(0, "The connection to the service broke off.");
+  } finally {
+    reader.cancel().catch(() => {});
+  }
+}
+
 /**
  * Each takes a path below /api/v1 and `{query, body, form, headers, signal}`; raises ApiError. When a key is refused, the
  * page asks for another and the request goes on with it; `ask: false` leaves that to the caller.
@@ -122,5 +146,6 @@ export const api = {
   delete: (path, options) => json("DELETE", path, options),
   /** The whole Response, for headers such as ETag and for what isn't JSON. */
   send,
+  events,
   text: async (path, options) => (await send("GET", path, options)).text(),
 };

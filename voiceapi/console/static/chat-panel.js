@@ -1,10 +1,13 @@
-// A text chat with an agent, typed or by voice: each turn with its reasons, rewind, silence, end.
+// A text chat with an agent, typed or by voice: words as they come, each turn with its reasons, rewind, silence, end.
 
 import { api, ApiError } from "./api.js";
-import { button, link, notify, stateBadge } from "./components.js";
+import { alert, button, link, notify, stateBadge } from "./components.js";
 import { h, show } from "./dom.js";
-import { placeOf, showList, turnOfChat, turnView } from "./turns.js";
-import { canListen, canSpeak, listen, speak } from "./voice.js";
+import { every } from "./router.js";
+import { placeOf, showList, spoken, turnOfChat, turnView } from "./turns.js";
+import { canListen, listen, sentences, speak } from "./voice.js";
+
+const UNTIL_ANSWERED = 1000;
 
 /**
  * `readContext()` gives the initial variables of a new chat; `light(node, edge)` shows where the conversation is;
@@ -13,29 +16,27 @@ import { canListen, canSpeak, listen, speak } from "./voice.js";
  */
 export function chatPanel({ workflow, language, signal, readContext, light, variables, changed }) {
   const path = `/workflow/${workflow.id}/text-chat/sessions`;
-  const talk = h("div", { class: "conversation", role: "log", "aria-label": "Conversation" });
+  const talk = h("div", { class: "conversation", role: "log", "aria-label": "Conversation", "aria-live": "off" });
+  const heard = h("div", { class: "hidden", "aria-live": "polite" }); // what the agent says, for screen readers: whole sentences
   const state = h("p", { class: "actions", role: "status" });
   const text = h("input", { type: "text", autocomplete: "off", "aria-label": "What you say", placeholder: "What you say" });
   const say = h("form", { class: "say", novalidate: true }, text, h("button", { type: "submit", class: "button primary" }, "Say it"));
   const tools = h("div", { class: "actions" });
   let chat = null;
   let voice = null; // aborted when the voice is switched off
-  let busy = false;
+  let busy = 0; // changes that aren't answered yet
 
   say.addEventListener("submit", (event) => {
     event.preventDefault();
     if (!text.value || busy) return;
     const said = text.value;
     text.value = "";
-    send(said).catch((error) => {
-      if (error.name === "AbortError") return;
-      text.value = said;
-      notify(error.message, "error");
-    });
+    send(said);
   });
 
   const isOver = () => chat === null || chat.is_completed;
   const turns = () => chat.session_data.turns;
+  const lastWords = () => turns().at(-1)?.assistant_message?.text ?? "";
   const isRewound = () => Boolean(chat?.session_data.cursor_turn_id);
 
   /** The turns that count: after going back, those up to there. */
@@ -43,38 +44,86 @@ export function chatPanel({ workflow, language, signal, readContext, light, vari
 
   const url = (what) => `${path}/${chat.workflow_run_id}${what}`;
 
-  /** Send a change and show the chat that comes back; when another tab was quicker, that of now. */
-  async function change(what, body) {
-    busy = true;
-    talk.setAttribute("aria-busy", "true");
+  /** Show the chat that `answerOf` gives for a body; when another tab was quicker, or the connection broke, that of now. */
+  async function change(answerOf, { isLast = false } = {}) {
+    if (busy && !isLast) throw new Error("The agent is still answering.");
+    const { workflow_run_id: id, revision } = chat;
+    const body = busy ? {} : { expected_revision: revision };
+    busy += 1;
     try {
-      accept(await api.post(url(what), { body: { ...body, expected_revision: chat.revision }, signal }));
+      const now = await answerOf(body);
+      if (chat.workflow_run_id === id) accept(now);
     } catch (error) {
-      if (!(error instanceof ApiError) || ![400, 409].includes(error.status)) throw error;
-      accept(await api.get(url(""), { signal }));
-      throw new Error(error.status === 409 ? "This chat was changed elsewhere, and is shown as it is now. Say it again." : error.message);
+      if (!(error instanceof ApiError) || ![0, 400, 409].includes(error.status)) throw error;
+      if (chat.workflow_run_id === id) await load(id).catch(() => {});
+      throw error.detail?.actual_revision ? new Error("This chat was changed elsewhere, and is shown as it is now.") : error;
     } finally {
-      busy = false;
-      talk.removeAttribute("aria-busy");
+      busy -= 1;
     }
   }
 
-  async function send(said) {
-    const waiting = h("article", { class: "turn" }, h("p", { class: "said caller" }, said.trim() || h("em", {}, "silence")),
-      h("p", { class: "quiet" }, "The agent thinks…"));
-    talk.append(waiting);
-    waiting.scrollIntoView({ block: "nearest" });
+  const rewind = (id) => change((body) => api.post(url("/rewind"), { body: { ...body, cursor_turn_id: id }, signal }));
+
+  /** End the chat, after the answer that is still being written. */
+  function end() {
+    voice?.abort();
+    if (busy) notify("The chat ends after this answer.");
+    return change((body) => api.post(url("/end"), { body, signal }), { isLast: true });
+  }
+
+  /** Say something and show the answer as it comes; with `off`, speak it, too, until then. False if that failed. */
+  async function send(said, off = null) {
+    if (busy) throw new Error("The agent is still answering.");
+    const thinks = h("p", { class: "quiet" }, "The agent thinks…");
+    const turn = h("article", { class: "turn" }, spoken({ who: "caller", text: said }), thinks);
+    const isSeen = () => turn.getBoundingClientRect().bottom <= window.innerHeight;
+    const aloud = [];
+    let isStored = false;
+    let answer = null;
+    let rest = "";
+    const give = (sentence) => {
+      heard.append(h("p", {}, sentence));
+      if (off) aloud.push(speak(sentence, language, off));
+      rest = rest.slice(sentence.length);
+    };
+    const answerOf = async (body) => {
+      for await (const [name, value] of api.events(url("/messages/stream"), { body: { ...body, text: said }, signal })) {
+        isStored = true;
+        if (name === "turn") {
+          if (rest) give(rest);
+          return value;
+        }
+        const wasSeen = isSeen();
+        if (answer) answer.append(value.text);
+        else if (value.text) thinks.replaceWith((answer = spoken({ who: "agent", text: value.text })));
+        if (wasSeen && !isSeen()) turn.scrollIntoView({ block: "end" });
+        rest += value.text;
+        sentences(rest).forEach(give);
+      }
+    };
+    show(heard);
+    talk.append(turn);
+    turn.scrollIntoView({ block: "nearest" });
     try {
-      await change("/messages", { text: said });
-    } finally {
-      waiting.remove();
+      await change(answerOf);
+    } catch (error) {
+      if (error.name === "AbortError") return false;
+      if (!isStored) {
+        turn.remove();
+        text.value ||= said.trim();
+      }
+      talk.append(alert(error));
+      return false;
     }
+    await Promise.all(aloud);
+    return true;
   }
 
-  const goBack = (turn, number) => button("Go back to here", () => change("/rewind", { cursor_turn_id: turn.id }),
+  const goBack = (turn, number) => button("Go back to here", () => rewind(turn.id),
     { kind: "small go-back", "aria-label": `Go back to ${number ? `turn ${number}` : "the opening"}` });
 
   function accept(now) {
+    if (chat?.workflow_run_id === now.workflow_run_id && chat.revision > now.revision) return; // its end was quicker
     chat = now;
     const at = kept().length;
     showList(talk, turns().map((turn, number) => ({ turn, isSetAside: number >= at })), ({ turn, isSetAside }, number) =>
@@ -96,7 +145,7 @@ export function chatPanel({ workflow, language, signal, readContext, light, vari
   }
 
   function showState() {
-    const isHere = say.contains(document.activeElement);
+    const isHere = [say, tools].some((each) => each.contains(document.activeElement));
     say.hidden = isOver();
     show(state,
       chat && stateBadge(chat.is_completed ? chat.gathered_context?.call_disposition ?? "ended" : isRewound() ? "rewound" : "running"),
@@ -104,24 +153,41 @@ export function chatPanel({ workflow, language, signal, readContext, light, vari
       chat?.session_data.discarded_future.length > 0 && h("span", { class: "quiet" }, `${chat.session_data.discarded_future.length} set aside`));
     show(tools,
       isOver() && button(chat ? "Start again" : "Start", open, { kind: "primary" }),
-      isRewound() && button("Undo going back", () => change("/rewind", { cursor_turn_id: null })),
+      isRewound() && button("Undo going back", () => rewind(null)),
       !isOver() && button("Stay silent", () => send(" ")),
       !isOver() && canListen && button(voice ? "Stop the voice" : "Talk by voice", () => (voice ? voice.abort() : talkByVoice()), { "aria-pressed": String(Boolean(voice)) }),
-      !isOver() && button("End", () => change("/end", {})),
+      !isOver() && button("End", end),
       !isOver() && button("Start again", open));
-    if (isHere && isOver()) tools.querySelector("button").focus({ preventScroll: true });
+    if (isHere && isOver() && !tools.contains(document.activeElement)) tools.querySelector("button").focus({ preventScroll: true });
   }
 
   async function open() {
-    voice?.abort();
-    if (!isOver()) await change("/end", {}).catch(() => {});
-    busy = true;
+    if (!isOver()) await end().catch(() => {});
+    busy += 1;
     try {
       accept(await api.post(path, { body: { initial_context: readContext() }, signal }));
     } finally {
-      busy = false;
+      busy -= 1;
     }
+    show(heard, h("p", {}, lastWords()));
     text.focus();
+  }
+
+  /** Show a chat as it is now, and once more when the turn is answered that it waits for. */
+  async function load(run) {
+    accept(await api.get(`${path}/${encodeURIComponent(run)}`, { signal }));
+    if (chat.session_data.status !== "pending_assistant_turn") return;
+    const { workflow_run_id: id, revision } = chat;
+    const answered = new AbortController();
+    signal.addEventListener("abort", () => answered.abort(), { once: true });
+    every(UNTIL_ANSWERED, answered.signal, async () => {
+      if (chat.workflow_run_id === id && chat.revision === revision) {
+        const now = await api.get(url(""), { signal });
+        if (now.revision === revision) return;
+        accept(now);
+      }
+      answered.abort();
+    }, { later: true });
   }
 
   /** Speak the agent's words and listen in turn, until somebody stops it or the chat is over. */
@@ -138,27 +204,23 @@ export function chatPanel({ workflow, language, signal, readContext, light, vari
   }
 
   async function conversation(off) {
-    const lastWords = () => turns().at(-1)?.assistant_message?.text ?? "";
-    if (canSpeak) await speak(lastWords(), language, off);
+    await speak(lastWords(), language, off);
     while (!off.aborted && !isOver()) {
       text.placeholder = "Listening…";
-      const heard = await listen(language, off, (part) => (text.value = part));
+      const said = await listen(language, off, (part) => (text.value = part));
       text.value = "";
-      if (off.aborted || !heard) return;
-      await send(heard);
-      if (canSpeak) await speak(lastWords(), language, off);
+      if (off.aborted || !said) return;
+      if (!(await send(said, off))) return;
     }
   }
 
   showState();
   const element = h("div", { class: "stack" },
-    h("p", { class: "quiet" }, "The draft answers, if there is one; then it is a test, whose webhooks are not sent by themselves. What is said is kept as a run."), state, talk, say, tools);
+    h("p", { class: "quiet" }, "The draft answers, if there is one; then it is a test, whose webhooks are not sent by themselves. What is said is kept as a run."), state, talk, heard, say, tools);
   return {
     element,
     /** Go on with a chat that is there already. */
-    async load(run) {
-      accept(await api.get(`${path}/${encodeURIComponent(run)}`, { signal }));
-    },
+    load,
     tell,
     stop: () => voice?.abort(),
   };

@@ -20,7 +20,9 @@ const KINDS = {
  * @property {string} [at] when it began
  * @property {{who: "caller" | "agent", text: string, keyed?: boolean}[]} said in order
  * @property {{type: string, payload: object}[]} events as those of a text chat's turn
- * @property {number | null} milliseconds how long the caller waited
+ * @property {{latency_seconds: number, first_word_seconds?: number, last_sentence_seconds?: number} | null} waits how long
+ *   the caller waited, as in rtf-latency-measured
+ * @property {boolean} [isPending] whether the answer isn't whole yet
  */
 
 /** The turns of a run, from the events of its log. */
@@ -28,12 +30,12 @@ export function turnsOfRun(run) {
   const turns = new Map();
   for (const { type, payload, turn: number, timestamp } of run.logs?.realtime_feedback_events ?? []) {
     if (!turns.has(number)) {
-      turns.set(number, { title: number === 0 ? "Opening" : `Turn ${number}`, at: timestamp, said: [], events: [], milliseconds: null });
+      turns.set(number, { title: number === 0 ? "Opening" : `Turn ${number}`, at: timestamp, said: [], events: [], waits: null });
     }
     const turn = turns.get(number);
     if (type === "rtf-user-transcription") turn.said.push({ who: "caller", text: payload.text, keyed: payload.keyed });
     else if (type === "rtf-bot-text") turn.said.push({ who: "agent", text: payload.text });
-    else if (type === "rtf-latency-measured") turn.milliseconds = payload.latency_seconds * 1000;
+    else if (type === "rtf-latency-measured") turn.waits = payload;
     else turn.events.push({ type: KINDS[type] ?? type, payload: ofRun(type, payload) });
   }
   for (const [number, turn] of turns) {
@@ -60,7 +62,8 @@ export function turnOfChat(turn, number) {
     at: turn.created_at,
     said,
     events: turn.events,
-    milliseconds: until ? new Date(until) - new Date(turn.created_at) : null,
+    waits: until ? { latency_seconds: (new Date(until) - new Date(turn.created_at)) / 1000 } : null,
+    isPending: turn.status === "pending",
   };
 }
 
@@ -116,14 +119,38 @@ export function milliseconds(value) {
   return value < 1000 ? `${Math.round(value * 10) / 10} ms` : `${Math.round(value / 100) / 10} s`;
 }
 
+function waitsInWords({ first_word_seconds: word, latency_seconds: first, last_sentence_seconds: last }) {
+  return [[word, "until the model's first word"], [first, last === undefined ? "for the answer" : "until its first sentence"], [last, "until its last"]]
+    .filter(([seconds]) => seconds !== undefined).map(([seconds, what]) => `${milliseconds(seconds * 1000)} ${what}`).join(", ");
+}
+
+/** The waits of a run's turns: for each thing that was waited for, its name and the seconds, the shortest first. */
+export function waitsOf(turns) {
+  const all = turns.map((turn) => turn.waits).filter(Boolean);
+  const isAhead = all.some((waits) => waits.last_sentence_seconds !== undefined);
+  return [
+    ["The model's first word", (waits) => waits.first_word_seconds],
+    [isAhead ? "The first sentence" : "The answer", (waits) => waits.latency_seconds],
+    isAhead && ["The last sentence", (waits) => waits.last_sentence_seconds ?? waits.latency_seconds],
+  ].filter(Boolean)
+    .map(([name, of]) => [name, all.map(of).filter((seconds) => seconds !== undefined).sort((one, other) => one - other)])
+    .filter(([, seconds]) => seconds.length);
+}
+
+/** What somebody said, as a bubble. */
+export function spoken({ who, text, keyed }) {
+  return h("p", { class: `said ${who}` },
+    h("span", { class: "who" }, who === "agent" ? "Agent" : keyed ? "Caller, by keys" : "Caller"), text.trim() ? text : h("em", {}, "silence"));
+}
+
 /** A turn as an article. `model`: who answers where the events name nobody; `actions`: buttons of the turn. */
 export function turnView(turn, { actions = null, isSetAside = false, model = null } = {}) {
   const why = reasons(turn.events);
   const models = why.models.length ? why.models.map(modelInWords) : model && turn.said.some(({ who }) => who === "caller") ? [model] : [];
   return h("article", { class: `turn${isSetAside ? " set-aside" : ""}`, "aria-label": turn.title },
-    turn.said.map(({ who, text, keyed }) => h("p", { class: `said ${who}` },
-      h("span", { class: "who" }, who === "agent" ? "Agent" : keyed ? "Caller, by keys" : "Caller"), text.trim() ? text : h("em", {}, "silence"))),
+    turn.said.map(spoken),
     h("ul", { class: "why" },
+      turn.isPending && h("li", {}, "The answer isn't whole yet."),
       why.misses > 0 && h("li", {}, badge("not understood", "busy"), why.misses > 1 && ` ${why.misses} times in a row`,
         why.lookedAt.length > 0 && details("why", h("ul", {}, why.lookedAt.map(({ edge, words }) =>
           h("li", {}, "The edge ", badge(edge), words.length ? ` is taken for: ${words.join(", ")}` : " has no words to be taken for"))))),
@@ -138,7 +165,7 @@ export function turnView(turn, { actions = null, isSetAside = false, model = nul
       why.end && h("li", {}, "Ends as ", badge(why.end)),
       h("li", { class: "quiet" }, [
         turn.at && new Date(turn.at).toLocaleTimeString(), models.join(", "),
-        turn.milliseconds !== null && `${milliseconds(turn.milliseconds)} for the answer`,
+        turn.waits && waitsInWords(turn.waits),
       ].filter(Boolean).join(" · "))),
     actions && h("div", { class: "actions" }, actions));
 }

@@ -3,7 +3,7 @@
 const Recognition = window.SpeechRecognition ?? window.webkitSpeechRecognition;
 
 export const canListen = Boolean(Recognition);
-export const canSpeak = "speechSynthesis" in window && typeof SpeechSynthesisUtterance === "function";
+const canSpeak = "speechSynthesis" in window && typeof SpeechSynthesisUtterance === "function";
 
 // What the API of the browser calls its errors, in words.
 const ERRORS = {
@@ -15,7 +15,10 @@ const ERRORS = {
   network: "The browser's speech recognition can't be reached.",
 };
 
-/** Say a text; resolves when it has been said, or can't be. */
+/** The whole sentences at the beginning of a text that has come up to the end of a word. */
+export const sentences = (text) => text.match(/.*?(?:[.!?…۔؟]["'”’»)\]]*(?:\s+|$)|[。！？।॥]["'”’」』）]*\s*|\n+)/gsuy) ?? [];
+
+/** Say a text, after those before it; resolves when it has been said, or can't be. */
 export function speak(text, language, signal) {
   return new Promise((resolve) => {
     if (!canSpeak || !text.trim() || signal.aborted) return resolve();

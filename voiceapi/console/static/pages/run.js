@@ -8,7 +8,7 @@ import { delivery } from "../delivery.js";
 import { h, show } from "../dom.js";
 import { followRun } from "../live-run.js";
 import { every } from "../router.js";
-import { inWords, milliseconds, showList, turnsOfRun, turnView } from "../turns.js";
+import { inWords, milliseconds, showList, turnsOfRun, turnView, waitsOf } from "../turns.js";
 
 const PENDING_DELIVERIES = 3000;
 const RECORDINGS = [["Recording", "recording_public_url"], ["The caller's side", "user_recording_public_url"], ["The agent's side", "bot_recording_public_url"]];
@@ -152,15 +152,21 @@ function factsOf(run) {
 
 function sideOf(run) {
   const found = run.gathered_context?.extracted_variables ?? {};
-  const waits = turnsOfRun(run).map((turn) => turn.milliseconds).filter((each) => each !== null);
+  const waits = waitsOf(turnsOfRun(run));
+  const median = (seconds) => (seconds[Math.floor((seconds.length - 1) / 2)] + seconds[Math.floor(seconds.length / 2)]) / 2;
   const tokens = Object.entries(run.usage_info?.llm ?? {});
   const { call_price: _, ...notes } = run.annotations ?? {};
   return [
     section("What it found", values(found, "No variable was found.")),
     section("What it knew before", values(run.initial_context ?? {}, "Nothing.")),
+    waits.length > 0 && section("How long the caller waited", table("Waits of the caller", [
+      ["Until", ([name]) => name],
+      ["Turns", ([, seconds]) => String(seconds.length), { number: true }],
+      ["Median", ([, seconds]) => milliseconds(median(seconds) * 1000), { number: true }],
+      ["Slowest", ([, seconds]) => milliseconds(seconds.at(-1) * 1000), { number: true }],
+    ], waits)),
     section("Time and use",
       facts([
-        ["Answers", waits.length ? `${waits.length}, ${milliseconds(waits.reduce((sum, each) => sum + each, 0) / waits.length)} on average, ${milliseconds(Math.max(...waits))} at most` : null],
         ["Talked for, in seconds", run.usage_info?.call_duration_seconds ? inWords(Math.round(run.usage_info.call_duration_seconds * 10) / 10) : null],
       ]),
       table("Tokens", [

@@ -307,7 +307,8 @@ BODIES: dict[str, dict[str, Any]] = {
         "tools": [{"tool": "look_it_up", "returns": 1}],
     },
     "replay_runs": {"run_ids": None, "last": 10, "filters": None, "version": "own"},
-    **dict.fromkeys(("send_message", "stream_message"), {"expected_revision": None}),
+    "send_message": {"expected_revision": None},
+    "stream_message": {"expected_revision": None},
     "end_chat": {"expected_revision": None},
     "rewind_chat": {"expected_revision": None, "cursor_turn_id": None},
     "create_campaign": {

@@ -170,6 +170,7 @@ BODIES: dict[str, Callable[[dict[str, Any]], dict[str, Any]]] = {
     "POST /workflow/{workflow_id}/text-chat/sessions": lambda ids: {},
     "POST /workflow/{workflow_id}/text-chat/sessions/{run_id}/end": lambda ids: {},
     "POST /workflow/{workflow_id}/text-chat/sessions/{run_id}/messages": lambda ids: {"text": "Yes"},
+    "POST /workflow/{workflow_id}/text-chat/sessions/{run_id}/messages/stream": lambda ids: {"text": "Yes"},
     "POST /workflow/{workflow_id}/text-chat/sessions/{run_id}/rewind": lambda ids: {},
     # They name no record, and make or replace something of the caller's own organization.
     **dict.fromkeys(

@@ -7,6 +7,7 @@ VOICEAPI_TEST_KILLS is twice as often as it is killed.
 from __future__ import annotations
 
 import http.client
+import itertools
 import json
 import random
 import re
@@ -24,8 +25,11 @@ from streamed import event
 from strict_twilio import Call, Person, StrictTwilio
 
 from benchmarks.processes import KEY
+from tests.trust.test_failpoints import KEY as MORTAL_KEY
+from tests.trust.test_failpoints import KILLED, live
 from tests.trust.test_kills import KILLS as ALL_KILLS
 from tests.trust.test_kills import NUMBER, SEED, Killed
+from voiceapi import create_app
 
 API = "/api/v1"
 # With SQLite and with PostgreSQL they are a hundred.
@@ -69,7 +73,7 @@ class Writer:
         self._server.daemon_threads = True
         self._thread = threading.Thread(target=self._server.serve_forever, args=(0.05,))
         self._thread.start()
-        self.url = f"http://127.0.0.1:{self._server.server_port}/v1"
+        self.url = f"http://127.0.0.1:{self._server.server_port}"
 
     def write(self, file: Any, text: str) -> None:
         for place, word in enumerate(text.split(" ")):
@@ -140,7 +144,7 @@ def test_killed_while_replies_are_streamed(
 ) -> None:
     print(f"VOICEAPI_TEST_SEED={SEED}")  # noqa: T201
     chance = random.Random(SEED)
-    monkeypatch.setenv("VOICEAPI_LLM_URL", writer.url)
+    monkeypatch.setenv("VOICEAPI_LLM_URL", f"{writer.url}/v1")
     service = Service(database_at(tmp_path / "v.db"), tmp_path / "v.log", internet.url)
     carrier = StrictTwilio(internet, service.url, NUMBER)  # type: ignore[arg-type]
     # Twilio repeats a webhook whose connection broke; here, when there is somebody to answer it again.
@@ -210,6 +214,37 @@ def once(
     # What the killed process was writing ends with the words that were given out.
     after = service.ask("POST", f"{chat}/messages", {"text": LINES[1]})
     return check_chat(after, *given_out[0]) or is_cut
+
+
+def test_killed_after_each_step_of_a_streamed_turn(
+    tmp_path: Path, database_at: Callable[[Path], str], writer: Writer, talk: Callable[..., Any]
+) -> None:
+    """Each part of a reply is stored before it is given out; the process dies behind one after the other."""
+    were_cut = []
+    for step in itertools.count(1):
+        location = database_at(tmp_path / f"{step}.db")
+        app = create_app({"VOICEAPI_DATABASE": location, "VOICEAPI_API_KEY": MORTAL_KEY, "VOICEAPI_WORKER": "off"})
+        client = app.test_client()
+        client.environ_base["HTTP_X_API_KEY"] = MORTAL_KEY
+        body = {"name": "Agent", "workflow_definition": talk("mortal")}
+        assert client.post(f"{API}/workflow/create/definition", json=body).status_code == 200
+        code, told = live(location, writer, f"calls.turns._store:{step}")
+        is_killed = code == KILLED
+        if is_killed:
+            code, told = live(location, writer)
+        assert code == 0, told
+        (run,) = client.get(f"{API}/workflow/1/runs").get_json()["runs"]
+        events = client.get(f"{API}/workflow/1/runs/{run['id']}").get_json()["logs"]["realtime_feedback_events"]
+        app.extensions["voiceapi"].close()
+        payloads = [event["payload"] for event in events]
+        said = [each["text"] for each in payloads if "text" in each and not each.get("filler")]
+        assert said[:2] == [HELLO, "Book me a table."]
+        if not is_killed:
+            break
+        were_cut.append(is_cut(said[2]))
+    # It died between any two sentences, and before the first one and behind the last one.
+    assert were_cut.count(True) >= len(SENTENCES) - 2
+    assert step > len(SENTENCES)
 
 
 def check_call(call: Call, run: Any) -> bool:

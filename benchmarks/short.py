@@ -1,4 +1,4 @@
-"""The short mode, of a minute or some more: whether every ratio still is two thirds of what docs/performance.md states."""
+"""The short mode, of a minute or more: whether every ratio is still two thirds of what docs/performance.md states."""
 
 from __future__ import annotations
 

@@ -90,6 +90,7 @@ def test_a_new_configuration(client: FlaskClient) -> None:
         "credentials": {
             "account_sid": "**************cdef",
             "auth_token": "*************9876",
+            "transport": "webhooks",
             "amd_enabled": False,
         },
         "calls_per_second": None,
@@ -186,6 +187,7 @@ def test_a_secret_sent_back_masked_stays(app: Flask, client: FlaskClient) -> Non
     assert opened(app, created["id"]) == {
         "account_sid": TWILIO["account_sid"],
         "auth_token": TWILIO["auth_token"],
+        "transport": "webhooks",
         "amd_enabled": True,
     }
 
@@ -200,7 +202,8 @@ def test_credentials_are_replaced_whole(app: Flask, client: FlaskClient) -> None
     assert opened(app, config)["amd_enabled"] is True
     other["account_sid"] = "AC-other"
     assert client.put(f"{CONFIGS}/{config}", json={"config": other}).status_code == 200
-    assert opened(app, config) == {"account_sid": "AC-other", "auth_token": "new-token-1234", "amd_enabled": False}
+    left_out = {"transport": "webhooks", "amd_enabled": False}
+    assert opened(app, config) == {"account_sid": "AC-other", "auth_token": "new-token-1234", **left_out}
 
 
 def test_a_password_in_a_carriers_url_is_hidden(app: Flask, client: FlaskClient) -> None:
@@ -509,6 +512,10 @@ TAGS = "'cloudonix', 'jambonz', 'plivo', 'signalwire', 'simulator', 'telnyx', 't
             [item(["config", "twilio", "auth_token"], "String should have at least 1 character", "string_too_short")],
         ),
         (
+            {"name": "n", "config": {**TWILIO, "transport": "pigeon"}},
+            [item(["config", "twilio", "transport"], "Input should be 'webhooks' or 'relay'", "enum")],
+        ),
+        (
             {"name": "n", "config": {**TWILIO, "calls_per_second": 0}},
             [
                 item(
@@ -533,7 +540,7 @@ def test_unknown_fields_are_named_and_from_numbers_is_one(client: FlaskClient) -
     answer = client.post(CONFIGS, json={"name": "n", "colour": "red", "config": config})
     assert answer.status_code == 200
     assert answer.headers["Warning"] == '199 voiceapi "fields not known here and passed over: colour, from_numbers"'
-    assert answer.get_json()["credentials"].keys() == {"account_sid", "auth_token", "amd_enabled"}
+    assert answer.get_json()["credentials"].keys() == {"account_sid", "auth_token", "transport", "amd_enabled"}
 
 
 ROUTES = [

@@ -30,6 +30,7 @@ KINDS: Mapping[FieldType, tuple[type[fields.Text | fields.Flag], str]] = {
     "text": (fields.Text, "string"),
     "password": (fields.Text, "string"),
     "textarea": (fields.Text, "string"),
+    "select": (fields.Text, "string"),
     "boolean": (fields.Flag, "boolean"),
 }
 FIRST_DEFAULT = (
@@ -51,6 +52,8 @@ def _read(field: CredentialField) -> fields.Text | fields.Flag:
     kind, _ = KINDS[field.type]
     if field.required:
         return kind(required=True, validate=fields.Length(min=1))
+    if field.options:
+        return kind(load_default=field.default, validate=fields.Choice([option.value for option in field.options]))
     return kind(load_default=field.default, allow_none=field.default is None)
 
 
@@ -70,6 +73,8 @@ def _document(provider: Provider) -> dict[str, Any]:
         shape = {"type": kind, "minLength": 1} if field.required else {"type": kind, "default": field.default}
         if not field.required and field.default is None:
             shape["type"] = [kind, "null"]
+        if field.options:
+            shape["enum"] = [option.value for option in field.options]
         properties[field.name] = {**shape, "description": field.description}
     properties["calls_per_second"] = {"type": ["number", "null"], "minimum": SLOWEST_PACE, "description": PACE}
     properties["country"] = {"type": ["string", "null"], "description": COUNTRY}

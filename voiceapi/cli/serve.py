@@ -71,6 +71,7 @@ def serve(host: str | None, port: int | None, has_tunnel: bool) -> None:
     stops at once.
     """
     # No other command needs waitress.
+    from ..relay.door import Door
     from .server import Server
 
     return_freed_memory()
@@ -82,6 +83,7 @@ def serve(host: str | None, port: int | None, has_tunnel: bool) -> None:
     app: Any = current_app._get_current_object()  # type: ignore[attr-defined]
     files = raise_file_limit()
     connections = settings.connections if files is None else min(settings.connections, places(files, settings.threads))
+    door = Door(service)
     try:
         server = Server(
             RequestLog(app) if settings.log_requests else app,
@@ -91,6 +93,7 @@ def serve(host: str | None, port: int | None, has_tunnel: bool) -> None:
             connections=connections,
             idle_timeout=settings.idle_timeout,
             max_body=settings.max_body + LARGEST_UPLOAD,
+            door=door,
         )
     except (OSError, ValueError) as error:
         where = host or settings.host, settings.port if port is None else port
@@ -112,6 +115,7 @@ def serve(host: str | None, port: int | None, has_tunnel: bool) -> None:
     if isinstance(service.metrics, PrometheusMetrics):
         service.metrics.add_source(server.gauges)
     service.workers.start()
+    door.start()
     listening = " and ".join(url(host, port) for host, port in server.addresses)
     say(settings, f"voiceapi {__version__} listens on {listening}")
     show_address(server.addresses[0])

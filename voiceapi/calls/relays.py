@@ -20,7 +20,7 @@ from ..store.base import find, reload, scalar
 from ..store.database import write
 from ..store.fields import now
 from ..store.locks import run_lock
-from ..store.runs import Run, Snapshot, Turn
+from ..store.runs import Run, RunEvent, Snapshot, Turn
 from ..telephony.carriers.base import Carrier, WebhookDocument
 from . import turns
 from .setup import callback_urls
@@ -118,6 +118,8 @@ def note_end(run: Run, status: str, code: str, message: str) -> None:
     """Log that the latest relay of a call has ended, as its carrier reports it."""
     seconds = None
     with write(run_lock(run.id)):
+        if reload(run).is_completed:
+            return
         opened, ended = runs.events(run, OPENED), runs.events(run, ENDED)
         if opened and (not ended or ended[-1].at <= opened[-1].at):
             seconds = round((now() - opened[-1].at).total_seconds(), 3)
@@ -138,5 +140,6 @@ def _note_once(run: Run, obstacle: str) -> None:
 
 
 def _log(run: Run, type: str, payload: dict[str, object]) -> None:
-    state = scalar(Snapshot, "state", run=run.id) or {}
-    append_log(run, [Record(type, payload, now().timestamp(), state.get("turn", 0), "", "")])
+    state, latest = scalar(Snapshot, "state", run=run.id) or {}, find(RunEvent, newest_by="id", run=run.id)
+    node = ("", "") if latest is None else (latest.node_id or "", latest.node_name or "")
+    append_log(run, [Record(type, payload, now().timestamp(), state.get("turn", 0), *node)])

@@ -149,7 +149,7 @@ class Talk:
     :param at: now, in seconds of any clock; so are all other times.
 
     `wake_at` is when `wake` is to be called, None for never. `is_cut` is true once the turn that is being decided is
-    interrupted.
+    interrupted, `is_over` once the session is to end.
     """
 
     def __init__(self, dialect: Dialect, call_id: str, number: int, said: str, listen: Listen, at: float) -> None:
@@ -159,7 +159,7 @@ class Talk:
         self._said = said
         self._unplayed = ""
         self._listen = listen
-        self._is_set_up = self._is_deciding = self._is_over = self.is_cut = False
+        self._is_set_up = self._is_deciding = self.is_over = self.is_cut = False
         self._waiting: deque[CallerInput] = deque()
         self._keys = ""
         self._keys_until: float | None = None
@@ -171,11 +171,11 @@ class Talk:
     def wake_at(self) -> float | None:
         times = [self._keys_until, None if self._is_deciding else self._silent_until]
         known = [each for each in times if each is not None]
-        return min(known) if known and not self._is_over else None
+        return min(known) if known and not self.is_over else None
 
     def receive(self, message: str, at: float) -> list[Order]:
         """Take a message of the carrier."""
-        if self._is_over:
+        if self.is_over:
             return []
         if len(self._times) == MOST_FRAMES and at - self._times[0] < 1:
             return self._close(REFUSED, f"The carrier sent more than {MOST_FRAMES} frames in a second.")
@@ -215,6 +215,8 @@ class Talk:
         """Take what a turn says next; after the last of its parts, what it ends with."""
         *_, last = actions
         orders: list[Order] = []
+        if self.is_over:
+            return orders
         spoken = [each for each in actions if isinstance(each, Say | Play) and each.text.strip()]
         if self.is_cut:
             self._unplayed = " ".join(filter(None, (self._unplayed, *(each.text for each in spoken))))
@@ -235,14 +237,14 @@ class Talk:
             self._listen = last
             self._silent_until = at + (last.timeout_seconds if self.is_cut else self._longest(self._said))
             return orders + (self._ask(self._waiting.popleft()) if self._waiting else [])
-        self._is_over = True  # a hang-up or a transfer is in the document that the carrier asks for then
+        self.is_over = True  # a hang-up or a transfer is in the document that the carrier asks for then
         return [*orders, Send(self._dialect.end())]
 
     def wake(self, at: float) -> list[Order]:
         """Take what it means that so much time has passed."""
         if self._keys_until is not None and at >= self._keys_until:
             return self._end_keys()
-        if self._silent_until is None or at < self._silent_until or self._is_deciding or self._is_over:
+        if self._silent_until is None or at < self._silent_until or self._is_deciding or self.is_over:
             return []
         return self._ask(Silence()) if self._is_set_up else self._close(REFUSED, "The relay's setup never came.")
 
@@ -284,7 +286,7 @@ class Talk:
         return [TakeTurn(self._number, given)]
 
     def _close(self, code: int, sentence: str) -> list[Order]:
-        self._is_over = True
+        self.is_over = True
         return [Warn(sentence), Close(code)]
 
     def _longest(self, said: str) -> float:

@@ -40,6 +40,8 @@ LONGEST_MESSAGE, MOST_UNREAD = 64 * 1024, 256 * 1024
 READ_BYTES = 64 * 1024
 # How long the carrier has to answer our close, or to read a refusal, before the socket is closed.
 CLOSING_SECONDS = 5.0
+# How long the carrier has to speak the last words and close, once the session is to end.
+LAST_WORDS_SECONDS = 600.0
 # Turns that are decided at the same time; others wait for a thread.
 THREADS = 64
 # How often all sockets are looked at for what is due: at most, and at least.
@@ -344,8 +346,9 @@ class Door:
 
     def _end(self, channel: Channel) -> None:
         """Send what is left, and let the other side close within a time."""
-        channel.is_open = False
-        channel.until = channel.until or self._clock() + CLOSING_SECONDS
+        if channel.is_open:
+            channel.is_open = False
+            channel.until = self._clock() + CLOSING_SECONDS
         self._write(channel)
 
     def _read(self, channel: Channel) -> None:
@@ -381,6 +384,8 @@ class Door:
                     self._shut(channel, order.code)
                 case Warn():
                     log.warning("%s", order.sentence, extra={"run": channel.run})
+        if channel.talk is not None and channel.talk.is_over and channel.until is None:
+            channel.until = self._clock() + LAST_WORDS_SECONDS
         self._note_due(channel)
         self._write(channel)
 

@@ -2,7 +2,7 @@
 
 from __future__ import annotations
 
-from collections.abc import Sequence
+from collections.abc import Iterable, Sequence
 from datetime import datetime, timedelta
 from typing import Any
 
@@ -215,22 +215,29 @@ def events(run: Run, kind: str | None = None) -> list[RunEvent]:
 
 
 def transcript(run: Run) -> str:
-    """One line an utterance: `[time] user: words` or `[time] assistant: words`.
-
-    What the agent said in a turn is one line if the caller interrupted it, with the words marked that weren't heard.
-    """
+    """One line an utterance: `[time] user: words` or `[time] assistant: words`."""
     kinds = (*SPEAKERS, INTERRUPTED)
+    events = RunEvent.select().where(RunEvent.run == run.id, RunEvent.type.in_(kinds)).order_by(RunEvent.id)
+    return "".join(f"[{write_time(at, 'milliseconds')}] {who}: {text}\n" for at, who, text in utterances(events))
+
+
+def utterances(events: Iterable[RunEvent]) -> list[tuple[datetime, str, str]]:
+    """What was said, in order: when, by `user` or `assistant`, and the words.
+
+    What the agent said in a turn is one utterance if the caller interrupted it, with the words marked that weren't
+    heard.
+    """
     spoken: list[tuple[datetime, str, str]] = []
-    for event in RunEvent.select().where(RunEvent.run == run.id, RunEvent.type.in_(kinds)).order_by(RunEvent.id):
-        if event.type != INTERRUPTED:
-            spoken.append((event.at, SPEAKERS[event.type], event.payload["text"]))
-            continue
-        at = event.at
-        while spoken and spoken[-1][1] == "assistant":
-            at = spoken.pop()[0]
-        played, unplayed = event.payload["played"], event.payload["unplayed"]
-        spoken.append((at, "assistant", f"{played} [not heard: {unplayed}]".lstrip()))
-    return "".join(f"[{write_time(at, 'milliseconds')}] {speaker}: {text}\n" for at, speaker, text in spoken)
+    for event in events:
+        if event.type in SPEAKERS:
+            spoken.append((event.at, SPEAKERS[event.type], str(event.payload["text"])))
+        elif event.type == INTERRUPTED:
+            at = event.at
+            while spoken and spoken[-1][1] == "assistant":
+                at = spoken.pop()[0]
+            played, unplayed = event.payload["played"], event.payload["unplayed"]
+            spoken.append((at, "assistant", f"{played} [not heard: {unplayed}]".lstrip()))
+    return spoken
 
 
 def fillers(turn: Turn) -> int:

@@ -91,7 +91,7 @@ class Listener(TcpWSGIServer):  # type: ignore[misc]
 
     def add_task(self, task: Connection) -> None:
         door = self.owner.door
-        if door is not None and task.asks_for(door):
+        if door is not None and door.count < self.owner.most_sockets and task.asks_for(door):
             task.hand_over(door)
             return
         # A client that sends many requests and reads no answer would otherwise have all of them answered, and kept.
@@ -149,6 +149,8 @@ class Server:
         self.is_stopping = False
         self.door = door
         self._connections = connections
+        # Of these, so that webhooks find a place; a call whose relay finds none goes by webhooks.
+        self.most_sockets = connections * 3 // 4
         self._idle_timeout = idle_timeout
         self._most_held = max(MOST_HELD, 2 * max_body)
         self._pause = min(1.0, idle_timeout / 4)

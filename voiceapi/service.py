@@ -137,6 +137,11 @@ class Service:
         """The public URL before `/api/v1`, for carriers and webhooks: origin and mount prefix."""
         return self.settings.origin + self.prefix
 
+    @property
+    def relay_url(self) -> str:
+        """The URL before `/api/v1` at which carriers reach the sockets of their text relays."""
+        return self.settings.relay_url or f"ws{self.base_url.removeprefix('http')}"
+
     def reach_at(self, url: str | None) -> None:
         """Have carriers reach the service at this origin from now on: that of a tunnel, which changes while it runs."""
         object.__setattr__(self, "settings", replace(self.settings, public_url=url))

@@ -464,4 +464,4 @@ def test_a_relay_is_asked_for(public: Flask, relay: Any, wrong: str | None) -> N
 def test_a_relay_needs_tls(app: Flask) -> None:
     service: Service = app.extensions["voiceapi"]
     with service.store.session():
-        assert list(doctor._relay(service)) == [f"{doctor.BY_WEBHOOKS} {relays.NOT_HTTPS}"]
+        assert list(doctor._relay(service)) == [f"{doctor.BY_WEBHOOKS} {relays.NO_TLS}"]

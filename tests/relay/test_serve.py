@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import json
 import os
 import re
 import signal
@@ -10,6 +11,7 @@ import sys
 import threading
 from collections.abc import Callable, Iterator
 from contextlib import ExitStack
+from http.client import HTTPConnection
 from http.server import BaseHTTPRequestHandler, ThreadingHTTPServer
 from pathlib import Path
 from typing import Any
@@ -71,12 +73,12 @@ def serve(app: Flask) -> Iterator[Callable[..., tuple[int, subprocess.Popen[str]
     service: Service = app.extensions["voiceapi"]
     with ExitStack() as closing:
 
-        def start(**settings: str) -> tuple[int, subprocess.Popen[str]]:
+        def start(command: str = "serve", **settings: str) -> tuple[int, subprocess.Popen[str]]:
             given = {"DATABASE": service.settings.database, "PUBLIC_URL": PUBLIC, **settings}
             if service.settings.secret is not None:
                 given["SECRET"] = service.settings.secret
             process = subprocess.Popen(
-                [sys.executable, "-m", "voiceapi", "serve", "--port", "0"],
+                [sys.executable, "-m", "voiceapi", command, "--port", "0"],
                 cwd=Path(__file__).parents[2],
                 env={**os.environ, **{f"VOICEAPI_{name}": str(value) for name, value in given.items()}},
                 stderr=subprocess.PIPE,
@@ -87,7 +89,7 @@ def serve(app: Flask) -> Iterator[Callable[..., tuple[int, subprocess.Popen[str]
             closing.callback(process.wait)
             closing.callback(process.kill)
             for line in process.stderr:
-                if found := re.search(r"listens on http://127\.0\.0\.1:(\d+)", line):
+                if found := re.search(r"(?:listens|takes relays) on http://127\.0\.0\.1:(\d+)", line):
                     threading.Thread(target=process.stderr.read, daemon=True).start()
                     return int(found[1]), process
             raise AssertionError("The process has ended.")
@@ -152,3 +154,31 @@ def test_a_process_that_stops(
         assert call.hears() == "Great, goodbye."
     said = [f"assistant: {call.said[0]}", "user: What?", f"assistant: {repeated}", "user: Yes."]
     assert transcript(app) == [*said, "assistant: Great, goodbye."]
+
+
+def test_a_relay_beside_another_server(
+    serve: Callable[..., Any], app: Flask, number: Callable[..., int], workflow: Callable[..., Any]
+) -> None:
+    """Each process knows where the relay is, and what is no relay's is answered there, too."""
+    configuration = number(workflow()["id"])
+    relay_port, relay = serve("relay", RELAY_URL="wss://relay.example.org")
+    port, _ = serve(RELAY_URL="wss://relay.example.org")
+    call = RelayedCall(port, relay_port)
+    with call.closing:
+        call.ring(configuration)
+        assert call.relay["url"].startswith("wss://relay.example.org/api/v1/telephony/relay/")
+        call.connect()
+        call.says("Yes.")
+        assert call.hears() == "Great, goodbye."
+        client = HTTPConnection("127.0.0.1", relay_port, timeout=60)
+        client.request("GET", "/api/v1/health")
+        assert json.loads(client.getresponse().read()) == {"detail": "Only text relays are served here."}
+        client.close()
+    relay.send_signal(signal.SIGTERM)
+    assert relay.wait(60) == 0
+
+
+def test_a_relay_needs_its_address(app: Flask) -> None:
+    answer = app.test_cli_runner().invoke(args=["voiceapi", "relay"])
+    assert answer.exit_code == 2
+    assert "VOICEAPI_RELAY_URL isn't set" in answer.output

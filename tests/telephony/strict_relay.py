@@ -42,6 +42,7 @@ class RelayedCall:
     """A call to our number, from Twilio's side.
 
     :param port: where voiceapi is served; its public URL leads there.
+    :param relay_port: where the relay's address leads, if it is another one.
     :param sid: of the call.
     :param document: the last one.
     :param said: the greetings and texts that were spoken, one for each talk cycle.
@@ -49,6 +50,7 @@ class RelayedCall:
     """
 
     port: int
+    relay_port: int = 0
     sid: str = "CA" + "1" * 32
     document: ET.Element = field(default_factory=lambda: ET.Element("Response"))
     said: list[str] = field(default_factory=list)
@@ -125,7 +127,7 @@ class RelayedCall:
         opening = connect(
             where,
             additional_headers={name: value for name, value in signed.items() if value},
-            sock=create_connection(("127.0.0.1", self.port), 60),
+            sock=create_connection(("127.0.0.1", self.relay_port or self.port), 60),
             compression=None,
             open_timeout=60,
             close_timeout=60,

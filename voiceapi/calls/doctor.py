@@ -254,12 +254,12 @@ def examine_configuration(service: Service, configuration: TelephonyConfiguratio
 
 def _relay(service: Service) -> Iterator[str]:
     """Ask for a websocket at the relay's address with a token that nobody was given; who answers refuses that one."""
-    if not service.settings.origin.startswith("https://"):
-        yield f"{BY_WEBHOOKS} {relays.NOT_HTTPS}"
+    if not service.relay_url.startswith("wss://"):
+        yield f"{BY_WEBHOOKS} {relays.NO_TLS}"
         return
     headers = {"Upgrade": "websocket", "Connection": "Upgrade", "Sec-WebSocket-Version": "13"}
     key = {"Sec-WebSocket-Key": base64.b64encode(bytes(16)).decode()}
-    url = f"{service.base_url}{relays.PATH}doctor"
+    url = f"http{service.relay_url.removeprefix('ws')}{relays.PATH}doctor"
     try:
         reply = service.http.send("GET", url, headers={**headers, **key}, timeout=SECONDS, trusted=True)
     except RequestFailed as error:
@@ -267,8 +267,9 @@ def _relay(service: Service) -> Iterator[str]:
     else:
         if reply.status != 403:
             yield (
-                f"{BY_WEBHOOKS} No relay answers at {url}, but status {reply.status}: `voiceapi serve` has one, and a "
-                "proxy before it has to pass the header Upgrade on (docs/operations.md)."
+                f"{BY_WEBHOOKS} No relay answers at {url}, but status {reply.status}: `voiceapi serve` has one, or "
+                "`voiceapi relay` at VOICEAPI_RELAY_URL. A proxy before it has to pass the header Upgrade on "
+                "(docs/operations.md)."
             )
 
 

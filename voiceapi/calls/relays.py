@@ -35,8 +35,8 @@ TOKEN_SECONDS = 300.0
 SHORTEST_SECONDS, MOST_FAILURES = 10, 3
 # The events of a run's log.
 OPENED, ENDED, NOT_USED = "rtf-relay-opened", "rtf-relay-ended", "rtf-relay-not-used"
-NO_RELAY = "No process takes the sockets of a relay here: `voiceapi serve` does."
-NOT_HTTPS = "The carrier connects to an address with TLS only, and VOICEAPI_PUBLIC_URL isn't https."
+NO_RELAY = "Nobody takes the sockets of a relay: run `voiceapi serve`, or `voiceapi relay` and set VOICEAPI_RELAY_URL."
+NO_TLS = "The carrier connects by TLS only: VOICEAPI_RELAY_URL has to be wss, or VOICEAPI_PUBLIC_URL https."
 BROKEN = f"{MOST_FAILURES} relays of this call lasted less than {SHORTEST_SECONDS} s each."
 
 
@@ -66,23 +66,15 @@ def render(service: Service, carrier: Carrier, request: TurnRequest, answer: Tur
 
 def why_not(service: Service) -> str:
     """Why no call of this process can go over a relay, a sentence; empty if it can."""
-    if not service.has_relay:
+    if not service.has_relay and service.settings.relay_url is None:
         return NO_RELAY
-    return "" if service.settings.origin.startswith("https://") else NOT_HTTPS
-
-
-def socket_url(service: Service, path: str) -> str:
-    """The address of a relay at our public origin.
-
-    :param path: raw, from its first slash on.
-    """
-    return f"ws{service.settings.origin.removeprefix('http')}{path}"
+    return "" if service.relay_url.startswith("wss://") else NO_TLS
 
 
 def _address(service: Service, run: Run, request: TurnRequest) -> str:
     document = {"run": run.id, "turn": request.number, "part": request.part, "id": new_token()[:16]}
     token = service.vault.sign(document, PURPOSE, now().timestamp() + TOKEN_SECONDS)
-    return socket_url(service, f"{service.prefix}{PATH}{token}")
+    return f"{service.relay_url}{PATH}{token}"
 
 
 def read_token(service: Service, token: str) -> tuple[int, int, int, str]:

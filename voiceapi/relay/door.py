@@ -203,7 +203,7 @@ class Door:
 
     def wants(self, target: str) -> bool:
         """True if a request's raw path is one of a relay."""
-        return self._thread.ident is not None and target.startswith(f"{self._service.prefix}{relays.PATH}")
+        return self._thread.ident is not None and relays.PATH in target
 
     def admit(self, sock: socket.socket, request: Upgrade) -> None:
         """Take a socket whose request `wants` and `is_upgrade`; it is verified on another thread."""
@@ -225,7 +225,9 @@ class Door:
     # -- on the threads of the pool
 
     def _verify(self, channel: Channel, request: Upgrade) -> None:
-        webhook = Webhook("GET", relays.socket_url(self._service, request.target), request.headers)
+        _, path, token = request.target.partition(relays.PATH)
+        # As the carrier was given it, whatever a proxy makes of the beginning.
+        webhook = Webhook("GET", f"{self._service.relay_url}{path}{token}", request.headers)
         try:
             run, talk = sessions.begin(self._service, webhook, self._clock)
         except ServiceError as refusal:

@@ -3,6 +3,8 @@
 from __future__ import annotations
 
 import json
+import os
+import random
 import re
 from collections.abc import Callable
 from typing import Any
@@ -374,3 +376,39 @@ def test_a_configuration_without_a_relay(
     call.ring(number(workflow()["id"], transport="webhooks"))
     assert call.verbs == ["Say", "Gather", "Redirect"]
     assert log_of(service, "rtf-relay-not-used") == []
+
+
+def test_sockets_that_drop_anywhere_say_nothing_twice(
+    ring: Ring, writes: Writes, transcript: Callable[[], list[str]], monkeypatch: pytest.MonkeyPatch
+) -> None:
+    """What is sent to a carrier that is gone is lost; all else is said once, and each turn is taken once."""
+    monkeypatch.setattr(relays, "MOST_FAILURES", 1000)
+    choose = random.Random(os.environ.get("VOICEAPI_TEST_SEED", 1))
+    turns = range(25)
+    replies = [[f"This is clause {turn} {clause}, " for clause in "abcdef"] + [f"end {turn}."] for turn in turns]
+    writes(*replies)
+    call = ring()
+    call.connect()
+    for turn in turns:
+        call.says(f"Say {turn}.")
+        for _ in range(choose.randrange(1, 8)):
+            # Not before the turn has begun, or the words of the caller are lost with the socket.
+            call.receive()
+        if choose.random() < 0.7:
+            call.socket.close()
+            call.end("failed", ErrorCode="64105")
+            while call.verbs[-1] == "Redirect":  # the rest isn't written yet
+                call.said += [each.text or "" for each in call.document if each.tag == "Say"]
+                call.ask(call.document[-1].text or "")
+            call.connect()
+        else:
+            while not call.frames[-1].get("last"):
+                call.receive()
+    said = " ".join([*call.said, *(frame.get("token", "") for frame in call.frames)])
+    heard = re.findall(r"clause (\d+ \w)", said)
+    assert len(heard) == len(set(heard)), said
+    lines = transcript()
+    assert [line for line in lines if line.startswith("user")] == [f"user: Say {turn}." for turn in turns]
+    stored = re.findall(r"clause (\d+ \w)", " ".join(line for line in lines if line.startswith("assistant")))
+    assert len(stored) == len(set(stored)) == len(turns) * 6
+    assert set(heard) <= set(stored)

@@ -15,11 +15,12 @@ from streamed import Calling, Gate, Writer
 from strict_relay import RelayedCall
 from websockets.exceptions import ConnectionClosed, InvalidStatus
 
-from voiceapi.calls import relays
+from voiceapi.calls import relays, turns
 from voiceapi.engine.phrases import phrases
 from voiceapi.relay.door import Door
 from voiceapi.service import Service
 from voiceapi.store import runs
+from voiceapi.store.failures import LOCKED, DatabaseUnavailable
 from voiceapi.store.runs import Run, Snapshot, Turn
 
 Ring = Callable[..., RelayedCall]
@@ -350,6 +351,36 @@ def test_wrong_frames_cost_nothing_until_ten_in_a_row(ring: Ring, caplog: pytest
     call.connect()
     call.says("Yes.")
     assert call.hears() == "Great, goodbye."
+
+
+# -- errors of ours
+
+
+def test_an_error_of_ours_closes_and_the_call_goes_on(
+    ring: Ring, monkeypatch: pytest.MonkeyPatch, caplog: pytest.LogCaptureFixture, transcript: Callable[[], list[str]]
+) -> None:
+    call, errors = ring(), iter([DatabaseUnavailable(LOCKED), ValueError("Oh.")])
+
+    def fail(*_: Any) -> Any:
+        raise next(errors)
+
+    with monkeypatch.context() as patch:
+        patch.setattr(relays, "open_once", fail)
+        assert refused(call)[0] == 503
+    with monkeypatch.context() as patch:
+        call.connect()
+        patch.setattr(turns, "answer", fail)
+        call.says("Yes.")
+        with pytest.raises(ConnectionClosed) as error:
+            call.receive()
+    assert error.value.rcvd is not None
+    assert error.value.rcvd.code == 1011
+    assert caplog.text.count("A relay of run 1 failed") == 1
+    call.end("failed", ErrorCode="64105")
+    call.connect()
+    call.says("Yes.")
+    assert call.hears() == "Great, goodbye."
+    assert transcript() == [f"assistant: {HELLO}", "user: Yes.", "assistant: Great, goodbye."]
 
 
 # -- where there is no relay

@@ -27,7 +27,7 @@ from wsproto.utilities import LocalProtocolError, generate_accept_token
 
 from ..calls import refusals, relays
 from ..engine.actions import Action
-from ..errors import ServiceError
+from ..errors import NotPermitted, OutOfService
 from ..service import Service
 from ..telephony.carriers.webhook import Webhook
 from . import sessions
@@ -230,7 +230,7 @@ class Door:
         webhook = Webhook("GET", f"{self._service.relay_url}{path}{token}", request.headers)
         try:
             run, talk = sessions.begin(self._service, webhook, self._clock)
-        except ServiceError as refusal:
+        except NotPermitted as refusal:
             shown = refusals.RefusedRequest("GET", f"{relays.PATH}…")
             log.warning("%s", refusals.describe(self._service.settings, refusal, shown))
             self._post(partial(self._refuse, channel, 403, str(refusal.detail)))
@@ -251,9 +251,10 @@ class Door:
     def _work(self, channel: Channel, job: Callable[[], None]) -> None:
         try:
             job()
-        except Exception:
-            log.exception("A relay of run %s failed", channel.run, extra={"run": channel.run})
-            self._post(partial(self._shut, channel, FAILED))
+        except Exception as error:
+            if not isinstance(error, OutOfService):  # whose reason is logged where it is raised
+                log.exception("A relay of run %s failed", channel.run, extra={"run": channel.run})
+            self._post(partial(self._fail, channel))
         self._post(partial(self._begin_next, channel))
 
     # -- on the door's thread
@@ -341,6 +342,12 @@ class Door:
             f"Sec-WebSocket-Accept: {accept}\r\n\r\n"
         ).encode()
         self._write(channel)
+
+    def _fail(self, channel: Channel) -> None:
+        if channel.talk is None:
+            self._refuse(channel, 503, "The service can't take this call over a relay. It goes on by webhooks.")
+        else:
+            self._shut(channel, FAILED)
 
     def _shut(self, channel: Channel, code: int) -> None:
         channel.wire.close(code)

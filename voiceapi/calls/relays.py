@@ -7,11 +7,8 @@ how the call goes on, whatever has ended the socket; relays that break off are t
 
 from __future__ import annotations
 
-from collections.abc import Sequence
-from dataclasses import dataclass
-
 from ..conversations.conversation import append_log
-from ..engine.actions import Action, Listen, Record
+from ..engine.actions import Action, Listen, Play, Record, Say
 from ..errors import NotPermitted
 from ..security import new_token
 from ..service import Service
@@ -38,18 +35,6 @@ OPENED, ENDED, NOT_USED = "rtf-relay-opened", "rtf-relay-ended", "rtf-relay-not-
 NO_RELAY = "Nobody takes the sockets of a relay: run `voiceapi serve`, or `voiceapi relay` and set VOICEAPI_RELAY_URL."
 NO_TLS = "The carrier connects by TLS only: VOICEAPI_RELAY_URL has to be wss, or VOICEAPI_PUBLIC_URL https."
 BROKEN = f"{MOST_FAILURES} relays of this call lasted less than {SHORTEST_SECONDS} s each."
-
-
-@dataclass(frozen=True, slots=True)
-class Relayed:
-    """What a relay takes over.
-
-    :param before: what was said in the turn before the document.
-    :param actions: what the document said, and the Listen after it.
-    """
-
-    before: Sequence[Action]
-    actions: Sequence[Action]
 
 
 def render(service: Service, carrier: Carrier, request: TurnRequest, answer: TurnAnswer) -> WebhookDocument:
@@ -88,22 +73,23 @@ def read_token(service: Service, token: str) -> tuple[int, int, int, str]:
     raise NotPermitted("There is no such call.")
 
 
-def open_once(run: Run, number: int, part: int, id: str) -> Relayed:
+def open_once(run: Run, number: int, part: int, id: str) -> tuple[str, Listen]:
     """Store that a document's relay has begun, once: what the document says counts as given out.
 
+    :returns: what the agent said in this turn, the document's greeting included, and how it listens after it.
     :raises NotPermitted: when it has begun before, or the call is over, or has gone on.
     """
     with write(run_lock(run.id)):
         run, turn = reload(run), find(Turn, newest_by="number", run=run)
-        is_current = turn is not None and turn.number == number and turn.answered_at is not None
-        if turn is None or not is_current or run.is_completed or run.hang_up_reason is not None:
+        actions = [] if turn is None or turn.number != number else [Action.from_json(each) for each in turn.actions]
+        is_over = run.is_completed or run.hang_up_reason is not None
+        if is_over or not actions[part:] or not isinstance(actions[-1], Listen):
             raise NotPermitted("The call is over, or has gone on.")
         if any(event.payload["id"] == id for event in runs.events(run, OPENED)):
             raise NotPermitted("This address was used before.")
         _log(run, OPENED, {"id": id})
         turns.give_out(turn)
-    actions = [Action.from_json(each) for each in turn.actions]
-    return Relayed(actions[:part], actions[part:])
+    return " ".join(each.text for each in actions if isinstance(each, Say | Play)), actions[-1]
 
 
 def note_end(run: Run, status: str, code: str, message: str) -> None:

@@ -2,14 +2,13 @@
 
 from __future__ import annotations
 
-import logging
 from collections.abc import Callable, Sequence
 
 from ..calls import relays, turns
 from ..calls.refusals import WebhookRefused
 from ..calls.turns import Relay, RelayEnded, TurnRequest
 from ..calls.webhooks import verify
-from ..engine.actions import Action, Listen, Play, Redirect, Say
+from ..engine.actions import Action, Redirect
 from ..errors import NotPermitted
 from ..service import Service
 from ..store.base import find, require
@@ -18,8 +17,6 @@ from ..store.runs import Run
 from ..telephony.carriers.webhook import Webhook
 from .core import NoteCut, TakeTurn, Talk
 from .twilio import Twilio
-
-log = logging.getLogger("voiceapi")
 
 
 def begin(service: Service, webhook: Webhook, clock: Callable[[], float]) -> tuple[int, Talk]:
@@ -39,11 +36,7 @@ def begin(service: Service, webhook: Webhook, clock: Callable[[], float]) -> tup
         carrier = verify(service, run.token, webhook).carrier
         if not carrier.wants_relay:
             raise WebhookRefused("The configuration of this call has no relay any more.", run=run.id)
-        found = relays.open_once(run, number, part, id)
-    listen = found.actions[-1]
-    if not isinstance(listen, Listen):
-        raise NotPermitted("The agent doesn't listen.")
-    said = " ".join(each.text for each in (*found.before, *found.actions) if isinstance(each, Say | Play))
+        said, listen = relays.open_once(run, number, part, id)
     return run.id, Talk(Twilio(), run.carrier_call_id or "", number, said, listen, clock())
 
 

@@ -214,6 +214,20 @@ def test_a_socket_that_drops_between_turns(ring: Ring, transcript: Callable[[], 
     assert transcript() == [f"assistant: {HELLO}", "user: Yes.", "assistant: Great, goodbye."]
 
 
+def test_an_end_that_is_reported_twice(ring: Ring, service: Service) -> None:
+    """It gets the same answer, but for the address, and counts once."""
+    call = ring()
+    before = call.document
+    call.end("failed", ErrorCode="64102")
+    greeting = call.relay["welcomeGreeting"]
+    call.document, call.session = before, 1
+    call.end("failed", ErrorCode="64102")
+    assert call.relay["welcomeGreeting"] == greeting
+    assert log_of(service, "rtf-relay-ended") == [
+        {"session": "VX1", "status": "failed", "seconds": None, "error": "64102"}
+    ]
+
+
 def test_a_socket_that_drops_while_the_model_writes(
     ring: Ring, door: Door, writes: Writes, transcript: Callable[[], list[str]], wait_for: Callable[..., Any]
 ) -> None:

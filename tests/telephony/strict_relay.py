@@ -44,6 +44,7 @@ class RelayedCall:
     :param port: where voiceapi is served; its public URL leads there.
     :param relay_port: where the relay's address leads, if it is another one.
     :param sid: of the call.
+    :param session: the number of the relay's session, which is in its id.
     :param document: the last one.
     :param said: the greetings and texts that were spoken, one for each talk cycle.
     :param frames: those of ours.
@@ -52,6 +53,7 @@ class RelayedCall:
     port: int
     relay_port: int = 0
     sid: str = "CA" + "1" * 32
+    session: int = 1
     document: ET.Element = field(default_factory=lambda: ET.Element("Response"))
     said: list[str] = field(default_factory=list)
     frames: list[dict[str, Any]] = field(default_factory=list)
@@ -93,8 +95,15 @@ class RelayedCall:
         connected = self.document.find("Connect")
         assert connected is not None
         assert connected.attrib["method"] == "POST"
-        form = {"SessionId": "VX1", "SessionStatus": status, "SessionDuration": "1", "CallSid": self.sid, **fields}
+        form = {
+            "SessionId": f"VX{self.session}",
+            "SessionStatus": status,
+            "SessionDuration": "1",
+            "CallSid": self.sid,
+            **fields,
+        }
         ACTION.validate(form)
+        self.session += 1
         return self.ask(connected.attrib["action"], CallStatus=call_status, **form)
 
     @property
@@ -147,7 +156,7 @@ class RelayedCall:
             self.said.append(self.relay["welcomeGreeting"])
         status = {"direction": "inbound", "callType": "PSTN", "callStatus": "RINGING", "customParameters": {}}
         parties = {"from": THEM, "to": US, "parentCallSid": "", "forwardedFrom": "", "callerName": ""}
-        names = {"sessionId": "VX1", "accountSid": ACCOUNT, "callSid": self.sid}
+        names = {"sessionId": f"VX{self.session}", "accountSid": ACCOUNT, "callSid": self.sid}
         self.send({"type": "setup", **names, **parties, **status, **fields})
 
     def send(self, frame: dict[str, Any]) -> None:

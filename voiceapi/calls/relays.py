@@ -92,17 +92,20 @@ def open_once(run: Run, number: int, part: int, id: str) -> tuple[str, Listen]:
     return " ".join(each.text for each in actions if isinstance(each, Say | Play)), actions[-1]
 
 
-def note_end(run: Run, status: str, code: str, message: str) -> None:
-    """Log that the latest relay of a call has ended, as its carrier reports it."""
+def note_end(run: Run, session: str, status: str, error: str) -> None:
+    """Log that the latest relay of a call has ended, once, as its carrier reports it.
+
+    :param session: the carrier's id of it.
+    """
     seconds = None
     with write(run_lock(run.id)):
-        if reload(run).is_completed:
-            return
         opened, ended = runs.events(run, OPENED), runs.events(run, ENDED)
+        is_known = bool(session) and any(event.payload["session"] == session for event in ended)
+        if is_known or reload(run).is_completed:
+            return
         if opened and (not ended or ended[-1].at <= opened[-1].at):
             seconds = round((now() - opened[-1].at).total_seconds(), 3)
-        error = " ".join(filter(None, (code, message)))
-        _log(run, ENDED, {"status": status, "seconds": seconds, "error": error})
+        _log(run, ENDED, {"session": session, "status": status, "seconds": seconds, "error": error})
 
 
 def _failures(run: Run) -> int:

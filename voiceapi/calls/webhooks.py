@@ -147,7 +147,8 @@ def continue_after_relay(service: Service, token: str, webhook: Webhook) -> Webh
     run, carrier = verified.run, verified.carrier
     if not verified.is_own_leg:
         return record_other_leg(verified)
-    relays.note_end(run, webhook.text("SessionStatus"), webhook.text("ErrorCode"), webhook.text("ErrorMessage"))
+    error = f"{webhook.text('ErrorCode')} {webhook.text('ErrorMessage')}".strip()
+    relays.note_end(run, webhook.text("SessionId"), webhook.text("SessionStatus"), error)
     latest = find(Turn, newest_by="number", run=run)
     if latest is None or run.is_completed or carrier.read_status(webhook).status in FINAL:
         return carrier.acknowledge()  # a status callback ends the run

@@ -157,7 +157,7 @@ def _signature(text: str) -> str:
 
 async def _talk(socket: ClientConnection, until: float, seconds: list[float]) -> None:
     await asyncio.sleep(PAUSE_SECONDS * random.random())
-    while time.monotonic() < until:
+    while True:
         began, first = time.perf_counter(), 0.0
         await socket.send(json.dumps(SAID))
         while True:
@@ -166,6 +166,8 @@ async def _talk(socket: ClientConnection, until: float, seconds: list[float]) ->
             if frame.get("last"):
                 break
         seconds.append(first)
+        if time.monotonic() >= until:
+            return
         await asyncio.sleep(PAUSE_SECONDS * (0.5 + random.random()))
 
 

@@ -8,6 +8,7 @@ import pytest
 from flask import Flask
 from flask.testing import FlaskClient
 
+from voiceapi.calls import relays
 from voiceapi.errors import NotPossible
 from voiceapi.security import Vault
 from voiceapi.service import Service
@@ -713,3 +714,14 @@ class TestResolving:
         simulator = self.configuration(empty, "simulator", 0, provider="simulator")
         assert resolve_outbound(empty.id, None) == simulator
         assert caller_number(simulator, None) is None
+
+
+def test_a_checklist_says_whether_calls_go_over_a_relay(client: FlaskClient, service: Service) -> None:
+    created = put_up(client, config={**TWILIO, "transport": "relay"})
+    step = created["setup_checklist"]["steps"][1]
+    assert (step["key"], step["complete"], step["blocks_outbound"]) == ("relay", False, False)
+    assert step["description"] == f"Calls go by webhooks until then. {relays.NO_RELAY}"
+    service.open_relay()
+    service.reach_at("https://voice.example.org")
+    shown = client.get(f"{CONFIGS}/{created['id']}").get_json()
+    assert shown["setup_checklist"]["steps"][1]["complete"] is True

@@ -10,6 +10,7 @@ from marshmallow import Schema
 from marshmallow.fields import Field as MarshmallowField
 from marshmallow.fields import Raw
 
+from ..calls import relays
 from ..calls.inbound import MEANINGS
 from ..store.tags import CONFIGURATION
 from ..store.telephony import MOST_REJECTED, TelephonyConfiguration, active_number_count, rejected_calls
@@ -382,9 +383,15 @@ def setup_checklist(configuration: TelephonyConfiguration) -> dict[str, Any] | N
         "complete": numbers > 0,
         "blocks_outbound": True,
     }
+    steps = [step]
+    if configs.masked_credentials(service().vault, configuration).get("transport") == "relay":
+        obstacle = relays.why_not(service())
+        shown = f"Calls go by webhooks until then. {obstacle}" if obstacle else "Calls go over a text relay."
+        relay = {"key": "relay", "title": "Have a text relay", "description": shown}
+        steps.append({**relay, "complete": not obstacle, "blocks_outbound": False})
     return {
         "ready_for_outbound": ready,
         "outbound_blocked_reason": reason,
-        "steps": [step],
+        "steps": steps,
         "docs_url": carrier.docs_url,
     }

@@ -109,14 +109,20 @@ def _prepare(server: Server) -> int:
 async def _hold(server: Server, configuration: int, found: Result, seconds: float) -> None:
     found.megabytes.append(server.resident_megabytes())
     sockets: list[ClientConnection] = []
+    silent: list[asyncio.Task[None]] = []
     for first in range(0, found.calls, BEGUN_AT_ONCE):
         numbers = range(first, min(first + BEGUN_AT_ONCE, found.calls))
-        sockets += await asyncio.gather(*(_begin(server.port, configuration, number) for number in numbers))
+        begun = await asyncio.gather(*(_begin(server.port, configuration, number) for number in numbers))
+        sockets += begun
+        silent += [asyncio.create_task(_stay(each)) for each in begun]
     found.megabytes.append(server.resident_megabytes())
     until = time.monotonic() + seconds
-    talks = [_talk(each, until, found.seconds) for each in sockets[: found.talking]]
-    await asyncio.gather(*talks, *(_stay(each, until) for each in sockets[found.talking :]))
+    for task in silent[: found.talking]:
+        task.cancel()
+    await asyncio.gather(*(_talk(each, until, found.seconds) for each in sockets[: found.talking]))
     found.megabytes.append(server.resident_megabytes())
+    for task in silent:
+        task.cancel()
     await asyncio.gather(*(each.close() for each in sockets))
 
 
@@ -171,8 +177,9 @@ async def _talk(socket: ClientConnection, until: float, seconds: list[float]) ->
         await asyncio.sleep(PAUSE_SECONDS * (0.5 + random.random()))
 
 
-async def _stay(socket: ClientConnection, until: float) -> None:
-    while time.monotonic() < until:
+async def _stay(socket: ClientConnection) -> None:
+    """Let the agent wait for the caller, so that it asks nothing."""
+    while True:
         await socket.send(json.dumps(HEARD))
         await asyncio.sleep(PAUSE_SECONDS)
 

@@ -21,6 +21,7 @@ from benchmarks import (
     page,
     processes,
     rehearsal,
+    relays,
     report,
     scaling,
     short,
@@ -58,6 +59,14 @@ def test_a_short_soak(tmp_path: Path) -> None:
     assert {row.kind for row in result.rows} == {"call", "campaign", "chat", "document", "list", "read", "workflow"}
     assert all(row.requests > 5 and row.errors == 0 for row in result.rows)
     assert min(sample.megabytes for sample in result.samples) > 10
+
+
+@pytest.mark.long
+def test_calls_over_relays_are_measured(tmp_path: Path) -> None:
+    found = relays.measure(tmp_path, 6, 3, 8.0)
+    assert len(found.megabytes) == 3
+    assert len(found.seconds) >= 3
+    assert min(*found.megabytes, *found.seconds) > 0
 
 
 @pytest.mark.long

@@ -57,6 +57,7 @@ WEBHOOKS = {
     "/telephony/calls/<token>/turns/<int(max=9999):number>/<any(transfer, silence, wait):step>": "token and signature",
     "/telephony/calls/<token>/status": "token and signature",
     "/telephony/calls/<token>/machine": "token and signature",
+    "/telephony/calls/<token>/relay": "token and signature",
     "/telephony/inbound/<int(max=9223372036854775807):config_id>": "the signature",
     "/telephony/inbound/workflow/<workflow_uuid>": "the signature",
     "/telephony/inbound/<int(max=9223372036854775807):config_id>/status": "the signature",

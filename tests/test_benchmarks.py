@@ -290,14 +290,14 @@ def test_a_case_that_fell_is_measured_again() -> None:
 
     def ratio(case: Case) -> float:
         nonlocal passed
-        passed += 10
+        passed += short.PATIENCE_SECONDS / 7.5
         return measured[case.name].pop(0)
 
     wanted = [case for case in cases(IDS, FEW) if case.name in measured]
     found = short.best(wanted, stated, ratio, lines.append, lambda: passed)
     assert found == {"health": 0.9, "fetch": 0.39, "reactivate": 0.4}
     assert measured == {"health": [], "fetch": [1.0], "reactivate": []}
-    assert (len(lines), passed) == (8, 80)
+    assert (len(lines), passed) == (8, 8 * short.PATIENCE_SECONDS / 7.5)
     assert page.fallen(stated, found) == ["fetch: a ratio of 0.390 is below 0.400, two thirds of 0.6."]
 
 

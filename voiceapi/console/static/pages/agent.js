@@ -1,15 +1,15 @@
 // The editor of an agent: its definition as a drawing with forms and JSON beside it, its settings, and how it is called.
 
-import { calling } from "../agent-calling.js";
-import { settingsForm } from "../agent-settings.js";
-import { api } from "../api.js";
-import { alert, badge, button, confirm, link, notify, showErrors, tabs } from "../components.js";
-import { h, show } from "../dom.js";
-import { Edited } from "../edited.js";
-import { editor } from "../editor.js";
-import { lackingView, sorted } from "../publish-requirements.js";
-import { go } from "../router.js";
-import { askBeforeLeaving } from "../unsaved.js";
+import { api } from "../app/api.js";
+import { Edited } from "../app/edited.js";
+import { go } from "../app/router.js";
+import { editor } from "../builder/editor.js";
+import { lackingView, sorted } from "../builder/publish-requirements.js";
+import { alert, badge, button, confirm, link, notify, showErrors, tabs } from "../parts/components.js";
+import { h, show } from "../parts/dom.js";
+import { askBeforeLeaving } from "../parts/unsaved.js";
+import { calling } from "./agents/agent-calling.js";
+import { settingsForm } from "./agents/agent-settings.js";
 
 const SETTINGS = 1; // the tab's number
 

@@ -1,7 +1,6 @@
-// The drawing of a workflow: its nodes and edges can be chosen by click and key, lit, and marked with findings.
+// The service's drawing of a workflow: its nodes and edges can be chosen by click and key, and lit.
 
 import { drawing, h } from "../parts/dom.js";
-import { nearestFreePlace } from "./definition.js";
 
 const LEAST_FIT = { narrow: 0.55, wide: 0.42 };
 const NARROW = 500; // pixels
@@ -12,14 +11,12 @@ const named = (group) => group.querySelector("title")?.textContent ?? "";
  * Show the drawing that the service made.
  *
  * `onNode` and `onEdge` get {id, index, element} of what is chosen: the id may be null, the index is its place in the
- * definition's list. `onMove` gets the places of all nodes when one was dragged with the mouse; one that was dropped on
- * another goes to the nearest free place. Without them the drawing is a picture only. The arrow keys scroll, + and - zoom, 0 fits.
+ * definition's list. Without them the drawing is a picture only. The arrow keys scroll, + and - zoom, 0 fits.
  *
  * Returned: `element`; `light(nodeId, edgeId)`, null for none; `choose("node" or "edge", index)`, null for nothing;
- * `mark(kind, id, "error" or "warning", text)` and `unmark()`; `replace(svgText)`, which keeps what is lit and chosen;
- * `places()`, the middle of each node by its index, as positions are stored.
+ * `replace(svgText)`, which keeps what is lit and chosen.
  */
-export function graphView(svgText, { onNode = null, onEdge = null, onMove = null, label = "Drawing of the agent" } = {}) {
+export function graphView(svgText, { onNode = null, onEdge = null, label = "Drawing of the agent" } = {}) {
   const box = h("div", { class: "graph-box", tabindex: "0", role: "group", "aria-label": label });
   const zoomed = h("div", { class: "graph-tools" },
     tool("−", "Smaller", () => zoom((scale ?? fitted()) / 1.25)),
@@ -66,64 +63,6 @@ export function graphView(svgText, { onNode = null, onEdge = null, onMove = null
     }
   }
 
-  /** Let a node follow the mouse until the button is released; a drag that ends otherwise moves nothing. */
-  function makeMovable(group) {
-    const index = Number(group.dataset.index);
-    let start = null;
-    const moved = (event) => {
-      const wide = svg.getBoundingClientRect().width / svg.viewBox.baseVal.width;
-      return { x: (event.clientX - start.clientX) / wide, y: (event.clientY - start.clientY) / wide };
-    };
-    const put = ({ x, y }) => group.setAttribute("transform", `translate(${x} ${y})`);
-    const end = () => {
-      const wasMoving = start !== null && group.classList.contains("moving");
-      start = null;
-      group.classList.remove("moving");
-      return wasMoving;
-    };
-    group.classList.add("movable");
-    group.addEventListener("pointerdown", (event) => {
-      if (event.pointerType !== "mouse" || event.button !== 0) return;
-      start = event;
-      // The end of the drag comes here, wherever the mouse is by then.
-      group.setPointerCapture(event.pointerId);
-    });
-    group.addEventListener("pointermove", (event) => {
-      if (!start) return;
-      const by = moved(event);
-      if (!group.classList.contains("moving") && Math.hypot(by.x, by.y) < 5) return;
-      group.classList.add("moving");
-      put(by);
-    });
-    group.addEventListener("pointerup", (event) => {
-      const by = start && moved(event);
-      if (!end()) return;
-      // The click that ends it chooses nothing.
-      const ignored = (click) => click.stopPropagation();
-      window.addEventListener("click", ignored, { capture: true });
-      setTimeout(() => window.removeEventListener("click", ignored, { capture: true }));
-      const all = places();
-      const from = all.get(index);
-      all.delete(index);
-      const to = nearestFreePlace([...all.values()], { x: Math.round(from.x + by.x), y: Math.round(from.y + by.y) });
-      put({ x: to.x - from.x, y: to.y - from.y });
-      onMove(all.set(index, to));
-    });
-    for (const lost of ["pointercancel", "lostpointercapture"]) {
-      group.addEventListener(lost, () => end() && group.removeAttribute("transform"));
-    }
-    // The browser would drag selected text instead, and the pointer's events would end.
-    group.addEventListener("dragstart", (event) => event.preventDefault());
-  }
-
-  function places() {
-    return new Map(groups("node").filter((group) => group.dataset.index !== undefined).map((group) => {
-      const { x, y, width, height } = group.querySelector(".box");
-      const middle = (start, length) => Math.round(start.baseVal.value + length.baseVal.value / 2);
-      return [Number(group.dataset.index), { x: middle(x, width), y: middle(y, height) }];
-    }));
-  }
-
   function showState() {
     for (const group of svg.querySelectorAll(".lit, .chosen")) {
       group.classList.remove("lit", "chosen");
@@ -149,7 +88,6 @@ export function graphView(svgText, { onNode = null, onEdge = null, onMove = null
     svg.setAttribute("aria-label", svg.querySelector("title")?.textContent ?? label);
     if (onNode) makeChoosable("node", onNode);
     if (onEdge) makeChoosable("edge", onEdge);
-    if (onMove) groups("node").filter((group) => group.dataset.index !== undefined).forEach(makeMovable);
     box.replaceChildren(svg);
     zoom(scale);
     showState();
@@ -179,22 +117,15 @@ export function graphView(svgText, { onNode = null, onEdge = null, onMove = null
       chosen = [kind, index];
       showState();
     },
-    mark(kind, id, severity, text) {
-      for (const group of withId(kind, id)) {
-        if (severity === "error" || !group.classList.contains("has-error")) group.classList.add(`has-${severity}`);
-        const title = group.querySelector("title");
-        title.textContent += `\n${severity[0].toUpperCase()}${severity.slice(1)}: ${text}`;
-        if (group.hasAttribute("aria-label")) group.setAttribute("aria-label", title.textContent);
-      }
-    },
-    unmark() {
-      for (const group of svg.querySelectorAll(".has-error, .has-warning, .has-note")) {
-        group.classList.remove("has-error", "has-warning", "has-note");
-        const title = group.querySelector("title");
-        title.textContent = title.textContent.replace(/\n(Error|Warning|Note): [\s\S]*$/, "");
-        if (group.hasAttribute("aria-label")) group.setAttribute("aria-label", title.textContent);
-      }
-    },
-    places,
   };
+}
+
+/** Where the service's drawing has the nodes: the middle of each by its index, as positions are stored. */
+export function placesIn(svgText) {
+  const nodes = [...drawing(svgText).querySelectorAll("g.node[data-index]")];
+  return new Map(nodes.map((group) => {
+    const box = group.querySelector(".box");
+    const middle = (start, length) => Math.round(Number(box.getAttribute(start)) + Number(box.getAttribute(length)) / 2);
+    return [Number(group.dataset.index), { x: middle("x", "width"), y: middle("y", "height") }];
+  }));
 }

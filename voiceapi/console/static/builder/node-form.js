@@ -2,7 +2,7 @@
 
 import { button, field, input, select, textarea } from "../parts/components.js";
 import { h } from "../parts/dom.js";
-import { items, nameOf } from "./definition.js";
+import { items, nameOf } from "./items.js";
 import { isShown, propertyField } from "./property-field.js";
 
 /** The form of a node. `change(path, value)` sets a member; `choices` as in `propertyField`. */

@@ -2,7 +2,7 @@
 
 import { api } from "../app/api.js";
 import { go, keepQuery } from "../app/router.js";
-import { read, withoutPaths } from "../builder/definition.js";
+import { read, withoutPaths } from "../builder/changes.js";
 import { graphView } from "../builder/graph-view.js";
 import { alert, button, confirm, emptyState, field, fileDrop, form, formWith, input, instant, link, notify, section, select, stateBadge, table, tabs, textarea } from "../parts/components.js";
 import { h, show } from "../parts/dom.js";

@@ -1,7 +1,7 @@
 // Played callers of an agent: random ones, which find dead ends, or one described in a sentence, with what they found.
 
 import { api } from "../app/api.js";
-import { nameOf, nodeWithId } from "../builder/definition.js";
+import { nameOf, nodeWithId } from "../builder/items.js";
 import {
   badge, button, callout, details, dialogForm, facts, field, form, input, keyValues, notify, numberIn, section, select, table, textarea, words,
 } from "../parts/components.js";

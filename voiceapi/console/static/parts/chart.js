@@ -1,21 +1,13 @@
 // Charts of bars, with the same numbers as a table.
 
 import { details, table } from "./components.js";
-import { append, h, uniqueId } from "./dom.js";
+import { h, svg, uniqueId } from "./dom.js";
 
-const SPACE = "http://www.w3.org/2000/svg";
 const HEIGHT = 180;
 const BELOW = 24;
 const LEFT = 44;
 // Pixels that a label below the bars needs.
 const LABEL = 84;
-
-function svg(tag, props = {}, ...children) {
-  const element = document.createElementNS(SPACE, tag);
-  for (const [name, value] of Object.entries(props)) element.setAttribute(name, value);
-  append(element, children);
-  return element;
-}
 
 /** The lowest round number that isn't below `most`, and its half: what the axis names. */
 function axis(most) {

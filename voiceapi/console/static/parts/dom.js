@@ -32,6 +32,14 @@ export function h(tag, props = {}, ...children) {
   return element;
 }
 
+/** An element of a drawing: all props are attributes. */
+export function svg(tag, props = {}, ...children) {
+  const element = document.createElementNS("http://www.w3.org/2000/svg", tag);
+  for (const [name, value] of Object.entries(props)) element.setAttribute(name, value);
+  append(element, children);
+  return element;
+}
+
 /** Append nodes and texts, however deep the lists of them. */
 export function append(parent, children) {
   for (const child of [children].flat(Infinity)) {

@@ -1,7 +1,7 @@
 // How an agent is called from outside: its triggers, with a line for a shell.
 
 import { BASE } from "../../app/api.js";
-import { items } from "../../builder/definition.js";
+import { items } from "../../builder/items.js";
 import { copyable, facts } from "../../parts/components.js";
 import { h } from "../../parts/dom.js";
 

@@ -1,6 +1,6 @@
 // The form of a conversation case: what the caller does, turn by turn, and what is expected of the agent.
 
-import { items, nameOf } from "../../builder/definition.js";
+import { items, nameOf } from "../../builder/items.js";
 import { button, field, fieldset, input, select, textarea } from "../../parts/components.js";
 import { h } from "../../parts/dom.js";
 import { fields, part, placeAt } from "./case-parts.js";

@@ -1,6 +1,6 @@
 // How much of an agent is touched by its cases or by callers: in numbers, what isn't by name, and on the drawing.
 
-import { items } from "../../builder/definition.js";
+import { items } from "../../builder/items.js";
 import { graphView } from "../../builder/graph-view.js";
 import { progress } from "../../parts/components.js";
 import { h } from "../../parts/dom.js";

@@ -479,6 +479,41 @@ def test_an_answer_that_comes_during_a_drag_leaves_it_alone(tab: Tab, agent: int
     )
 
 
+def test_the_view_moves_while_something_is_dragged_at_its_border(tab: Tab, agent: int) -> None:
+    tab.open(f"/agents/{agent}")
+    world = tab.page.locator("svg.scene > g")
+    before = world.get_attribute("transform")
+    box, (x, y) = canvas(tab).bounding_box(), place(tab, "how_many")
+    assert box
+    drag(tab, "how_many", box["x"] + box["width"] - 8 - x, 0)
+    expect(world).not_to_have_attribute("transform", str(before))
+    there = place(tab, "how_many")
+    assert there[0] > box["x"] + box["width"] - 60
+    tab.page.keyboard.press("Escape")
+    tab.page.mouse.up()
+    # The view may have gone there all the same; the node is where it was.
+    assert abs(place(tab, "how_many")[1] - y) < 2
+    assert tab.page.get_by_text("Not saved").count() == 0
+
+
+def test_a_drag_of_what_is_removed_meanwhile_ends(tab: Tab, agent: int) -> None:
+    tab.open(f"/agents/{agent}")
+    tab.press("Add node")
+    added = tab.page.locator("g.node.selected")
+    id = str(added.get_attribute("data-node"))
+    drag(tab, id, 40, 30)
+    expect(added).to_have_class(re.compile("moving"))
+    tab.page.locator(".editor").get_by_role("button", name="Undo").evaluate("button => button.click()")
+    expect(node(tab, id)).to_have_count(0)
+    tab.page.mouse.move(*ground(tab))
+    tab.page.mouse.up()
+    expect(tab.page.locator(".moving")).to_have_count(0)
+    assert tab.page.get_by_text("Not saved").count() == 0
+    drag(tab, "remind", 0, 60)
+    tab.page.mouse.up()
+    tab.sees("Not saved")
+
+
 def test_keys_move_what_is_selected_as_one_step(tab: Tab, agent: int, api: Api) -> None:
     before = positions(stored(api, agent))["remind"]
     tab.open(f"/agents/{agent}")

@@ -58,6 +58,10 @@ export function canvas({ label, nameOfType, view: before, seen, act }) {
   const placeIn = (each) => each.place ?? each.labelPlace;
   const boxOf = (each) => (each.place ? boxOfNode(each.place) : boxOfLabel(each.labelPlace));
 
+  const start = () => graph.nodes.find(({ type }) => type === "startCall") ?? graph.nodes[0];
+  const nearestTo = ({ x, y }) => graph.nodes.filter(({ item }) => item).map((each) => ({ ...each, far: Math.hypot(each.place.x - x, each.place.y - y) }))
+    .reduce((best, each) => (best && best.far <= each.far ? best : each), null);
+
   function see(wanted, isOwn = true) {
     view = wanted;
     isOwnView ||= isOwn;
@@ -88,12 +92,12 @@ export function canvas({ label, nameOfType, view: before, seen, act }) {
 
   function paint(given, selection) {
     const hadFocus = box.contains(document.activeElement);
+    const before = withKey(active);
     definition = given;
     selected = selection;
     draw();
     if (gesture.name === "moving" && [...shift?.from.keys() ?? []].some((key) => !withKey(key))) point({ type: "cancel" });
-    const start = graph.nodes.find(({ type }) => type === "startCall") ?? graph.nodes[0];
-    if (!withKey(active)) active = [...selected].find(withKey) ?? start?.key ?? null;
+    if (!withKey(active)) active = [...selected].find(withKey) ?? (before ? nearestTo(placeIn(before)) : start())?.key ?? null;
     decorate();
     drawn.element.setAttribute("tabindex", active === null ? "0" : "-1");
     if (hadFocus && !box.contains(document.activeElement)) focus();
@@ -295,7 +299,7 @@ export function canvas({ label, nameOfType, view: before, seen, act }) {
       const others = all().filter(({ key }) => key !== active).map((each) => ({ key: each.key, place: placeIn(each) }));
       go(nearestThatWay(placeIn(from), others, DIRECTIONS[event.key], new Set(ends))?.key);
     },
-    first: () => go((graph.nodes.find(({ type }) => type === "startCall") ?? graph.nodes[0])?.key),
+    first: () => go(start()?.key),
     last: () => go(graph.nodes.findLast(({ item }) => item)?.key),
     open() {
       if (active === null) return;
@@ -369,9 +373,9 @@ export function canvas({ label, nameOfType, view: before, seen, act }) {
     if (view && isOwnView) return see(view, false);
     fit();
     // On a narrow screen, the start so that it can be read says more than everything so that nothing can.
-    const start = withKey(active);
-    if (box.clientWidth >= NARROW || view.zoom >= READABLE || !start) return;
-    const { x, y } = placeIn(start);
+    const shown = withKey(active);
+    if (box.clientWidth >= NARROW || view.zoom >= READABLE || !shown) return;
+    const { x, y } = placeIn(shown);
     see({ x: box.clientWidth / 2 - x * READABLE, y: box.clientHeight / 2 - y * READABLE, zoom: READABLE }, false);
   }).observe(box);
 

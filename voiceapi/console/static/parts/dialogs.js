@@ -13,6 +13,7 @@ function open(dialog, closed, event = "hashchange") {
   // What the dialog was about may be gone by the time that it closes, with the page that it belongs to.
   window.addEventListener(event, () => dialog.close("no"), { once: true });
   dialog.showModal();
+  dialog.scrollTop = 0; // what has the focus may be below a heading that isn't seen
 }
 
 /** Ask a question. `answers`: [value, text, kind of button]; the value of the one that is given, "no" for none. */

@@ -18,7 +18,7 @@ from pathlib import Path
 from . import page, report, short
 from .calls import measure_calls
 from .cases import Case, cases
-from .conversations import measure_conversations, measure_turns
+from .conversations import measure_conversations, measure_streamed, measure_turns
 from .embedding import measure_embedding
 from .measure import FEW, Row, Target, measure, measure_long_workflows, measure_start
 from .outward import measure_outward
@@ -30,8 +30,8 @@ from .seed import Ids, kept, seed
 MANY, MILLION = 100_000, 1_000_000
 # The parts besides the cases, as --only finds them.
 LONG, CALLS, TURNS, CONVERSATIONS, START = "long workflows", "simulated calls", "turns", "conversations", "start"
-REHEARSAL, OUTWARD, EMBEDDING = "conversation cases", "https requests", "a host's tests"
-PARTS = ", ".join((LONG, CALLS, TURNS, CONVERSATIONS, OUTWARD, REHEARSAL, EMBEDDING, START))
+REHEARSAL, OUTWARD, EMBEDDING, STREAMED = "conversation cases", "https requests", "a host's tests", "streamed replies"
+PARTS = ", ".join((LONG, CALLS, TURNS, STREAMED, CONVERSATIONS, OUTWARD, REHEARSAL, EMBEDDING, START))
 
 
 def main() -> int:
@@ -92,6 +92,8 @@ def _measure(folder: Path, options: argparse.Namespace, note: Callable[[str], ob
         result.outward = measure_outward(folder)
     if options.only in TURNS:
         result.turns = measure_turns(folder)
+    if options.only in STREAMED:
+        result.streamed = measure_streamed(folder)
     few = folder / "few.db"
     ids = seed(few, FEW)
     wanted = cases(ids, FEW)

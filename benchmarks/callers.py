@@ -65,6 +65,7 @@ class Talk:
     """What the callers got.
 
     :param turns: the seconds from each caller's speech to its answer, fillers included.
+    :param firsts: the seconds from each caller's speech to the first document, which may have only the first sentence.
     :param fillers: how many of these turns were answered with a filler first.
     :param statuses: all answers by HTTP status; "lost" stands for a connection closed without one, and "late" for an
         answer after which Twilio would have given up.
@@ -74,6 +75,7 @@ class Talk:
     """
 
     turns: list[float] = field(default_factory=list)
+    firsts: list[float] = field(default_factory=list)
     fillers: int = 0
     statuses: Counter[str] = field(default_factory=Counter)
     slowest: float = 0.0
@@ -158,8 +160,11 @@ class Carrier:
     def _answered(self, caller: Caller, status: str, body: str) -> None:
         moment = time.perf_counter()
         gather, redirect = GATHER.search(body), REDIRECT.search(body)
+        is_measured = caller.action is not None and self._measured_from <= caller.begun < self._until
+        if is_measured and status == "200" and caller.fillers == 0:
+            self.talk.firsts.append(moment - caller.begun)
         if status == "200" and gather is not None:
-            if caller.action is not None and self._measured_from <= caller.begun < self._until:
+            if is_measured:
                 self.talk.turns.append(moment - caller.begun)
                 self.talk.fillers += caller.fillers > 0
             caller.action = urlsplit(unescape(gather[1])).path

@@ -12,6 +12,7 @@ from typing import Any
 
 from .callers import Job, Talk
 from .load import percentile
+from .model import FIRST_SENTENCE
 from .processes import API, Client, Server, start_service
 from .seed import endless_definition
 
@@ -26,6 +27,9 @@ LONGEST_P95_SECONDS = 1.5
 WARM_UP_SECONDS, MEASURED_SECONDS = 6.0, 12.0
 FIRST, MOST, EXACTNESS = 50, 1600, 0.1
 TURN_SECONDS = 5.0
+# A model that streams sends so many tokens a second, and with this one the first sentence of its reply is whole.
+TOKENS_A_SECOND, SECOND_BEGINS = 30, len(FIRST_SENTENCE.split()) + 1
+STREAMED_SECONDS = 20.0
 
 
 @dataclass(frozen=True, slots=True)
@@ -42,6 +46,19 @@ class Turns:
     p99_ms: float
     processor_ms: float | None
     asked_p50_ms: float
+
+
+@dataclass(frozen=True, slots=True)
+class Streamed:
+    """How long one caller waits for the first words of a reply of forty tokens, in milliseconds.
+
+    :param late_p50_ms: from the model's first token of its second sentence on.
+    :param whole_p50_ms: from their own words on, with a model that isn't asked to stream; `p50_ms` with one that is.
+    """
+
+    late_p50_ms: float
+    p50_ms: float
+    whole_p50_ms: float
 
 
 @dataclass(frozen=True, slots=True)
@@ -98,6 +115,22 @@ def measure_turns(folder: Path, seconds: float = TURN_SECONDS) -> Turns:
         asked = _turns(client, job, 0.5, seconds)
         waits = _model_waits(server)
     return Turns(p50, p95, p99, processor, 1000 * (statistics.median(asked) - statistics.median(waits)))
+
+
+def measure_streamed(folder: Path, seconds: float = STREAMED_SECONDS) -> Streamed:
+    """One caller who speaks as soon as there is an answer, with a model that streams and without."""
+    found = {}
+    with start_model(folder, 1 / TOKENS_A_SECOND, "tokens") as url:
+        for stream in ("on", "off"):
+            with (
+                talking_service(folder / f"stream-{stream}.db", LLM_URL=url, LLM_STREAM=stream) as (_, job),
+                Client("callers") as client,
+            ):
+                talk = _talk(client, job, callers=1, every=0.0, warm_up=1.0, seconds=seconds)
+            if talk.firsts == [] or talk.ended or talk.statuses.keys() != {"200"}:
+                raise RuntimeError(f"Turns were answered with {dict(talk.statuses)}; {talk.ended} calls were ended.")
+            found[stream] = 1000 * statistics.median(talk.firsts)
+    return Streamed(found["on"] - 1000 * SECOND_BEGINS / TOKENS_A_SECOND, found["on"], found["off"])
 
 
 def _model_waits(server: Server) -> list[float]:
@@ -178,9 +211,9 @@ def _talk(client: Client, job: dict[str, Any], **course: Any) -> Talk:
 
 
 @contextmanager
-def start_model(folder: Path, seconds: float) -> Iterator[str]:
+def start_model(folder: Path, seconds: float, *options: str) -> Iterator[str]:
     """The URL of a model that answers after this time, as VOICEAPI_LLM_URL has it."""
-    with Server(["-m", "benchmarks.model", str(seconds)], folder / "model.log") as server:
+    with Server(["-m", "benchmarks.model", str(seconds), *options], folder / "model.log") as server:
         yield f"http://127.0.0.1:{server.port}/v1"
 
 

@@ -8,7 +8,7 @@ from typing import Literal
 
 from .calls import Calls
 from .cases import Case
-from .conversations import Conversations, Turns
+from .conversations import Conversations, Streamed, Turns
 from .embedding import Embedding
 from .measure import FEW, Row, Start
 from .outward import Outward
@@ -42,6 +42,7 @@ class Result:
     linted: dict[int, float] = field(default_factory=dict)
     calls: Calls | None = None
     turns: Turns | None = None
+    streamed: Streamed | None = None
     conversations: Conversations | None = None
     outward: Outward | None = None
     rehearsal: Rehearsal | None = None
@@ -110,6 +111,10 @@ def _of_calls(result: Result) -> Iterator[Figure]:
         yield Figure("Calls", "a turn without a model, p50", result.turns.p50_ms, 1.5, "ms", at_most=True)
         asked = result.turns.asked_p50_ms
         yield Figure("Calls", "a turn without its model's own time, p50", asked, 1.5, "ms", at_most=True)
+    if result.streamed is not None:
+        late, times = result.streamed.late_p50_ms, result.streamed.p50_ms / result.streamed.whole_p50_ms
+        yield Figure("Calls", "a first sentence after its model's second began, p50", late, 50, "ms", at_most=True)
+        yield Figure("Calls", "its wait beside that for the whole reply", times, 0.4, "times as long", at_most=True)
     if result.conversations is not None:
         yield Figure("Calls", "conversations at once with a model of 1 s", result.conversations.capacity, 300)
     if result.long:

@@ -11,7 +11,7 @@ import shutil
 import sys
 import time
 from collections.abc import Callable, Generator, Iterator
-from contextlib import AbstractContextManager, contextmanager
+from contextlib import AbstractContextManager, closing, contextmanager
 from datetime import UTC, datetime, timedelta
 from functools import wraps
 from pathlib import Path
@@ -105,7 +105,9 @@ def every_answer_is_what_its_schema_says() -> Iterator[None]:
         processed = process_response(self, response)
         with untraced():
             check_answer(self, processed)
-        if not processed.direct_passthrough:
+        if processed.mimetype == "text/event-stream":  # it is still being written
+            processed.response = searched(processed.response, request.path)
+        elif not processed.direct_passthrough:
             assert not SCAN.found_in_answer(content(processed)), f"{request.path} shows a secret"
         return processed
 
@@ -389,6 +391,16 @@ def ahead(monkeypatch: pytest.MonkeyPatch) -> Callable[[], AbstractContextManage
             yield
 
     return set_forward
+
+
+def searched(parts: Any, path: str) -> Iterator[bytes]:
+    """The parts of an answer, each searched for secrets together with those before it."""
+    whole = b""
+    with closing(parts):
+        for part in parts:
+            whole += part
+            assert not SCAN.found_in_answer(whole), f"{path} shows a secret"
+            yield part
 
 
 # -- checks of answers: a schema only documents an answer, nothing is converted while serving

@@ -250,6 +250,7 @@ def chats(at: Any, workflow: dict[str, Any]) -> None:
     at.do("send_message", {"text": "Two.", "expected_revision": 2}, workflow_id=id, run_id=run, status=409)
     at.do("get_chat", workflow_id=id, run_id=run)
     at.do("rewind_chat", {"cursor_turn_id": turn}, workflow_id=id, run_id=run)
+    at.do("stream_message", {"text": "Yes, I can."}, workflow_id=id, run_id=run)
     at.do("end_chat", {}, workflow_id=id, run_id=run)
     at.do("send_message", {"text": "Hello?"}, workflow_id=id, run_id=run, status=400)
     at.do("get_chat", workflow_id=id, run_id=999, status=404)

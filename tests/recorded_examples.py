@@ -104,6 +104,8 @@ class Walk:
         answer = self.client.open(template.format(**path), method=method, **sent)
         assert answer.status_code == status, f"{operation}: {answer.status_code} {answer.text}"
         content = answer.get_json() if answer.is_json else answer.text
+        if answer.mimetype == "text/event-stream":  # one of them, with words
+            content = dict(line.split(": ", 1) for line in content.split("\n\n")[1].split("\n"))
         request = body if body is not None else text
         if form is not None:
             request = {**form, "file": form["file"][1]}

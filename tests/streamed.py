@@ -2,11 +2,14 @@
 
 from __future__ import annotations
 
+import itertools
 import json
 import re
 import threading
 from collections.abc import Iterator, Mapping
 from contextlib import contextmanager
+from dataclasses import dataclass, field
+from http.server import BaseHTTPRequestHandler, ThreadingHTTPServer
 from typing import Any
 
 from voiceapi.http_client import Reply
@@ -153,3 +156,60 @@ def chunks(pieces: list[Any], body: Mapping[str, Any]) -> Iterator[bytes]:
                 yield delta(content=piece)
     yield delta("stop")
     yield b"data: [DONE]\n\n"
+
+
+@dataclass
+class StreamingServer:
+    """A model server over HTTP: `script` has the pieces of each answer, a Gate is waited at.
+
+    :param asked: the number of its connection for each request, and the key.
+    :param left: how many answers were left before their end.
+    """
+
+    url: str = ""
+    script: list[list[bytes | Gate]] = field(default_factory=list)
+    asked: list[tuple[int, str | None]] = field(default_factory=list)
+    left: int = 0
+
+
+@contextmanager
+def serving() -> Iterator[StreamingServer]:
+    """A model server over HTTP, which keeps its connections."""
+    found, numbers = StreamingServer(), itertools.count()
+
+    class Handler(BaseHTTPRequestHandler):
+        protocol_version = "HTTP/1.1"
+
+        def setup(self) -> None:
+            super().setup()
+            self.number = next(numbers)
+
+        def do_POST(self) -> None:
+            self.rfile.read(int(self.headers["Content-Length"]))
+            found.asked.append((self.number, self.headers["Authorization"]))
+            self.send_response(200)
+            self.send_header("Content-Type", "text/event-stream")
+            self.send_header("Transfer-Encoding", "chunked")
+            self.end_headers()
+            try:
+                for piece in found.script.pop(0):
+                    if isinstance(piece, Gate):
+                        piece.reached.set()
+                        assert piece.opened.wait(60)
+                    else:
+                        self.wfile.write(b"%x\r\n%s\r\n" % (len(piece), piece))
+                self.wfile.write(b"0\r\n\r\n")
+            except OSError:
+                found.left += 1
+
+        def log_message(self, *args: Any) -> None: ...
+
+    http = ThreadingHTTPServer(("127.0.0.1", 0), Handler)
+    http.daemon_threads = True
+    found.url = f"http://127.0.0.1:{http.server_port}/v1"
+    thread = threading.Thread(target=http.serve_forever, kwargs={"poll_interval": 0.01})
+    thread.start()
+    yield found
+    http.shutdown()
+    thread.join()
+    http.server_close()

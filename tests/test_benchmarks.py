@@ -21,6 +21,7 @@ from benchmarks import (
     page,
     processes,
     rehearsal,
+    relays,
     report,
     scaling,
     short,
@@ -31,6 +32,7 @@ from benchmarks.conversations import Conversations, Step
 from benchmarks.ledger import Ledger, Receiver, Timing, lost_writes
 from benchmarks.load import Outcome
 from benchmarks.measure import FEW, Row, Target, measure
+from benchmarks.model import FIRST_SENTENCE, LONG_REPLY
 from benchmarks.processes import KEY, Client
 from benchmarks.result import Result, figures
 from benchmarks.seed import Ids, endless_definition, kept, long_definition, seed, short_definition
@@ -57,6 +59,14 @@ def test_a_short_soak(tmp_path: Path) -> None:
     assert {row.kind for row in result.rows} == {"call", "campaign", "chat", "document", "list", "read", "workflow"}
     assert all(row.requests > 5 and row.errors == 0 for row in result.rows)
     assert min(sample.megabytes for sample in result.samples) > 10
+
+
+@pytest.mark.long
+def test_calls_over_relays_are_measured(tmp_path: Path) -> None:
+    found = relays.measure(tmp_path, 6, 3, 8.0)
+    assert len(found.megabytes) == 3
+    assert len(found.seconds) >= 3
+    assert min(*found.megabytes, *found.seconds) > 0
 
 
 @pytest.mark.long
@@ -439,3 +449,11 @@ def test_what_was_done_a_second_is_a_multiple_within_its_round() -> None:
 def test_a_turn_without_a_model(tmp_path: Path) -> None:
     found = conversations.measure_turns(tmp_path, seconds=1.0)
     assert 0 < found.p50_ms <= found.p95_ms <= found.p99_ms
+
+
+@pytest.mark.long
+def test_streamed_replies(tmp_path: Path) -> None:
+    found = conversations.measure_streamed(tmp_path, seconds=3.0)
+    assert (LONG_REPLY.count(" "), FIRST_SENTENCE.count(" ")) == (39, 11)
+    assert found.late_p50_ms > 0
+    assert found.whole_p50_ms > 40 / conversations.TOKENS_A_SECOND

@@ -61,9 +61,10 @@ ARROWS |= {
     "rehearsal": set(USE_CASES),
     "api": USE_CASES | {"rehearsal", "__init__"},
     "console": USE_CASES | {"api", "rehearsal"},
+    "relay": {"calls", "engine", "service", "store", "telephony"},
     # What comes from elsewhere is checked by the schemas of the API.
     "moving": USE_CASES | {"api", "rehearsal"},
-    "cli": USE_CASES | {"api", "console", "host", "moving", "opening", "rehearsal", "__init__"},
+    "cli": USE_CASES | {"api", "console", "host", "moving", "opening", "rehearsal", "relay", "__init__"},
     "host": USE_CASES | {"jobs", "moving"},
     "jobs": set(USE_CASES),
     "opening": USE_CASES | {"__init__", "jobs"},
@@ -95,6 +96,7 @@ THIRD_PARTIES: dict[str, set[str]] = {
     "urllib3": {"connections", "http_client"},
     "waitress": {"cli"},
     "werkzeug": {"api", "console", "extension", "store"},
+    "wsproto": {"relay"},
     "yaml": {"rehearsal"},
 }
 

@@ -8,6 +8,7 @@ from collections.abc import Callable, Iterable, Iterator, Mapping
 from contextlib import suppress
 from dataclasses import dataclass, field, fields
 from difflib import get_close_matches
+from functools import partial
 from ipaddress import ip_address
 from pathlib import Path
 from typing import Any
@@ -107,10 +108,10 @@ def _database(value: Any) -> str:
     return location
 
 
-def _origin(value: Any) -> str:
+def _origin(value: Any, schemes: tuple[str, ...] = ("http", "https")) -> str:
     parts = urlsplit(_text(value))
     origin = f"{parts.scheme}://{parts.netloc}"
-    if parts.scheme not in ("http", "https") or not parts.hostname or "@" in parts.netloc or parts.port == 0:
+    if parts.scheme not in schemes or not parts.hostname or "@" in parts.netloc or parts.port == 0:
         raise ValueError
     if parts.geturl().rstrip("/") != origin:
         raise ValueError
@@ -162,6 +163,11 @@ MEANINGS: Mapping[str, tuple[str, str]] = {
         "`http://HOST:PORT`",
         "the origin at which clients and carriers [reach the service](operations.md#ports-and-proxies); calls through "
         "a real carrier need it, unless [`serve --tunnel`](commands.md#serve) has another one",
+    ),
+    "relay_url": (
+        "`VOICEAPI_PUBLIC_URL` as wss, where `serve` runs",
+        "the origin at which carriers reach [`voiceapi relay`](commands.md#relay), for their [text "
+        "relays](carriers.md#a-text-relay)",
     ),
     "api_key": (
         "unset",
@@ -255,6 +261,9 @@ class Settings:
     idle_timeout: float = _setting(_seconds, "a number of seconds above 0, at most 120", 30.0)
     api_key: str | None = _setting(_api_key, API_KEY, secret=True)
     public_url: str | None = _setting(_origin, "an origin without a path, such as https://voice.example.org")
+    relay_url: str | None = _setting(
+        partial(_origin, schemes=("ws", "wss")), "an origin without a path, such as wss://relay.example.org"
+    )
     concurrent_calls: int = _setting(_whole(1, 100_000), "a whole number from 1 to 100000", 10)
     max_body: int = _setting(_whole(1024, 2**30), "a number of bytes from 1024 to 1073741824", 1024 * 1024)
     worker: bool = _setting(_flag, "on or off", True)

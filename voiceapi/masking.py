@@ -139,6 +139,20 @@ def hide(text: bytes, secrets: Iterable[str]) -> bytes:
     return text
 
 
+def hide_in_begun(text: str, secrets: Iterable[str]) -> str:
+    """A text that goes on, without secrets, up to where one may have begun: it is hidden so whatever follows."""
+    end, secrets = len(text), [secret for secret in secrets if len(secret) >= len(HIDDEN)]
+    while (before := min((_beginning(text, secret, end) for secret in secrets), default=end)) < end:
+        end = before
+    return hide(text[:end].encode(), secrets).decode()
+
+
+def _beginning(text: str, secret: str, end: int) -> int:
+    """Where a secret begins that goes on at `end`, or may do so behind the text; `end` if there is none."""
+    places = (place for place in range(max(0, end - len(secret) + 1), end) if text[place] == secret[0])
+    return next((place for place in places if secret.startswith(text[place : place + len(secret)])), end)
+
+
 def mask_number(number: str) -> str:
     """A number as logs show it: its last four digits. Of a sip: address, or of a caller without a number, nothing."""
     if number.lower().startswith(("sip:", "sips:")):

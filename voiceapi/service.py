@@ -90,7 +90,8 @@ class Service:
     key, by its id. `noticed` holds what is logged only once. `first_keys` holds the first API key, until the start that
     made it has shown the address of the console with it. `bulkhead` shares the server's threads. `metrics` counts what
     happens, if anybody wants to read that. `host` has the functions of the app that voiceapi is part of. `announce`
-    prints a line for the person who starts the service.
+    prints a line for the person who starts the service. `has_relay` says whether this process takes the sockets of
+    carriers' text relays.
     """
 
     settings: Settings
@@ -117,6 +118,7 @@ class Service:
     metrics: Metrics | None = None
     host: HostApp = field(default_factory=HostApp)
     announce: Callable[[str], None] = _to_stderr
+    has_relay: bool = False
 
     def __repr__(self) -> str:
         # Not of all parts: this must not show a secret, wherever it is logged.
@@ -135,9 +137,18 @@ class Service:
         """The public URL before `/api/v1`, for carriers and webhooks: origin and mount prefix."""
         return self.settings.origin + self.prefix
 
+    @property
+    def relay_url(self) -> str:
+        """The URL before `/api/v1` at which carriers reach the sockets of their text relays."""
+        return self.settings.relay_url or f"ws{self.base_url.removeprefix('http')}"
+
     def reach_at(self, url: str | None) -> None:
         """Have carriers reach the service at this origin from now on: that of a tunnel, which changes while it runs."""
         object.__setattr__(self, "settings", replace(self.settings, public_url=url))
+
+    def open_relay(self) -> None:
+        """Let calls go over text relays from now on."""
+        object.__setattr__(self, "has_relay", True)
 
     def start_jobs(self) -> None:
         """Start the background jobs, once in each process, unless VOICEAPI_WORKER is off; each request calls this.

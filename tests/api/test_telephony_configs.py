@@ -8,6 +8,7 @@ import pytest
 from flask import Flask
 from flask.testing import FlaskClient
 
+from voiceapi.calls import relays
 from voiceapi.errors import NotPossible
 from voiceapi.security import Vault
 from voiceapi.service import Service
@@ -90,6 +91,7 @@ def test_a_new_configuration(client: FlaskClient) -> None:
         "credentials": {
             "account_sid": "**************cdef",
             "auth_token": "*************9876",
+            "transport": "webhooks",
             "amd_enabled": False,
         },
         "calls_per_second": None,
@@ -186,6 +188,7 @@ def test_a_secret_sent_back_masked_stays(app: Flask, client: FlaskClient) -> Non
     assert opened(app, created["id"]) == {
         "account_sid": TWILIO["account_sid"],
         "auth_token": TWILIO["auth_token"],
+        "transport": "webhooks",
         "amd_enabled": True,
     }
 
@@ -200,7 +203,8 @@ def test_credentials_are_replaced_whole(app: Flask, client: FlaskClient) -> None
     assert opened(app, config)["amd_enabled"] is True
     other["account_sid"] = "AC-other"
     assert client.put(f"{CONFIGS}/{config}", json={"config": other}).status_code == 200
-    assert opened(app, config) == {"account_sid": "AC-other", "auth_token": "new-token-1234", "amd_enabled": False}
+    left_out = {"transport": "webhooks", "amd_enabled": False}
+    assert opened(app, config) == {"account_sid": "AC-other", "auth_token": "new-token-1234", **left_out}
 
 
 def test_a_password_in_a_carriers_url_is_hidden(app: Flask, client: FlaskClient) -> None:
@@ -509,6 +513,10 @@ TAGS = "'cloudonix', 'jambonz', 'plivo', 'signalwire', 'simulator', 'telnyx', 't
             [item(["config", "twilio", "auth_token"], "String should have at least 1 character", "string_too_short")],
         ),
         (
+            {"name": "n", "config": {**TWILIO, "transport": "pigeon"}},
+            [item(["config", "twilio", "transport"], "Input should be 'webhooks' or 'relay'", "enum")],
+        ),
+        (
             {"name": "n", "config": {**TWILIO, "calls_per_second": 0}},
             [
                 item(
@@ -533,7 +541,7 @@ def test_unknown_fields_are_named_and_from_numbers_is_one(client: FlaskClient) -
     answer = client.post(CONFIGS, json={"name": "n", "colour": "red", "config": config})
     assert answer.status_code == 200
     assert answer.headers["Warning"] == '199 voiceapi "fields not known here and passed over: colour, from_numbers"'
-    assert answer.get_json()["credentials"].keys() == {"account_sid", "auth_token", "amd_enabled"}
+    assert answer.get_json()["credentials"].keys() == {"account_sid", "auth_token", "transport", "amd_enabled"}
 
 
 ROUTES = [
@@ -706,3 +714,14 @@ class TestResolving:
         simulator = self.configuration(empty, "simulator", 0, provider="simulator")
         assert resolve_outbound(empty.id, None) == simulator
         assert caller_number(simulator, None) is None
+
+
+def test_a_checklist_says_whether_calls_go_over_a_relay(client: FlaskClient, service: Service) -> None:
+    created = put_up(client, config={**TWILIO, "transport": "relay"})
+    step = created["setup_checklist"]["steps"][1]
+    assert (step["key"], step["complete"], step["blocks_outbound"]) == ("relay", False, False)
+    assert step["description"] == f"Calls go by webhooks until then. {relays.NO_RELAY}"
+    service.open_relay()
+    service.reach_at("https://voice.example.org")
+    shown = client.get(f"{CONFIGS}/{created['id']}").get_json()
+    assert shown["setup_checklist"]["steps"][1]["complete"] is True

@@ -13,7 +13,7 @@ from click.testing import CliRunner
 from flask import Flask
 
 from voiceapi import create_app
-from voiceapi.calls import doctor
+from voiceapi.calls import doctor, relays
 from voiceapi.calls.doctor import CheckResult, examine
 from voiceapi.cli.base import script_info
 from voiceapi.cli.main import group
@@ -439,3 +439,29 @@ def test_the_model_of_a_host_app_is_named(app: Flask) -> None:
     service: Service = app.extensions["voiceapi"]
     object.__setattr__(service, "model", Own())
     assert models(app, {}) == [CheckResult("language model of the service (the host app's own model)")]
+
+
+@pytest.mark.parametrize(
+    ("relay", "wrong"),
+    [
+        ((403, b'{"detail": "There is no such call."}'), None),
+        ((404, b""), f"No relay answers at {PUBLIC}/api/v1/telephony/relay/doctor, but status 404: "),
+        (RequestFailed("connection", "It broke off."), "The relay isn't reached: It broke off."),
+    ],
+)
+def test_a_relay_is_asked_for(public: Flask, relay: Any, wrong: str | None) -> None:
+    service: Service = public.extensions["voiceapi"]
+    answers = {"https://api.twilio.com": (200, OWNED), f"{PUBLIC}/api/v1/telephony/relay/": relay}
+    object.__setattr__(service, "http", Wire(answers))
+    with service.store.session():
+        made = configurations.create(service.vault, 1, "Main", {**TWILIO, "transport": "relay"})
+        create(1, made.id, "+12025550188")
+        found = list(doctor.examine_configuration(service, made))
+    expected = [] if wrong is None else [f"{doctor.BY_WEBHOOKS} {wrong}"]
+    assert [each[: len(text)] for each, text in zip(found, expected, strict=True)] == expected
+
+
+def test_a_relay_needs_tls(app: Flask) -> None:
+    service: Service = app.extensions["voiceapi"]
+    with service.store.session():
+        assert list(doctor._relay(service)) == [f"{doctor.BY_WEBHOOKS} {relays.NO_TLS}"]

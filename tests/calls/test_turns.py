@@ -58,6 +58,7 @@ class Fake:
 
     names_new_calls = True
     is_local = False
+    wants_relay = False
     retries = ""
     name = "Fake"
 

@@ -13,7 +13,7 @@ from typing import Any
 
 import pytest
 
-from voiceapi.cli.chat import talk_again_on_change
+from voiceapi.cli.chat import Speaker, talk_again_on_change
 from voiceapi.cli.definitions import read_file
 from voiceapi.conversations.conversation import Conversation
 from voiceapi.conversations.local import LocalConversation
@@ -193,7 +193,7 @@ def test_a_chat_begins_again_with_what_was_said_when_the_file_is_saved(
         return step() if callable(step) else step
 
     save(definition("Hello."))
-    talk_again_on_change(str(file), open_conversation, next_line)
+    talk_again_on_change(str(file), open_conversation, next_line, Speaker())
     output = capsys.readouterr()
     assert output.out.splitlines() == [
         "agent: Hello.",

@@ -26,7 +26,10 @@ LARGE = 8 * 1024 * 1024
 
 
 class App:
-    """A WSGI app: /large is much to read, /slow waits until it may go on, anything else is the length of its body."""
+    """A WSGI app: /large is much to read, /slow waits until it may go on, anything else is the length of its body.
+
+    /events are two, and it waits between them.
+    """
 
     def __init__(self) -> None:
         self.go_on = threading.Event()
@@ -38,10 +41,18 @@ class App:
         self.asked.append(environ["PATH_INFO"])
         if environ["PATH_INFO"] == "/slow":
             assert self.go_on.wait(60)
+        if environ["PATH_INFO"] == "/events":
+            start_response("200 OK", [("Content-Type", "text/event-stream")])
+            return self.events()
         length = str(len(environ["wsgi.input"].read())).encode()
         body = b"x" * LARGE if environ["PATH_INFO"] == "/large" else length
         start_response("200 OK", [("Content-Type", "text/plain"), ("Content-Length", str(len(body)))])
         return [body]
+
+    def events(self) -> Iterator[bytes]:
+        yield b"data: one\n\n"
+        assert self.go_on.wait(60)
+        yield b"data: two\n\n"
 
 
 class Served:
@@ -225,6 +236,18 @@ def test_an_answer_that_is_read_slowly_but_steadily_arrives(serve: Serve, wait_f
         assert not connection.watch(moment + number * seconds, seconds)
     assert connection.stage is Stage.SENDING
     assert received + len(read(client)) > LARGE
+
+
+def test_each_event_of_a_stream_leaves_at_once(serve: Serve) -> None:
+    served = serve()
+    client = HTTPConnection("127.0.0.1", served.port, timeout=60)
+    client.request("GET", "/events")
+    answer = client.getresponse()
+    assert answer.read1() == b"data: one\n\n"
+    assert not served.app.go_on.is_set()
+    served.app.go_on.set()
+    assert answer.read() == b"data: two\n\n"
+    client.close()
 
 
 def test_clients_that_send_requests_and_read_no_answer_hold_no_thread(serve: Serve) -> None:

@@ -6,9 +6,11 @@ import json
 from collections.abc import Callable
 from typing import Any
 
+import pytest
+
 from voiceapi.engine import events as ev
 from voiceapi.engine.actions import AskModel, Function, HangUp, Listen, Say
-from voiceapi.engine.state import LONGEST_HISTORY, State, size_of
+from voiceapi.engine.state import LONGEST_HISTORY, State, cut_short, size_of
 from voiceapi.engine.step import LONGEST_CALLS, LONGEST_INPUT, MOST_CALLS, NO_ROOM
 
 
@@ -93,3 +95,36 @@ def test_a_result_that_has_no_room_is_replaced_by_an_error(make_call: Callable[.
     assert second == '{"status": "error", "error": "The result is too large for this conversation."}'
     assert isinstance(call.waits_for, AskModel)
     assert isinstance(call.send(ev.ModelReplied, "Fine.")[-1], Listen)
+
+
+def test_what_the_caller_interrupted_is_kept_as_far_as_they_heard_it(make_call: Callable[..., Any]) -> None:
+    call = make_call()
+    call.send(ev.Started)
+    say(call, "Hm?")
+    before = call.state.messages[:-1]
+    assert call.state.messages[-1]["content"] == "And?"
+    call.send(ev.SpeechCut, "", "And?")
+    assert call.state.messages == (*before, {"role": "assistant", "content": "\u2026"})
+    assert call.recorded("rtf-bot-interrupted") == [{"played": "", "unplayed": "And?"}]
+    assert call.state.phase == "listening"
+
+
+@pytest.mark.parametrize(
+    ("unplayed", "kept"),
+    [
+        ("", ["One.", "Two, three."]),
+        ("three.", ["One.", "Two\u2026"]),
+        ("ree", ["One.", "Two, th\u2026"]),
+        ("Two, three.", ["One.", "\u2026"]),
+        ("One moment. Two, three.", ["\u2026", "\u2026"]),
+        ("ne. Two, three.", ["O\u2026", "\u2026"]),
+    ],
+)
+def test_messages_are_cut_short_from_the_end(unplayed: str, kept: list[str]) -> None:
+    """What the caller said before stays, and so do the calls of functions between the texts."""
+    call = {"role": "assistant", "content": "One.", "tool_calls": [{"id": "c1"}]}
+    result = {"role": "tool", "content": "{}", "tool_call_id": "c1"}
+    history = [{"role": "assistant", "content": "Hello."}, {"role": "user", "content": "Hm."}, call, result]
+    found = cut_short([*history, {"role": "assistant", "content": "Two, three."}], unplayed)
+    assert [message["content"] for message in found] == ["Hello.", "Hm.", kept[0], "{}", kept[1]]
+    assert found[2]["tool_calls"] == call["tool_calls"]

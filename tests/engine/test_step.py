@@ -902,12 +902,13 @@ def test_an_extracted_disposition_wins_and_tags_are_collected(make_call: Any, bo
     [
         (
             Started(1.0),
-            "Started can't happen while listening (request 0); expected: CallerSaid, CallerSilent, CallEnded.",
+            "Started can't happen while listening (request 0); "
+            "expected: CallerSaid, CallerSilent, SpeechCut, CallEnded.",
         ),
         (
             ModelReplied(1.0, 0, "x"),
             "ModelReplied number 0 can't happen while listening (request 0); "
-            "expected: CallerSaid, CallerSilent, CallEnded.",
+            "expected: CallerSaid, CallerSilent, SpeechCut, CallEnded.",
         ),
     ],
 )

@@ -259,6 +259,7 @@ OWN_PATHS: dict[tuple[str, str], Any] = {
     ("update_workflow_status", "workflow_id"): World.workflow,
     ("create_draft", "workflow_id"): World.workflow,
     ("send_message", "run_id"): World.chat,
+    ("stream_message", "run_id"): World.chat,
     ("rewind_chat", "run_id"): World.chat,
     ("end_chat", "run_id"): World.chat,
     ("delete_configuration", "config_id"): World.configuration,
@@ -307,6 +308,7 @@ BODIES: dict[str, dict[str, Any]] = {
     },
     "replay_runs": {"run_ids": None, "last": 10, "filters": None, "version": "own"},
     "send_message": {"expected_revision": None},
+    "stream_message": {"expected_revision": None},
     "end_chat": {"expected_revision": None},
     "rewind_chat": {"expected_revision": None, "cursor_turn_id": None},
     "create_campaign": {
@@ -405,6 +407,8 @@ def seed() -> None:
 UNHURRIED = settings(deadline=None, suppress_health_check=list(HealthCheck))
 
 
+# On SQLite the next test asks more.
+@pytest.mark.postgresql
 @operations(1, coverage=False).parametrize()
 @UNHURRIED
 def test_a_request_of_each_operation(case: schemathesis.Case, world: World) -> None:

@@ -57,6 +57,7 @@ WEBHOOKS = {
     "/telephony/calls/<token>/turns/<int(max=9999):number>/<any(transfer, silence, wait):step>": "token and signature",
     "/telephony/calls/<token>/status": "token and signature",
     "/telephony/calls/<token>/machine": "token and signature",
+    "/telephony/calls/<token>/relay": "token and signature",
     "/telephony/inbound/<int(max=9223372036854775807):config_id>": "the signature",
     "/telephony/inbound/workflow/<workflow_uuid>": "the signature",
     "/telephony/inbound/<int(max=9223372036854775807):config_id>/status": "the signature",
@@ -170,6 +171,7 @@ BODIES: dict[str, Callable[[dict[str, Any]], dict[str, Any]]] = {
     "POST /workflow/{workflow_id}/text-chat/sessions": lambda ids: {},
     "POST /workflow/{workflow_id}/text-chat/sessions/{run_id}/end": lambda ids: {},
     "POST /workflow/{workflow_id}/text-chat/sessions/{run_id}/messages": lambda ids: {"text": "Yes"},
+    "POST /workflow/{workflow_id}/text-chat/sessions/{run_id}/messages/stream": lambda ids: {"text": "Yes"},
     "POST /workflow/{workflow_id}/text-chat/sessions/{run_id}/rewind": lambda ids: {},
     # They name no record, and make or replace something of the caller's own organization.
     **dict.fromkeys(

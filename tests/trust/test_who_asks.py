@@ -320,7 +320,7 @@ def exempted(host: Flask) -> CSRFProtect:
 
 def webhooks(host: Flask) -> list[str]:
     rules = [rule for rule in host.url_map.iter_rules() if ".call_webhooks." in rule.endpoint]
-    assert len(rules) == 8
+    assert len(rules) == 9
     values = {
         "token": "none",
         "number": 1,

@@ -45,6 +45,13 @@ def record_status(token: str, kind: Literal["status", "machine"] = "status") -> 
     return Response(document.body, content_type=document.content_type)
 
 
+@blueprint.route("/calls/<token>/relay", **ROUTE)
+def continue_after_relay(token: str) -> Response:
+    """Answer how a call goes on whose text relay has ended."""
+    document = webhooks.continue_after_relay(service(), token, webhook())
+    return Response(document.body, content_type=document.content_type)
+
+
 @blueprint.route("/inbound/<int(max=9223372036854775807):config_id>", **ROUTE)
 def answer_number(config_id: int) -> Response:
     """Answer a call to one of a configuration's numbers, with the workflow that the number is given."""

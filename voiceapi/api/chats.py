@@ -9,13 +9,14 @@ from typing import Any
 from flask import Response
 
 from ..conversations import text_chats
+from ..llm.streams import EVENT_STREAM
 from ..runs.lifecycle import SHOWN
 from ..store import chats as store
 from ..store.chats import ChatSession, ChatTurn
 from .answers import answer_of
 from .auth import organization, service
 from .blueprint import Blueprint
-from .event_stream import CONTENT_TYPE, Send, event_stream
+from .event_stream import Send, event_stream
 from .schemas import fields
 from .schemas.base import BodySchema, ResponseSchema
 
@@ -121,12 +122,16 @@ class ChatSchema(ResponseSchema):
     updated_at = fields.Time(required=True, allow_none=True)
 
 
-# The answer of `stream_message` in the document, which has no schema for each of several events.
-EVENTS: dict[str, Any] = {
-    "type": "string",
-    "description": "Server-sent events: `part` with JSON, whose `text` is the next words of the answer, empty in the "
-    "first one, which says that the message is stored; then `turn`, with the chat as the endpoint without `/stream` "
-    "answers it, or `error`, with the body of an error. Comments between them keep the connection alive.",
+# The answer of `stream_message` in the document: its schema is that of each event.
+EVENTS = (
+    "Server-sent events: `part` with JSON, whose `text` is the next words of the answer, empty in the first one, which "
+    "says that the message is stored; then `turn`, with the chat as the endpoint without `/stream` answers it, or "
+    "`error`, with the body of an error. Comments between them keep the connection alive."
+)
+EVENT: dict[str, Any] = {
+    "type": "object",
+    "required": ["event", "data"],
+    "properties": {"event": {"type": "string", "enum": ["part", "turn", "error"]}, "data": {"type": "string"}},
 }
 
 
@@ -162,7 +167,7 @@ def send_message(body: dict[str, Any], workflow_id: int, run_id: int) -> dict[st
 @blueprint.alt_response(503)
 @blueprint.alt_response(409, description="The chat is at another revision")
 @blueprint.arguments(ChatMessageSchema)
-@blueprint.response(200, EVENTS, content_type=CONTENT_TYPE, description=EVENTS["description"])
+@blueprint.response(200, EVENT, content_type=EVENT_STREAM, description=EVENTS)
 def stream_message(body: dict[str, Any], workflow_id: int, run_id: int) -> Response:
     """Say something to the agent and get its answer as server-sent events, words as they come."""
     parts, session = service(), store.get(organization(), workflow_id, run_id)

@@ -6,14 +6,14 @@ from collections.abc import Callable, Iterator
 from queue import Empty, SimpleQueue
 from typing import Any
 
-from flask import Response, current_app, stream_with_context
+from flask import Response, copy_current_request_context, current_app
 
 from ..bulkhead import yield_server_thread
+from ..llm.streams import EVENT_STREAM
 from ..service import Service
 from ..store.locks import UNREPEATABLE
 from ..strict_json import encode
 
-CONTENT_TYPE = "text/event-stream"
 # A comment is sent after so many seconds without an event: it keeps the connection alive, and finds out whether the
 # client is there.
 HEARTBEAT_SECONDS = 10.0
@@ -46,18 +46,21 @@ def event_stream(service: Service, job: Callable[[Send], None]) -> Response:
     first = come.get()
     if isinstance(first, Exception):
         raise first
-    events = stream_with_context(_events(first, come))
-    return Response(events, content_type=CONTENT_TYPE, headers=HEADERS)
+
+    # Only while it is used: what is sent piece by piece may begin and end between those of other requests.
+    @copy_current_request_context
+    def body_of(error: Exception) -> bytes:
+        return current_app.make_response(current_app.handle_user_exception(error)).get_data()
+
+    return Response(_events(first, come, body_of), content_type=EVENT_STREAM, headers=HEADERS)
 
 
-def _events(first: bytes | None, come: SimpleQueue[bytes | Exception | None]) -> Iterator[bytes]:
+def _events(
+    first: bytes | None, come: SimpleQueue[bytes | Exception | None], body_of: Callable[[Exception], bytes]
+) -> Iterator[bytes]:
     event: bytes | Exception | None = first
     while event is not None:
-        if isinstance(event, Exception):
-            answer = current_app.make_response(current_app.handle_user_exception(event))
-            yield _event("error", answer.get_data())
-        else:
-            yield event
+        yield _event("error", body_of(event)) if isinstance(event, Exception) else event
         try:
             event = come.get(timeout=HEARTBEAT_SECONDS)
         except Empty:

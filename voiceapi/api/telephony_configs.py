@@ -10,6 +10,7 @@ from marshmallow import Schema
 from marshmallow.fields import Field as MarshmallowField
 from marshmallow.fields import Raw
 
+from ..calls import relays
 from ..calls.inbound import MEANINGS
 from ..store.tags import CONFIGURATION
 from ..store.telephony import MOST_REJECTED, TelephonyConfiguration, active_number_count, rejected_calls
@@ -30,6 +31,7 @@ KINDS: Mapping[FieldType, tuple[type[fields.Text | fields.Flag], str]] = {
     "text": (fields.Text, "string"),
     "password": (fields.Text, "string"),
     "textarea": (fields.Text, "string"),
+    "select": (fields.Text, "string"),
     "boolean": (fields.Flag, "boolean"),
 }
 FIRST_DEFAULT = (
@@ -51,6 +53,8 @@ def _read(field: CredentialField) -> fields.Text | fields.Flag:
     kind, _ = KINDS[field.type]
     if field.required:
         return kind(required=True, validate=fields.Length(min=1))
+    if field.options:
+        return kind(load_default=field.default, validate=fields.Choice([option.value for option in field.options]))
     return kind(load_default=field.default, allow_none=field.default is None)
 
 
@@ -70,6 +74,8 @@ def _document(provider: Provider) -> dict[str, Any]:
         shape = {"type": kind, "minLength": 1} if field.required else {"type": kind, "default": field.default}
         if not field.required and field.default is None:
             shape["type"] = [kind, "null"]
+        if field.options:
+            shape["enum"] = [option.value for option in field.options]
         properties[field.name] = {**shape, "description": field.description}
     properties["calls_per_second"] = {"type": ["number", "null"], "minimum": SLOWEST_PACE, "description": PACE}
     properties["country"] = {"type": ["string", "null"], "description": COUNTRY}
@@ -377,9 +383,15 @@ def setup_checklist(configuration: TelephonyConfiguration) -> dict[str, Any] | N
         "complete": numbers > 0,
         "blocks_outbound": True,
     }
+    steps = [step]
+    if configs.masked_credentials(service().vault, configuration).get("transport") == "relay":
+        obstacle = relays.why_not(service())
+        shown = f"Calls go by webhooks until then. {obstacle}" if obstacle else "Calls go over a text relay."
+        relay = {"key": "relay", "title": "Have a text relay", "description": shown}
+        steps.append({**relay, "complete": not obstacle, "blocks_outbound": False})
     return {
         "ready_for_outbound": ready,
         "outbound_blocked_reason": reason,
-        "steps": [step],
+        "steps": steps,
         "docs_url": carrier.docs_url,
     }

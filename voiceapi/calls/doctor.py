@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import base64
 import math
 import time
 from collections import Counter
@@ -32,6 +33,7 @@ from ..telephony.configurations import NotConfigured, resolve_outbound
 from ..telephony.inbound_urls import InboundURLs
 from ..telephony.providers import PROVIDERS
 from ..timestamps import write_time
+from . import relays
 from .inbound import MEANINGS
 
 SECONDS = 10.0
@@ -41,6 +43,7 @@ REJECTED_SINCE, MOST_NUMBERS = timedelta(days=7), 5
 LIMIT_SECONDS = 20.0
 MODEL = "language model"
 OUT_OF_TIME = "Not all of it was checked: the time for all checks was over."
+BY_WEBHOOKS = "Its calls can't go over a relay, so they go by webhooks."
 NO_LIMITS = (
     "Whoever gets hold of an API key could call any number, all night. Set allowed_countries or max_calls_a_day with "
     "PUT /organizations/preferences."
@@ -241,10 +244,33 @@ def examine_configuration(service: Service, configuration: TelephonyConfiguratio
         public = [each for each in numbers if each.address_type == "pstn"]
         wrong = carrier.check([each.address_normalized for each in public])
         yield from wrong
+        if carrier.wants_relay:
+            yield from _relay(service)
         if service.settings.public_url is not None:
             yield from _inbound(service, configuration, carrier, public, wrong)
     except (NotPossible, CarrierSilent) as error:
         yield str(error)
+
+
+def _relay(service: Service) -> Iterator[str]:
+    """Ask for a websocket at the relay's address with a token that nobody was given; who answers refuses that one."""
+    if not service.relay_url.startswith("wss://"):
+        yield f"{BY_WEBHOOKS} {relays.NO_TLS}"
+        return
+    headers = {"Upgrade": "websocket", "Connection": "Upgrade", "Sec-WebSocket-Version": "13"}
+    key = {"Sec-WebSocket-Key": base64.b64encode(bytes(16)).decode()}
+    url = f"http{service.relay_url.removeprefix('ws')}{relays.PATH}doctor"
+    try:
+        reply = service.http.send("GET", url, headers={**headers, **key}, timeout=SECONDS, trusted=True)
+    except RequestFailed as error:
+        yield f"{BY_WEBHOOKS} The relay isn't reached: {error}"
+    else:
+        if reply.status != 403:
+            yield (
+                f"{BY_WEBHOOKS} No relay answers at {url}, but status {reply.status}: `voiceapi serve` has one, or "
+                "`voiceapi relay` at VOICEAPI_RELAY_URL. A proxy before it has to pass the header Upgrade on "
+                "(docs/operations.md)."
+            )
 
 
 def _rejected(configuration: TelephonyConfiguration) -> Iterator[str]:

@@ -36,7 +36,7 @@ from ..telephony.carriers.webhook import CallbackURLs, Webhook
 from ..telephony.numbers import normalize
 from ..telephony.providers import PROVIDERS
 from ..workflows import versions
-from . import retried, setup, turns, webhooks
+from . import relays, retried, setup, turns, webhooks
 from .refusals import WebhookRefused
 from .retried import RepeatedWebhook
 from .turns import TurnRequest
@@ -221,9 +221,8 @@ def _answer(service: Service, verified: VerifiedCall, choose: Callable[[], Workf
             if run is None:
                 workflow = choose()
                 run = _store_call(service, verified, workflow)
-            carrier, answer = verified.carrier, turns.answer(service, TurnRequest(run, 0, Silence()))
-            urls = setup.callback_urls(service, run, answer.next, carrier.retries)
-            return Answered(carrier.render(answer.actions, urls, answer.voice))
+            request = TurnRequest(run, 0, Silence())
+            return Answered(relays.render(service, verified.carrier, request, turns.answer(service, request)))
     except CallRejected as reason:
         return _reject(service, verified, str(reason), workflow)
     except DatabaseUnavailable:

@@ -16,19 +16,19 @@ import logging
 import math
 import time
 from collections.abc import Mapping
-from contextlib import closing
+from contextlib import ExitStack, closing
 from dataclasses import dataclass, replace
 from datetime import datetime, timedelta
 from functools import partial
-from typing import Any
+from typing import Any, Protocol
 
-from ..conversations.conversation import Conversation, Progress, append_log
+from ..conversations.conversation import Conversation, Progress, append_log, combine
 from ..engine import events as ev
 from ..engine.actions import Action, HangUp, Listen, Pause, Play, Record, Redirect, RunTool, Say, Transfer, iso
 from ..engine.phrases import filler, filler_after, phrases
 from ..engine.step import IllegalEvent
 from ..llm import selection
-from ..llm.streams import sentences
+from ..llm.streams import clauses, sentences
 from ..organizations.api_keys import DEFAULT_ORGANIZATION
 from ..runs import lifecycle
 from ..service import Service, has_ended
@@ -53,6 +53,8 @@ ANSWERED_LATE = "Somebody answered this call after its run had ended, and was to
 # How long the slowest voice takes for a character, and how long a caller may speak without a pause.
 SECONDS_A_CHARACTER = 0.1
 LONGEST_SPEECH_SECONDS = 60.0
+# What the log says of a reply that the caller interrupted while the model was writing it.
+CUT = "The caller interrupted this reply, so the rest of it wasn't asked for."
 # How a transfer may end a conversation; its outcome may be reported after the end of the call.
 TRANSFER_OUTCOMES = ("transfer_call", "user_hangup")
 # A pending turn is left to the process that decides it until that hasn't said so for this long, as it does every few
@@ -66,6 +68,22 @@ class CallOver(Exception):
     """The call is over, so nobody would hear the answer of a turn."""
 
 
+class RelayEnded(Exception):
+    """The relay that asked for a turn has ended, so that the rest of the turn wasn't given out."""
+
+
+class Relay(Protocol):
+    """A text relay, which takes a turn clause by clause.
+
+    `is_cut`: the caller has interrupted the turn; a reply that is still written ends with what was given out.
+    """
+
+    @property
+    def is_open(self) -> bool: ...
+    @property
+    def is_cut(self) -> bool: ...
+
+
 @dataclass(frozen=True, slots=True)
 class TurnRequest:
     """A turn that a carrier asks for: 0 is the answered call, n what follows the caller's n-th input.
@@ -73,6 +91,7 @@ class TurnRequest:
     :param run: as it was stored a moment ago.
     :param machine: the carrier has reported an answering machine.
     :param part: how many actions of the turn it was given before.
+    :param relay: the text relay that asks, None for a webhook. What a relay gets counts as given out.
     """
 
     run: Run
@@ -80,6 +99,7 @@ class TurnRequest:
     caller_input: CallerInput
     machine: bool = False
     part: int = 0
+    relay: Relay | None = None
 
 
 @dataclass(frozen=True, slots=True)
@@ -101,6 +121,7 @@ def answer(service: Service, request: TurnRequest) -> TurnAnswer:
     the carrier would speak its own message.
 
     :raises DatabaseUnavailable: when the database can't be used, and the turn isn't answered.
+    :raises RelayEnded: when the relay that asks has ended.
     """
     run, number = request.run, request.number
     if request.machine:
@@ -114,6 +135,12 @@ def answer(service: Service, request: TurnRequest) -> TurnAnswer:
     configurations = {} if version is None else version.configurations
     try:
         actions = _decide(service, request, version, ended)
+        if request.relay is not None and not isinstance(actions[-1], Redirect):
+            _require_open(request)
+            with write(run_lock(run.id)):
+                give_out(find(Turn, run=run.id, number=number))
+    except RelayEnded:
+        raise
     except Exception as error:
         unavailable = service.store.failures.find(error)
         if unavailable is not None:
@@ -178,11 +205,12 @@ def _decide(service: Service, request: TurnRequest, version: WorkflowVersion | N
                     break
                 turn, conversation = _begin(service, replace(request, run=run), version, ended)
             if turn.answered_at is None and all(each <= part for each in turn.given):
-                carry_on = partial(_carry_on, service, run.id, number, conversation)
+                carry_on = partial(_carry_on, service, run.id, number, conversation, request.relay)
                 is_first = part == 0 and (begins or not runs.fillers(turn))
                 at_most = filler_after(configurations) if is_first else math.inf
-                key, wait = (run.id, number), ending.webhook_wait(service, run)
+                key, wait = (run.id, number), None if request.relay else ending.webhook_wait(service, run)
                 turn = service.slow_jobs.run_once(key, carry_on, wait, at_most, beyond=part)
+                _require_open(request)
                 if turn is None or turn.ready:  # where its documents ended is known to the database only
                     return _go_ahead(run, number, part) or _ask_to_wait(run, number, part, configurations)
             return _from(turn, part) if turn.given else [Action.from_json(each) for each in turn.actions[part:]]
@@ -200,6 +228,42 @@ def _from(turn: Turn, part: int) -> list[Action]:
     end = next((each for each in turn.given if each > part), None)
     actions = [Action.from_json(each) for each in turn.actions[part:end]]
     return actions if end is None else [*actions, Redirect(turn.number, end)]
+
+
+def _require_open(request: TurnRequest) -> None:
+    if request.relay is not None and not request.relay.is_open:
+        raise RelayEnded
+
+
+def give_out(turn: Turn | None) -> None:
+    """Store that all that an answered turn says was given out, so that a document which follows goes on behind it.
+
+    Call it in a transaction with the lock of the run.
+    """
+    if turn is not None and turn.answered_at is not None:
+        spoken = [each for each, action in enumerate(turn.actions, 1) if action["kind"] in ("Say", "Play")]
+        if spoken and spoken[-1] not in turn.given:
+            turn.given = [*turn.given, spoken[-1]]
+            update(turn)
+
+
+def interrupt(service: Service, run_id: int, played: str, unplayed: str) -> None:
+    """Store that the caller interrupted the latest turn, which is answered. Nothing if the conversation isn't there."""
+    for _ in range(ending.MAX_ATTEMPTS):
+        run = require(Run, "The call is gone.", id=run_id)
+        conversation = Conversation.of_run(service, run)
+        try:
+            progress = next(conversation.advance(ev.SpeechCut(now().timestamp(), played, unplayed)))
+            with write(run_lock(run_id)):
+                run = reload(run)
+                if not run.is_completed:
+                    conversation.store(run, progress)
+                    update(run)
+            return
+        except IllegalEvent:
+            return
+        except ConcurrentUpdate:
+            continue
 
 
 def _go_ahead(run: Run, number: int, part: int) -> list[Action]:
@@ -311,7 +375,8 @@ def _begin(
             event = ev.CallerSilent(at)
     carrier = CARRIERS.get(run.mode)
     keys_need_hash = carrier is not None and not carrier.ends_keys
-    conversation = Conversation.of_run(service, run, version, keys_need_hash=keys_need_hash, pace=sentences)
+    pace = sentences if request.relay is None else clauses
+    conversation = Conversation.of_run(service, run, version, keys_need_hash=keys_need_hash, pace=pace)
     progress = next(conversation.advance(event))
     said = event.text if isinstance(event, ev.CallerSaid) else ""
     times = {"at": moment, "touched_at": moment}
@@ -320,10 +385,17 @@ def _begin(
     return turn, conversation
 
 
-def _carry_on(service: Service, run_id: int, number: int, conversation: Conversation | None) -> Turn | None:
+def _carry_on(
+    service: Service,
+    run_id: int,
+    number: int,
+    conversation: Conversation | None,
+    relay: Relay | None = None,
+) -> Turn | None:
     """Decide the pending turn `number` of a run, from where it stands, unless another process does.
 
     :param conversation: that of the run, if this process has just begun the turn; otherwise it is loaded.
+    :param relay: the one that asked for it, if any.
     :returns: the turn as it is answered; None when another process takes longer than a webhook waits.
     """
     # What the model or a tool has answered isn't to be asked for again.
@@ -334,10 +406,17 @@ def _carry_on(service: Service, run_id: int, number: int, conversation: Conversa
         run = require(Run, "The call is gone.", id=run_id)
         turn.worker = service.worker
         service.start_threads()
-        conversation = conversation or Conversation.of_run(service, run, pace=sentences)
-        with closing(conversation.advance(None)) as parts:
+        pace = sentences if relay is None else clauses
+        conversation = conversation or Conversation.of_run(service, run, pace=pace)
+        with ExitStack() as streams:
+            parts = streams.enter_context(closing(conversation.advance(None)))
             while turn.answered_at is None:
                 progress = next(parts)
+                if relay is not None and relay.is_cut and conversation.state.said:
+                    streams.close()
+                    end = ev.ModelReplied(now().timestamp(), conversation.state.number, "", notes=(CUT,))
+                    parts = streams.enter_context(closing(conversation.advance(end)))
+                    progress = combine((progress, next(parts)))
                 if progress.steps or progress.request is None or isinstance(progress.request, RunTool):
                     _store(service, conversation, run, turn, progress)
                     if turn.ready and turn.answered_at is None:

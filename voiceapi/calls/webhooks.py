@@ -26,7 +26,7 @@ from ..store.database import ConcurrentUpdate, after_commit, write
 from ..store.failures import DatabaseUnavailable
 from ..store.fields import now
 from ..store.locks import UNREPEATABLE, run_lock, waiting
-from ..store.runs import Run, StatusCallback
+from ..store.runs import Run, StatusCallback, Turn
 from ..store.telephony import TelephonyConfiguration
 from ..store.workflows import WorkflowVersion as Version
 from ..telephony import connect
@@ -35,7 +35,7 @@ from ..telephony.carriers.causes import Cause
 from ..telephony.carriers.events import FINAL, CallerInput, Leg, Machine, Silence, StatusUpdate
 from ..telephony.carriers.simulator import Interrupted
 from ..telephony.carriers.webhook import Webhook
-from . import ending, retried, turns
+from . import ending, relays, retried, turns
 from .refusals import WebhookRefused
 from .retried import RepeatedWebhook
 from .setup import callback_urls
@@ -122,7 +122,10 @@ def take_turn(
                 return record_other_leg(verified)
             if caller_input is None:
                 return carrier.acknowledge()
-            answer = turns.answer(service, TurnRequest(verified.run, number, caller_input, is_machine, part))
+            request = TurnRequest(verified.run, number, caller_input, is_machine, part)
+            answer = turns.answer(service, request)
+            if carrier.wants_relay:
+                return relays.render(service, carrier, request, answer)
             urls = callback_urls(service, run, answer.next, carrier.retries)
             return carrier.render(answer.actions, urls, answer.voice)
     except (DatabaseUnavailable, _Unanswered):
@@ -133,6 +136,24 @@ def take_turn(
         voice = turns.voice_settings(configurations, run)
         repeated = repeated or RepeatedWebhook(now().timestamp(), caller_input, is_machine)
         return retried.ask_again(service, carrier, url, repeated, configurations, voice)
+
+
+def continue_after_relay(service: Service, token: str, webhook: Webhook) -> WebhookDocument:
+    """Answer the webhook that comes when a text relay has ended: the call goes on from what is stored.
+
+    :raises WebhookRefused: as `take_turn`.
+    """
+    verified = match_leg(verify(service, token, webhook))
+    run, carrier = verified.run, verified.carrier
+    if not verified.is_own_leg:
+        return record_other_leg(verified)
+    error = f"{webhook.text('ErrorCode')} {webhook.text('ErrorMessage')}".strip()
+    relays.note_end(run, webhook.text("SessionId"), webhook.text("SessionStatus"), error)
+    latest = find(Turn, newest_by="number", run=run)
+    if latest is None or run.is_completed or carrier.read_status(webhook).status in FINAL:
+        return carrier.acknowledge()  # a status callback ends the run
+    request = TurnRequest(run, latest.number, Silence(), part=max(latest.given, default=0))
+    return relays.render(service, carrier, request, turns.answer(service, request))
 
 
 def verify(service: Service, token: str, webhook: Webhook) -> VerifiedWebhook:

@@ -7,6 +7,7 @@ import json
 import os
 import sys
 from collections.abc import Callable, Iterator, Mapping, Sequence
+from functools import partial
 from pathlib import Path
 from queue import Empty, Queue
 from threading import Thread
@@ -24,6 +25,7 @@ from ..engine.validation.lint import lint
 from ..engine.validation.outline import Outline
 from ..llm import selection
 from ..llm.model_needs import model_needs
+from ..llm.streams import words
 from ..organizations import api_keys
 from ..rehearsal.cases import CaseResult, Line, Mismatch
 from ..store.base import find
@@ -67,32 +69,31 @@ WIDEST_NODE = 20
 def chat(workflow: str, variables: tuple[str, ...], verbose: bool, watch: bool, as_json: bool) -> None:
     """Talk to WORKFLOW, a definition's file or a stored workflow's id, by text.
 
-    What you type is what the caller says; an empty line is silence, the end of the input hangs up. What fails, such as
-    the language model, is written to standard error with its reason. A definition in a file uses the tools, documents
-    and language model of the default organization.
+    What you type is what the caller says; an empty line is silence, the end of the input or Ctrl-C hangs up. In a
+    terminal the agent's words are written as the language model writes them, unless --verbose has more to say before.
+    What fails, such as the model, is written to standard error with its reason. A definition in a file uses the tools,
+    documents and language model of the default organization.
     """
     if isinstance(sys.stdin, io.TextIOWrapper):
         sys.stdin.reconfigure(errors="replace")
     if workflow == STANDARD_INPUT:
         raise click.UsageError("WORKFLOW must be a file or an id, because standard input is what the caller says.")
     context = dict(_pair(pair) for pair in variables)
+    speaker = Speaker(is_live=sys.stdout.isatty() and not verbose and not as_json, is_silent=as_json)
     if watch:
         if as_json or is_stored(workflow):
             raise click.UsageError("--watch takes a file, and no --json.")
-        talk_again_on_change(workflow, lambda: _opened(workflow, context, verbose=verbose)[0], TypedLines().next)
+        opened = partial(_opened, workflow, context, speaker, verbose=verbose)
+        talk_again_on_change(workflow, lambda: opened()[0], TypedLines().next, speaker)
         return
-    conversation, trace = _opened(workflow, context, verbose=verbose, write=not as_json)
-    say = click.echo if not as_json else (lambda *_args, **_kwargs: None)
-    for line in conversation.start():
-        say(f"agent: {line}")
-    while not conversation.is_over:
-        try:
-            text = input("you: " if sys.stdin.isatty() and not as_json else "")
-        except (EOFError, KeyboardInterrupt):
-            conversation.hang_up()
-            break
-        for line in conversation.say(text):
-            say(f"agent: {line}")
+    conversation, trace = _opened(workflow, context, speaker, verbose=verbose, write=not as_json)
+    try:
+        speaker.show(conversation.start())
+        while not conversation.is_over:
+            speaker.show(conversation.say(input("you: " if sys.stdin.isatty() and not as_json else "")))
+    except (EOFError, KeyboardInterrupt):
+        speaker.end_line()
+        conversation.hang_up()
     if as_json:
         found = {"transcript": conversation.transcript, **conversation.outcome(), "errors": conversation.errors}
         if verbose:
@@ -102,6 +103,34 @@ def chat(workflow: str, variables: tuple[str, ...], verbose: bool, watch: bool, 
         show_outcome(conversation)
 
 
+class Speaker:
+    """Writes what the agent says: if it `is_live` each word when it is there, else each speech of a whole answer."""
+
+    def __init__(self, *, is_live: bool = False, is_silent: bool = False) -> None:
+        self.is_live, self._is_silent = is_live, is_silent
+        self._is_within_line = False
+
+    def add(self, text: str, begins: bool) -> None:
+        """Write further words of an answer, if it is live; `begins` says that a speech begins with them."""
+        if self.is_live:
+            if begins:
+                self.end_line()
+            click.echo(f"agent: {text}" if begins else text, nl=False)
+            self._is_within_line = True
+
+    def show(self, speeches: Sequence[str]) -> None:
+        """Write the speeches of an answer that is whole, unless its words were written."""
+        self.end_line()
+        for text in () if self.is_live or self._is_silent else speeches:
+            click.echo(f"agent: {text}")
+
+    def end_line(self) -> None:
+        """End the line of a speech that is being written."""
+        if self._is_within_line:
+            click.echo()
+        self._is_within_line = False
+
+
 def show_outcome(conversation: LocalConversation) -> None:
     """Write how a conversation ended, and what it gathered."""
     outcome = conversation.outcome()
@@ -109,7 +138,7 @@ def show_outcome(conversation: LocalConversation) -> None:
 
 
 def _opened(
-    workflow: str, context: Mapping[str, Any], *, verbose: bool, write: bool = True
+    workflow: str, context: Mapping[str, Any], speaker: Speaker, *, verbose: bool, write: bool = True
 ) -> tuple[LocalConversation, Trace]:
     """A conversation with a workflow that hasn't begun, and its trace.
 
@@ -130,18 +159,26 @@ def _opened(
     if selection.is_scripted(selection.choose(service, organization, configurations)):
         usable = catalog.usable_without_model(catalog.attached(organization, outline))
         show_findings("warning", model_needs(outline, usable), err=True)
-    inner = Conversation.of_definition(service, definition, configurations, context, organization, workflow_id)
-    trace = Trace(inner.graph, write=write)
-    conversation = LocalConversation(
-        inner,
-        on_error=lambda error: click.echo(printable(f"error: {error['processor']}: {error['error']}"), err=True),
-        on_progress=trace.note if verbose else lambda _: None,
+    inner = Conversation.of_definition(
+        *(service, definition, configurations, context, organization, workflow_id),
+        pace=words if speaker.is_live else None,
     )
+    trace = Trace(inner.graph, write=write)
+
+    def show_error(error: Mapping[str, str]) -> None:
+        speaker.end_line()
+        click.echo(printable(f"error: {error['processor']}: {error['error']}"), err=True)
+
+    note = trace.note if verbose else lambda _: None
+    conversation = LocalConversation(inner, on_error=show_error, on_progress=note, on_words=speaker.add)
     return conversation, trace
 
 
 def talk_again_on_change(
-    workflow: str, open_conversation: Callable[[], LocalConversation], next_line: Callable[[float], str | None]
+    workflow: str,
+    open_conversation: Callable[[], LocalConversation],
+    next_line: Callable[[float], str | None],
+    speaker: Speaker,
 ) -> None:
     """Talk to the workflow in a file, again from the beginning whenever the file is saved.
 
@@ -153,7 +190,7 @@ def talk_again_on_change(
     """
     watcher = Watcher(lambda: [Path(workflow)])
     said: list[str] = []
-    conversation = _spoken(open_conversation(), said)
+    conversation = _spoken(open_conversation(), said, speaker)
     try:
         while True:
             line = next_line(EVERY)
@@ -161,35 +198,34 @@ def talk_again_on_change(
                 announce(changed)
                 try:
                     with errors_as_lines():
-                        conversation = _spoken(open_conversation(), said)
+                        conversation = _spoken(open_conversation(), said, speaker)
                 except click.ClickException as error:
                     error.show()
             if line is not None and conversation.is_over:
                 said = []
-                conversation = _spoken(open_conversation(), said)
+                conversation = _spoken(open_conversation(), said, speaker)
             elif line is not None:
                 said.append(line)
-                _answer(conversation, line)
+                _answer(conversation, line, speaker)
     except (EOFError, KeyboardInterrupt):
+        speaker.end_line()
         if not conversation.is_over:
             conversation.hang_up()
             show_outcome(conversation)
 
 
-def _spoken(conversation: LocalConversation, said: Sequence[str]) -> LocalConversation:
+def _spoken(conversation: LocalConversation, said: Sequence[str], speaker: Speaker) -> LocalConversation:
     """A conversation that has begun and in which all this was said, as far as it went."""
-    for text in conversation.start():
-        click.echo(f"agent: {text}")
+    speaker.show(conversation.start())
     for line in said:
         if not conversation.is_over:
             click.echo(f"you: {line}")
-            _answer(conversation, line)
+            _answer(conversation, line, speaker)
     return conversation
 
 
-def _answer(conversation: LocalConversation, line: str) -> None:
-    for text in conversation.say(line):
-        click.echo(f"agent: {text}")
+def _answer(conversation: LocalConversation, line: str, speaker: Speaker) -> None:
+    speaker.show(conversation.say(line))
     if conversation.is_over:
         show_outcome(conversation)
 

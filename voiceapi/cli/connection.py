@@ -16,6 +16,7 @@ from waitress.receiver import ChunkedReceiver
 from waitress.task import ErrorTask, WSGITask
 
 from ..bulkhead import note_arrival
+from ..relay.door import Door, Upgrade, is_upgrade
 
 # Bytes a second of a body that arrives or an answer that is read, over VOICEAPI_IDLE_TIMEOUT. A slow mobile line has
 # ten times as many.
@@ -177,6 +178,24 @@ class Connection(HTTPChannel):  # type: ignore[misc]
         for request in self.requests:
             request.headers["CONNECTION"] = "close"
 
+    # -- requests for a relay's websocket
+
+    def asks_for(self, door: Door) -> bool:
+        """True if the request that has arrived is one for this door; no body may have come with it."""
+        request = self.requests[0]
+        if request.error is not None or request.body_bytes_received or not door.wants(request.request_uri):
+            return False
+        return is_upgrade(_head(request))
+
+    def hand_over(self, door: Door) -> None:
+        """Leave the socket to the door; waitress forgets it."""
+        request = self.requests.pop()
+        self.del_channel()
+        self.connected = False
+        upgrade = Upgrade(request.command, request.request_uri, request.version, _head(request))
+        request.close()
+        door.admit(self.socket, upgrade)
+
     # -- what waitress calls
 
     def add_channel(self, map: dict[int, Any] | None = None) -> None:
@@ -234,6 +253,10 @@ class Connection(HTTPChannel):  # type: ignore[misc]
         super().handle_write()
         if self._next_waits and self.connected and not self.total_outbufs_len:
             self.server.add_task(self)
+
+
+def _head(request: Request) -> dict[str, str]:
+    return {name.lower().replace("_", "-"): value for name, value in request.headers.items()}
 
 
 def _body(detail: str) -> bytes:

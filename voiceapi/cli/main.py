@@ -33,6 +33,7 @@ COMMANDS = {
     "keys": ("api_keys", "keys_group"),
     "lint": ("lint", "lint"),
     "rehearse": ("rehearse", "rehearse"),
+    "relay": ("serve", "relay"),
     "replay": ("replays", "replay"),
     "restore": ("upkeep", "restore"),
     "run": ("runs", "run_group"),

@@ -29,6 +29,7 @@ from .console import EVERYWHERE, show_address, url
 from .logs import RequestLog, log_to_stderr, say
 
 if TYPE_CHECKING:
+    from ..relay.door import Door
     from .server import Server
 
 
@@ -44,6 +45,8 @@ BACKGROUND_THREADS = 64
 OTHER_FILES = MOST_KEPT + 256 + 32
 # Uploads of files may be so much larger than VOICEAPI_MAX_BODY; each endpoint has its own limit.
 LARGEST_UPLOAD = 16 * 1024 * 1024
+# Nobody sends a body to the command `relay`.
+LONGEST_BODY = 32 * 1024
 # From glibc's malloc.h: M_MMAP_THRESHOLD, the bytes from which on a block is returned to the system once it is freed,
 # and M_ARENA_MAX, the number of heaps.
 OPTIONS = {-3: 128 * 1024, -8: 2}
@@ -70,9 +73,6 @@ def serve(host: str | None, port: int | None, has_tunnel: bool) -> None:
     A stop by SIGINT or SIGTERM finishes the requests and turns in progress, in at most 30 seconds; a second signal
     stops at once.
     """
-    # No other command needs waitress.
-    from .server import Server
-
     return_freed_memory()
     service = current_service()
     if has_tunnel and (current_app.config.get(PUBLIC_URL) or os.environ.get(PUBLIC_URL)):
@@ -80,27 +80,13 @@ def serve(host: str | None, port: int | None, has_tunnel: bool) -> None:
     settings = service.settings
     log_to_stderr(settings)
     app: Any = current_app._get_current_object()  # type: ignore[attr-defined]
-    files = raise_file_limit()
-    connections = settings.connections if files is None else min(settings.connections, places(files, settings.threads))
-    try:
-        server = Server(
-            RequestLog(app) if settings.log_requests else app,
-            host=host or settings.host,
-            port=settings.port if port is None else port,
-            threads=settings.threads,
-            connections=connections,
-            idle_timeout=settings.idle_timeout,
-            max_body=settings.max_body + LARGEST_UPLOAD,
-        )
-    except (OSError, ValueError) as error:
-        where = host or settings.host, settings.port if port is None else port
-        raise click.ClickException(_why_not(error, *where)) from None
-    if connections < settings.connections:
-        say(
-            settings,
-            f"VOICEAPI_CONNECTIONS is {settings.connections}, but there are {connections}, because this process may "
-            f"open only {files} files (ulimit -n, LimitNOFILE).",
-        )
+    server, door = _listen(
+        service,
+        RequestLog(app) if settings.log_requests else app,
+        host or settings.host,
+        settings.port if port is None else port,
+        settings.max_body + LARGEST_UPLOAD,
+    )
     tunnel = None
     if has_tunnel:
         # No other start needs it.
@@ -112,6 +98,7 @@ def serve(host: str | None, port: int | None, has_tunnel: bool) -> None:
     if isinstance(service.metrics, PrometheusMetrics):
         service.metrics.add_source(server.gauges)
     service.workers.start()
+    door.start()
     listening = " and ".join(url(host, port) for host, port in server.addresses)
     say(settings, f"voiceapi {__version__} listens on {listening}")
     show_address(server.addresses[0])
@@ -123,6 +110,72 @@ def serve(host: str | None, port: int | None, has_tunnel: bool) -> None:
         tunnel.stop()
     # At its exit Python looks for garbage among all objects, which would take longer than the whole stop.
     gc.freeze()
+
+
+@click.command()
+@click.option("--host", help="Where to listen; VOICEAPI_HOST otherwise.")
+@click.option("--port", type=click.IntRange(0, 65535), default=8001, show_default=True, help="Where to listen.")
+@waits_for_database
+@with_appcontext
+def relay(host: str | None, port: int) -> None:
+    """Take the websockets of carriers' text relays, for an app that another server serves.
+
+    Run it beside the app, on its database and with its settings. VOICEAPI_RELAY_URL, for both, is the address at which
+    carriers reach it. It stops as `serve` does.
+    """
+    return_freed_memory()
+    service = current_service()
+    settings = service.settings
+    if settings.relay_url is None:
+        raise click.UsageError("VOICEAPI_RELAY_URL isn't set, so no carrier would be sent here.")
+    log_to_stderr(settings)
+    server, door = _listen(service, _nothing_else, host or settings.host, port, LONGEST_BODY)
+    _stop_on_signals(server, lambda: None)
+    door.start()
+    listening = " and ".join(url(*address) for address in server.addresses)
+    say(settings, f"voiceapi {__version__} takes relays on {listening}")
+    server.run()
+    _stop(server, service)
+    gc.freeze()
+
+
+def _nothing_else(_: Any, start_response: Any) -> list[bytes]:
+    """The answer to what asks for no relay, a WSGI app."""
+    start_response("404 Not Found", [("Content-Type", "application/json")])
+    return [b'{"detail": "Only text relays are served here."}']
+
+
+def _listen(service: Service, app: Any, host: str, port: int, max_body: int) -> tuple[Server, Door]:
+    """A server that listens, and the door for its websockets; neither serves yet.
+
+    :raises click.ClickException: when it can't listen there.
+    """
+    # No other command needs them.
+    from ..relay.door import Door
+    from .server import Server
+
+    settings, files, door = service.settings, raise_file_limit(), Door(service)
+    connections = settings.connections if files is None else min(settings.connections, places(files, settings.threads))
+    try:
+        server = Server(
+            app,
+            host=host,
+            port=port,
+            threads=settings.threads,
+            connections=connections,
+            idle_timeout=settings.idle_timeout,
+            max_body=max_body,
+            door=door,
+        )
+    except (OSError, ValueError) as error:
+        raise click.ClickException(_why_not(error, host, port)) from None
+    if connections < settings.connections:
+        say(
+            settings,
+            f"VOICEAPI_CONNECTIONS is {settings.connections}, but there are {connections}, because this process may "
+            f"open only {files} files (ulimit -n, LimitNOFILE).",
+        )
+    return server, door
 
 
 def _why_not(error: OSError | ValueError, host: str, port: int) -> str:

@@ -22,6 +22,7 @@ from waitress.adjustments import Adjustments
 from waitress.server import TcpWSGIServer
 
 from ..operating.metrics import Gauge
+from ..relay.door import Door
 from .connection import LARGEST_HEAD, Connection, Stage
 from .dispatcher import Dispatcher, Poller
 
@@ -89,6 +90,10 @@ class Listener(TcpWSGIServer):  # type: ignore[misc]
             Connection(self, accepted, self.fix_addr(address), self.adj, self._map)
 
     def add_task(self, task: Connection) -> None:
+        door = self.owner.door
+        if door is not None and door.count < self.owner.most_sockets and task.asks_for(door):
+            task.hand_over(door)
+            return
         # A client that sends many requests and reads no answer would otherwise have all of them answered, and kept.
         if not task.waits_for_reader():
             task.arrived = time.monotonic()
@@ -107,12 +112,22 @@ class Server:
     :param idle_timeout: the seconds after which a connection is closed on which no request begins, the head of one
         isn't complete, or less than 500 bytes a second are transferred.
     :param max_body: the bytes of a request's body that are read at all.
+    :param door: takes the connections that become relays' sockets; None for none.
     :raises OSError: when it can't listen there.
     :raises ValueError: for a host that isn't known.
     """
 
     def __init__(
-        self, app: Any, *, host: str, port: int, threads: int, connections: int, idle_timeout: float, max_body: int
+        self,
+        app: Any,
+        *,
+        host: str,
+        port: int,
+        threads: int,
+        connections: int,
+        idle_timeout: float,
+        max_body: int,
+        door: Door | None = None,
     ) -> None:
         adjustments = Adjustments(
             host=host,
@@ -132,7 +147,10 @@ class Server:
         # waitress writes a warning for each request that finds no thread free.
         logging.getLogger("waitress.queue").setLevel(logging.ERROR)
         self.is_stopping = False
+        self.door = door
         self._connections = connections
+        # Of these, so that webhooks find a place; a call whose relay finds none goes by webhooks.
+        self.most_sockets = connections * 3 // 4
         self._idle_timeout = idle_timeout
         self._most_held = max(MOST_HELD, 2 * max_body)
         self._pause = min(1.0, idle_timeout / 4)
@@ -208,6 +226,8 @@ class Server:
 
     def close(self) -> None:
         """Close all connections. A thread that still answers a request is left to it."""
+        if self.door is not None:
+            self.door.close()
         have_ended = self._dispatcher.shutdown(timeout=1)
         for connection in self._open():
             connection.handle_close()
@@ -335,7 +355,8 @@ class Server:
                 connection.refuse(503, "The service stops. Try again later.")
 
     def _count(self) -> int:
-        return sum(len(listener.active_channels) for listener in self._listeners)
+        sockets = 0 if self.door is None else self.door.count
+        return sockets + sum(len(listener.active_channels) for listener in self._listeners)
 
     def _open(self) -> list[Connection]:
         # Copied at once: the leader changes them meanwhile.

@@ -47,6 +47,8 @@ def lines(happening: Happening, graph: Graph | None = None) -> Iterator[str]:
             pass
         case "rtf-function-call-end":
             yield _cut(f"answer of {payload['function_name']}: {payload.get('result')}")
+        case "rtf-bot-interrupted":
+            yield _cut(f"interrupted, not heard: {payload['unplayed']}")
         case "rtf-ttfb-metric":
             yield f"first words of {payload.get('model') or 'the model'} after {payload['ttfb_seconds']:.2f} s"
         case "rtf-not-understood":

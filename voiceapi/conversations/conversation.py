@@ -105,7 +105,7 @@ def combine(parts: Iterable[Progress]) -> Progress:
 
 
 class Speeches:
-    """What the agent says in a turn, as far as it has come: `texts` has one for each speech."""
+    """What the agent says in one or more turns, as far as it has come: `texts` has one for each speech."""
 
     def __init__(self) -> None:
         self.texts: list[str] = []

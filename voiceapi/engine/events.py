@@ -45,6 +45,14 @@ class CallerSilent(Event):
 
 
 @dataclass(frozen=True)
+class SpeechCut(Event):
+    """The caller has interrupted what the agent said since their last turn: they heard `played`, not `unplayed`."""
+
+    played: str
+    unplayed: str
+
+
+@dataclass(frozen=True)
 class CallEnded(Event):
     """The call was ended from outside: by the caller, the carrier or the service. Ignored once the call has ended.
 

@@ -254,3 +254,23 @@ def joined(messages: Iterable[Message], message: Message) -> tuple[Message, ...]
             history[place] = {name: value for name, value in each.items() if name != KEPT}
             excess -= size_of(each) - size_of(history[place])
     return (*history, message) if excess <= 0 else None
+
+
+def cut_short(messages: Iterable[Message], unplayed: str) -> tuple[Message, ...]:
+    """The history with the agent's latest messages as the caller heard them, who interrupted it before `unplayed`.
+
+    Letters and digits are counted from the end: a turn says more than messages, and messages keep other blanks.
+    """
+    history, left = list(messages), sum(map(str.isalnum, unplayed))
+    for place in reversed(range(len(history))):
+        message = history[place]
+        if not left or message["role"] == "user":
+            break
+        if message["role"] == "assistant" and message["content"]:
+            text: str = message["content"]
+            end = len(text)
+            while end and (left or not text[end - 1].isalnum()):
+                end -= 1
+                left -= text[end].isalnum()
+            history[place] = {**message, "content": f"{text[:end]}\u2026"}
+    return tuple(history)

@@ -36,6 +36,7 @@ from .events import (
     ModelFailed,
     ModelReplied,
     ModelSpoke,
+    SpeechCut,
     Started,
     ToolCall,
     ToolReturned,
@@ -46,7 +47,7 @@ from .events import (
 from .extraction import ANSWERED_BY, VOICEMAIL, convert, merge_values, variables_of
 from .graph import Edge, Graph, Node, NodeCall
 from .phrases import phrases
-from .state import DO_NOT_CALL, Phase, State, joined, tags_of, with_disposition
+from .state import DO_NOT_CALL, Phase, State, cut_short, joined, tags_of, with_disposition
 from .template import KIB64, TextTooLong, as_text, size
 
 DELAY_SECONDS = 2.0
@@ -179,6 +180,11 @@ def _said(current: StepState, event: CallerSaid) -> None:
         current.wait("screening")
     else:
         current.ask_model()
+
+
+def _cut_short(current: StepState, event: SpeechCut) -> None:
+    current.set(messages=cut_short(current.state.messages, event.unplayed))
+    current.record("rtf-bot-interrupted", {"played": event.played, "unplayed": event.unplayed})
 
 
 def _opts_out(current: StepState, event: CallerSaid) -> bool:
@@ -325,7 +331,7 @@ _HANDLERS: Mapping[Phase, Mapping[type[Event], Callable[[StepState, Any], None]]
     "extracting": {VariablesExtracted: _extracted, ExtractionFailed: _not_extracted},
     "acting": {ToolReturned: _returned},
     "transferring": {TransferSettled: _transferred},
-    "listening": {CallerSaid: _said, CallerSilent: _silent},
+    "listening": {CallerSaid: _said, CallerSilent: _silent, SpeechCut: _cut_short},
     "screening": {VariablesExtracted: _screened, ExtractionFailed: _not_screened},
     "closing": {VariablesExtracted: _extracted, ExtractionFailed: _not_extracted},
     "ended": {},

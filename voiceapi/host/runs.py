@@ -10,7 +10,7 @@ from typing import Any, Literal
 from ..runs.lifecycle import reason_of
 from ..store import organizations, runs
 from ..store.base import require
-from ..store.runs import SPEAKERS, RunEvent
+from ..store.runs import RunEvent
 from .agents import organization_of, stored_id
 
 WHO: dict[str, Literal["agent", "caller"]] = {"user": "caller", "assistant": "agent"}
@@ -84,7 +84,6 @@ def made(run: runs.Run, organization: str, events: Iterable[RunEvent]) -> Run:
     :param organization: its name.
     :param events: those of its log.
     """
-    said = (event for event in events if event.type in SPEAKERS)
     return Run(
         id=run.id,
         agent=run.workflow_id,
@@ -97,7 +96,7 @@ def made(run: runs.Run, organization: str, events: Iterable[RunEvent]) -> Run:
         gathered=dict(run.gathered_context),
         disposition=run.disposition,
         duration_seconds=run.duration,
-        turns=tuple(Utterance(WHO[SPEAKERS[each.type]], str(each.payload["text"]), each.at) for each in said),
+        turns=tuple(Utterance(WHO[who], text, at) for at, who, text in runs.utterances(events)),
         error=reason_of(run.gathered_context),
         is_completed=run.is_completed,
         is_test=bool(run.is_test),

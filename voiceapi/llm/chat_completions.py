@@ -18,7 +18,7 @@ from ..engine.compose import last_end
 from ..engine.events import ExtractionFailed, ModelFailed, ModelReplied, ModelSpoke, VariablesExtracted
 from ..engine.template import as_number
 from ..http_client import Reply, RequestFailed, Send, StreamedReply
-from ..masking import HIDDEN, hide, mask_headers, mask_password, sent_secrets
+from ..masking import HIDDEN, hide, hide_in_begun, mask_headers, mask_password, sent_secrets
 from ..strict_json import storable
 from .extraction import REPEATED, conversation_of, instruction, values_in
 from .spoken_reply import SpokenReply, spoken_reply
@@ -507,7 +507,7 @@ class _Request:
                 if assembly.is_done:
                     break
                 if len(assembly.text) > before:
-                    yield hide(_without_begun(assembly.text, secrets).encode(), secrets).decode()
+                    yield hide_in_begun(assembly.text, secrets)
             if not assembly.is_whole:
                 broken = "The model server broke its answer off"
         except (RequestFailed, NotACompletion) as error:
@@ -562,17 +562,6 @@ class _Request:
         found = hide(text.encode(), [*secrets, server.key or ""]).decode()
         # A key that is short may be a part of other words.
         return re.sub(rf"(?<!\w){re.escape(server.key)}(?!\w)", HIDDEN, found) if server.key else found
-
-
-def _without_begun(text: str, secrets: Iterable[str]) -> str:
-    """A text that goes on, without the beginning of a secret at its end."""
-    begun = (
-        length
-        for secret in secrets
-        for length in range(1, min(len(secret), len(text) + 1))
-        if text.endswith(secret[:length])
-    )
-    return text[: len(text) - max(begun, default=0)]
 
 
 def _whole(reply: Reply) -> Reply | Completion:

@@ -48,7 +48,7 @@ def data_of(chunks: Iterable[bytes]) -> Iterator[str | None]:
 
 def _lines(chunks: Iterable[bytes]) -> Iterator[bytes]:
     """The lines of a text whose lines end with LF, CRLF or CR, without their ends."""
-    rest, length, after_return = b"", 0, False
+    rest, length, after_return = bytearray(), 0, False
     for chunk in chunks:
         length += len(chunk)
         if length > LONGEST_STREAM:
@@ -56,10 +56,14 @@ def _lines(chunks: Iterable[bytes]) -> Iterator[bytes]:
         if after_return and chunk.startswith(b"\n"):
             chunk = chunk[1:]
         after_return = chunk.endswith(b"\r") if chunk else after_return
-        *whole, rest = _LINE_END.split(rest + chunk)
-        yield from whole
+        # Only what is new is looked at: a line may come byte by byte.
+        first, *others = _LINE_END.split(chunk)
+        rest += first
+        for line in others:
+            yield bytes(rest)
+            rest[:] = line
     if rest:
-        yield rest
+        yield bytes(rest)
 
 
 @dataclass(frozen=True)
@@ -141,7 +145,7 @@ class Assembly:
         :raises NotACompletion: as `wire.completion_of`.
         """
         calls = {"tool_calls": self._calls} if self._calls else {}
-        message = {**self._message, "content": self.text, **calls}
+        message = {**self._message, "content": hidden(self.text), **calls}
         whole = {"choices": [{"message": message, "finish_reason": self._finish}], "usage": self._usage}
         return completion_of(json.loads(hidden(json.dumps(whole))))
 

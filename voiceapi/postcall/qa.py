@@ -20,7 +20,7 @@ from ..runs.preparation import Usage, added
 from ..service import Service
 from ..store import runs
 from ..store.fields import now
-from ..store.runs import SPEAKERS, Run
+from ..store.runs import INTERRUPTED, SPEAKERS, Run
 from ..workflows import node_types
 from . import outbox
 
@@ -337,6 +337,8 @@ def _lines(events: Sequence[ReviewedEvent], began: datetime) -> tuple[str, ...]:
         if event.type in SPEAKERS:
             seconds = (event.at - began).total_seconds()
             lines.append(f"[{seconds:.1f}s] {SPEAKERS[event.type]}: {event.payload.get('text', '')}")
+        elif event.type == INTERRUPTED:
+            lines.append(f"[the caller interrupted, and didn't hear]: {event.payload.get('unplayed', '')}")
         elif event.type == "rtf-function-call-start":
             lines.append(f"[tool_call]: {event.payload.get('function_name', '')}")
     return tuple(lines)

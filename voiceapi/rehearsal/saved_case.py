@@ -120,6 +120,8 @@ class _Saving:
         turns = [opening]
         before = first
         for exchange in rest:
+            if isinstance(exchange.event, ev.SpeechCut):  # in a case nobody interrupts
+                continue
             turn = self._turn(exchange)
             if _is_unanswered(before):  # the call ended, which is said with the question that wasn't answered
                 turns[-1] = replace(turns[-1], decisions=(*turns[-1].decisions, *turn.decisions))

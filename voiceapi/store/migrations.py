@@ -300,11 +300,12 @@ def _to_10(database: Any, _: Vault) -> None:
     So does a turn of a text chat, with what led to that. A delivery keeps whether it is none of a webhook.
     """
     database.execute_sql(f"ALTER TABLE workflow ADD COLUMN published_from {sql('VARCHAR(64)', 'TEXT')}")
-    if "turn" in database.get_tables():  # a file of version 1 has neither this one nor the next
+    if "turn" in database.get_tables():  # a file of version 1 has none of the tables below
         whole = sql("INTEGER", "BIGINT")
         for column in (f"ready {whole} NOT NULL DEFAULT 0", "given TEXT NOT NULL DEFAULT '[]'"):
             database.execute_sql(f"ALTER TABLE turn ADD COLUMN {column}")
         database.execute_sql(f"ALTER TABLE turn ADD COLUMN ahead_at {whole}")
+        database.execute_sql("ALTER TABLE chat_turn ADD COLUMN steps TEXT NOT NULL DEFAULT '[]'")
     if "delivery" in database.get_tables():
         database.execute_sql("ALTER TABLE delivery ADD COLUMN listener TEXT")
         database.execute_sql("DROP INDEX delivery_due")

@@ -2,7 +2,7 @@
 
 from __future__ import annotations
 
-from collections.abc import Sequence
+from collections.abc import Iterable, Sequence
 from datetime import datetime, timedelta
 from typing import Any
 
@@ -31,6 +31,8 @@ from .workflows import Workflow, WorkflowVersion
 
 # The event types of utterances, and who speaks.
 SPEAKERS = {"rtf-user-transcription": "user", "rtf-bot-text": "assistant"}
+# The caller has spoken over what the agent said since their last turn.
+INTERRUPTED = "rtf-bot-interrupted"
 # A member of a status callback's fields that isn't about the run's own call: about another leg of it, such as the other
 # side of a transfer, or another call altogether.
 OTHER_CALLS = {"other_leg", "other_call"}
@@ -204,18 +206,38 @@ def status_callbacks(run: int) -> list[StatusCallback]:
     return base.select(StatusCallback, "WHERE run_id = ? ORDER BY id", run)
 
 
-def events(run: Run) -> list[RunEvent]:
-    """The events of a run, in order."""
-    return list(RunEvent.select().where(RunEvent.run == run.id).order_by(RunEvent.id))
+def events(run: Run, kind: str | None = None) -> list[RunEvent]:
+    """The events of a run, in order: all, or those of a type."""
+    chosen = RunEvent.run == run.id
+    return list(
+        RunEvent.select().where(chosen if kind is None else chosen & (RunEvent.type == kind)).order_by(RunEvent.id)
+    )
 
 
 def transcript(run: Run) -> str:
     """One line an utterance: `[time] user: words` or `[time] assistant: words`."""
-    spoken = RunEvent.select().where(RunEvent.run == run.id, RunEvent.type.in_(tuple(SPEAKERS))).order_by(RunEvent.id)
-    return "".join(
-        f"[{write_time(event.at, 'milliseconds')}] {SPEAKERS[event.type]}: {event.payload['text']}\n"
-        for event in spoken
-    )
+    kinds = (*SPEAKERS, INTERRUPTED)
+    events = RunEvent.select().where(RunEvent.run == run.id, RunEvent.type.in_(kinds)).order_by(RunEvent.id)
+    return "".join(f"[{write_time(at, 'milliseconds')}] {who}: {text}\n" for at, who, text in utterances(events))
+
+
+def utterances(events: Iterable[RunEvent]) -> list[tuple[datetime, str, str]]:
+    """What was said, in order: when, by `user` or `assistant`, and the words.
+
+    What the agent said in a turn is one utterance if the caller interrupted it, with the words marked that weren't
+    heard.
+    """
+    spoken: list[tuple[datetime, str, str]] = []
+    for event in events:
+        if event.type in SPEAKERS:
+            spoken.append((event.at, SPEAKERS[event.type], str(event.payload["text"])))
+        elif event.type == INTERRUPTED:
+            at = event.at
+            while spoken and spoken[-1][1] == "assistant":
+                at = spoken.pop()[0]
+            played, unplayed = event.payload["played"], event.payload["unplayed"]
+            spoken.append((at, "assistant", f"{played} [not heard: {unplayed}]".lstrip()))
+    return spoken
 
 
 def fillers(turn: Turn) -> int:

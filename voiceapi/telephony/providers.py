@@ -72,7 +72,9 @@ class Provider:
     @property
     def asked(self) -> tuple[CredentialField, ...]:
         """The credentials that somebody enters to connect a number."""
-        return tuple(each for each in self.fields if each.name not in self.found and each.type != "boolean")
+        return tuple(
+            each for each in self.fields if each.name not in self.found and each.type not in ("boolean", "select")
+        )
 
     @property
     def sensitive(self) -> frozenset[str]:
@@ -99,6 +101,17 @@ _DETECTION = CredentialField(
     "boolean",
     description="Asks the carrier to tell people from answering machines, which may cost extra.",
     default=False,
+)
+
+
+# A field of each carrier that has a text relay.
+_TRANSPORT = CredentialField(
+    "transport",
+    "Transport",
+    "select",
+    description="webhooks, or relay: speech comes and goes as text over a websocket, which is quicker and costs extra.",
+    options=(Option("webhooks", "Webhooks"), Option("relay", "Text relay")),
+    default="webhooks",
 )
 
 
@@ -219,6 +232,7 @@ _CARRIERS = (
                 "account_sid", "Account SID", "The account's identifier, from the Twilio console; it begins with AC."
             ),
             _secret("auth_token", "Auth token", "The account's primary token. It also checks Twilio's signatures."),
+            _TRANSPORT,
             _DETECTION,
         ),
         account_id_field="account_sid",

@@ -8,7 +8,7 @@ from xml.etree import ElementTree as ET
 import pytest
 from hypothesis import given
 from hypothesis import strategies as st
-from twilio.twiml.voice_response import Dial, Gather, VoiceResponse
+from twilio.twiml.voice_response import Connect, Dial, Gather, VoiceResponse
 
 from voiceapi.engine.actions import Action, HangUp, Listen, Pause, Play, Redirect, Say, Transfer
 from voiceapi.telephony.carriers.base import Account, VoiceSettings
@@ -209,3 +209,45 @@ def test_a_long_reply_is_several_pieces_in_order() -> None:
     assert len(said) == 4
     assert all(len(piece) <= LONGEST and piece.endswith("many.") for piece in said)
     assert " ".join(said) == (sentence * 100).strip()
+
+
+def relayed(actions: list[Action], voice: VoiceSettings = PLAIN) -> str:
+    account = Account({"transport": "relay"}, send=None)  # type: ignore[arg-type]
+    carrier = Twilio(account)
+    assert carrier.wants_relay
+    return ET.canonicalize(carrier.render_relay(actions, URLS, voice, "wss://voice.example.org/x").body.decode())
+
+
+@pytest.mark.parametrize(
+    ("voice", "language", "provider", "name"),
+    [
+        (PLAIN, "en-US", "Google", None),
+        (CHOSEN, "de-DE", "Amazon", "Vicki-Neural"),
+        (VoiceSettings("de", "natural"), "de-DE", "Amazon", "Vicki-Neural"),
+        (VoiceSettings("de-DE", "Google.de-DE-Neural2-F"), "de-DE", "Google", "de-DE-Neural2-F"),
+        (VoiceSettings("en-US", "ElevenLabs.UgBBYS2sOqTuMpoF3BR0"), "en-US", "ElevenLabs", "UgBBYS2sOqTuMpoF3BR0"),
+    ],
+)
+def test_a_relay_and_its_voice(voice: VoiceSettings, language: str, provider: str, name: str | None) -> None:
+    response = VoiceResponse()
+    response.pause(length=2)
+    connect = Connect(action=f"{BASE}/tok/relay", method="POST")
+    connect.conversation_relay(
+        url="wss://voice.example.org/x",
+        welcome_greeting="Hello. A & B?",
+        welcome_greeting_interruptible="none",
+        interruptible="any",
+        dtmf_detection=True,
+        language=language,
+        tts_provider=provider,
+        voice=name,
+        events="speaker-events",
+    )
+    response.append(connect)
+    actions: list[Action] = [Pause(2.0), Say("Hello.", False), Say("A & B?", True), Listen(10.0, True)]
+    assert relayed(actions, voice) == theirs(response)
+
+
+def test_a_relay_without_a_greeting() -> None:
+    (connect,) = ET.fromstring(relayed([Listen(10.0, True)]))
+    assert "welcomeGreeting" not in connect[0].attrib

@@ -274,6 +274,20 @@ class Carrier(ABC):
     def render(self, actions: Sequence[Action], urls: CallbackURLs, voice: VoiceSettings) -> WebhookDocument:
         """The document that carries out `actions`; after a Listen or Transfer the carrier asks for turn `urls.turn`."""
 
+    @property
+    def wants_relay(self) -> bool:
+        """True if its calls are to go over a text relay: a websocket on which speech comes and goes as text."""
+        return False
+
+    def render_relay(
+        self, actions: Sequence[Action], urls: CallbackURLs, voice: VoiceSettings, address: str
+    ) -> WebhookDocument:
+        """The document that carries out `actions`, of which the last is a Listen, and goes on over a relay.
+
+        :param address: of our side of the relay, wss; when its socket has ended, the carrier asks `urls.relayed`.
+        """
+        raise NotImplementedError
+
     @abstractmethod
     def acknowledge(self) -> WebhookDocument:
         """The answer to a webhook that asks for no document; it changes nothing in the call."""

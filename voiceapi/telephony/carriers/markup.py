@@ -84,6 +84,11 @@ def write(
             response.extend([*prompt, *verbs.of(action, urls, voice)])
             prompt = []
     response.extend(prompt)
+    return document(response)
+
+
+def document(response: Element) -> WebhookDocument:
+    """The answer to a webhook that this element is."""
     return WebhookDocument(CONTENT_TYPE, DECLARATION + tostring(response, encoding="utf-8"))
 
 

@@ -23,7 +23,7 @@ LONGEST = 1400
 # What XML 1.0 doesn't allow, lone surrogates included: some carriers refuse the whole document for it.
 _FORBIDDEN = re.compile("[^\t\n\r\x20-\ud7ff\ue000-\ufffd\U00010000-\U0010ffff]")
 _BRACKETS = {ord(bracket): None for bracket in "<>"}
-DEFAULT_PORTS = {"http": 80, "https": 443}
+DEFAULT_PORTS = {"http": 80, "https": 443, "wss": 443}
 # How old a signature with a time in it may be, in seconds, and how far ahead of our clock its time.
 TOLERANCE = 300.0
 
@@ -130,6 +130,11 @@ class CallbackURLs:
         if self.repeated:
             return f"{self.repeated}{self.retries}"
         return self._turn(turn, f"/parts/{part}" if part else "/wait")
+
+    @property
+    def relayed(self) -> str:
+        """Asks how the call goes on once its text relay has ended."""
+        return f"{self.base}/{self.token}/relay{self.retries}"
 
     @property
     def status(self) -> str:

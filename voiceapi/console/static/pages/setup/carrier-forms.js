@@ -1,11 +1,12 @@
 // The form of a telephony configuration, made from what the service says about its carrier.
 
-import { checkbox, field, input, numberIn, textarea } from "../../parts/components.js";
+import { checkbox, field, input, numberIn, select, textarea } from "../../parts/components.js";
 import { h } from "../../parts/dom.js";
 
 function controlOf(described, value) {
   const props = { placeholder: described.placeholder ?? "", spellcheck: "false", autocomplete: "off" };
   if (described.type === "boolean") return checkbox(value);
+  if (described.type === "select") return select(described.options.map((each) => [each.value, each.label]), value ?? described.options[0].value);
   if (described.type === "textarea") return textarea(value ?? "", { ...props, rows: "6", class: "code" });
   return input({ ...props, value: value ?? "" });
 }

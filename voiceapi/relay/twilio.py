@@ -1,0 +1,60 @@
+"""The frames of Twilio's ConversationRelay: each is a JSON object, which `type` tells apart."""
+
+from __future__ import annotations
+
+import json
+from collections.abc import Mapping
+from typing import Any
+
+from ..strict_json import storable
+from ..telephony.carriers.webhook import clean, text_at
+from .core import Frame, Interruption, Key, Other, Prompt, Setup, Speaking, Trouble, WrongFrame
+
+# The frames that are about who speaks, by their name without case, and whether it is the agent.
+SPEAKERS = {"agentspeaking": True, "clientspeaking": False}
+SWITCHES = {"on": True, "off": False}
+KEYS = "0123456789*#"
+
+
+class Twilio:
+    """Twilio's dialect. Types and fields that aren't known are let through, and words compared without case."""
+
+    def read(self, message: str) -> Frame:
+        try:
+            found = storable(json.loads(message))
+        except (ValueError, RecursionError):
+            raise WrongFrame("It isn't JSON.") from None
+        if not isinstance(found, Mapping) or not isinstance(found.get("type"), str):
+            raise WrongFrame("It is no object with a type.")
+        match found["type"].lower():
+            case "setup":
+                return Setup(_text(found, "callSid"))
+            case "prompt":
+                return Prompt(clean(_text(found, "voicePrompt", may_be_empty=True)), found.get("last") is not False)
+            case "dtmf":
+                key = _text(found, "digit")
+                if len(key) != 1:
+                    raise WrongFrame("Its digit isn't one key.")
+                return Key(key) if key in KEYS else Other()
+            case "interrupt":
+                return Interruption(text_at(found, "utteranceUntilInterrupt"))
+            case "error":
+                return Trouble(text_at(found, "description")[:300])
+            case "info":
+                agent = SPEAKERS.get(text_at(found, "name").lower())
+                began = SWITCHES.get(text_at(found, "value").lower())
+                return Other() if agent is None or began is None else Speaking(agent, began)
+        return Other()
+
+    def text(self, token: str, *, last: bool, interruptible: bool) -> Mapping[str, Any]:
+        return {"type": "text", "token": token, "last": last, "interruptible": interruptible}
+
+    def end(self) -> Mapping[str, Any]:
+        return {"type": "end"}
+
+
+def _text(frame: Mapping[str, Any], name: str, *, may_be_empty: bool = False) -> str:
+    value = frame.get(name)
+    if not isinstance(value, str) or not (value or may_be_empty):
+        raise WrongFrame(f"Its {name} is no text.")
+    return value

@@ -24,9 +24,9 @@ def make_an_agent(tab: Tab) -> None:
 
 
 def edit_a_node(tab: Tab, text: str) -> None:
-    """Choose a node in the drawing, and change by the form what it says without a model."""
+    """Select a node on the canvas, and change by the form what it says without a model."""
     tab.role("button", re.compile("^Agent Node: Conversation")).click()
-    expect(tab.page.get_by_role("heading", name="Conversation")).to_be_focused()
+    expect(tab.page.get_by_role("heading", name="Conversation")).to_be_visible()
     tab.fill(re.compile("^Scripted Text"), text)
 
 

@@ -16,7 +16,7 @@ FOCUS = """() => {
 }"""
 # The focus can be seen: by an outline, or in a drawing by a thick line.
 IS_VISIBLE = """() => {
-  const line = document.activeElement.querySelector(':scope > .box');
+  const line = document.activeElement.querySelector(':scope > .box, :scope > .line');
   if (line) return parseFloat(getComputedStyle(line).strokeWidth) >= 3;
   const {outlineStyle, outlineWidth} = getComputedStyle(document.activeElement);
   return outlineStyle !== 'none' && parseFloat(outlineWidth) > 0;
@@ -47,7 +47,11 @@ def test_an_agent_is_changed_and_published_without_a_mouse(tab: Tab, api: Api) -
     keyboard.press("Enter")
     tab.heading("Appointment reminder")
     tab.ready()
-    tab_to(tab, "Agent Node: Companions")
+    tab_to(tab, "Start Call: Remind")
+    for key, name in (("ArrowRight", "Yes, from Remind"), ("ArrowRight", "Agent Node: Companions")):
+        keyboard.press(key)
+        assert tab.page.evaluate(FOCUS).startswith(name)
+        assert tab.page.evaluate(IS_VISIBLE)
     keyboard.press("Enter")
     expect(tab.page.get_by_role("heading", name="Companions")).to_be_focused()
     tab_to(tab, "Prompt")

@@ -7,6 +7,7 @@ import re
 import xml.etree.ElementTree as ET
 from collections.abc import Callable, Iterator
 from functools import cache
+from graphlib import TopologicalSorter
 from html.parser import HTMLParser
 from pathlib import Path
 from typing import cast
@@ -285,7 +286,19 @@ def test_a_script_that_breaks_a_rule_is_found(script: str, broken: str) -> None:
 
 
 EXPORT = re.compile(r"export (?:async )?(?:function\*?|const|let|class) (\w+)|export \{([^}]*)\}")
-IMPORT = re.compile(r"(?:import|export) \{([^}]*)\} from \"([^\"]+)\"|import\(\"([^\"]+)\"\)|import \"([^\"]+)\"")
+IMPORT = re.compile(
+    r"(?:import|export) (?:\{([^}]*)\}|\* as \w+) from \"([^\"]+)\"|import\(\"([^\"]+)\"\)|import \"([^\"]+)\""
+)
+# What a script may import, besides its own folder's: by folder, from the bottom up. main.js has no folder.
+SUBJECTS = [f"pages/{name}" for name in ("agents", "calls", "campaigns", "cases", "setup")]
+ROOMS: dict[str, set[str]] = {
+    "parts": set(),
+    "app": {"parts"},
+    "builder": {"app", "parts"},
+    **{subject: {"builder", "app", "parts"} for subject in SUBJECTS},
+    "pages": {*SUBJECTS, "builder", "app", "parts"},
+    ".": {"app", "parts"},
+}
 
 
 def names_in(braces: str) -> list[str]:
@@ -319,7 +332,7 @@ def test_what_a_script_imports_is_there() -> None:
 
 def test_an_import_of_what_is_missing_is_found() -> None:
     """The scripts are those of the console; only the importing one is made up."""
-    imports = {'from "./dom.js"': ["h", "nothing"], 'from "./none.js"': ["h"], 'from "lodash"': ["h"]}
+    imports = {'from "./parts/dom.js"': ["h", "nothing"], 'from "./none.js"': ["h"], 'from "lodash"': ["h"]}
 
     class Script:
         name, parent = "new.js", FILES
@@ -328,10 +341,36 @@ def test_an_import_of_what_is_missing_is_found() -> None:
             return "\n".join(f"import {{ {', '.join(names)} }} {place};" for place, names in imports.items())
 
     assert list(missing_imports(cast("Path", Script()))) == [
-        "new.js: ./dom.js doesn't export ['nothing']",
+        "new.js: ./parts/dom.js doesn't export ['nothing']",
         "new.js: there is no ./none.js",
         "new.js: lodash is no file of the console",
     ]
+
+
+def imported(path: Path) -> list[Path]:
+    """The scripts that a script imports when it is loaded. Pages are loaded later, by main.js."""
+    places = (each for _, *found in IMPORT.findall(path.read_text(encoding="utf-8")) for each in found if each)
+    return [(path.parent / place).resolve() for place in places]
+
+
+def room(path: Path) -> str:
+    return path.parent.relative_to(FILES).as_posix()
+
+
+def test_a_script_imports_only_what_its_room_may() -> None:
+    wrong = [
+        f"{path.relative_to(FILES)} may not import {each.relative_to(FILES)}"
+        for path in SCRIPTS
+        for each in imported(path)
+        if room(each) not in ROOMS[room(path)] | {room(path)}
+    ]
+    assert wrong == []
+
+
+def test_no_script_imports_itself_through_others() -> None:
+    assert list(TopologicalSorter(ROOMS).static_order())
+    graph = {path: imported(path) for path in SCRIPTS}
+    assert len(list(TopologicalSorter(graph).static_order())) == len(SCRIPTS)
 
 
 def routes() -> dict[str, str]:

@@ -222,7 +222,7 @@ def test_a_service_that_is_gone_is_said_in_words(tab: Tab) -> None:
 def test_what_the_service_notes_is_shown(tab: Tab) -> None:
     body = json.dumps({"calling_ours": 1, "50% <b>off</b>": 2})
     put = f"api.put('/organizations/preferences', {{body: {body}}})"
-    tab.page.evaluate(f"import('./console/api.js').then(({{api}}) => {put})")
+    tab.page.evaluate(f"import('./console/app/api.js').then(({{api}}) => {put})")
     note = tab.page.locator("#notices .warning")
     expect(note).to_contain_text("fields not known here and passed over: calling_ours, 50% <b>off</b>.")
     note.get_by_role("button", name="Dismiss").click()
@@ -318,7 +318,7 @@ def test_what_is_not_saved_is_not_left_unasked(tab: Tab) -> None:
     tab.open("/settings")
     tab.open(KEYS)
     tab.page.evaluate(
-        "import('./console/unsaved.js').then(({askBeforeLeaving}) => "
+        "import('./console/parts/unsaved.js').then(({askBeforeLeaving}) => "
         "askBeforeLeaving((window.unsaved = new AbortController()).signal, () => true))"
     )
     for leave in (lambda: tab.role("link", "Home").click(), lambda: tab.page.go_back()):
@@ -338,7 +338,7 @@ def test_a_list_that_is_shown_again_keeps_the_focus(tab: Tab) -> None:
     tab.open(KEYS)
     found = tab.page.evaluate(
         """async () => {
-          const {h, show} = await import("./console/dom.js");
+          const {h, show} = await import("./console/parts/dom.js");
           const box = document.querySelector("main").appendChild(h("div"));
           const view = () => show(box, ["one", "two", "two"].map((text) => h("button", {type: "button"}, text)));
           view();

@@ -182,7 +182,7 @@ def test_an_edge_goes_around_a_node_that_lies_on_its_way() -> None:
     "places",
     [
         pytest.param([(0, 0), (0, 0), (0, 0)], id="all the same"),
-        pytest.param([(0, 0), (300, 0), (310, 10)], id="overlapping"),
+        pytest.param([(0, 0), (1, 0), (2, 0), (3, 0)], id="a heap"),
         pytest.param([(0, 0), None, (300, 0)], id="one missing"),
         pytest.param([(0, 0), (300, 0), (float("nan"), 0)], id="not a number"),
         pytest.param([(0, 0), (300, 0), (1e300, 0)], id="too far away"),
@@ -194,6 +194,14 @@ def test_positions_that_make_no_sense_are_replaced_by_layers(places: list[Any]) 
     definition = {"nodes": nodes, "edges": [edge("0", "1"), edge("0", "2"), edge("1", "2")]}
     found = place(DrawnGraph.of(definition)).nodes
     assert found[0][1] < found[1][1] < found[2][1]
+    assert overlaps(boxes(definition)) == 0
+
+
+def test_a_node_that_lies_on_another_goes_below_it_and_all_others_stay() -> None:
+    places = [(0, 0), (300, 0), (310, 10), (300, 80), (600, 0)]
+    definition = {"nodes": [node(str(id), at=at) for id, at in enumerate(places)], "edges": []}
+    found = place(DrawnGraph.of(definition)).nodes
+    assert found == [(0, 0), (300, 0), (310, 208), (300, 80), (600, 0)]
     assert overlaps(boxes(definition)) == 0
 
 

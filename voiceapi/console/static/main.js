@@ -1,11 +1,11 @@
 // The frame: which pages there are, and the one that the address names.
 
-import { ApiError } from "./api.js";
-import { alert, button, link, trail } from "./components.js";
-import { h, show } from "./dom.js";
-import { go, match, mayLeave, nextSignal, onNavigation } from "./router.js";
-import { forgetKey, key, mayAskAgain, needsKey, onRefused, takeKeyFromAddress } from "./session.js";
-import { askForKey } from "./sign-in.js";
+import { ApiError } from "./app/api.js";
+import { go, match, mayLeave, nextSignal, onNavigation } from "./app/router.js";
+import { forgetKey, key, mayAskAgain, needsKey, onRefused, takeKeyFromAddress } from "./app/session.js";
+import { askForKey } from "./app/sign-in.js";
+import { alert, button, link, trail } from "./parts/components.js";
+import { h, show } from "./parts/dom.js";
 
 const page = (name) => () => import(`./pages/${name}.js`);
 

@@ -54,9 +54,9 @@ def place(graph: DrawnGraph, *, stored: bool = True) -> Layout:
 
 
 def _stored(graph: DrawnGraph) -> list[Point]:
-    """The stored positions, if all nodes have one and no two overlap; else none."""
+    """The stored positions, if each node has one of its own; else none. A node that lies on others goes below them."""
     points = [node.position for node in graph.nodes if node.position is not None]
-    if not points or len(points) < len(graph.nodes):
+    if not points or len(points) < len(graph.nodes) or len(set(points)) < len(points):
         return []
     furthest = FURTHEST * len(points)
     if any(max(values) - min(values) > furthest or max(map(abs, values)) > 1e9 for values in zip(*points, strict=True)):
@@ -64,12 +64,33 @@ def _stored(graph: DrawnGraph) -> list[Point]:
     # Only nodes in neighbouring cells of a grid can overlap.
     width, height = NODE_WIDTH + LEAST_GAP, NODE_HEIGHT + LEAST_GAP
     cells: dict[tuple[int, int], list[Point]] = {}
-    for x, y in points:
+
+    def is_taken(x: float, y: float) -> bool:
         column, row = int(x // width), int(y // height)
-        for cell in ((column + dx, row + dy) for dx in (-1, 0, 1) for dy in (-1, 0, 1)):
-            if any(abs(x - other) < width and abs(y - below) < height for other, below in cells.get(cell, ())):
+        near = ((column + dx, row + dy) for dx in (-1, 0, 1) for dy in (-1, 0, 1))
+        return any(
+            abs(x - other) < width and abs(y - below) < height for cell in near for other, below in cells.get(cell, ())
+        )
+
+    def put(at: int, point: Point) -> None:
+        points[at] = point
+        cells.setdefault((int(point[0] // width), int(point[1] // height)), []).append(point)
+
+    lying = []
+    for at, point in enumerate(points):
+        if is_taken(*point):
+            lying.append(at)
+        else:
+            put(at, point)
+    steps = 0
+    for at in lying:
+        x, y = points[at]
+        while is_taken(x, y):
+            y += height
+            steps += 1
+            if steps > len(points):  # a heap, not a drawing
                 return []
-        cells.setdefault((column, row), []).append((x, y))
+        put(at, (x, y))
     return points
 
 

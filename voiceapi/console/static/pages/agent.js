@@ -1,15 +1,15 @@
 // The editor of an agent: its definition as a drawing with forms and JSON beside it, its settings, and how it is called.
 
-import { calling } from "../agent-calling.js";
-import { settingsForm } from "../agent-settings.js";
-import { api } from "../api.js";
-import { alert, badge, button, confirm, link, notify, showErrors, tabs } from "../components.js";
-import { h, show } from "../dom.js";
-import { Edited } from "../edited.js";
-import { editor } from "../editor.js";
-import { lackingView, sorted } from "../publish-requirements.js";
-import { go } from "../router.js";
-import { askBeforeLeaving } from "../unsaved.js";
+import { api } from "../app/api.js";
+import { Edited } from "../app/edited.js";
+import { go } from "../app/router.js";
+import { editor } from "../builder/editor.js";
+import { lackingView, sorted } from "../builder/publish-requirements.js";
+import { alert, badge, button, confirm, link, notify, showErrors, tabs } from "../parts/components.js";
+import { h, show } from "../parts/dom.js";
+import { askBeforeLeaving } from "../parts/unsaved.js";
+import { calling } from "./agents/agent-calling.js";
+import { settingsForm } from "./agents/agent-settings.js";
 
 const SETTINGS = 1; // the tab's number
 
@@ -51,7 +51,7 @@ export default async function agent({ root, params: [id], signal, title }) {
     const before = settingsOf(workflow);
     const differs = (name) => JSON.stringify(settings[name]) !== JSON.stringify(before[name]);
     const body = {};
-    if (JSON.stringify(work.definition()) !== JSON.stringify(workflow.workflow_definition)) body.workflow_definition = work.definition();
+    if (!work.isSaved()) body.workflow_definition = work.definition();
     if (differs("configurations")) body.workflow_configurations = settings.configurations;
     if (differs("variables")) body.template_context_variables = settings.variables;
     if (differs("name")) body.name = settings.name;
@@ -71,11 +71,13 @@ export default async function agent({ root, params: [id], signal, title }) {
     publish.hidden = !isDraft && !isUnsaved();
   }
 
-  function accept(answer) {
+  /** Show a workflow as the service has it. `sent`: the definition that it took; null to show its own instead of what is here. */
+  function accept(answer, sent) {
     workflow = answer;
     settings = settingsOf(workflow);
     title(workflow.name);
-    work.reset(workflow.workflow_definition);
+    if (sent) work.store(sent, workflow.workflow_definition);
+    else work.replace(workflow.workflow_definition);
     if (shown !== 0) views.open(shown);
     showState();
   }
@@ -96,11 +98,12 @@ export default async function agent({ root, params: [id], signal, title }) {
     } catch (error) {
       if (error.status !== 412) throw error;
       warn(record.question("This agent was", async () => {
-        await finish();
+        await finish(null, null);
         warn();
       }, async () => {
         try {
-          await finish(await send(method, where, body));
+          const sent = body?.workflow_definition ?? work.saved();
+          await finish(await send(method, where, body), sent);
           notify("Done.");
         } catch (failure) {
           if (failure.name === "AbortError") throw failure;
@@ -112,9 +115,9 @@ export default async function agent({ root, params: [id], signal, title }) {
   }
 
   /** Show the workflow of an answer, or else as it is stored. */
-  async function finish(answer = null) {
+  async function finish(answer, sent) {
     if (!answer?.workflow_definition) await record.reload();
-    accept(answer?.workflow_definition ? answer : record.value);
+    accept(answer?.workflow_definition ? answer : record.value, sent);
   }
 
   function showRefusal(error) {
@@ -140,7 +143,7 @@ export default async function agent({ root, params: [id], signal, title }) {
     try {
       const done = await send("PUT", path(id), body, "Save mine over it");
       if (!done) return false;
-      accept(done);
+      accept(done, body.workflow_definition ?? work.saved());
       notify(body.workflow_definition || body.workflow_configurations || body.template_context_variables ? "Saved as the draft." : "Saved.");
       return true;
     } catch (error) {
@@ -156,7 +159,7 @@ export default async function agent({ root, params: [id], signal, title }) {
     try {
       const done = await send("POST", `${path(id)}/publish`, undefined, "Publish what is stored");
       if (!done) return;
-      await finish(done);
+      await finish(done, work.saved());
       notify(`Version ${done.version_number} is published: calls use it from now on.`);
     } catch (error) {
       if (error.name === "AbortError") throw error;
@@ -192,6 +195,7 @@ export default async function agent({ root, params: [id], signal, title }) {
     choices,
     configurations,
     changed: () => showState(),
+    save,
     signal,
   });
   if (signal.aborted) return;

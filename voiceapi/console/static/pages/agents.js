@@ -1,12 +1,12 @@
 // The list of agents, and new ones: from a template, an example, a file, or from nothing.
 
-import { api } from "../api.js";
-import { alert, button, confirm, emptyState, field, fileDrop, form, formWith, input, instant, link, notify, section, select, stateBadge, table, tabs, textarea } from "../components.js";
-import { read, withoutPaths } from "../definition.js";
-import { h, show } from "../dom.js";
-import { graphView } from "../graph-view.js";
-import { go, keepQuery } from "../router.js";
-import { oneAfterAnother } from "../unsaved.js";
+import { api } from "../app/api.js";
+import { go, keepQuery } from "../app/router.js";
+import { read, withoutPaths } from "../builder/changes.js";
+import { graphView } from "../builder/graph-view.js";
+import { alert, button, confirm, emptyState, field, fileDrop, form, formWith, input, instant, link, notify, section, select, stateBadge, table, tabs, textarea } from "../parts/components.js";
+import { h, show } from "../parts/dom.js";
+import { oneAfterAnother } from "../parts/unsaved.js";
 
 export default async function agents({ root, query, signal, title }) {
   title("Agents");

@@ -1,14 +1,14 @@
 // Played callers of an agent: random ones, which find dead ends, or one described in a sentence, with what they found.
 
-import { api } from "../api.js";
-import { dialogue } from "../case-dialogue.js";
+import { api } from "../app/api.js";
+import { nameOf, nodeWithId } from "../builder/items.js";
 import {
   badge, button, callout, details, dialogForm, facts, field, form, input, keyValues, notify, numberIn, section, select, table, textarea, words,
-} from "../components.js";
-import { coverageView, marksOfPassed } from "../coverage.js";
-import { h, show } from "../dom.js";
-import { nameOf, nodeWithId } from "../definition.js";
-import { versionChoice } from "../version-choice.js";
+} from "../parts/components.js";
+import { h, show } from "../parts/dom.js";
+import { versionChoice } from "./agents/version-choice.js";
+import { dialogue } from "./cases/case-dialogue.js";
+import { coverageView, marksOfPassed } from "./cases/coverage.js";
 
 // What is grave: the others are advice.
 const GRAVE = new Set(["pipeline-error", "dead-end", "loop-without-exit"]);

@@ -1,13 +1,13 @@
 // A new campaign: a contact list, checked against the agent, and the settings to call it with.
 
-import { ApiError, api } from "../api.js";
-import { settingsFields } from "../campaign-settings.js";
+import { ApiError, api } from "../app/api.js";
+import { go } from "../app/router.js";
 import {
   badge, callout, checkbox, emptyState, facts, field, fileDrop, formWith, input, link, section, select,
   showErrors, table,
-} from "../components.js";
-import { h, show } from "../dom.js";
-import { go } from "../router.js";
+} from "../parts/components.js";
+import { h, show } from "../parts/dom.js";
+import { settingsFields } from "./campaigns/campaign-settings.js";
 
 const PHONE_NUMBER = "phone_number";
 // Columns that have a meaning of their own.

@@ -1,17 +1,17 @@
 // One campaign: its course, its contacts, the dry run, its settings and its log.
 
-import { api } from "../api.js";
-import { contactList } from "../campaign-contacts.js";
-import { dryRun } from "../campaign-dry-run.js";
-import { hoursInWords, settingsFields, settingsInWords } from "../campaign-settings.js";
+import { api } from "../app/api.js";
+import { Edited } from "../app/edited.js";
+import { every, go, keepQuery } from "../app/router.js";
 import {
   badge, button, callout, checkbox, confirm, details, dialogForm, download, facts, field, formWith, input, instant, link, notify,
   progress, showWhenReady, stateBadge, table, tabs, words,
-} from "../components.js";
-import { h, show } from "../dom.js";
-import { Edited } from "../edited.js";
-import { every, go, keepQuery } from "../router.js";
-import { isUnsaved, oneAfterAnother } from "../unsaved.js";
+} from "../parts/components.js";
+import { h, show } from "../parts/dom.js";
+import { isUnsaved, oneAfterAnother } from "../parts/unsaved.js";
+import { contactList } from "./campaigns/campaign-contacts.js";
+import { dryRun } from "./campaigns/campaign-dry-run.js";
+import { hoursInWords, settingsFields, settingsInWords } from "./campaigns/campaign-settings.js";
 
 const AT_WORK = ["syncing", "running"];
 const POLL = 2000;

@@ -1,9 +1,9 @@
 // The campaigns of the organization.
 
-import { api } from "../api.js";
-import { badge, emptyState, instant, link, stateBadge, table } from "../components.js";
-import { h, show } from "../dom.js";
-import { every } from "../router.js";
+import { api } from "../app/api.js";
+import { every } from "../app/router.js";
+import { badge, emptyState, instant, link, stateBadge, table } from "../parts/components.js";
+import { h, show } from "../parts/dom.js";
 
 const POLL = 5000;
 

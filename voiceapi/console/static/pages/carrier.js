@@ -1,16 +1,16 @@
 // One telephony configuration: its credentials, its numbers, and what the doctor says of it.
 
-import { api } from "../api.js";
-import { credentialFields } from "../carrier-forms.js";
+import { api } from "../app/api.js";
+import { Edited } from "../app/edited.js";
+import { go } from "../app/router.js";
 import {
   badge, button, callout, checkbox, confirm, copyable, details, dialogForm, facts, field, formWith, input, instant, link, notify,
   section, select, table,
-} from "../components.js";
-import { connectedNumbers, undoing } from "../connected.js";
-import { findings } from "../doctor.js";
-import { h, show } from "../dom.js";
-import { Edited } from "../edited.js";
-import { go } from "../router.js";
+} from "../parts/components.js";
+import { h, show } from "../parts/dom.js";
+import { credentialFields } from "./setup/carrier-forms.js";
+import { connectedNumbers, undoing } from "./setup/connected.js";
+import { findings } from "./setup/doctor.js";
 
 export default async function carrierPage({ root, params, signal, title }) {
   const path = `/organizations/telephony-configs/${encodeURIComponent(params[0])}`;

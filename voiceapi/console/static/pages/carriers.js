@@ -1,11 +1,11 @@
 // The telephony configurations: accounts at carriers, and the simulator.
 
-import { api } from "../api.js";
-import { credentialFields } from "../carrier-forms.js";
-import { badge, button, dialogForm, field, input, link, section, select, table } from "../components.js";
-import { findings } from "../doctor.js";
-import { h, show } from "../dom.js";
-import { go } from "../router.js";
+import { api } from "../app/api.js";
+import { go } from "../app/router.js";
+import { badge, button, dialogForm, field, input, link, section, select, table } from "../parts/components.js";
+import { h, show } from "../parts/dom.js";
+import { credentialFields } from "./setup/carrier-forms.js";
+import { findings } from "./setup/doctor.js";
 
 export default async function carriers({ root, signal, title }) {
   const [{ configurations }, { providers }] = await Promise.all([

@@ -1,15 +1,15 @@
 // A conversation case of an agent: written by a form or as JSON, tried out as it stands, and stored.
 
-import { ApiError, api } from "../api.js";
-import { caseForm } from "../case-form.js";
-import { caseResult, counted } from "../case-dialogue.js";
-import { button, checkbox, confirm, field, link, notify, showErrors, textarea } from "../components.js";
-import { h, show } from "../dom.js";
-import { Edited } from "../edited.js";
-import { go } from "../router.js";
-import { keepResult } from "../tested.js";
-import { askBeforeLeaving } from "../unsaved.js";
-import { versionChoice } from "../version-choice.js";
+import { ApiError, api } from "../app/api.js";
+import { Edited } from "../app/edited.js";
+import { go } from "../app/router.js";
+import { button, checkbox, confirm, field, link, notify, showErrors, textarea } from "../parts/components.js";
+import { h, show } from "../parts/dom.js";
+import { askBeforeLeaving } from "../parts/unsaved.js";
+import { versionChoice } from "./agents/version-choice.js";
+import { caseResult, counted } from "./cases/case-dialogue.js";
+import { caseForm } from "./cases/case-form.js";
+import { keepResult } from "./cases/tested.js";
 
 const NEW = { name: "", turns: [{ caller: "" }] };
 const isObject = (value) => value !== null && typeof value === "object" && !Array.isArray(value);

@@ -1,10 +1,10 @@
 // Connect a number: an account at a carrier, a number of it and an agent, and what both need, here and at the carrier.
 
-import { api } from "../api.js";
-import { callout, field, form, formWith, input, link, notify, section, select, textarea } from "../components.js";
-import { findings } from "../doctor.js";
-import { h, show } from "../dom.js";
-import { listOf, undoing } from "../connected.js";
+import { api } from "../app/api.js";
+import { callout, field, form, formWith, input, link, notify, section, select, textarea } from "../parts/components.js";
+import { h, show } from "../parts/dom.js";
+import { listOf, undoing } from "./setup/connected.js";
+import { findings } from "./setup/doctor.js";
 
 const PATH = "/organizations/connected-numbers";
 

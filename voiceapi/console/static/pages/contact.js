@@ -1,8 +1,8 @@
 // One contact of a campaign: each decision about it, with its reason.
 
-import { api } from "../api.js";
-import { badge, facts, instant, link, section, stateBadge, table, words } from "../components.js";
-import { h, show } from "../dom.js";
+import { api } from "../app/api.js";
+import { badge, facts, instant, link, section, stateBadge, table, words } from "../parts/components.js";
+import { h, show } from "../parts/dom.js";
 
 export default async function contactPage({ root, params, signal, title }) {
   const [id, row] = params.map(encodeURIComponent);

@@ -1,11 +1,11 @@
 // Secrets that tools, fetches and webhooks send to other services.
 
-import { api } from "../api.js";
+import { api } from "../app/api.js";
+import { Edited } from "../app/edited.js";
 import {
   button, confirm, dialogForm, emptyState, field, input, instant, notify, section, select, table, textarea,
-} from "../components.js";
-import { h, show } from "../dom.js";
-import { Edited } from "../edited.js";
+} from "../parts/components.js";
+import { h, show } from "../parts/dom.js";
 
 // The types: what people call them, and their data: [member, label, is it secret?]
 const TYPES = {

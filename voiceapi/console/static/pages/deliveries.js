@@ -1,10 +1,10 @@
 // Webhooks of ended runs: how they went, sending one again, and the secrets that sign them.
 
-import { api } from "../api.js";
-import { alert, button, confirm, copyable, instant, notify, pager, section, showDialog, table, tabs } from "../components.js";
-import { delivery } from "../delivery.js";
-import { h, show } from "../dom.js";
-import { every, keepQuery } from "../router.js";
+import { api } from "../app/api.js";
+import { every, keepQuery } from "../app/router.js";
+import { alert, button, confirm, copyable, instant, notify, pager, section, showDialog, table, tabs } from "../parts/components.js";
+import { h, show } from "../parts/dom.js";
+import { delivery } from "./calls/delivery.js";
 
 const LIMIT = 20;
 // What is sent goes from one list to another by itself.

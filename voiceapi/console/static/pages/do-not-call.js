@@ -1,10 +1,10 @@
 // The do-not-call list: numbers that are never called, but to put a caller through.
 
-import { ApiError, api } from "../api.js";
+import { ApiError, api } from "../app/api.js";
 import {
   alert, button, callout, confirm, field, fileDrop, formWith, input, instant, notify, pager, section, table, textarea,
-} from "../components.js";
-import { h, show } from "../dom.js";
+} from "../parts/components.js";
+import { h, show } from "../parts/dom.js";
 
 const LIMIT = 50;
 

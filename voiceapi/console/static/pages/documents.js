@@ -1,11 +1,11 @@
 // The knowledge base: documents that agents look things up in, and a search as an agent does it.
 
-import { api } from "../api.js";
+import { api } from "../app/api.js";
+import { every } from "../app/router.js";
 import {
   alert, bytes, button, confirm, details, field, fileDrop, form, input, instant, notify, section, select, stateBadge, table,
-} from "../components.js";
-import { h, show } from "../dom.js";
-import { every } from "../router.js";
+} from "../parts/components.js";
+import { h, show } from "../parts/dom.js";
 
 const LIMIT = 50;
 // A document of another tab or program may be read meanwhile.

@@ -1,12 +1,12 @@
 // The start: what there is, what is in use, what to do next, and what may be wrong.
 
-import { api } from "../api.js";
+import { api } from "../app/api.js";
 import {
   badge, emptyState, facts, instant, link, progress, seconds, section, showWhenReady, stateBadge, table,
-} from "../components.js";
-import { findingBadge, findingText } from "../doctor.js";
-import { h, show } from "../dom.js";
-import { modelInUse } from "../model-settings.js";
+} from "../parts/components.js";
+import { h, show } from "../parts/dom.js";
+import { findingBadge, findingText } from "./setup/doctor.js";
+import { modelInUse } from "./setup/model-settings.js";
 
 const SIMULATOR = "simulator";
 const LATELY = 6;

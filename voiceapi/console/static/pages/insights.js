@@ -1,12 +1,12 @@
 // The insights of an agent: how often its nodes and edges were passed, where callers left, and how quick it was.
 
-import { api } from "../api.js";
-import { badge, button, checkbox, emptyState, facts, field, formWith, instant, link, section, select, showErrors, stateBadge, table } from "../components.js";
-import { h, show } from "../dom.js";
-import { graphView } from "../graph-view.js";
-import { keepQuery } from "../router.js";
-import { atFields, filtersOf, runFilters, valuesIn } from "../run-filters.js";
-import { milliseconds } from "../turns.js";
+import { api } from "../app/api.js";
+import { keepQuery } from "../app/router.js";
+import { graphView } from "../builder/graph-view.js";
+import { badge, button, checkbox, emptyState, facts, field, formWith, instant, link, section, select, showErrors, stateBadge, table } from "../parts/components.js";
+import { h, show } from "../parts/dom.js";
+import { atFields, filtersOf, runFilters, valuesIn } from "./calls/run-filters.js";
+import { milliseconds } from "./calls/turns.js";
 
 const VERSIONS = 100;
 const NUMBERS = [

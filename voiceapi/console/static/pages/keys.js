@@ -1,9 +1,9 @@
 // The API keys of the organization.
 
-import { api } from "../api.js";
-import { button, confirm, copyable, field, form, input, instant, section, showDialog, stateBadge, table } from "../components.js";
-import { h, show } from "../dom.js";
-import { key } from "../session.js";
+import { api } from "../app/api.js";
+import { key } from "../app/session.js";
+import { button, confirm, copyable, field, form, input, instant, section, showDialog, stateBadge, table } from "../parts/components.js";
+import { h, show } from "../parts/dom.js";
 
 export default async function keys({ root, signal, title }) {
   const list = h("div");

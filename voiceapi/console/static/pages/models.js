@@ -1,11 +1,11 @@
 // Which language model speaks in the organization's agents.
 
-import { api } from "../api.js";
-import { badge, button, callout, facts, field, formWith, input, notify, section, select, showWhenReady } from "../components.js";
-import { h, show } from "../dom.js";
-import { Edited } from "../edited.js";
-import { KNOWN, OPERATOR, SCRIPTED, bodyWith, isSameServer, languageModel, modelInUse, privateHost } from "../model-settings.js";
-import { oneAfterAnother } from "../unsaved.js";
+import { api } from "../app/api.js";
+import { Edited } from "../app/edited.js";
+import { badge, button, callout, facts, field, formWith, input, notify, section, select, showWhenReady } from "../parts/components.js";
+import { h, show } from "../parts/dom.js";
+import { oneAfterAnother } from "../parts/unsaved.js";
+import { KNOWN, OPERATOR, SCRIPTED, bodyWith, isSameServer, languageModel, modelInUse, privateHost } from "./setup/model-settings.js";
 
 const PATH = "/organizations/model-configurations/v2";
 // A choice of the page that isn't a provider of the API: a server whose address is given.

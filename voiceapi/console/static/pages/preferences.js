@@ -1,10 +1,10 @@
 // The preferences of the organization: when it calls, and what its calls may cost.
 
-import { ApiError } from "../api.js";
-import { field, fieldset, formWith, input, notify, section, textarea } from "../components.js";
-import { h, show, uniqueId } from "../dom.js";
-import { Edited } from "../edited.js";
-import { go } from "../router.js";
+import { ApiError } from "../app/api.js";
+import { Edited } from "../app/edited.js";
+import { go } from "../app/router.js";
+import { field, fieldset, formWith, input, notify, section, textarea } from "../parts/components.js";
+import { h, show, uniqueId } from "../parts/dom.js";
 
 export default async function preferences({ root, signal, title }) {
   const record = await Edited.read("/organizations/preferences", signal);

@@ -1,11 +1,11 @@
 // Past runs of an agent replayed on its draft or another version: where they would go another way, and a summary by node.
 
-import { ApiError, api } from "../api.js";
-import { lineView, turnName } from "../case-dialogue.js";
-import { badge, details, field, form, input, instant, link, numberIn, section, table } from "../components.js";
-import { h, show } from "../dom.js";
-import { keepQuery } from "../router.js";
-import { versionChoice } from "../version-choice.js";
+import { ApiError, api } from "../app/api.js";
+import { keepQuery } from "../app/router.js";
+import { badge, details, field, form, input, instant, link, numberIn, section, table } from "../parts/components.js";
+import { h, show } from "../parts/dom.js";
+import { versionChoice } from "./agents/version-choice.js";
+import { lineView, turnName } from "./cases/case-dialogue.js";
 
 const LAST = 20;
 // What a replay led to: [badge, kind of badge, of one run in a sentence, of several].

@@ -1,14 +1,14 @@
 // One run: its facts, what was said and why, the carrier's statuses, use, reviews and webhooks; live while it goes on.
 
-import { api } from "../api.js";
+import { api } from "../app/api.js";
+import { every } from "../app/router.js";
 import {
   alert, badge, button, code, confirm, details, download, facts, instant, link, notify, seconds, section, stateBadge, table,
-} from "../components.js";
-import { delivery } from "../delivery.js";
-import { h, show } from "../dom.js";
-import { followRun } from "../live-run.js";
-import { every } from "../router.js";
-import { inWords, milliseconds, showList, turnsOfRun, turnView, waitsOf } from "../turns.js";
+} from "../parts/components.js";
+import { h, show } from "../parts/dom.js";
+import { delivery } from "./calls/delivery.js";
+import { followRun } from "./calls/live-run.js";
+import { inWords, milliseconds, showList, turnsOfRun, turnView, waitsOf } from "./calls/turns.js";
 
 const PENDING_DELIVERIES = 3000;
 const RECORDINGS = [["Recording", "recording_public_url"], ["The caller's side", "user_recording_public_url"], ["The agent's side", "bot_recording_public_url"]];

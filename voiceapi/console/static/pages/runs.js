@@ -1,12 +1,12 @@
 // The runs of the organization, with every filter and order, kept in the address.
 
-import { api } from "../api.js";
+import { api } from "../app/api.js";
+import { every, keepQuery } from "../app/router.js";
 import {
   badge, button, download, emptyState, formWith, instant, link, pager, seconds, showErrors, stateBadge, table,
-} from "../components.js";
-import { h, show } from "../dom.js";
-import { every, keepQuery } from "../router.js";
-import { atFields, filtersOf, runFilters, valuesIn } from "../run-filters.js";
+} from "../parts/components.js";
+import { h, show } from "../parts/dom.js";
+import { atFields, filtersOf, runFilters, valuesIn } from "./calls/run-filters.js";
 
 const LIMIT = 25;
 const LATELY = 5000;

@@ -1,7 +1,7 @@
 // What can be set for the organization, each on a page of its own.
 
-import { link } from "../components.js";
-import { h, show } from "../dom.js";
+import { link } from "../parts/components.js";
+import { h, show } from "../parts/dom.js";
 
 const PAGES = [
   ["Language model", "/settings/models", "Which model speaks in this organization's agents."],

@@ -1,10 +1,10 @@
 // Asks for an API key.
 
-import { section } from "../components.js";
-import { h, show } from "../dom.js";
-import { go } from "../router.js";
-import { hasHostLogin } from "../session.js";
-import { signInForm } from "../sign-in.js";
+import { go } from "../app/router.js";
+import { hasHostLogin } from "../app/session.js";
+import { signInForm } from "../app/sign-in.js";
+import { section } from "../parts/components.js";
+import { h, show } from "../parts/dom.js";
 
 export default async function signIn({ root, query, title }) {
   title("Welcome");

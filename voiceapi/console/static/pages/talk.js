@@ -1,14 +1,14 @@
 // Talk to an agent: by text, by voice, or in a simulated call from or to it, and see why it says what it says.
 
-import { api } from "../api.js";
-import { chatPanel } from "../chat-panel.js";
-import { callout, facts, field, keyValues, link, section, tabs } from "../components.js";
-import { h, show } from "../dom.js";
-import { graphView } from "../graph-view.js";
-import { isScriptedIn } from "../model-settings.js";
-import { keepQuery } from "../router.js";
-import { simulatedCalls } from "../simulated-call.js";
-import { inWords } from "../turns.js";
+import { api } from "../app/api.js";
+import { keepQuery } from "../app/router.js";
+import { graphView } from "../builder/graph-view.js";
+import { callout, facts, field, keyValues, link, section, tabs } from "../parts/components.js";
+import { h, show } from "../parts/dom.js";
+import { chatPanel } from "./calls/chat-panel.js";
+import { simulatedCalls } from "./calls/simulated-call.js";
+import { inWords } from "./calls/turns.js";
+import { isScriptedIn } from "./setup/model-settings.js";
 
 const MODES = ["text", "from", "to"];
 // What a run's gathered context holds besides what the conversation has found.

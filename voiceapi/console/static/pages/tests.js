@@ -1,14 +1,14 @@
 // The conversation cases of an agent: run together or alone, with what they touch of it, and added, switched off, deleted.
 
-import { api } from "../api.js";
-import { caseResult, counted } from "../case-dialogue.js";
+import { api } from "../app/api.js";
 import {
   alert, badge, button, confirm, details, emptyState, field, fileDrop, instant, link, notify, section, table,
-} from "../components.js";
-import { coverageView, marksOf } from "../coverage.js";
-import { h, show } from "../dom.js";
-import { keepResult, keepTest, lastResult, lastTest } from "../tested.js";
-import { versionChoice } from "../version-choice.js";
+} from "../parts/components.js";
+import { h, show } from "../parts/dom.js";
+import { versionChoice } from "./agents/version-choice.js";
+import { caseResult, counted } from "./cases/case-dialogue.js";
+import { coverageView, marksOf } from "./cases/coverage.js";
+import { keepResult, keepTest, lastResult, lastTest } from "./cases/tested.js";
 
 export default async function tests({ root, params: [id], signal, title }) {
   const path = `/workflow/${encodeURIComponent(id)}`;

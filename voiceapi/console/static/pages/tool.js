@@ -1,13 +1,13 @@
 // One tool: its form, and a trial.
 
-import { api } from "../api.js";
+import { api } from "../app/api.js";
+import { Edited } from "../app/edited.js";
+import { go } from "../app/router.js";
 import {
   badge, button, code, confirm, facts, field, form, formWith, input, link, notify, section, select, stateBadge, table, textarea,
-} from "../components.js";
-import { h, show } from "../dom.js";
-import { Edited } from "../edited.js";
-import { go } from "../router.js";
-import { KINDS, toolFields } from "../tool-forms.js";
+} from "../parts/components.js";
+import { h, show } from "../parts/dom.js";
+import { KINDS, toolFields } from "./setup/tool-forms.js";
 
 export default async function toolPage({ root, params, query, signal, title }) {
   const isNew = params[0] === "new";

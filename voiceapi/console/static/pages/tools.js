@@ -1,10 +1,10 @@
 // The tools of the organization: what agents can do besides talking.
 
-import { api } from "../api.js";
-import { badge, field, instant, link, section, select, stateBadge, table } from "../components.js";
-import { h, show } from "../dom.js";
-import { keepQuery } from "../router.js";
-import { KINDS } from "../tool-forms.js";
+import { api } from "../app/api.js";
+import { keepQuery } from "../app/router.js";
+import { badge, field, instant, link, section, select, stateBadge, table } from "../parts/components.js";
+import { h, show } from "../parts/dom.js";
+import { KINDS } from "./setup/tool-forms.js";
 
 const NAMES = new Map([...KINDS.map(([kind, name]) => [kind, name]), ["python", "A function of the app"]]);
 

@@ -1,11 +1,11 @@
 // The versions of an agent: what differs between two, publish the draft, restore an earlier one.
 
-import { api } from "../api.js";
-import { alert, badge, button, confirm, details, emptyState, field, instant, notify, section, select, stateBadge, table } from "../components.js";
-import { h, show } from "../dom.js";
-import { graphView } from "../graph-view.js";
-import { lackingView, sorted } from "../publish-requirements.js";
-import { keepQuery } from "../router.js";
+import { api } from "../app/api.js";
+import { keepQuery } from "../app/router.js";
+import { graphView } from "../builder/graph-view.js";
+import { lackingView, sorted } from "../builder/publish-requirements.js";
+import { alert, badge, button, confirm, details, emptyState, field, instant, notify, section, select, stateBadge, table } from "../parts/components.js";
+import { h, show } from "../parts/dom.js";
 
 const PAGE = 100;
 

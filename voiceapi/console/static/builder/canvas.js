@@ -1,0 +1,389 @@
+// The canvas: the graph under one's hands, by pointer and by keys. It changes nothing itself, but says what is wanted.
+
+import { showDialog, table } from "../parts/components.js";
+import { h, uniqueId } from "../parts/dom.js";
+import { around, boxOfLabel, boxOfNode, nearestFreePlace, nearestThatWay, touches } from "./geometry.js";
+import { IDLE, next } from "./gestures.js";
+import { graphOf } from "./graph.js";
+import { kindOf, placeOf } from "./items.js";
+import { commandOf, help } from "./keys.js";
+import { scene } from "./scene.js";
+import { fitting, inGraph, onCanvas, panned, showing, zoomedTo } from "./view.js";
+
+const STEP = 10;
+const BORDER = 28; // pixels from the canvas' border in which the view moves while something is dragged
+const NARROW = 500; // pixels
+const READABLE = 0.6; // zoom
+const DRIFT = 12; // pixels a frame
+const DIRECTIONS = { ArrowLeft: { x: -1, y: 0 }, ArrowRight: { x: 1, y: 0 }, ArrowUp: { x: 0, y: -1 }, ArrowDown: { x: 0, y: 1 } };
+const NOTHING = new Set();
+const isHeld = (event) => event.ctrlKey || event.metaKey;
+
+/**
+ * `nameOfType(type)`: what a type of node is called. `view`: the last one, as `seen(view)` got it. `act` is told what is wanted:
+ * `select(keys)`, `move(places)` with a Map of places by key and how they were moved ("drag" or "key"), `open()`,
+ * `remove()`, `undo()`, `redo()`, `save()`.
+ *
+ * Returned: `element`; `paint(definition, selection)`; `mark(findings by key)`; `reveal(key)`, which shows something, and
+ * `focus(key)`, which also gives it the focus, by default what had it last; `placed`, the places of nodes that have none
+ * stored; `fit()`.
+ */
+export function canvas({ label, nameOfType, view: before, seen, act }) {
+  const drawn = scene();
+  const hint = h("p", { class: "hidden", id: uniqueId("hint") },
+    "Arrows go from node to node, Enter opens the form, Shift and arrows move, Delete removes, question mark lists all keys.");
+  const box = h("div", { class: "canvas-box", role: "application", "aria-label": label, "aria-describedby": hint.id }, drawn.element);
+  const status = h("p", { class: "hidden", role: "status" });
+  const tool = (text, name, command) => h("button", { type: "button", class: "button small", "aria-label": name, title: name, on: { click: () => COMMANDS[command]() } }, text);
+  const element = h("div", { class: "canvas" }, hint, box, status,
+    h("div", { class: "graph-tools" }, tool("−", "Smaller", "smaller"), tool("Fit", "Show everything", "fit"), tool("+", "Larger", "larger"), tool("?", "Keys", "help")));
+  const placed = new Map();
+  let definition = null;
+  let graph = { nodes: [], edges: [] };
+  let selected = NOTHING;
+  let active = null;
+  let view = before;
+  let isOwnView = Boolean(before); // not fitted to the canvas whenever its size changes
+  let gesture = IDLE;
+  let pointer = null; // the last event of the gesture's pointer
+  let shift = null; // {from, by} while nodes are dragged: where they were, by key, and how far they are from there
+  let isSpaceHeld = false;
+  let isPointing = false; // the focus comes by the pointer, so the view stays
+
+  // -- what is shown
+
+  const size = () => ({ width: box.clientWidth, height: box.clientHeight });
+  const all = () => [...graph.nodes, ...graph.edges].filter(({ item }) => item);
+  const withKey = (key) => all().find((each) => each.key === key) ?? null;
+  const placeIn = (each) => each.place ?? each.labelPlace;
+  const boxOf = (each) => (each.place ? boxOfNode(each.place) : boxOfLabel(each.labelPlace));
+
+  const start = () => graph.nodes.find(({ type }) => type === "startCall") ?? graph.nodes[0];
+  const nearestTo = ({ x, y }) => graph.nodes.filter(({ item }) => item).map((each) => ({ ...each, far: Math.hypot(each.place.x - x, each.place.y - y) }))
+    .reduce((best, each) => (best && best.far <= each.far ? best : each), null);
+
+  function see(wanted, isOwn = true) {
+    view = wanted;
+    isOwnView ||= isOwn;
+    drawn.see(view);
+    if (isOwn) seen(view);
+  }
+
+  function fit(keys = null) {
+    const boxes = (keys?.size ? all().filter(({ key }) => keys.has(key)) : graph.nodes).map(boxOf);
+    see(fitting(around(boxes) ?? { left: 0, top: 0, right: 1, bottom: 1 }, size()), Boolean(keys));
+    if (!keys) isOwnView = false;
+  }
+
+  /** Show dragged nodes where the pointer has them. */
+  function displace() {
+    for (const node of graph.nodes) {
+      const from = shift.from.get(node.key);
+      if (from) node.place = { x: from.x + shift.by.x, y: from.y + shift.by.y };
+    }
+    drawn.paint(graph, { isMoving: true });
+  }
+
+  function draw() {
+    graph = graphOf(definition, nameOfType, placed);
+    drawn.paint(graph);
+    if (shift) displace();
+  }
+
+  function paint(given, selection) {
+    const hadFocus = box.contains(document.activeElement);
+    const before = withKey(active);
+    definition = given;
+    selected = selection;
+    draw();
+    if (gesture.name === "moving" && [...shift?.from.keys() ?? []].some((key) => !withKey(key))) point({ type: "cancel" });
+    if (!withKey(active)) active = [...selected].find(withKey) ?? (before ? nearestTo(placeIn(before)) : start())?.key ?? null;
+    decorate();
+    drawn.element.setAttribute("tabindex", active === null ? "0" : "-1");
+    if (hadFocus && !box.contains(document.activeElement)) focus();
+  }
+
+  function decorate() {
+    drawn.decorate({ selected, active, moving: shift?.from ?? NOTHING });
+  }
+
+  function reveal(key) {
+    const found = withKey(key);
+    if (found && view && box.clientWidth) see(showing(view, boxOf(found), size()), false);
+  }
+
+  function focus(key = active) {
+    if (withKey(key)) active = key;
+    decorate();
+    (drawn.group(active) ?? drawn.element).focus({ preventScroll: true });
+  }
+
+  // Once, after the last repeat of a key.
+  let saying = null;
+  function say(text) {
+    clearTimeout(saying);
+    saying = setTimeout(() => { status.textContent = text; }, 400);
+  }
+
+  const named = (keys) => {
+    const [only, ...others] = [...keys].map(withKey).filter(Boolean);
+    return !only ? "Nothing" : others.length ? `${others.length + 1} items` : only.name ?? (only.label || "The edge");
+  };
+
+  // -- the pointer
+
+  function select(keys) {
+    selected = keys;
+    act.select(keys);
+    decorate();
+  }
+
+  function toggled(key) {
+    const keys = new Set(selected);
+    if (!keys.delete(key)) keys.add(key);
+    return keys;
+  }
+
+  /** Where dragged nodes are dropped: beside those that stay, which aren't moved. */
+  function dropped() {
+    const stay = graph.nodes.filter(({ key }) => !shift.from.has(key)).map(({ place }) => place);
+    return new Map(graph.nodes.filter(({ key }) => shift.from.has(key)).map(({ key, place }) => {
+      const free = nearestFreePlace(stay, { x: Math.round(place.x), y: Math.round(place.y) });
+      stay.push(free);
+      return [key, free];
+    }));
+  }
+
+  /** Nodes at these places, and all others where they are seen, if that isn't stored. */
+  function move(places, how) {
+    for (const { key, item, place } of graph.nodes) {
+      const stored = item && placeOf(item);
+      if (item && !places.has(key) && (stored?.x !== place.x || stored?.y !== place.y)) places.set(key, place);
+    }
+    act.move(places, how);
+  }
+
+  const ORDERS = {
+    select(key, adds) {
+      active = key;
+      select(adds ? toggled(key) : new Set([key]));
+    },
+    clear: () => select(NOTHING),
+    pan: (dx, dy) => see(panned(view, dx, dy)),
+    move(by, isFree) {
+      const stepped = (value) => (isFree ? value : Math.round(value / STEP) * STEP);
+      const isFirst = !shift;
+      shift ??= { from: new Map(graph.nodes.filter(({ key }) => selected.has(key)).map(({ key, place }) => [key, place])) };
+      shift.by = { x: stepped(by.x), y: stepped(by.y) };
+      displace();
+      if (isFirst) decorate();
+    },
+    drop() {
+      if (!shift.by.x && !shift.by.y) return ORDERS.restore();
+      const places = dropped();
+      shift = null;
+      return move(places, "drag");
+    },
+    band(from, to) {
+      const [one, other] = [onCanvas(view, from), onCanvas(view, to)];
+      drawn.band(around([one, other].map(({ x, y }) => ({ left: x, top: y, right: x, bottom: y }))));
+    },
+    catch(from, to) {
+      drawn.band(null);
+      const band = around([from, to].map(({ x, y }) => ({ left: x, top: y, right: x, bottom: y })));
+      select(new Set([...selected, ...all().filter((each) => touches(boxOf(each), band)).map(({ key }) => key)]));
+    },
+    restore() {
+      shift = null;
+      drawn.band(null);
+      draw();
+      decorate();
+    },
+  };
+
+  function point(event) {
+    const [state, orders] = next(gesture, event);
+    const began = state.name !== gesture.name;
+    gesture = state;
+    for (const [order, ...given] of orders) ORDERS[order](...given);
+    if (state === IDLE) pointer = null;
+    box.classList.toggle("panning", state.name === "panning");
+    if (began && (state.name === "moving" || state.name === "marquee")) requestAnimationFrame(drift);
+  }
+
+  /** While something is dragged at the canvas' border, the view moves there. */
+  function drift() {
+    if (!pointer || (gesture.name !== "moving" && gesture.name !== "marquee")) return;
+    const { left, top } = box.getBoundingClientRect();
+    const speed = (at, length) => (at < BORDER ? DRIFT : at > length - BORDER ? -DRIFT : 0);
+    const [dx, dy] = [speed(pointer.clientX - left, box.clientWidth), speed(pointer.clientY - top, box.clientHeight)];
+    if (dx || dy) {
+      see(panned(view, dx, dy));
+      point(plain(pointer, "move"));
+    }
+    requestAnimationFrame(drift);
+  }
+
+  function plain(event, type) {
+    const { left, top } = box.getBoundingClientRect();
+    const at = { x: event.clientX - left - box.clientLeft, y: event.clientY - top - box.clientTop };
+    return { type, ...at, graph: inGraph(view, at), isFree: event.altKey };
+  }
+
+  box.addEventListener("pointerdown", (event) => {
+    if (pointer) return;
+    const key = event.target.closest("g[data-key]")?.dataset.key ?? null;
+    const on = key !== null && withKey(key) ? key : null;
+    pointer = event;
+    point({
+      ...plain(event, "down"), on, isSelected: selected.has(on), button: event.button, isTouch: event.pointerType === "touch",
+      adds: event.shiftKey || isHeld(event), shift: event.shiftKey, space: isSpaceHeld,
+    });
+    if (gesture === IDLE) return;
+    isSpaceHeld &&= "used";
+    // The end of the gesture comes here, wherever the pointer is by then.
+    box.setPointerCapture(event.pointerId);
+    isPointing = true;
+    focus(on ?? active);
+    isPointing = false;
+  });
+  box.addEventListener("mousedown", (event) => event.preventDefault()); // the focus is given above; no text is selected
+  // A screen reader presses without a pointer.
+  box.addEventListener("click", (event) => {
+    const key = event.detail === 0 && event.target.closest("g[data-key]")?.dataset.key;
+    if (key && withKey(key)) ORDERS.select(key, false);
+  });
+  box.addEventListener("pointermove", (event) => {
+    if (event.pointerId !== pointer?.pointerId) return;
+    pointer = event;
+    point(plain(event, "move"));
+  });
+  box.addEventListener("pointerup", (event) => event.pointerId === pointer?.pointerId && point(plain(event, "up")));
+  for (const lost of ["pointercancel", "lostpointercapture"]) {
+    box.addEventListener(lost, (event) => event.pointerId === pointer?.pointerId && point({ type: "cancel" }));
+  }
+  const stop = () => pointer && point({ type: "cancel" });
+  box.addEventListener("wheel", (event) => {
+    event.preventDefault();
+    const pixels = event.deltaMode === 1 ? 16 : event.deltaMode === 2 ? box.clientHeight : 1;
+    const [dx, dy] = [-event.deltaX * pixels, -event.deltaY * pixels];
+    const { x, y } = plain(event, "wheel");
+    if (isHeld(event)) see(zoomedTo(view, view.zoom * Math.exp(dy / 300), { x, y }));
+    else see(event.shiftKey && !event.deltaX ? panned(view, dy, 0) : panned(view, dx, dy));
+  }, { passive: false });
+
+  // -- keys
+
+  const middle = () => ({ x: box.clientWidth / 2, y: box.clientHeight / 2 });
+
+  function go(key) {
+    if (!key) return;
+    focus(key);
+    reveal(key);
+  }
+
+  function nudge(event, step) {
+    const keys = new Set([...(selected.size ? selected : [active])].filter((key) => key && kindOf(key) === "node"));
+    if (!keys.size) return;
+    const { x, y } = DIRECTIONS[event.key];
+    if (!selected.size) select(keys);
+    move(new Map(graph.nodes.filter(({ key }) => keys.has(key)).map(({ key, place }) => [key, { x: place.x + x * step, y: place.y + y * step }])), "key");
+    say(`Moved ${named(keys)}.`);
+  }
+
+  const COMMANDS = {
+    go(event) {
+      const from = withKey(active);
+      if (!from) return;
+      const ends = from.place ? graph.edges.filter(({ from: one, to }) => one.key === from.key || to.key === from.key).map(({ key }) => key) : [from.from.key, from.to.key];
+      const others = all().filter(({ key }) => key !== active).map((each) => ({ key: each.key, place: placeIn(each) }));
+      go(nearestThatWay(placeIn(from), others, DIRECTIONS[event.key], new Set(ends))?.key);
+    },
+    first: () => go(start()?.key),
+    last: () => go(graph.nodes.findLast(({ item }) => item)?.key),
+    open() {
+      if (active === null) return;
+      if (!selected.has(active)) select(new Set([active]));
+      act.open();
+    },
+    back() {
+      if (pointer) stop();
+      else if (selected.size) {
+        select(NOTHING);
+        say("Nothing is selected.");
+      }
+    },
+    toggle(event) {
+      if (!event.repeat) isSpaceHeld ||= true;
+    },
+    all() {
+      select(new Set(all().map(({ key }) => key)));
+      say(`${selected.size} items are selected.`);
+    },
+    nudge: (event) => nudge(event, STEP),
+    nudgeBit: (event) => nudge(event, 1),
+    remove() {
+      if (!selected.size && active !== null) select(new Set([active]));
+      if (selected.size) act.remove();
+    },
+    undo: () => act.undo(),
+    redo: () => act.redo(),
+    save: () => act.save(),
+    larger: () => see(zoomedTo(view, view.zoom * 1.25, middle())),
+    smaller: () => see(zoomedTo(view, view.zoom / 1.25, middle())),
+    actual: () => see(zoomedTo(view, 1, middle())),
+    fit: () => fit(),
+    fitSelection: () => fit(selected.size ? selected : new Set([active])),
+    help: () => showDialog("Keys of the canvas", table("Keys", [["Key", ([shown]) => shown], ["What it does", ([, text]) => text]], help)),
+  };
+
+  box.addEventListener("keydown", (event) => {
+    const command = commandOf(event);
+    if (!command) return;
+    event.preventDefault();
+    if (command === "save") event.stopPropagation(); // saved once
+    if (pointer && command !== "back" && command !== "toggle") return;
+    COMMANDS[command](event);
+  });
+  box.addEventListener("keyup", (event) => {
+    if (event.key !== " ") return;
+    if (isSpaceHeld === true && active !== null) {
+      select(toggled(active));
+      say(`${named([active])} ${selected.has(active) ? "is" : "isn't"} selected.`);
+    }
+    isSpaceHeld = false;
+  });
+  box.addEventListener("focusin", (event) => {
+    const key = event.target.closest("g[data-key]")?.dataset.key;
+    if (!key) return;
+    if (key !== active && withKey(key)) {
+      active = key;
+      decorate();
+    }
+    if (!isPointing) reveal(key);
+  });
+  box.addEventListener("focusout", () => {
+    isSpaceHeld = false;
+  });
+  const leave = (event) => event.target === window && stop();
+  window.addEventListener("blur", leave);
+
+  new ResizeObserver(() => {
+    if (!box.clientWidth) return;
+    if (view && isOwnView) return see(view, false);
+    fit();
+    // On a narrow screen, the start so that it can be read says more than everything so that nothing can.
+    const shown = withKey(active);
+    if (box.clientWidth >= NARROW || view.zoom >= READABLE || !shown) return;
+    const { x, y } = placeIn(shown);
+    see({ x: box.clientWidth / 2 - x * READABLE, y: box.clientHeight / 2 - y * READABLE, zoom: READABLE }, false);
+  }).observe(box);
+
+  return {
+    element, paint, reveal, focus, placed,
+    fit: () => fit(),
+    /** Findings by the keys of what they are about. */
+    mark: (marks) => drawn.decorate({ marks }),
+    end: () => window.removeEventListener("blur", leave),
+  };
+}

@@ -1,0 +1,379 @@
+// The editor of a definition: its canvas, the form of what is selected there, the findings, and the JSON beside it.
+
+import { api } from "../app/api.js";
+import { alert, badge, button, debounced, notify, select } from "../parts/components.js";
+import { h, show } from "../parts/dom.js";
+import { canvas } from "./canvas.js";
+import * as change from "./changes.js";
+import { areUsable } from "./geometry.js";
+import { placesIn } from "./graph-view.js";
+import { History } from "./history.js";
+import { items, keyAt, kindOf, nameOf, placeOf, withKey } from "./items.js";
+import { edgeForm, nodeForm, showFindings, waysOn } from "./node-form.js";
+
+// How findings are named, and the kind of their badge, the worst first.
+const SEVERITIES = { error: ["Error", "bad"], warning: ["Warning", "busy"], note: ["Note", ""] };
+const NOTHING = new Set();
+
+/**
+ * `configurations()` gives those that the definition is checked with, undefined for the stored ones. `changed` is called
+ * after each change, `save` by its key. Returned: `element`; `definition()`; `isSaved()`; `saved()`, what the service has;
+ * `store(sent, stored)` when it has taken a definition and answered another; `replace(stored)`, a change to what the
+ * service has; `check()` once it is quiet; `showErrors(findings)` of a publish.
+ */
+export async function editor({ definition, name, workflowId, types, choices, configurations, changed, save, signal }) {
+  const specs = new Map(types.map((spec) => [spec.name, spec]));
+  const history = new History(definition);
+  let findings = [];
+  let form = null;
+  let dropNotice = () => {};
+  const seen = `voiceapi-view-${workflowId}`;
+  const view = canvas({
+    label: `${name()}, drawing`,
+    nameOfType: (type) => specs.get(type)?.display_name,
+    view: JSON.parse(sessionStorage.getItem(seen)),
+    seen: (at) => sessionStorage.setItem(seen, JSON.stringify(at)),
+    act: {
+      select: (keys) => choose(keys, { isShown: false }),
+      move: (places, how) => {
+        const moved = history.selection.size === 1 ? named([...history.selection][0]) : "nodes";
+        apply(`Moved ${moved}`, change.withPlaces(history.document, places), { mergeKey: how === "key" ? `nudge ${[...history.selection]}` : null });
+      },
+      open: () => panel.querySelector("h2").focus(),
+      remove,
+      undo: () => step(history.undo()),
+      redo: () => step(history.redo()),
+      save,
+    },
+  });
+  signal.addEventListener("abort", view.end);
+  const panel = h("section", { class: "card editor-panel", "aria-label": "What is selected" });
+  const summary = h("div", { class: "findings-summary", role: "status" });
+  const list = h("ul", { class: "plain-list findings" });
+  const text = h("textarea", { class: "code json", rows: "30", spellcheck: "false", "aria-label": "The definition as JSON" });
+  const complaint = h("p", { class: "form-alert", role: "status", hidden: true });
+  const undo = button("Undo", () => step(history.undo()), { kind: "small", disabled: true });
+  const redo = button("Redo", () => step(history.redo()), { kind: "small", disabled: true });
+  const json = button("JSON", () => showJson(json.getAttribute("aria-pressed") !== "true"), { kind: "small", "aria-pressed": "false" });
+  const newType = select(types.map((spec) => [spec.name, spec.display_name]), "agentNode", { "aria-label": "Type of the new node" });
+  const tools = h("div", { class: "actions" },
+    newType,
+    button("Add node", () => add(newType.value), { kind: "small" }),
+    button("Arrange", arrange, { kind: "small", title: "Put the nodes in layers, from the start on" }),
+    undo,
+    redo,
+    json);
+
+  // -- requests whose older answers are dropped
+
+  function latest(ask, use) {
+    let asking = null;
+    signal.addEventListener("abort", () => asking?.abort());
+    return async () => {
+      if (signal.aborted) return; // the page was left before the pause after the last change was over
+      asking?.abort();
+      const mine = (asking = new AbortController());
+      try {
+        const answer = await ask(mine.signal);
+        if (asking === mine && !signal.aborted) use(answer);
+      } catch (error) {
+        if (error.name === "AbortError" || asking !== mine || signal.aborted) return;
+        use(null, error);
+      }
+    };
+  }
+
+  const picture = (layout) => api.send("POST", "/workflow/graph", {
+    body: { workflow_definition: history.document, name: name(), layout }, signal,
+  }).then((response) => response.text());
+
+  /** Have the service place the nodes, if what is stored can't be shown. Stored it is with the next move. */
+  async function place() {
+    const nodes = items(history.document, "nodes");
+    const places = nodes.map(({ item }) => placeOf(item));
+    if (places.every(Boolean) && areUsable(places)) return;
+    const found = placesIn(await picture("stored"));
+    for (const { item, index, key } of nodes) if (found.has(index)) view.placed.set(key, { position: item.position, place: found.get(index) });
+  }
+
+  const check = latest((abort) => api.post("/lint", {
+    body: { workflow_definition: history.document, workflow_configurations: configurations(), workflow_id: workflowId }, signal: abort,
+  }), (answer, error) => {
+    if (error) {
+      show(summary, alert(error));
+      return;
+    }
+    setFindings(answer.findings, answer.suppressed);
+  });
+
+  const checkSoon = debounced(check, 350);
+
+  // -- changes
+
+  const now = (key) => withKey(history.document, key)?.item;
+  const named = (key) => (kindOf(key) === "node" ? nameOf(now(key)) : now(key)?.data?.label || "an edge");
+
+  /** Take over a change. `mergeKey`: of what is typed, which is undone together. */
+  function apply(label, next, { selection, mergeKey = null, isTyped = false } = {}) {
+    history.change(label, next, { selection, mergeKey });
+    showChange(isTyped);
+  }
+
+  /** Show what an undo or a redo led to. */
+  function step(entry) {
+    if (!entry) return;
+    showChange();
+    const [first] = history.selection;
+    if (first) view.reveal(first);
+  }
+
+  function showChange(isTyped = false) {
+    dropNotice();
+    undo.disabled = !history.canUndo;
+    redo.disabled = !history.canRedo;
+    view.paint(history.document, history.selection);
+    if (!isTyped) showPanel();
+    checkSoon();
+    changed();
+  }
+
+  function add(type, from = null) {
+    const next = change.withNode(history.document, specs.get(type), from);
+    const key = keyAt(next, "nodes", next.nodes.length - 1);
+    apply(`Added ${specs.get(type).display_name}`, next, { selection: new Set([key]) });
+    open(key);
+  }
+
+  async function arrange() {
+    const found = placesIn(await picture("layered"));
+    apply("Arranged all", change.withPlaces(history.document, new Map(items(history.document, "nodes")
+      .filter(({ index }) => found.has(index)).map(({ index, key }) => [key, found.get(index)]))));
+    view.fit();
+  }
+
+  /** Remove what is selected, unasked: the notice takes it back. */
+  function remove() {
+    const { definition: next, nodes, edges } = change.without(history.document, history.selection);
+    const counted = (found, one, noun) => found.length && (found.length === 1 ? one(found[0]) : `${found.length} ${noun}`);
+    const what = [
+      counted(nodes, nameOf, "nodes"),
+      counted(edges, (edge) => (nodes.length ? "1 edge" : `the edge “${edge.data?.label || edge.id}”`), "edges"),
+    ].filter(Boolean).join(" and ");
+    if (!what) return;
+    apply(`Removed ${what}`, next, { selection: NOTHING });
+    view.focus();
+    dropNotice = notify(`Removed ${what}.`, "", ["Undo", () => {
+      step(history.undo());
+      view.focus();
+    }]);
+  }
+
+  // -- what is selected
+
+  function showJson(isShown) {
+    json.setAttribute("aria-pressed", String(isShown));
+    showPanel();
+    if (isShown) text.focus();
+  }
+
+  /** Select by keys; `isShown`: and show it on the canvas. */
+  function choose(keys, { isShown = true } = {}) {
+    if (keys.size) json.setAttribute("aria-pressed", "false");
+    history.selection = keys;
+    history.settle();
+    if (isShown) view.paint(history.document, keys);
+    showPanel();
+  }
+
+  /** Select this alone, and go to its form. */
+  function open(key) {
+    choose(new Set([key]));
+    view.reveal(key);
+    panel.querySelector("h2").focus();
+  }
+
+  const removing = () => button("Remove", remove, { kind: "small danger" });
+  const closing = () => button("Close", () => {
+    choose(NOTHING);
+    view.focus();
+  }, { kind: "small" });
+
+  function showPanel() {
+    form = null;
+    const isJson = json.getAttribute("aria-pressed") === "true";
+    panel.classList.toggle("is-json", isJson);
+    const [key, ...others] = [...history.selection].filter(now);
+    if (isJson) {
+      if (document.activeElement === text) return;
+      writeJson();
+      show(panel, h("h2", { tabindex: "-1" }, "Definition as JSON"), complaint, text);
+    } else if (!key) {
+      show(panel, h("h2", { tabindex: "-1" }, "Nothing selected"),
+        h("p", {}, "Select a node or an edge, by a click or with Tab and the arrows. Enter goes to its form, Delete removes it, and ? lists all keys."),
+        h("p", {}, "A node is where the conversation is; an edge is a way on, taken when its condition holds."));
+    } else if (others.length) {
+      show(panel, h("h2", { tabindex: "-1" }, `${others.length + 1} selected`),
+        h("p", {}, "Drag one of them, or hold Shift and press the arrows, to move them together."),
+        h("p", { class: "actions" }, removing(), closing()));
+    } else {
+      showItem(key, withKey(history.document, key));
+    }
+  }
+
+  function showItem(key, { item, index }) {
+    const isNode = kindOf(key) === "node";
+    const spec = isNode ? specs.get(item.type) : null;
+    const set = (path, value) => {
+      apply(`Changed ${named(key)}`, change.withMember(history.document, `${kindOf(key)}s`, index, path, value),
+        { mergeKey: `${key} ${path.join(".")}`, isTyped: true });
+      if (path.at(-1) === "name") heading.textContent = named(key);
+    };
+    const heading = h("h2", { tabindex: "-1" }, isNode ? nameOf(item) : "Edge");
+    form = isNode ? nodeForm(structuredClone(item), spec, set, choices) : edgeForm(structuredClone(item), history.document, set);
+    show(panel,
+      heading,
+      h("p", { class: "actions" }, badge(isNode ? spec?.display_name ?? String(item.type) : "Edge"),
+        h("span", { class: "quiet" }, `id ${item.id ?? "missing"}`), removing(), closing()),
+      h("ul", { class: "plain-list findings here", "aria-label": "Findings" }),
+      form,
+      isNode && canLead(spec) && h("h3", {}, "Ways on"),
+      isNode && canLead(spec) && waysOn(history.document, item, {
+        open: (edge) => open(keyAt(history.document, "edges", edge)),
+        connect: (target) => {
+          const next = change.withEdge(history.document, item.id, target);
+          const added = keyAt(next, "edges", next.edges.length - 1);
+          apply(`Connected ${named(key)}`, next, { selection: new Set([added]) });
+          open(added);
+        },
+        addNode: (type) => add(type, index),
+        targets: items(history.document, "nodes").map(({ item: each }) => each)
+          .filter((each) => typeof each.id === "string" && canBeLedTo(specs.get(each.type))),
+        types: types.filter(canBeLedTo),
+      }));
+    showFindingsHere();
+  }
+
+  // A field that is left: what is typed next is undone by itself.
+  panel.addEventListener("change", () => history.settle());
+  panel.addEventListener("keydown", (event) => {
+    if (event.key !== "Escape" || event.defaultPrevented) return;
+    event.preventDefault();
+    view.focus();
+  });
+
+  const canBeLedTo = (spec) => spec?.graph_constraints?.max_incoming !== 0;
+  const canLead = (spec) => spec?.graph_constraints?.max_outgoing !== 0;
+
+  // -- findings
+
+  function setFindings(found, suppressed = 0) {
+    findings = found;
+    mark();
+    const counts = Object.entries(SEVERITIES).map(([severity, [label, kind]]) => [
+      found.filter((each) => each.severity === severity).length, label.toLowerCase(), kind,
+    ]);
+    show(summary,
+      !counts[0][0] && badge("No errors", "good"),
+      counts.filter(([count]) => count).map(([count, noun, kind]) => badge(`${count} ${noun}${count === 1 ? "" : "s"}`, kind)),
+      suppressed > 0 && h("span", { class: "quiet" }, `${suppressed} left out`));
+    show(list, found.map((finding) => h("li", {}, describe(finding, { isLink: true }))));
+    showFindingsHere();
+  }
+
+  /** Have a rule say nothing about a node or an edge from now on. */
+  function leaveOut({ kind, code }, { item, index }) {
+    const codes = Array.isArray(item.data?.lint_ignore) ? item.data.lint_ignore : [];
+    apply(`Left out ${code}`, change.withMember(history.document, `${kind}s`, index, ["data", "lint_ignore"], [...codes, code]));
+  }
+
+  function placeOf(finding) {
+    if (finding.kind === "workflow" || finding.id === null) return null;
+    return items(history.document, `${finding.kind}s`).findLast(({ item }) => String(item.id) === finding.id) ?? null;
+  }
+
+  function describe(finding, { isLink = false } = {}) {
+    const place = isLink ? placeOf(finding) : null;
+    const what = badge(...SEVERITIES[finding.severity]);
+    const code = finding.code && [" ", h("span", { class: "code quiet" }, finding.code)];
+    if (!place) return [what, " ", finding.field && finding.kind === "workflow" ? `${finding.field}: ` : "", finding.message, code];
+    const named = finding.kind === "node" ? nameOf(place.item) : `Edge “${place.item.data?.label ?? place.item.id}”`;
+    return [what, " ", button(named, () => open(place.key), { kind: "small" }), " ", finding.message, code,
+      finding.suppressible && [" ", button("Leave out", () => leaveOut(finding, place), {
+        kind: "small", "aria-label": `Leave ${finding.code} out at ${named}`,
+      })]];
+  }
+
+  function mark() {
+    const marks = new Map();
+    for (const finding of findings.filter(({ kind, id }) => kind !== "workflow" && id !== null)) {
+      for (const { item, key } of items(history.document, `${finding.kind}s`)) {
+        if (String(item.id) === finding.id) marks.set(key, [...marks.get(key) ?? [], finding]);
+      }
+    }
+    view.mark(marks);
+  }
+
+  function showFindingsHere() {
+    const here = panel.querySelector(".findings.here");
+    if (!here) return;
+    const [key] = history.selection;
+    const rest = showFindings(form, findings.filter((each) => each.kind === kindOf(key) && each.id === String(now(key).id)));
+    show(here, rest.map((finding) => h("li", {}, describe(finding))));
+  }
+
+  // -- the JSON
+
+  function writeJson() {
+    text.value = JSON.stringify(history.document, null, 2);
+    complaint.hidden = true;
+  }
+
+  function readJson() {
+    try {
+      const value = JSON.parse(text.value);
+      if (!value || typeof value !== "object" || Array.isArray(value)) throw new Error("a definition is an object");
+      complaint.hidden = true;
+      if (JSON.stringify(value) !== JSON.stringify(history.document)) apply("Changed the JSON", value, { mergeKey: "JSON" });
+    } catch (error) {
+      complaint.textContent = `This isn't taken over yet: ${error.message}.`;
+      complaint.hidden = false;
+    }
+  }
+  text.addEventListener("input", debounced(readJson, 400));
+  text.addEventListener("change", readJson);
+
+  showPanel();
+  await Promise.all([place(), check()]);
+  view.paint(history.document, history.selection);
+  mark();
+  const element = h("div", { class: "editor" }, h("div", { class: "stack" }, tools, view.element, h("div", {}, summary, list)), panel);
+  element.addEventListener("keydown", (event) => {
+    if (!(event.ctrlKey || event.metaKey) || event.key.toLowerCase() !== "s" || event.defaultPrevented) return;
+    event.preventDefault();
+    if (document.activeElement === text) readJson();
+    save();
+  });
+  return {
+    element,
+    definition: () => history.document,
+    isSaved: () => history.isSaved,
+    saved: () => history.saved,
+    check: checkSoon,
+    store(sent, stored) {
+      history.store(sent, stored);
+      // While something is typed, the form stays as it is.
+      if (!panel.contains(document.activeElement)) showPanel();
+      view.paint(history.document, history.selection);
+      check();
+    },
+    replace(stored) {
+      history.change("Showed what is stored", stored);
+      history.store(stored, stored);
+      showChange();
+    },
+    showErrors(errors) {
+      choose(NOTHING);
+      setFindings([...errors.map((each) => ({ ...each, severity: "error" })), ...findings.filter((each) => each.severity !== "error")]);
+    },
+  };
+}

@@ -1,0 +1,56 @@
+// What the pointer does on the canvas, as a machine of plain values: a state, an event, the next state and what to do.
+
+import { kindOf } from "./items.js";
+
+export const IDLE = { name: "idle" };
+const START = 4; // pixels that the pointer moves before a press becomes a drag
+
+/**
+ * [state, orders]. `event`: {type: "down", "move", "up" or "cancel"; x, y on the canvas in pixels; graph: {x, y} in the
+ * graph}; of "down" also {on: the key below it or null, isSelected, button, isTouch, adds: with Shift or Ctrl, shift, space};
+ * of "move" {isFree: without steps}. Orders: ["select", key, adds], ["clear"], ["pan", dx, dy], ["move", by, isFree],
+ * ["drop"], ["band", from, to], ["catch", from, to], ["restore"]. Whatever ends a gesture but the drop restores all.
+ */
+export function next(state, event) {
+  return STATES[state.name](state, event) ?? [state, []];
+}
+
+function pan(state, event) {
+  const [dx, dy] = [event.x - state.x, event.y - state.y];
+  return [{ name: "panning", x: event.x, y: event.y, total: [state.total[0] + dx, state.total[1] + dy] }, [["pan", dx, dy]]];
+}
+
+const STATES = {
+  idle(_, event) {
+    if (event.type !== "down") return null;
+    const { x, y, graph, on, button, adds, isSelected, isTouch } = event;
+    if (button === 1 || (button === 0 && event.space)) return [{ name: "panning", x, y, total: [0, 0] }, []];
+    if (button !== 0) return null;
+    if (on === null && event.shift) return [{ name: "marquee", graph }, []];
+    return [{ name: "pressed", x, y, graph, on, adds, isSelected, isTouch }, []];
+  },
+  pressed(state, event) {
+    const { on, adds } = state;
+    if (event.type === "cancel") return [IDLE, []];
+    if (event.type === "up") return [IDLE, on === null ? (adds ? [] : [["clear"]]) : [["select", on, adds]]];
+    if (event.type !== "move" || Math.hypot(event.x - state.x, event.y - state.y) < START) return null;
+    if (on === null || kindOf(on) !== "node" || (state.isTouch && !state.isSelected)) return pan({ ...state, total: [0, 0] }, event);
+    const [moving, orders] = STATES.moving({ name: "moving", graph: state.graph }, event);
+    return [moving, state.isSelected ? orders : [["select", on, adds], ...orders]];
+  },
+  panning(state, event) {
+    if (event.type === "move") return pan(state, event);
+    if (event.type === "up") return [IDLE, []];
+    return event.type === "cancel" ? [IDLE, [["pan", -state.total[0], -state.total[1]]]] : null;
+  },
+  moving(state, event) {
+    if (event.type === "move") return [state, [["move", { x: event.graph.x - state.graph.x, y: event.graph.y - state.graph.y }, event.isFree]]];
+    if (event.type === "up") return [IDLE, [["drop"]]];
+    return event.type === "cancel" ? [IDLE, [["restore"]]] : null;
+  },
+  marquee(state, event) {
+    if (event.type === "move") return [{ ...state, to: event.graph }, [["band", state.graph, event.graph]]];
+    if (event.type === "up") return [IDLE, state.to ? [["catch", state.graph, state.to]] : []];
+    return event.type === "cancel" ? [IDLE, [["restore"]]] : null;
+  },
+};

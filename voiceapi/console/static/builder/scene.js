@@ -1,0 +1,159 @@
+// The graph as SVG. Elements are kept by the key of what they show, and changed only where it changed.
+
+import { h, svg } from "../parts/dom.js";
+import { NODE, routes } from "./geometry.js";
+
+const FAR = 0.45; // a zoom below which labels can't be read
+const ROUND = { startCall: 27, endCall: 27, agentNode: 10, globalNode: 10 };
+const SEVERITIES = ["error", "warning", "note"];
+
+function set(element, name, value) {
+  if (value === null) element.removeAttribute(name);
+  else if (element.getAttribute(name) !== String(value)) element.setAttribute(name, value);
+}
+
+function write(element, text) {
+  if (element.textContent !== text) element.textContent = text;
+}
+
+const counted = (count, noun) => `${count || "no"} ${noun}${count === 1 ? "" : "s"}`;
+
+/**
+ * `element` is an <svg> to be put somewhere. `paint(graph)` shows what `graphOf` gives. What is `selected`, a Set of keys,
+ * which key is `active` (the one stop of the Tab key), which are `moving`, and the `marks` (a Map of findings by key) are
+ * set by `decorate({...})`. `isMoving`: only places have changed since, and labels stay where they are on their edges. `see(view)` moves and zooms it; `band(box)` shows a frame, null for none.
+ */
+export function scene() {
+  const edges = svg("g", {});
+  const nodes = svg("g", {});
+  const world = svg("g", {}, edges, nodes);
+  const frame = svg("rect", { class: "marquee", hidden: "" });
+  const element = svg("svg", { class: "workflow scene" }, world, frame);
+  const parts = new Map(); // by key: {group, title, ...}
+  const shares = new Map(); // by an edge's key: where its label is on its curve
+  let graph = { nodes: [], edges: [] };
+  let state = { selected: new Set(), active: null, moving: new Set(), marks: new Map() };
+  let places = "";
+  let found = []; // the routes of the edges
+
+  function nodePart() {
+    const title = svg("title");
+    const box = svg("rect", { class: "box", width: NODE.width, height: NODE.height });
+    const kind = h("span", { class: "kind" });
+    const name = h("span", { class: "name" });
+    const texts = svg("foreignObject", { width: NODE.width, height: NODE.height }, h("div", { class: "node-text" }, kind, name));
+    const group = svg("g", {}, title, svg("rect", { class: "hit", width: NODE.width, height: NODE.height }), box, texts);
+    nodes.append(group);
+    return { group, title, box, kind, name };
+  }
+
+  function edgePart() {
+    const [title, hit, line, arrow] = [svg("title"), svg("path", { class: "hit" }), svg("path", { class: "line" }), svg("path", { class: "arrow" })];
+    const label = h("span", { class: "label" });
+    const box = svg("foreignObject", { height: 24 }, h("div", { class: "label-place" }, label));
+    const group = svg("g", {}, title, hit, line, arrow, box);
+    edges.append(group);
+    return { group, title, hit, line, arrow, label, box };
+  }
+
+  function paintNode(part, node) {
+    const { key, id, type, look, kind, name, place } = node;
+    if (part.node === node && part.place === place) return;
+    Object.assign(part, { node, place });
+    set(part.group, "transform", `translate(${place.x - NODE.width / 2} ${place.y - NODE.height / 2})`);
+    set(part.group, "data-node", id);
+    set(part.box, "rx", ROUND[type] ?? 2);
+    write(part.kind, kind);
+    write(part.name, name);
+    part.look = `node ${look === "missing" ? look : `type-${look}`}`;
+    part.text = `${kind}: ${name}`;
+    part.group.dataset.key = key;
+  }
+
+  function paintEdge(part, edge, route) {
+    const { key, item, id, from, to, label } = edge;
+    if (part.edge === edge && part.d === route.line) return;
+    Object.assign(part, { edge, d: route.line });
+    set(part.group, "data-edge", id);
+    for (const shape of [part.line, part.hit]) set(shape, "d", route.line);
+    set(part.arrow, "d", route.arrow);
+    set(part.box, "width", route.place.width);
+    set(part.box, "x", route.place.x - route.place.width / 2);
+    set(part.box, "y", route.place.y - 12);
+    write(part.label, label);
+    part.look = `edge${item ? "" : " on-error"}${label ? "" : " unnamed"}`;
+    part.text = `${label || "Edge without a label"}, from ${from.name} to ${to.name}`;
+    part.group.dataset.key = key;
+  }
+
+  function decorate(given = {}) {
+    state = { ...state, ...given };
+    const ways = new Map(graph.nodes.map(({ key }) => [key, [0, 0]]));
+    for (const { from, to } of graph.edges) {
+      ways.get(to.key)[0] += 1;
+      ways.get(from.key)[1] += 1;
+    }
+    const many = graph.nodes.filter(({ item }) => item).length;
+    for (const each of [...graph.nodes, ...graph.edges]) {
+      const { group, title, look, text } = parts.get(each.key);
+      const found = state.marks.get(each.key) ?? [];
+      const worst = SEVERITIES.find((severity) => found.some((finding) => finding.severity === severity));
+      const isSelected = state.selected.has(each.key);
+      set(group, "class", [look, each.item && "choosable", isSelected && "selected", state.moving.has(each.key) && "moving", worst && `has-${worst}`]
+        .filter(Boolean).join(" "));
+      write(title, [text, ...found.map(({ severity, message }) => `${severity[0].toUpperCase()}${severity.slice(1)}: ${message}`)].join("\n"));
+      if (!each.item) continue;
+      const [into, out] = ways.get(each.key) ?? [];
+      const problems = SEVERITIES.map((severity) => [found.filter((finding) => finding.severity === severity).length, severity])
+        .filter(([count]) => count).map(([count, noun]) => counted(count, noun));
+      const facts = each.place ? [`${counted(into, "way")} in`, `${counted(out, "way")} out`] : [];
+      set(group, "aria-label", [text, ...facts, ...problems, ...(each.place ? [`${each.index + 1} of ${many}`] : [])].join(", "));
+      set(group, "role", "button");
+      set(group, "aria-pressed", isSelected);
+      set(group, "tabindex", each.key === state.active ? 0 : -1);
+    }
+  }
+
+  function paint(next, { isMoving = false } = {}) {
+    graph = next;
+    const there = new Set([...graph.nodes, ...graph.edges].map(({ key }) => key));
+    for (const [key, { group }] of parts) {
+      if (there.has(key)) continue;
+      group.remove();
+      parts.delete(key);
+    }
+    // While nothing but texts changes, edges and labels stay where they are.
+    const now = !isMoving && JSON.stringify([graph.nodes.map(({ key, place }) => [key, place]), graph.edges.map(({ key, from, to, label }) => [key, from.key, to.key, label.length])]);
+    if (isMoving || now !== places) {
+      if (!isMoving) shares.clear();
+      found = routes(graph.nodes, graph.edges, shares);
+    }
+    places = now;
+    for (const node of graph.nodes) {
+      if (!parts.has(node.key)) parts.set(node.key, nodePart());
+      paintNode(parts.get(node.key), node);
+    }
+    graph.edges.forEach((edge, at) => {
+      if (!parts.has(edge.key)) parts.set(edge.key, edgePart());
+      paintEdge(parts.get(edge.key), edge, found[at]);
+      edge.labelPlace = found[at].place;
+    });
+    if (!isMoving) decorate();
+  }
+
+  return {
+    element,
+    paint,
+    decorate,
+    group: (key) => parts.get(key)?.group ?? null,
+    see({ x, y, zoom }) {
+      set(world, "transform", `translate(${x} ${y}) scale(${zoom})`);
+      element.classList.toggle("far", zoom < FAR);
+    },
+    band(box) {
+      frame.toggleAttribute("hidden", !box);
+      if (!box) return;
+      for (const [name, value] of [["x", box.left], ["y", box.top], ["width", box.right - box.left], ["height", box.bottom - box.top]]) set(frame, name, value);
+    },
+  };
+}

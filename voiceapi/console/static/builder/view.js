@@ -1,0 +1,33 @@
+// Which part of the graph is seen: {x, y, zoom}, where its origin is on the canvas in pixels, and how large its unit.
+
+export const LEAST = 0.1;
+export const MOST = 2;
+const MARGIN = 24; // pixels
+
+export const inGraph = (view, { x, y }) => ({ x: (x - view.x) / view.zoom, y: (y - view.y) / view.zoom });
+
+export const onCanvas = (view, { x, y }) => ({ x: x * view.zoom + view.x, y: y * view.zoom + view.y });
+
+export const panned = (view, dx, dy) => ({ ...view, x: view.x + dx, y: view.y + dy });
+
+/** Zoomed so that what is at a point of the canvas stays there. */
+export function zoomedTo(view, wanted, point) {
+  const zoom = Math.min(MOST, Math.max(LEAST, wanted));
+  const { x, y } = inGraph(view, point);
+  return { x: point.x - x * zoom, y: point.y - y * zoom, zoom };
+}
+
+/** The view that shows a box of the graph {left, top, right, bottom} in the middle of a canvas {width, height}, however small. */
+export function fitting(box, size, most = 1) {
+  const wide = Math.max(1, box.right - box.left);
+  const high = Math.max(1, box.bottom - box.top);
+  const zoom = Math.min(most, Math.max(0.01, Math.min((size.width - 2 * MARGIN) / wide, (size.height - 2 * MARGIN) / high)));
+  return { x: (size.width - zoom * (box.left + box.right)) / 2, y: (size.height - zoom * (box.top + box.bottom)) / 2, zoom };
+}
+
+/** Panned as little as it takes to show a box of the graph; its upper left corner if it is larger than the canvas. */
+export function showing(view, box, size) {
+  const along = (low, high, length) => (low < MARGIN ? MARGIN - low : high > length - MARGIN ? Math.max(MARGIN - low, length - MARGIN - high) : 0);
+  const [from, to] = [onCanvas(view, { x: box.left, y: box.top }), onCanvas(view, { x: box.right, y: box.bottom })];
+  return panned(view, along(from.x, to.x, size.width), along(from.y, to.y, size.height));
+}

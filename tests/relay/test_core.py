@@ -133,6 +133,23 @@ def test_silence_counts_from_the_end_of_speech() -> None:
     assert line.talk.wake_at is None
 
 
+def test_a_sound_of_the_caller_while_the_agent_speaks_begins_no_silence() -> None:
+    """Nor does a prompt without words put it off for as long as a caller may speak."""
+    line = Line()
+    line.says("Hm.")
+    line.answer(Say("x" * 300, False), LISTEN)
+    spoken = line.at + core.BEGIN_SECONDS + 300 * core.SECONDS_A_CHARACTER
+    line.speaking("agent", "on")
+    line.at += 2
+    line.speaking("client", "on")
+    line.speaking("client", "off")
+    assert line.talk.wake_at == spoken + LISTEN.timeout_seconds
+    line.at += 20
+    line.speaking("agent", "off")
+    assert line.says(" ", last=True) == []
+    assert line.talk.wake_at == line.at + LISTEN.timeout_seconds
+
+
 def test_silence_without_news_of_speech_counts_from_as_long_as_it_takes() -> None:
     line = Line()
     line.says("Hm.")

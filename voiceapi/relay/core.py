@@ -225,6 +225,8 @@ class Talk:
                 if not self._reports_speech and not self._is_deciding:
                     self._spoken_at = self._not_spoken_before = at  # else the caller would have interrupted the agent
                 return self._hear(Speech(text.strip()), at)
+            case Prompt(whole=True):
+                self._silent_until = self._silence_from(at)
             case Prompt():
                 self._silent_until = at + LONGEST_SPEECH_SECONDS
             case Key():
@@ -232,8 +234,10 @@ class Talk:
             case Interruption():
                 return self._interrupted(frame.played, at)
             case Speaking():
-                longest = self._longest(self._said) if frame.agent else LONGEST_SPEECH_SECONDS
-                self._silent_until = at + (longest if frame.began else self._listen.timeout_seconds)
+                if frame.began:
+                    self._silent_until = at + (self._longest(self._said) if frame.agent else LONGEST_SPEECH_SECONDS)
+                else:
+                    self._silent_until = at + self._listen.timeout_seconds if frame.agent else self._silence_from(at)
                 self._reports_speech = True
                 # Sooner it ends what was said before the latest words, which the carrier hadn't got yet.
                 if frame.agent and not frame.began and at >= self._not_spoken_before:
@@ -342,6 +346,10 @@ class Talk:
     def _close(self, code: int, sentence: str) -> list[Order]:
         self.is_over = True
         return [Warn(sentence), Close(code)]
+
+    def _silence_from(self, at: float) -> float:
+        """When the caller, who has ended to speak, counts as silent; not while the agent still speaks."""
+        return max(at, self._spoken_at) + self._listen.timeout_seconds
 
     def _longest(self, said: str) -> float:
         return SECONDS_A_CHARACTER * len(said) + self._listen.timeout_seconds

@@ -12,8 +12,8 @@ class Telnyx(Twilio):
     """Telnyx' dialect. Texts can't say whether they may be interrupted; the document says it for all."""
 
     cuts_speech: ClassVar[bool] = True
-    # It is what webhooks have as CallSid; the setup's callSid is another one.
-    call_ids: ClassVar[tuple[str, ...]] = ("callControlId",)
+    # The first is what webhooks have as CallSid; the setup's callSid is another one.
+    call_ids: ClassVar[tuple[str, ...]] = ("callControlId", "callLegId")
 
     def text(self, token: str, *, last: bool, interruptible: bool) -> Mapping[str, Any]:
         return {"type": "text", "token": token, "last": last}

@@ -7,10 +7,12 @@ from collections.abc import Callable
 from typing import Any
 
 import pytest
+from lines.twilio_compatible import TELNYX_CALL, THEM, US
 from streamed import Calling, Gate, Writer
 from strict_telnyx_relay import TelnyxCall
 from websockets.exceptions import ConnectionClosed, InvalidStatus
 
+from voiceapi.http_client import HTTPClient, Reply
 from voiceapi.relay.door import Door
 from voiceapi.service import Service
 from voiceapi.store import runs
@@ -212,6 +214,53 @@ def test_a_transfer_is_made_after_the_last_words(rings: Ring, client: Any, write
     assert call.verbs == ["Dial"]
     call.ask(call.document[0].attrib["action"], DialCallStatus="busy")
     assert call.relay["welcomeGreeting"] == "Nobody is there."
+
+
+LEGACY = "cee22280-1012-11ef-9aa7-02420a0d0a69"
+
+
+class Texml:
+    """Telnyx' API of calls in place of the network; a new call is answered with what names it."""
+
+    def __init__(self, replaced: HTTPClient, named: dict[str, str]) -> None:
+        self.close = replaced.close
+        self.answer = {"from": US, "to": THEM, "status": "queued", **named}
+        self.asked: list[Any] = []
+
+    def send(self, method: str, url: str, **options: Any) -> Reply:
+        self.asked.append((method, url, options["json"]))
+        return Reply(200, {}, json.dumps(self.answer).encode(), 0.0)
+
+
+@pytest.mark.parametrize("named", [{}, {"sid": TELNYX_CALL}, {"sid": LEGACY}], ids=["unnamed", "named", "legacy"])
+def test_a_call_that_we_place(
+    named: dict[str, str],
+    door: Any,
+    client: Any,
+    service: Service,
+    workflow: Callable[..., Any],
+    number: Callable[..., int],
+    transcript: Callable[[], list[str]],
+) -> None:
+    """Whichever of its ids the answer to the request has, the relay's setup names the call, too."""
+    texml, made = Texml(service.http, named), workflow()["id"]
+    configuration = number(made, TelnyxCall.config)
+    object.__setattr__(service, "http", texml)
+    body = {"workflow_id": made, "phone_number": THEM, "telephony_configuration_id": configuration}
+    placed = client.post("/api/v1/telephony/initiate-call", json=body)
+    assert placed.status_code == 200, placed.text
+    ((method, _, asked),) = texml.asked
+    assert method == "POST"
+    call = TelnyxCall(door.port)
+    with call.closing:
+        call.ask(asked["Url"], From=US, To=THEM)
+        call.connect(callLegId=LEGACY)
+        call.says("Yes.")
+        assert call.hears() == "Great, goodbye."
+        assert call.receive() == {"type": "end"}
+        call.end("ended")
+    assert call.verbs == ["Hangup"]
+    assert transcript() == [f"assistant: {HELLO}", "user: Yes.", "assistant: Great, goodbye."]
 
 
 # -- trust: the token of the address stands for a signature

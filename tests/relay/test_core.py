@@ -280,7 +280,7 @@ def test_what_is_said_waits_as_long_as_speaking_takes() -> None:
 
 
 def test_without_news_of_speech_what_is_said_is_answered_at_once() -> None:
-    """Nobody knows whether the agent has spoken, but over its words it would have been an interruption."""
+    """Nobody knows whether the agent has spoken, and each answer would have to wait for as long as it may take."""
     line = TelnyxLine()
     assert line.says("One.") == [TakeTurn(1, Speech("One."))]
     line.answer(Say("What a pity that is.", True), LISTEN)

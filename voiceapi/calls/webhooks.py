@@ -161,7 +161,6 @@ def verify(service: Service, token: str, webhook: Webhook, *, is_upgrade: bool =
     """Find the run whose token a webhook has, and check that the run's carrier has signed the webhook.
 
     :param is_upgrade: it is the request for a text relay's socket, which not every carrier signs.
-
     :raises WebhookRefused: when no run has this token, the signature is wrong, or the webhook names another account.
     """
     run = find(Run, token=token)
@@ -173,7 +172,7 @@ def verify(service: Service, token: str, webhook: Webhook, *, is_upgrade: bool =
         carrier = connect.connect(service, configuration, is_simulated=run.is_simulated)
     except NotPossible as refusal:
         raise refused(refusal.detail) from None
-    if (carrier.signs_upgrade or not is_upgrade) and carrier.verify(webhook) is False:
+    if (not is_upgrade or carrier.signs_upgrade) and carrier.verify(webhook) is False:
         raise refused("The signature of this webhook is wrong.", checked_by=carrier)
     if carrier.is_of_other_account(webhook):
         raise refused(f"This webhook is of another {carrier.name} account than the call.")

@@ -223,7 +223,7 @@ class Talk:
             case Prompt(text=text, whole=True) if text.strip():
                 self._keys, self._keys_until = "", None
                 if not self._reports_speech and not self._is_deciding:
-                    self._spoken_at = self._not_spoken_before = at  # else the caller would have interrupted the agent
+                    self._spoken_at = self._not_spoken_before = at  # nobody knows, and each answer would have to wait
                 return self._hear(Speech(text.strip()), at)
             case Prompt(whole=True):
                 self._silent_until = self._silence_from(at)

@@ -35,7 +35,7 @@ SHORTEST_SECONDS, MOST_FAILURES = 10, 3
 # The events of a run's log.
 OPENED, ENDED, NOT_USED = "rtf-relay-opened", "rtf-relay-ended", "rtf-relay-not-used"
 NO_RELAY = "Nobody takes the sockets of a relay: run `voiceapi serve`, or `voiceapi relay` and set VOICEAPI_RELAY_URL."
-NO_TLS = "The carrier connects by TLS only: VOICEAPI_RELAY_URL has to be wss, or VOICEAPI_PUBLIC_URL https."
+NO_TLS = "A relay goes by TLS only: VOICEAPI_RELAY_URL has to be wss, or VOICEAPI_PUBLIC_URL https."
 BROKEN = f"{MOST_FAILURES} relays of this call lasted less than {SHORTEST_SECONDS} s each."
 
 

@@ -154,7 +154,7 @@ def test_a_caller_who_is_silent(
     ring: Ring, workflow: Any, transcript: Callable[[], list[str]], client: Any, talk: Callable[..., Any]
 ) -> None:
     """Silence counts from the end of what the agent says, as the carrier tells it."""
-    call = ring(talk(), configurations={"max_user_idle_timeout": 1})
+    call = ring(talk(greeting="Hi?"), configurations={"max_user_idle_timeout": 1})
     call.connect()
     call.send({"type": "info", "name": "agentSpeaking", "value": "off"})
     assert call.hears()

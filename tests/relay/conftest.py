@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import re
 import threading
 from collections.abc import Callable, Iterator
 from typing import Any
@@ -10,12 +11,15 @@ import pytest
 from flask import Flask
 from flask.testing import FlaskClient
 from lines.call import API, PUBLIC
-from lines.twilio_compatible import ACCOUNT, TOKEN, US
+from lines.twilio_compatible import US
+from streamed import Writer
 from strict_relay import RelayedCall
 
 from voiceapi.cli.server import Server
 from voiceapi.relay.door import Door
 from voiceapi.service import Service
+from voiceapi.store import runs
+from voiceapi.store.runs import Run
 
 
 @pytest.fixture
@@ -41,13 +45,13 @@ def door(app: Flask, service: Service) -> Iterator[Door]:
 
 @pytest.fixture
 def number(client: FlaskClient) -> Callable[..., int]:
-    """Has a workflow answer our number at Twilio; returns the id of its configuration."""
+    """Has a workflow answer our number at a carrier; returns the id of its configuration."""
 
-    def make(workflow_id: int, **config: Any) -> int:
+    def make(workflow_id: int, given: Any = RelayedCall.config, **config: Any) -> int:
         configs = f"{API}/organizations/telephony-configs"
         client.delete(f"{configs}/1/phone-numbers/1")  # the simulator's own number is the same
-        given = {"provider": "twilio", "account_sid": ACCOUNT, "auth_token": TOKEN, "transport": "relay", **config}
-        answer = client.post(configs, json={"name": "Twilio", "config": given})
+        config = {**given, "transport": "relay", **config}
+        answer = client.post(configs, json={"name": "Carrier", "config": config})
         assert answer.status_code == 200, answer.text
         made = int(answer.get_json()["id"])
         answer = client.post(
@@ -63,21 +67,46 @@ def number(client: FlaskClient) -> Callable[..., int]:
 def ring(
     door: Any, client: FlaskClient, workflow: Callable[..., Any], number: Callable[..., int]
 ) -> Iterator[Callable[..., RelayedCall]]:
-    """Calls our number; the call is answered, and its relay isn't open yet."""
+    """Calls our number, by default as Twilio does; the call is answered, and its relay isn't open yet."""
     calls: list[RelayedCall] = []
 
-    def make(definition: Any = None, configurations: Any = None, **data: Any) -> RelayedCall:
+    def make(
+        definition: Any = None, configurations: Any = None, caller: type[RelayedCall] = RelayedCall, **data: Any
+    ) -> RelayedCall:
         made = workflow(definition, **data)
         if configurations:
             address = f"{API}/workflow/{made['id']}"
             answer = client.put(address, json={"name": "Agent", "workflow_configurations": configurations})
             assert answer.status_code == 200, answer.text
             client.post(f"{address}/publish")
-        configuration = number(made["id"])
-        calls.append(RelayedCall(door.port))
+        configuration = number(made["id"], caller.config)
+        calls.append(caller(door.port))
         calls[-1].ring(configuration)
         return calls[-1]
 
     yield make
     for call in calls:
         call.closing.close()
+
+
+@pytest.fixture
+def writes(service: Service) -> Callable[..., Writer]:
+    """Lets a model write these replies, one a request, each piece by piece."""
+
+    def write(*replies: Any) -> Writer:
+        writer = Writer(*replies)
+        object.__setattr__(service, "model", writer.model)
+        return writer
+
+    return write
+
+
+@pytest.fixture
+def transcript(service: Service) -> Callable[[], list[str]]:
+    """Who said what in the only call."""
+
+    def read() -> list[str]:
+        with service.store.session():
+            return re.sub(r"(?m)^\[.*?\] ", "", runs.transcript(Run.get())).splitlines()
+
+    return read

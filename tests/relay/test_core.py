@@ -10,10 +10,12 @@ import pytest
 from hypothesis import given
 from hypothesis import strategies as st
 from strict_relay import OUTWARD
+from strict_telnyx_relay import OUTWARD as OUTWARD_TELNYX
 
 from voiceapi.engine.actions import Action, HangUp, Listen, Redirect, Say, Transfer
 from voiceapi.relay import core
-from voiceapi.relay.core import MOST_FRAMES, Close, NoteCut, Order, Send, TakeTurn, Talk, Warn, split
+from voiceapi.relay.core import MOST_FRAMES, Close, Dialect, NoteCut, Order, Send, TakeTurn, Talk, Warn, split
+from voiceapi.relay.telnyx import Telnyx
 from voiceapi.relay.twilio import Twilio
 from voiceapi.telephony.carriers.events import Keys, Silence, Speech
 
@@ -25,9 +27,11 @@ SETUP = {"type": "setup", "sessionId": "VX1", "callSid": "CA1"}
 class Line:
     """A relay whose clock is the test's."""
 
+    dialect: type[Dialect] = Twilio
+
     def __init__(self, listen: Listen = LISTEN, *, is_set_up: bool = True) -> None:
         self.at = 100.0
-        self.talk = Talk(Twilio(), "CA1", 0, HELLO, listen, self.at)
+        self.talk = Talk(self.dialect(), "CA1", 0, HELLO, listen, self.at)
         if is_set_up:
             assert self.sends(**SETUP) == []
 
@@ -129,6 +133,23 @@ def test_silence_counts_from_the_end_of_speech() -> None:
     assert line.talk.wake_at is None
 
 
+def test_a_sound_of_the_caller_while_the_agent_speaks_begins_no_silence() -> None:
+    """Nor does a prompt without words put it off for as long as a caller may speak."""
+    line = Line()
+    line.says("Hm.")
+    line.answer(Say("x" * 300, False), LISTEN)
+    spoken = line.at + core.BEGIN_SECONDS + 300 * core.SECONDS_A_CHARACTER
+    line.speaking("agent", "on")
+    line.at += 2
+    line.speaking("client", "on")
+    line.speaking("client", "off")
+    assert line.talk.wake_at == spoken + LISTEN.timeout_seconds
+    line.at += 20
+    line.speaking("agent", "off")
+    assert line.says(" ", last=True) == []
+    assert line.talk.wake_at == line.at + LISTEN.timeout_seconds
+
+
 def test_silence_without_news_of_speech_counts_from_as_long_as_it_takes() -> None:
     line = Line()
     line.says("Hm.")
@@ -183,6 +204,104 @@ def test_an_interruption_that_comes_before_the_turn_has_said_anything() -> None:
     assert line.answer(Say("Well.", True), LISTEN) == [text("Well."), LAST]
 
 
+# -- a carrier that cuts what it speaks when a new turn's words come, or the end
+
+
+class TelnyxLine(Line):
+    dialect = Telnyx
+
+
+def plain(token: str, *, last: bool = False) -> Send:
+    return Send({"type": "text", "token": token, "last": last})
+
+
+@pytest.fixture
+def ending() -> TelnyxLine:
+    """A call whose last words were sent."""
+    line = TelnyxLine()
+    line.says("Yes.")
+    assert line.answer(Say("Goodbye, and thanks.", False), HangUp()) == [
+        plain("Goodbye, and thanks."),
+        plain("", last=True),
+    ]
+    return line
+
+
+def test_the_end_waits_until_the_carrier_has_spoken(ending: TelnyxLine) -> None:
+    assert ending.speaking("agent", "on") == ending.says("Wait!") == ending.presses("1#") == []
+    # So soon it is about what was said before.
+    assert ending.speaking("agent", "off") == []
+    assert ending.speaking("agent", "on") == []
+    ending.at += 1.0
+    assert ending.speaking("agent", "off") == [END]
+    assert ending.talk.wake_at is None
+
+
+def test_the_end_waits_until_the_last_text_was_played(ending: TelnyxLine) -> None:
+    assert ending.sends(type="info", name="tokensPlayed", value="Goodbye,") == []
+    assert ending.sends(type="info", name="tokensPlayed", value="and thanks") == [END]
+
+
+def test_the_end_waits_as_long_as_speaking_takes(ending: TelnyxLine) -> None:
+    """That of a carrier which doesn't say when it has spoken."""
+    at = ending.at
+    assert ending.talk.wake(at + 1) == []
+    assert ending.waits() == [END]
+    assert ending.at == pytest.approx(at + core.BEGIN_SECONDS + 20 * core.SECONDS_A_CHARACTER)
+
+
+def test_the_end_of_an_interrupted_turn_waits_for_nothing() -> None:
+    line = TelnyxLine()
+    line.says("Yes.")
+    line.answer(Say("One, two.", True), Redirect(1, 1))
+    line.interrupts("One")
+    assert line.answer(Say("Three.", True), HangUp()) == [NoteCut("One,", "two. Three."), END]
+
+
+def test_what_is_said_while_a_turn_is_decided_waits_until_that_is_spoken() -> None:
+    line = TelnyxLine()
+    line.speaking("agent", "on")
+    line.at += 3
+    line.speaking("agent", "off")
+    line.says("One.")
+    assert line.says("Two.") == []
+    assert line.answer(Say("Yes?", True), LISTEN) == [plain("Yes?"), plain("", last=True)]
+    assert line.says("Three.") == line.presses("4#") == []
+    assert line.sends(type="info", name="tokensPlayed", value="Yes?") == [TakeTurn(2, Speech("Two. Three."))]
+    assert line.answer(LISTEN) == [TakeTurn(3, Keys("4"))]
+
+
+def test_what_is_said_waits_as_long_as_speaking_takes() -> None:
+    line = TelnyxLine()
+    line.says("One.")
+    line.says("Two.")
+    line.answer(Say("Yes?", True), LISTEN)
+    assert line.waits() == [TakeTurn(2, Speech("Two."))]
+
+
+def test_without_news_of_speech_what_is_said_is_answered_at_once() -> None:
+    """Nobody knows whether the agent has spoken, but over its words it would have been an interruption."""
+    line = TelnyxLine()
+    assert line.says("One.") == [TakeTurn(1, Speech("One."))]
+    line.answer(Say("What a pity that is.", True), LISTEN)
+    assert line.says("Two.") == [TakeTurn(2, Speech("Two."))]
+
+
+@pytest.mark.parametrize(
+    ("names", "is_it"),
+    [
+        ({"callSid": "x", "callControlId": "CA1"}, True),
+        ({"callSid": "CA1", "callControlId": "x"}, True),
+        ({"callSid": "x", "callControlId": "y"}, False),
+        ({"callSid": "x"}, False),
+    ],
+)
+def test_either_name_of_the_call_will_do(names: dict[str, str], is_it: bool) -> None:
+    line = TelnyxLine(is_set_up=False)
+    found = line.sends(type="setup", sessionId="8d7c", **names)
+    assert found == [] if is_it else found[-1] == Close(core.REFUSED)
+
+
 # -- frames that are wrong
 
 
@@ -211,6 +330,7 @@ def test_a_wrong_frame_is_logged_and_costs_nothing(message: str, reason: str) ->
     [
         {"type": "news"},
         {"type": "info", "name": "tokensPlayed", "value": "Hello"},
+        {"type": "info", "name": "tokensPlayed", "value": "Time?"},
         {"type": "info", "name": "roundTripDelayMs", "value": 12},
         {"type": "info", "name": "agentSpeaking", "value": "maybe"},
         {"type": "dtmf", "digit": "A"},
@@ -269,8 +389,8 @@ frames = st.one_of(
     st.fixed_dictionaries(
         {
             "type": st.just("info"),
-            "name": st.sampled_from(["agentSpeaking", "clientSpeaking", "x"]),
-            "value": st.sampled_from(["on", "off", 3]),
+            "name": st.sampled_from(["agentSpeaking", "clientSpeaking", "tokensPlayed", "x"]),
+            "value": st.sampled_from(["on", "off", 3]) | texts,
         }
     ).map(json.dumps),
     st.dictionaries(st.sampled_from(["type", "voicePrompt", "digit", "callSid", "last"]), numbers).map(json.dumps),
@@ -280,9 +400,12 @@ endings = st.sampled_from([LISTEN, Listen(1.0, True, keys=2), HangUp()])
 happenings = st.one_of(frames, st.just("wait"), st.tuples(spoken, st.none() | endings))
 
 
-@given(st.lists(happenings, max_size=40))
-def test_turns_are_asked_for_one_after_the_other_and_every_frame_is_allowed(happened: Sequence[Any]) -> None:
-    line, asked, sent = Line(), [], ""
+@pytest.mark.parametrize(("kind", "outward"), [(Line, OUTWARD), (TelnyxLine, OUTWARD_TELNYX)])
+@given(happened=st.lists(happenings, max_size=40))
+def test_turns_are_asked_for_one_after_the_other_and_every_frame_is_allowed(
+    kind: type[Line], outward: Any, happened: Sequence[Any]
+) -> None:
+    line, asked, sent = kind(), [], ""
     is_deciding = is_over = False
     for happening in happened:
         line.at += 0.1
@@ -305,7 +428,7 @@ def test_turns_are_asked_for_one_after_the_other_and_every_frame_is_allowed(happ
                     asked.append(order.number)
                     is_deciding, sent = True, ""
                 case Send():
-                    OUTWARD.validate(order.frame)
+                    outward.validate(order.frame)
                     sent += order.frame.get("token", "")
                     is_over = order.frame["type"] == "end"
                 case NoteCut():

@@ -88,11 +88,13 @@ def serve(app: Flask) -> Iterator[Callable[..., tuple[int, subprocess.Popen[str]
             closing.enter_context(process.stderr)
             closing.callback(process.wait)
             closing.callback(process.kill)
+            lines = []
             for line in process.stderr:
+                lines.append(line)
                 if found := re.search(r"(?:listens|takes relays) on http://127\.0\.0\.1:(\d+)", line):
                     threading.Thread(target=process.stderr.read, daemon=True).start()
                     return int(found[1]), process
-            raise AssertionError("The process has ended.")
+            raise AssertionError(f"The process has ended: {''.join(lines)}")
 
         yield start
 

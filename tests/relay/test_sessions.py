@@ -29,29 +29,6 @@ HELLO = "Hello, is now a good time?"
 FIRST, SECOND, THIRD = "I have noted that for you now.", "We will send you a letter about it.", "It comes on Monday."
 
 
-@pytest.fixture
-def writes(service: Service) -> Writes:
-    """Lets a model write these replies, one a request, each piece by piece."""
-
-    def write(*replies: Any) -> Writer:
-        writer = Writer(*replies)
-        object.__setattr__(service, "model", writer.model)
-        return writer
-
-    return write
-
-
-@pytest.fixture
-def transcript(service: Service) -> Callable[[], list[str]]:
-    """Who said what in the only call."""
-
-    def read() -> list[str]:
-        with service.store.session():
-            return re.sub(r"(?m)^\[.*?\] ", "", runs.transcript(Run.get())).splitlines()
-
-    return read
-
-
 def log_of(service: Service, kind: str) -> list[Any]:
     with service.store.session():
         return [event.payload for event in runs.events(Run.get(), kind)]

@@ -13,7 +13,7 @@ from dataclasses import dataclass, field
 from http.client import HTTPConnection
 from pathlib import Path
 from socket import create_connection
-from typing import Any
+from typing import Any, ClassVar
 from urllib.parse import urlencode, urlsplit
 from xml.etree import ElementTree as ET
 
@@ -60,24 +60,27 @@ class RelayedCall:
     sockets: list[ClientConnection] = field(default_factory=list)
     closing: ExitStack = field(default_factory=ExitStack)
     retries: str = "#rc=5&rp=ct,rt,5xx&rt=7000"
+    # The configuration that has the calls, but for its transport.
+    config: ClassVar[dict[str, Any]] = {"provider": "twilio", "account_sid": ACCOUNT, "auth_token": TOKEN}
+    outward: ClassVar[Draft202012Validator] = OUTWARD
 
     # -- webhooks
+
+    def names(self) -> dict[str, str]:
+        """The fields of webhooks that name the call."""
+        return {"CallSid": self.sid, "AccountSid": ACCOUNT}
+
+    def sign(self, url: str, form: dict[str, str]) -> dict[str, str]:
+        """The headers that sign a webhook."""
+        return {"X-Twilio-Signature": RequestValidator(TOKEN).compute_signature(url, form)}
 
     def ask(self, url: str, **fields: str) -> ET.Element:
         """Ask a webhook; returns its document."""
         url = url.removesuffix(self.retries)
         assert url.startswith(PUBLIC)
-        form = {
-            "CallSid": self.sid,
-            "AccountSid": ACCOUNT,
-            "CallStatus": "in-progress",
-            "From": THEM,
-            "To": US,
-            **fields,
-        }
-        signature = RequestValidator(TOKEN).compute_signature(url, form)
+        form = {**self.names(), "CallStatus": "in-progress", "From": THEM, "To": US, **fields}
         client = HTTPConnection("127.0.0.1", self.port, timeout=60)
-        headers = {"Content-Type": "application/x-www-form-urlencoded", "X-Twilio-Signature": signature}
+        headers = {"Content-Type": "application/x-www-form-urlencoded", **self.sign(url, form)}
         client.request("POST", url.removeprefix(PUBLIC), urlencode(form), headers)
         answer = client.getresponse()
         body = answer.read()
@@ -99,7 +102,7 @@ class RelayedCall:
             "SessionId": f"VX{self.session}",
             "SessionStatus": status,
             "SessionDuration": "1",
-            "CallSid": self.sid,
+            **self.names(),
             **fields,
         }
         ACTION.validate(form)
@@ -119,19 +122,27 @@ class RelayedCall:
         assert len(connected) == 1
         assert connected[0].tag == "ConversationRelay"
         given = connected[0].attrib
-        assert given.keys() <= ATTRIBUTES, given.keys() - ATTRIBUTES
         assert given["url"].startswith("wss://")
         assert "?" not in given["url"]
         assert {given["interruptible"], given["welcomeGreetingInterruptible"]} <= INTERRUPTIBLE
-        assert given["ttsProvider"] in PROVIDERS
+        self.check(given)
         return given
 
+    def check(self, attributes: dict[str, str]) -> None:
+        """Check what of a ConversationRelay this carrier alone has so."""
+        assert attributes.keys() <= ATTRIBUTES, attributes.keys() - ATTRIBUTES
+        assert attributes["ttsProvider"] in PROVIDERS
+
     # -- the relay
+
+    def prove(self, url: str) -> dict[str, str]:
+        """The headers that sign the request for the socket."""
+        return self.sign(url, {})
 
     def open(self, **headers: str) -> ClientConnection:
         """Connect to the address of the last document; raises what the websockets library raises."""
         url = self.relay["url"]
-        signed = {"X-Twilio-Signature": RequestValidator(TOKEN).compute_signature(url, {}), **headers}
+        signed = {**self.prove(url), **headers}
         where = f"ws://voice.example.org{urlsplit(url).path}"
         opening = connect(
             where,
@@ -154,10 +165,12 @@ class RelayedCall:
         self.open()
         if "welcomeGreeting" in self.relay:
             self.said.append(self.relay["welcomeGreeting"])
+        self.send({"type": "setup", **self.setup(), **fields})
+
+    def setup(self) -> dict[str, Any]:
         status = {"direction": "inbound", "callType": "PSTN", "callStatus": "RINGING", "customParameters": {}}
         parties = {"from": THEM, "to": US, "parentCallSid": "", "forwardedFrom": "", "callerName": ""}
-        names = {"sessionId": f"VX{self.session}", "accountSid": ACCOUNT, "callSid": self.sid}
-        self.send({"type": "setup", **names, **parties, **status, **fields})
+        return {"sessionId": f"VX{self.session}", "accountSid": ACCOUNT, "callSid": self.sid, **parties, **status}
 
     def send(self, frame: dict[str, Any]) -> None:
         INWARD.validate(frame)
@@ -176,7 +189,7 @@ class RelayedCall:
     def receive(self) -> dict[str, Any]:
         """Our next frame."""
         frame: dict[str, Any] = json.loads(self.socket.recv(timeout=60))
-        OUTWARD.validate(frame)
+        self.outward.validate(frame)
         self.frames.append(frame)
         return frame
 

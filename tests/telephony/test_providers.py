@@ -22,7 +22,7 @@ CARRIERS = {
     "simulator": ("Simulator", "api", "realtime", None, False),
     "telnyx": (
         "Telnyx", "api",
-        "api_key!* connection_id account_sid webhook_public_key amd_enabled", "connection_id", True),
+        "api_key!* connection_id account_sid webhook_public_key transport amd_enabled", "connection_id", True),
     "twilio": ("Twilio", "api", "account_sid!* auth_token!* transport amd_enabled", "account_sid", True),
     "vobiz": ("Vobiz", "api", "auth_id!* auth_token!* application_id amd_enabled", "auth_id", True),
     "vonage": (
@@ -73,6 +73,7 @@ def test_fields_that_are_left_out_have_these_values() -> None:
 
     assert {key: value for key, value in defaults.items() if value is not None} == {
         ("simulator", "realtime"): False,
+        ("telnyx", "transport"): "webhooks",
         ("twilio", "transport"): "webhooks",
         **{(name, "amd_enabled"): False for name in CARRIERS if name not in ("cloudonix", "simulator")},
     }

@@ -147,7 +147,8 @@ def continue_after_relay(service: Service, token: str, webhook: Webhook) -> Webh
     run, carrier = verified.run, verified.carrier
     if not verified.is_own_leg:
         return record_other_leg(verified)
-    error = f"{webhook.text('ErrorCode')} {webhook.text('ErrorMessage')}".strip()
+    code, reason = webhook.text("ErrorCode"), webhook.text("ErrorMessage") or webhook.text("Reason")
+    error = f"{code} {reason}".strip() if code else ""
     relays.note_end(run, webhook.text("SessionId"), webhook.text("SessionStatus"), error)
     latest = find(Turn, newest_by="number", run=run)
     if latest is None or run.is_completed or carrier.read_status(webhook).status in FINAL:
@@ -156,8 +157,10 @@ def continue_after_relay(service: Service, token: str, webhook: Webhook) -> Webh
     return relays.render(service, carrier, request, turns.answer(service, request))
 
 
-def verify(service: Service, token: str, webhook: Webhook) -> VerifiedWebhook:
+def verify(service: Service, token: str, webhook: Webhook, *, is_upgrade: bool = False) -> VerifiedWebhook:
     """Find the run whose token a webhook has, and check that the run's carrier has signed the webhook.
+
+    :param is_upgrade: it is the request for a text relay's socket, which not every carrier signs.
 
     :raises WebhookRefused: when no run has this token, the signature is wrong, or the webhook names another account.
     """
@@ -170,7 +173,7 @@ def verify(service: Service, token: str, webhook: Webhook) -> VerifiedWebhook:
         carrier = connect.connect(service, configuration, is_simulated=run.is_simulated)
     except NotPossible as refusal:
         raise refused(refusal.detail) from None
-    if carrier.verify(webhook) is False:
+    if (carrier.signs_upgrade or not is_upgrade) and carrier.verify(webhook) is False:
         raise refused("The signature of this webhook is wrong.", checked_by=carrier)
     if carrier.is_of_other_account(webhook):
         raise refused(f"This webhook is of another {carrier.name} account than the call.")

@@ -2,7 +2,7 @@
 
 Silence counts from the end of the agent's speech, as the carrier tells it, else as long as the text takes to speak.
 What the caller says while a turn is decided is kept for the next one. After an interruption nothing more of that turn
-is sent.
+is sent. Where a new turn's words, or the end, would cut what is still spoken, they come after it.
 """
 
 from __future__ import annotations
@@ -10,7 +10,7 @@ from __future__ import annotations
 from collections import deque
 from collections.abc import Mapping, Sequence
 from dataclasses import dataclass
-from typing import Any, Protocol
+from typing import Any, ClassVar, Protocol
 
 from ..engine.actions import Action, Listen, Play, Redirect, Say
 from ..telephony.carriers.events import CallerInput, Keys, Silence, Speech
@@ -18,9 +18,11 @@ from ..telephony.carriers.webhook import pieces
 
 # How long keys are waited for after one of them, unless `#` or their number ends them.
 KEY_SECONDS = 3.0
-# How long a character takes to speak, at most, and how long a caller speaks without a pause, where nothing is heard of
-# their end.
-SECONDS_A_CHARACTER, LONGEST_SPEECH_SECONDS = 0.1, 60.0
+# How long a character takes to speak, at most and at least, and how long a caller speaks without a pause, where nothing
+# is heard of their end.
+SECONDS_A_CHARACTER, LEAST_SECONDS_A_CHARACTER, LONGEST_SPEECH_SECONDS = 0.1, 0.03, 60.0
+# How long it takes until words that were sent begin to be spoken, at most.
+BEGIN_SECONDS = 1.5
 # Wrong frames in a row that close the socket, and frames within a second.
 MOST_WRONG, MOST_FRAMES = 10, 50
 # Close codes of RFC 6455.
@@ -32,9 +34,9 @@ NORMAL, BAD_DATA, REFUSED, TOO_LARGE, FAILED = 1000, 1007, 1008, 1009, 1011
 
 @dataclass(frozen=True, slots=True)
 class Setup:
-    """The first frame, which names the call."""
+    """The first frame, which names the call, by any of these."""
 
-    call_id: str
+    call_ids: tuple[str, ...]
 
 
 @dataclass(frozen=True, slots=True)
@@ -68,6 +70,13 @@ class Speaking:
 
 
 @dataclass(frozen=True, slots=True)
+class Played:
+    """The agent has spoken this text to its end."""
+
+    text: str
+
+
+@dataclass(frozen=True, slots=True)
 class Trouble:
     """The carrier complains, such as about a frame of ours."""
 
@@ -79,7 +88,7 @@ class Other:
     """A frame that needs no answer, and may be of a type that isn't known."""
 
 
-Frame = Setup | Prompt | Key | Interruption | Speaking | Trouble | Other
+Frame = Setup | Prompt | Key | Interruption | Speaking | Played | Trouble | Other
 
 
 class WrongFrame(ValueError):
@@ -87,7 +96,12 @@ class WrongFrame(ValueError):
 
 
 class Dialect(Protocol):
-    """How one carrier writes its frames, each of which is the text of a message."""
+    """How one carrier writes its frames, each of which is the text of a message.
+
+    `cuts_speech` is true if the end, and the words of a new turn, cut what is still spoken of the turn before.
+    """
+
+    cuts_speech: ClassVar[bool]
 
     def read(self, message: str) -> Frame:
         """:raises WrongFrame: when it is none of the carrier's."""
@@ -159,19 +173,28 @@ class Talk:
         self._said = said
         self._unplayed = ""
         self._listen = listen
-        self._is_set_up = self._is_deciding = self.is_over = self.is_cut = False
+        self._is_set_up = self._is_deciding = self._is_ending = self.is_over = self.is_cut = False
         self._waiting: deque[CallerInput] = deque()
         self._keys = ""
         self._keys_until: float | None = None
         self._silent_until: float | None = at + self._longest(said)
+        # When what was said is spoken, at the latest and at the earliest; and whether the carrier reports on speech.
+        self._spoken_at = self._not_spoken_before = at
+        self._reports_speech = False
+        self._expect_speech(said, at)
         self._wrong = 0
         self._times: deque[float] = deque(maxlen=MOST_FRAMES)
 
     @property
     def wake_at(self) -> float | None:
-        times = [self._keys_until, None if self._is_deciding else self._silent_until]
-        known = [each for each in times if each is not None]
-        return min(known) if known and not self.is_over else None
+        if self.is_over:
+            return None
+        if self._is_ending:
+            return self._spoken_at
+        times = [self._keys_until]
+        if not self._is_deciding:
+            times += [self._silent_until, self._spoken_at if self._waiting else None]
+        return min((each for each in times if each is not None), default=None)
 
     def receive(self, message: str, at: float) -> list[Order]:
         """Take a message of the carrier."""
@@ -192,12 +215,18 @@ class Talk:
         self._wrong = 0
         match frame:
             case Setup():
-                if frame.call_id != self._call_id:
+                if self._call_id not in frame.call_ids:
                     return self._close(REFUSED, "The relay is about another call than its address.")
                 self._is_set_up = True
+            case Prompt() | Key() if self._is_ending:
+                pass
             case Prompt(text=text, whole=True) if text.strip():
                 self._keys, self._keys_until = "", None
-                return self._hear(Speech(text.strip()))
+                if not self._reports_speech and not self._is_deciding:
+                    self._spoken_at = self._not_spoken_before = at  # else the caller would have interrupted the agent
+                return self._hear(Speech(text.strip()), at)
+            case Prompt(whole=True):
+                self._silent_until = self._silence_from(at)
             case Prompt():
                 self._silent_until = at + LONGEST_SPEECH_SECONDS
             case Key():
@@ -205,8 +234,17 @@ class Talk:
             case Interruption():
                 return self._interrupted(frame.played, at)
             case Speaking():
-                longest = self._longest(self._said) if frame.agent else LONGEST_SPEECH_SECONDS
-                self._silent_until = at + (longest if frame.began else self._listen.timeout_seconds)
+                if frame.began:
+                    self._silent_until = at + (self._longest(self._said) if frame.agent else LONGEST_SPEECH_SECONDS)
+                else:
+                    self._silent_until = at + self._listen.timeout_seconds if frame.agent else self._silence_from(at)
+                self._reports_speech = True
+                # Sooner it ends what was said before the latest words, which the carrier hadn't got yet.
+                if frame.agent and not frame.began and at >= self._not_spoken_before:
+                    return self._end_speech(at)
+            case Played() if (played := _letters(frame.text)) and _letters(self._said).endswith(played):
+                self._reports_speech = True
+                return self._end_speech(at)
             case Trouble():
                 return [Warn(f"The carrier complains: {frame.text}")]
         return []
@@ -225,6 +263,7 @@ class Talk:
             for piece in pieces(action.text):
                 token = f" {piece}" if self._said else piece
                 self._said += token
+                self._expect_speech(token, at)
                 orders.append(Send(self._dialect.text(token, last=False, interruptible=action.interruptible)))
         if isinstance(last, Redirect):
             return orders
@@ -235,50 +274,69 @@ class Talk:
         self._is_deciding = False
         if isinstance(last, Listen):
             self._listen = last
-            self._silent_until = at + (last.timeout_seconds if self.is_cut else self._longest(self._said))
-            return orders + (self._ask(self._waiting.popleft()) if self._waiting else [])
-        self.is_over = True  # a hang-up or a transfer is in the document that the carrier asks for then
-        return [*orders, Send(self._dialect.end())]
+            silent_until = at + (last.timeout_seconds if self.is_cut else self._longest(self._said))
+            self._silent_until = max(silent_until, self._spoken_at)
+            return orders + self._go_on(at)
+        self._is_ending = True  # a hang-up or a transfer is in the document that the carrier asks for then
+        return orders + self._go_on(at)
 
     def wake(self, at: float) -> list[Order]:
         """Take what it means that so much time has passed."""
+        if self._is_ending or (self._waiting and not self._is_deciding and at >= self._spoken_at):
+            return self._go_on(at)
         if self._keys_until is not None and at >= self._keys_until:
-            return self._end_keys()
+            return self._end_keys(at)
         if self._silent_until is None or at < self._silent_until or self._is_deciding or self.is_over:
             return []
         return self._ask(Silence()) if self._is_set_up else self._close(REFUSED, "The relay's setup never came.")
 
     # -- what the caller does
 
-    def _hear(self, given: CallerInput) -> list[Order]:
-        if not self._is_deciding:
-            return self._ask(given)
+    def _hear(self, given: CallerInput, at: float) -> list[Order]:
         last = self._waiting[-1] if self._waiting else None
         if isinstance(given, Speech) and isinstance(last, Speech):
             self._waiting[-1] = Speech(f"{last.text} {given.text}")
         else:
             self._waiting.append(given)
-        return []
+        return self._go_on(at)
+
+    def _go_on(self, at: float) -> list[Order]:
+        """End the session, or take up what the caller has said, as soon as it cuts nothing."""
+        if self._is_deciding or self.is_over or (self._dialect.cuts_speech and at < self._spoken_at):
+            return []
+        if self._is_ending:
+            self.is_over = True
+            return [Send(self._dialect.end())]
+        return self._ask(self._waiting.popleft()) if self._waiting else []
+
+    def _expect_speech(self, words: str, at: float) -> None:
+        self._spoken_at = max(self._spoken_at, at + BEGIN_SECONDS) + SECONDS_A_CHARACTER * len(words)
+        self._not_spoken_before = max(self._not_spoken_before, at) + LEAST_SECONDS_A_CHARACTER * len(words)
+
+    def _end_speech(self, at: float) -> list[Order]:
+        self._spoken_at = self._not_spoken_before = at
+        return self._go_on(at)
 
     def _press(self, key: str, at: float) -> list[Order]:
         self._silent_until = at + KEY_SECONDS + self._listen.timeout_seconds
         if key == "#":
-            return self._end_keys()
+            return self._end_keys(at)
         self._keys += key
         self._keys_until = at + KEY_SECONDS
-        return self._end_keys() if len(self._keys) == self._listen.keys else []
+        return self._end_keys(at) if len(self._keys) == self._listen.keys else []
 
-    def _end_keys(self) -> list[Order]:
+    def _end_keys(self, at: float) -> list[Order]:
         keys, self._keys, self._keys_until = Keys.read(self._keys), "", None
-        return [] if keys is None else self._hear(keys)
+        return [] if keys is None else self._hear(keys, at)
 
     def _interrupted(self, played: str, at: float) -> list[Order]:
         self._silent_until = at + self._listen.timeout_seconds
         if not self._said or self.is_cut:
-            return []
+            return self._end_speech(at)
         self._said, self._unplayed = split(self._said, played)
         self.is_cut = self._is_deciding  # then more of the turn may follow, which isn't sent
-        return [NoteCut(self._said, self._unplayed)] if self._unplayed and not self.is_cut else []
+        cut = [NoteCut(self._said, self._unplayed)] if self._unplayed and not self.is_cut else []
+        return [*cut, *self._end_speech(at)]
 
     def _ask(self, given: CallerInput) -> list[Order]:
         self._number += 1
@@ -288,6 +346,10 @@ class Talk:
     def _close(self, code: int, sentence: str) -> list[Order]:
         self.is_over = True
         return [Warn(sentence), Close(code)]
+
+    def _silence_from(self, at: float) -> float:
+        """When the caller, who has ended to speak, counts as silent; not while the agent still speaks."""
+        return max(at, self._spoken_at) + self._listen.timeout_seconds
 
     def _longest(self, said: str) -> float:
         return SECONDS_A_CHARACTER * len(said) + self._listen.timeout_seconds

@@ -2,7 +2,7 @@
 
 from __future__ import annotations
 
-from collections.abc import Callable, Sequence
+from collections.abc import Callable, Mapping, Sequence
 
 from ..calls import relays, turns
 from ..calls.refusals import WebhookRefused
@@ -15,15 +15,20 @@ from ..store.base import find, require
 from ..store.locks import UNREPEATABLE
 from ..store.runs import Run
 from ..telephony.carriers.webhook import Webhook
-from .core import NoteCut, TakeTurn, Talk
+from .core import Dialect, NoteCut, TakeTurn, Talk
+from .telnyx import Telnyx
 from .twilio import Twilio
+
+# By the names of the carriers that have relays.
+DIALECTS: Mapping[str, type[Dialect]] = {"Twilio": Twilio, "Telnyx": Telnyx}
 
 
 def begin(service: Service, webhook: Webhook, clock: Callable[[], float]) -> tuple[int, Talk]:
     """Verify the request for a relay's socket, as webhooks are; returns the run's id and what the socket begins with.
 
     :param webhook: with the wss address.
-    :raises NotPermitted: when its address isn't one that we gave and nobody has used, or the carrier didn't sign it.
+    :raises NotPermitted: when its address isn't one that we gave and nobody has used, or the carrier, if it signs such
+        requests, didn't sign it.
     """
     if "origin" in webhook.headers:
         raise NotPermitted("Browsers have no business here.")
@@ -33,11 +38,11 @@ def begin(service: Service, webhook: Webhook, clock: Callable[[], float]) -> tup
         run = find(Run, id=run_id)
         if run is None:
             raise NotPermitted("There is no such call.")
-        carrier = verify(service, run.token, webhook).carrier
+        carrier = verify(service, run.token, webhook, is_upgrade=True).carrier
         if not carrier.wants_relay:
             raise WebhookRefused("The configuration of this call has no relay any more.", run=run.id)
         said, listen = relays.open_once(run, number, part, id)
-    return run.id, Talk(Twilio(), run.carrier_call_id or "", number, said, listen, clock())
+    return run.id, Talk(DIALECTS[carrier.name](), run.carrier_call_id or "", number, said, listen, clock())
 
 
 def take_turn(

@@ -4,11 +4,11 @@ from __future__ import annotations
 
 import json
 from collections.abc import Mapping
-from typing import Any
+from typing import Any, ClassVar
 
 from ..strict_json import storable
 from ..telephony.carriers.webhook import clean, text_at
-from .core import Frame, Interruption, Key, Other, Prompt, Setup, Speaking, Trouble, WrongFrame
+from .core import Frame, Interruption, Key, Other, Played, Prompt, Setup, Speaking, Trouble, WrongFrame
 
 # The frames that are about who speaks, by their name without case, and whether it is the agent.
 SPEAKERS = {"agentspeaking": True, "clientspeaking": False}
@@ -19,6 +19,10 @@ KEYS = "0123456789*#"
 class Twilio:
     """Twilio's dialect. Types and fields that aren't known are let through, and words compared without case."""
 
+    cuts_speech: ClassVar[bool] = False
+    # Fields of the setup that name the call beside callSid.
+    call_ids: ClassVar[tuple[str, ...]] = ()
+
     def read(self, message: str) -> Frame:
         try:
             found = storable(json.loads(message))
@@ -28,7 +32,7 @@ class Twilio:
             raise WrongFrame("It is no object with a type.")
         match found["type"].lower():
             case "setup":
-                return Setup(_text(found, "callSid"))
+                return Setup((_text(found, "callSid"), *filter(None, (text_at(found, name) for name in self.call_ids))))
             case "prompt":
                 return Prompt(clean(_text(found, "voicePrompt", may_be_empty=True)), found.get("last") is not False)
             case "dtmf":
@@ -40,6 +44,8 @@ class Twilio:
                 return Interruption(text_at(found, "utteranceUntilInterrupt"))
             case "error":
                 return Trouble(text_at(found, "description")[:300])
+            case "info" if text_at(found, "name").lower() == "tokensplayed":
+                return Played(text_at(found, "value"))
             case "info":
                 agent = SPEAKERS.get(text_at(found, "name").lower())
                 began = SWITCHES.get(text_at(found, "value").lower())

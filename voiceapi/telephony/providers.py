@@ -216,6 +216,7 @@ _CARRIERS = (
             _optional(
                 "webhook_public_key", "Webhook public key", "Checks the signatures of the webhooks that Telnyx sends."
             ),
+            _TRANSPORT,
             _DETECTION,
         ),
         found=frozenset(("connection_id",)),

@@ -211,9 +211,8 @@ def test_a_long_reply_is_several_pieces_in_order() -> None:
     assert " ".join(said) == (sentence * 100).strip()
 
 
-def relayed(actions: list[Action], voice: VoiceSettings = PLAIN) -> str:
-    account = Account({"transport": "relay"}, send=None)  # type: ignore[arg-type]
-    carrier = Twilio(account)
+def relayed(actions: list[Action], voice: VoiceSettings = PLAIN, kind: type[TwilioCompatible] = Twilio) -> str:
+    carrier = kind(Account({"transport": "relay"}, send=None))  # type: ignore[arg-type]
     assert carrier.wants_relay
     return ET.canonicalize(carrier.render_relay(actions, URLS, voice, "wss://voice.example.org/x").body.decode())
 
@@ -251,3 +250,31 @@ def test_a_relay_and_its_voice(voice: VoiceSettings, language: str, provider: st
 def test_a_relay_without_a_greeting() -> None:
     (connect,) = ET.fromstring(relayed([Listen(10.0, True)]))
     assert "welcomeGreeting" not in connect[0].attrib
+
+
+@pytest.mark.parametrize(
+    ("voice", "language", "name"),
+    [
+        (PLAIN, "en", None),
+        (VoiceSettings("pt-BR", "Telnyx.NaturalHD.astra"), "pt", "Telnyx.NaturalHD.astra"),
+        (VoiceSettings("de", "natural"), "de", None),
+        (CHOSEN, "de", None),
+    ],
+)
+def test_a_relay_of_telnyx_and_its_voice(voice: VoiceSettings, language: str, name: str | None) -> None:
+    """It names languages without a region, and voices with their provider."""
+    pause, connect = ET.fromstring(relayed([Pause(2.0), Say("A & B?", True), Listen(10.0, True)], voice, Telnyx))
+    assert (pause.tag, pause.attrib) == ("Pause", {"length": "2"})
+    assert (connect.tag, connect.attrib) == ("Connect", {"action": f"{BASE}/tok/relay", "method": "POST"})
+    (relay,) = connect
+    assert relay.tag == "ConversationRelay"
+    assert relay.attrib == {
+        "url": "wss://voice.example.org/x",
+        "welcomeGreeting": "A & B?",
+        "welcomeGreetingInterruptible": "any",
+        "interruptible": "any",
+        "dtmfDetection": "true",
+        "events": "speaker-events tokens-played",
+        "language": language,
+        **({"voice": name} if name else {}),
+    }

@@ -3,12 +3,15 @@
 from __future__ import annotations
 
 import json
+from typing import Any
 
 from strict_relay import OUTWARD
+from strict_telnyx_relay import OUTWARD as OUTWARD_TELNYX
 
 from voiceapi.engine.actions import Listen, Say
-from voiceapi.relay.core import Send, TakeTurn, Talk
+from voiceapi.relay.core import Dialect, Send, TakeTurn, Talk
 from voiceapi.relay.door import LONGEST_MESSAGE, Wire
+from voiceapi.relay.telnyx import Telnyx
 from voiceapi.relay.twilio import Twilio
 
 MASK = b"\x00\x00\x00\x00"
@@ -18,6 +21,7 @@ FRAMES = [
     {"type": "dtmf", "digit": "5"},
     {"type": "interrupt", "utteranceUntilInterrupt": "Hello", "durationUntilInterruptMs": 460},
     {"type": "info", "name": "agentSpeaking", "value": "off"},
+    {"type": "info", "name": "tokensPlayed", "value": "good time?"},
     {"type": "error", "description": "No."},
 ]
 
@@ -32,8 +36,13 @@ SEEDS = (b"".join(_masked(json.dumps(frame).encode()) for frame in FRAMES), b"\x
 
 
 def check(data: bytes) -> None:
+    _check(data, Twilio(), OUTWARD)
+    _check(data, Telnyx(), OUTWARD_TELNYX)
+
+
+def _check(data: bytes, dialect: Dialect, outward: Any) -> None:
     wire, listen = Wire(), Listen(10.0, True)
-    talk = Talk(Twilio(), "CA1", 0, "Hello, is now a good time?", listen, 0.0)
+    talk = Talk(dialect, "CA1", 0, "Hello, is now a good time?", listen, 0.0)
     talk.receive(json.dumps(FRAMES[0]), 0.0)
     at, asked = 0.0, []
     for message in wire.receive(data):
@@ -45,6 +54,6 @@ def check(data: bytes) -> None:
             orders = talk.take((Say("And?", True), listen), at)
             for order in orders:
                 if isinstance(order, Send):
-                    OUTWARD.validate(order.frame)
+                    outward.validate(order.frame)
     assert asked == list(range(1, len(asked) + 1))
     assert wire.is_closed or b"\x88" not in bytes(wire.out[:1])

@@ -184,6 +184,8 @@ class Carrier(ABC):
     # The credential that verifies its webhooks, empty if it is none; and whether their signature covers their URL.
     signature_key: ClassVar[str]
     signs_url: ClassVar[bool] = False
+    # Whether it signs the request for the socket of a text relay; otherwise the token in the address has to do.
+    signs_upgrade: ClassVar[bool] = True
     # The fragment of our URLs that has the carrier repeat a webhook which fails; empty where it documents none. It is
     # neither sent nor signed.
     retries: ClassVar[str] = ""

@@ -10,7 +10,7 @@ from typing import Any
 from urllib.parse import urlencode
 
 from . import twilio_compatible
-from .base import NO_APPLICATION, Advice, InboundRoute, OutboundCall, Pauses, entries
+from .base import NO_APPLICATION, Advice, InboundRoute, OutboundCall, Pauses, VoiceSettings, entries
 from .causes import NORMAL, CauseFields
 from .events import StatusUpdate
 from .number_settings import ApplicationCarrier, numbered
@@ -42,6 +42,7 @@ class Telnyx(TwilioCompatible, ApplicationCarrier):
 
     name = "Telnyx"
     signature_key = "webhook_public_key"
+    signs_upgrade = False
     # It knows neither `auto` nor actionOnEmptyResult: the redirect after `<Gather>` reports the silence.
     style = twilio_compatible.TwilioStyle({}, longest_wait=120, voice="alice", language_with_voice=False)
     pauses = Pauses(quick=1, normal=2, patient=4, limits=(1, 10), whole=True)
@@ -197,6 +198,15 @@ class Telnyx(TwilioCompatible, ApplicationCarrier):
             f"TeXML application {application} has no outbound voice profile, without which Telnyx places no calls: "
             "give it one in the portal."
         )
+
+    def _relay_voice(self, voice: VoiceSettings) -> Mapping[str, str]:
+        # A relay's voices begin with their provider, and its pages show languages without a region. How Polly's are
+        # named there isn't documented, so the usual voice of a relay speaks for them.
+        name = voice.name or ""
+        has_provider = "." in name and not name.startswith("Polly.")
+        # Without what was played to the end, nobody would know when its last words may be followed by an end.
+        events = "speaker-events tokens-played"
+        return {"language": voice.language.partition("-")[0], "voice": name if has_provider else "", "events": events}
 
     def verify(self, webhook: Webhook) -> bool | None:
         """Check the Ed25519 signature over the timestamp and the raw body; key and signature are in base64."""

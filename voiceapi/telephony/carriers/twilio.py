@@ -2,20 +2,16 @@
 
 from __future__ import annotations
 
-from collections.abc import Iterator, Mapping, Sequence
+from collections.abc import Iterator, Mapping
 from dataclasses import dataclass
 from typing import Any
-from xml.etree.ElementTree import Element, SubElement
 
-from ...engine.actions import Action, Pause, Play, Say
-from . import markup
-from .base import InboundRoute, VoiceSettings, WebhookDocument, entries
-from .markup import element
+from .base import InboundRoute, VoiceSettings, entries
 from .number_settings import ConnectableCarrier, Settings, pages
 from .rest import Rest, basic, path_part
 from .twilio_compatible import REFUSALS, TwilioCompatible
 from .voices import spoken_by
-from .webhook import CallbackURLs, Webhook, clean, over_form, text_at
+from .webhook import Webhook, over_form, text_at
 
 # What stands on a number. A trunk goes before an application, which goes before the URL; setting one of the two deletes
 # the other one.
@@ -71,37 +67,12 @@ class Twilio(TwilioCompatible, ConnectableCarrier):
         fields = [("".join(map(str.capitalize, name.split("_"))), value) for name, value in changed.items()]
         self._ask("POST", self._path(f"IncomingPhoneNumbers/{path_part(text_at(entry, 'sid'))}"), fields)
 
-    @property
-    def wants_relay(self) -> bool:
-        return self.account.text("transport") == "relay"
-
-    def render_relay(
-        self, actions: Sequence[Action], urls: CallbackURLs, voice: VoiceSettings, address: str
-    ) -> WebhookDocument:
-        """A `<ConversationRelay>`, whose greeting is what is said before the agent listens."""
-        response, said = Element("Response"), spoken_by(voice, self.voices)
-        spoken = [action for action in actions if isinstance(action, Say | Play)]
-        response.extend(
-            element("Pause", {"length": markup.seconds(each.seconds)}) for each in actions if isinstance(each, Pause)
-        )
+    def _relay_voice(self, voice: VoiceSettings) -> Mapping[str, str]:
+        said = spoken_by(voice, self.voices)
         name = said.name or ""
         prefix = next((each for each in SPEAKERS if name.startswith(each)), "")
-        can_cut = all(action.interruptible for action in spoken)
-        attributes = {
-            "url": address,
-            "welcomeGreeting": " ".join(clean(action.text) for action in spoken),
-            "welcomeGreetingInterruptible": "any" if can_cut else "none",
-            "interruptible": "any",
-            "dtmfDetection": "true",
-            "language": said.language,
-            "ttsProvider": SPEAKERS.get(prefix, "Google"),
-            "voice": name.removeprefix(prefix),
-            # When the caller and the agent begin and end to speak, from which silence is measured.
-            "events": "speaker-events",
-        }
-        connected = SubElement(response, "Connect", {"action": urls.relayed, "method": "POST"})
-        connected.append(element("ConversationRelay", {key: text for key, text in attributes.items() if text}))
-        return markup.document(response)
+        provider = SPEAKERS.get(prefix, "Google")
+        return {"language": said.language, "ttsProvider": provider, "voice": name.removeprefix(prefix)}
 
     def verify(self, webhook: Webhook) -> bool:
         given = webhook.headers.get("x-twilio-signature", "")

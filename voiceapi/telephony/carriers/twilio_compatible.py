@@ -8,8 +8,9 @@ from collections.abc import Mapping, Sequence
 from dataclasses import dataclass, field
 from typing import Any, ClassVar
 from urllib.parse import urlencode
+from xml.etree.ElementTree import Element, SubElement
 
-from ...engine.actions import Action, Listen
+from ...engine.actions import Action, Listen, Pause, Play, Say
 from . import markup
 from .base import Account, Carrier, InboundRoute, OutboundCall, Pauses, VoiceSettings, WebhookDocument
 from .causes import CauseFields
@@ -29,7 +30,7 @@ from .events import (
 from .markup import element, expected_input, seconds, speech_pause
 from .rest import CarrierRefused, CarrierSilent, Rest, Scope, path_part
 from .voices import POLLY, spoken_by
-from .webhook import CallbackURLs, Webhook, amount, text_at
+from .webhook import CallbackURLs, Webhook, amount, clean, text_at
 
 # The action URL is requested also when nobody spoke.
 LISTENING = {"actionOnEmptyResult": "true"}
@@ -344,6 +345,38 @@ class TwilioCompatible(Carrier):
             verbs,
             lambda listen: element("Gather", _gather(listen, urls, voice, self.style, self.pauses)),
         )
+
+    @property
+    def wants_relay(self) -> bool:
+        return self.account.text("transport") == "relay"
+
+    def render_relay(
+        self, actions: Sequence[Action], urls: CallbackURLs, voice: VoiceSettings, address: str
+    ) -> WebhookDocument:
+        """A `<ConversationRelay>`, whose greeting is what is said before the agent listens."""
+        response = Element("Response")
+        spoken = [action for action in actions if isinstance(action, Say | Play)]
+        response.extend(
+            element("Pause", {"length": seconds(each.seconds)}) for each in actions if isinstance(each, Pause)
+        )
+        can_cut = all(action.interruptible for action in spoken)
+        attributes = {
+            "url": address,
+            "welcomeGreeting": " ".join(clean(action.text) for action in spoken),
+            "welcomeGreetingInterruptible": "any" if can_cut else "none",
+            "interruptible": "any",
+            "dtmfDetection": "true",
+            # When the caller and the agent begin and end to speak, from which silence is measured.
+            "events": "speaker-events",
+            **self._relay_voice(voice),
+        }
+        connected = SubElement(response, "Connect", {"action": urls.relayed, "method": "POST"})
+        connected.append(element("ConversationRelay", {key: text for key, text in attributes.items() if text}))
+        return markup.document(response)
+
+    def _relay_voice(self, voice: VoiceSettings) -> Mapping[str, str]:
+        """The attributes of a relay that say who speaks, where the carrier has relays; empty ones are left out."""
+        raise NotImplementedError
 
     def acknowledge(self) -> WebhookDocument:
         return self.render((), CallbackURLs("", ""), VoiceSettings())

@@ -80,8 +80,7 @@ class SimulatedWebhooks:
         with self.service.store.session(UNREPEATABLE):
             run = self._own(token)
             request = TurnRequest(run, number, caller_input, isinstance(caller_input, Machine), part)
-            answer = turns.answer(self.service, request)
-            return carrier.render(answer.actions, callback_urls(self.service, run, answer.next), answer.voice)
+            return relays.render(self.service, carrier, request, turns.answer(self.service, request))
 
     def status(self, token: str, updates: Sequence[StatusUpdate]) -> None:
         with self.service.store.session(UNREPEATABLE):

@@ -124,6 +124,13 @@ def test_interruptions(call: Callable[..., list[str]], service: Service) -> None
     ]
 
 
+def test_what_was_heard_before_a_silence_stays(call: Callable[..., list[str]]) -> None:
+    assert call("", ("still", "Yes."))[:2] == [
+        f"assistant: {HELLO}",
+        f"assistant: Are you still [not heard: there? {HELLO}]",
+    ]
+
+
 @pytest.mark.parametrize("words", ["never said", "is no", "ello"])
 def test_words_that_the_agent_does_not_say(call: Callable[..., list[str]], words: str) -> None:
     """The line is said when the agent has finished."""
@@ -159,7 +166,13 @@ def test_a_transfer_and_what_follows(
     tool = client.post("/api/v1/tools/", json=body).get_json()["tool_uuid"]
     writes(["I connect you. ", Calling("colleague")], ["Nobody is there, I fear."], ["All right."])
     found = call("A person, please.", ("nobody is", "Well."), transfer="busy", tool_uuids=[tool])
-    assert found[-3:] == ["assistant: Nobody is [not heard: there, I fear.]", "user: Well.", "assistant: All right."]
+    assert found[1:] == [
+        "user: A person, please.",
+        "assistant: I connect you.",
+        "assistant: Nobody is [not heard: there, I fear.]",
+        "user: Well.",
+        "assistant: All right.",
+    ]
     ended = log_of(service, "rtf-relay-ended")
     assert [each["status"] for each in ended] == ["ended", "completed"]
     assert len({each["session"] for each in ended}) == 2

@@ -15,7 +15,6 @@ from strict_relay import INWARD, OUTWARD
 
 from voiceapi.calls import ending, simulated
 from voiceapi.calls.simulated import Caller
-from voiceapi.relay import sessions
 from voiceapi.relay.core import Frame
 from voiceapi.relay.simulated import RelayPhone
 from voiceapi.relay.twilio import Twilio
@@ -30,17 +29,21 @@ FIRST, SECOND = "I have noted that for you now.", "We will send you a letter abo
 Line = str | tuple[str, str]
 
 
-class JudgedTwilio(Twilio):
-    """Holds each frame to the schema of Twilio's relay."""
+def judge(patch: pytest.MonkeyPatch) -> None:
+    """Hold each frame to the schema of Twilio's relay."""
+    read, text = Twilio.read, Twilio.text
 
-    def read(self, message: str) -> Frame:
+    def judged_read(dialect: Twilio, message: str) -> Frame:
         INWARD.validate(json.loads(message))
-        return super().read(message)
+        return read(dialect, message)
 
-    def text(self, token: str, *, last: bool, interruptible: bool) -> Mapping[str, Any]:
-        frame = super().text(token, last=last, interruptible=interruptible)
+    def judged_text(dialect: Twilio, token: str, **fields: bool) -> Mapping[str, Any]:
+        frame = text(dialect, token, **fields)
         OUTWARD.validate(frame)
         return frame
+
+    patch.setattr(Twilio, "read", judged_read)
+    patch.setattr(Twilio, "text", judged_text)
 
 
 @pytest.fixture
@@ -55,7 +58,7 @@ def call(
 
     A line that is a pair is said as soon as the agent has said the first of it.
     """
-    monkeypatch.setattr(sessions, "Twilio", JudgedTwilio)
+    judge(monkeypatch)
 
     def make(*lines: Line | dict[str, str], relay: bool = True, transfer: str | None = None, **data: Any) -> list[str]:
         made = workflow(talk(allow_interrupt=True, **data))

@@ -28,7 +28,9 @@ def agent(
     app = create_app({"VOICEAPI_WORKER": False})
     client = app.test_client()
     client.environ_base["HTTP_X_API_KEY"] = KEY
-    client.post(f"{API}/workflow/create/definition", json={"name": "Agent", "workflow_definition": talk()})
+    client.post(
+        f"{API}/workflow/create/definition", json={"name": "Agent", "workflow_definition": talk(allow_interrupt=True)}
+    )
     url = f"{API}/organizations/telephony-configs/1/phone-numbers"
     number = client.get(url).get_json()["phone_numbers"][0]
     assert client.put(f"{url}/{number['id']}", json={"inbound_workflow_id": 1}).status_code == 200
@@ -68,6 +70,22 @@ def test_a_number_is_called(agent: str) -> None:
     }
 
 
+def test_a_call_over_a_relay(agent: str) -> None:
+    """The caller interrupts the agent at a word; it is shown what they heard."""
+    says = ("Hm.", "interrupt:is now:Wait, what?", "interrupt:nothing of this:Yes.")
+    done = call("1", "--relay", *(each for line in says for each in ("--say", line)))
+    assert (done.exit_code, done.stderr) == (0, "")
+    assert done.stdout.splitlines()[:-1] == [
+        "agent: Hello, is now a good time?",
+        "caller: Hm.",
+        "agent: Sorry, I didn't get that. Hello, is now [not heard: a good time? Please say yes or no.]",
+        "caller: Wait, what?",
+        "agent: Hello, is now a good time?",
+        "caller: Yes.",
+        "agent: Great, goodbye.",
+    ]
+
+
 def test_what_can_not_be_called(agent: str) -> None:
     done = call("99")
     assert (done.exit_code, done.stderr) == (1, "Error: Workflow not found\n")
@@ -75,6 +93,7 @@ def test_what_can_not_be_called(agent: str) -> None:
     assert (done.exit_code, done.stderr) == (1, "Error: Phone number not found\n")
     for option, value, reason in (
         ("--say", "keys:x", "Keys are digits and *, with # at most at their end: keys:12#."),
+        ("--say", "interrupt:now:Yes.", "An interruption is interrupt:WORD:TEXT, and needs --relay."),
         ("--from", "me", "A number to call is written with + and its country code, such as +12025550123."),
     ):
         done = call("1", option, value)

@@ -18,7 +18,7 @@ from ..store.runs import Run
 from ..store.telephony import PhoneNumber, TelephonyConfiguration
 from ..store.workflows import Workflow
 from ..telephony import configurations
-from ..telephony.carriers.simulator import Callee, Simulator
+from ..telephony.carriers.simulator import Callee, MakePhone, Simulator
 from ..telephony.configurations import reader
 from ..telephony.connect import connect
 from ..telephony.numbers import NotDialable, normalize
@@ -41,11 +41,13 @@ class Caller:
     """Who calls: their number, and what they say, as `initial_context.simulated_callee` and `simulated_transfer`.
 
     :param lines: None for the simulator's own.
+    :param make_phone: None for a phone that asks webhooks.
     """
 
     number: str | None = None
     lines: list[Any] | None = None
     transfer: str | None = None
+    make_phone: MakePhone | None = None
 
     def context(self) -> dict[str, Any]:
         given = {"simulated_callee": self.lines, "simulated_transfer": self.transfer}
@@ -126,7 +128,7 @@ def _call(
     if run is None:
         raise OutOfService("The call can't be stored at the moment.")
     # The opening is answered; the phone asks for it again, and goes on from there.
-    carrier.resume(setup.callback_urls(service, run, 1), "", run.initial_context)
+    carrier.resume(setup.callback_urls(service, run, 1), "", run.initial_context, caller.make_phone)
     return run
 
 

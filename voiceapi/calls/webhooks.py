@@ -80,8 +80,7 @@ class SimulatedWebhooks:
         with self.service.store.session(UNREPEATABLE):
             run = self._own(token)
             request = TurnRequest(run, number, caller_input, isinstance(caller_input, Machine), part)
-            answer = turns.answer(self.service, request)
-            return carrier.render(answer.actions, callback_urls(self.service, run, answer.next), answer.voice)
+            return relays.render(self.service, carrier, request, turns.answer(self.service, request))
 
     def status(self, token: str, updates: Sequence[StatusUpdate]) -> None:
         with self.service.store.session(UNREPEATABLE):
@@ -172,7 +171,8 @@ def verify(service: Service, token: str, webhook: Webhook, *, is_upgrade: bool =
         carrier = connect.connect(service, configuration, is_simulated=run.is_simulated)
     except NotPossible as refusal:
         raise refused(refusal.detail) from None
-    if (not is_upgrade or carrier.signs_upgrade) and carrier.verify(webhook) is False:
+    is_signed = not is_upgrade or carrier.signs_upgrade
+    if is_signed and carrier.verify(webhook) is False:
         raise refused("The signature of this webhook is wrong.", checked_by=carrier)
     if carrier.is_of_other_account(webhook):
         raise refused(f"This webhook is of another {carrier.name} account than the call.")

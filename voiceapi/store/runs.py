@@ -224,20 +224,25 @@ def transcript(run: Run) -> str:
 def utterances(events: Iterable[RunEvent]) -> list[tuple[datetime, str, str]]:
     """What was said, in order: when, by `user` or `assistant`, and the words.
 
-    What the agent said in a turn is one utterance if the caller interrupted it, with the words marked that weren't
-    heard.
+    What the caller interrupted is one utterance, with the words marked that they didn't hear. What the agent had said
+    before, in a turn that was silent or ended in a transfer, stays another.
     """
     spoken: list[tuple[datetime, str, str]] = []
     for event in events:
         if event.type in SPEAKERS:
             spoken.append((event.at, SPEAKERS[event.type], str(event.payload["text"])))
         elif event.type == INTERRUPTED:
-            at = event.at
-            while spoken and spoken[-1][1] == "assistant":
-                at = spoken.pop()[0]
-            played, unplayed = event.payload["played"], event.payload["unplayed"]
+            at, played, unplayed = event.at, event.payload["played"], event.payload["unplayed"]
+            left = _length(f"{played} {unplayed}")
+            while left > 0 and spoken and spoken[-1][1] == "assistant":
+                at, _, text = spoken.pop()
+                left -= _length(text)
             spoken.append((at, "assistant", f"{played} [not heard: {unplayed}]".lstrip()))
     return spoken
+
+
+def _length(text: str) -> int:
+    return sum(map(len, text.split()))  # a relay's texts have other blanks
 
 
 def fillers(turn: Turn) -> int:

@@ -50,7 +50,7 @@ def ask(path: str, body: Any = None) -> Any:
 class Strict:
     """Speaks the simulator's dialect with a carrier that writes down every call it is asked for."""
 
-    is_local = False
+    is_local = wants_relay = False
 
     def __init__(self, dialect: Simulator) -> None:
         self.read_turn, self.read_status, self.read_leg = dialect.read_turn, dialect.read_status, dialect.read_leg

@@ -10,7 +10,7 @@ from __future__ import annotations
 import hmac
 import json
 import time
-from collections.abc import Generator, Mapping, Sequence
+from collections.abc import Callable, Generator, Mapping, Sequence
 from contextlib import suppress
 from dataclasses import dataclass
 from typing import Any, Protocol
@@ -81,6 +81,7 @@ class Simulator(Carrier):
     :param key: signs the webhooks that come over HTTP, as those of a test.
     :param phones: carry out its calls.
     :param lines: what callees say whose call doesn't.
+    :param wants_relay: its phone talks over a text relay, whose frames are Twilio's.
     """
 
     webhooks: Webhooks
@@ -88,6 +89,7 @@ class Simulator(Carrier):
     phones: Phones
     realtime: bool = False
     lines: Sequence[str] = DEFAULT_CALLEE
+    wants_relay: bool = False
 
     name = "Simulator"
     signature_key = ""
@@ -103,15 +105,22 @@ class Simulator(Carrier):
             )
         return self._start(Phone(self, call.urls, TEST_NUMBERS.get(call.to, "answers"), callee))
 
-    def resume(self, urls: CallbackURLs, to: str, context: Mapping[str, Any]) -> None:
-        """Continue a call whose phone was lost in a restart, after `urls.turn` documents were answered."""
-        self._start(Phone(self, urls, TEST_NUMBERS.get(to, "answers"), Callee.of(context, self.lines) or Callee()))
+    def resume(self, urls: CallbackURLs, to: str, context: Mapping[str, Any], make: MakePhone | None = None) -> None:
+        """Continue a call whose phone was lost in a restart, after `urls.turn` documents were answered.
+
+        :param make: None for a phone that asks webhooks.
+        """
+        callee = Callee.of(context, self.lines) or Callee()
+        self._start((make or Phone)(self, urls, TEST_NUMBERS.get(to, "answers"), callee))
 
     def call_webhook(self, url: str, token: str, from_number: str, to: str) -> Webhook:
         """The signed webhook by which a simulated call to one of our numbers begins; `token` will be its run's."""
-        body = json.dumps({"call_id": call_id_of(token), "from": from_number, "to": to}).encode()
-        headers = {"content-type": "application/json", SIGNATURE: self._signature(url, body)}
-        return Webhook("POST", url, headers, body)
+        return self.sign("POST", url, {"call_id": call_id_of(token), "from": from_number, "to": to})
+
+    def sign(self, method: str, url: str, fields: Mapping[str, str]) -> Webhook:
+        """A signed request of a phone."""
+        body = json.dumps(fields).encode()
+        return Webhook(method, url, {"content-type": "application/json", SIGNATURE: self._signature(url, body)}, body)
 
     def _start(self, phone: Phone) -> str:
         self.phones.start(phone.urls.token, phone.steps(), pauses=self.realtime)
@@ -161,6 +170,22 @@ class Simulator(Carrier):
 
     def render(self, actions: Sequence[Action], urls: CallbackURLs, voice: VoiceSettings) -> WebhookDocument:
         verbs = [verb for action in actions if (verb := _verb(action, urls.turn, voice)) is not None]
+        return WebhookDocument("application/json", json.dumps(verbs, ensure_ascii=False).encode())
+
+    def render_relay(
+        self,
+        actions: Sequence[Action],
+        urls: CallbackURLs,
+        voice: VoiceSettings,
+        address: str,
+        *,
+        interruptible: bool,
+    ) -> WebhookDocument:
+        spoken = [action for action in actions if isinstance(action, Say | Play)]
+        verbs = [verb for each in actions if isinstance(each, Pause) and (verb := _verb(each, urls.turn, voice))]
+        greeting = " ".join(clean(action.text) for action in spoken)
+        can_cut = all(action.interruptible for action in spoken)
+        verbs.append({"verb": "relay", "url": address, "greeting": greeting, "interruptible": can_cut})
         return WebhookDocument("application/json", json.dumps(verbs, ensure_ascii=False).encode())
 
     def acknowledge(self) -> WebhookDocument:
@@ -261,6 +286,7 @@ class Phone:
         self._callee = callee
         self._seconds = 0.0
         self._is_answered = urls.turn > 0
+        self._spoken = 0
         # Statuses that are reported together, because no time passes between them.
         self._unreported: list[StatusUpdate] = []
 
@@ -286,13 +312,9 @@ class Phone:
 
     def _talk(self, turn: int, given: CallerInput) -> Pausing:
         """Ask for turn number `turn` and carry out documents until one hangs up, or the callee does."""
+        self._spoken = turn
         listening = yield from self._carry_out(self._ask(turn, given))
-        spoken = turn
-        while (
-            listening is not None and self._behaviour == "answers" and spoken < min(len(self._callee.lines), MOST_TURNS)
-        ):
-            line = self._callee.lines[spoken]
-            spoken += 1
+        while listening is not None and self._behaviour == "answers" and (line := self._next_line()) is not None:
             if isinstance(line, Keys):
                 yield from self._pass_time(SECONDS_A_WORD * len(line.digits))
             else:
@@ -300,6 +322,12 @@ class Phone:
             said = line if isinstance(line, Keys) else _spoken(clean(line))
             listening = yield from self._carry_out(self._ask(listening, said))
         self._end("completed", round(self._seconds, 1))
+
+    def _next_line(self) -> str | Keys | None:
+        """What the callee says next; None once they have said all, and hang up."""
+        line = next(iter(self._callee.lines[self._spoken : MOST_TURNS]), None)
+        self._spoken += 1
+        return line
 
     def _ask(self, turn: int, given: CallerInput, part: int = 0) -> WebhookDocument:
         self._report()
@@ -349,3 +377,6 @@ class Phone:
         if self._unreported:
             self._carrier.webhooks.status(self.urls.token, self._unreported)
             self._unreported = []
+
+
+MakePhone = Callable[[Simulator, CallbackURLs, str, Callee], Phone]

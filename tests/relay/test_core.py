@@ -133,6 +133,15 @@ def test_silence_counts_from_the_end_of_speech() -> None:
     assert line.talk.wake_at is None
 
 
+def test_an_end_of_speech_that_comes_too_soon_is_about_what_was_said_before() -> None:
+    line = Line(Listen(1.0, True))
+    line.says("Hm.")
+    line.answer(Say("x" * 100, True), Listen(1.0, True))
+    line.at += 0.5
+    line.speaking("agent", "off")
+    assert line.talk.wake_at == pytest.approx(line.at - 0.5 + core.BEGIN_SECONDS + 100 * core.SECONDS_A_CHARACTER + 1.0)
+
+
 def test_a_sound_of_the_caller_while_the_agent_speaks_begins_no_silence() -> None:
     """Nor does a prompt without words put it off for as long as a caller may speak."""
     line = Line()
@@ -280,7 +289,7 @@ def test_what_is_said_waits_as_long_as_speaking_takes() -> None:
 
 
 def test_without_news_of_speech_what_is_said_is_answered_at_once() -> None:
-    """Nobody knows whether the agent has spoken, but over its words it would have been an interruption."""
+    """Nobody knows whether the agent has spoken, and each answer would have to wait for as long as it may take."""
     line = TelnyxLine()
     assert line.says("One.") == [TakeTurn(1, Speech("One."))]
     line.answer(Say("What a pity that is.", True), LISTEN)

@@ -13,6 +13,7 @@ import pytest
 from lines.call import PUBLIC
 from streamed import Calling, Gate, Writer
 from strict_relay import RelayedCall
+from strict_telnyx_relay import TelnyxCall
 from websockets.exceptions import ConnectionClosed, InvalidStatus
 
 from voiceapi.calls import relays, turns
@@ -153,7 +154,7 @@ def test_a_caller_who_is_silent(
     ring: Ring, workflow: Any, transcript: Callable[[], list[str]], client: Any, talk: Callable[..., Any]
 ) -> None:
     """Silence counts from the end of what the agent says, as the carrier tells it."""
-    call = ring(talk(), configurations={"max_user_idle_timeout": 1})
+    call = ring(talk(greeting="Hi?"), configurations={"max_user_idle_timeout": 1})
     call.connect()
     call.send({"type": "info", "name": "agentSpeaking", "value": "off"})
     assert call.hears()
@@ -400,8 +401,13 @@ def test_a_configuration_without_a_relay(
     assert log_of(service, "rtf-relay-not-used") == []
 
 
+@pytest.mark.parametrize("caller", [RelayedCall, TelnyxCall])
 def test_sockets_that_drop_anywhere_say_nothing_twice(
-    ring: Ring, writes: Writes, transcript: Callable[[], list[str]], monkeypatch: pytest.MonkeyPatch
+    caller: type[RelayedCall],
+    ring: Ring,
+    writes: Writes,
+    transcript: Callable[[], list[str]],
+    monkeypatch: pytest.MonkeyPatch,
 ) -> None:
     """What is sent to a carrier that is gone is lost; all else is said once, and each turn is taken once."""
     monkeypatch.setattr(relays, "MOST_FAILURES", 1000)
@@ -409,7 +415,7 @@ def test_sockets_that_drop_anywhere_say_nothing_twice(
     turns = range(25)
     replies = [[f"This is clause {turn} {clause}, " for clause in "abcdef"] + [f"end {turn}."] for turn in turns]
     writes(*replies)
-    call = ring()
+    call = ring(caller=caller)
     call.connect()
     for turn in turns:
         call.says(f"Say {turn}.")
@@ -426,6 +432,7 @@ def test_sockets_that_drop_anywhere_say_nothing_twice(
         else:
             while not call.frames[-1].get("last"):
                 call.receive()
+            call.speaks()
     said = " ".join([*call.said, *(frame.get("token", "") for frame in call.frames)])
     heard = re.findall(r"clause (\d+ \w)", said)
     assert len(heard) == len(set(heard)), said

@@ -136,6 +136,13 @@ def test_an_interruption_while_the_model_still_writes(
     assert transcript()[3:] == ["user: Stop.", "assistant: All right."]
 
 
+@pytest.mark.parametrize(("allowed", "found"), [(True, "any"), (False, "none")])
+def test_who_may_be_interrupted(rings: Ring, allowed: bool, found: str) -> None:
+    """The session is where any node is."""
+    relay = rings(allow_interrupt=allowed).relay
+    assert (relay["interruptible"], relay["welcomeGreetingInterruptible"]) == (found, "none")
+
+
 def test_keys(rings: Ring, transcript: Callable[[], list[str]]) -> None:
     call = rings()
     call.connect()

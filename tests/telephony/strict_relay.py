@@ -204,6 +204,9 @@ class RelayedCall:
             self.said.append(text)
         return text
 
+    def speaks(self) -> None:
+        """Speak to the end what there is to speak; this carrier need not report that it has."""
+
     def hang_up(self) -> None:
         """Leave: what Twilio does when the caller hangs up."""
         self.socket.close()

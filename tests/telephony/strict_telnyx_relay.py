@@ -57,10 +57,9 @@ class TelnyxCall(RelayedCall):
 
     def connect(self, **fields: Any) -> None:
         super().connect(**fields)
-        if greeting := self.relay.get("welcomeGreeting"):
-            self.unplayed = greeting
-            if self.reports:
-                self.speaks()
+        self.unplayed, self.is_last = self.relay.get("welcomeGreeting", ""), False
+        if self.unplayed and self.reports:
+            self.speaks()
 
     def setup(self) -> dict[str, Any]:
         names = {"callSid": "0c6d41e1", "callControlId": self.sid, "callSessionId": "5a1c", "callLegId": "7be0"}

@@ -9,6 +9,7 @@ from __future__ import annotations
 
 from ..conversations.conversation import append_log
 from ..engine.actions import Action, Listen, Play, Record, Say
+from ..engine.graph import Graph
 from ..errors import NotPermitted
 from ..security import new_token
 from ..service import Service
@@ -18,6 +19,7 @@ from ..store.database import write
 from ..store.fields import now
 from ..store.locks import run_lock
 from ..store.runs import Run, RunEvent, Snapshot, Turn
+from ..store.workflows import WorkflowVersion
 from ..telephony.carriers.base import Carrier, WebhookDocument
 from . import turns
 from .setup import callback_urls
@@ -33,7 +35,7 @@ SHORTEST_SECONDS, MOST_FAILURES = 10, 3
 # The events of a run's log.
 OPENED, ENDED, NOT_USED = "rtf-relay-opened", "rtf-relay-ended", "rtf-relay-not-used"
 NO_RELAY = "Nobody takes the sockets of a relay: run `voiceapi serve`, or `voiceapi relay` and set VOICEAPI_RELAY_URL."
-NO_TLS = "The carrier connects by TLS only: VOICEAPI_RELAY_URL has to be wss, or VOICEAPI_PUBLIC_URL https."
+NO_TLS = "A relay goes by TLS only: VOICEAPI_RELAY_URL has to be wss, or VOICEAPI_PUBLIC_URL https."
 BROKEN = f"{MOST_FAILURES} relays of this call lasted less than {SHORTEST_SECONDS} s each."
 
 
@@ -45,7 +47,8 @@ def render(service: Service, carrier: Carrier, request: TurnRequest, answer: Tur
         # A relay of the simulator has no socket.
         obstacle = ("" if carrier.is_local else why_not(service)) or (BROKEN if _failures(run) >= MOST_FAILURES else "")
         if not obstacle:
-            return carrier.render_relay(answer.actions, urls, answer.voice, _address(service, run, request))
+            address = _address(service, run, request)
+            return carrier.render_relay(answer.actions, urls, answer.voice, address, interruptible=_can_be_cut(run))
         _note_once(run, obstacle)
     return carrier.render(answer.actions, urls, answer.voice)
 
@@ -55,6 +58,15 @@ def why_not(service: Service) -> str:
     if not service.has_relay and service.settings.relay_url is None:
         return NO_RELAY
     return "" if service.relay_url.startswith("wss://") else NO_TLS
+
+
+def _can_be_cut(run: Run) -> bool:
+    """True if any node of a call may be interrupted."""
+    version = find(WorkflowVersion, id=run.version_id)
+    if version is None:
+        return True
+    graph = Graph.read(version.definition if run.draft is None else run.draft)
+    return any(node.allow_interrupt for node in graph.nodes.values())
 
 
 def _address(service: Service, run: Run, request: TurnRequest) -> str:

@@ -223,7 +223,7 @@ class Talk:
             case Prompt(text=text, whole=True) if text.strip():
                 self._keys, self._keys_until = "", None
                 if not self._reports_speech and not self._is_deciding:
-                    self._spoken_at = self._not_spoken_before = at  # else the caller would have interrupted the agent
+                    self._spoken_at = self._not_spoken_before = at  # nobody knows, and each answer would have to wait
                 return self._hear(Speech(text.strip()), at)
             case Prompt(whole=True):
                 self._silent_until = self._silence_from(at)
@@ -233,15 +233,16 @@ class Talk:
                 return self._press(frame.key, at)
             case Interruption():
                 return self._interrupted(frame.played, at)
+            case Speaking(began=True):
+                self._reports_speech = True
+                self._silent_until = at + (self._longest(self._said) if frame.agent else LONGEST_SPEECH_SECONDS)
             case Speaking():
-                if frame.began:
-                    self._silent_until = at + (self._longest(self._said) if frame.agent else LONGEST_SPEECH_SECONDS)
-                else:
-                    self._silent_until = at + self._listen.timeout_seconds if frame.agent else self._silence_from(at)
                 self._reports_speech = True
                 # Sooner it ends what was said before the latest words, which the carrier hadn't got yet.
-                if frame.agent and not frame.began and at >= self._not_spoken_before:
-                    return self._end_speech(at)
+                is_spoken = frame.agent and at >= self._not_spoken_before
+                orders = self._end_speech(at) if is_spoken else []
+                self._silent_until = self._silence_from(at)
+                return orders
             case Played() if (played := _letters(frame.text)) and _letters(self._said).endswith(played):
                 self._reports_speech = True
                 return self._end_speech(at)
@@ -348,7 +349,7 @@ class Talk:
         return [Warn(sentence), Close(code)]
 
     def _silence_from(self, at: float) -> float:
-        """When the caller, who has ended to speak, counts as silent; not while the agent still speaks."""
+        """When a caller who doesn't speak counts as silent, but not while the agent still speaks."""
         return max(at, self._spoken_at) + self._listen.timeout_seconds
 
     def _longest(self, said: str) -> float:

@@ -9,7 +9,7 @@ from .twilio import Twilio
 
 
 class Telnyx(Twilio):
-    """Telnyx' dialect. Texts can't say whether they may be interrupted; the document says it for all."""
+    """Telnyx' dialect. Texts can't say whether they may be interrupted; the document says it for all of them."""
 
     cuts_speech: ClassVar[bool] = True
     # The first is what webhooks have as CallSid; the setup's callSid is another one.

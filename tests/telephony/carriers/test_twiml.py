@@ -211,10 +211,18 @@ def test_a_long_reply_is_several_pieces_in_order() -> None:
     assert " ".join(said) == (sentence * 100).strip()
 
 
-def relayed(actions: list[Action], voice: VoiceSettings = PLAIN, kind: type[TwilioCompatible] = Twilio) -> str:
+def relayed(
+    actions: list[Action],
+    voice: VoiceSettings = PLAIN,
+    kind: type[TwilioCompatible] = Twilio,
+    *,
+    interruptible: bool = True,
+) -> str:
     carrier = kind(Account({"transport": "relay"}, send=None))  # type: ignore[arg-type]
     assert carrier.wants_relay
-    return ET.canonicalize(carrier.render_relay(actions, URLS, voice, "wss://voice.example.org/x").body.decode())
+    address = "wss://voice.example.org/x"
+    document = carrier.render_relay(actions, URLS, voice, address, interruptible=interruptible)
+    return ET.canonicalize(document.body.decode())
 
 
 @pytest.mark.parametrize(
@@ -278,3 +286,10 @@ def test_a_relay_of_telnyx_and_its_voice(voice: VoiceSettings, language: str, na
         "language": language,
         **({"voice": name} if name else {}),
     }
+
+
+@pytest.mark.parametrize(("kind", "found"), [(Twilio, "any"), (Telnyx, "none")])
+def test_a_relay_of_an_agent_that_nobody_may_interrupt(kind: type[TwilioCompatible], found: str) -> None:
+    """Each text of Twilio's says it by itself."""
+    (connect,) = ET.fromstring(relayed([Listen(10.0, True)], kind=kind, interruptible=False))
+    assert connect[0].attrib["interruptible"] == found

@@ -282,11 +282,18 @@ class Carrier(ABC):
         return False
 
     def render_relay(
-        self, actions: Sequence[Action], urls: CallbackURLs, voice: VoiceSettings, address: str
+        self,
+        actions: Sequence[Action],
+        urls: CallbackURLs,
+        voice: VoiceSettings,
+        address: str,
+        *,
+        interruptible: bool,
     ) -> WebhookDocument:
         """The document that carries out `actions`, of which the last is a Listen, and goes on over a relay.
 
         :param address: of our side of the relay, wss; when its socket has ended, the carrier asks `urls.relayed`.
+        :param interruptible: whether any of the agent's nodes may be interrupted.
         """
         raise NotImplementedError
 

@@ -173,7 +173,13 @@ class Simulator(Carrier):
         return WebhookDocument("application/json", json.dumps(verbs, ensure_ascii=False).encode())
 
     def render_relay(
-        self, actions: Sequence[Action], urls: CallbackURLs, voice: VoiceSettings, address: str
+        self,
+        actions: Sequence[Action],
+        urls: CallbackURLs,
+        voice: VoiceSettings,
+        address: str,
+        *,
+        interruptible: bool,
     ) -> WebhookDocument:
         spoken = [action for action in actions if isinstance(action, Say | Play)]
         verbs = [verb for each in actions if isinstance(each, Pause) and (verb := _verb(each, urls.turn, voice))]

@@ -199,14 +199,18 @@ class Telnyx(TwilioCompatible, ApplicationCarrier):
             "give it one in the portal."
         )
 
-    def _relay_voice(self, voice: VoiceSettings) -> Mapping[str, str]:
+    def _relay_attributes(self, voice: VoiceSettings, interruptible: bool) -> Mapping[str, str]:
         # A relay's voices begin with their provider, and its pages show languages without a region. How Polly's are
         # named there isn't documented, so the usual voice of a relay speaks for them.
         name = voice.name or ""
-        has_provider = "." in name and not name.startswith("Polly.")
-        # Without what was played to the end, nobody would know when its last words may be followed by an end.
-        events = "speaker-events tokens-played"
-        return {"language": voice.language.partition("-")[0], "voice": name if has_provider else "", "events": events}
+        return {
+            "language": voice.language.partition("-")[0],
+            "voice": name if "." in name and not name.startswith("Polly.") else "",
+            # Its texts can't say it one by one.
+            "interruptible": "any" if interruptible else "none",
+            # Without what was played to the end, nobody would know when its last words may be followed by an end.
+            "events": "speaker-events tokens-played",
+        }
 
     def verify(self, webhook: Webhook) -> bool | None:
         """Check the Ed25519 signature over the timestamp and the raw body; key and signature are in base64."""

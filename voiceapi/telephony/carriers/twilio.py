@@ -67,7 +67,7 @@ class Twilio(TwilioCompatible, ConnectableCarrier):
         fields = [("".join(map(str.capitalize, name.split("_"))), value) for name, value in changed.items()]
         self._ask("POST", self._path(f"IncomingPhoneNumbers/{path_part(text_at(entry, 'sid'))}"), fields)
 
-    def _relay_voice(self, voice: VoiceSettings) -> Mapping[str, str]:
+    def _relay_attributes(self, voice: VoiceSettings, interruptible: bool) -> Mapping[str, str]:
         said = spoken_by(voice, self.voices)
         name = said.name or ""
         prefix = next((each for each in SPEAKERS if name.startswith(each)), "")

@@ -351,7 +351,13 @@ class TwilioCompatible(Carrier):
         return self.account.text("transport") == "relay"
 
     def render_relay(
-        self, actions: Sequence[Action], urls: CallbackURLs, voice: VoiceSettings, address: str
+        self,
+        actions: Sequence[Action],
+        urls: CallbackURLs,
+        voice: VoiceSettings,
+        address: str,
+        *,
+        interruptible: bool,
     ) -> WebhookDocument:
         """A `<ConversationRelay>`, whose greeting is what is said before the agent listens."""
         response = Element("Response")
@@ -368,14 +374,14 @@ class TwilioCompatible(Carrier):
             "dtmfDetection": "true",
             # When the caller and the agent begin and end to speak, from which silence is measured.
             "events": "speaker-events",
-            **self._relay_voice(voice),
+            **self._relay_attributes(voice, interruptible),
         }
         connected = SubElement(response, "Connect", {"action": urls.relayed, "method": "POST"})
         connected.append(element("ConversationRelay", {key: text for key, text in attributes.items() if text}))
         return markup.document(response)
 
-    def _relay_voice(self, voice: VoiceSettings) -> Mapping[str, str]:
-        """The attributes of a relay that say who speaks, where the carrier has relays; empty ones are left out."""
+    def _relay_attributes(self, voice: VoiceSettings, interruptible: bool) -> Mapping[str, str]:
+        """Attributes of a relay that differ between the carriers which have relays; empty ones are left out."""
         raise NotImplementedError
 
     def acknowledge(self) -> WebhookDocument:

@@ -94,6 +94,7 @@ MADE: dict[str, tuple[str, Callable[[], Iterable[str]]]] = {
         "sub",
         lambda: [saved_case._written(["12025550123", "sip:ada@example.com"]).pattern],
     ),
+    "relay.simulated._ending": ("search", lambda: [r"(?<!\w)yes\ please(?!\w)"]),
     "store.forgetting.is_in": ("search", lambda: ["(?<![0-9])12025550123(?![0-9])"]),
     "telephony.numbers._numbering_plan": ("match", numbering_plans),
 }

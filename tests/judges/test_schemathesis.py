@@ -287,7 +287,8 @@ QUERIES: dict[str, dict[str, Any]] = {
     "sign_address": {"key": lambda world: world.file_key},
 }
 CASE = {"name": "Clay", "turns": [{"caller": "Yes."}]}
-CALL = {"phone_number": "+12025550123", "telephony_configuration_id": None, "from_phone_number_id": None}
+# Not the number of the document's examples, which may be on the do-not-call list by then.
+CALL = {"phone_number": "+12025550177", "telephony_configuration_id": None, "from_phone_number_id": None}
 TIMES = {"retry_config": None, "schedule_config": None, "timezone": None, "time_slots": None}
 BODIES: dict[str, dict[str, Any]] = {
     "trigger_agent": CALL,

@@ -242,8 +242,4 @@ def with_session(command: Callable[..., Any]) -> Callable[..., Any]:
 
 def interrupt_on_term() -> None:
     """End on SIGTERM as on an interrupt."""
-    signal.signal(signal.SIGTERM, lambda *_: _interrupt())
-
-
-def _interrupt() -> None:
-    raise KeyboardInterrupt
+    signal.signal(signal.SIGTERM, signal.default_int_handler)

@@ -9,7 +9,7 @@ from collections.abc import Callable, Iterable, Iterator, Mapping, Sequence
 from concurrent.futures import Executor, Future, ProcessPoolExecutor, ThreadPoolExecutor, as_completed
 from contextlib import ExitStack
 from dataclasses import dataclass, replace
-from functools import lru_cache
+from functools import lru_cache, partial
 from itertools import islice
 from multiprocessing import get_context
 from pathlib import Path
@@ -403,12 +403,9 @@ def _open(stack: ExitStack, pool: Executor) -> Executor:
 def _processes(count: int) -> ProcessPoolExecutor:
     # A fork takes a hundredth of the time of a new interpreter, and is safe where this is the only thread.
     kind = "fork" if sys.platform == "linux" else None
-    return ProcessPoolExecutor(count, get_context(kind), initializer=_leave_interrupts)
-
-
-def _leave_interrupts() -> None:
-    """Ctrl-C is for the process that started this one, which then ends it."""
-    signal.signal(signal.SIGINT, signal.SIG_IGN)
+    # Ctrl-C is for this process, which then ends those that it started.
+    leave_interrupts = partial(signal.signal, signal.SIGINT, signal.SIG_IGN)
+    return ProcessPoolExecutor(count, get_context(kind), initializer=leave_interrupts)
 
 
 def _submit(

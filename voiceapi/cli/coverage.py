@@ -14,7 +14,7 @@ from ..rehearsal.coverage import Coverage, overlay
 from ..workflows.drawing.svg import draw
 from .case_sets import CaseSet, configured_model, files_at, read, run_sets, stored_set
 from .definitions import is_stored
-from .output import printable
+from .output import printable, writing
 
 KINDS = {"nodes": "node", "edges": "edge", "variables": "variable"}
 
@@ -93,14 +93,11 @@ def write_pictures(target: Path, found: Sequence[AgentCoverage]) -> list[Path]:
         files = [target]
     else:
         files = _distinct(target, [each.name for each in found])
-    try:
+    with writing(target):
         if target not in files:
             target.mkdir(parents=True, exist_ok=True)
         for file, each in zip(files, found, strict=True):
             file.write_text(f"{each.picture()}\n", encoding="utf-8")
-    except (OSError, ValueError) as error:
-        reason = getattr(error, "strerror", None) or error
-        raise click.UsageError(f"{click.format_filename(target)} can't be written: {reason}.") from None
     return files
 
 

@@ -11,6 +11,7 @@ from flask.cli import with_appcontext
 from ..workflows.drawing.svg import draw
 from .base import with_session
 from .definitions import is_stored, read_definition, read_file
+from .output import writing
 
 
 @click.command("graph")
@@ -43,11 +44,8 @@ def write_picture(output: str, picture: str) -> None:
 
     :raises click.UsageError: when it can't be written.
     """
-    try:
+    with writing(output):
         Path(output).write_text(f"{picture}\n", encoding="utf-8")
-    except (OSError, ValueError) as error:
-        reason = getattr(error, "strerror", None) or error
-        raise click.UsageError(f"{click.format_filename(output)} can't be written: {reason}.") from None
     click.echo(f"Wrote {click.format_filename(output)}.", err=True)
 
 

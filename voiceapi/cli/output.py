@@ -10,6 +10,7 @@ import time
 from collections.abc import Iterator, Mapping, Sequence
 from contextlib import contextmanager
 from datetime import datetime
+from pathlib import Path
 from typing import Any
 from unicodedata import combining, east_asian_width
 
@@ -162,3 +163,13 @@ def progress(text: str) -> Iterator[ProgressBar]:
     finally:
         done.set()
         thread.join()
+
+
+@contextmanager
+def writing(path: str | Path) -> Iterator[None]:
+    """Raise what keeps a file from being written as a usage error that names it."""
+    try:
+        yield
+    except (OSError, ValueError) as error:
+        reason = getattr(error, "strerror", None) or error
+        raise click.UsageError(f"{click.format_filename(path)} can't be written: {reason}.") from None

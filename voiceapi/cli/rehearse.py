@@ -30,7 +30,7 @@ from .base import JSON, TEXT, current_service, with_session, with_settings
 from .case_sets import agent_of, beside, checked_agent, model_for, read_set, tool_records
 from .chat import dialogue
 from .definitions import UNKNOWN, file_name, is_stored, read_bytes
-from .output import printable, progress, show_json
+from .output import printable, progress, show_json, writing
 
 # How many conversations are held unless it is said: random ones cost nothing.
 USUAL_RANDOM, USUAL_SPOKEN = 100, 5
@@ -240,18 +240,17 @@ def _indented(lines: Iterable[str]) -> Iterator[str]:
 def _save(path: Path, report: RehearsalReport, workflow: Path | None, tools: tuple[Any, ...]) -> None:
     """Write what was found as cases, which pass as long as the agent does what it did."""
     cases, left_out = rehearsals.cases_of(report)
-    name = None if workflow is None or _agent_beside(path) == workflow.resolve() else _relative(workflow, path)
+    name = None
+    if workflow is not None and _agent_beside(path) != workflow.resolve():
+        name = os.path.relpath(workflow.resolve(), path.resolve().parent)
     for each in left_out:
         click.echo(printable(f"{each} can't be written as a case: its model did what no case can play."), err=True)
     if not cases:
         click.echo(f"There is nothing to write into {click.format_filename(path)}.", err=True)
         return
-    try:
+    with writing(path):
         text = case_writing.file_text(cases, name, tools=tools, as_json=path.suffix == ".json")
         path.write_text(text, encoding="utf-8")
-    except (OSError, ValueError) as error:
-        reason = getattr(error, "strerror", None) or error
-        raise click.UsageError(f"{click.format_filename(path)} can't be written: {reason}.") from None
     count = "1 case" if len(cases) == 1 else f"{len(cases)} cases"
     click.echo(f"Wrote {count} into {file_name(str(path))}.", err=True)
 
@@ -260,7 +259,3 @@ def _agent_beside(path: Path) -> Path | None:
     """The file of the agent that a case file of this name is of; None if it has another kind of name."""
     is_named = path.name.endswith(case_file.ENDINGS)
     return agent_of(path, None).resolve() if is_named else None
-
-
-def _relative(workflow: Path, path: Path) -> str:
-    return os.path.relpath(workflow.resolve(), path.resolve().parent)

@@ -18,7 +18,7 @@ from ..store.runs import SPEAKERS, Run
 from ..store.workflows import Workflow, WorkflowVersion
 from ..timestamps import read_time, write_time
 from .base import ID, JSON, ORGANIZATION, TEXT, CommandGroup, current_service, owner_of, with_session, with_settings
-from .output import printable, show_fields, show_json, show_table, when
+from .output import printable, show_fields, show_json, show_table, when, writing
 from .trace import lines
 
 UNKNOWN = "There is no run with id {}. `voiceapi run list` shows which there are."
@@ -217,12 +217,8 @@ def make_case(run_id: int, output: str | None, store: bool, organization: str, a
     if output is None or output == "-":
         click.echo(text, nl=False)
         return
-    try:
-        with open(output, "x", encoding="utf-8") as file:
-            file.write(text)
-    except (OSError, ValueError) as error:
-        reason = getattr(error, "strerror", None) or error
-        raise click.UsageError(f"{click.format_filename(output)} can't be written: {reason}.") from None
+    with writing(output), open(output, "x", encoding="utf-8") as file:
+        file.write(text)
     click.echo(f"Wrote {click.format_filename(output)}.", err=True)
 
 

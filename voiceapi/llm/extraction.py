@@ -8,9 +8,8 @@ from collections.abc import Mapping
 from typing import Any
 
 from ..engine.actions import Extract, Message
-from ..strict_json import storable
 from .speakable import read_entities
-from .wire import as_written
+from .wire import as_written, json_value
 
 INSTRUCTION = (
     "Find the variables below in the conversation. Answer with nothing but one JSON object whose top-level keys are "
@@ -46,7 +45,7 @@ def _line(message: Message, names: Mapping[str, str]) -> str:
     content = as_written(message)
     if message["role"] != "tool":
         return f"{message['role']}: {content}" if content else ""
-    result = _parsed(content)
+    result = json_value(content)
     if result == _DONE:  # the result of following an edge, which says nothing
         return ""
     if isinstance(result, dict):
@@ -69,7 +68,7 @@ def values_in(text: str) -> dict[str, Any]:
         return {}
     fence = _FENCED.search(text)
     for candidate in (text, fence[1].strip() if fence else "", _balanced(text, "{}"), _balanced(text, "[]")):
-        found = _parsed(candidate)
+        found = json_value(candidate)
         if isinstance(found, dict):
             return {name: _with_entities_read(value) for name, value in found.items()}
         if isinstance(found, list):
@@ -86,13 +85,6 @@ def _with_entities_read(value: Any) -> Any:
         case dict():
             return {name: _with_entities_read(each) for name, each in value.items()}
     return value
-
-
-def _parsed(text: str) -> Any:
-    try:
-        return storable(json.loads(text))
-    except (ValueError, RecursionError):
-        return None
 
 
 def _balanced(text: str, pair: str) -> str:

@@ -15,8 +15,7 @@ from strict_telnyx_relay import OUTWARD as OUTWARD_TELNYX
 from voiceapi.engine.actions import Action, HangUp, Listen, Redirect, Say, Transfer
 from voiceapi.relay import core
 from voiceapi.relay.core import MOST_FRAMES, Close, Dialect, NoteCut, Order, Send, TakeTurn, Talk, Warn, split
-from voiceapi.relay.telnyx import Telnyx
-from voiceapi.relay.twilio import Twilio
+from voiceapi.relay.twilio import Telnyx, Twilio
 from voiceapi.telephony.carriers.events import Keys, Silence, Speech
 
 HELLO = "Hello, is now a good time?"

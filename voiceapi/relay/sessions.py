@@ -16,8 +16,7 @@ from ..store.locks import UNREPEATABLE
 from ..store.runs import Run
 from ..telephony.carriers.webhook import Webhook
 from .core import Dialect, NoteCut, TakeTurn, Talk
-from .telnyx import Telnyx
-from .twilio import Twilio
+from .twilio import Telnyx, Twilio
 
 # By the names of the carriers that have relays. The simulator's phones speak as Twilio does.
 DIALECTS: Mapping[str, type[Dialect]] = {"Twilio": Twilio, "Telnyx": Telnyx, "Simulator": Twilio}

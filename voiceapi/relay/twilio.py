@@ -1,4 +1,4 @@
-"""The frames of Twilio's ConversationRelay: each is a JSON object, which `type` tells apart."""
+"""The frames of Twilio's ConversationRelay, each a JSON object which `type` tells apart, and of Telnyx' relay."""
 
 from __future__ import annotations
 
@@ -57,6 +57,20 @@ class Twilio:
 
     def end(self) -> Mapping[str, Any]:
         return {"type": "end"}
+
+
+class Telnyx(Twilio):
+    """Telnyx' dialect: Twilio's, of which it documents fewer fields.
+
+    Texts can't say whether they may be interrupted; the document says it for all of them.
+    """
+
+    cuts_speech: ClassVar[bool] = True
+    # The first is what webhooks have as CallSid; the setup's callSid is another one.
+    call_ids: ClassVar[tuple[str, ...]] = ("callControlId", "callLegId")
+
+    def text(self, token: str, *, last: bool, interruptible: bool) -> Mapping[str, Any]:
+        return {"type": "text", "token": token, "last": last}
 
 
 def _text(frame: Mapping[str, Any], name: str, *, may_be_empty: bool = False) -> str:

@@ -11,8 +11,7 @@ from strict_telnyx_relay import OUTWARD as OUTWARD_TELNYX
 from voiceapi.engine.actions import Listen, Say
 from voiceapi.relay.core import Dialect, Send, TakeTurn, Talk
 from voiceapi.relay.door import LONGEST_MESSAGE, Wire
-from voiceapi.relay.telnyx import Telnyx
-from voiceapi.relay.twilio import Twilio
+from voiceapi.relay.twilio import Telnyx, Twilio
 
 MASK = b"\x00\x00\x00\x00"
 FRAMES = [

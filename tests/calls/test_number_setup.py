@@ -74,7 +74,10 @@ def connect(service: Service, api: NumberAPI, agent: int, number: str = OURS) ->
 def here() -> Any:
     """What is stored here, to be compared; times aside."""
     leave = ("updated_at", "created_at", "paced_until")
-    rows = [*TelephonyConfiguration.select().order_by("id"), *PhoneNumber.select().order_by("id")]
+    rows = [
+        *TelephonyConfiguration.select().order_by(TelephonyConfiguration.id),
+        *PhoneNumber.select().order_by(PhoneNumber.id),
+    ]
     return [{name: value for name, value in each.__data__.items() if name not in leave} for each in rows]
 
 

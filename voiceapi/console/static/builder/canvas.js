@@ -1,12 +1,12 @@
 // The canvas: the graph under one's hands, by pointer and by keys. It changes nothing itself, but says what is wanted.
 
-import { showDialog, table } from "../parts/components.js";
+import { showDialog, table as tableOf } from "../parts/components.js";
 import { h, uniqueId } from "../parts/dom.js";
 import { around, boxOfLabel, boxOfNode, nearestFreePlace, nearestThatWay, touches } from "./geometry.js";
 import { IDLE, next } from "./gestures.js";
 import { graphOf } from "./graph.js";
 import { kindOf, placeOf } from "./items.js";
-import { commandOf, help } from "./keys.js";
+import { commandTable } from "./keys.js";
 import { scene } from "./scene.js";
 import { fitting, inGraph, onCanvas, panned, showing, zoomedTo } from "./view.js";
 
@@ -21,20 +21,20 @@ const isHeld = (event) => event.ctrlKey || event.metaKey;
 
 /**
  * `nameOfType(type)`: what a type of node is called. `view`: the last one, as `seen(view)` got it. `act` is told what is wanted:
- * `select(keys)`, `move(places)` with a Map of places by key and how they were moved ("drag" or "key"), `open()`,
- * `remove()`, `undo()`, `redo()`, `save()`.
+ * `select(keys)`, `move(places)` with a Map of places by key and how they were moved ("drag" or "key"), `open()`. `commands`:
+ * further rows of the canvas' commands, as `commandTable` gets them; the editor's, after those of the canvas.
  *
  * Returned: `element`; `paint(definition, selection)`; `mark(findings by key)`; `reveal(key)`, which shows something, and
- * `focus(key)`, which also gives it the focus, by default what had it last; `placed`, the places of nodes that have none
+ * `focus(key)`, which also gives it the focus, by default what had it last; `chosen()`; `placed`, the places of nodes that have none
  * stored; `fit()`.
  */
-export function canvas({ label, nameOfType, view: before, seen, act }) {
+export function canvas({ label, nameOfType, view: before, seen, act, commands }) {
   const drawn = scene();
   const hint = h("p", { class: "hidden", id: uniqueId("hint") },
     "Arrows go from node to node, Enter opens the form, Shift and arrows move, Delete removes, question mark lists all keys.");
   const box = h("div", { class: "canvas-box", role: "application", "aria-label": label, "aria-describedby": hint.id }, drawn.element);
   const status = h("p", { class: "hidden", role: "status" });
-  const tool = (text, name, command) => h("button", { type: "button", class: "button small", "aria-label": name, title: name, on: { click: () => COMMANDS[command]() } }, text);
+  const tool = (text, name, command) => h("button", { type: "button", class: "button small", "aria-label": name, title: name, on: { click: () => table.run(command) } }, text);
   const element = h("div", { class: "canvas" }, hint, box, status,
     h("div", { class: "graph-tools" }, tool("−", "Smaller", "smaller"), tool("Fit", "Show everything", "fit"), tool("+", "Larger", "larger"), tool("?", "Keys", "help")));
   const placed = new Map();
@@ -276,7 +276,7 @@ export function canvas({ label, nameOfType, view: before, seen, act }) {
 
   const middle = () => ({ x: box.clientWidth / 2, y: box.clientHeight / 2 });
 
-  function go(key) {
+  function goTo(key) {
     if (!key) return;
     focus(key);
     reveal(key);
@@ -291,59 +291,59 @@ export function canvas({ label, nameOfType, view: before, seen, act }) {
     say(`Moved ${named(keys)}.`);
   }
 
-  const COMMANDS = {
-    go(event) {
-      const from = withKey(active);
-      if (!from) return;
-      const ends = from.place ? graph.edges.filter(({ from: one, to }) => one.key === from.key || to.key === from.key).map(({ key }) => key) : [from.from.key, from.to.key];
-      const others = all().filter(({ key }) => key !== active).map((each) => ({ key: each.key, place: placeIn(each) }));
-      go(nearestThatWay(placeIn(from), others, DIRECTIONS[event.key], new Set(ends))?.key);
-    },
-    first: () => go(start()?.key),
-    last: () => go(graph.nodes.findLast(({ item }) => item)?.key),
-    open() {
-      if (active === null) return;
-      if (!selected.has(active)) select(new Set([active]));
-      act.open();
-    },
-    back() {
-      if (pointer) stop();
-      else if (selected.size) {
-        select(NOTHING);
-        say("Nothing is selected.");
-      }
-    },
-    toggle(event) {
-      if (!event.repeat) isSpaceHeld ||= true;
-    },
-    all() {
-      select(new Set(all().map(({ key }) => key)));
-      say(`${selected.size} items are selected.`);
-    },
-    nudge: (event) => nudge(event, STEP),
-    nudgeBit: (event) => nudge(event, 1),
-    remove() {
-      if (!selected.size && active !== null) select(new Set([active]));
-      if (selected.size) act.remove();
-    },
-    undo: () => act.undo(),
-    redo: () => act.redo(),
-    save: () => act.save(),
-    larger: () => see(zoomedTo(view, view.zoom * 1.25, middle())),
-    smaller: () => see(zoomedTo(view, view.zoom / 1.25, middle())),
-    actual: () => see(zoomedTo(view, 1, middle())),
-    fit: () => fit(),
-    fitSelection: () => fit(selected.size ? selected : new Set([active])),
-    help: () => showDialog("Keys of the canvas", table("Keys", [["Key", ([shown]) => shown], ["What it does", ([, text]) => text]], help)),
-  };
+  function go(event) {
+    const from = withKey(active);
+    if (!from) return;
+    const ends = from.place ? graph.edges.filter(({ from: one, to }) => one.key === from.key || to.key === from.key).map(({ key }) => key) : [from.from.key, from.to.key];
+    const others = all().filter(({ key }) => key !== active).map((each) => ({ key: each.key, place: placeIn(each) }));
+    goTo(nearestThatWay(placeIn(from), others, DIRECTIONS[event.key], new Set(ends))?.key);
+  }
+
+  function open() {
+    if (!selected.has(active)) select(new Set([active]));
+    act.open();
+  }
+
+  function back() {
+    if (pointer) stop();
+    else if (selected.size) {
+      select(NOTHING);
+      say("Nothing is selected.");
+    }
+  }
+
+  function selectAll() {
+    select(new Set(all().map(({ key }) => key)));
+    say(`${selected.size} items are selected.`);
+  }
+
+  const hasActive = () => active !== null;
+  const table = commandTable([
+    { id: "go", keys: "Arrows", words: "To the nearest node or edge that way, connected ones first", run: go, inMenu: false },
+    { id: "first", keys: "Home", words: "To the start", run: () => goTo(start()?.key), inMenu: false },
+    { id: "last", keys: "End", words: "To the last node", run: () => goTo(graph.nodes.findLast(({ item }) => item)?.key), inMenu: false },
+    { id: "open", keys: "Enter", words: "Into the form of what has the focus", when: hasActive, run: open },
+    { id: "back", keys: "Escape", words: "Stop a drag; from the form back to the canvas; then nothing is selected", run: back, inMenu: false },
+    { id: "toggle", keys: "Space", words: "Add to the selection, or take away; held, drag to pan", run: (event) => { if (!event.repeat) isSpaceHeld ||= true; }, inMenu: false },
+    { id: "all", keys: "Ctrl+a", words: "Select everything", run: selectAll },
+    { id: "nudge", keys: "Shift+Arrows", words: "Move what is selected by 10", run: (event) => nudge(event, STEP), inMenu: false },
+    { id: "nudgeBit", keys: "Ctrl+Shift+Arrows", words: "Move it by 1", run: (event) => nudge(event, 1), inMenu: false },
+    ...commands,
+    { id: "larger", keys: "plus", also: "=", words: "Larger", run: () => see(zoomedTo(view, view.zoom * 1.25, middle())) },
+    { id: "smaller", keys: "-", also: "_", words: "Smaller", run: () => see(zoomedTo(view, view.zoom / 1.25, middle())) },
+    { id: "actual", keys: "0", words: "100 %", run: () => see(zoomedTo(view, 1, middle())) },
+    { id: "fit", keys: "1", words: "Show everything", run: () => fit() },
+    { id: "fitSelection", keys: "2", words: "Show what is selected", run: () => fit(selected.size ? selected : new Set([active])) },
+    { id: "help", keys: "?", words: "These keys", run: () => showDialog("Keys of the canvas", tableOf("Keys", [["Key", ([shown]) => shown], ["What it does", ([, text]) => text]], table.help)) },
+  ]);
 
   box.addEventListener("keydown", (event) => {
-    const command = commandOf(event);
-    if (!command) return;
+    const row = table.of(event);
+    if (!row) return;
     event.preventDefault();
-    if (command === "save") event.stopPropagation(); // saved once
-    if (pointer && command !== "back" && command !== "toggle") return;
-    COMMANDS[command](event);
+    if (row.id === "save") event.stopPropagation(); // saved once
+    if (pointer && row.id !== "back" && row.id !== "toggle") return;
+    row.run(event);
   });
   box.addEventListener("keyup", (event) => {
     if (event.key !== " ") return;
@@ -382,6 +382,8 @@ export function canvas({ label, nameOfType, view: before, seen, act }) {
   return {
     element, paint, reveal, focus, placed,
     fit: () => fit(),
+    /** The keys of what a command is about: what is selected, else what has the focus. */
+    chosen: () => (selected.size || active === null ? selected : new Set([active])),
     /** Findings by the keys of what they are about. */
     mark: (marks) => drawn.decorate({ marks }),
     end: () => window.removeEventListener("blur", leave),

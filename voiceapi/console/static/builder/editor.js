@@ -40,11 +40,13 @@ export async function editor({ definition, name, workflowId, types, choices, con
         apply(`Moved ${moved}`, change.withPlaces(history.document, places), { mergeKey: how === "key" ? `nudge ${[...history.selection]}` : null });
       },
       open: () => panel.querySelector("h2").focus(),
-      remove,
-      undo: () => step(history.undo()),
-      redo: () => step(history.redo()),
-      save,
     },
+    commands: [
+      { id: "remove", keys: "Delete Backspace", words: "Remove what is selected", when: () => view.chosen().size > 0, run: remove },
+      { id: "undo", keys: "Ctrl+z", words: "Take the last change back, also past Save", when: () => history.canUndo, run: () => step(history.undo()) },
+      { id: "redo", keys: "Ctrl+Shift+z Ctrl+y", words: "Do it again", when: () => history.canRedo, run: () => step(history.redo()) },
+      { id: "save", keys: "Ctrl+s", words: "Save, also from a form", run: save },
+    ],
   });
   signal.addEventListener("abort", view.end);
   const panel = h("section", { class: "card editor-panel", "aria-label": "What is selected" });
@@ -153,6 +155,7 @@ export async function editor({ definition, name, workflowId, types, choices, con
 
   /** Remove what is selected, unasked: the notice takes it back. */
   function remove() {
+    choose(view.chosen());
     const { definition: next, nodes, edges } = change.without(history.document, history.selection);
     const counted = (found, one, noun) => found.length && (found.length === 1 ? one(found[0]) : `${found.length} ${noun}`);
     const what = [

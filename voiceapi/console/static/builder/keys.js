@@ -1,38 +1,44 @@
-// The keys of the canvas: one table, from which the help is made, too. They act only while the canvas has the focus.
+// The commands of the canvas: one table, from which its keys, their help and its menu are made.
 
-// [keys, how they are shown, the command, what it does]
-const KEYS = [
-  ["ArrowLeft ArrowRight ArrowUp ArrowDown", "Arrows", "go", "To the nearest node or edge that way, connected ones first"],
-  ["Home", "Home", "first", "To the start"],
-  ["End", "End", "last", "To the last node"],
-  ["Enter", "Enter", "open", "Into the form of what has the focus"],
-  ["Escape", "Escape", "back", "Stop a drag; from the form back to the canvas; then nothing is selected"],
-  ["Space", "Space", "toggle", "Add to the selection, or take away; held, drag to pan"],
-  ["Ctrl+a", "Ctrl A", "all", "Select everything"],
-  ["Shift+ArrowLeft Shift+ArrowRight Shift+ArrowUp Shift+ArrowDown", "Shift arrows", "nudge", "Move what is selected by 10"],
-  ["Ctrl+Shift+ArrowLeft Ctrl+Shift+ArrowRight Ctrl+Shift+ArrowUp Ctrl+Shift+ArrowDown", "Ctrl Shift arrows", "nudgeBit", "Move it by 1"],
-  ["Delete Backspace", "Delete, Backspace", "remove", "Remove what is selected"],
-  ["Ctrl+z", "Ctrl Z", "undo", "Take the last change back, also past Save"],
-  ["Ctrl+Shift+z Ctrl+y", "Ctrl Shift Z, Ctrl Y", "redo", "Do it again"],
-  ["Ctrl+s", "Ctrl S", "save", "Save, also from a form"],
-  ["+ =", "+", "larger", "Larger"],
-  ["- _", "−", "smaller", "Smaller"],
-  ["0", "0", "actual", "100 %"],
-  ["1", "1", "fit", "Show everything"],
-  ["2", "2", "fitSelection", "Show what is selected"],
-  ["?", "?", "help", "These keys"],
-];
-const COMMANDS = new Map(KEYS.flatMap(([keys, , command]) => keys.split(" ").map((key) => [key, command])));
+const ARROWS = ["ArrowLeft", "ArrowRight", "ArrowUp", "ArrowDown"];
+const CTRL = /Mac|iPhone|iPad/.test(navigator.platform) ? "⌘" : "Ctrl";
+const SHOWN = { Ctrl: CTRL, "-": "−", plus: "+" };
 
-/** The command of a keydown; null if it has none here. ⌘ counts as Ctrl. */
-export function commandOf({ key, ctrlKey, metaKey, shiftKey, altKey }) {
-  if (altKey) return null;
+/** "Ctrl+Shift+z" as people read it: "Ctrl Shift Z". */
+const shown = (key) => key.split("+").map((part) => SHOWN[part] ?? (part.length === 1 ? part.toUpperCase() : part)).join(" ");
+
+/** How a key of the table is named for an event: ⌘ counts as Ctrl; which signs need Shift depends on the keyboard. */
+function nameOf({ key, ctrlKey, metaKey, shiftKey }) {
   const isLetter = /^[a-z]$/i.test(key);
-  const name = key === " " ? "Space" : isLetter ? key.toLowerCase() : key;
-  // Which signs need Shift depends on the keyboard.
-  const shift = shiftKey && (isLetter || name.length > 1) ? "Shift+" : "";
-  return COMMANDS.get(`${ctrlKey || metaKey ? "Ctrl+" : ""}${shift}${name}`) ?? null;
+  const name = { " ": "Space", "+": "plus" }[key] ?? (isLetter ? key.toLowerCase() : key);
+  return `${ctrlKey || metaKey ? "Ctrl+" : ""}${shiftKey && (isLetter || key.length > 1 || key === " ") ? "Shift+" : ""}${name}`;
 }
 
-/** [[keys, what they do], ...] */
-export const help = KEYS.map(([, shown, , text]) => [shown, text]);
+/**
+ * `rows`: {id, words, keys, also, when, run, inMenu}. `words` say what it does, and `run(event)` does it; the event is null if
+ * it is chosen from the menu. `keys`: such as "Ctrl+Shift+z Ctrl+y", "Arrows" for all four, "" for none; `also`: keys that
+ * the help leaves out. `when()`: whether it applies now; always, if it is missing. `inMenu: false` keeps a row out of the
+ * menu. `isNative`: the browser makes an event of its own of the key, as it does to copy.
+ *
+ * Returned: `of(event)`, the row that a keydown means now, or null; `run(id)`; `offered()`, the rows of the menu that apply;
+ * `help`, [[keys, words], ...].
+ */
+export function commandTable(rows) {
+  const byKey = new Map();
+  const byId = new Map(rows.map((row) => [row.id, row]));
+  for (const row of rows.filter(({ isNative }) => !isNative)) {
+    for (const key of `${row.keys} ${row.also ?? ""}`.split(" ").filter(Boolean)) {
+      for (const each of key.endsWith("Arrows") ? ARROWS.map((arrow) => key.replace("Arrows", arrow)) : [key]) {
+        byKey.set(each, [...byKey.get(each) ?? [], row]);
+      }
+    }
+  }
+  const applies = ({ when }) => when?.() ?? true;
+  const keysOf = ({ keys }) => keys.split(" ").filter(Boolean).map(shown).join(", ");
+  return {
+    of: (event) => (event.altKey ? null : byKey.get(nameOf(event))?.find(applies) ?? null),
+    run: (id, event = null) => byId.get(id).run(event),
+    offered: () => rows.filter((row) => row.inMenu !== false && applies(row)).map((row) => ({ ...row, shown: keysOf(row) })),
+    help: rows.filter(({ keys }) => keys).map((row) => [keysOf(row), row.words]),
+  };
+}

@@ -11,8 +11,12 @@ import pytest
 from flask.testing import FlaskClient
 
 from voiceapi.engine.phrases import PHRASES
+from voiceapi.organizations import rotation
 from voiceapi.security import decrypt_json
+from voiceapi.store import secret_fields
+from voiceapi.store.database import execute
 from voiceapi.store.workflows import content_hash
+from voiceapi.workflows import versions
 
 API = "/api/v1/workflow"
 CREATE = f"{API}/create/definition"
@@ -466,6 +470,74 @@ def test_secrets_are_masked_and_survive_a_round_trip(
     copied = client.post(f"{API}/1/duplicate").get_json()["workflow_definition"]
     assert copied["nodes"][-1]["data"]["qa_api_key"] == "********5678"
     assert stored_secret(client) == "another-5678"
+
+
+def removed(client: FlaskClient) -> str:
+    """What drafts keep of removed secrets, as it is stored."""
+    with client.application.extensions["voiceapi"].store.session():
+        kept = execute("SELECT removed_secrets FROM workflow_version ORDER BY id").fetchall()
+    return "".join(text or "" for (text,) in kept)
+
+
+def hook(number: int, **other: Any) -> Any:
+    """A node with two secrets."""
+    headers = [{"key": "X-Shop", "value": f"s3cr3t-header-{number}"}]
+    data = {"name": "Hook", "endpoint_url": f"https://ann:s3cr3t-word-{number}@crm.example/", "custom_headers": headers}
+    return {"id": f"w{number}", "type": "webhook", "position": {"x": 0, "y": number * 100}, "data": {**data, **other}}
+
+
+def test_a_secret_that_only_a_draft_had_comes_back_with_its_node(
+    client: FlaskClient, workflow: Callable[..., Any], talk: Any
+) -> None:
+    """An editor undoes a removal past a save: what it sends then are masks."""
+    workflow(talk())
+    service, before = client.application.extensions["voiceapi"], talk()["nodes"]
+
+    def save(*nodes: Any, status: int = 200) -> list[Any]:
+        answer = client.put(f"{API}/1", json={"workflow_definition": {**talk(), "nodes": [*before, *nodes]}})
+        assert answer.status_code == status, answer.text
+        shown = client.get(f"{API}/fetch/1").get_json()
+        assert "s3cr3t" not in json.dumps(shown)
+        assert "removed" not in json.dumps(shown)
+        return list(shown["workflow_definition"]["nodes"][len(before) :])
+
+    def clear() -> list[Any]:
+        with service.store.session():
+            definition = versions.current(versions.get(1, 1)).definition
+            found = secret_fields.decrypted(service.vault, definition, secret_fields.in_definition)["nodes"]
+        return list(found[len(before) :])
+
+    first, second = save(hook(1), hook(2))
+    save(second)
+    save()
+    assert "gAAAA" in removed(client)
+    assert save(first, second) == [first, second]
+    assert clear() == [hook(1), hook(2)]
+    # One that was replaced comes back, too.
+    save(hook(1, endpoint_url="https://ben:s3cr3t-other@crm.example/"))
+    assert save(first) == [first]
+    assert clear() == [hook(1)]
+    # It comes back at its own node and field only.
+    save()
+    save({**first, "id": "w3"}, status=422)
+    save({**first, "type": "qa", "data": {"name": "Q", "qa_endpoint": first["data"]["endpoint_url"]}}, status=422)
+    rotation.rotate(service)
+    assert save(first) == [first]
+    assert clear() == [hook(1)]
+    # A copy of the agent has none of it, and neither has the draft once it is published or discarded.
+    save()
+    client.post(f"{API}/1/duplicate")
+    assert (
+        client.put(f"{API}/2", json={"workflow_definition": {**talk(), "nodes": [*before, first]}}).status_code == 422
+    )
+    client.post(f"{API}/1/publish")
+    assert removed(client) == ""
+    save(first, status=422)
+    save(hook(1))
+    save()
+    client.post(f"{API}/1/versions/1/restore")
+    assert removed(client) == ""
+    save(first, status=422)
 
 
 def stored_secret(client: FlaskClient) -> Any:

@@ -17,6 +17,7 @@ from voiceapi.store.secret_fields import (
     in_configurations,
     in_definition,
     in_tool,
+    kept,
     masked,
     masked_text,
     merged,
@@ -87,3 +88,27 @@ def test_what_is_shown_undecoded_holds_no_secret(find: Find, values: st.SearchSt
             assert shown == stored == encode(value).decode()
 
     check()
+
+
+@given(DEFINITIONS, DEFINITIONS)
+def test_what_a_change_took_away_is_found_by_its_masks(before: Any, after: Any) -> None:
+    before, after = merged(VAULT, before, in_definition), merged(VAULT, after, in_definition)
+    removed = kept(before, after)
+    assert b"s3cr3t" not in encode(removed)
+    masks = masked(VAULT, before, in_definition)
+    # Masks of headers are all alike: that of `after` goes before, as long as it is there.
+    again = merged(VAULT, masks, in_definition, [after, *removed])
+    assert masked(VAULT, again, in_definition) == masks
+    assert merged(VAULT, masks, in_definition, [{}, *kept(before, {})]) == before
+
+
+def test_of_many_removed_secrets_the_newest_are_kept() -> None:
+    found: list[Any] = []
+    for number in range(50):
+        headers = {f"X-{at}": f"s3cr3t-{number}" for at in range(60)}
+        stored = merged(VAULT, {"nodes": [{"id": number, "data": {"custom_headers": headers}}]}, in_definition)
+        found = kept(stored, {}, found)
+    ids = [each["nodes"][0]["id"] for each in found]
+    assert ids == list(range(49, 49 - len(ids), -1))
+    assert 1 < len(ids) < 50
+    assert len(encode(found)) <= 210_000

@@ -297,8 +297,10 @@ def _to_9(database: Any, _: Vault) -> None:
 def _to_10(database: Any, _: Vault) -> None:
     """A turn keeps what of it was given out ahead of the rest, a workflow from which file a host's app published it.
 
-    So does a turn of a text chat, with what led to that. A delivery keeps whether it is none of a webhook.
+    So does a turn of a text chat, with what led to that. A delivery keeps whether it is none of a webhook, a draft the
+    secrets that were removed from it.
     """
+    database.execute_sql("ALTER TABLE workflow_version ADD COLUMN removed_secrets TEXT")
     database.execute_sql(f"ALTER TABLE workflow ADD COLUMN published_from {sql('VARCHAR(64)', 'TEXT')}")
     if "turn" in database.get_tables():  # a file of version 1 has none of the tables below
         whole = sql("INTEGER", "BIGINT")

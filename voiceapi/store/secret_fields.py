@@ -9,6 +9,7 @@ from __future__ import annotations
 from collections import Counter
 from collections.abc import Callable, Hashable, Iterable, Iterator, Mapping
 from copy import deepcopy
+from itertools import accumulate
 from typing import Any, NamedTuple
 from urllib.parse import urlsplit, urlunsplit
 
@@ -24,7 +25,7 @@ from ..masking import (
     unmask_password,
 )
 from ..security import TOKEN, TOKEN_START, SecretError, Vault
-from ..strict_json import Fragment, decode
+from ..strict_json import Fragment, decode, encode
 
 # Members of a node's data that are keys of other services, and those that are URLs.
 NODE_KEYS = ("qa_api_key", "noveum_api_key", "paygent_api_key", "tuner_api_key")
@@ -35,6 +36,8 @@ MODEL_KEYS = ("api_key", "credentials", "aws_access_key", "aws_secret_key")
 # The member of a model's configuration whose values are those of headers.
 EXTRA_HEADERS = "extra_headers"
 KEY, HEADER, URL = "key", "header", "url"
+# Characters that the removed secrets of a draft may take, as they are stored.
+MOST_REMOVED = 200_000
 
 
 class SecretField(NamedTuple):
@@ -206,6 +209,27 @@ def encrypt_url(vault: Vault, url: str) -> str:
     """The URL with its password encrypted, if it has one."""
     parts = split_password(url)
     return url if parts is None else f"{parts[0]}{vault.encrypt(parts[1])}{parts[2]}"
+
+
+def kept(before: Any, after: Any, earlier: Iterable[Any] = ()) -> list[Any]:
+    """The secrets that a change of a definition takes away, so that an editor can undo it: definitions, newest first.
+
+    They have the nodes that lost a secret, with nothing but what may hold one. The oldest are left out if all together
+    take more than MOST_REMOVED characters.
+
+    :param before: the stored definition, and `after` the one that takes its place.
+    :param earlier: what this function gave for the changes before.
+    """
+    stay = {field.text for field in in_definition(after)}
+    lost = {field.place[0] for field in in_definition(before) if field.text not in stay}
+    nodes = [
+        {"id": node.get("id"), "data": {name: text for name, text in node["data"].items() if name in NODE_MEMBERS}}
+        for node in (before["nodes"] if lost else ())
+        if isinstance(node, Mapping) and isinstance(node.get("data"), Mapping) and str(node.get("id")) in lost
+    ]
+    found = [{"nodes": nodes}, *earlier] if nodes else list(earlier)
+    sizes = accumulate(len(encode(each)) for each in found)
+    return [each for each, size in zip(found, sizes, strict=True) if size <= MOST_REMOVED]
 
 
 def _encrypt(vault: Vault, field: SecretField) -> str:

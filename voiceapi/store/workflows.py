@@ -57,6 +57,8 @@ class WorkflowVersion(Record):
     definition = JSONText()
     configurations = JSONText(default=dict)
     template_context_variables = JSONText(default=dict)
+    # Of a draft: see `secret_fields.kept`. Null of a version without them, which a published one is.
+    removed_secrets = JSONText(null=True)
     # See `content_hash`; of a draft, that of its present content.
     content_hash = TextField()
     created_at = Instant(default=now)

@@ -193,6 +193,7 @@ def save(
         version = _draft_after(workflow, version)
         if definition is not None:
             _raise_if_any(Conflict, graph_rules.taken_path_findings(outline, taken_paths(outline, workflow)))
+            before, removed = version.definition, version.removed_secrets or []
             version.definition = secret_fields.merged(
                 vault,
                 definition,
@@ -200,6 +201,7 @@ def save(
                 _definitions(workflow, version),
                 ("workflow_definition",),
             )
+            version.removed_secrets = secret_fields.kept(before, version.definition, removed) or None
             workflows.add_paths(workflow, paths(outline))
         if configurations is not None:
             version.configurations = configuration.encrypt_override(
@@ -215,11 +217,12 @@ def save(
 
 
 def _definitions(workflow: Workflow, first: WorkflowVersion) -> Iterator[Mapping[str, Any]]:
-    """The definitions in which a masked secret may be: that of `first`, then those of the other versions, newest first.
+    """The definitions in which a masked secret may be: that of `first`, what was removed from it, those of the others.
 
-    The others are only read when they are asked for.
+    The other versions, newest first, are only read when they are asked for.
     """
     yield first.definition
+    yield from first.removed_secrets or ()
     yield from (version.definition for version in workflows.versions_of(workflow) if version.id != first.id)
 
 
@@ -258,6 +261,7 @@ def restore(
         draft.configurations = source.configurations
         draft.template_context_variables = source.template_context_variables
         draft.content_hash = source.content_hash
+        draft.removed_secrets = None
         update(draft)
         return workflow, draft
 
@@ -316,7 +320,8 @@ def publish(
         workflows.archive_published(workflow)
         draft.status = "published"
         draft.published_at = now()
-        update(draft, WorkflowVersion.status, WorkflowVersion.published_at)
+        draft.removed_secrets = None
+        update(draft, WorkflowVersion.status, WorkflowVersion.published_at, WorkflowVersion.removed_secrets)
         # Read again, because its tag is made of the text that is stored: of an earlier release, that may have another
         # spelling of numbers than the definition that was decoded here.
         return workflow, current(workflow)

@@ -106,6 +106,14 @@ def test_moves_stand_apart_from_changes(talk: Talk) -> None:
     assert found["sentences"] == ["Moved 3 nodes in the drawing."]
 
 
+def test_other_notes_are_a_difference_without_parts(talk: Talk) -> None:
+    after = {**talk(), "notes": [{"id": "why", "text": "Ask legal.", "x": 0, "y": 0, "width": 200, "height": 60}]}
+    found = compare(talk(), after)
+    assert (found["sentences"], found["is_same"]) == (["The notes on the canvas differ."], False)
+    assert compare(after, after)["is_same"]
+    assert compare({**talk(), "notes": 3}, talk())["is_same"]
+
+
 def test_nodes_with_one_id_and_without_are_paired_in_their_order() -> None:
     before = {
         "nodes": [{"id": "a", "data": {"name": "1"}}, {"id": "a", "data": {"name": "2"}}, {"data": {"name": "x"}}]

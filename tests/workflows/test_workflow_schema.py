@@ -78,6 +78,16 @@ def test_examples_are_what_builder_and_schema_allow(node_type: str, example: dic
     assert errors(workflow_of(node_type, example["data"])) == []
 
 
+def test_notes_are_texts_with_a_place_and_a_size() -> None:
+    note = {"id": "why", "text": "Ask legal.", "x": 0, "y": -90.5, "width": 200, "height": 60}
+    document = {"nodes": [], "edges": [], "notes": [note, {**note, "width": 0, "color": "red"}, {"id": 7}]}
+    assert errors(document) == [
+        ("notes.1.width", "exclusiveMinimum"),
+        *(("notes.2", "required"),) * 5,
+        ("notes.2.id", "type"),
+    ]
+
+
 def test_the_schema_file_is_the_one_that_the_catalogue_gives() -> None:
     derived = workflow_schema(node_types.node_types())
 

@@ -120,6 +120,7 @@ def compare(
         *_edge_sentences(edges, names_before, names_after),
         *_order_sentences(before, after),
         *_moved_sentence(moved),
+        *_note_sentences(before, after),
         *(_set("The setting", change) for change in configurations),
         *(_set("The template variable", change) for change in variables),
     ]
@@ -342,6 +343,11 @@ def _moved_sentence(moved: list[Part]) -> Iterator[str]:
         yield f"Moved “{moved[0]['name']}” in the drawing."
     elif moved:
         yield f"Moved {len(moved)} nodes in the drawing."
+
+
+def _note_sentences(before: object, after: object) -> Iterator[str]:
+    if list(objects(before, "notes")) != list(objects(after, "notes")):
+        yield "The notes on the canvas differ."
 
 
 def _set(what: str, change: Part) -> str:

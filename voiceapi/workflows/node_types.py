@@ -111,6 +111,20 @@ _EDGE: Mapping[str, Any] = {
     },
 }
 
+_SIZE = {"type": "number", "exclusiveMinimum": 0}
+_NOTE = {
+    "type": "object",
+    "required": ["id", "text", "x", "y", "width", "height"],
+    "properties": {
+        "id": {"description": "Name of the note within the workflow.", "type": "string"},
+        "text": {"type": "string"},
+        "x": {"description": "Place of its upper left corner on an editor's canvas, as y.", "type": "number"},
+        "y": {"type": "number"},
+        "width": _SIZE,
+        "height": _SIZE,
+    },
+}
+
 
 @cache
 def read(name: str) -> Any:
@@ -161,6 +175,11 @@ def workflow_schema(catalogue: Iterable[Mapping[str, Any]]) -> dict[str, Any]:
         "properties": {
             "nodes": {"type": "array", "items": {"$ref": "#/$defs/node"}},
             "edges": {"type": "array", "items": {"$ref": "#/$defs/edge"}},
+            "notes": {
+                "description": "What people noted on an editor's canvas. It has no effect on conversations.",
+                "type": "array",
+                "items": {"$ref": "#/$defs/note"},
+            },
             "viewport": {
                 "description": "What part of the canvas an editor shows.",
                 "type": "object",
@@ -170,6 +189,7 @@ def workflow_schema(catalogue: Iterable[Mapping[str, Any]]) -> dict[str, Any]:
         "$defs": {
             "node": _node(specs),
             "edge": _EDGE,
+            "note": _NOTE,
             **{spec["name"]: _data(spec) for spec in specs},
         },
     }

@@ -106,6 +106,7 @@ RULES: Mapping[str, Rule] = {
     "unusual-value": Rule("warning", "A value is outside of what is usual"),
     "not-in-this-release": Rule("warning", "A setting is stored, but this release doesn't carry it out"),
     "clear-text-secret": Rule("error", "A secret stands in clear text"),
+    "unusable-note": Rule("warning", "A note can't be shown on the canvas"),
     # Suppression.
     "unknown-ignored-code": Rule("warning", "lint_ignore names a code that doesn't exist or can't be ignored"),
     "unused-ignore": Rule("warning", "lint_ignore names a code that nothing is found for"),

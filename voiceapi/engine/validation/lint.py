@@ -47,6 +47,20 @@ NOT_RUN: Mapping[str, tuple[NotRun, ...]] = {
 }
 
 
+def _is_number(value: object) -> bool:
+    return isinstance(value, int | float) and not isinstance(value, bool)
+
+
+_TEXT = ("text", lambda value: isinstance(value, str))
+_SIZE = ("a number above 0", lambda value: _is_number(value) and value > 0)
+# Each member of a note: what it has to be, and the test.
+_NOTE_MEMBERS: Mapping[str, tuple[str, Callable[[Any], bool]]] = {
+    **dict.fromkeys(("id", "text"), _TEXT),
+    **dict.fromkeys(("x", "y"), ("a number", _is_number)),
+    **dict.fromkeys(("width", "height"), _SIZE),
+}
+
+
 def lint(
     outline: Outline,
     catalogue: Catalogue,
@@ -88,7 +102,26 @@ def lint(
         data = data_of(edge)
         found += [Finding("edge", edge["id"], *_without_effect(name)) for name in data if name not in EDGE_FIELDS]
         found += [Finding("edge", edge["id"], *each) for each in _not_run(data, "edge")]
-    return found
+    return [*found, *_notes(outline.definition)]
+
+
+def _notes(definition: object) -> Iterator[Finding]:
+    """Yield a warning for each reason for which an editor can't show a note; conversations don't read notes."""
+    notes = definition.get("notes") if isinstance(definition, Mapping) else None
+    if not isinstance(notes, list):
+        if notes is not None:
+            yield Finding("workflow", None, "notes", "notes isn't a list, so that none is shown.", "unusable-note")
+        return
+    for index, note in enumerate(notes):
+        place = f"notes.{index}"
+        if not isinstance(note, dict):
+            text = "This note isn't an object, so that it isn't shown."
+            yield Finding("workflow", None, place, text, "unusable-note")
+            continue
+        for name, (wanted, test) in _NOTE_MEMBERS.items():
+            if not test(note.get(name)):
+                text = f"{name} of this note isn't {wanted}, so that it isn't shown."
+                yield Finding("workflow", None, f"{place}.{name}", text, "unusable-note")
 
 
 def _of_call(

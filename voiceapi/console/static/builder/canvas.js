@@ -2,7 +2,8 @@
 
 import { showDialog, table as tableOf } from "../parts/components.js";
 import { h, uniqueId } from "../parts/dom.js";
-import { around, boxOfLabel, boxOfNode, nearestFreePlace, nearestThatWay, touches } from "./geometry.js";
+import { withSize } from "./changes.js";
+import { around, boxOfLabel, boxOfNode, dropped, nearestThatWay, touches } from "./geometry.js";
 import { IDLE, next } from "./gestures.js";
 import { graphOf } from "./graph.js";
 import { kindOf, placeOf } from "./items.js";
@@ -21,12 +22,13 @@ const isHeld = (event) => event.ctrlKey || event.metaKey;
 
 /**
  * `nameOfType(type)`: what a type of node is called. `view`: the last one, as `seen(view)` got it. `act` is told what is wanted:
- * `select(keys)`, `move(places)` with a Map of places by key and how they were moved ("drag" or "key"), `open()`. `commands`:
- * further rows of the canvas' commands, as `commandTable` gets them; the editor's, after those of the canvas.
+ * `select(keys)`, `move(places)` with a Map of places by key and how they were moved ("drag" or "key"), `resize(key, by)` of
+ * a note, `open()`. `commands`: further rows of the canvas' commands, as `commandTable` gets them; the editor's,
+ * after those of the canvas.
  *
  * Returned: `element`; `paint(definition, selection)`; `mark(findings by key)`; `reveal(key)`, which shows something, and
- * `focus(key)`, which also gives it the focus, by default what had it last; `chosen()`; `placed`, the places of nodes that have none
- * stored; `fit()`.
+ * `focus(key)`, which also gives it the focus, by default what had it last; `chosen()`; `middle()`, the place in the
+ * graph that is seen in the middle; `placed`, the places of nodes that have none stored; `fit()`.
  */
 export function canvas({ label, nameOfType, view: before, seen, act, commands }) {
   const drawn = scene();
@@ -39,7 +41,7 @@ export function canvas({ label, nameOfType, view: before, seen, act, commands })
     h("div", { class: "graph-tools" }, tool("−", "Smaller", "smaller"), tool("Fit", "Show everything", "fit"), tool("+", "Larger", "larger"), tool("?", "Keys", "help")));
   const placed = new Map();
   let definition = null;
-  let graph = { nodes: [], edges: [] };
+  let graph = { nodes: [], edges: [], notes: [] };
   let selected = NOTHING;
   let active = null;
   let view = before;
@@ -47,13 +49,15 @@ export function canvas({ label, nameOfType, view: before, seen, act, commands })
   let gesture = IDLE;
   let pointer = null; // the last event of the gesture's pointer
   let shift = null; // {from, by} while nodes are dragged: where they were, by key, and how far they are from there
+  let sizing = null; // {key, by} while a note is made larger or smaller
   let isSpaceHeld = false;
   let isPointing = false; // the focus comes by the pointer, so the view stays
 
   // -- what is shown
 
   const size = () => ({ width: box.clientWidth, height: box.clientHeight });
-  const all = () => [...graph.nodes, ...graph.edges].filter(({ item }) => item);
+  const boxes = () => [...graph.nodes, ...graph.notes]; // what has a place of its own
+  const all = () => [...boxes(), ...graph.edges].filter(({ item }) => item);
   const withKey = (key) => all().find((each) => each.key === key) ?? null;
   const placeIn = (each) => each.place ?? each.labelPlace;
   const boxOf = (each) => (each.place ? boxOfNode(each.place) : boxOfLabel(each.labelPlace));
@@ -70,22 +74,22 @@ export function canvas({ label, nameOfType, view: before, seen, act, commands })
   }
 
   function fit(keys = null) {
-    const boxes = (keys?.size ? all().filter(({ key }) => keys.has(key)) : graph.nodes).map(boxOf);
-    see(fitting(around(boxes) ?? { left: 0, top: 0, right: 1, bottom: 1 }, size()), Boolean(keys));
+    const shown = (keys?.size ? all().filter(({ key }) => keys.has(key)) : boxes()).map(boxOf);
+    see(fitting(around(shown) ?? { left: 0, top: 0, right: 1, bottom: 1 }, size()), Boolean(keys));
     if (!keys) isOwnView = false;
   }
 
   /** Show dragged nodes where the pointer has them. */
   function displace() {
-    for (const node of graph.nodes) {
-      const from = shift.from.get(node.key);
-      if (from) node.place = { x: from.x + shift.by.x, y: from.y + shift.by.y };
+    for (const each of boxes()) {
+      const from = shift.from.get(each.key);
+      if (from) each.place = { ...from, x: from.x + shift.by.x, y: from.y + shift.by.y };
     }
     drawn.paint(graph, { isMoving: true });
   }
 
   function draw() {
-    graph = graphOf(definition, nameOfType, placed);
+    graph = graphOf(sizing ? withSize(definition, sizing.key, sizing.by) : definition, nameOfType, placed);
     drawn.paint(graph);
     if (shift) displace();
   }
@@ -96,7 +100,7 @@ export function canvas({ label, nameOfType, view: before, seen, act, commands })
     definition = given;
     selected = selection;
     draw();
-    if (gesture.name === "moving" && [...shift?.from.keys() ?? []].some((key) => !withKey(key))) point({ type: "cancel" });
+    if ([...shift?.from.keys() ?? [], ...(sizing ? [sizing.key] : [])].some((key) => !withKey(key))) point({ type: "cancel" });
     if (!withKey(active)) active = [...selected].find(withKey) ?? (before ? nearestTo(placeIn(before)) : start())?.key ?? null;
     decorate();
     drawn.element.setAttribute("tabindex", active === null ? "0" : "-1");
@@ -144,16 +148,6 @@ export function canvas({ label, nameOfType, view: before, seen, act, commands })
     return keys;
   }
 
-  /** Where dragged nodes are dropped: beside those that stay, which aren't moved. */
-  function dropped() {
-    const stay = graph.nodes.filter(({ key }) => !shift.from.has(key)).map(({ place }) => place);
-    return new Map(graph.nodes.filter(({ key }) => shift.from.has(key)).map(({ key, place }) => {
-      const free = nearestFreePlace(stay, { x: Math.round(place.x), y: Math.round(place.y) });
-      stay.push(free);
-      return [key, free];
-    }));
-  }
-
   /** Nodes at these places, and all others where they are seen, if that isn't stored. */
   function move(places, how) {
     for (const { key, item, place } of graph.nodes) {
@@ -163,6 +157,8 @@ export function canvas({ label, nameOfType, view: before, seen, act, commands })
     act.move(places, how);
   }
 
+  const stepped = (value, isFree) => (isFree ? value : Math.round(value / STEP) * STEP);
+
   const ORDERS = {
     select(key, adds) {
       active = key;
@@ -171,18 +167,26 @@ export function canvas({ label, nameOfType, view: before, seen, act, commands })
     clear: () => select(NOTHING),
     pan: (dx, dy) => see(panned(view, dx, dy)),
     move(by, isFree) {
-      const stepped = (value) => (isFree ? value : Math.round(value / STEP) * STEP);
       const isFirst = !shift;
-      shift ??= { from: new Map(graph.nodes.filter(({ key }) => selected.has(key)).map(({ key, place }) => [key, place])) };
-      shift.by = { x: stepped(by.x), y: stepped(by.y) };
+      shift ??= { from: new Map(boxes().filter(({ key }) => selected.has(key)).map(({ key, place }) => [key, place])) };
+      shift.by = { x: stepped(by.x, isFree), y: stepped(by.y, isFree) };
       displace();
       if (isFirst) decorate();
     },
     drop() {
       if (!shift.by.x && !shift.by.y) return ORDERS.restore();
-      const places = dropped();
+      const places = dropped(graph.nodes, graph.notes, shift.from);
       shift = null;
       return move(places, "drag");
+    },
+    resize(key, by, isFree) {
+      sizing = { key, by: { width: stepped(by.x, isFree), height: stepped(by.y, isFree) } };
+      draw();
+    },
+    size() {
+      const { key, by } = sizing;
+      sizing = null;
+      act.resize(key, by);
     },
     band(from, to) {
       const [one, other] = [onCanvas(view, from), onCanvas(view, to)];
@@ -195,6 +199,7 @@ export function canvas({ label, nameOfType, view: before, seen, act, commands })
     },
     restore() {
       shift = null;
+      sizing = null;
       drawn.band(null);
       draw();
       decorate();
@@ -237,7 +242,7 @@ export function canvas({ label, nameOfType, view: before, seen, act, commands })
     pointer = event;
     point({
       ...plain(event, "down"), on, isSelected: selected.has(on), button: event.button, isTouch: event.pointerType === "touch",
-      adds: event.shiftKey || isHeld(event), shift: event.shiftKey, space: isSpaceHeld,
+      adds: event.shiftKey || isHeld(event), shift: event.shiftKey, space: isSpaceHeld, isGrip: Boolean(event.target.closest(".grip")),
     });
     if (gesture === IDLE) return;
     isSpaceHeld &&= "used";
@@ -283,18 +288,18 @@ export function canvas({ label, nameOfType, view: before, seen, act, commands })
   }
 
   function nudge(event, step) {
-    const keys = new Set([...(selected.size ? selected : [active])].filter((key) => key && kindOf(key) === "node"));
+    const keys = new Set([...(selected.size ? selected : [active])].filter((key) => key && kindOf(key) !== "edge"));
     if (!keys.size) return;
     const { x, y } = DIRECTIONS[event.key];
     if (!selected.size) select(keys);
-    move(new Map(graph.nodes.filter(({ key }) => keys.has(key)).map(({ key, place }) => [key, { x: place.x + x * step, y: place.y + y * step }])), "key");
+    move(new Map(boxes().filter(({ key }) => keys.has(key)).map(({ key, place }) => [key, { x: place.x + x * step, y: place.y + y * step }])), "key");
     say(`Moved ${named(keys)}.`);
   }
 
   function go(event) {
     const from = withKey(active);
     if (!from) return;
-    const ends = from.place ? graph.edges.filter(({ from: one, to }) => one.key === from.key || to.key === from.key).map(({ key }) => key) : [from.from.key, from.to.key];
+    const ends = !from.from ? graph.edges.filter(({ from: one, to }) => one.key === from.key || to.key === from.key).map(({ key }) => key) : [from.from.key, from.to.key];
     const others = all().filter(({ key }) => key !== active).map((each) => ({ key: each.key, place: placeIn(each) }));
     goTo(nearestThatWay(placeIn(from), others, DIRECTIONS[event.key], new Set(ends))?.key);
   }
@@ -381,6 +386,7 @@ export function canvas({ label, nameOfType, view: before, seen, act, commands })
 
   return {
     element, paint, reveal, focus, placed,
+    middle: () => inGraph(view, middle()),
     fit: () => fit(),
     /** The keys of what a command is about: what is selected, else what has the focus. */
     chosen: () => (selected.size || active === null ? selected : new Set([active])),

@@ -1,9 +1,11 @@
 // Changes of a workflow's definition, each on a copy that shares what stays: what the canvas and the fields do.
 
 import { isFree } from "./geometry.js";
-import { items, placeOf, withAt } from "./items.js";
+import { isNote, items, kindOf, placeOf, withAt } from "./items.js";
 
 const STEP = { x: 260, y: 150 };
+const NOTE = { width: 200, height: 80 };
+const LEAST = { width: 60, height: 30 }; // of a note
 
 /** With both lists, so that there is something to add to. */
 function complete(definition) {
@@ -61,9 +63,21 @@ export function withEdge(definition, source, target) {
   return { ...found, edges: [...found.edges, { id, source, target, data: { label: `Way ${count}`, condition: "" } }] };
 }
 
+/** With a new note, whose middle is at a place: the last of its list. */
+export function withNote(definition, { x, y }, text = "") {
+  const note = { id: freeId(definition, "notes", "note"), text, x: Math.round(x - NOTE.width / 2), y: Math.round(y - NOTE.height / 2), ...NOTE };
+  return withAt(definition, ["notes"], [...(Array.isArray(definition.notes) ? definition.notes : []), note]);
+}
+
+/** With a note as much wider and higher as `by` says. */
+export function withSize(definition, key, by) {
+  const { item, index } = items(definition, "notes").find((each) => each.key === key);
+  return ["width", "height"].reduce((found, side) => withAt(found, ["notes", index, side], Math.max(LEAST[side], item[side] + by[side])), definition);
+}
+
 /**
  * Without what has these keys, and without the edges that lead to removed nodes or from them, unless another node has the
- * id: {definition, nodes, edges}, the latter two what was removed.
+ * id: {definition, nodes, edges, notes}, the latter three what was removed.
  */
 export function without(definition, keys) {
   const found = complete(definition);
@@ -71,7 +85,9 @@ export function without(definition, keys) {
   const stay = found.nodes.filter((node) => !nodes.includes(node));
   const gone = new Set(nodes.map(({ id }) => id).filter((id) => !stay.some((node) => node?.id === id)));
   const edges = items(found, "edges").filter(({ item, key }) => keys.has(key) || gone.has(item.source) || gone.has(item.target)).map(({ item }) => item);
-  return { definition: { ...found, nodes: stay, edges: found.edges.filter((edge) => !edges.includes(edge)) }, nodes, edges };
+  const notes = items(found, "notes").filter(({ key }) => keys.has(key)).map(({ item }) => item);
+  const rest = notes.length ? { notes: found.notes.filter((note) => !notes.includes(note)) } : {};
+  return { definition: { ...found, nodes: stay, edges: found.edges.filter((edge) => !edges.includes(edge)), ...rest }, nodes, edges, notes };
 }
 
 /** With a member of what stands at a place of a list set; `undefined` removes it. `path`: names from the item on. */
@@ -79,10 +95,13 @@ export function withMember(definition, list, index, path, value) {
   return withAt(definition, [list, index, ...path], value);
 }
 
-/** With nodes at other places: a Map of {x, y} by their keys. */
+/** With nodes and notes at other places: a Map of their middles {x, y} by their keys. */
 export function withPlaces(definition, places) {
-  return items(definition, "nodes").filter(({ key }) => places.has(key)).reduce((found, { index, key }) =>
-    ["x", "y"].reduce((moved, axis) => withAt(moved, ["nodes", index, "position", axis], places.get(key)[axis]), found), definition);
+  const all = [...items(definition, "nodes"), ...items(definition, "notes").filter(({ item }) => isNote(item))];
+  return all.filter(({ key }) => places.has(key)).reduce((found, { item, index, key }) =>
+    Object.entries({ x: "width", y: "height" }).reduce((moved, [axis, side]) => (kindOf(key) === "node"
+      ? withAt(moved, ["nodes", index, "position", axis], places.get(key)[axis])
+      : withAt(moved, ["notes", index, axis], places.get(key)[axis] - item[side] / 2)), found), definition);
 }
 
 /**

@@ -9,7 +9,7 @@ import { areUsable } from "./geometry.js";
 import { placesIn } from "./graph-view.js";
 import { History } from "./history.js";
 import { items, keyAt, kindOf, nameOf, placeOf, withKey } from "./items.js";
-import { edgeForm, nodeForm, showFindings, waysOn } from "./node-form.js";
+import { edgeForm, nodeForm, noteForm, showFindings, waysOn } from "./node-form.js";
 
 // How findings are named, and the kind of their badge, the worst first.
 const SEVERITIES = { error: ["Error", "bad"], warning: ["Warning", "busy"], note: ["Note", ""] };
@@ -39,6 +39,7 @@ export async function editor({ definition, name, workflowId, types, choices, con
         const moved = history.selection.size === 1 ? named([...history.selection][0]) : "nodes";
         apply(`Moved ${moved}`, change.withPlaces(history.document, places), { mergeKey: how === "key" ? `nudge ${[...history.selection]}` : null });
       },
+      resize: (key, by) => apply("Changed the size of a note", change.withSize(history.document, key, by)),
       open: () => panel.querySelector("h2").focus(),
     },
     commands: [
@@ -61,6 +62,7 @@ export async function editor({ definition, name, workflowId, types, choices, con
   const tools = h("div", { class: "actions" },
     newType,
     button("Add node", () => add(newType.value), { kind: "small" }),
+    button("Add note", addNote, { kind: "small" }),
     button("Arrange", arrange, { kind: "small", title: "Put the nodes in layers, from the start on" }),
     undo,
     redo,
@@ -113,7 +115,8 @@ export async function editor({ definition, name, workflowId, types, choices, con
   // -- changes
 
   const now = (key) => withKey(history.document, key)?.item;
-  const named = (key) => (kindOf(key) === "node" ? nameOf(now(key)) : now(key)?.data?.label || "an edge");
+  const NAMES = { node: nameOf, edge: (edge) => edge?.data?.label || "an edge", note: () => "a note" };
+  const named = (key) => NAMES[kindOf(key)](now(key));
 
   /** Take over a change. `mergeKey`: of what is typed, which is undone together. */
   function apply(label, next, { selection, mergeKey = null, isTyped = false } = {}) {
@@ -146,6 +149,14 @@ export async function editor({ definition, name, workflowId, types, choices, con
     open(key);
   }
 
+  function addNote() {
+    const next = change.withNote(history.document, view.middle());
+    const key = keyAt(next, "notes", next.notes.length - 1);
+    apply("Added a note", next, { selection: new Set([key]) });
+    view.reveal(key);
+    panel.querySelector("textarea").focus();
+  }
+
   async function arrange() {
     const found = placesIn(await picture("layered"));
     apply("Arranged all", change.withPlaces(history.document, new Map(items(history.document, "nodes")
@@ -156,11 +167,12 @@ export async function editor({ definition, name, workflowId, types, choices, con
   /** Remove what is selected, unasked: the notice takes it back. */
   function remove() {
     choose(view.chosen());
-    const { definition: next, nodes, edges } = change.without(history.document, history.selection);
+    const { definition: next, nodes, edges, notes } = change.without(history.document, history.selection);
     const counted = (found, one, noun) => found.length && (found.length === 1 ? one(found[0]) : `${found.length} ${noun}`);
     const what = [
       counted(nodes, nameOf, "nodes"),
       counted(edges, (edge) => (nodes.length ? "1 edge" : `the edge “${edge.data?.label || edge.id}”`), "edges"),
+      counted(notes, () => "a note", "notes"),
     ].filter(Boolean).join(" and ");
     if (!what) return;
     apply(`Removed ${what}`, next, { selection: NOTHING });
@@ -224,18 +236,21 @@ export async function editor({ definition, name, workflowId, types, choices, con
   }
 
   function showItem(key, { item, index }) {
-    const isNode = kindOf(key) === "node";
+    const kind = kindOf(key);
+    const isNode = kind === "node";
     const spec = isNode ? specs.get(item.type) : null;
     const set = (path, value) => {
-      apply(`Changed ${named(key)}`, change.withMember(history.document, `${kindOf(key)}s`, index, path, value),
+      apply(`Changed ${named(key)}`, change.withMember(history.document, `${kind}s`, index, path, value),
         { mergeKey: `${key} ${path.join(".")}`, isTyped: true });
       if (path.at(-1) === "name") heading.textContent = named(key);
     };
-    const heading = h("h2", { tabindex: "-1" }, isNode ? nameOf(item) : "Edge");
-    form = isNode ? nodeForm(structuredClone(item), spec, set, choices) : edgeForm(structuredClone(item), history.document, set);
+    const title = { node: () => nameOf(item), edge: () => "Edge", note: () => "Note" }[kind]();
+    const heading = h("h2", { tabindex: "-1" }, title);
+    const copy = structuredClone(item);
+    form = isNode ? nodeForm(copy, spec, set, choices) : kind === "note" ? noteForm(copy, set) : edgeForm(copy, history.document, set);
     show(panel,
       heading,
-      h("p", { class: "actions" }, badge(isNode ? spec?.display_name ?? String(item.type) : "Edge"),
+      h("p", { class: "actions" }, badge(isNode ? spec?.display_name ?? String(item.type) : title),
         h("span", { class: "quiet" }, `id ${item.id ?? "missing"}`), removing(), closing()),
       h("ul", { class: "plain-list findings here", "aria-label": "Findings" }),
       form,

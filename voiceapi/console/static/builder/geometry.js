@@ -12,7 +12,8 @@ const SHARES = [0.5, 0.38, 0.62, 0.28, 0.72, 0.2, 0.8]; // of a curve, where a l
 
 const boxAround = ({ x, y }, { width, height }) => ({ left: x - width / 2, top: y - height / 2, right: x + width / 2, bottom: y + height / 2 });
 
-export const boxOfNode = (place) => boxAround(place, NODE);
+/** The box of a node, or of a note, whose place has its size, too. */
+export const boxOfNode = (place) => boxAround(place, { ...NODE, ...place });
 
 export const boxOfLabel = (place) => boxAround(place, { ...LABEL, width: place.width ?? LABEL.width });
 
@@ -40,7 +41,7 @@ export function areUsable(places) {
 }
 
 /** The place nearest to the wanted one at which a node overlaps none of those at `places`. */
-export function nearestFreePlace(places, wanted) {
+function nearestFreePlace(places, wanted) {
   if (isFree(places, wanted)) return wanted;
   // It is beside another node: as far to a side, or up or down, as that node's room reaches.
   const along = (axis) => [wanted[axis], ...places.flatMap((each) => [each[axis] - ROOM[axis], each[axis] + ROOM[axis]])]
@@ -57,6 +58,17 @@ export function nearestFreePlace(places, wanted) {
     }
   }
   return found;
+}
+
+/** Where dragged nodes and notes are dropped, by key: nodes beside those that stay, which aren't moved. `moved` has the keys. */
+export function dropped(nodes, notes, moved) {
+  const stay = nodes.filter(({ key }) => !moved.has(key)).map(({ place }) => place);
+  const whole = ({ x, y }) => ({ x: Math.round(x), y: Math.round(y) });
+  return new Map([...nodes, ...notes].filter(({ key }) => moved.has(key)).map(({ key, place }) => {
+    if (place.width) return [key, whole(place)];
+    stay.push(nearestFreePlace(stay, whole(place)));
+    return [key, stay.at(-1)];
+  }));
 }
 
 /**

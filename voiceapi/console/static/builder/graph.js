@@ -1,14 +1,14 @@
 // What is drawn of a definition, also of a broken one as far as it can be read: nodes with their places, edges with their ends.
 
 import { freePlace } from "./changes.js";
-import { idOf, items, nameOf, placeOf, same } from "./items.js";
+import { idOf, isNote, items, nameOf, placeOf, same } from "./items.js";
 
 const SPEAKING = new Set(["startCall", "agentNode", "endCall"]);
 const ON_ERROR = "on_error";
 
 /**
- * {nodes: [{key, item, index, id, type, look, kind, name, place}], edges: [{key, item, index, id, from, to, label}]}; `from` and
- * `to` are nodes. What stands for a node that an edge names and that isn't there has no item; so has the way that is taken
+ * {nodes: [{key, item, index, id, type, look, kind, name, place}], edges: [{key, item, index, id, from, to, label}], notes: [{key,
+ * item, index, name, text, place}]}; `from` and `to` are nodes, and the place of a note also has its width and height. What stands for a node that an edge names and that isn't there has no item; so has the way that is taken
  * when a node's call fails. `kindOf(type)` names a type. `placed` has the places that nodes have because theirs aren't
  * stored, or can't be used: a Map by their keys of {position, place}, `position` being what is stored meanwhile; a place
  * that is missing there is added.
@@ -46,5 +46,10 @@ export function graphOf(definition, kindOf, placed) {
     const from = byId.get(end(source)) ?? missing(end(source), null);
     return { ...edge, from, to: byId.get(end(target)) ?? missing(end(target), from.place), label: typeof label === "string" ? label : "" };
   });
-  return { nodes, edges };
+  return { nodes, edges, notes: items(definition, "notes").filter(({ item }) => isNote(item)).map(noteOf) };
+}
+
+function noteOf({ item, index, key }) {
+  const { text, x, y, width, height } = item;
+  return { key, item, index, name: text.trim() ? `Note “${text.trim().slice(0, 40)}”` : "Empty note", text, place: { x: x + width / 2, y: y + height / 2, width, height } };
 }

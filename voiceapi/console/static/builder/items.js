@@ -17,11 +17,11 @@ export function items(definition, list) {
     const id = idOf(item);
     const count = (counts.get(id) ?? 0) + 1;
     counts.set(id, count);
-    return [{ item, index, key: `${list === "nodes" ? "node" : "edge"} ${count} ${id ?? ""}` }];
+    return [{ item, index, key: `${list.slice(0, -1)} ${count} ${id ?? ""}` }];
   });
 }
 
-/** "node" or "edge". */
+/** "node", "edge" or "note". */
 export const kindOf = (key) => key.slice(0, 4);
 
 /** What has this key: {item, index, key}, or null. */
@@ -48,6 +48,9 @@ export function nodeWithId(definition, id) {
 export function placeOf({ position }) {
   return Number.isFinite(position?.x) && Number.isFinite(position?.y) ? { x: position.x, y: position.y } : null;
 }
+
+/** True if a note can be shown: a text, with a place and a size. */
+export const isNote = ({ text, x, y, width, height }) => typeof text === "string" && [x, y, width, height].every(Number.isFinite) && width > 0 && height > 0;
 
 /** True if two JSON values are the same. Parts that two definitions share cost nothing. */
 export function same(one, other) {

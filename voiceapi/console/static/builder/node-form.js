@@ -25,13 +25,30 @@ export function nodeForm(node, spec, change, choices) {
   return h("div", { class: "node-form" },
     spec && h("p", { class: "help" }, spec.description),
     fields,
-    h("details", {}, h("summary", {}, "Place in the drawing"), h("div", { class: "fields" }, ["x", "y"].map((axis) => {
-      const control = input({ type: "number", step: "any", value: node.position?.[axis] ?? "" });
-      control.addEventListener("input", () => {
-        if (control.value !== "" && !control.validity.badInput) change(["position", axis], Number(control.value));
-      });
-      return field(axis === "x" ? "From the left" : "From the top", control, { name: `position.${axis}` });
-    }))));
+    h("details", {}, h("summary", {}, "Place in the drawing"), h("div", { class: "fields" },
+      numbers(node.position, ["x", "y"], (axis, value) => change(["position", axis], value), "position."))));
+}
+
+const NUMBERS = { x: "From the left", y: "From the top", width: "Width", height: "Height" };
+
+/** Fields of a place or a size; what is no number isn't taken over. */
+function numbers(holder, names, change, prefix = "") {
+  return names.map((name) => {
+    const control = input({ type: "number", step: "any", value: holder?.[name] ?? "", min: name in { x: 1, y: 1 } ? null : "1" });
+    control.addEventListener("input", () => {
+      if (control.value !== "" && control.validity.valid) change(name, Number(control.value));
+    });
+    return field(NUMBERS[name], control, { name: `${prefix}${name}` });
+  });
+}
+
+/** The form of a note. */
+export function noteForm(note, change) {
+  const text = textarea(note.text, { rows: "6" });
+  text.addEventListener("input", () => change(["text"], text.value));
+  return h("div", { class: "node-form" },
+    field("Text", text, { name: "text", help: "What people are to know who edit the agent. Conversations don't read it." }),
+    h("details", {}, h("summary", {}, "Place and size"), h("div", { class: "fields" }, numbers(note, Object.keys(NUMBERS), (name, value) => change([name], value)))));
 }
 
 const EDGE_TEXTS = [

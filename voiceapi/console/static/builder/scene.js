@@ -24,14 +24,15 @@ const counted = (count, noun) => `${count || "no"} ${noun}${count === 1 ? "" : "
  * set by `decorate({...})`. `isMoving`: only places have changed since, and labels stay where they are on their edges. `see(view)` moves and zooms it; `band(box)` shows a frame, null for none.
  */
 export function scene() {
+  const notes = svg("g", {});
   const edges = svg("g", {});
   const nodes = svg("g", {});
-  const world = svg("g", {}, edges, nodes);
+  const world = svg("g", {}, notes, edges, nodes);
   const frame = svg("rect", { class: "marquee", hidden: "" });
   const element = svg("svg", { class: "workflow scene" }, world, frame);
   const parts = new Map(); // by key: {group, title, ...}
   const shares = new Map(); // by an edge's key: where its label is on its curve
-  let graph = { nodes: [], edges: [] };
+  let graph = { nodes: [], edges: [], notes: [] };
   let state = { selected: new Set(), active: null, moving: new Set(), marks: new Map() };
   let places = "";
   let found = []; // the routes of the edges
@@ -54,6 +55,26 @@ export function scene() {
     const group = svg("g", {}, title, hit, line, arrow, box);
     edges.append(group);
     return { group, title, hit, line, arrow, label, box };
+  }
+
+  function notePart() {
+    const [title, hit, box, text] = [svg("title"), svg("rect", { class: "hit" }), svg("rect", { class: "box", rx: 3 }), h("div", { class: "note-text" })];
+    const texts = svg("foreignObject", {}, text);
+    const grip = svg("g", { class: "grip" }, svg("path", { d: "M0 -12L0 0L-12 0Z" }), svg("circle", { class: "hit", r: 3 }));
+    const group = svg("g", {}, title, hit, box, texts, grip);
+    notes.append(group);
+    return { group, title, words: text, grip, sized: [hit, box, texts] };
+  }
+
+  function paintNote(part, note) {
+    const { key, name, text, place } = note;
+    if (part.note === note && part.place === place) return;
+    Object.assign(part, { note, place, look: "note", text: name });
+    set(part.group, "transform", `translate(${place.x - place.width / 2} ${place.y - place.height / 2})`);
+    for (const each of part.sized) for (const side of ["width", "height"]) set(each, side, place[side]);
+    set(part.grip, "transform", `translate(${place.width} ${place.height})`);
+    write(part.words, text);
+    part.group.dataset.key = key;
   }
 
   function paintNode(part, node) {
@@ -94,7 +115,7 @@ export function scene() {
       ways.get(from.key)[1] += 1;
     }
     const many = graph.nodes.filter(({ item }) => item).length;
-    for (const each of [...graph.nodes, ...graph.edges]) {
+    for (const each of [...graph.nodes, ...graph.edges, ...graph.notes]) {
       const { group, title, look, text } = parts.get(each.key);
       const found = state.marks.get(each.key) ?? [];
       const worst = SEVERITIES.find((severity) => found.some((finding) => finding.severity === severity));
@@ -103,11 +124,11 @@ export function scene() {
         .filter(Boolean).join(" "));
       write(title, [text, ...found.map(({ severity, message }) => `${severity[0].toUpperCase()}${severity.slice(1)}: ${message}`)].join("\n"));
       if (!each.item) continue;
-      const [into, out] = ways.get(each.key) ?? [];
+      const count = ways.get(each.key);
       const problems = SEVERITIES.map((severity) => [found.filter((finding) => finding.severity === severity).length, severity])
         .filter(([count]) => count).map(([count, noun]) => counted(count, noun));
-      const facts = each.place ? [`${counted(into, "way")} in`, `${counted(out, "way")} out`] : [];
-      set(group, "aria-label", [text, ...facts, ...problems, ...(each.place ? [`${each.index + 1} of ${many}`] : [])].join(", "));
+      const facts = count ? [`${counted(count[0], "way")} in`, `${counted(count[1], "way")} out`] : [];
+      set(group, "aria-label", [text, ...facts, ...problems, ...(count ? [`${each.index + 1} of ${many}`] : [])].join(", "));
       set(group, "role", "button");
       set(group, "aria-pressed", isSelected);
       set(group, "tabindex", each.key === state.active ? 0 : -1);
@@ -116,7 +137,7 @@ export function scene() {
 
   function paint(next, { isMoving = false } = {}) {
     graph = next;
-    const there = new Set([...graph.nodes, ...graph.edges].map(({ key }) => key));
+    const there = new Set([...graph.nodes, ...graph.edges, ...graph.notes].map(({ key }) => key));
     for (const [key, { group }] of parts) {
       if (there.has(key)) continue;
       group.remove();
@@ -132,6 +153,10 @@ export function scene() {
     for (const node of graph.nodes) {
       if (!parts.has(node.key)) parts.set(node.key, nodePart());
       paintNode(parts.get(node.key), node);
+    }
+    for (const note of graph.notes) {
+      if (!parts.has(note.key)) parts.set(note.key, notePart());
+      paintNote(parts.get(note.key), note);
     }
     graph.edges.forEach((edge, at) => {
       if (!parts.has(edge.key)) parts.set(edge.key, edgePart());

@@ -108,10 +108,6 @@ def when(moment: datetime | None) -> str | None:
     return None if moment is None else write_time(moment, "minutes").replace("T", " ")
 
 
-def yes_no(value: bool) -> str:
-    return "yes" if value else "no"
-
-
 class ProgressBar:
     """What a long command is doing: `text` may change while it goes on."""
 

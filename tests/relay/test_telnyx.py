@@ -185,6 +185,24 @@ def test_a_socket_that_drops_while_the_model_writes(
     assert ended["error"] == "64105 customer_disconnect"
 
 
+@pytest.mark.parametrize("named", [TELNYX_CALL, "0c6d41e1", "9c1f0d52-another"], ids=["webhooks", "setup", "neither"])
+def test_the_end_of_a_relay_whichever_id_it_names(
+    rings: Ring, transcript: Callable[[], list[str]], named: str
+) -> None:
+    """No page says whether it has the id of other webhooks, which the setup has as callControlId, or another one."""
+    call = rings()
+    call.connect()
+    call.socket.close()
+    call.end("failed", ErrorCode="64105", CallSid=named, CallSidLegacy=named)
+    call.connect()
+    call.says("Yes.")
+    assert call.hears() == "Great, goodbye."
+    assert call.receive() == {"type": "end"}
+    call.end("ended", CallSid=named, CallSidLegacy=named)
+    assert call.verbs == ["Hangup"]
+    assert transcript() == [f"assistant: {HELLO}", "user: Yes.", "assistant: Great, goodbye."]
+
+
 def test_a_relay_that_never_opens(rings: Ring) -> None:
     call = rings()
     for _ in range(3):

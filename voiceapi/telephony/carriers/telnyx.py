@@ -12,7 +12,7 @@ from urllib.parse import urlencode
 from . import twilio_compatible
 from .base import NO_APPLICATION, Advice, InboundRoute, OutboundCall, Pauses, VoiceSettings, entries
 from .causes import NORMAL, CauseFields
-from .events import StatusUpdate
+from .events import Leg, StatusUpdate
 from .number_settings import ApplicationCarrier, numbered
 from .rest import CarrierRefused, Rest, bearer, path_part
 from .twilio_compatible import EVENTS, Fields, TwilioCompatible
@@ -120,6 +120,10 @@ class Telnyx(TwilioCompatible, ApplicationCarrier):
             # Of a wrong API key the list of numbers tells as well.
             return list(dict.fromkeys([*wrong, str(refusal)]))
         return wrong
+
+    def read_leg(self, webhook: Webhook) -> Leg:
+        # No page says which of the call's ids the end of a relay has, and the setup's callSid was seen to be another one.
+        return Leg(()) if webhook.text("SessionStatus") else super().read_leg(webhook)
 
     # -- numbers and their applications
 

@@ -186,9 +186,7 @@ def test_a_socket_that_drops_while_the_model_writes(
 
 
 @pytest.mark.parametrize("named", [TELNYX_CALL, "0c6d41e1", "9c1f0d52-another"], ids=["webhooks", "setup", "neither"])
-def test_the_end_of_a_relay_whichever_id_it_names(
-    rings: Ring, transcript: Callable[[], list[str]], named: str
-) -> None:
+def test_the_end_of_a_relay_whichever_id_it_names(rings: Ring, transcript: Callable[[], list[str]], named: str) -> None:
     """No page says whether it has the id of other webhooks, which the setup has as callControlId, or another one."""
     call = rings()
     call.connect()

@@ -122,7 +122,7 @@ class Telnyx(TwilioCompatible, ApplicationCarrier):
         return wrong
 
     def read_leg(self, webhook: Webhook) -> Leg:
-        # No page says which of the call's ids the end of a relay has, and the setup's callSid was seen to be another one.
+        # No page says which of the call's ids the end of a relay has; the setup's callSid was seen to be another.
         return Leg(()) if webhook.text("SessionStatus") else super().read_leg(webhook)
 
     # -- numbers and their applications

@@ -50,9 +50,9 @@ def talk(tab: Tab) -> None:
     tab.heading(re.compile("^Talk to"))
     tab.sees("No language model is configured, so answers follow words only.")
     expect(tab.role("link", "Choose a model")).to_have_attribute("href", re.compile("/settings/models$"))
-    tab.press("Start")
+    tab.press("Start", exact=True)
     conversation = tab.role("log", "Conversation")
-    here = tab.page.get_by_role("group").locator("[aria-current=true].node")
+    here = tab.page.get_by_role("application").locator("[aria-current=true].node")
     for said, answer, node in (
         ("Yes, it is.", WORDS, "Conversation"),
         ("The weather is nice.", "Sorry, I didn't get that.", "Conversation"),

@@ -46,7 +46,7 @@ def test_random_callers_find_a_dead_end_which_becomes_a_case(tab: Tab, dead_end:
     expect(finding.locator("p.quiet")).to_have_text(re.compile(r"^In \d+ conversations, at “Companions”\.$"))
     expect(finding.get_by_role("article", name="Opening")).to_contain_text("You have an appointment on Thursday")
     covered = tab.page.locator(".card", has=tab.page.get_by_role("heading", name="Where they came"))
-    expect(covered.locator('g.node[data-node="remind"] .mark')).to_have_text("30×")
+    expect(covered.locator('g.node[data-node="remind"] .badges')).to_have_text("30×")
     looks_good(tab)
     finding.get_by_role("button", name="Save as a case").click()
     tab.role("dialog", "Save it as a case").get_by_label("Name").fill("No way on")

@@ -38,7 +38,7 @@ def test_a_campaign_of_fifty_contacts(tab: Tab, api: Api, tmp_path: Path) -> Non
     tab.heading("autumn")
     tab.role("tab", "Dry run").click()
     expect(tab.page.get_by_role("img").first).to_be_visible()
-    tab.press("Start")
+    tab.press("Start", exact=True)
     tab.role("alertdialog", re.compile("Start")).get_by_role("button", name="Start calling").click()
     tab.role("tab", "Progress").click()
     expect(tab.page.get_by_text("50 of 50")).to_be_visible(timeout=60_000)

@@ -46,7 +46,7 @@ def test_from_a_checkout_to_the_first_turn(tmp_path: Path, open_tab: Open, capsy
         tab.fill("What it is about", "A bakery")
         tab.press("Make the agent")
         tab.follow("Talk", exact=True)
-        tab.press("Start")
+        tab.press("Start", exact=True)
         tab.fill("What you say", "Yes, it is.")
         tab.page.get_by_label("What you say").press("Enter")
         expect(tab.role("log", "Conversation").get_by_text("This call is about")).to_be_visible()

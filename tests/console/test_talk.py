@@ -164,7 +164,7 @@ def shows_why(turns: Locator) -> None:
 
 def test_each_turn_says_why_and_the_place_is_kept(tab: Tab, agent: int) -> None:
     tab.open(f"/agents/{agent}/talk")
-    tab.press("Start")
+    tab.press("Start", exact=True)
     turns = tab.role("log", "Conversation").get_by_role("article")
     for number, said in enumerate(("order", "done", "break"), 2):
         tab.fill("What you say", said)
@@ -173,7 +173,7 @@ def test_each_turn_says_why_and_the_place_is_kept(tab: Tab, agent: int) -> None:
         expect(turns.last.get_by_role("list")).to_contain_text("for the answer")
     shows_why(turns)
     expect(tab.page.get_by_text("No language model is configured")).to_have_count(0)
-    here, address = tab.page.get_by_role("group").locator("[aria-current=true].node"), tab.page.url
+    here, address = tab.page.get_by_role("application").locator("[aria-current=true].node"), tab.page.url
     knows = tab.page.locator("section").filter(has=tab.page.get_by_role("heading", name="What it knows"))
     tab.role("tab", "It calls").click()
     expect(here).to_have_count(0)
@@ -185,7 +185,7 @@ def test_each_turn_says_why_and_the_place_is_kept(tab: Tab, agent: int) -> None:
     expect(turns.last).to_contain_text("silence")
     expect(turns.last.get_by_role("list")).to_contain_text("for the answer")
     tab.page.get_by_label("What you say").focus()
-    tab.press("End")
+    tab.press("End", exact=True)
     tab.press("Start again")
     expect(turns).to_have_count(1)
     for run, refusal in (("999", "404 GET"), ("x", "422 GET")):
@@ -201,7 +201,7 @@ def test_a_call_to_the_agent_and_its_run_say_the_same(tab: Tab, agent: int) -> N
     tab.press("Call it")
     expect(tab.page.get_by_role("status").get_by_text("user hangup")).to_be_visible()
     shows_why(tab.role("log", "The call").get_by_role("article"))
-    expect(tab.page.get_by_role("group").locator("[aria-current=true].node")).to_contain_text("More")
+    expect(tab.page.get_by_role("application").locator("[aria-current=true].node")).to_contain_text("More")
     tab.follow(re.compile(r"^Run \d+"))
     shows_why(tab.page.get_by_role("article"))
     expect(tab.role("region", "Facts")).to_contain_text("Call to us, simulator")
@@ -213,7 +213,7 @@ def test_a_call_to_the_agent_and_its_run_say_the_same(tab: Tab, agent: int) -> N
 def test_an_answer_that_is_not_understood_shows_the_edges_and_their_words(tab: Tab, api: Api) -> None:
     made = api.post("/workflow/create/definition", {**example("appointment"), "name": "Without a model"})["id"]
     tab.open(f"/agents/{made}/talk")
-    tab.press("Start")
+    tab.press("Start", exact=True)
     tab.fill("What you say", "Hm.")
     tab.page.get_by_label("What you say").press("Enter")
     turns = tab.role("log", "Conversation").get_by_role("article")
@@ -230,7 +230,7 @@ def test_an_answer_that_is_not_understood_shows_the_edges_and_their_words(tab: T
     expect(turns).to_have_count(2)
     expect(turns.last).to_contain_text("not understood")
     shows(turns.last)
-    tab.press("End")
+    tab.press("End", exact=True)
     (run,) = api.get(f"/workflow/{made}/runs")["runs"]
     tab.open(f"/agents/{made}/runs/{run['id']}")
     shows(tab.page.get_by_role("article").filter(has_text="Hm."))
@@ -240,7 +240,7 @@ def test_a_talk_by_voice_where_the_browser_hears(tab: Tab, agent: int) -> None:
     tab.page.add_init_script(NO_RECOGNITION)
     tab.page.reload()
     tab.open(f"/agents/{agent}/talk")
-    tab.press("Start")
+    tab.press("Start", exact=True)
     expect(tab.role("button", "Stay silent")).to_be_visible()
     expect(tab.role("button", re.compile("voice"))).to_have_count(0)
     tab.page.add_init_script(RECOGNITION)
@@ -285,7 +285,7 @@ def test_runs_are_filtered_and_sorted_by_the_address(tab: Tab, api: Api, agent: 
 def begin(tab: Tab, agent: int) -> Locator:
     """Open the agent's Talk and begin a chat; the turns of it."""
     tab.open(f"/agents/{agent}/talk")
-    tab.press("Start")
+    tab.press("Start", exact=True)
     turns = tab.role("log", "Conversation").get_by_role("article")
     expect(turns).to_have_count(1)
     return turns
@@ -369,7 +369,7 @@ def test_the_voice_speaks_sentence_by_sentence_and_end_stops_it(
     turns = begin(tab, agent)
     tab.press("Talk by voice")
     tab.page.wait_for_function("() => spoken.length === 2")
-    tab.press("End")
+    tab.press("End", exact=True)
     tab.page.wait_for_function("() => silenced > 0")
     tab.notices("The chat ends after this answer.")
     gate.open()

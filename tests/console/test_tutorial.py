@@ -89,7 +89,7 @@ def test_a_picture_shows_the_case_that_fails(walked: Walked, open_tab: Open, scr
 def test_a_picture_shows_the_insights_on_the_graph(walked: Walked, open_tab: Open, screenshots: Path) -> None:
     tab = open_tab(f"http://127.0.0.1:{walked.found.port}/#key={KEY}", "/agents/2/insights")
     tab.heading("Insights of Due tomorrow")
-    node = tab.role("button", re.compile(r"Weeks\s+Times passed: 2\. Callers left here: 1\."))
+    node = tab.role("button", re.compile(r"Weeks, Times passed: 2\. Callers left here: 1,"))
     expect(node).to_contain_text("2, 1 left")
     tab.page.screenshot(path=screenshots / "tutorial-insights.png")
 

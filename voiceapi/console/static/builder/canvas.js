@@ -4,17 +4,16 @@ import { showDialog, table as tableOf } from "../parts/components.js";
 import { h, uniqueId } from "../parts/dom.js";
 import { withSize } from "./changes.js";
 import { around, boxOfLabel, boxOfNode, dropped, nearestThatWay, touches } from "./geometry.js";
+import { following } from "./following.js";
 import { IDLE, next } from "./gestures.js";
 import { graphOf } from "./graph.js";
 import { kindOf, placeOf } from "./items.js";
 import { commandTable } from "./keys.js";
 import { scene } from "./scene.js";
-import { fitting, inGraph, onCanvas, panned, showing, zoomedTo } from "./view.js";
+import { fitting, inGraph, onCanvas, panned, readable, showing, wheeled, zoomedTo } from "./view.js";
 
 const STEP = 10;
 const BORDER = 28; // pixels from the canvas' border in which the view moves while something is dragged
-const NARROW = 500; // pixels
-const READABLE = 0.6; // zoom
 const DRIFT = 12; // pixels a frame
 const DIRECTIONS = { ArrowLeft: { x: -1, y: 0 }, ArrowRight: { x: 1, y: 0 }, ArrowUp: { x: 0, y: -1 }, ArrowDown: { x: 0, y: 1 } };
 const NOTHING = new Set();
@@ -24,21 +23,24 @@ const isHeld = (event) => event.ctrlKey || event.metaKey;
  * `nameOfType(type)`: what a type of node is called. `view`: the last one, as `seen(view)` got it. `act` is told what is wanted:
  * `select(keys)`, `move(places)` with a Map of places by key and how they were moved ("drag" or "key"), `resize(key, by)` of
  * a note, `open()`. `commands`: further rows of the canvas' commands, as `commandTable` gets them; the editor's,
- * after those of the canvas.
+ * after those of the canvas. Without a `move` it is to be looked at only; then the wheel is the page's until it has the focus.
  *
  * Returned: `element`; `paint(definition, selection)`; `mark(findings by key)`; `reveal(key)`, which shows something, and
  * `focus(key)`, which also gives it the focus, by default what had it last; `chosen()`; `middle()`, the place in the
- * graph that is seen in the middle; `placed`, the places of nodes that have none stored; `fit()`.
+ * graph that is seen in the middle; `placed`, the places of nodes that have none stored; `fit()`; `overlay(marks)`, as the
+ * scene takes them; `light(node, edge)`, ids or null: where a conversation is.
  */
-export function canvas({ label, nameOfType, view: before, seen, act, commands }) {
+export function canvas({ label, nameOfType, view: before, seen, act, commands = [] }) {
   const drawn = scene();
-  const hint = h("p", { class: "hidden", id: uniqueId("hint") },
-    "Arrows go from node to node, Enter opens the form, Shift and arrows move, Delete removes, question mark lists all keys.");
+  const isFixed = !act.move;
+  const hint = h("p", { class: "hidden", id: uniqueId("hint") }, isFixed ? "Arrows go from node to node, Enter shows more, question mark lists all keys."
+    : "Arrows go from node to node, Enter opens the form, Shift and arrows move, Delete removes, question mark lists all keys.");
   const box = h("div", { class: "canvas-box", role: "application", "aria-label": label, "aria-describedby": hint.id }, drawn.element);
   const status = h("p", { class: "hidden", role: "status" });
   const tool = (text, name, command) => h("button", { type: "button", class: "button small", "aria-label": name, title: name, on: { click: () => table.run(command) } }, text);
-  const element = h("div", { class: "canvas" }, hint, box, status,
-    h("div", { class: "graph-tools" }, tool("−", "Smaller", "smaller"), tool("Fit", "Show everything", "fit"), tool("+", "Larger", "larger"), tool("?", "Keys", "help")));
+  const course = following({ decorate: (lit) => drawn.decorate({ lit }), reveal: (id) => reveal(graph.nodes.findLast((each) => each.id === id)?.key) });
+  const element = h("div", { class: isFixed ? "canvas looking" : "canvas" }, hint, box, status,
+    h("div", { class: "graph-tools" }, tool("−", "Smaller", "smaller"), tool("Fit", "Show everything", "fit"), tool("+", "Larger", "larger"), course.button, tool("?", "Keys", "help")));
   const placed = new Map();
   let definition = null;
   let graph = { nodes: [], edges: [], notes: [] };
@@ -69,8 +71,14 @@ export function canvas({ label, nameOfType, view: before, seen, act, commands })
   function see(wanted, isOwn = true) {
     view = wanted;
     isOwnView ||= isOwn;
-    drawn.see(view);
+    drawn.see(view, size());
     if (isOwn) seen(view);
+  }
+
+  /** Move the view by hand. */
+  function look(wanted) {
+    see(wanted);
+    course.leave();
   }
 
   function fit(keys = null) {
@@ -165,7 +173,7 @@ export function canvas({ label, nameOfType, view: before, seen, act, commands })
       select(adds ? toggled(key) : new Set([key]));
     },
     clear: () => select(NOTHING),
-    pan: (dx, dy) => see(panned(view, dx, dy)),
+    pan: (dx, dy) => look(panned(view, dx, dy)),
     move(by, isFree) {
       const isFirst = !shift;
       shift ??= { from: new Map(boxes().filter(({ key }) => selected.has(key)).map(({ key, place }) => [key, place])) };
@@ -242,7 +250,7 @@ export function canvas({ label, nameOfType, view: before, seen, act, commands })
     pointer = event;
     point({
       ...plain(event, "down"), on, isSelected: selected.has(on), button: event.button, isTouch: event.pointerType === "touch",
-      adds: event.shiftKey || isHeld(event), shift: event.shiftKey, space: isSpaceHeld, isGrip: Boolean(event.target.closest(".grip")),
+      adds: event.shiftKey || isHeld(event), shift: event.shiftKey, space: isSpaceHeld, isFixed, isGrip: !isFixed && Boolean(event.target.closest(".grip")),
     });
     if (gesture === IDLE) return;
     isSpaceHeld &&= "used";
@@ -269,12 +277,9 @@ export function canvas({ label, nameOfType, view: before, seen, act, commands })
   }
   const stop = () => pointer && point({ type: "cancel" });
   box.addEventListener("wheel", (event) => {
+    if (isFixed && !isHeld(event) && !box.contains(document.activeElement)) return;
     event.preventDefault();
-    const pixels = event.deltaMode === 1 ? 16 : event.deltaMode === 2 ? box.clientHeight : 1;
-    const [dx, dy] = [-event.deltaX * pixels, -event.deltaY * pixels];
-    const { x, y } = plain(event, "wheel");
-    if (isHeld(event)) see(zoomedTo(view, view.zoom * Math.exp(dy / 300), { x, y }));
-    else see(event.shiftKey && !event.deltaX ? panned(view, dy, 0) : panned(view, dx, dy));
+    look(wheeled(view, event, plain(event, "wheel"), box.clientHeight));
   }, { passive: false });
 
   // -- keys
@@ -322,12 +327,11 @@ export function canvas({ label, nameOfType, view: before, seen, act, commands })
     say(`${selected.size} items are selected.`);
   }
 
-  const hasActive = () => active !== null;
   const table = commandTable([
     { id: "go", keys: "Arrows", words: "To the nearest node or edge that way, connected ones first", run: go, inMenu: false },
     { id: "first", keys: "Home", words: "To the start", run: () => goTo(start()?.key), inMenu: false },
     { id: "last", keys: "End", words: "To the last node", run: () => goTo(graph.nodes.findLast(({ item }) => item)?.key), inMenu: false },
-    { id: "open", keys: "Enter", words: "Into the form of what has the focus", when: hasActive, run: open },
+    { id: "open", keys: "Enter", words: "Into the form of what has the focus", when: () => active !== null, run: open },
     { id: "back", keys: "Escape", words: "Stop a drag; from the form back to the canvas; then nothing is selected", run: back, inMenu: false },
     { id: "toggle", keys: "Space", words: "Add to the selection, or take away; held, drag to pan", run: (event) => { if (!event.repeat) isSpaceHeld ||= true; }, inMenu: false },
     { id: "all", keys: "Ctrl+a", words: "Select everything", run: selectAll },
@@ -340,7 +344,7 @@ export function canvas({ label, nameOfType, view: before, seen, act, commands })
     { id: "fit", keys: "1", words: "Show everything", run: () => fit() },
     { id: "fitSelection", keys: "2", words: "Show what is selected", run: () => fit(selected.size ? selected : new Set([active])) },
     { id: "help", keys: "?", words: "These keys", run: () => showDialog("Keys of the canvas", tableOf("Keys", [["Key", ([shown]) => shown], ["What it does", ([, text]) => text]], table.help)) },
-  ]);
+  ].filter(({ id }) => !isFixed || !id.startsWith("nudge")));
 
   box.addEventListener("keydown", (event) => {
     const row = table.of(event);
@@ -377,11 +381,8 @@ export function canvas({ label, nameOfType, view: before, seen, act, commands })
     if (!box.clientWidth) return;
     if (view && isOwnView) return see(view, false);
     fit();
-    // On a narrow screen, the start so that it can be read says more than everything so that nothing can.
     const shown = withKey(active);
-    if (box.clientWidth >= NARROW || view.zoom >= READABLE || !shown) return;
-    const { x, y } = placeIn(shown);
-    see({ x: box.clientWidth / 2 - x * READABLE, y: box.clientHeight / 2 - y * READABLE, zoom: READABLE }, false);
+    if (shown) see(readable(view, placeIn(shown), size()), false);
   }).observe(box);
 
   return {
@@ -392,6 +393,8 @@ export function canvas({ label, nameOfType, view: before, seen, act, commands })
     chosen: () => (selected.size || active === null ? selected : new Set([active])),
     /** Findings by the keys of what they are about. */
     mark: (marks) => drawn.decorate({ marks }),
+    overlay: (marks) => drawn.decorate({ overlay: marks }),
+    light: course.light,
     end: () => window.removeEventListener("blur", leave),
   };
 }

@@ -5,11 +5,10 @@ import { alert, badge, button, debounced, notify, select } from "../parts/compon
 import { h, show } from "../parts/dom.js";
 import { canvas } from "./canvas.js";
 import * as change from "./changes.js";
-import { areUsable } from "./geometry.js";
-import { placesIn } from "./graph-view.js";
 import { History } from "./history.js";
-import { items, keyAt, kindOf, nameOf, placeOf, withKey } from "./items.js";
+import { items, keyAt, kindOf, nameOf, withKey } from "./items.js";
 import { edgeForm, nodeForm, noteForm, showFindings, waysOn } from "./node-form.js";
+import { drawnPlaces, missingPlaces } from "./placing.js";
 
 // How findings are named, and the kind of their badge, the worst first.
 const SEVERITIES = { error: ["Error", "bad"], warning: ["Warning", "busy"], note: ["Note", ""] };
@@ -87,19 +86,6 @@ export async function editor({ definition, name, workflowId, types, choices, con
     };
   }
 
-  const picture = (layout) => api.send("POST", "/workflow/graph", {
-    body: { workflow_definition: history.document, name: name(), layout }, signal,
-  }).then((response) => response.text());
-
-  /** Have the service place the nodes, if what is stored can't be shown. Stored it is with the next move. */
-  async function place() {
-    const nodes = items(history.document, "nodes");
-    const places = nodes.map(({ item }) => placeOf(item));
-    if (places.every(Boolean) && areUsable(places)) return;
-    const found = placesIn(await picture("stored"));
-    for (const { item, index, key } of nodes) if (found.has(index)) view.placed.set(key, { position: item.position, place: found.get(index) });
-  }
-
   const check = latest((abort) => api.post("/lint", {
     body: { workflow_definition: history.document, workflow_configurations: configurations(), workflow_id: workflowId }, signal: abort,
   }), (answer, error) => {
@@ -158,9 +144,8 @@ export async function editor({ definition, name, workflowId, types, choices, con
   }
 
   async function arrange() {
-    const found = placesIn(await picture("layered"));
-    apply("Arranged all", change.withPlaces(history.document, new Map(items(history.document, "nodes")
-      .filter(({ index }) => found.has(index)).map(({ index, key }) => [key, found.get(index)]))));
+    const found = await drawnPlaces(history.document, "layered", signal);
+    apply("Arranged all", change.withPlaces(history.document, found));
     view.fit();
   }
 
@@ -361,7 +346,8 @@ export async function editor({ definition, name, workflowId, types, choices, con
   text.addEventListener("change", readJson);
 
   showPanel();
-  await Promise.all([place(), check()]);
+  const [places] = await Promise.all([missingPlaces(history.document, signal), check()]);
+  for (const [key, place] of places) view.placed.set(key, place);
   view.paint(history.document, history.selection);
   mark();
   const element = h("div", { class: "editor" }, h("div", { class: "stack" }, tools, view.element, h("div", {}, summary, list)), panel);

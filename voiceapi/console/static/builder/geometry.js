@@ -157,8 +157,8 @@ function arrow([, , , tip], side) {
 }
 
 /**
- * The routes of all edges: {line, arrow, place} each, the first two as the `d` of a path, the place that of the label, with
- * its width. `nodes`: [{key, place}]; `edges`: [{key, from, to, label}], the ends being nodes. `shares`, a Map by the
+ * The routes of all edges: {line, arrow, place, bounds} each, the first two as the `d` of a path, the place that of the
+ * label, with its width, and a box around all of it. `nodes`: [{key, place}]; `edges`: [{key, from, to, label}], the ends being nodes. `shares`, a Map by the
  * edge's key, says where on its curve each label was; what it lacks is put where the label is over no node and no other.
  */
 export function routes(nodes, edges, shares) {
@@ -179,10 +179,12 @@ export function routes(nodes, edges, shares) {
       taken.add(boxOfLabel(labelAt(at, share)));
     }
     const [start, first, second, end] = curves[at];
+    const place = labelAt(at, shares.get(edge.key));
     return {
       line: `M${text(start)}C${text(first)} ${text(second)} ${text(end)}`,
       arrow: arrow(curves[at], ends[at][1]),
-      place: labelAt(at, shares.get(edge.key)),
+      place,
+      bounds: around([boxOfLabel(place), ...curves[at].map(({ x, y }) => ({ left: x, top: y, right: x, bottom: y }))]),
     };
   });
 }

@@ -8,7 +8,7 @@ const START = 4; // pixels that the pointer moves before a press becomes a drag
 /**
  * [state, orders]. `event`: {type: "down", "move", "up" or "cancel"; x, y on the canvas in pixels; graph: {x, y} in the
  * graph}; of "down" also {on: the key below it or null, isSelected, button, isTouch, adds: with Shift or Ctrl, shift, space};
- * isGrip: at the corner that makes it larger; of "move" {isFree: without steps}. Orders: ["select", key, adds], ["clear"],
+ * isGrip: at the corner that makes it larger; isFixed: nothing can be moved; of "move" {isFree: without steps}. Orders: ["select", key, adds], ["clear"],
  * ["pan", dx, dy], ["move", by, isFree], ["drop"], ["resize", key, by, isFree], ["size"], ["band", from, to], ["catch", from, to], ["restore"]. Whatever ends a gesture but the drop restores all.
  */
 export function next(state, event) {
@@ -23,19 +23,19 @@ function pan(state, event) {
 const STATES = {
   idle(_, event) {
     if (event.type !== "down") return null;
-    const { x, y, graph, on, button, adds, isSelected, isTouch } = event;
+    const { x, y, graph, on, button, adds, isSelected, isTouch, isFixed } = event;
     if (button === 1 || (button === 0 && event.space)) return [{ name: "panning", x, y, total: [0, 0] }, []];
     if (button !== 0) return null;
     if (event.isGrip) return [{ name: "resizing", key: on, graph }, []];
     if (on === null && event.shift) return [{ name: "marquee", graph }, []];
-    return [{ name: "pressed", x, y, graph, on, adds, isSelected, isTouch }, []];
+    return [{ name: "pressed", x, y, graph, on, adds, isSelected, isTouch, isFixed }, []];
   },
   pressed(state, event) {
     const { on, adds } = state;
     if (event.type === "cancel") return [IDLE, []];
     if (event.type === "up") return [IDLE, on === null ? (adds ? [] : [["clear"]]) : [["select", on, adds]]];
     if (event.type !== "move" || Math.hypot(event.x - state.x, event.y - state.y) < START) return null;
-    if (on === null || kindOf(on) === "edge" || (state.isTouch && !state.isSelected)) return pan({ ...state, total: [0, 0] }, event);
+    if (on === null || state.isFixed || kindOf(on) === "edge" || (state.isTouch && !state.isSelected)) return pan({ ...state, total: [0, 0] }, event);
     const [moving, orders] = STATES.moving({ name: "moving", graph: state.graph }, event);
     return [moving, state.isSelected ? orders : [["select", on, adds], ...orders]];
   },

@@ -1,11 +1,14 @@
 // The graph as SVG. Elements are kept by the key of what they show, and changed only where it changed.
 
 import { h, svg } from "../parts/dom.js";
-import { NODE, routes } from "./geometry.js";
+import { boxOfNode, NODE, routes, touches } from "./geometry.js";
+import { inGraph } from "./view.js";
 
 const FAR = 0.45; // a zoom below which labels can't be read
 const ROUND = { startCall: 27, endCall: 27, agentNode: 10, globalNode: 10 };
 const SEVERITIES = ["error", "warning", "note"];
+const SIGNS = { error: "✕", warning: "!", note: "i" };
+const EDGE_BADGES = 150; // how wide they may be
 
 function set(element, name, value) {
   if (value === null) element.removeAttribute(name);
@@ -20,8 +23,10 @@ const counted = (count, noun) => `${count || "no"} ${noun}${count === 1 ? "" : "
 
 /**
  * `element` is an <svg> to be put somewhere. `paint(graph)` shows what `graphOf` gives. What is `selected`, a Set of keys,
- * which key is `active` (the one stop of the Tab key), which are `moving`, and the `marks` (a Map of findings by key) are
- * set by `decorate({...})`. `isMoving`: only places have changed since, and labels stay where they are on their edges. `see(view)` moves and zooms it; `band(box)` shows a frame, null for none.
+ * which key is `active` (the one stop of the Tab key), which are `moving`, the `marks` (a Map of findings by key), what an
+ * `overlay` says (a Map of {look, label, note, width} by "node" or "edge" and the id) and what is `lit` (a Set of the same
+ * names) are set by `decorate({...})`. `isMoving`: only places have changed since, and labels stay where they are on their
+ * edges. `see(view, size)` moves and zooms it, and leaves out what isn't seen; `band(box)` shows a frame, null for none.
  */
 export function scene() {
   const notes = svg("g", {});
@@ -33,7 +38,8 @@ export function scene() {
   const parts = new Map(); // by key: {group, title, ...}
   const shares = new Map(); // by an edge's key: where its label is on its curve
   let graph = { nodes: [], edges: [], notes: [] };
-  let state = { selected: new Set(), active: null, moving: new Set(), marks: new Map() };
+  let state = { selected: new Set(), active: null, moving: new Set(), marks: new Map(), overlay: new Map(), lit: new Set() };
+  let seen = null; // the part of the graph that is seen, as a box
   let places = "";
   let found = []; // the routes of the edges
 
@@ -69,7 +75,7 @@ export function scene() {
   function paintNote(part, note) {
     const { key, name, text, place } = note;
     if (part.note === note && part.place === place) return;
-    Object.assign(part, { note, place, look: "note", text: name });
+    Object.assign(part, { note, place, bounds: boxOfNode(place), look: "note", text: name });
     set(part.group, "transform", `translate(${place.x - place.width / 2} ${place.y - place.height / 2})`);
     for (const each of part.sized) for (const side of ["width", "height"]) set(each, side, place[side]);
     set(part.grip, "transform", `translate(${place.width} ${place.height})`);
@@ -80,7 +86,7 @@ export function scene() {
   function paintNode(part, node) {
     const { key, id, type, look, kind, name, place } = node;
     if (part.node === node && part.place === place) return;
-    Object.assign(part, { node, place });
+    Object.assign(part, { node, place, bounds: boxOfNode(place) });
     set(part.group, "transform", `translate(${place.x - NODE.width / 2} ${place.y - NODE.height / 2})`);
     set(part.group, "data-node", id);
     set(part.box, "rx", ROUND[type] ?? 2);
@@ -94,7 +100,8 @@ export function scene() {
   function paintEdge(part, edge, route) {
     const { key, item, id, from, to, label } = edge;
     if (part.edge === edge && part.d === route.line) return;
-    Object.assign(part, { edge, d: route.line });
+    Object.assign(part, { edge, d: route.line, place: route.place, bounds: route.bounds });
+    if (part.badges) for (const [axis, value] of Object.entries(edgeBadges(route.place))) set(part.badges, axis, value);
     set(part.group, "data-edge", id);
     for (const shape of [part.line, part.hit]) set(shape, "d", route.line);
     set(part.arrow, "d", route.arrow);
@@ -107,6 +114,32 @@ export function scene() {
     part.group.dataset.key = key;
   }
 
+  /** Show texts [[look, text], ...] over the upper border of a node, or below the label of an edge. */
+  function showBadges(part, texts) {
+    const now = texts.map(([look, text]) => `${look} ${text}`).join("\n");
+    if (now === (part.badged ?? "")) return;
+    part.badged = now;
+    part.badges?.remove();
+    part.badges = null;
+    if (!now) return;
+    const place = part.edge ? { width: EDGE_BADGES, height: 22, ...edgeBadges(part.place) } : { x: 0, y: -14, width: NODE.width, height: 22 };
+    part.badges = svg("foreignObject", { class: "badges", ...place }, h("div", {}, texts.map(([look, text]) => h("span", { class: look }, text))));
+    part.group.append(part.badges);
+  }
+
+  const edgeBadges = ({ x, y }) => ({ x: x - EDGE_BADGES / 2, y: y + 11 });
+
+  /** Leave out what isn't seen, but never what the Tab key leads to. */
+  function cull() {
+    if (!seen) return;
+    for (const [key, part] of parts) {
+      const isSeen = key === state.active || touches(part.bounds, seen);
+      if (isSeen === (part.isSeen ?? true)) continue;
+      part.isSeen = isSeen;
+      set(part.group, "display", isSeen ? null : "none");
+    }
+  }
+
   function decorate(given = {}) {
     state = { ...state, ...given };
     const ways = new Map(graph.nodes.map(({ key }) => [key, [0, 0]]));
@@ -116,23 +149,30 @@ export function scene() {
     }
     const many = graph.nodes.filter(({ item }) => item).length;
     for (const each of [...graph.nodes, ...graph.edges, ...graph.notes]) {
-      const { group, title, look, text } = parts.get(each.key);
+      const part = parts.get(each.key);
+      const { group, title, look, text } = part;
+      const name = `${each.from ? "edge" : ways.has(each.key) ? "node" : "note"} ${each.id}`;
+      const mark = state.overlay.get(name);
       const found = state.marks.get(each.key) ?? [];
       const worst = SEVERITIES.find((severity) => found.some((finding) => finding.severity === severity));
       const isSelected = state.selected.has(each.key);
-      set(group, "class", [look, each.item && "choosable", isSelected && "selected", state.moving.has(each.key) && "moving", worst && `has-${worst}`]
-        .filter(Boolean).join(" "));
-      write(title, [text, ...found.map(({ severity, message }) => `${severity[0].toUpperCase()}${severity.slice(1)}: ${message}`)].join("\n"));
+      set(group, "class", [look, each.item && "choosable", isSelected && "selected", state.moving.has(each.key) && "moving", worst && `has-${worst}`,
+        mark?.look && `is-${mark.look}`, mark?.width && `width-${mark.width}`, state.lit.has(name) && "lit"].filter(Boolean).join(" "));
+      set(group, "aria-current", state.lit.has(name) ? "true" : null);
+      showBadges(part, [worst && [`badge-${worst}`, `${SIGNS[worst]} ${found.length}`], mark?.label && [`badge-${mark.look}`, mark.label],
+        state.lit.has(name) && each.place && ["badge-here", "● here"]].filter(Boolean));
+      write(title, [text, mark?.note, ...found.map(({ severity, message }) => `${severity[0].toUpperCase()}${severity.slice(1)}: ${message}`)].filter(Boolean).join("\n"));
       if (!each.item) continue;
       const count = ways.get(each.key);
       const problems = SEVERITIES.map((severity) => [found.filter((finding) => finding.severity === severity).length, severity])
         .filter(([count]) => count).map(([count, noun]) => counted(count, noun));
       const facts = count ? [`${counted(count[0], "way")} in`, `${counted(count[1], "way")} out`] : [];
-      set(group, "aria-label", [text, ...facts, ...problems, ...(count ? [`${each.index + 1} of ${many}`] : [])].join(", "));
+      set(group, "aria-label", [text, mark?.note, ...facts, ...problems, ...(count ? [`${each.index + 1} of ${many}`] : [])].filter(Boolean).join(", "));
       set(group, "role", "button");
       set(group, "aria-pressed", isSelected);
       set(group, "tabindex", each.key === state.active ? 0 : -1);
     }
+    cull();
   }
 
   function paint(next, { isMoving = false } = {}) {
@@ -163,7 +203,8 @@ export function scene() {
       paintEdge(parts.get(edge.key), edge, found[at]);
       edge.labelPlace = found[at].place;
     });
-    if (!isMoving) decorate();
+    if (isMoving) cull();
+    else decorate();
   }
 
   return {
@@ -171,9 +212,13 @@ export function scene() {
     paint,
     decorate,
     group: (key) => parts.get(key)?.group ?? null,
-    see({ x, y, zoom }) {
+    see(view, size) {
+      const { x, y, zoom } = view;
       set(world, "transform", `translate(${x} ${y}) scale(${zoom})`);
       element.classList.toggle("far", zoom < FAR);
+      const [from, to] = [inGraph(view, { x: 0, y: 0 }), inGraph(view, { x: size.width, y: size.height })];
+      seen = { left: from.x, top: from.y, right: to.x, bottom: to.y };
+      cull();
     },
     band(box) {
       frame.toggleAttribute("hidden", !box);

@@ -3,6 +3,8 @@
 export const LEAST = 0.1;
 export const MOST = 2;
 const MARGIN = 24; // pixels
+const NARROW = 500; // pixels
+const READABLE = 0.6; // zoom
 
 export const inGraph = (view, { x, y }) => ({ x: (x - view.x) / view.zoom, y: (y - view.y) / view.zoom });
 
@@ -30,4 +32,18 @@ export function showing(view, box, size) {
   const along = (low, high, length) => (low < MARGIN ? MARGIN - low : high > length - MARGIN ? Math.max(MARGIN - low, length - MARGIN - high) : 0);
   const [from, to] = [onCanvas(view, { x: box.left, y: box.top }), onCanvas(view, { x: box.right, y: box.bottom })];
   return panned(view, along(from.x, to.x, size.width), along(from.y, to.y, size.height));
+}
+
+/** Panned by a turn of the wheel, sideways with Shift, or zoomed at a point with Ctrl. `height`: of a canvas, in pixels. */
+export function wheeled(view, { deltaX, deltaY, deltaMode, shiftKey, ctrlKey, metaKey }, point, height) {
+  const pixels = deltaMode === 1 ? 16 : deltaMode === 2 ? height : 1;
+  const [dx, dy] = [-deltaX * pixels, -deltaY * pixels];
+  if (ctrlKey || metaKey) return zoomedTo(view, view.zoom * Math.exp(dy / 300), point);
+  return shiftKey && !deltaX ? panned(view, dy, 0) : panned(view, dx, dy);
+}
+
+/** On a narrow screen, a place so that it can be read says more than everything so that nothing can. */
+export function readable(view, { x, y }, size) {
+  if (size.width >= NARROW || view.zoom >= READABLE) return view;
+  return { x: size.width / 2 - x * READABLE, y: size.height / 2 - y * READABLE, zoom: READABLE };
 }

@@ -3,7 +3,7 @@
 import { api } from "../app/api.js";
 import { go, keepQuery } from "../app/router.js";
 import { read, withoutPaths } from "../builder/changes.js";
-import { graphView } from "../builder/graph-view.js";
+import { looking } from "../builder/looking.js";
 import { alert, button, confirm, emptyState, field, fileDrop, form, formWith, input, instant, link, notify, section, select, stateBadge, table, tabs, textarea } from "../parts/components.js";
 import { h, show } from "../parts/dom.js";
 import { oneAfterAnother } from "../parts/unsaved.js";
@@ -122,8 +122,8 @@ function fromExample(signal) {
     const drawn = h("div", { class: "preview" });
     const preview = async () => {
       const { name, workflow_definition } = examples[Number(choice.value)];
-      const response = await api.send("POST", "/workflow/graph", { body: { name, workflow_definition }, signal });
-      show(drawn, graphView(await response.text(), { label: `Drawing of ${name}` }).element);
+      const view = await looking(workflow_definition, { label: `Drawing of ${name}`, signal });
+      show(drawn, view.element);
     };
     choice.addEventListener("change", () => preview().catch((error) => show(drawn, alert(error))));
     show(box, form("Make the agent", () => {

@@ -2,13 +2,14 @@
 
 import { api } from "../app/api.js";
 import { nameOf, nodeWithId } from "../builder/items.js";
+import { callerMarks } from "../builder/overlays.js";
 import {
   badge, button, callout, details, dialogForm, facts, field, form, input, keyValues, notify, numberIn, section, select, table, textarea, words,
 } from "../parts/components.js";
 import { h, show } from "../parts/dom.js";
 import { versionChoice } from "./agents/version-choice.js";
 import { dialogue } from "./cases/case-dialogue.js";
-import { coverageView, marksOfPassed } from "./cases/coverage.js";
+import { coverageView } from "./cases/coverage.js";
 
 // What is grave: the others are advice.
 const GRAVE = new Set(["pipeline-error", "dead-end", "loop-without-exit"]);
@@ -50,11 +51,10 @@ export default async function callers({ root, params: [id], signal, title }) {
         },
         signal,
       });
-      const drawing = await api.send("POST", "/workflow/graph", {
-        body: { workflow_definition: tested.workflow_json, name: agent.name, marks: marksOfPassed(found, tested.workflow_json) }, signal,
-      });
+      const definition = tested.workflow_json;
+      const view = await coverageView({ coverage: found.coverage, definition, marks: callerMarks(found, definition), who: "caller", signal });
       show(summary, inShort(found));
-      show(result, report(found, tested.workflow_json), section("Where they came", coverageView(found.coverage, await drawing.text(), "caller")));
+      show(result, report(found, definition), section("Where they came", view));
     } catch (error) {
       show(summary);
       throw error;

@@ -3,13 +3,13 @@
 import { ApiError, api } from "../app/api.js";
 import { Edited } from "../app/edited.js";
 import { go } from "../app/router.js";
+import { keepResult } from "../app/tested.js";
 import { button, checkbox, confirm, field, link, notify, showErrors, textarea } from "../parts/components.js";
 import { h, show } from "../parts/dom.js";
 import { askBeforeLeaving } from "../parts/unsaved.js";
 import { versionChoice } from "./agents/version-choice.js";
 import { caseResult, counted } from "./cases/case-dialogue.js";
 import { caseForm } from "./cases/case-form.js";
-import { keepResult } from "./cases/tested.js";
 
 const NEW = { name: "", turns: [{ caller: "" }] };
 const isObject = (value) => value !== null && typeof value === "object" && !Array.isArray(value);

@@ -2,7 +2,10 @@
 
 import { api } from "../app/api.js";
 import { keepQuery } from "../app/router.js";
-import { graphView } from "../builder/graph-view.js";
+import { versionWhere } from "../app/versions.js";
+import { looking } from "../builder/looking.js";
+import { trafficMarks } from "../builder/overlays.js";
+import { legend } from "../builder/showing.js";
 import { badge, button, checkbox, emptyState, facts, field, formWith, instant, link, section, select, showErrors, stateBadge, table } from "../parts/components.js";
 import { h, show } from "../parts/dom.js";
 import { atFields, filtersOf, runFilters, valuesIn } from "./calls/run-filters.js";
@@ -68,7 +71,7 @@ export default async function insights({ root, params: [id], query, signal, titl
     const chosen = filtersOf(values);
     let found;
     try {
-      found = await api.get(`${path}/insights`, { query: { filters: chosen, version: version.value, include_tests: withTests, drawing: true }, signal });
+      found = await api.get(`${path}/insights`, { query: { filters: chosen, version: version.value, include_tests: withTests }, signal });
     } catch (error) {
       throw error.status === 422 ? atFields(error, values) : error;
     }
@@ -86,27 +89,38 @@ export default async function insights({ root, params: [id], query, signal, titl
       instant(runs.first_created_at), " to ", instant(runs.last_created_at),
       `: ${total.runs} ${total.runs === 1 ? "conversation" : "conversations"}, ${total.in_progress} in progress. `,
       link("List the runs", asList()), leftOut);
-    showFound(found);
+    await showFound(found);
   }
 
   // -- what was found
 
-  function showFound({ nodes, edges, total, drawing }) {
+  async function showFound({ version_number: number, nodes, edges, total }) {
     const names = new Map(nodes.map((node) => [node.id, node.name]));
     const detail = h("div", { class: "stack" }, h("p", { class: "empty" }, "Choose a node or an edge, in the drawing or in the tables."));
-    const graph = graphView(drawing, {
+    const isIt = (each) => each.version_number === number;
+    const { workflow_json: definition } = versions.find(isIt) ?? await versionWhere(id, signal, isIt);
+    const graph = await looking(definition, {
       label: `Drawing of ${workflow.name} with how often each node and edge was passed`,
-      onNode: ({ id: node, index }) => chooseNode(nodes.find((each) => each.id === node), index),
-      onEdge: ({ id: edge, index }) => chooseEdge(edges.find((each) => each.id === edge && each.in_workflow), index),
+      signal,
+      chosen: (part, isOpened) => {
+        if (!part) return;
+        const [list, tell] = part.kind === "node" ? [nodes, tellNode] : [edges, tellEdge];
+        const found = list.find((each) => each.id === part.id && each.in_workflow);
+        if (found) tell(found);
+        if (isOpened) detail.querySelector("h3")?.focus();
+      },
     });
-    const chosen = (kind, index, ...children) => {
-      graph.choose(kind, index);
-      show(detail, children);
-      detail.querySelector("h3")?.focus();
+    const marks = trafficMarks({ nodes, edges });
+    graph.overlay(marks);
+    const choose = (kind, item) => {
+      graph.choose(kind, item.in_workflow ? item.id : null);
+      (kind === "node" ? tellNode : tellEdge)(item);
+      detail.querySelector("h3").focus();
     };
+    const [chooseNode, chooseEdge] = ["node", "edge"].map((kind) => (item) => choose(kind, item));
     const head = (text, item) => h("h3", { tabindex: "-1" }, text, !item.in_workflow && [" ", badge("gone")]);
-    const chooseNode = (node, index = null) => node && chosen(index === null ? null : "node", index, head(node.name, node), nodeView(node));
-    const chooseEdge = (edge, index = null) => edge && chosen(index === null ? null : "edge", index,
+    const tellNode = (node) => show(detail, head(node.name, node), nodeView(node));
+    const tellEdge = (edge) => show(detail,
       head(edge.label || "An edge without a label", edge),
       facts([
         ["From", names.get(edge.source) ?? edge.source], ["To", names.get(edge.target) ?? edge.target], ["Passed", String(edge.passed)],
@@ -122,7 +136,7 @@ export default async function insights({ root, params: [id], query, signal, titl
     const ends = nodes.flatMap((node) => node.dispositions.map((each) => ({ node, ...each })));
     show(place,
       h("div", { class: "run" },
-        section("On the drawing", graph.element),
+        section("On the drawing", graph.element, legend(marks)),
         section("One node or edge", detail)),
       section("Nodes", table("Nodes", [
         ["Node", nameOf],

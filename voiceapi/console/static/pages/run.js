@@ -1,14 +1,15 @@
 // One run: its facts, what was said and why, the carrier's statuses, use, reviews and webhooks; live while it goes on.
 
 import { api } from "../app/api.js";
+import { followRun } from "../app/live-run.js";
 import { every } from "../app/router.js";
+import { turnsOfRun, waitsOf } from "../app/turns.js";
 import {
   alert, badge, button, code, confirm, details, download, facts, instant, link, notify, seconds, section, stateBadge, table,
 } from "../parts/components.js";
 import { h, show } from "../parts/dom.js";
 import { delivery } from "./calls/delivery.js";
-import { followRun } from "./calls/live-run.js";
-import { inWords, milliseconds, showList, turnsOfRun, turnView, waitsOf } from "./calls/turns.js";
+import { inWords, milliseconds, showList, turnView } from "./calls/turns.js";
 
 const PENDING_DELIVERIES = 3000;
 const RECORDINGS = [["Recording", "recording_public_url"], ["The caller's side", "user_recording_public_url"], ["The agent's side", "bot_recording_public_url"]];

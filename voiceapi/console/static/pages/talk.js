@@ -2,7 +2,7 @@
 
 import { api } from "../app/api.js";
 import { keepQuery } from "../app/router.js";
-import { graphView } from "../builder/graph-view.js";
+import { looking } from "../builder/looking.js";
 import { callout, facts, field, keyValues, link, section, tabs } from "../parts/components.js";
 import { h, show } from "../parts/dom.js";
 import { chatPanel } from "./calls/chat-panel.js";
@@ -18,20 +18,19 @@ const OF_THE_SERVICE = new Set(["provider", "telephony_configuration_id", "telep
 const BUILT_IN = /^(current_|phone_number$|caller_number$|called_number$|gathered_context|initial_context)/;
 
 export default async function talk({ root, params: [id], query, signal, title }) {
-  const [workflow, picture, model] = await Promise.all([
+  const [workflow, model] = await Promise.all([
     api.get(`/workflow/fetch/${encodeURIComponent(id)}`, { signal }),
-    api.text(`/workflow/${encodeURIComponent(id)}/graph`, { signal }),
     api.get("/organizations/model-configurations/v2", { signal }),
   ]);
   title(`Talk to ${workflow.name}`, [["Agents", "/agents"], [workflow.name, `/agents/${workflow.id}`]]);
-  const graph = graphView(picture, { label: `Drawing of ${workflow.name}` });
+  const graph = await looking(workflow.workflow_definition, { label: `Drawing of ${workflow.name}`, signal });
   const known = h("div", { "aria-live": "polite" });
   const context = contextOf(workflow);
   const shared = {
     workflow,
     signal,
     readContext: context.read,
-    light: (node, edge) => graph.light(node, edge),
+    light: graph.light,
     variables: (found) => show(known, variablesView(found)),
   };
   const chat = chatPanel({

@@ -1,14 +1,15 @@
 // The conversation cases of an agent: run together or alone, with what they touch of it, and added, switched off, deleted.
 
 import { api } from "../app/api.js";
+import { keepResult, keepTest, lastResult, lastTest } from "../app/tested.js";
+import { testMarks } from "../builder/overlays.js";
 import {
   alert, badge, button, confirm, details, emptyState, field, fileDrop, instant, link, notify, section, table,
 } from "../parts/components.js";
 import { h, show } from "../parts/dom.js";
 import { versionChoice } from "./agents/version-choice.js";
 import { caseResult, counted } from "./cases/case-dialogue.js";
-import { coverageView, marksOf } from "./cases/coverage.js";
-import { keepResult, keepTest, lastResult, lastTest } from "./cases/tested.js";
+import { coverageView } from "./cases/coverage.js";
 
 export default async function tests({ root, params: [id], signal, title }) {
   const path = `/workflow/${encodeURIComponent(id)}`;
@@ -88,12 +89,11 @@ export default async function tests({ root, params: [id], signal, title }) {
       ? link("Change this case", `/agents/${agent.id}/tests/${result.case_id}`, { class: "button small", "aria-label": `Change the case “${result.name}”` }) : null);
     show(results, failures.map(view), successes.length > 1 && failures.length
       ? details(`${successes.length} passed`, successes.map(view)) : successes.map(view));
-    const drawing = await api.send("POST", "/workflow/graph", {
-      body: { workflow_definition: tested.workflow_json, name: agent.name, marks: marksOf(coverage, test.results) }, signal,
-    });
+    const marks = testMarks(coverage, test.results);
+    const touched = await coverageView({ coverage, definition: tested.workflow_json, marks, signal });
     show(covered, section("What the cases touch",
       !test.isWhole && h("p", { class: "quiet" }, "By this case alone. Run all to see what they touch together."),
-      coverageView(coverage, await drawing.text())));
+      touched));
   }
 
   // -- a file of cases

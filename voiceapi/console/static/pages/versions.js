@@ -2,9 +2,9 @@
 
 import { api } from "../app/api.js";
 import { keepQuery } from "../app/router.js";
-import { graphView } from "../builder/graph-view.js";
+import { looking } from "../builder/looking.js";
 import { lackingView, sorted } from "../builder/publish-requirements.js";
-import { alert, badge, button, confirm, details, emptyState, field, instant, notify, section, select, stateBadge, table } from "../parts/components.js";
+import { alert, badge, button, confirm, details, emptyState, field, instant, link, notify, section, select, stateBadge, table } from "../parts/components.js";
 import { h, show } from "../parts/dom.js";
 
 const PAGE = 100;
@@ -61,8 +61,12 @@ export default async function versions({ root, params: [id], query, signal, titl
   }
 
   async function look(each) {
-    const svg = await api.text(`${path}/graph`, { query: { version: each.version_number }, signal });
-    show(picture, h("h2", { tabindex: "-1" }, `Version ${each.version_number}`), graphView(svg).element);
+    const number = each.version_number;
+    const view = await looking(each.workflow_json, { label: `Version ${number} as it was`, signal });
+    show(picture, h("section", { class: "card", "aria-label": `Version ${number}` },
+      h("div", { class: "agent-head" }, h("h2", { tabindex: "-1" }, `Version ${number} as it ${each.status === "draft" ? "is" : "was"}`),
+        link("Edit the draft", `/agents/${id}`, { class: "button small" })),
+      view.element));
     picture.scrollIntoView({ block: "nearest" });
     picture.querySelector("h2").focus();
   }

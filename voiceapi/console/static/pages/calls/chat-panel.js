@@ -2,9 +2,10 @@
 
 import { api, ApiError } from "../../app/api.js";
 import { every } from "../../app/router.js";
+import { placeOf, turnOfChat } from "../../app/turns.js";
 import { alert, button, link, notify, stateBadge } from "../../parts/components.js";
 import { h, show } from "../../parts/dom.js";
-import { placeOf, showList, spoken, turnOfChat, turnView } from "./turns.js";
+import { showList, spoken, turnView } from "./turns.js";
 import { canListen, listen, sentences, speak } from "./voice.js";
 
 const UNTIL_ANSWERED = 1000;

@@ -1,10 +1,11 @@
 // A simulated call from or to an agent, with the lines of the person on the phone, followed while it goes on.
 
 import { api } from "../../app/api.js";
+import { followRun } from "../../app/live-run.js";
+import { placeOf, turnsOfRun } from "../../app/turns.js";
 import { badge, callout, field, form, input, link, select, stateBadge, textarea } from "../../parts/components.js";
 import { h, show } from "../../parts/dom.js";
-import { followRun } from "./live-run.js";
-import { placeOf, showList, turnsOfRun, turnView } from "./turns.js";
+import { showList, turnView } from "./turns.js";
 
 const TRANSFERS = [["answered", "Answered"], ["busy", "Busy"], ["no-answer", "Not answered"], ["failed", "Failed"], ["canceled", "The caller hangs up meanwhile"]];
 const LINES = "One line for each turn; an empty line is silence, keys: 12# are keys. After the last one they hang up. "

@@ -1,7 +1,7 @@
 // A run followed while it goes on.
 
-import { api } from "../../app/api.js";
-import { every } from "../../app/router.js";
+import { api } from "./api.js";
+import { every } from "./router.js";
 
 const MILLISECONDS = 700;
 

@@ -11,6 +11,7 @@ from typing import Any
 
 import pytest
 from lines.call import PUBLIC
+from replaying import problems
 from streamed import Calling, Gate, Writer
 from strict_relay import RelayedCall
 from strict_telnyx_relay import TelnyxCall
@@ -136,6 +137,25 @@ def test_an_interruption_while_the_model_still_writes(
     assert said[2].startswith(cut)
     assert said[3:] == ["user: Stop. Really.", "assistant: All right."]
     assert told(service)[1:] == ["I have noted\u2026", "All right."]
+
+
+def test_a_call_whose_only_reply_was_interrupted_replays_on_itself(
+    ring: Ring, writes: Writes, service: Service, transcript: Callable[[], list[str]], wait_for: Callable[..., Any]
+) -> None:
+    """Nothing names the model, yet the scripted one never speaks in parts, and isn't asked in its place."""
+    call, gate = ring(allow_interrupt=True), Gate()
+    writes([f"{FIRST} {SECOND} It", gate, " comes on Monday. And"])
+    call.connect()
+    call.says("Hm.")
+    assert call.receive()["token"] == f"{FIRST} {SECOND}"
+    call.interrupts("I have noted")
+    assert call.socket.ping().wait(60)
+    gate.open()
+    wait_for(lambda: "[not heard: " in transcript()[-1])
+    call.hang_up()
+    object.__setattr__(service, "model", None)
+    with service.store.session():
+        assert list(problems(service, Run.get())) == []
 
 
 def test_keys_are_gathered(ring: Ring, transcript: Callable[[], list[str]]) -> None:

@@ -184,7 +184,7 @@ def definition_of(run: Run, version: WorkflowVersion) -> Mapping[str, Any]:
 def is_scripted(event: ev.Event | None) -> bool:
     """Whether the scripted model may have given this answer; True for what isn't a model's answer."""
     if not isinstance(event, ev.ModelAnswer):
-        return True
+        return not isinstance(event, ev.ModelSpoke)
     if event.model or event.usage or event.seconds:
         return False
     if isinstance(event, ev.ModelReplied):

@@ -112,6 +112,28 @@ def test_a_connection_that_is_cut_again_and_again(
     assert transcript() == [f"assistant: {HELLO}", "user: Hm.", f"assistant: {FIRST} {SECOND}"]
 
 
+def test_a_connection_that_is_cut_after_an_interruption(
+    dial: Dial, door: Door, writes: Writes, transcript: Transcript, wait_for: Callable[..., Any]
+) -> None:
+    """What the caller has interrupted isn't said after it, sent before or not; it is marked all the same."""
+    call, gate = dial(allow_interrupt=True), Gate()
+    writes([f"{FIRST} {SECOND} It", gate, f" comes on Monday. {SECOND} And", " so on."], ["Well then."])
+    call.says("Hm.")
+    assert call.receive()["token"] == f"{FIRST} {SECOND}"
+    call.interrupts("I have noted")
+    assert call.socket.ping().wait(60)
+    call.cut()
+    wait_for(lambda: door.count == 0)
+    gate.open()
+    wait_for(lambda: "[not heard: " in transcript()[-1])
+    call.end("failed", ErrorCode="64105")
+    assert "welcomeGreeting" not in call.relay
+    call.connect()
+    end = goodbye(call)
+    cut = f"I have noted [not heard: that for you now. {SECOND} {THIRD} {SECOND}]"
+    assert transcript() == [f"assistant: {HELLO}", "user: Hm.", f"assistant: {cut}", *end]
+
+
 def test_what_comes_while_the_agent_speaks(dial: Dial, writes: Writes, transcript: Transcript) -> None:
     """Prompts, parts of them, and keys, without an interruption: they are turns after the reply, in their order."""
     call, gate = dial(), Gate()

@@ -231,7 +231,8 @@ def _from(turn: Turn, part: int) -> list[Action]:
 
 
 def _require_open(request: TurnRequest) -> None:
-    if request.relay is not None and not request.relay.is_open:
+    # What the caller has interrupted isn't said after the relay either.
+    if request.relay is not None and not (request.relay.is_open or request.relay.is_cut):
         raise RelayEnded
 
 

@@ -213,6 +213,7 @@ CORNERS = [{"x": 10, "y": 10}, {"x": 40, "y": 10}]
         ([{**ON, "isSelected": True}, MOVE, UP], [["move", BY, False], ["drop"]]),
         ([{**ON, "isSelected": True}, MOVE, CANCEL, MOVE, UP], [["move", BY, False], ["restore"]]),
         ([{**ON, "isTouch": True}, MOVE, UP], [["pan", 30, 0]]),
+        ([{**ON, "isFixed": True, "isSelected": True}, MOVE, UP], [["pan", 30, 0]]),
         ([{**ON, "isTouch": True, "isSelected": True}, MOVE, UP], [["move", BY, False], ["drop"]]),
         ([{**DOWN, "adds": True, "shift": True}, MOVE, UP], [["band", *CORNERS], ["catch", *CORNERS]]),
         ([{**DOWN, "adds": True, "shift": True}, MOVE, CANCEL], [["band", *CORNERS], ["restore"]]),

@@ -182,7 +182,7 @@ def test_versions_are_compared_in_words_and_restored(tab: Tab, agent: int, api: 
     expect(tab.page.locator("del")).to_have_text("well")
     expect(tab.page.locator("ins")).to_have_text("now")
     tab.press("Look at version 1")
-    expect(tab.page.get_by_role("heading", name="Version 1")).to_be_focused()
+    expect(tab.page.get_by_role("heading", name="Version 1 as it was")).to_be_focused()
     tab.press("Publish version 2")
     tab.notices(re.compile("^Version 2 is published"))
     tab.press("Restore version 1 as the draft")

@@ -381,8 +381,8 @@ export function canvas({ label, nameOfType, view: before, seen, act, commands = 
     if (!box.clientWidth) return;
     if (view && isOwnView) return see(view, false);
     fit();
-    const shown = withKey(active);
-    if (shown) see(readable(view, placeIn(shown), size()), false);
+    if (withKey(active)) see(readable(view, placeIn(withKey(active)), size()), false);
+    course.show();
   }).observe(box);
 
   return {

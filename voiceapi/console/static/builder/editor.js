@@ -9,6 +9,7 @@ import { History } from "./history.js";
 import { items, keyAt, kindOf, nameOf, withKey } from "./items.js";
 import { edgeForm, nodeForm, noteForm, showFindings, waysOn } from "./node-form.js";
 import { drawnPlaces, missingPlaces } from "./placing.js";
+import { showing } from "./showing.js";
 
 // How findings are named, and the kind of their badge, the worst first.
 const SEVERITIES = { error: ["Error", "bad"], warning: ["Warning", "busy"], note: ["Note", ""] };
@@ -49,6 +50,7 @@ export async function editor({ definition, name, workflowId, types, choices, con
     ],
   });
   signal.addEventListener("abort", view.end);
+  const shown = showing({ workflowId, signal, view, definition: () => history.document, alone: (isIt) => element.classList.toggle("comparing", isIt) });
   const panel = h("section", { class: "card editor-panel", "aria-label": "What is selected" });
   const summary = h("div", { class: "findings-summary", role: "status" });
   const list = h("ul", { class: "plain-list findings" });
@@ -65,7 +67,8 @@ export async function editor({ definition, name, workflowId, types, choices, con
     button("Arrange", arrange, { kind: "small", title: "Put the nodes in layers, from the start on" }),
     undo,
     redo,
-    json);
+    json,
+    shown.control);
 
   // -- requests whose older answers are dropped
 
@@ -350,7 +353,7 @@ export async function editor({ definition, name, workflowId, types, choices, con
   for (const [key, place] of places) view.placed.set(key, place);
   view.paint(history.document, history.selection);
   mark();
-  const element = h("div", { class: "editor" }, h("div", { class: "stack" }, tools, view.element, h("div", {}, summary, list)), panel);
+  const element = h("div", { class: "editor" }, h("div", { class: "stack" }, tools, view.element, shown.element, h("div", {}, summary, list)), panel);
   element.addEventListener("keydown", (event) => {
     if (!(event.ctrlKey || event.metaKey) || event.key.toLowerCase() !== "s" || event.defaultPrevented) return;
     event.preventDefault();
@@ -359,6 +362,7 @@ export async function editor({ definition, name, workflowId, types, choices, con
   });
   return {
     element,
+    light: view.light,
     definition: () => history.document,
     isSaved: () => history.isSaved,
     saved: () => history.saved,

@@ -2,7 +2,7 @@
 
 import { h } from "../parts/dom.js";
 
-/** `decorate(names)` lights "node" or "edge" and the id; `reveal(id)` shows a node, and is false if there is none. */
+/** `decorate(names)` lights "node" or "edge" and the id; `reveal(id)` shows a node. `show()` shows it once more. */
 export function following({ decorate, reveal }) {
   let lit = [null, null]; // the ids of the node and the edge
   let isFollowing = true;
@@ -19,6 +19,7 @@ export function following({ decorate, reveal }) {
 
   return {
     button,
+    show,
     light(node = null, edge = null) {
       if (node === null) isFollowing = true;
       lit = [node, edge];

@@ -5,7 +5,7 @@ import { items } from "./items.js";
 
 /** The signs of the looks, as the legend explains them. */
 export const SIGNS = {
-  touched: "1×", untouched: "never", failed: "✕ failed", passed: "3", left: "3, 1 left", added: "+ added", removed: "− removed", changed: "≠ changed", moved: "↔ moved",
+  touched: "2×", untouched: "never", failed: "2×, ✕ 1 failed", passed: "3", step: "1, 3", left: "3, 1 left", added: "+ added", removed: "− removed", changed: "≠ changed", moved: "↔ moved",
 };
 
 const WIDEST = 5;
@@ -73,7 +73,13 @@ export function stepMarks(steps, last) {
   steps.slice(0, last + 1).forEach(({ node, edge }, at) => {
     for (const name of [named("node", node), edge !== null && named("edge", edge)].filter(Boolean)) numbers.set(name, [...numbers.get(name) ?? [], at + 1]);
   });
-  return new Map([...numbers].map(([name, found]) => [name, { look: "passed", label: found.join(", "), note: `Step ${found.join(", ")}` }]));
+  return new Map([...numbers].map(([name, found]) => [name, { look: "step", label: found.join(", "), note: `Step ${found.join(", ")}` }]));
+}
+
+/** The way of one case: its nodes and edges, and that it failed there or passed. */
+export function wayMarks({ nodes, edges, passed }) {
+  const mark = passed ? { look: "touched", label: "", note: "On the way of the case" } : { look: "failed", label: "✕", note: "On the way of the case, which failed" };
+  return new Map([...nodes.map((id) => [named("node", id), mark]), ...edges.map((id) => [named("edge", id), { ...mark, width: 3 }])]);
 }
 
 /** Two versions: `found` is their difference as the API gives it, `after` the definition of the second one. */

@@ -1,15 +1,157 @@
-// What an overlay's marks mean.
+// What is shown over the canvas of the editor: one choice, its marks and their legend, and the same as a table.
 
-import { h } from "../parts/dom.js";
-import { SIGNS } from "./overlays.js";
+import { api } from "../app/api.js";
+import { followRun } from "../app/live-run.js";
+import { keepTest, lastTest } from "../app/tested.js";
+import { turnsOfRun } from "../app/turns.js";
+import { versionWhere } from "../app/versions.js";
+import { alert, badge, button, field, link, select, table, words } from "../parts/components.js";
+import { h, show } from "../parts/dom.js";
+import { comparing } from "./comparing.js";
+import { course } from "./course.js";
+import { items } from "./items.js";
+import { legend } from "./legend.js";
+import { testMarks, trafficMarks, wayMarks } from "./overlays.js";
 
-const MEANINGS = {
-  touched: "passed so often", untouched: "never passed", failed: "passed by so many cases that failed", passed: "passed so often, or by these steps; the wider an edge, the oftener",
-  left: "callers left here", added: "added", removed: "removed", changed: "changed", moved: "moved",
-};
+const RUNS = 20;
+const VERSIONS = 100;
+const CHOICES = [["", "Problems only"], ["tests", "Tests"], ["traffic", "Traffic"], ["call", "One call"], ["compare", "Two versions"]];
 
-/** What the marks that are shown mean: none for none. */
-export function legend(marks) {
-  const looks = [...new Set([...marks.values()].map(({ look }) => look))].filter((look) => look in MEANINGS);
-  return h("p", { class: "overlay-legend", "aria-label": "Legend" }, looks.map((look) => h("span", {}, h("span", { class: `badge-${look}` }, SIGNS[look]), ` ${MEANINGS[look]}`)));
+/**
+ * `view`: the editor's canvas; `definition()` what it shows. `alone(isIt)` is told whether something is shown in place of
+ * the canvas, on which nothing can be changed then. Returned: `control`, the choice, and `element`, what stands below.
+ */
+export function showing({ workflowId, signal, view, definition, alone }) {
+  const path = `/workflow/${workflowId}`;
+  const choice = select(CHOICES, "", { "aria-label": "Show" });
+  const element = h("div", { class: "stack shown" });
+  let here = new AbortController(); // what is shown now
+
+  const keyOf = (kind, id) => items(definition(), `${kind}s`).findLast(({ item }) => item.id === id)?.key ?? null;
+  const named = (kind, id, name) => {
+    const key = keyOf(kind, id);
+    return key ? button(name, () => view.focus(key), { kind: "small" }) : [name, " ", badge("gone")];
+  };
+
+  async function open() {
+    here.abort();
+    here = new AbortController();
+    signal.addEventListener("abort", () => here.abort(), { once: true });
+    const mine = here.signal;
+    const wanted = choice.value;
+    view.overlay(new Map());
+    view.light();
+    alone(wanted === "compare");
+    show(element, wanted && h("p", { class: "loading" }, "Loading…"));
+    try {
+      const found = wanted ? await SHOWN[wanted](mine) : null;
+      if (!mine.aborted) show(element, found);
+    } catch (error) {
+      if (!mine.aborted && error.name !== "AbortError") show(element, alert(error));
+    }
+  }
+  choice.addEventListener("change", open);
+
+  // -- the cases that were run
+
+  const runCases = (text) => button(text, async () => {
+    const answer = await api.post(`${path}/test`, { body: {}, signal });
+    const version = await versionWhere(workflowId, signal, (each) => each.version_number === answer.version_number);
+    keepTest(workflowId, { ...answer, version, isWhole: true });
+    if (choice.value === "tests") await open();
+  }, { kind: "small" });
+
+  function tests() {
+    const test = lastTest(workflowId);
+    if (!test) return [h("p", {}, "The cases weren't run in this tab yet. They are run on what is saved."), h("p", { class: "actions" }, runCases("Run the cases"))];
+    const all = testMarks(test.coverage, test.results);
+    const explained = h("div");
+    const mark = (marks) => {
+      view.overlay(marks);
+      show(explained, legend(marks));
+    };
+    const way = (result) => button("Its way", (pressed) => {
+      const isShown = pressed.getAttribute("aria-pressed") !== "true";
+      for (const each of element.querySelectorAll("td [aria-pressed]")) each.setAttribute("aria-pressed", "false");
+      pressed.setAttribute("aria-pressed", String(isShown));
+      mark(isShown ? wayMarks(result) : all);
+    }, { kind: "small", "aria-pressed": "false", "aria-label": `The way of “${result.name}”` });
+    mark(all);
+    const failed = [...test.results].sort((one, other) => Number(one.passed) - Number(other.passed));
+    return [explained,
+      h("p", { class: "actions" }, `Version ${test.version_number}: ${test.passed} passed, ${test.failed} failed.`, runCases("Run them again")),
+      table("Cases", [
+        ["Case", ({ name }) => name],
+        ["Result", ({ passed }) => (passed ? badge("passed", "good") : badge("failed", "bad"))],
+        ["Why", ({ mismatches }) => mismatches.slice(0, 1).map(({ place, expected }) => `${place}: ${expected}`)],
+        ["On the canvas", way],
+      ], failed, "This agent has no cases yet."),
+      table("Never passed", [
+        ["Node or edge", ([kind, { id, name }]) => named(kind, id, name)],
+        ["Kind", ([kind]) => kind],
+      ], ["node", "edge"].flatMap((kind) => test.coverage[`${kind}s`].untouched.map((part) => [kind, part])), "Every node and every edge is touched.")];
+  }
+
+  // -- the numbers of all runs
+
+  async function traffic(mine) {
+    const found = await api.get(`${path}/insights`, { signal: mine });
+    if (!found.runs.counted) return h("p", { class: "empty" }, "Nobody has talked to this agent yet, tests left out.");
+    const marks = trafficMarks(found);
+    view.overlay(marks);
+    const parts = [...found.nodes.map((node) => ["node", node.name, node]), ...found.edges.map((edge) => ["edge", edge.label || "without a label", edge])];
+    return [legend(marks), h("p", {}, `${found.total.runs} conversations, tests left out. `, link("More in its insights", `/agents/${workflowId}/insights`)),
+      table("Traffic", [
+        ["Node or edge", ([kind, name, { id }]) => named(kind, id, name)],
+        ["Kind", ([kind]) => kind],
+        ["Passed", ([, , { passed }]) => String(passed), { number: true }],
+        ["Left", ([, , { left }]) => (left === undefined ? "" : String(left)), { number: true }],
+      ], parts)];
+  }
+
+  // -- one call, live or past
+
+  async function call(mine) {
+    const { runs } = await api.get(`${path}/runs`, { query: { limit: RUNS }, signal: mine });
+    if (!runs.length) return h("p", { class: "empty" }, "There are no runs yet.");
+    const which = select(runs.map((run) => [String(run.id), `Run ${run.id}, ${run.is_completed ? words(run.disposition ?? "ended") : "in progress"}`]));
+    const body = h("div");
+    let following = new AbortController();
+    mine.addEventListener("abort", () => following.abort());
+    const follow = () => {
+      following.abort();
+      following = new AbortController();
+      view.overlay(new Map());
+      view.light();
+      const steps = course(view, keyOf);
+      show(body, steps.element);
+      followRun(workflowId, which.value, following.signal, (run) => !following.signal.aborted && steps.update(turnsOfRun(run)));
+    };
+    which.addEventListener("change", follow);
+    follow();
+    return [h("div", { class: "fields" }, field("Run", which)), body];
+  }
+
+  // -- two versions
+
+  async function compare(mine) {
+    const all = await api.get(`${path}/versions`, { query: { limit: VERSIONS }, signal: mine });
+    if (all.length < 2) return h("p", { class: "empty" }, "There is one version only. Save a change, and a draft follows it.");
+    const options = all.map((each) => [String(each.version_number), `Version ${each.version_number} (${each.status})`]);
+    const [from, to] = [select(options, options[1][0]), select(options, options[0][0])];
+    const body = h("div");
+    const again = async () => {
+      try {
+        show(body, (await comparing(workflowId, from.value, to.value, mine)).element);
+      } catch (error) {
+        if (error.name !== "AbortError") show(body, alert(error));
+      }
+    };
+    for (const control of [from, to]) control.addEventListener("change", again);
+    await again();
+    return [h("p", { class: "quiet" }, "Versions as they are stored; choose “Problems only” to edit on."), h("div", { class: "fields" }, field("Before", from), field("After", to)), body];
+  }
+
+  const SHOWN = { tests, traffic, call, compare };
+  return { control: h("label", { class: "inline show" }, "Show ", choice), element };
 }

@@ -10,6 +10,7 @@ import { h, show } from "../parts/dom.js";
 import { askBeforeLeaving } from "../parts/unsaved.js";
 import { calling } from "./agents/agent-calling.js";
 import { settingsForm } from "./agents/agent-settings.js";
+import { talkDrawer } from "./calls/talk-drawer.js";
 
 const SETTINGS = 1; // the tab's number
 
@@ -212,13 +213,15 @@ export default async function agent({ root, params: [id], signal, title }) {
     ["Calling it", () => calling(workflow, work.definition())],
   ], { chosen: (at) => { shown = at; } });
 
+  const drawer = talkDrawer({ workflow: () => workflow, signal, light: work.light, save: async () => !isUnsaved() || save() });
+
   askBeforeLeaving(signal, isUnsaved, save);
   title(workflow.name, [["Agents", "/agents"]]);
   show(root,
     h("div", { class: "agent-head" }, state,
       h("div", { class: "actions" },
         button("Save", save, { kind: "primary" }), publish,
-        link("Talk", `/agents/${id}/talk`, { class: "button" }),
+        link("Talk", `/agents/${id}/talk`, { class: "button" }), drawer.opener,
         link("Tests", `/agents/${id}/tests`, { class: "button" }),
         link("Versions", `/agents/${id}/versions`, { class: "button" }),
         link("Insights", `/agents/${id}/insights`, { class: "button" }),
@@ -229,7 +232,7 @@ export default async function agent({ root, params: [id], signal, title }) {
         }),
         statusBox)),
     trouble,
-    h("section", { class: "card", "aria-label": "Agent" }, views));
+    h("div", { class: "beside-drawer" }, h("section", { class: "card", "aria-label": "Agent" }, views), drawer.element));
   showStatusButton();
   showState();
 }

@@ -5,7 +5,7 @@ import { keepQuery } from "../app/router.js";
 import { versionWhere } from "../app/versions.js";
 import { looking } from "../builder/looking.js";
 import { trafficMarks } from "../builder/overlays.js";
-import { legend } from "../builder/showing.js";
+import { legend } from "../builder/legend.js";
 import { badge, button, checkbox, emptyState, facts, field, formWith, instant, link, section, select, showErrors, stateBadge, table } from "../parts/components.js";
 import { h, show } from "../parts/dom.js";
 import { atFields, filtersOf, runFilters, valuesIn } from "./calls/run-filters.js";

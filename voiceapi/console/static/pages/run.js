@@ -4,6 +4,10 @@ import { api } from "../app/api.js";
 import { followRun } from "../app/live-run.js";
 import { every } from "../app/router.js";
 import { turnsOfRun, waitsOf } from "../app/turns.js";
+import { versionWhere } from "../app/versions.js";
+import { course } from "../builder/course.js";
+import { items } from "../builder/items.js";
+import { looking } from "../builder/looking.js";
 import {
   alert, badge, button, code, confirm, details, download, facts, instant, link, notify, seconds, section, stateBadge, table,
 } from "../parts/components.js";
@@ -21,20 +25,21 @@ export default async function run({ root, params: [workflowId, runId], signal, t
     api.get(`/workflow/fetch/${encodeURIComponent(workflowId)}`, { signal }),
   ]);
   title(first.name, [["Agents", "/agents"], [agent.name, `/agents/${agent.id}`], ["Runs", `/runs?workflow=${agent.id}`]]);
-  const [head, said, side, webhooks, raw] = Array.from({ length: 5 }, () => h("div", { class: "stack" }));
+  const [head, said, side, webhooks, raw, way] = Array.from({ length: 6 }, () => h("div", { class: "stack" }));
   const nothing = h("p", { class: "empty" }, "Nothing was said yet.");
   const state = h("p", { class: "hidden", "aria-live": "polite" });
   const kept = h("p", { role: "status" }); // the case that the run was saved as
   show(root,
     state,
     h("section", { class: "card", "aria-label": "Facts" }, head),
-    h("div", { class: "run" }, section("What was said, and why", said, nothing), side),
+    h("div", { class: "run" }, section("What was said, and why", said, nothing), h("div", { class: "stack" }, way, side)),
     webhooks, raw);
 
   const showRun = (now) => {
     show(head, headOf(now));
     showTimeline(said, now);
     nothing.hidden = said.childElementCount > 0;
+    steps?.update(turnsOfRun(now));
     showAgain(side, sideOf(now));
     showAgain(raw, details("All of it as JSON", code(now, "The run as JSON"),
       h("div", { class: "actions" }, button("Download", () => download(`run-${now.id}.json`, JSON.stringify(now, null, 2), "application/json")))));
@@ -70,6 +75,15 @@ export default async function run({ root, params: [workflowId, runId], signal, t
     notify(ended.is_completed ? "The run has ended." : "The carrier is asked to end the call.");
   };
 
+  let steps = null; // on the canvas
+
+  async function showWay({ version_number: number, workflow_json: definition }) {
+    const view = await looking(definition, { label: `Version ${number} of ${agent.name}, and the way of this run`, signal });
+    steps = course(view, (kind, id) => items(definition, `${kind}s`).some(({ item }) => item.id === id));
+    show(way, section("Its way", view.element, steps.element));
+    steps.update(turnsOfRun(first));
+  }
+
   let shownDeliveries = "";
 
   /** The run's webhooks; true while one waits to be sent. */
@@ -82,6 +96,8 @@ export default async function run({ root, params: [workflowId, runId], signal, t
   };
 
   showRun(first);
+  const version = await versionWhere(agent.id, signal, (each) => each.id === first.definition_id);
+  if (version && turnsOfRun(first).some(({ events }) => events.length)) await showWay(version);
   await showWebhooks().catch((error) => show(webhooks, alert(error)));
   follow();
 

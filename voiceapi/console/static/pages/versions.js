@@ -2,6 +2,7 @@
 
 import { api } from "../app/api.js";
 import { keepQuery } from "../app/router.js";
+import { changed, comparing } from "../builder/comparing.js";
 import { looking } from "../builder/looking.js";
 import { lackingView, sorted } from "../builder/publish-requirements.js";
 import { alert, badge, button, confirm, details, emptyState, field, instant, link, notify, section, select, stateBadge, table } from "../parts/components.js";
@@ -53,8 +54,8 @@ export default async function versions({ root, params: [id], query, signal, titl
     }
     keepQuery({ from: first.value, to: second.value });
     try {
-      const found = await api.get(`${path}/versions/${first.value}/diff/${second.value}`, { signal });
-      show(compared, difference(found));
+      const { found, element } = await comparing(id, first.value, second.value, signal);
+      show(compared, difference(found), element);
     } catch (error) {
       if (error.name !== "AbortError") show(compared, alert(error));
     }
@@ -118,13 +119,4 @@ function difference(found) {
     h("ul", {}, found.sentences.map((sentence) => h("li", {}, sentence))),
     shown.length ? details("Each change in full", shown) : null,
   ];
-}
-
-function changed({ old, new: now, words }) {
-  if (words) {
-    const tag = { kept: "span", removed: "del", added: "ins" };
-    return h("p", { class: "words" }, words.map((part) => h(tag[part.change], {}, part.text)));
-  }
-  const value = (each) => (each === null ? badge("not set") : h("code", {}, typeof each === "string" ? each : JSON.stringify(each)));
-  return h("p", {}, value(old), " → ", value(now));
 }

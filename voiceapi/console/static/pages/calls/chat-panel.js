@@ -13,9 +13,11 @@ const UNTIL_ANSWERED = 1000;
 /**
  * `readContext()` gives the initial variables of a new chat; `light(node, edge)` shows where the conversation is;
  * `variables(found)` what is known; `changed(chat)` is called with each state of the chat. `tell()` of the panel has
- * them called again.
+ * them called again. `before()` is waited for before anything is said; nothing is if it is false. `again`: what was said
+ * last can be said again, to what was changed meanwhile; in a new chat unless `again.isCurrent()`, because a chat keeps its
+ * version.
  */
-export function chatPanel({ workflow, language, signal, readContext, light, variables, changed }) {
+export function chatPanel({ workflow, language, signal, readContext, light, variables, changed, before = () => true, again = null }) {
   const path = `/workflow/${workflow.id}/text-chat/sessions`;
   const talk = h("div", { class: "conversation", role: "log", "aria-label": "Conversation", "aria-live": "off" });
   const heard = h("div", { class: "hidden", "aria-live": "polite" }); // what the agent says, for screen readers: whole sentences
@@ -75,6 +77,10 @@ export function chatPanel({ workflow, language, signal, readContext, light, vari
   /** Say something and show the answer as it comes; with `off`, speak it, too, until then. False if that failed. */
   async function send(said, off = null) {
     if (busy) throw new Error("The agent is still answering.");
+    if (!(await before())) {
+      text.value ||= said.trim();
+      return false;
+    }
     const thinks = h("p", { class: "quiet" }, "The agent thinks…");
     const turn = h("article", { class: "turn" }, spoken({ who: "caller", text: said }), thinks);
     const isSeen = () => turn.getBoundingClientRect().bottom <= window.innerHeight;
@@ -120,6 +126,19 @@ export function chatPanel({ workflow, language, signal, readContext, light, vari
     return true;
   }
 
+  /** Say again what was said last; all of it, in a new chat, if this one is over or keeps an earlier version. */
+  async function sayAgain() {
+    if (!(await before())) return;
+    const said = kept().slice(1).map((turn) => turn.user_message?.text || " ");
+    if (!isOver() && again.isCurrent()) {
+      await rewind(kept().at(-2).id);
+      await send(said.at(-1));
+      return;
+    }
+    await open();
+    for (const each of said) if (isOver() || !(await send(each))) return;
+  }
+
   const goBack = (turn, number) => button("Go back to here", () => rewind(turn.id),
     { kind: "small go-back", "aria-label": `Go back to ${number ? `turn ${number}` : "the opening"}` });
 
@@ -154,6 +173,7 @@ export function chatPanel({ workflow, language, signal, readContext, light, vari
       chat?.session_data.discarded_future.length > 0 && h("span", { class: "quiet" }, `${chat.session_data.discarded_future.length} set aside`));
     show(tools,
       isOver() && button(chat ? "Start again" : "Start", open, { kind: "primary" }),
+      again && chat && kept().length > 1 && button("Say it again", sayAgain),
       isRewound() && button("Undo going back", () => rewind(null)),
       !isOver() && button("Stay silent", () => send(" ")),
       !isOver() && canListen && button(voice ? "Stop the voice" : "Talk by voice", () => (voice ? voice.abort() : talkByVoice()), { "aria-pressed": String(Boolean(voice)) }),
@@ -163,6 +183,7 @@ export function chatPanel({ workflow, language, signal, readContext, light, vari
   }
 
   async function open() {
+    if (!(await before())) return;
     if (!isOver()) await end().catch(() => {});
     busy += 1;
     try {

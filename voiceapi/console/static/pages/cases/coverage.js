@@ -1,7 +1,7 @@
 // How much of an agent is touched by its cases or by callers: in numbers, what isn't by name, and on the canvas.
 
 import { looking } from "../../builder/looking.js";
-import { legend } from "../../builder/showing.js";
+import { legend } from "../../builder/legend.js";
 import { progress } from "../../parts/components.js";
 import { h } from "../../parts/dom.js";
 

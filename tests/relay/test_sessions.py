@@ -158,6 +158,18 @@ def test_a_call_whose_only_reply_was_interrupted_replays_on_itself(
         assert list(problems(service, Run.get())) == []
 
 
+def test_the_round_trip_that_twilio_reports_is_kept_with_the_turn(ring: Ring, service: Service) -> None:
+    """The latest one before what the caller said; a turn before which none came has none."""
+    call = ring()
+    call.connect()
+    for value in (120, "84"):
+        call.send({"type": "info", "name": "roundTripDelayMs", "value": value})
+    for text in ("Perhaps.", "I don't know."):
+        call.says(text)
+        call.hears()
+    assert [each.get("round_trip_seconds") for each in log_of(service, "rtf-latency-measured")] == [0.084, None]
+
+
 def test_keys_are_gathered(ring: Ring, transcript: Callable[[], list[str]]) -> None:
     """`#` ends them; speech that comes first goes without them."""
     call = ring()

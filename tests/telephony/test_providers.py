@@ -15,7 +15,8 @@ CARRIERS = {
     "cloudonix": ("Cloudonix", "sip", "bearer_token!* domain_id! application_name", "domain_id", True),
     "jambonz": (
         "jambonz", "sip",
-        "api_base_url! account_sid! api_key!* application_sid webhook_secret!* amd_enabled", "account_sid", True),
+        "api_base_url! account_sid! api_key!* application_sid webhook_secret!* transport amd_enabled",
+        "account_sid", True),
     "plivo": ("Plivo", "api", "auth_id!* auth_token!* application_id amd_enabled", "auth_id", True),
     "signalwire": (
         "SignalWire", "api", "project_id!* api_token!* space! signing_key!* amd_enabled", "project_id", True),
@@ -73,6 +74,7 @@ def test_fields_that_are_left_out_have_these_values() -> None:
 
     assert {key: value for key, value in defaults.items() if value is not None} == {
         ("simulator", "realtime"): False,
+        ("jambonz", "transport"): "webhooks",
         ("telnyx", "transport"): "webhooks",
         ("twilio", "transport"): "webhooks",
         **{(name, "amd_enabled"): False for name in CARRIERS if name not in ("cloudonix", "simulator")},

@@ -17,7 +17,7 @@ import math
 import time
 from collections.abc import Mapping
 from contextlib import ExitStack, closing
-from dataclasses import dataclass, replace
+from dataclasses import dataclass, field, replace
 from datetime import datetime, timedelta
 from functools import partial
 from typing import Any, Protocol
@@ -92,6 +92,7 @@ class TurnRequest:
     :param machine: the carrier has reported an answering machine.
     :param part: how many actions of the turn it was given before.
     :param relay: the text relay that asks, None for a webhook. What a relay gets counts as given out.
+    :param reported: what the carrier has reported of its own latency, in seconds, by the names of the run's log.
     """
 
     run: Run
@@ -100,6 +101,7 @@ class TurnRequest:
     machine: bool = False
     part: int = 0
     relay: Relay | None = None
+    reported: Mapping[str, float] = field(default_factory=dict)
 
 
 @dataclass(frozen=True, slots=True)
@@ -378,6 +380,7 @@ def _begin(
     keys_need_hash = carrier is not None and not carrier.ends_keys
     pace = sentences if request.relay is None else clauses
     conversation = Conversation.of_run(service, run, version, keys_need_hash=keys_need_hash, pace=pace)
+    conversation.reported = request.reported
     progress = next(conversation.advance(event))
     said = event.text if isinstance(event, ev.CallerSaid) else ""
     times = {"at": moment, "touched_at": moment}

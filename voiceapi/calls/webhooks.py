@@ -146,9 +146,7 @@ def continue_after_relay(service: Service, token: str, webhook: Webhook) -> Webh
     run, carrier = verified.run, verified.carrier
     if not verified.is_own_leg:
         return record_other_leg(verified)
-    code, reason = webhook.text("ErrorCode"), webhook.text("ErrorMessage") or webhook.text("Reason")
-    error = f"{code} {reason}".strip() if code else ""
-    relays.note_end(run, webhook.text("SessionId"), webhook.text("SessionStatus"), error)
+    relays.note_end(run, *carrier.read_relay_end(webhook))
     latest = find(Turn, newest_by="number", run=run)
     if latest is None or run.is_completed or carrier.read_status(webhook).status in FINAL:
         return carrier.acknowledge()  # a status callback ends the run

@@ -7,7 +7,7 @@ import json
 import logging
 from collections.abc import Generator, Iterable, Mapping, Sequence
 from contextlib import closing
-from dataclasses import dataclass, replace
+from dataclasses import dataclass, field, replace
 from datetime import UTC, datetime
 from functools import partial, reduce
 from itertools import chain, repeat
@@ -128,6 +128,7 @@ class Conversation:
     :param steps: how many events led to the state that is stored.
     :param calling: the number of the request whose tool was being called when the state was stored.
     :param first_word_at: when the model's first word of the turn came, in seconds since 1970; 0 when it isn't known.
+    :param reported: the seconds of what the carrier has reported of its own latency before the turn, by their names.
     """
 
     graph: Graph
@@ -136,6 +137,7 @@ class Conversation:
     steps: int = 0
     calling: int | None = None
     first_word_at: float = 0.0
+    reported: Mapping[str, float] = field(default_factory=dict)
 
     @classmethod
     def of_definition(
@@ -298,7 +300,7 @@ class Conversation:
             **({"first_word_seconds": self.first_word_at} if self.first_word_at else {}),
             **({} if ahead_at is None else {"last_sentence_seconds": at}),
         }
-        payload = {name: max(0.0, round(time - began, 3)) for name, time in times.items()}
+        payload = {name: max(0.0, round(time - began, 3)) for name, time in times.items()} | dict(self.reported)
         return Record("rtf-latency-measured", payload, at, self.state.turn, node.id, node.name)
 
     def store(self, run: Run, progress: Progress, calling: int | None = None) -> None:

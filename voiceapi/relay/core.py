@@ -7,10 +7,11 @@ is sent. Where a new turn's words, or the end, would cut what is still spoken, t
 
 from __future__ import annotations
 
+from abc import ABC, abstractmethod
 from collections import deque
 from collections.abc import Mapping, Sequence
-from dataclasses import dataclass
-from typing import Any, ClassVar, Protocol
+from dataclasses import dataclass, field
+from typing import Any, ClassVar
 
 from ..engine.actions import Action, Listen, Play, Redirect, Say
 from ..telephony.carriers.events import CallerInput, Keys, Silence, Speech
@@ -55,10 +56,29 @@ class Key:
 
 
 @dataclass(frozen=True, slots=True)
-class Interruption:
-    """The caller has interrupted the agent, of whose last speech they had heard this."""
+class Collected:
+    """Keys that the carrier has collected until they ended."""
 
-    played: str
+    keys: str
+
+
+@dataclass(frozen=True, slots=True)
+class Interruption:
+    """The caller has interrupted the agent, of whose last speech they had heard this; None if nobody knows.
+
+    :param unsent: the end of that speech, which the carrier hadn't taken yet.
+    """
+
+    played: str | None
+    unsent: str = ""
+
+
+@dataclass(frozen=True, slots=True)
+class Latency:
+    """How long something took at the carrier, in milliseconds, by the name that the run's log has for it."""
+
+    name: str
+    milliseconds: float
 
 
 @dataclass(frozen=True, slots=True)
@@ -88,26 +108,51 @@ class Other:
     """A frame that needs no answer, and may be of a type that isn't known."""
 
 
-Frame = Setup | Prompt | Key | Interruption | Speaking | Played | Trouble | Other
+Frame = Setup | Prompt | Key | Collected | Interruption | Latency | Speaking | Played | Trouble | Other
 
 
 class WrongFrame(ValueError):
     """A frame that the carrier's documents don't allow; the reason is a sentence without what the caller said."""
 
 
-class Dialect(Protocol):
+Written = Mapping[str, Any]
+
+
+class Dialect(ABC):
     """How one carrier writes its frames, each of which is the text of a message.
 
-    `cuts_speech` is true if the end, and the words of a new turn, cut what is still spoken of the turn before.
+    `subprotocol` is what the handshake has to agree on, if anything. `reconnects` is true if the carrier opens another
+    socket at the same address when one has dropped.
     """
 
-    cuts_speech: ClassVar[bool]
+    subprotocol: ClassVar[str] = ""
+    reconnects: ClassVar[bool] = False
 
-    def read(self, message: str) -> Frame:
+    @property
+    def cuts_speech(self) -> bool:
+        """True if the end, and the words of a new turn, cut what is still spoken of the turn before."""
+        return False
+
+    @abstractmethod
+    def read(self, message: str) -> Sequence[Frame]:
         """:raises WrongFrame: when it is none of the carrier's."""
 
-    def text(self, token: str, *, last: bool, interruptible: bool) -> Mapping[str, Any]: ...
-    def end(self) -> Mapping[str, Any]: ...
+    def owed(self) -> Sequence[Written]:
+        """The frames that those read since the last call ask for by themselves, such as to acknowledge them."""
+        return ()
+
+    @abstractmethod
+    def say(self, token: str, *, last: bool, interruptible: bool) -> Sequence[Written]: ...
+    def listen(self, listen: Listen) -> Sequence[Written]:
+        """What tells the carrier how to listen after a turn, if it has to be told."""
+        return ()
+
+    @abstractmethod
+    def end(self) -> Sequence[Written]: ...
+
+    def take_over(self, before: Dialect) -> None:
+        """Take over the words that the carrier hasn't taken of the one whose socket dropped, if it reconnects."""
+        raise NotImplementedError
 
 
 # -- orders to who has the socket
@@ -126,6 +171,9 @@ class TakeTurn:
 
     number: int
     caller_input: CallerInput
+    # How many of its actions were given out before, and the seconds of what the carrier has reported of itself.
+    part: int = 0
+    reported: Mapping[str, float] = field(default_factory=dict)
 
 
 @dataclass(frozen=True, slots=True)
@@ -161,17 +209,32 @@ class Talk:
     :param said: what was spoken in it, by the document and before.
     :param listen: how the agent listens after it.
     :param at: now, in seconds of any clock; so are all other times.
+    :param part: how many actions of that turn were given out before the socket of a relay dropped, which this one goes
+        on with; None for a relay that begins.
 
     `wake_at` is when `wake` is to be called, None for never. `is_cut` is true once the turn that is being decided is
     interrupted, `is_over` once the session is to end.
     """
 
-    def __init__(self, dialect: Dialect, call_id: str, number: int, said: str, listen: Listen, at: float) -> None:
-        self._dialect = dialect
+    def __init__(
+        self,
+        dialect: Dialect,
+        call_id: str,
+        number: int,
+        said: str,
+        listen: Listen,
+        at: float,
+        part: int | None = None,
+    ) -> None:
+        self.dialect = dialect
         self._call_id = call_id
         self._number = number
         self._said = said
+        self._part = part
         self._unplayed = ""
+        # Whether it isn't known how much of what was interrupted had been heard.
+        self._is_unclear = False
+        self._reported: dict[str, float] = {}
         self._listen = listen
         self._is_set_up = self._is_deciding = self._is_ending = self.is_over = self.is_cut = False
         self._waiting: deque[CallerInput] = deque()
@@ -204,8 +267,8 @@ class Talk:
             return self._close(REFUSED, f"The carrier sent more than {MOST_FRAMES} frames in a second.")
         self._times.append(at)
         try:
-            frame = self._dialect.read(message)
-            if not self._is_set_up and not isinstance(frame, Setup | Other):
+            frames = self.dialect.read(message)
+            if not self._is_set_up and not all(isinstance(frame, Setup | Other) for frame in frames):
                 raise WrongFrame("A frame came before the setup.")
         except WrongFrame as wrong:
             self._wrong += 1
@@ -213,17 +276,23 @@ class Talk:
                 return self._close(BAD_DATA, f"{wrong} It was the last of {MOST_WRONG} in a row.")
             return [Warn(f"A frame of the relay is wrong: {wrong}")]
         self._wrong = 0
+        orders = [order for frame in frames for order in self._receive(frame, at)]
+        owed = self.dialect.owed()
+        return orders if any(isinstance(order, Close) for order in orders) else [*map(Send, owed), *orders]
+
+    def _receive(self, frame: Frame, at: float) -> list[Order]:
         match frame:
             case Setup():
                 if self._call_id not in frame.call_ids:
                     return self._close(REFUSED, "The relay is about another call than its address.")
-                self._is_set_up = True
-            case Prompt() | Key() if self._is_ending:
+                is_first, self._is_set_up = not self._is_set_up, True
+                if is_first and self._part is not None:
+                    self._is_deciding = True
+                    return [TakeTurn(self._number, Silence(), self._part)]
+            case Prompt() | Key() | Collected() if self._is_ending:
                 pass
             case Prompt(text=text, whole=True) if text.strip():
                 self._keys, self._keys_until = "", None
-                if not self._reports_speech and not self._is_deciding:
-                    self._spoken_at = self._not_spoken_before = at  # nobody knows, and each answer would have to wait
                 return self._hear(Speech(text.strip()), at)
             case Prompt(whole=True):
                 self._silent_until = self._silence_from(at)
@@ -231,8 +300,12 @@ class Talk:
                 self._silent_until = at + LONGEST_SPEECH_SECONDS
             case Key():
                 return self._press(frame.key, at)
+            case Collected() if keys := Keys.read(frame.keys):
+                return self._hear(keys, at)
             case Interruption():
-                return self._interrupted(frame.played, at)
+                return self._interrupted(frame, at)
+            case Latency():
+                self._reported[frame.name] = round(frame.milliseconds / 1000, 3)
             case Speaking(began=True):
                 self._reports_speech = True
                 self._silent_until = at + (self._longest(self._said) if frame.agent else LONGEST_SPEECH_SECONDS)
@@ -265,16 +338,17 @@ class Talk:
                 token = f" {piece}" if self._said else piece
                 self._said += token
                 self._expect_speech(token, at)
-                orders.append(Send(self._dialect.text(token, last=False, interruptible=action.interruptible)))
+                orders += map(Send, self.dialect.say(token, last=False, interruptible=action.interruptible))
         if isinstance(last, Redirect):
             return orders
         if self.is_cut:
-            orders.append(NoteCut(self._said, self._unplayed))
+            orders += [NoteCut(self._said, self._unplayed)] if self._unplayed or not self._is_unclear else []
         elif self._said:
-            orders.append(Send(self._dialect.text("", last=True, interruptible=True)))
+            orders += map(Send, self.dialect.say("", last=True, interruptible=True))
         self._is_deciding = False
         if isinstance(last, Listen):
             self._listen = last
+            orders += map(Send, self.dialect.listen(last))
             silent_until = at + (last.timeout_seconds if self.is_cut else self._longest(self._said))
             self._silent_until = max(silent_until, self._spoken_at)
             return orders + self._go_on(at)
@@ -294,6 +368,8 @@ class Talk:
     # -- what the caller does
 
     def _hear(self, given: CallerInput, at: float) -> list[Order]:
+        if not self._reports_speech and not self._is_deciding:
+            self._spoken_at = self._not_spoken_before = at  # nobody knows, and each answer would have to wait
         last = self._waiting[-1] if self._waiting else None
         if isinstance(given, Speech) and isinstance(last, Speech):
             self._waiting[-1] = Speech(f"{last.text} {given.text}")
@@ -303,11 +379,11 @@ class Talk:
 
     def _go_on(self, at: float) -> list[Order]:
         """End the session, or take up what the caller has said, as soon as it cuts nothing."""
-        if self._is_deciding or self.is_over or (self._dialect.cuts_speech and at < self._spoken_at):
+        if self._is_deciding or self.is_over or (self.dialect.cuts_speech and at < self._spoken_at):
             return []
         if self._is_ending:
             self.is_over = True
-            return [Send(self._dialect.end())]
+            return [*map(Send, self.dialect.end())]
         return self._ask(self._waiting.popleft()) if self._waiting else []
 
     def _expect_speech(self, words: str, at: float) -> None:
@@ -330,19 +406,27 @@ class Talk:
         keys, self._keys, self._keys_until = Keys.read(self._keys), "", None
         return [] if keys is None else self._hear(keys, at)
 
-    def _interrupted(self, played: str, at: float) -> list[Order]:
+    def _interrupted(self, cut: Interruption, at: float) -> list[Order]:
         self._silent_until = at + self._listen.timeout_seconds
-        if not self._said or self.is_cut:
+        is_known_later = self._is_unclear and cut.played is not None
+        if not self._said or (self.is_cut and not is_known_later):
             return self._end_speech(at)
-        self._said, self._unplayed = split(self._said, played)
+        if cut.played is None:
+            self._said, unplayed = self._said.removesuffix(cut.unsent), cut.unsent.strip()
+        else:
+            self._said, unplayed = split(self._said, cut.played)
+        self._unplayed = f"{unplayed} {self._unplayed}".strip() if is_known_later else unplayed
+        self._is_unclear = cut.played is None
         self.is_cut = self._is_deciding  # then more of the turn may follow, which isn't sent
-        cut = [NoteCut(self._said, self._unplayed)] if self._unplayed and not self.is_cut else []
-        return [*cut, *self._end_speech(at)]
+        noted = [NoteCut(self._said, self._unplayed)] if unplayed and not self.is_cut else []
+        return [*noted, *self._end_speech(at)]
 
     def _ask(self, given: CallerInput) -> list[Order]:
         self._number += 1
         self._is_deciding, self.is_cut, self._said, self._unplayed = True, False, "", ""
-        return [TakeTurn(self._number, given)]
+        self._is_unclear = False
+        reported, self._reported = self._reported, {}
+        return [TakeTurn(self._number, given, reported=reported)]
 
     def _close(self, code: int, sentence: str) -> list[Order]:
         self.is_over = True

@@ -42,6 +42,8 @@ READ_BYTES = 64 * 1024
 CLOSING_SECONDS = 5.0
 # How long the carrier has to speak the last words and close, once the session is to end.
 LAST_WORDS_SECONDS = 600.0
+# How long a carrier that connects again may take for it, with all its tries.
+RECONNECT_SECONDS = 60.0
 # Turns that are decided at the same time; others wait for a thread.
 THREADS = 64
 # How often all sockets are looked at for what is due: at most, and at least.
@@ -180,6 +182,8 @@ class Door:
         self._service = service
         self._clock = clock
         self._channels: set[Channel] = set()
+        # The talks of sockets that have dropped and may be opened again, by their runs, and until when.
+        self._dropped: dict[int, tuple[float, Talk]] = {}
         self._calls: deque[Callable[[], object]] = deque()
         self._due = 0.0
         self._pool = ThreadPoolExecutor(THREADS, thread_name_prefix="voiceapi-relay")
@@ -236,7 +240,12 @@ class Door:
             self._post(partial(self._refuse, channel, 403, str(refusal.detail)))
         else:
             accept = generate_accept_token(request.headers["sec-websocket-key"].strip().encode()).decode()
-            self._post(partial(self._open, channel, run, talk, accept))
+            answer = f"Sec-WebSocket-Accept: {accept}\r\n"
+            # A client that has offered one may end the socket if it isn't chosen.
+            offered, chosen = request.headers.get("sec-websocket-protocol", ""), talk.dialect.subprotocol
+            if chosen and chosen in (each.strip() for each in offered.split(",")):
+                answer += f"Sec-WebSocket-Protocol: {chosen}\r\n"
+            self._post(partial(self._open, channel, run, talk, answer))
 
     def _decide(self, channel: Channel, turn: TakeTurn) -> None:
         talk = channel.talk
@@ -334,12 +343,18 @@ class Door:
         channel.is_refused = True
         self._end(channel)
 
-    def _open(self, channel: Channel, run: int, talk: Talk, accept: str) -> None:
+    def _open(self, channel: Channel, run: int, talk: Talk, headers: str) -> None:
         """Answer the request with a websocket."""
         channel.run, channel.talk = run, talk
+        if talk.dialect.reconnects:
+            for other in tuple(self._channels):
+                if other.run == run and other is not channel:
+                    self._drop(other)
+            until, before = self._dropped.pop(run, (0.0, None))
+            if before is not None and until > self._clock():
+                talk.dialect.take_over(before.dialect)
         channel.out += (
-            "HTTP/1.1 101 Switching Protocols\r\nUpgrade: websocket\r\nConnection: Upgrade\r\n"
-            f"Sec-WebSocket-Accept: {accept}\r\n\r\n"
+            f"HTTP/1.1 101 Switching Protocols\r\nUpgrade: websocket\r\nConnection: Upgrade\r\n{headers}\r\n"
         ).encode()
         self._write(channel)
 
@@ -427,5 +442,9 @@ class Door:
         if channel in self._channels:
             channel.is_open = False
             self._channels.discard(channel)
+            if channel.talk is not None and channel.talk.dialect.reconnects and not channel.talk.is_over:
+                at = self._clock()
+                self._dropped = {run: each for run, each in self._dropped.items() if each[0] > at}
+                self._dropped[channel.run] = at + RECONNECT_SECONDS, channel.talk
             self._selector.unregister(channel.sock)
             channel.sock.close()

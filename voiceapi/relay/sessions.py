@@ -16,10 +16,16 @@ from ..store.locks import UNREPEATABLE
 from ..store.runs import Run
 from ..telephony.carriers.webhook import Webhook
 from .core import Dialect, NoteCut, TakeTurn, Talk
+from .jambonz import Jambonz
 from .twilio import Telnyx, Twilio
 
 # By the names of the carriers that have relays. The simulator's phones speak as Twilio does.
-DIALECTS: Mapping[str, type[Dialect]] = {"Twilio": Twilio, "Telnyx": Telnyx, "Simulator": Twilio}
+DIALECTS: Mapping[str, Callable[[relays.Opening], Dialect]] = {
+    "Twilio": lambda _: Twilio(),
+    "Telnyx": lambda _: Telnyx(),
+    "jambonz": Jambonz,
+    "Simulator": lambda _: Twilio(),
+}
 
 
 def begin(service: Service, webhook: Webhook, clock: Callable[[], float]) -> tuple[int, Talk]:
@@ -41,8 +47,9 @@ def begin(service: Service, webhook: Webhook, clock: Callable[[], float]) -> tup
         # A simulated phone asks for a relay itself, whatever its configuration.
         if not (carrier.wants_relay or carrier.is_local):
             raise WebhookRefused("The configuration of this call has no relay any more.", run=run.id)
-        said, listen = relays.open_once(run, number, part, id)
-    return run.id, Talk(DIALECTS[carrier.name](), run.carrier_call_id or "", number, said, listen, clock())
+        opening = relays.open_once(service, carrier, run, number, part, id)
+    dialect, call_id = DIALECTS[carrier.name](opening), run.carrier_call_id or ""
+    return run.id, Talk(dialect, call_id, opening.number, opening.said, opening.listen, clock(), opening.part)
 
 
 def take_turn(
@@ -52,12 +59,12 @@ def take_turn(
 
     :raises DatabaseUnavailable: as `turns.answer`.
     """
-    number, part = turn.number, 0
+    number, part, reported = turn.number, turn.part, turn.reported
     while True:
         with service.store.session(UNREPEATABLE):
             run = require(Run, "The call is gone.", id=run_id)
             try:
-                request = TurnRequest(run, number, turn.caller_input, part=part, relay=relay)
+                request = TurnRequest(run, number, turn.caller_input, part=part, relay=relay, reported=reported)
                 actions = turns.answer(service, request).actions
             except RelayEnded:
                 return

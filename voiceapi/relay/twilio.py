@@ -3,12 +3,26 @@
 from __future__ import annotations
 
 import json
-from collections.abc import Mapping
-from typing import Any, ClassVar
+from collections.abc import Mapping, Sequence
+from typing import ClassVar
 
 from ..strict_json import storable
-from ..telephony.carriers.webhook import clean, text_at
-from .core import Frame, Interruption, Key, Other, Played, Prompt, Setup, Speaking, Trouble, WrongFrame
+from ..telephony.carriers.webhook import amount, clean, text_at
+from .core import (
+    Dialect,
+    Frame,
+    Interruption,
+    Key,
+    Latency,
+    Other,
+    Played,
+    Prompt,
+    Setup,
+    Speaking,
+    Trouble,
+    Written,
+    WrongFrame,
+)
 
 # The frames that are about who speaks, by their name without case, and whether it is the agent.
 SPEAKERS = {"agentspeaking": True, "clientspeaking": False}
@@ -16,14 +30,16 @@ SWITCHES = {"on": True, "off": False}
 KEYS = "0123456789*#"
 
 
-class Twilio:
+class Twilio(Dialect):
     """Twilio's dialect. Types and fields that aren't known are let through, and words compared without case."""
 
-    cuts_speech: ClassVar[bool] = False
     # Fields of the setup that name the call beside callSid.
     call_ids: ClassVar[tuple[str, ...]] = ()
 
-    def read(self, message: str) -> Frame:
+    def read(self, message: str) -> Sequence[Frame]:
+        return (self._read(message),)
+
+    def _read(self, message: str) -> Frame:
         try:
             found = storable(json.loads(message))
         except (ValueError, RecursionError):
@@ -46,17 +62,23 @@ class Twilio:
                 return Trouble(text_at(found, "description")[:300])
             case "info" if text_at(found, "name").lower() == "tokensplayed":
                 return Played(text_at(found, "value"))
+            case "info" if text_at(found, "name").lower() == "roundtripdelayms":
+                taken = amount(found.get("value"))
+                return Other() if taken is None else Latency("round_trip_seconds", taken)
             case "info":
                 agent = SPEAKERS.get(text_at(found, "name").lower())
                 began = SWITCHES.get(text_at(found, "value").lower())
                 return Other() if agent is None or began is None else Speaking(agent, began)
         return Other()
 
-    def text(self, token: str, *, last: bool, interruptible: bool) -> Mapping[str, Any]:
+    def say(self, token: str, *, last: bool, interruptible: bool) -> Sequence[Written]:
+        return (self.text(token, last=last, interruptible=interruptible),)
+
+    def text(self, token: str, *, last: bool, interruptible: bool) -> Written:
         return {"type": "text", "token": token, "last": last, "interruptible": interruptible}
 
-    def end(self) -> Mapping[str, Any]:
-        return {"type": "end"}
+    def end(self) -> Sequence[Written]:
+        return ({"type": "end"},)
 
 
 class Telnyx(Twilio):
@@ -65,15 +87,18 @@ class Telnyx(Twilio):
     Texts can't say whether they may be interrupted; the document says it for all of them.
     """
 
-    cuts_speech: ClassVar[bool] = True
     # The first is what webhooks have as CallSid; the setup's callSid is another one.
     call_ids: ClassVar[tuple[str, ...]] = ("callControlId", "callLegId")
 
-    def text(self, token: str, *, last: bool, interruptible: bool) -> Mapping[str, Any]:
+    @property
+    def cuts_speech(self) -> bool:
+        return True
+
+    def text(self, token: str, *, last: bool, interruptible: bool) -> Written:
         return {"type": "text", "token": token, "last": last}
 
 
-def _text(frame: Mapping[str, Any], name: str, *, may_be_empty: bool = False) -> str:
+def _text(frame: Written, name: str, *, may_be_empty: bool = False) -> str:
     value = frame.get(name)
     if not isinstance(value, str) or not (value or may_be_empty):
         raise WrongFrame(f"Its {name} is no text.")

@@ -109,7 +109,7 @@ _TRANSPORT = CredentialField(
     "transport",
     "Transport",
     "select",
-    description="webhooks, or relay: speech comes and goes as text over a websocket, which is quicker and costs extra.",
+    description="webhooks, or relay: speech comes and goes as text over a websocket: quicker, and it may cost extra.",
     options=(Option("webhooks", "Webhooks"), Option("relay", "Text relay")),
     default="webhooks",
 )
@@ -149,6 +149,7 @@ _CARRIERS = (
             _secret("api_key", "API key", "An API key of the account."),
             _optional("application_sid", "Application SID", "Application that answers the account's numbers."),
             _secret("webhook_secret", "Webhook secret", "Signs the webhooks that jambonz sends."),
+            _TRANSPORT,
             _DETECTION,
         ),
         found=frozenset(("application_sid", "webhook_secret")),

@@ -186,6 +186,8 @@ class Carrier(ABC):
     signs_url: ClassVar[bool] = False
     # Whether it signs the request for the socket of a text relay; otherwise the token in the address has to do.
     signs_upgrade: ClassVar[bool] = True
+    # Whether it opens another socket at the address of a text relay whose socket has dropped.
+    reconnects: ClassVar[bool] = False
     # The fragment of our URLs that has the carrier repeat a webhook which fails; empty where it documents none. It is
     # neither sent nor signed.
     retries: ClassVar[str] = ""
@@ -296,6 +298,11 @@ class Carrier(ABC):
         :param interruptible: whether any of the agent's nodes may be interrupted.
         """
         raise NotImplementedError
+
+    def read_relay_end(self, webhook: Webhook) -> tuple[str, str, str]:
+        """Which relay has ended, how, and for which error, of the webhook that asks how its call goes on."""
+        code, reason = webhook.text("ErrorCode"), webhook.text("ErrorMessage") or webhook.text("Reason")
+        return webhook.text("SessionId"), webhook.text("SessionStatus"), f"{code} {reason}".strip() if code else ""
 
     @abstractmethod
     def acknowledge(self) -> WebhookDocument:

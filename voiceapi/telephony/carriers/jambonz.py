@@ -6,10 +6,11 @@ import hmac
 import json
 import math
 from collections.abc import Mapping, Sequence
-from dataclasses import dataclass
+from dataclasses import dataclass, replace
+from itertools import accumulate
 from typing import Any
 
-from ...engine.actions import Action, EndOfSpeech, HangUp, Listen, Pause, Redirect, Say, Transfer
+from ...engine.actions import Action, EndOfSpeech, HangUp, Listen, Pause, Play, Redirect, Say, Transfer
 from ...engine.compose import LONGEST_PAUSE, SHORTEST_PAUSE
 from ..numbers import normalize
 from .base import Account, InboundRoute, OutboundCall, Pauses, VoiceSettings, WebhookDocument, entries
@@ -19,13 +20,17 @@ from .markup import prompted
 from .number_settings import ApplicationCarrier
 from .rest import TIMEOUT_SECONDS, CarrierRefused, CarrierSilent, bearer, path_part
 from .voices import spoken_by
-from .webhook import CallbackURLs, Webhook, amount, clean, is_recent, same, text_at
+from .webhook import CallbackURLs, Webhook, amount, clean, is_recent, pieces, same, text_at
 
 CONTENT_TYPE = "application/json"
 # The vendor of speech that the account or the application has chosen.
 VENDOR = "default"
 # Keys end after this many seconds without another one.
 KEY_PAUSE = 3
+# Over a relay: the name of what is said and of the keys, and the setting without which nothing is listened to.
+HEARD = "/heard"
+MOST_HINT_BYTES = 10_000
+NOT_LISTENING: Mapping[str, Any] = {"bargeIn": {"enable": False}}
 # Its recogniser's vendor ends speech. A shorter pause than this is counted from the vendor's last guess of the words, a
 # longer one from when the vendor has ended them; what is said in the meantime is joined to them.
 SHORTEST_JOINING = 1.0
@@ -76,6 +81,8 @@ class Jambonz(ApplicationCarrier):
     pauses = Pauses(quick=0.8, patient=3.0, limits=(SHORTEST_PAUSE, LONGEST_PAUSE))
     # The pauses between the tries are 0.5 s, 1 s, 2 s, 4 s and 8 s. An earlier release ignores the fragment.
     retries = "#rc=5&rp=ct,rt,5xx"
+    signs_upgrade = False
+    reconnects = True
 
     def place_call(self, call: OutboundCall) -> str | None:
         speech = self._speech()
@@ -248,6 +255,27 @@ class Jambonz(ApplicationCarrier):
         verbs = [verb for action, prompt in prompted(actions) for verb in _verbs(action, prompt, urls, voice)]
         return WebhookDocument(CONTENT_TYPE, json.dumps(verbs, ensure_ascii=False).encode())
 
+    @property
+    def wants_relay(self) -> bool:
+        return self.account.text("transport") == "relay"
+
+    def render_relay(
+        self,
+        actions: Sequence[Action],
+        urls: CallbackURLs,
+        voice: VoiceSettings,
+        address: str,
+        *,
+        interruptible: bool,
+    ) -> WebhookDocument:
+        """A redirect to the websocket, whose first answer has what is said before the agent listens."""
+        pauses = [verb for each in actions if isinstance(each, Pause) for verb in _verbs(each, "", urls, voice)]
+        verbs = [*pauses, {"verb": "redirect", "actionHook": address}]
+        return WebhookDocument(CONTENT_TYPE, json.dumps(verbs, ensure_ascii=False).encode())
+
+    def read_relay_end(self, webhook: Webhook) -> tuple[str, str, str]:
+        return "", "ended", ""  # it asks only where we have ended it
+
     def acknowledge(self) -> WebhookDocument:
         return WebhookDocument(CONTENT_TYPE, b"[]")
 
@@ -271,6 +299,41 @@ def _target(address: str) -> dict[str, str]:
     return {"type": kind, name: to.address_normalized}
 
 
+# -- the verbs of a relay
+
+
+def relay_opening(spoken: Sequence[Say | Play], listen: Listen, voice: VoiceSettings) -> list[dict[str, Any]]:
+    """The verbs with which a relay begins: how it speaks, what it says, and that it listens.
+
+    It listens from the beginning if all that is said may be interrupted, else when it is said.
+    """
+    begins = {"verb": "config", "synthesizer": _synthesizer(voice), "ttsStream": {"enable": True}}
+    says = [verb for each in spoken for piece in pieces(each.text) for verb in relay_say(piece, voice)]
+    listens = relay_listening(listen, voice)
+    first = {**begins, "notifySttLatency": True}
+    can_cut = all(each.interruptible for each in spoken)
+    return [first, *listens, *says] if can_cut else [first, *says, *listens]
+
+
+def relay_say(text: str, voice: VoiceSettings) -> list[dict[str, Any]]:
+    return [{"verb": "say", **_speech(text, voice)}]
+
+
+def relay_listening(listen: Listen, voice: VoiceSettings) -> list[dict[str, Any]]:
+    """The verbs that have a relay listen like this from now on, whatever it does now."""
+    keys = {"finishOnKey": "#", **({"numDigits": listen.keys} if listen.keys else {}), "minDigits": 1}
+    background = {"enable": True, "sticky": True, "input": ["digits", "speech"], "actionHook": HEARD, **keys}
+    words = {"minBargeinWordCount": 1, "interDigitTimeout": KEY_PAUSE}
+    # A message of a socket has a longest length.
+    ends = accumulate(len(each.encode()) for each in listen.hints)
+    hints = tuple(hint for hint, end in zip(listen.hints, ends, strict=True) if end <= MOST_HINT_BYTES)
+    return [
+        # What it listens for changes only when it begins to.
+        {"verb": "config", "recognizer": _recognizer(replace(listen, hints=hints), voice), **NOT_LISTENING},
+        {"verb": "config", "bargeIn": {**background, **words}},
+    ]
+
+
 def _verbs(action: Action, prompt: str, urls: CallbackURLs, voice: VoiceSettings) -> list[dict[str, Any]]:
     match action:
         case Say():
@@ -290,14 +353,17 @@ def _verbs(action: Action, prompt: str, urls: CallbackURLs, voice: VoiceSettings
 
 
 def _speech(text: str, voice: VoiceSettings) -> dict[str, Any]:
+    return {"text": text, "synthesizer": _synthesizer(voice)}
+
+
+def _synthesizer(voice: VoiceSettings) -> dict[str, Any]:
     said = spoken_by(voice, Jambonz.voices)
     name = {"voice": said.name} if said.name else {}
-    return {"text": text, "synthesizer": {"vendor": VENDOR, "language": voice.language, **name}}
+    return {"vendor": VENDOR, "language": voice.language, **name}
 
 
 def _gather(action: Listen, prompt: str, urls: CallbackURLs, voice: VoiceSettings) -> dict[str, Any]:
     say = {"bargein": True, "dtmfBargein": True, "say": _speech(prompt, voice)} if prompt else {}
-    hints = {"hints": list(action.hints)} if action.hints else {}
     return {
         "verb": "gather",
         "input": ["digits", "speech"],
@@ -308,9 +374,14 @@ def _gather(action: Listen, prompt: str, urls: CallbackURLs, voice: VoiceSetting
         "interDigitTimeout": KEY_PAUSE,
         "actionHook": urls.next,
         "timeout": max(1, math.ceil(action.timeout_seconds)),
-        "recognizer": {"vendor": VENDOR, "language": voice.language, **hints, **_pause(action.end_of_speech)},
+        "recognizer": _recognizer(action, voice),
         **say,
     }
+
+
+def _recognizer(action: Listen, voice: VoiceSettings) -> dict[str, Any]:
+    hints = {"hints": list(action.hints)} if action.hints else {}
+    return {"vendor": VENDOR, "language": voice.language, **hints, **_pause(action.end_of_speech)}
 
 
 def _pause(asked: EndOfSpeech) -> dict[str, float]:

@@ -14,7 +14,7 @@ from typing import Any
 import pytest
 from asking import KEY, Api, Serve, Server
 from browsing import NARROW, WIDE, Open, Tab
-from playwright.sync_api import Locator, expect
+from playwright.sync_api import Locator, Route, expect
 from seed import example, receiver
 from streamed import Gate, chunks, streamed
 
@@ -208,6 +208,26 @@ def test_a_call_to_the_agent_and_its_run_say_the_same(tab: Tab, agent: int) -> N
     expect(tab.role("region", "Facts")).to_contain_text("openai clever-1")
     waits = tab.role("region", "Waits of the caller").get_by_role("cell")
     expect(waits.filter(has_text=re.compile("^The"))).to_have_text(["The model's first word", "The answer"])
+
+    def report(route: Route) -> None:
+        """What the carrier of a relay reports of itself, as the run's log has it."""
+        run = (answer := route.fetch()).json()
+        for event in run["logs"]["realtime_feedback_events"]:
+            if event["type"] == "rtf-latency-measured":
+                event["payload"] |= {"recognition_seconds": 0.34, "round_trip_seconds": 0.084}
+        route.fulfill(response=answer, json=run)
+
+    tab.page.route(re.compile(r"/api/v1/.*/runs/\d+$"), report)
+    tab.page.reload()
+    reported = "340 ms for the carrier to recognise the words, 84 ms to the carrier and back"
+    expect(tab.page.get_by_role("article").nth(1)).to_contain_text(reported)
+    rows = tab.role("region", "Waits of the caller").locator("tbody tr")
+    expect(rows.filter(has_text="carrier")).to_have_text(
+        [
+            re.compile(r"^The carrier's transcript\d+340 ms340 ms$"),
+            re.compile(r"^A round trip to the carrier\d+84 ms84 ms$"),
+        ]
+    )
 
 
 def test_an_answer_that_is_not_understood_shows_the_edges_and_their_words(tab: Tab, api: Api) -> None:

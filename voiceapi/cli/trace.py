@@ -58,6 +58,10 @@ def lines(happening: Happening, graph: Graph | None = None) -> Iterator[str]:
                 yield _cut(f"  the edge {each['edge']!r} {words}")
         case "rtf-latency-measured":
             yield f"answered after {payload['latency_seconds']:.2f} s"
+            if "recognition_seconds" in payload:
+                yield f"recognised by the carrier in {payload['recognition_seconds']:.2f} s"
+            if "round_trip_seconds" in payload:
+                yield f"to the carrier and back in {payload['round_trip_seconds']:.3f} s"
         case "rtf-pipeline-error":
             yield _cut(f"error: {payload.get('processor')}: {payload.get('error')}")
 

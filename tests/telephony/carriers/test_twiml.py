@@ -249,6 +249,7 @@ def test_a_relay_and_its_voice(voice: VoiceSettings, language: str, provider: st
         tts_provider=provider,
         voice=name,
         events="speaker-events",
+        debug="debugging",
     )
     response.append(connect)
     actions: list[Action] = [Pause(2.0), Say("Hello.", False), Say("A & B?", True), Listen(10.0, True)]

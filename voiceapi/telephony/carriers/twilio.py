@@ -72,7 +72,13 @@ class Twilio(TwilioCompatible, ConnectableCarrier):
         name = said.name or ""
         prefix = next((each for each in SPEAKERS if name.startswith(each)), "")
         provider = SPEAKERS.get(prefix, "Google")
-        return {"language": said.language, "ttsProvider": provider, "voice": name.removeprefix(prefix)}
+        # Without `debugging` it doesn't report how long frames take between it and us.
+        return {
+            "language": said.language,
+            "ttsProvider": provider,
+            "voice": name.removeprefix(prefix),
+            "debug": "debugging",
+        }
 
     def verify(self, webhook: Webhook) -> bool:
         given = webhook.headers.get("x-twilio-signature", "")

@@ -17,8 +17,8 @@ const KINDS = {
  * @property {string} [at] when it began
  * @property {{who: "caller" | "agent", text: string, keyed?: boolean}[]} said in order
  * @property {{type: string, payload: object}[]} events as those of a text chat's turn
- * @property {{latency_seconds: number, first_word_seconds?: number, last_sentence_seconds?: number} | null} waits how long
- *   the caller waited, as in rtf-latency-measured
+ * @property {Record<string, number> | null} waits how long the caller waited, as in rtf-latency-measured: latency_seconds,
+ *   and what else was measured
  * @property {boolean} [isPending] whether the answer isn't whole yet
  */
 

@@ -12,9 +12,11 @@ export function milliseconds(value) {
   return value < 1000 ? `${Math.round(value * 10) / 10} ms` : `${Math.round(value / 100) / 10} s`;
 }
 
-function waitsInWords({ first_word_seconds: word, latency_seconds: first, last_sentence_seconds: last }) {
-  return [[word, "until the model's first word"], [first, last === undefined ? "for the answer" : "until its first sentence"], [last, "until its last"]]
-    .filter(([seconds]) => seconds !== undefined).map(([seconds, what]) => `${milliseconds(seconds * 1000)} ${what}`).join(", ");
+function waitsInWords({ first_word_seconds: word, latency_seconds: first, last_sentence_seconds: last, ...reported }) {
+  return [
+    [reported.recognition_seconds, "for the carrier to recognise the words"], [reported.round_trip_seconds, "to the carrier and back"],
+    [word, "until the model's first word"], [first, last === undefined ? "for the answer" : "until its first sentence"], [last, "until its last"],
+  ].filter(([seconds]) => seconds !== undefined).map(([seconds, what]) => `${milliseconds(seconds * 1000)} ${what}`).join(", ");
 }
 
 /** What somebody said, as a bubble. */

@@ -425,6 +425,31 @@ def test_a_socket_that_drops_while_the_model_writes(
     assert transcript()[2:] == [f"assistant: {FIRST} {SECOND} Is that fine?", "user: Yes.", "assistant: Fine."]
 
 
+def test_a_socket_that_drops_after_an_interruption(
+    rings: Ring, door: Door, writes: Writes, transcript: Callable[[], list[str]], wait_for: Callable[..., Any]
+) -> None:
+    """What was interrupted isn't said over the next socket either."""
+    call, gate = rings(allow_interrupt=True), Gate()
+    writes([f"{FIRST} {SECOND} It", gate, f" comes on Monday. {SECOND} And", " so on."], ["All right."])
+    call.connect()
+    call.hears()
+    call.says("Hm.")
+    while not call.heard:
+        call.receive()
+    call.interrupts()
+    call.settles()
+    assert call.hears() == f"{FIRST} {SECOND}"
+    call.drop()
+    wait_for(lambda: door.count == 0)
+    call.reconnect()
+    gate.open()
+    wait_for(lambda: "[not heard: " in transcript()[-1])
+    call.says("Stop.")
+    assert call.hears() == "All right."
+    assert transcript()[2].startswith(f"assistant: {FIRST} {SECOND} [not heard: {THIRD}")
+    assert transcript()[3:] == ["user: Stop.", "assistant: All right."]
+
+
 @pytest.mark.parametrize("arrived", [True, False], ids=["arrived", "lost"])
 def test_a_socket_that_drops_in_the_middle_of_tokens(
     rings: Ring, door: Door, writes: Writes, transcript: Callable[[], list[str]], arrived: bool, wait_for: Any

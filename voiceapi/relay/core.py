@@ -248,6 +248,14 @@ class Talk:
         self._wrong = 0
         self._times: deque[float] = deque(maxlen=MOST_FRAMES)
 
+    def take_over(self, before: Talk) -> None:
+        """Go on where the talk of the socket that dropped has stopped."""
+        self.dialect.take_over(before.dialect)
+        if before.is_cut and before._is_deciding:
+            self.is_cut, self._said, self._unplayed = True, before._said, before._unplayed
+            self._is_unclear = before._is_unclear
+        before.is_over = True
+
     @property
     def wake_at(self) -> float | None:
         if self.is_over:

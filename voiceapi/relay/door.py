@@ -352,7 +352,7 @@ class Door:
                     self._drop(other)
             until, before = self._dropped.pop(run, (0.0, None))
             if before is not None and until > self._clock():
-                talk.dialect.take_over(before.dialect)
+                talk.take_over(before)
         channel.out += (
             f"HTTP/1.1 101 Switching Protocols\r\nUpgrade: websocket\r\nConnection: Upgrade\r\n{headers}\r\n"
         ).encode()

@@ -116,6 +116,8 @@ export function waitsOf(turns) {
     ["The model's first word", (waits) => waits.first_word_seconds],
     [isAhead ? "The first sentence" : "The answer", (waits) => waits.latency_seconds],
     isAhead && ["The last sentence", (waits) => waits.last_sentence_seconds ?? waits.latency_seconds],
+    ["The carrier's transcript", (waits) => waits.recognition_seconds],
+    ["A round trip to the carrier", (waits) => waits.round_trip_seconds],
   ].filter(Boolean)
     .map(([name, of]) => [name, all.map(of).filter((seconds) => seconds !== undefined).sort((one, other) => one - other)])
     .filter(([, seconds]) => seconds.length);

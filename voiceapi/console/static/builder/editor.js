@@ -67,8 +67,7 @@ export async function editor({ definition, name, workflowId, types, choices, con
     button("Arrange", arrange, { kind: "small", title: "Put the nodes in layers, from the start on" }),
     undo,
     redo,
-    json,
-    shown.control);
+    json);
 
   // -- requests whose older answers are dropped
 
@@ -349,11 +348,10 @@ export async function editor({ definition, name, workflowId, types, choices, con
   text.addEventListener("change", readJson);
 
   showPanel();
-  const [places] = await Promise.all([missingPlaces(history.document, signal), check()]);
-  for (const [key, place] of places) view.placed.set(key, place);
+  for (const [key, place] of await missingPlaces(history.document, signal)) view.placed.set(key, place);
   view.paint(history.document, history.selection);
-  mark();
-  const element = h("div", { class: "editor" }, h("div", { class: "stack" }, tools, view.element, shown.element, h("div", {}, summary, list)), panel);
+  check(); // what it finds is shown when it comes
+  const element = h("div", { class: "editor" }, h("div", { class: "stack" }, tools, view.element, shown.control, shown.element, h("div", {}, summary, list)), panel);
   element.addEventListener("keydown", (event) => {
     if (!(event.ctrlKey || event.metaKey) || event.key.toLowerCase() !== "s" || event.defaultPrevented) return;
     event.preventDefault();

@@ -8,6 +8,7 @@ const FAR = 0.45; // a zoom below which labels can't be read
 const ROUND = { startCall: 27, endCall: 27, agentNode: 10, globalNode: 10 };
 const SEVERITIES = ["error", "warning", "note"];
 const SIGNS = { error: "✕", warning: "!", note: "i" };
+const NONE = [];
 const EDGE_BADGES = 150; // how wide they may be
 
 function set(element, name, value) {
@@ -153,9 +154,14 @@ export function scene() {
       const { group, title, look, text } = part;
       const name = `${each.from ? "edge" : ways.has(each.key) ? "node" : "note"} ${each.id}`;
       const mark = state.overlay.get(name);
-      const found = state.marks.get(each.key) ?? [];
+      const found = state.marks.get(each.key) ?? NONE;
       const worst = SEVERITIES.find((severity) => found.some((finding) => finding.severity === severity));
       const isSelected = state.selected.has(each.key);
+      const count = ways.get(each.key);
+      // Most stays as it was, such as all that isn't typed in.
+      const now = [look, text, mark, found, isSelected, state.moving.has(each.key), state.lit.has(name), each.key === state.active, each.item === null, count?.[0], count?.[1], each.index, many];
+      if (part.decorated && now.every((value, at) => value === part.decorated[at])) continue;
+      part.decorated = now;
       set(group, "class", [look, each.item && "choosable", isSelected && "selected", state.moving.has(each.key) && "moving", worst && `has-${worst}`,
         mark?.look && `is-${mark.look}`, mark?.width && `width-${mark.width}`, state.lit.has(name) && "lit"].filter(Boolean).join(" "));
       set(group, "aria-current", state.lit.has(name) ? "true" : null);
@@ -163,7 +169,6 @@ export function scene() {
         state.lit.has(name) && each.place && ["badge-here", "● here"]].filter(Boolean));
       write(title, [text, mark?.note, ...found.map(({ severity, message }) => `${severity[0].toUpperCase()}${severity.slice(1)}: ${message}`)].filter(Boolean).join("\n"));
       if (!each.item) continue;
-      const count = ways.get(each.key);
       const problems = SEVERITIES.map((severity) => [found.filter((finding) => finding.severity === severity).length, severity])
         .filter(([count]) => count).map(([count, noun]) => counted(count, noun));
       const facts = count ? [`${counted(count[0], "way")} in`, `${counted(count[1], "way")} out`] : [];

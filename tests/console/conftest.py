@@ -103,11 +103,15 @@ def open_tab(browser: Browser) -> Iterator[Open]:
     tabs: list[Tab] = []
     with ExitStack() as closing:
 
-        def open(address: str, path: str | None = None, *, is_ready: bool = True, **options: Any) -> Tab:
+        def open(
+            address: str, path: str | None = None, *, is_ready: bool = True, saves_itself: bool = False, **options: Any
+        ) -> Tab:
             context = browser.new_context(
                 **{"viewport": WIDE, "locale": "en-US", "reduced_motion": "reduce", **options}
             )
             closing.callback(context.close)
+            if not saves_itself:  # most tests say when, and look at what isn't saved yet
+                context.add_init_script("localStorage.setItem('voiceapi-saves-itself', 'off')")
             tabs.append(Tab(context, address.partition("#")[0]))
             tabs[-1].page.goto(address)
             if is_ready:

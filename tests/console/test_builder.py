@@ -627,19 +627,21 @@ def test_ctrl_z_in_a_field_is_the_browsers_and_on_the_canvas_the_agents(tab: Tab
 
 def test_what_somebody_else_stored_is_a_change_that_can_be_taken_back(tab: Tab, agent: int, api: Api) -> None:
     tab.open(f"/agents/{agent}")
-    node(tab, "remind").click()
+    node(tab, "how_many").click()
     tab.fill(re.compile("^Name"), "Mine")
     theirs = stored(api, agent)
-    theirs["nodes"][0]["data"]["name"] = "Theirs"
+    first = theirs["nodes"][0]
+    before, first["data"]["name"] = first["data"]["name"], "Theirs"
     api.put(f"/workflow/{agent}", {"workflow_definition": theirs})
     with tab.expecting("412 PUT"):
         tab.press("Save", exact=True)
-        tab.press("Show what is stored")
-        tab.press("Drop it")
-        expect(node(tab, theirs["nodes"][0]["id"]).locator(".name")).to_have_text("Theirs")
+        tab.notices("Saved elsewhere. Both changes are here.")
+        tab.notices("Saved as the draft.")
+    expect(node(tab, first["id"]).locator(".name")).to_have_text("Theirs")
     assert tab.page.get_by_text("Not saved").count() == 0
     tab.page.locator(".editor").get_by_role("button", name="Undo").click()
-    expect(node(tab, "remind").locator(".name")).to_have_text("Mine")
+    expect(node(tab, first["id"]).locator(".name")).to_have_text(before)
+    expect(node(tab, "how_many").locator(".name")).to_have_text("Mine")
     tab.sees("Not saved")
 
 

@@ -16,7 +16,7 @@ pytestmark = pytest.mark.long
 
 def test_the_hosts_login_opens_the_console_without_a_key(serve: Serve, open_tab: Open) -> None:
     server = serve(command=("-m", "flask", "--app", "tests/workshop.py", "run", "--port", "0"))
-    tab = open_tab(f"{server.origin}/voice/console", is_ready=False)
+    tab = open_tab(f"{server.origin}/voice/console", is_ready=False, saves_itself=True)
     with tab.expecting("401 GET .*/voice/api/v1/"):
         expect(tab.page.get_by_role("dialog")).to_contain_text("Log in")
     tab.page.goto(server.origin)

@@ -44,7 +44,7 @@ def test_a_wrong_key_is_refused_in_words_and_a_right_one_goes_on(open_tab: Open,
 
 
 def test_the_key_of_an_address_leaves_it_at_once_and_no_other_tab_has_it(open_tab: Open, server: Server) -> None:
-    tab = open_tab(f"{server.origin}/#key={KEY}")
+    tab = open_tab(f"{server.origin}/#key={KEY}", saves_itself=True)
     tab.heading("Home")
     assert "key" not in tab.page.url
     assert tab.page.evaluate("localStorage.length + document.cookie.length") == 0
@@ -79,9 +79,9 @@ def test_two_tabs_that_change_one_agent_do_not_overwrite_each_other(
     edit_a_node(two, "The second one's words.")
     with two.expecting("412 PUT"):
         two.press("Save", exact=True)
-        two.sees("changed by somebody else")
+        two.sees("1 place differs: choose.")
     assert "The second one's words." not in str(api.get(f"/workflow/fetch/{agent}"))
-    two.press("Save mine over it")
+    two.press("All from here")
     expect(two.page.get_by_text("Not saved")).to_have_count(0)
     assert "The second one's words." in str(api.get(f"/workflow/fetch/{agent}"))
 
@@ -245,7 +245,7 @@ def test_a_server_that_stops_is_named_and_work_goes_on_when_it_is_back(
     with tab.expecting():
         tab.fill(re.compile("^Prompt"), "How many will you be?")
         tab.press("Save", exact=True)
-        tab.sees("can't be reached")
+        tab.sees("Not saved: the service doesn't answer. Nothing is lost here.")
     serve(folder=tmp_path, API_KEY=KEY, command=("-m", "voiceapi", "serve", "--port", str(server.port)))
     tab.press("Save", exact=True)
     tab.notices("Saved as the draft.")

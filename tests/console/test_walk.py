@@ -11,5 +11,5 @@ pytestmark = pytest.mark.long
 
 
 def test_from_the_printed_address_to_a_run(serve: Serve, open_tab: Open) -> None:
-    tab = open_tab(serve().printed_address())
+    tab = open_tab(serve().printed_address(), saves_itself=True)
     walk(tab)

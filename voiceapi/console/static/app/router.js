@@ -15,6 +15,7 @@ import { dropAll, isUnsaved, saveAll } from "../parts/unsaved.js";
  */
 
 const LONGEST_PAUSE = 60_000;
+const LONGEST_SAVE = 5000; // milliseconds until somebody who leaves a page is asked after all
 
 let leave = new AbortController();
 let isLeaving = false; // what is saved now isn't shown afterwards, because another page was asked for
@@ -112,8 +113,12 @@ let here = 0; // the place in the history of the page that is shown
 const scrolled = new Map();
 let going = null; // called when the history has gone where `travel` sent it
 
-/** True if nothing is lost by leaving the page, or if it may be: that is asked, and what isn't saved is, if it is wanted. */
+/**
+ * True if nothing is lost by leaving the page, or if it may be. What saves itself is saved; about the rest, and what can't
+ * be saved, is asked.
+ */
 export async function mayLeave() {
+  if (isUnsaved()) await Promise.race([saveBeforeLeaving({ unasked: true }), new Promise((resolve) => setTimeout(resolve, LONGEST_SAVE))]);
   if (isUnsaved()) {
     const answer = await ask("What you changed on this page isn't saved.",
       ["leave", "Leave without saving", "danger"], ["save", "Save and leave", "primary"]);
@@ -123,10 +128,10 @@ export async function mayLeave() {
   return true;
 }
 
-async function saveBeforeLeaving() {
+async function saveBeforeLeaving(how) {
   isLeaving = true;
   try {
-    const isSaved = await saveAll();
+    const isSaved = await saveAll(how);
     await new Promise((resolve) => setTimeout(resolve)); // a dialog that was saved closes only now
     return isSaved;
   } finally {

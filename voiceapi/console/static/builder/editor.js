@@ -18,8 +18,9 @@ const NOTHING = new Set();
 /**
  * `configurations()` gives those that the definition is checked with, undefined for the stored ones. `changed` is called
  * after each change, `save` by its key. Returned: `element`; `definition()`; `isSaved()`; `saved()`, what the service has;
- * `store(sent, stored)` when it has taken a definition and answered another; `replace(stored)`, a change to what the
- * service has; `check()` once it is quiet; `showErrors(findings)` of a publish.
+ * `store(sent, stored)` when it has taken a definition and answered another; `join(label, definition, stored)`, a change from
+ * elsewhere, with what the service has if that is another now; `check()` once it is quiet; `open(list, id)` a form;
+ * `showErrors(findings)` of a publish.
  */
 export async function editor({ definition, name, workflowId, types, choices, configurations, changed, save, signal }) {
   const specs = new Map(types.map((spec) => [spec.name, spec]));
@@ -227,7 +228,9 @@ export async function editor({ definition, name, workflowId, types, choices, con
     const isNode = kind === "node";
     const spec = isNode ? specs.get(item.type) : null;
     const set = (path, value) => {
-      apply(`Changed ${named(key)}`, change.withMember(history.document, `${kind}s`, index, path, value),
+      const found = withKey(history.document, key); // it may stand elsewhere by now, or was removed in another tab
+      if (!found) return;
+      apply(`Changed ${named(key)}`, change.withMember(history.document, `${kind}s`, found.index, path, value),
         { mergeKey: `${key} ${path.join(".")}`, isTyped: true });
       if (path.at(-1) === "name") heading.textContent = named(key);
     };
@@ -372,10 +375,17 @@ export async function editor({ definition, name, workflowId, types, choices, con
       view.paint(history.document, history.selection);
       check();
     },
-    replace(stored) {
-      history.change("Showed what is stored", stored);
-      history.store(stored, stored);
-      showChange();
+    join(label, joined, stored = history.saved) {
+      const [key] = history.selection;
+      history.change(label, joined);
+      history.saved = stored;
+      history.settle();
+      // While something is typed, the form stays as it is, as long as there is what it is about.
+      showChange(panel.contains(document.activeElement) && (!key || now(key) !== undefined));
+    },
+    open(list, id) {
+      const found = items(history.document, list).findLast(({ item }) => String(item.id) === id);
+      if (found) open(found.key);
     },
     showErrors(errors) {
       choose(NOTHING);

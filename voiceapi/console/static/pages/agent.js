@@ -3,9 +3,12 @@
 import { api } from "../app/api.js";
 import { Edited } from "../app/edited.js";
 import { go } from "../app/router.js";
+import { differing } from "../builder/differing.js";
+import { draft, edited, savesItself } from "../builder/draft.js";
 import { editor } from "../builder/editor.js";
+import { nameOf } from "../builder/items.js";
 import { lackingView, sorted } from "../builder/publish-requirements.js";
-import { alert, badge, button, confirm, link, notify, showErrors, tabs } from "../parts/components.js";
+import { alert, badge, button, callout, confirm, link, notify, showErrors, tabs } from "../parts/components.js";
 import { h, show } from "../parts/dom.js";
 import { askBeforeLeaving } from "../parts/unsaved.js";
 import { calling } from "./agents/agent-calling.js";
@@ -36,50 +39,75 @@ const settingsOf = (workflow) => structuredClone({
   variables: workflow.template_context_variables ?? {},
 });
 
+// What is said of a state of saving, beside its badge.
+const UNREACHABLE = "Not saved: the service doesn't answer.";
+const SAYS = {
+  unsaved: () => badge("Not saved", "busy"),
+  saving: () => "Saving…",
+  saved: () => "Saved.",
+  unreachable: () => `${UNREACHABLE} ${savesItself() ? "Trying again; nothing" : "Nothing"} is lost here.`,
+  differing: () => badge("Not saved: choose what differs", "busy"),
+};
+
+/** The node that a refused change is about: {id, name}, or null. */
+function nodeOf({ detail, items }, definition) {
+  const id = detail?.errors?.find(({ kind, id: each }) => kind === "node" && each !== null)?.id;
+  const [, index] = items[0]?.loc.join(".").match(/workflow_definition\.nodes\.(\d+)/) ?? [];
+  const found = id === undefined ? definition.nodes?.[index] : definition.nodes?.find((node) => String(node?.id) === id);
+  return found ? { id: String(found.id), name: nameOf(found) } : null;
+}
+
 export default async function agent({ root, params: [id], signal, title }) {
   const [record, types, choices] = await Promise.all([
     Edited.read(`/workflow/fetch/${id}`, signal), api.get("/node-types", { signal }), references(signal),
   ]);
   let workflow = record.value;
-  let settings = settingsOf(workflow);
+  const settings = settingsOf(workflow);
   let shown = 0; // which tab
+  let elsewhere = 0; // in how many other tabs of the browser it is open
   const state = h("p", { class: "actions agent-state", role: "status" });
   const trouble = h("div", { hidden: true });
+  const offer = h("div", { class: "callout offer", role: "status" });
 
-  // -- what isn't saved
+  let saying = null; // a state of saving, and its error
 
-  const parts = () => {
-    const before = settingsOf(workflow);
-    const differs = (name) => JSON.stringify(settings[name]) !== JSON.stringify(before[name]);
-    const body = {};
-    if (!work.isSaved()) body.workflow_definition = work.definition();
-    if (differs("configurations")) body.workflow_configurations = settings.configurations;
-    if (differs("variables")) body.template_context_variables = settings.variables;
-    if (differs("name")) body.name = settings.name;
-    return body;
-  };
   /** Those to check the definition with; undefined for those that are stored. */
   const configurations = () =>
     (JSON.stringify(settings.configurations) === JSON.stringify(workflow.workflow_configurations ?? {}) ? undefined : settings.configurations);
-  const isUnsaved = () => Object.keys(parts()).length > 0;
 
   function showState() {
     const isDraft = workflow.version_status === "draft";
     show(state,
       badge(`${isDraft ? "Draft" : "Published"}, version ${workflow.version_number}`, isDraft ? "busy" : "good"),
       workflow.status === "archived" && badge("Archived"),
-      isUnsaved() && badge("Not saved", "busy"));
-    publish.hidden = !isDraft && !isUnsaved();
+      elsewhere > 0 && badge(elsewhere === 1 ? "Open in another tab, too" : `Open in ${elsewhere} other tabs, too`),
+      saying && h("span", { class: "saying" }, saying.state === "refused" ? refusal(saying.error) : SAYS[saying.state]()));
+    publish.hidden = !isDraft && !saves.isUnsaved();
   }
 
-  /** Show a workflow as the service has it. `sent`: the definition that it took; null to show its own instead of what is here. */
-  function accept(answer, sent) {
+  function refusal(error) {
+    const node = nodeOf(error, work.definition());
+    return [`Not saved: ${error.detail?.errors?.[0]?.message ?? error.message} `, node && button(node.name, () => {
+      views.open(0);
+      work.open("nodes", node.id);
+    }, { kind: "small" })];
+  }
+
+  /** Show a workflow as the service has it, beside what was changed since `sent`. */
+  function took(sent, answer) {
+    const before = settingsOf(sent);
+    const after = settingsOf(answer);
+    for (const name of Object.keys(after)) if (JSON.stringify(settings[name]) === JSON.stringify(before[name])) settings[name] = after[name];
+    work.store(sent.workflow_definition, answer.workflow_definition);
+    showStored(answer);
+  }
+
+  function showStored(answer) {
     workflow = answer;
-    settings = settingsOf(workflow);
     title(workflow.name);
-    if (sent) work.store(sent, workflow.workflow_definition);
-    else work.replace(workflow.workflow_definition);
-    if (shown !== 0) views.open(shown);
+    showStatusButton();
+    // While something is typed, the form stays as it is.
+    if (shown !== 0 && !settingsBox.contains(document.activeElement)) views.open(shown);
     showState();
   }
 
@@ -91,34 +119,27 @@ export default async function agent({ root, params: [id], signal, title }) {
 
   // -- requests
 
-  /** Send a change with the tag; when somebody else was quicker, ask what is to be done. True if it is done. */
-  async function send(method, where, body, insist = "Do it all the same") {
+  async function save() {
     warn();
-    try {
-      return await record.send(method, body, where);
-    } catch (error) {
-      if (error.status !== 412) throw error;
-      warn(record.question("This agent was", async () => {
-        await finish(null, null);
-        warn();
-      }, async () => {
-        try {
-          const sent = body?.workflow_definition ?? work.saved();
-          await finish(await send(method, where, body), sent);
-          notify("Done.");
-        } catch (failure) {
-          if (failure.name === "AbortError") throw failure;
-          showRefusal(failure);
-        }
-      }, insist));
-      return null;
-    }
+    const isStored = await saves.save();
+    if (isStored) notify(workflow.version_status === "draft" ? "Saved as the draft." : "Saved.");
+    else if (saying.error) showRefusal(saying.error);
+    else trouble.scrollIntoView({ block: "nearest" });
+    return isStored;
   }
 
-  /** Show the workflow of an answer, or else as it is stored. */
-  async function finish(answer, sent) {
-    if (!answer?.workflow_definition) await record.reload();
-    accept(answer?.workflow_definition ? answer : record.value, sent);
+  /** Ask for a change of what is stored. null if that was changed elsewhere meanwhile, which is shown. */
+  async function send(method, where, body) {
+    warn();
+    try {
+      const answer = await record.send(method, body, where);
+      saves.announce();
+      return answer;
+    } catch (error) {
+      if (error.status !== 412) throw error;
+      if (await saves.join()) warn(callout("This agent was changed elsewhere. That is shown now, and nothing else was done yet."));
+      return null;
+    }
   }
 
   function showRefusal(error) {
@@ -135,32 +156,17 @@ export default async function agent({ root, params: [id], signal, title }) {
     warn(alert(error));
   }
 
-  async function save() {
-    const body = parts();
-    if (!Object.keys(body).length) {
-      notify("There is nothing to save.");
-      return true;
-    }
-    try {
-      const done = await send("PUT", path(id), body, "Save mine over it");
-      if (!done) return false;
-      accept(done, body.workflow_definition ?? work.saved());
-      notify(body.workflow_definition || body.workflow_configurations || body.template_context_variables ? "Saved as the draft." : "Saved.");
-      return true;
-    } catch (error) {
-      if (error.name === "AbortError") throw error;
-      showRefusal(error);
-      return false;
-    }
-  }
-
   const publish = button("Publish", async () => {
-    if (isUnsaved() && !(await save())) return;
+    if (!(await saves.save())) {
+      if (saying.error) showRefusal(saying.error);
+      return;
+    }
     if (workflow.version_status !== "draft") return;
     try {
-      const done = await send("POST", `${path(id)}/publish`, undefined, "Publish what is stored");
+      const done = await send("POST", `${path(id)}/publish`);
       if (!done) return;
-      await finish(done, work.saved());
+      await record.reload();
+      took(saves.base(), record.value);
       notify(`Version ${done.version_number} is published: calls use it from now on.`);
     } catch (error) {
       if (error.name === "AbortError") throw error;
@@ -186,6 +192,15 @@ export default async function agent({ root, params: [id], signal, title }) {
       }, { kind: "danger" }));
   }
 
+  /** What a member that differs is called. */
+  function memberOf({ member, list, item, path }) {
+    if (path[0] === "position") return "its place";
+    const spec = list === "nodes" && types.node_types.find(({ name }) => name === item.type);
+    const found = spec && path[0] === "data" && spec.properties.find(({ name }) => name === path[1]);
+    if (found) return [found.display_name, ...path.slice(2)].join(", ");
+    return list || member === "name" ? path.filter((each) => each !== "data").join(", ") : [member.replaceAll("_", " "), ...path].join(", ");
+  }
+
   // -- the page
 
   const work = await editor({
@@ -195,17 +210,52 @@ export default async function agent({ root, params: [id], signal, title }) {
     types: types.node_types,
     choices,
     configurations,
-    changed: () => showState(),
+    changed: () => saves.changed(),
     save,
     signal,
   });
   if (signal.aborted) return;
+  const saves = draft({
+    id,
+    record,
+    signal,
+    notify,
+    now: () => ({
+      name: settings.name,
+      workflow_definition: work.definition(),
+      workflow_configurations: structuredClone(settings.configurations),
+      template_context_variables: structuredClone(settings.variables),
+    }),
+    base: () => ({ ...edited(workflow), workflow_definition: work.saved() }),
+    took,
+    show(label, value, answer) {
+      Object.assign(settings, settingsOf(value));
+      trouble.hidden = true; // what was to be chosen before is joined now
+      work.join(label, value.workflow_definition, answer?.workflow_definition);
+      showStored(answer ?? workflow);
+    },
+    ask(conflicts, act) {
+      trouble.hidden = false; // not scrolled to: somebody may be typing
+      show(trouble, differing(conflicts, memberOf, async (ids) => {
+        warn();
+        await act(ids);
+      }));
+    },
+    say(is, error) {
+      saying = { state: is, error };
+      showState();
+    },
+    others(count) {
+      elsewhere = count;
+      showState();
+    },
+  });
   const settingsBox = h("div");
   const views = tabs("What is shown of the agent", [
     ["Drawing", () => work.element],
     ["Settings", () => {
       show(settingsBox, h("p", { class: "form-alert", role: "alert", hidden: true }), settingsForm(settings, () => {
-        showState();
+        saves.changed();
         if (configurations()) work.check();
       }));
       return settingsBox;
@@ -213,9 +263,9 @@ export default async function agent({ root, params: [id], signal, title }) {
     ["Calling it", () => calling(workflow, work.definition())],
   ], { chosen: (at) => { shown = at; } });
 
-  const drawer = talkDrawer({ workflow: () => workflow, signal, light: work.light, save: async () => !isUnsaved() || save() });
+  const drawer = talkDrawer({ workflow: () => workflow, signal, light: work.light, save: async () => !saves.isUnsaved() || save() });
 
-  askBeforeLeaving(signal, isUnsaved, save);
+  askBeforeLeaving(signal, saves.isUnsaved, saves.save, { isItself: savesItself, drop: saves.drop });
   title(workflow.name, [["Agents", "/agents"]]);
   show(root,
     h("div", { class: "agent-head" }, state,
@@ -231,8 +281,19 @@ export default async function agent({ root, params: [id], signal, title }) {
           go(`/agents/${made.id}`);
         }),
         statusBox)),
+    offer,
     trouble,
     h("div", { class: "beside-drawer" }, h("section", { class: "card", "aria-label": "Agent" }, views), drawer.element));
   showStatusButton();
   showState();
+  const kept = saves.offer();
+  if (kept) {
+    const answer = (text, act, kind) => button(text, () => {
+      show(offer);
+      act();
+    }, { kind });
+    const time = kept.at.toLocaleTimeString([], { hour: "2-digit", minute: "2-digit" });
+    show(offer, h("p", {}, `Changes from ${time} weren't saved. Restore them, or drop them.`),
+      h("div", { class: "actions" }, answer("Restore them", kept.restore, "primary"), answer("Drop them", kept.drop, "")));
+  }
 }

@@ -3,7 +3,8 @@
 import { ApiError } from "../app/api.js";
 import { Edited } from "../app/edited.js";
 import { go } from "../app/router.js";
-import { field, fieldset, formWith, input, notify, section, textarea } from "../parts/components.js";
+import { letSaveItself, savesItself } from "../builder/draft.js";
+import { checkbox, field, fieldset, formWith, input, notify, section, textarea } from "../parts/components.js";
 import { h, show, uniqueId } from "../parts/dom.js";
 
 export default async function preferences({ root, signal, title }) {
@@ -38,6 +39,8 @@ export default async function preferences({ root, signal, title }) {
     notify("The preferences are saved.");
   };
 
+  const itself = checkbox(savesItself(), { id: uniqueId("itself") });
+  itself.addEventListener("change", () => letSaveItself(itself.checked));
   const asks = record.asks("This page was", () => go("/settings/preferences"));
   show(root, section("For all agents and campaigns", formWith({ submit: "Save", act: save, saves: signal, asks },
     h("div", { class: "fields" },
@@ -60,7 +63,10 @@ export default async function preferences({ root, signal, title }) {
       h("div", { class: "fields" },
         field("Call from", start, { name: "calling_hours.start", help: "In the time zone of who is called." }),
         field("until", end, { name: "calling_hours.end", help: "May be past midnight. Both empty: at any time." }),
-        field("Most attempts in 24 hours", attempts, { name: "max_attempts_per_day", help: "To one contact. Empty: no limit." }))))));
+        field("Most attempts in 24 hours", attempts, { name: "max_attempts_per_day", help: "To one contact. Empty: no limit." }))))),
+  section("In this browser",
+    h("div", { class: "check-line" }, itself, h("label", { for: itself.id }, "Drafts of agents save themselves")),
+    h("p", { class: "help" }, "Two seconds after the last change, and before you leave the page. Calls keep the published version.")));
 }
 
 /** What a number field holds; null if it is empty. The service refuses what is out of range. */

@@ -58,8 +58,8 @@ def test_a_key_that_is_archived_in_mid_work_is_asked_for_and_nothing_typed_is_lo
 ) -> None:
     made = api.post("/user/api-keys", {"name": "for a while"})
     tab = open_tab(f"{server.origin}/#key={made['api_key']}", f"/agents/{agent}")
-    edit_a_node(tab, "Words that took a while to write.")
-    tab.ready()
+    with tab.page.expect_response("**/lint"):  # a check that comes later would ask for the key, too
+        edit_a_node(tab, "Words that took a while to write.")
     with tab.expecting("401"):
         api.ask("DELETE", f"/user/api-keys/{made['id']}")
         tab.press("Save", exact=True)

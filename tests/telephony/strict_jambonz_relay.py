@@ -34,7 +34,7 @@ BARGE_IN = {
     *("finishOnKey", "numDigits", "minDigits", "interDigitTimeout"),
 }
 VERBS = {
-    "config": {"synthesizer", "recognizer", "ttsStream", "bargeIn", "notifySttLatency"},
+    "config": {"synthesizer", "recognizer", "ttsStream", "bargeIn"},
     "say": {"text", "synthesizer"},
     "pause": {"length"},
     "redirect": {"actionHook"},

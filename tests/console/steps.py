@@ -95,6 +95,21 @@ def walk(tab: Tab) -> None:
     call(tab)
 
 
+def look_over(tab: Tab) -> None:
+    """From an agent in the list to what can be shown over its graph, and to a talk beside it."""
+    tab.follow("Agents", exact=True)
+    tab.follow(re.compile("bakery", re.IGNORECASE))
+    tab.press("Talk here")
+    drawer = tab.role("complementary", "Talk to it here")
+    drawer.get_by_role("button", name="Start", exact=True).click()
+    here = tab.page.locator("g.node[aria-current=true]")
+    expect(here).to_have_count(1)
+    drawer.get_by_role("button", name="Close").click()
+    for text, shown in (("Traffic", "More in its insights"), ("One call", "Step 1 of"), ("Tests", "Run the cases")):
+        tab.page.get_by_label("Show", exact=True).select_option(label=text)
+        expect(tab.page.locator(".shown")).to_contain_text(shown)
+
+
 def looks_good(tab: Tab) -> None:
     """What is shown now has no serious finding of axe-core and no scrolling to the side, also on a telephone."""
     wide = tab.page.viewport_size

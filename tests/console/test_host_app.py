@@ -9,7 +9,7 @@ import pytest
 from asking import Api, Serve
 from browsing import Open
 from playwright.sync_api import expect
-from steps import walk
+from steps import look_over, walk
 
 pytestmark = pytest.mark.long
 
@@ -24,6 +24,7 @@ def test_the_hosts_login_opens_the_console_without_a_key(serve: Serve, open_tab:
     tab.press("Log in")
     tab.follow("in the console")
     walk(tab)
+    look_over(tab)
     assert tab.page.url.startswith(f"{server.origin}/voice/console#/")
     assert tab.page.evaluate("sessionStorage.length") == 0
 

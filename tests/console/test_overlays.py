@@ -170,6 +170,20 @@ def test_one_call_is_looked_at_step_by_step_and_the_view_follows_until_it_is_pan
     expect(here).to_have_attribute("data-node", "how_many")
 
 
+def test_a_conversation_that_goes_on_is_followed(tab: Tab, agent: int, api: Api) -> None:
+    chats = f"/workflow/{agent}/text-chat/sessions"
+    run = api.post(chats, {})["workflow_run_id"]
+    tab.open(f"/agents/{agent}")
+    below = choose(tab, "One call")
+    expect(tab.page.get_by_label("Run", exact=True)).to_have_value(str(run))
+    here = tab.page.locator("g.node[aria-current=true]")
+    expect(here).to_have_attribute("data-node", "remind")
+    api.post(f"{chats}/{run}/messages", {"text": "Yes, I can come."})
+    expect(here).to_have_attribute("data-node", "how_many")
+    expect(below.get_by_role("status")).to_have_text("Step 2 of 2: Companions, Turn 1.")
+    api.post(f"{chats}/{run}/end", {})
+
+
 def test_two_versions_on_one_canvas_which_is_to_be_looked_at_only(tab: Tab, agent: int, api: Api) -> None:
     before = api.get(f"/workflow/fetch/{agent}")["workflow_definition"]
     tab.open(f"/agents/{agent}")

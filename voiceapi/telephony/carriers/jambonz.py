@@ -307,7 +307,7 @@ def relay_opening(spoken: Sequence[Say | Play], listen: Listen, voice: VoiceSett
 
     It listens from the beginning if all that is said may be interrupted, else when it is said.
     """
-    # A member that its release doesn't know ends the call: so it isn't asked for what it has measured (notifySttLatency).
+    # A member that its release doesn't know ends the call, so it isn't asked for its latency (notifySttLatency).
     first = {"verb": "config", "synthesizer": _synthesizer(voice), "ttsStream": {"enable": True}}
     says = [verb for each in spoken for piece in pieces(each.text) for verb in relay_say(piece, voice)]
     listens = relay_listening(listen, voice)

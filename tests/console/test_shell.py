@@ -48,7 +48,7 @@ def sign_in(tab: Tab, key: str) -> None:
 def test_the_printed_address_signs_in_and_is_cleaned(serve: Any, open_tab: Any) -> None:
     server = serve()
     address = server.printed_address()
-    tab: Tab = open_tab(address)
+    tab: Tab = open_tab(address, saves_itself=True)
     tab.heading("Home")
     key = address.partition("#key=")[2]
     assert tab.page.evaluate(STORED) == key

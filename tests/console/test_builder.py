@@ -500,7 +500,9 @@ def test_the_view_moves_while_something_is_dragged_at_its_border(tab: Tab, agent
 def test_a_drag_of_what_is_removed_meanwhile_ends(tab: Tab, agent: int) -> None:
     tab.open(f"/agents/{agent}")
     tab.press("Add node")
+    tab.page.keyboard.press("Escape")
     added = tab.page.locator("g.node.selected")
+    added.scroll_into_view_if_needed()
     id = str(added.get_attribute("data-node"))
     drag(tab, id, 40, 30)
     expect(added).to_have_class(re.compile("moving"))

@@ -72,7 +72,8 @@ def test_what_is_typed_is_checked_drawn_and_written_as_json(tab: Tab, agent: int
     tab.page.get_by_label(re.compile("^Variable Name")).last.fill("day")
     tab.press("Add and connect")
     expect(tab.page.locator("g.node")).to_have_count(5)
-    expect(tab.page.get_by_role("heading", name="Agent", exact=True)).to_be_focused()
+    expect(tab.page.get_by_role("textbox", name="Label")).to_be_focused()
+    tab.page.keyboard.press("Escape")
     found = definition(tab)
     number, added = found["nodes"][1], found["nodes"][-1]
     assert number["data"]["name"] == "A <b>digit</b>"

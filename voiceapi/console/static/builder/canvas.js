@@ -3,34 +3,38 @@
 import { showDialog, table as tableOf } from "../parts/components.js";
 import { h, uniqueId } from "../parts/dom.js";
 import { withSize } from "./changes.js";
-import { around, boxOfLabel, boxOfNode, dropped, nearestThatWay, touches } from "./geometry.js";
+import { floating } from "./floating.js";
 import { following } from "./following.js";
-import { IDLE, next } from "./gestures.js";
+import { around, boxOfLabel, boxOfNode, dropped, nearestThatWay, touches } from "./geometry.js";
 import { graphOf } from "./graph.js";
 import { kindOf, placeOf } from "./items.js";
 import { commandTable } from "./keys.js";
+import { leading } from "./leading.js";
+import { openMenu } from "./menu.js";
+import { pointing } from "./pointing.js";
 import { scene } from "./scene.js";
-import { fitting, inGraph, onCanvas, panned, readable, showing, wheeled, zoomedTo } from "./view.js";
+import { fitting, inGraph, onCanvas, panned, readable, showing, zoomedTo } from "./view.js";
 
 const STEP = 10;
-const BORDER = 28; // pixels from the canvas' border in which the view moves while something is dragged
-const DRIFT = 12; // pixels a frame
 const DIRECTIONS = { ArrowLeft: { x: -1, y: 0 }, ArrowRight: { x: 1, y: 0 }, ArrowUp: { x: 0, y: -1 }, ArrowDown: { x: 0, y: 1 } };
 const NOTHING = new Set();
-const isHeld = (event) => event.ctrlKey || event.metaKey;
 
 /**
- * `nameOfType(type)`: what a type of node is called. `view`: the last one, as `seen(view)` got it. `act` is told what is wanted:
+ * `specs`: the types of nodes, a Map. `view`: the last one, as `seen(view)` got it. `act` is told what is wanted:
  * `select(keys)`, `move(places)` with a Map of places by key and how they were moved ("drag" or "key"), `resize(key, by)` of
- * a note, `open()`. `commands`: further rows of the canvas' commands, as `commandTable` gets them; the editor's,
- * after those of the canvas. Without a `move` it is to be looked at only; then the wheel is the page's until it has the focus.
+ * a note, `open()`, `lead(aim, key)` of an edge to a node, `pick(aim, point, place)` of what it leads to, a new node being put
+ * at a place of the graph, `insert(key, point)` of a node on an edge, `add(point, place)` of a node, and `edit(key)` in place; the
+ * points are on the canvas. `commands`: further rows of the canvas' commands, as `commandTable` gets them; the editor's. Without
+ * a `move` it is to be looked at only; then the wheel is the page's until it has the focus.
  *
  * Returned: `element`; `paint(definition, selection)`; `mark(findings by key)`; `reveal(key)`, which shows something, and
- * `focus(key)`, which also gives it the focus, by default what had it last; `chosen()`; `middle()`, the place in the
- * graph that is seen in the middle; `placed`, the places of nodes that have none stored; `fit()`; `overlay(marks)`, as the
- * scene takes them; `light(node, edge)`, ids or null: where a conversation is.
+ * `focus(key)`, which also gives it the focus, by default what had it last; `chosen()`, the keys that a command is about;
+ * `active()`, the key of what has the focus; `middle()`, the place in the graph that is seen in the middle; `last()`, where the
+ * pointer was last, else the middle; `placed`, the places of nodes that have none stored; `fit()`; `over`, what floats over the
+ * canvas; `graph()` as it is seen; `find(key)` in it; `point(place)` on the canvas; `connect(key)` and `place()` by clicks or keys;
+ * `hasFocus()`; `say(text)`; `overlay(marks)`, as the scene takes them; `light(node, edge)`, ids: where a conversation is.
  */
-export function canvas({ label, nameOfType, view: before, seen, act, commands = [] }) {
+export function canvas({ label, specs, view: before, seen, act, commands = [] }) {
   const drawn = scene();
   const isFixed = !act.move;
   const hint = h("p", { class: "hidden", id: uniqueId("hint") }, isFixed ? "Arrows go from node to node, Enter shows more, question mark lists all keys."
@@ -39,7 +43,9 @@ export function canvas({ label, nameOfType, view: before, seen, act, commands = 
   const status = h("p", { class: "hidden", role: "status" });
   const tool = (text, name, command) => h("button", { type: "button", class: "button small", "aria-label": name, title: name, on: { click: () => table.run(command) } }, text);
   const course = following({ decorate: (lit) => drawn.decorate({ lit }), reveal: (id) => reveal(graph.nodes.findLast((each) => each.id === id)?.key) });
-  const element = h("div", { class: isFixed ? "canvas looking" : "canvas" }, hint, box, status,
+  const note = h("p", { class: "canvas-note", hidden: true });
+  const over = floating(() => size());
+  const element = h("div", { class: isFixed ? "canvas looking" : "canvas" }, hint, h("div", { class: "canvas-frame" }, box, note, over.element), status,
     h("div", { class: "graph-tools" }, tool("−", "Smaller", "smaller"), tool("Fit", "Show everything", "fit"), tool("+", "Larger", "larger"), course.button, tool("?", "Keys", "help")));
   const placed = new Map();
   let definition = null;
@@ -48,12 +54,11 @@ export function canvas({ label, nameOfType, view: before, seen, act, commands = 
   let active = null;
   let view = before;
   let isOwnView = Boolean(before); // not fitted to the canvas whenever its size changes
-  let gesture = IDLE;
-  let pointer = null; // the last event of the gesture's pointer
   let shift = null; // {from, by} while nodes are dragged: where they were, by key, and how far they are from there
   let sizing = null; // {key, by} while a note is made larger or smaller
   let isSpaceHeld = false;
   let isPointing = false; // the focus comes by the pointer, so the view stays
+  let isOnGround = false; // the menu is about nothing
 
   // -- what is shown
 
@@ -97,7 +102,7 @@ export function canvas({ label, nameOfType, view: before, seen, act, commands = 
   }
 
   function draw() {
-    graph = graphOf(sizing ? withSize(definition, sizing.key, sizing.by) : definition, nameOfType, placed);
+    graph = graphOf(sizing ? withSize(definition, sizing.key, sizing.by) : definition, (type) => specs.get(type)?.display_name, placed);
     drawn.paint(graph);
     if (shift) displace();
   }
@@ -108,7 +113,8 @@ export function canvas({ label, nameOfType, view: before, seen, act, commands = 
     definition = given;
     selected = selection;
     draw();
-    if ([...shift?.from.keys() ?? [], ...(sizing ? [sizing.key] : [])].some((key) => !withKey(key))) point({ type: "cancel" });
+    // What a gesture holds may be gone: then it ends.
+    if (!leads.painted() || [...shift?.from.keys() ?? [], ...(sizing ? [sizing.key] : [])].some((key) => !withKey(key))) stop();
     if (!withKey(active)) active = [...selected].find(withKey) ?? (before ? nearestTo(placeIn(before)) : start())?.key ?? null;
     decorate();
     drawn.element.setAttribute("tabindex", active === null ? "0" : "-1");
@@ -117,6 +123,7 @@ export function canvas({ label, nameOfType, view: before, seen, act, commands = 
 
   function decorate() {
     drawn.decorate({ selected, active, moving: shift?.from ?? NOTHING });
+    leads.grip();
   }
 
   function reveal(key) {
@@ -174,9 +181,9 @@ export function canvas({ label, nameOfType, view: before, seen, act, commands = 
     },
     clear: () => select(NOTHING),
     pan: (dx, dy) => look(panned(view, dx, dy)),
-    move(by, isFree) {
+    move(by, isFree, keys = selected) {
       const isFirst = !shift;
-      shift ??= { from: new Map(boxes().filter(({ key }) => selected.has(key)).map(({ key, place }) => [key, place])) };
+      shift ??= { from: new Map(boxes().filter(({ key }) => keys.has(key)).map(({ key, place }) => [key, place])) };
       shift.by = { x: stepped(by.x, isFree), y: stepped(by.y, isFree) };
       displace();
       if (isFirst) decorate();
@@ -205,82 +212,66 @@ export function canvas({ label, nameOfType, view: before, seen, act, commands = 
       const band = around([from, to].map(({ x, y }) => ({ left: x, top: y, right: x, bottom: y })));
       select(new Set([...selected, ...all().filter((each) => touches(boxOf(each), band)).map(({ key }) => key)]));
     },
+    menu: (key, at) => showMenu(key, at),
     restore() {
       shift = null;
       sizing = null;
       drawn.band(null);
-      draw();
-      decorate();
+      leads.stop();
     },
   };
 
-  function point(event) {
-    const [state, orders] = next(gesture, event);
-    const began = state.name !== gesture.name;
-    gesture = state;
-    for (const [order, ...given] of orders) ORDERS[order](...given);
-    if (state === IDLE) pointer = null;
-    box.classList.toggle("panning", state.name === "panning");
-    if (began && (state.name === "moving" || state.name === "marquee")) requestAnimationFrame(drift);
+  const leads = leading({
+    box, drawn, specs, note, say, act, focus, goTo, find: withKey, isFixed,
+    graph: () => graph, view: () => view, selected: () => selected, active: () => active,
+    redraw() {
+      draw();
+      leads.painted();
+      decorate();
+    },
+    moveBy(keys, by) {
+      ORDERS.move(by, true, keys);
+      ORDERS.drop();
+    },
+  });
+
+  const pointer = pointing(box, {
+    view: () => view,
+    see,
+    look,
+    find: withKey,
+    about: (key) => ({ isSelected: selected.has(key), isChoosing: leads.mode() !== null, space: isSpaceHeld, isFixed }),
+    takesWheel: () => !isFixed || box.contains(document.activeElement),
+    pressed(on) {
+      isSpaceHeld &&= "used";
+      isPointing = true;
+      focus(leads.mode() ? active : on ?? active);
+      isPointing = false;
+    },
+    orders: { ...ORDERS, ...leads.orders },
+    twice: (key, at) => isFixed || leads.mode() || (key ? act.edit(key) : act.add(at, at.graph)),
+    menu: (key, at) => over.element.hidden && !leads.isOn() && showMenu(key, at),
+    hover: leads.hover,
+  });
+
+  function stop() {
+    pointer.cancel();
+    return leads.isOn() ? leads.stop() : null;
   }
 
-  /** While something is dragged at the canvas' border, the view moves there. */
-  function drift() {
-    if (!pointer || (gesture.name !== "moving" && gesture.name !== "marquee")) return;
-    const { left, top } = box.getBoundingClientRect();
-    const speed = (at, length) => (at < BORDER ? DRIFT : at > length - BORDER ? -DRIFT : 0);
-    const [dx, dy] = [speed(pointer.clientX - left, box.clientWidth), speed(pointer.clientY - top, box.clientHeight)];
-    if (dx || dy) {
-      see(panned(view, dx, dy));
-      point(plain(pointer, "move"));
-    }
-    requestAnimationFrame(drift);
-  }
+  box.addEventListener("pointermove", (event) => leads.mode() && leads.overPoint(pointer.plain(event).graph));
 
-  function plain(event, type) {
-    const { left, top } = box.getBoundingClientRect();
-    const at = { x: event.clientX - left - box.clientLeft, y: event.clientY - top - box.clientTop };
-    return { type, ...at, graph: inGraph(view, at), isFree: event.altKey };
-  }
-
-  box.addEventListener("pointerdown", (event) => {
-    if (pointer) return;
-    const key = event.target.closest("g[data-key]")?.dataset.key ?? null;
-    const on = key !== null && withKey(key) ? key : null;
-    pointer = event;
-    point({
-      ...plain(event, "down"), on, isSelected: selected.has(on), button: event.button, isTouch: event.pointerType === "touch",
-      adds: event.shiftKey || isHeld(event), shift: event.shiftKey, space: isSpaceHeld, isFixed, isGrip: !isFixed && Boolean(event.target.closest(".grip")),
+  /** All commands that apply to what was clicked, and to all that is selected, if that is part of it. */
+  function showMenu(key, at) {
+    if (key) active = key;
+    if (!selected.has(key)) select(key ? new Set([key]) : NOTHING);
+    isOnGround = !key;
+    openMenu(over, at, table.offered(), (row, how) => {
+      if (how !== "outside") focus();
+      row?.run(null);
+      isOnGround = false;
     });
-    if (gesture === IDLE) return;
-    isSpaceHeld &&= "used";
-    // The end of the gesture comes here, wherever the pointer is by then.
-    box.setPointerCapture(event.pointerId);
-    isPointing = true;
-    focus(on ?? active);
-    isPointing = false;
-  });
-  box.addEventListener("mousedown", (event) => event.preventDefault()); // the focus is given above; no text is selected
-  // A screen reader presses without a pointer.
-  box.addEventListener("click", (event) => {
-    const key = event.detail === 0 && event.target.closest("g[data-key]")?.dataset.key;
-    if (key && withKey(key)) ORDERS.select(key, false);
-  });
-  box.addEventListener("pointermove", (event) => {
-    if (event.pointerId !== pointer?.pointerId) return;
-    pointer = event;
-    point(plain(event, "move"));
-  });
-  box.addEventListener("pointerup", (event) => event.pointerId === pointer?.pointerId && point(plain(event, "up")));
-  for (const lost of ["pointercancel", "lostpointercapture"]) {
-    box.addEventListener(lost, (event) => event.pointerId === pointer?.pointerId && point({ type: "cancel" }));
   }
-  const stop = () => pointer && point({ type: "cancel" });
-  box.addEventListener("wheel", (event) => {
-    if (isFixed && !isHeld(event) && !box.contains(document.activeElement)) return;
-    event.preventDefault();
-    look(wheeled(view, event, plain(event, "wheel"), box.clientHeight));
-  }, { passive: false });
 
   // -- keys
 
@@ -305,17 +296,18 @@ export function canvas({ label, nameOfType, view: before, seen, act, commands = 
     const from = withKey(active);
     if (!from) return;
     const ends = !from.from ? graph.edges.filter(({ from: one, to }) => one.key === from.key || to.key === from.key).map(({ key }) => key) : [from.from.key, from.to.key];
-    const others = all().filter(({ key }) => key !== active).map((each) => ({ key: each.key, place: placeIn(each) }));
+    const others = all().filter(({ key }) => key !== active && leads.may(key)).map((each) => ({ key: each.key, place: placeIn(each) }));
     goTo(nearestThatWay(placeIn(from), others, DIRECTIONS[event.key], new Set(ends))?.key);
   }
 
   function open() {
+    if (leads.mode()) return leads.enter();
     if (!selected.has(active)) select(new Set([active]));
-    act.open();
+    return act.open();
   }
 
   function back() {
-    if (pointer) stop();
+    if (leads.isOn() || pointer.name() !== "idle") focus(stop() ?? active);
     else if (selected.size) {
       select(NOTHING);
       say("Nothing is selected.");
@@ -327,17 +319,18 @@ export function canvas({ label, nameOfType, view: before, seen, act, commands = 
     say(`${selected.size} items are selected.`);
   }
 
+  const hasActive = () => active !== null && !isOnGround;
   const table = commandTable([
     { id: "go", keys: "Arrows", words: "To the nearest node or edge that way, connected ones first", run: go, inMenu: false },
     { id: "first", keys: "Home", words: "To the start", run: () => goTo(start()?.key), inMenu: false },
     { id: "last", keys: "End", words: "To the last node", run: () => goTo(graph.nodes.findLast(({ item }) => item)?.key), inMenu: false },
-    { id: "open", keys: "Enter", words: "Into the form of what has the focus", when: () => active !== null, run: open },
+    ...commands,
+    { id: "open", keys: "Enter", words: "Into the form of what has the focus", when: hasActive, run: open },
     { id: "back", keys: "Escape", words: "Stop a drag; from the form back to the canvas; then nothing is selected", run: back, inMenu: false },
     { id: "toggle", keys: "Space", words: "Add to the selection, or take away; held, drag to pan", run: (event) => { if (!event.repeat) isSpaceHeld ||= true; }, inMenu: false },
     { id: "all", keys: "Ctrl+a", words: "Select everything", run: selectAll },
     { id: "nudge", keys: "Shift+Arrows", words: "Move what is selected by 10", run: (event) => nudge(event, STEP), inMenu: false },
     { id: "nudgeBit", keys: "Ctrl+Shift+Arrows", words: "Move it by 1", run: (event) => nudge(event, 1), inMenu: false },
-    ...commands,
     { id: "larger", keys: "plus", also: "=", words: "Larger", run: () => see(zoomedTo(view, view.zoom * 1.25, middle())) },
     { id: "smaller", keys: "-", also: "_", words: "Smaller", run: () => see(zoomedTo(view, view.zoom / 1.25, middle())) },
     { id: "actual", keys: "0", words: "100 %", run: () => see(zoomedTo(view, 1, middle())) },
@@ -347,12 +340,13 @@ export function canvas({ label, nameOfType, view: before, seen, act, commands = 
   ].filter(({ id }) => !isFixed || !id.startsWith("nudge")));
 
   box.addEventListener("keydown", (event) => {
-    const row = table.of(event);
-    if (!row) return;
+    const isUsed = leads.key(event);
+    const row = isUsed ? null : table.of(event);
+    if (!row && !isUsed) return;
     event.preventDefault();
+    if (!row) return;
     if (row.id === "save") event.stopPropagation(); // saved once
-    if (pointer && row.id !== "back" && row.id !== "toggle") return;
-    row.run(event);
+    if (row.id === "back" || row.id === "toggle" || (pointer.name() === "idle" && leads.allows(row))) row.run(event);
   });
   box.addEventListener("keyup", (event) => {
     if (event.key !== " ") return;
@@ -370,12 +364,11 @@ export function canvas({ label, nameOfType, view: before, seen, act, commands = 
       decorate();
     }
     if (!isPointing) reveal(key);
+    if (leads.mode()) leads.over(key, withKey(key).place);
   });
   box.addEventListener("focusout", () => {
     isSpaceHeld = false;
   });
-  const leave = (event) => event.target === window && stop();
-  window.addEventListener("blur", leave);
 
   new ResizeObserver(() => {
     if (!box.clientWidth) return;
@@ -386,15 +379,21 @@ export function canvas({ label, nameOfType, view: before, seen, act, commands = 
   }).observe(box);
 
   return {
-    element, paint, reveal, focus, placed,
+    element, paint, reveal, focus, placed, over, say,
     middle: () => inGraph(view, middle()),
     fit: () => fit(),
-    /** The keys of what a command is about: what is selected, else what has the focus. */
-    chosen: () => (selected.size || active === null ? selected : new Set([active])),
-    /** Findings by the keys of what they are about. */
+    chosen: () => (selected.size || !hasActive() ? selected : new Set([active])),
+    active: () => (hasActive() ? active : null),
+    graph: () => graph,
+    find: withKey,
+    point: (place) => onCanvas(view, place),
+    last: () => pointer.last() ?? inGraph(view, middle()),
+    hasFocus: () => box.contains(document.activeElement),
+    connect: leads.connect,
+    place: leads.place,
     mark: (marks) => drawn.decorate({ marks }),
     overlay: (marks) => drawn.decorate({ overlay: marks }),
     light: course.light,
-    end: () => window.removeEventListener("blur", leave),
+    end: pointer.end,
   };
 }

@@ -1,7 +1,7 @@
 // Changes of a workflow's definition, each on a copy that shares what stays: what the canvas and the fields do.
 
-import { isFree } from "./geometry.js";
-import { isNote, items, kindOf, placeOf, withAt } from "./items.js";
+import { besides, isFree } from "./geometry.js";
+import { isNote, items, kindOf, placeOf, withAt, withKey } from "./items.js";
 
 const STEP = { x: 260, y: 150 };
 const NOTE = { width: 200, height: 80 };
@@ -13,7 +13,8 @@ function complete(definition) {
   return lists.reduce((found, list) => withAt(found, [list], []), definition ?? {});
 }
 
-function freeId(definition, list, wanted) {
+/** An id that no item of a list has: the wanted one, or with a number. */
+export function freeId(definition, list, wanted) {
   const taken = new Set(items(definition, list).map(({ item }) => String(item.id)));
   if (!taken.has(wanted)) return wanted;
   for (let count = 2; ; count += 1) if (!taken.has(`${wanted}-${count}`)) return `${wanted}-${count}`;
@@ -30,25 +31,35 @@ export function freePlace(places, near = null) {
   }
 }
 
-/** The data that a new node of a type begins with: the defaults of the catalogue. */
+/** Places for nodes that come together, around `middle`: as they were to each other, each beside those at `taken`. */
+export function freePlaces(taken, places, middle) {
+  const along = (axis) => (Math.min(...places.map((each) => each[axis])) + Math.max(...places.map((each) => each[axis]))) / 2;
+  const [x, y] = [along("x"), along("y")];
+  return besides(taken, places.map((each) => ({ x: each.x - x + middle.x, y: each.y - y + middle.y })));
+}
+
+const SAMPLE = /\{\{\s*(initial|gathered)_context\./; // a variable that only the catalogue's example has
+
+/** The data that a new node of a type begins with: the defaults of the catalogue, without the variables of its example. */
 export function defaults(spec) {
   const data = {};
   for (const property of spec.properties) {
-    if (property.default !== null) data[property.name] = structuredClone(property.default);
+    if (property.type === "json" && property.default) data[property.name] = Object.fromEntries(Object.entries(property.default).filter(([, value]) => !SAMPLE.test(value)));
+    else if (property.default !== null) data[property.name] = structuredClone(property.default);
     else if (property.required) data[property.name] = "";
   }
   return data;
 }
 
-/** With a new node of a type, and with an edge to it if `from`, the place of a node, is given. */
-export function withNode(definition, spec, from = null) {
+/** With a new node of a type at a place: the last of its list. With an edge to it if `from`, the key of a node, is given. */
+export function withNode(definition, spec, { from = null, place = null } = {}) {
   const found = complete(definition);
-  const source = from === null ? null : found.nodes[from];
+  const source = from === null ? null : withKey(found, from).item;
   const places = items(found, "nodes").map(({ item }) => placeOf(item)).filter(Boolean);
   const node = {
     id: freeId(found, "nodes", spec.name.replace(/(Call|Node)$/, "").toLowerCase()),
     type: spec.name,
-    position: freePlace(places, source && placeOf(source)),
+    position: place ?? freePlace(places, source && placeOf(source)),
     data: defaults(spec),
   };
   const added = { ...found, nodes: [...found.nodes, node] };
@@ -58,9 +69,16 @@ export function withNode(definition, spec, from = null) {
 /** With an edge between two nodes: the last of its list. */
 export function withEdge(definition, source, target) {
   const found = complete(definition);
-  const count = found.edges.filter((edge) => edge?.source === source).length + 1;
   const id = freeId(found, "edges", `${source}-${target}`);
-  return { ...found, edges: [...found.edges, { id, source, target, data: { label: `Way ${count}`, condition: "" } }] };
+  return { ...found, edges: [...found.edges, { id, source, target, data: { label: "", condition: "" } }] };
+}
+
+/** With a new node on an edge, which leads to it then; another edge, the last of its list, leads from there to its target. */
+export function withInserted(definition, spec, edge, place) {
+  const { item, index } = withKey(definition, edge);
+  const added = withNode(definition, spec, { place });
+  const { id } = added.nodes.at(-1);
+  return withEdge(withAt(added, ["edges", index, "target"], id), id, item.target);
 }
 
 /** With a new note, whose middle is at a place: the last of its list. */

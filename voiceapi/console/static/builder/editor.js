@@ -3,11 +3,12 @@
 import { api } from "../app/api.js";
 import { alert, badge, button, debounced, notify, select } from "../parts/components.js";
 import { h, show } from "../parts/dom.js";
+import { building } from "./building.js";
 import { canvas } from "./canvas.js";
 import * as change from "./changes.js";
 import { History } from "./history.js";
 import { items, keyAt, kindOf, nameOf, withKey } from "./items.js";
-import { edgeForm, nodeForm, noteForm, showFindings, waysOn } from "./node-form.js";
+import { edgeForm, nodeForm, noteForm, showFindings } from "./node-form.js";
 import { drawnPlaces, missingPlaces } from "./placing.js";
 import { showing } from "./showing.js";
 
@@ -25,13 +26,22 @@ const NOTHING = new Set();
 export async function editor({ definition, name, workflowId, types, choices, configurations, changed, save, signal }) {
   const specs = new Map(types.map((spec) => [spec.name, spec]));
   const history = new History(definition);
-  let findings = [];
+  let [found, suppressed] = [[], 0]; // what the check found last, and how much it left out
+  let findings = []; // of these, what is shown
   let form = null;
   let dropNotice = () => {};
   const seen = `voiceapi-view-${workflowId}`;
+  const builds = building({
+    definition: () => history.document, specs, view: () => view, apply, remove,
+    openNote: (key) => editNote(key),
+    refresh() {
+      showPanel();
+      setFindings(found, suppressed);
+    },
+  });
   const view = canvas({
     label: `${name()}, drawing`,
-    nameOfType: (type) => specs.get(type)?.display_name,
+    specs,
     view: JSON.parse(sessionStorage.getItem(seen)),
     seen: (at) => sessionStorage.setItem(seen, JSON.stringify(at)),
     act: {
@@ -42,8 +52,10 @@ export async function editor({ definition, name, workflowId, types, choices, con
       },
       resize: (key, by) => apply("Changed the size of a note", change.withSize(history.document, key, by)),
       open: () => panel.querySelector("h2").focus(),
+      ...builds.act,
     },
     commands: [
+      ...builds.commands,
       { id: "remove", keys: "Delete Backspace", words: "Remove what is selected", when: () => view.chosen().size > 0, run: remove },
       { id: "undo", keys: "Ctrl+z", words: "Take the last change back, also past Save", when: () => history.canUndo, run: () => step(history.undo()) },
       { id: "redo", keys: "Ctrl+Shift+z Ctrl+y", words: "Do it again", when: () => history.canRedo, run: () => step(history.redo()) },
@@ -52,6 +64,7 @@ export async function editor({ definition, name, workflowId, types, choices, con
   });
   signal.addEventListener("abort", view.end);
   const shown = showing({ workflowId, signal, view, definition: () => history.document, alone: (isIt) => element.classList.toggle("comparing", isIt) });
+  builds.listen(signal);
   const panel = h("section", { class: "card editor-panel", "aria-label": "What is selected" });
   const summary = h("div", { class: "findings-summary", role: "status" });
   const list = h("ul", { class: "plain-list findings" });
@@ -63,7 +76,7 @@ export async function editor({ definition, name, workflowId, types, choices, con
   const newType = select(types.map((spec) => [spec.name, spec.display_name]), "agentNode", { "aria-label": "Type of the new node" });
   const tools = h("div", { class: "actions" },
     newType,
-    button("Add node", () => add(newType.value), { kind: "small" }),
+    button("Add node", () => builds.add(newType.value), { kind: "small" }),
     button("Add note", addNote, { kind: "small" }),
     button("Arrange", arrange, { kind: "small", title: "Put the nodes in layers, from the start on" }),
     undo,
@@ -131,17 +144,15 @@ export async function editor({ definition, name, workflowId, types, choices, con
     changed();
   }
 
-  function add(type, from = null) {
-    const next = change.withNode(history.document, specs.get(type), from);
-    const key = keyAt(next, "nodes", next.nodes.length - 1);
-    apply(`Added ${specs.get(type).display_name}`, next, { selection: new Set([key]) });
-    open(key);
-  }
-
   function addNote() {
     const next = change.withNote(history.document, view.middle());
     const key = keyAt(next, "notes", next.notes.length - 1);
     apply("Added a note", next, { selection: new Set([key]) });
+    editNote(key);
+  }
+
+  function editNote(key) {
+    choose(new Set([key]));
     view.reveal(key);
     panel.querySelector("textarea").focus();
   }
@@ -244,20 +255,7 @@ export async function editor({ definition, name, workflowId, types, choices, con
         h("span", { class: "quiet" }, `id ${item.id ?? "missing"}`), removing(), closing()),
       h("ul", { class: "plain-list findings here", "aria-label": "Findings" }),
       form,
-      isNode && canLead(spec) && h("h3", {}, "Ways on"),
-      isNode && canLead(spec) && waysOn(history.document, item, {
-        open: (edge) => open(keyAt(history.document, "edges", edge)),
-        connect: (target) => {
-          const next = change.withEdge(history.document, item.id, target);
-          const added = keyAt(next, "edges", next.edges.length - 1);
-          apply(`Connected ${named(key)}`, next, { selection: new Set([added]) });
-          open(added);
-        },
-        addNode: (type) => add(type, index),
-        targets: items(history.document, "nodes").map(({ item: each }) => each)
-          .filter((each) => typeof each.id === "string" && canBeLedTo(specs.get(each.type))),
-        types: types.filter(canBeLedTo),
-      }));
+      isNode && builds.waysOn(key, open));
     showFindingsHere();
   }
 
@@ -269,22 +267,21 @@ export async function editor({ definition, name, workflowId, types, choices, con
     view.focus();
   });
 
-  const canBeLedTo = (spec) => spec?.graph_constraints?.max_incoming !== 0;
-  const canLead = (spec) => spec?.graph_constraints?.max_outgoing !== 0;
-
   // -- findings
 
-  function setFindings(found, suppressed = 0) {
-    findings = found;
+  function setFindings(given, left = 0) {
+    [found, suppressed] = [given, left];
+    // Nothing is wrong yet with what is still being typed.
+    findings = found.filter((each) => !builds.isFresh(placeOfFinding(each)?.key));
     mark();
     const counts = Object.entries(SEVERITIES).map(([severity, [label, kind]]) => [
-      found.filter((each) => each.severity === severity).length, label.toLowerCase(), kind,
+      findings.filter((each) => each.severity === severity).length, label.toLowerCase(), kind,
     ]);
     show(summary,
       !counts[0][0] && badge("No errors", "good"),
       counts.filter(([count]) => count).map(([count, noun, kind]) => badge(`${count} ${noun}${count === 1 ? "" : "s"}`, kind)),
       suppressed > 0 && h("span", { class: "quiet" }, `${suppressed} left out`));
-    show(list, found.map((finding) => h("li", {}, describe(finding, { isLink: true }))));
+    show(list, findings.map((finding) => h("li", {}, describe(finding, { isLink: true }))));
     showFindingsHere();
   }
 
@@ -294,13 +291,13 @@ export async function editor({ definition, name, workflowId, types, choices, con
     apply(`Left out ${code}`, change.withMember(history.document, `${kind}s`, index, ["data", "lint_ignore"], [...codes, code]));
   }
 
-  function placeOf(finding) {
+  function placeOfFinding(finding) {
     if (finding.kind === "workflow" || finding.id === null) return null;
     return items(history.document, `${finding.kind}s`).findLast(({ item }) => String(item.id) === finding.id) ?? null;
   }
 
   function describe(finding, { isLink = false } = {}) {
-    const place = isLink ? placeOf(finding) : null;
+    const place = isLink ? placeOfFinding(finding) : null;
     const what = badge(...SEVERITIES[finding.severity]);
     const code = finding.code && [" ", h("span", { class: "code quiet" }, finding.code)];
     if (!place) return [what, " ", finding.field && finding.kind === "workflow" ? `${finding.field}: ` : "", finding.message, code];

@@ -60,15 +60,21 @@ function nearestFreePlace(places, wanted) {
   return found;
 }
 
+/** Free places for nodes that come together: the nearest to those wanted, beside the nodes at `taken` and each other. */
+export function besides(taken, wanted) {
+  const all = [...taken];
+  return wanted.map(({ x, y }) => {
+    all.push(nearestFreePlace(all, { x: Math.round(x), y: Math.round(y) }));
+    return all.at(-1);
+  });
+}
+
 /** Where dragged nodes and notes are dropped, by key: nodes beside those that stay, which aren't moved. `moved` has the keys. */
 export function dropped(nodes, notes, moved) {
-  const stay = nodes.filter(({ key }) => !moved.has(key)).map(({ place }) => place);
-  const whole = ({ x, y }) => ({ x: Math.round(x), y: Math.round(y) });
-  return new Map([...nodes, ...notes].filter(({ key }) => moved.has(key)).map(({ key, place }) => {
-    if (place.width) return [key, whole(place)];
-    stay.push(nearestFreePlace(stay, whole(place)));
-    return [key, stay.at(-1)];
-  }));
+  const [stay, goes] = [false, true].map((isMoved) => nodes.filter(({ key }) => moved.has(key) === isMoved));
+  const free = besides(stay.map(({ place }) => place), goes.map(({ place }) => place));
+  const lies = notes.filter(({ key }) => moved.has(key)).map(({ key, place: { x, y } }) => [key, { x: Math.round(x), y: Math.round(y) }]);
+  return new Map([...goes.map(({ key }, at) => [key, free[at]]), ...lies]);
 }
 
 /**
@@ -141,6 +147,12 @@ function curve([start, stop], [leaves, enters], isLoop) {
     end];
 }
 
+/** The `d` of a line that leads from one place, of a node or a point, to another while an edge is looked for. */
+export function lead(from, to) {
+  const reach = Math.max(24, Math.abs(to.y - from.y) / 2);
+  return `M${text(from)}C${text({ x: from.x, y: from.y + reach })} ${text({ x: to.x, y: to.y - reach })} ${text(to)}`;
+}
+
 function onCurve(points, share) {
   const rest = 1 - share;
   const weights = [rest ** 3, 3 * rest ** 2 * share, 3 * rest * share ** 2, share ** 3];
@@ -157,8 +169,8 @@ function arrow([, , , tip], side) {
 }
 
 /**
- * The routes of all edges: {line, arrow, place, bounds} each, the first two as the `d` of a path, the place that of the
- * label, with its width, and a box around all of it. `nodes`: [{key, place}]; `edges`: [{key, from, to, label}], the ends being nodes. `shares`, a Map by the
+ * The routes of all edges: {line, arrow, place, bounds, ends} each, the first two as the `d` of a path, the place that of the
+ * label, with its width, a box around all of it, and the ends of the line. `nodes`: [{key, place}]; `edges`: [{key, from, to, label}], the ends being nodes. `shares`, a Map by the
  * edge's key, says where on its curve each label was; what it lacks is put where the label is over no node and no other.
  */
 export function routes(nodes, edges, shares) {
@@ -185,6 +197,7 @@ export function routes(nodes, edges, shares) {
       arrow: arrow(curves[at], ends[at][1]),
       place,
       bounds: around([boxOfLabel(place), ...curves[at].map(({ x, y }) => ({ left: x, top: y, right: x, bottom: y }))]),
+      ends: [start, end],
     };
   });
 }

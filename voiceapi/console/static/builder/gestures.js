@@ -6,10 +6,13 @@ export const IDLE = { name: "idle" };
 const START = 4; // pixels that the pointer moves before a press becomes a drag
 
 /**
- * [state, orders]. `event`: {type: "down", "move", "up" or "cancel"; x, y on the canvas in pixels; graph: {x, y} in the
- * graph}; of "down" also {on: the key below it or null, isSelected, button, isTouch, adds: with Shift or Ctrl, shift, space};
- * isGrip: at the corner that makes it larger; isFixed: nothing can be moved; of "move" {isFree: without steps}. Orders: ["select", key, adds], ["clear"],
- * ["pan", dx, dy], ["move", by, isFree], ["drop"], ["resize", key, by, isFree], ["size"], ["band", from, to], ["catch", from, to], ["restore"]. Whatever ends a gesture but the drop restores all.
+ * [state, orders]. `event`: {type: "down", "move", "up", "hold" (pressed for long) or "cancel"; x, y on the canvas in pixels;
+ * graph: {x, y} in the graph}; of "down" also {on: the key below it or null, part: of a handle, what it is for, isGrip: at the
+ * corner that makes it larger, isSelected, isFixed: nothing can be moved, isChoosing: what is clicked is what another one leads to, button, isTouch, adds: with
+ * Shift or Ctrl, shift, space}; of "move" {isFree: without steps}. Orders: ["select", key, adds], ["clear"], ["choose", key,
+ * graph], ["pan", dx, dy], ["move", by, isFree], ["drop"], ["resize", key, by, isFree], ["size"], ["band", from, to], ["catch",
+ * from, to], ["press", key, part] for a click on a handle, ["aim", key, part, graph] and ["lead", key, part, graph] for its drag
+ * and its drop, ["menu", key, at], ["restore"]. Whatever ends a gesture but the drop restores all.
  */
 export function next(state, event) {
   return STATES[state.name](state, event) ?? [state, []];
@@ -20,24 +23,41 @@ function pan(state, event) {
   return [{ name: "panning", x: event.x, y: event.y, total: [state.total[0] + dx, state.total[1] + dy] }, [["pan", dx, dy]]];
 }
 
+const isFar = (state, event) => event.type === "move" && Math.hypot(event.x - state.x, event.y - state.y) >= START;
+
 const STATES = {
   idle(_, event) {
     if (event.type !== "down") return null;
-    const { x, y, graph, on, button, adds, isSelected, isTouch, isFixed } = event;
+    const { x, y, graph, on, part, button, adds, isSelected, isTouch, isFixed, isChoosing } = event;
     if (button === 1 || (button === 0 && event.space)) return [{ name: "panning", x, y, total: [0, 0] }, []];
     if (button !== 0) return null;
     if (event.isGrip) return [{ name: "resizing", key: on, graph }, []];
-    if (on === null && event.shift) return [{ name: "marquee", graph }, []];
-    return [{ name: "pressed", x, y, graph, on, adds, isSelected, isTouch, isFixed }, []];
+    if (part) return [{ name: "gripped", x, y, on, part }, []];
+    if (on === null && event.shift && !isChoosing) return [{ name: "marquee", graph }, []];
+    return [{ name: "pressed", x, y, graph, on, adds, isSelected, isTouch, isFixed, isChoosing }, []];
   },
   pressed(state, event) {
     const { on, adds } = state;
     if (event.type === "cancel") return [IDLE, []];
+    if (event.type === "hold") return state.isTouch ? [IDLE, [["menu", on, { x: state.x, y: state.y }]]] : null;
+    if (event.type === "up" && state.isChoosing) return [IDLE, [["choose", on, state.graph]]];
     if (event.type === "up") return [IDLE, on === null ? (adds ? [] : [["clear"]]) : [["select", on, adds]]];
-    if (event.type !== "move" || Math.hypot(event.x - state.x, event.y - state.y) < START) return null;
-    if (on === null || state.isFixed || kindOf(on) === "edge" || (state.isTouch && !state.isSelected)) return pan({ ...state, total: [0, 0] }, event);
+    if (!isFar(state, event)) return null;
+    if (state.isChoosing || state.isFixed || on === null || kindOf(on) === "edge" || (state.isTouch && !state.isSelected)) return pan({ ...state, total: [0, 0] }, event);
     const [moving, orders] = STATES.moving({ name: "moving", graph: state.graph }, event);
     return [moving, state.isSelected ? orders : [["select", on, adds], ...orders]];
+  },
+  gripped(state, event) {
+    const { on, part } = state;
+    if (event.type === "cancel") return [IDLE, []];
+    if (event.type === "up") return [IDLE, [["press", on, part]]];
+    return isFar(state, event) && part !== "insert" ? STATES.connecting({ name: "connecting", on, part }, event) : null;
+  },
+  connecting(state, event) {
+    const { on, part } = state;
+    if (event.type === "move") return [state, [["aim", on, part, event.graph]]];
+    if (event.type === "up") return [IDLE, [["lead", on, part, event.graph]]];
+    return event.type === "cancel" ? [IDLE, [["restore"]]] : null;
   },
   panning(state, event) {
     if (event.type === "move") return pan(state, event);

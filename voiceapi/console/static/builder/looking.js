@@ -19,9 +19,8 @@ export async function looking(definition, { label, signal, chosen = () => {} }) 
     chosen(item ? { kind: kindOf(key), id: item.id ?? null, item } : null, isOpened);
   };
   const { node_types: types } = await api.get("/node-types", { signal });
-  const names = new Map(types.map((type) => [type.name, type.display_name]));
   const view = canvas({
-    label, nameOfType: (type) => names.get(type), view: null, seen: () => {},
+    label, specs: new Map(types.map((type) => [type.name, type])), view: null, seen: () => {},
     act: {
       select: (keys) => {
         selection = keys;

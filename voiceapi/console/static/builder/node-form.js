@@ -109,9 +109,9 @@ export function showFindings(form, findings) {
 /** What a node leads to, with buttons to open each edge, and to add another. */
 export function waysOn(definition, node, { open, connect, addNode, targets, types }) {
   const edges = items(definition, "edges").filter(({ item }) => item.source === node.id);
-  const target = select(targets.map((each) => [each.id, nameOf(each)]), null, { "aria-label": "Node to lead to" });
+  const target = select(targets.map((each) => [each.key, each.name]), null, { "aria-label": "Node to lead to" });
   const type = select(types.map((each) => [each.name, each.display_name]), "agentNode", { "aria-label": "Type of the node to add and lead to" });
-  return h("div", { class: "stack" },
+  return h("div", { class: "stack" }, h("h3", {}, "Ways on"),
     edges.length
       ? h("ul", { class: "plain-list" }, edges.map(({ item, index }) => {
         const to = items(definition, "nodes").findLast(({ item: each }) => each.id === item.target)?.item;

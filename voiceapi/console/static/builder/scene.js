@@ -1,11 +1,18 @@
 // The graph as SVG. Elements are kept by the key of what they show, and changed only where it changed.
 
 import { h, svg } from "../parts/dom.js";
-import { boxOfNode, NODE, routes, touches } from "./geometry.js";
+import { boxOfNode, lead, NODE, routes, touches } from "./geometry.js";
 import { inGraph } from "./view.js";
 
 const FAR = 0.45; // a zoom below which labels can't be read
 const ROUND = { startCall: 27, endCall: 27, agentNode: 10, globalNode: 10 };
+// What a handle is for: its title, and the sign in it.
+const HANDLES = {
+  next: ["Next step: press, or drag to a node", "M-5 0H5M0 -5V5"],
+  insert: ["Insert a node", "M-5 0H5M0 -5V5"],
+  source: ["Lead it from elsewhere: press, or drag to a node", ""],
+  target: ["Lead it elsewhere: press, or drag to a node", ""],
+};
 const SEVERITIES = ["error", "warning", "note"];
 const SIGNS = { error: "✕", warning: "!", note: "i" };
 const NONE = [];
@@ -26,23 +33,31 @@ const counted = (count, noun) => `${count || "no"} ${noun}${count === 1 ? "" : "
  * `element` is an <svg> to be put somewhere. `paint(graph)` shows what `graphOf` gives. What is `selected`, a Set of keys,
  * which key is `active` (the one stop of the Tab key), which are `moving`, the `marks` (a Map of findings by key), what an
  * `overlay` says (a Map of {look, label, note, width} by "node" or "edge" and the id) and what is `lit` (a Set of the same
- * names) are set by `decorate({...})`. `isMoving`: only places have changed since, and labels stay where they are on their
- * edges. `see(view, size)` moves and zooms it, and leaves out what isn't seen; `band(box)` shows a frame, null for none.
+ * names) are set by `decorate({...})`; so are, while an edge is led to a node, `reach`, a Map by key of why something can't be
+ * reached, and the key that is `aimed` at. `isMoving`: only places have changed since, and labels stay where they are on their
+ * edges. `see(view, size)` moves and zooms it, and leaves out what isn't seen; `band(box)` shows a frame, null for none;
+ * `preview(ends)` the line of an edge to be, null for none. `handles(nodes, edges)` gives these the handles that new edges are
+ * drawn from.
  */
 export function scene() {
   const notes = svg("g", {});
   const edges = svg("g", {});
   const nodes = svg("g", {});
-  const world = svg("g", {}, notes, edges, nodes);
+  const line = svg("path", { class: "preview", hidden: "" });
+  const grips = svg("g", { "aria-hidden": "true" });
+  const world = svg("g", {}, notes, edges, nodes, line, grips);
   const frame = svg("rect", { class: "marquee", hidden: "" });
   const element = svg("svg", { class: "workflow scene" }, world, frame);
   const parts = new Map(); // by key: {group, title, ...}
   const shares = new Map(); // by an edge's key: where its label is on its curve
   let graph = { nodes: [], edges: [], notes: [] };
-  let state = { selected: new Set(), active: null, moving: new Set(), marks: new Map(), overlay: new Map(), lit: new Set() };
+  let state = { selected: new Set(), active: null, moving: new Set(), marks: new Map(), overlay: new Map(), lit: new Set(), reach: null, aimed: null };
   let seen = null; // the part of the graph that is seen, as a box
   let places = "";
   let found = []; // the routes of the edges
+  let zoom = 1;
+  let shownHandles = "";
+  let gripped = [[], []]; // the keys of nodes and edges that have handles
 
   function nodePart() {
     const title = svg("title");
@@ -159,10 +174,11 @@ export function scene() {
       const isSelected = state.selected.has(each.key);
       const count = ways.get(each.key);
       // Most stays as it was, such as all that isn't typed in.
-      const now = [look, text, mark, found, isSelected, state.moving.has(each.key), state.lit.has(name), each.key === state.active, each.item === null, count?.[0], count?.[1], each.index, many];
+      const now = [look, text, mark, found, isSelected, state.moving.has(each.key), state.lit.has(name), Boolean(state.reach?.get(each.key)), each.key === state.aimed, each.key === state.active, each.item === null, count?.[0], count?.[1], each.index, many];
       if (part.decorated && now.every((value, at) => value === part.decorated[at])) continue;
       part.decorated = now;
-      set(group, "class", [look, each.item && "choosable", isSelected && "selected", state.moving.has(each.key) && "moving", worst && `has-${worst}`,
+      set(group, "class", [look, each.item && "choosable", isSelected && "selected", state.moving.has(each.key) && "moving",
+        state.reach?.get(each.key) && "unreachable", each.key === state.aimed && "aimed", worst && `has-${worst}`,
         mark?.look && `is-${mark.look}`, mark?.width && `width-${mark.width}`, state.lit.has(name) && "lit"].filter(Boolean).join(" "));
       set(group, "aria-current", state.lit.has(name) ? "true" : null);
       showBadges(part, [worst && [`badge-${worst}`, `${SIGNS[worst]} ${found.length}`], mark?.label && [`badge-${mark.look}`, mark.label],
@@ -210,6 +226,33 @@ export function scene() {
     });
     if (isMoving) cull();
     else decorate();
+    handles(...gripped);
+  }
+
+  /** Each as large on the screen at any zoom. */
+  function handle([key, part, { x, y }, dy = 0]) {
+    const [title, sign] = HANDLES[part];
+    const group = svg("g", { class: `handle ${part}`, transform: `translate(${x} ${y}) scale(${1 / zoom}) translate(0 ${dy})` },
+      svg("title", {}, title), svg("circle", { class: "around", r: 12 }), svg("circle", { class: "knob", r: sign ? 9 : 6 }), svg("path", { d: sign }));
+    Object.assign(group.dataset, { of: key, part });
+    return group;
+  }
+
+  function handles(nodeKeys, edgeKeys) {
+    gripped = [nodeKeys, edgeKeys];
+    const at = (keys, list) => keys.map((key) => list.findIndex((each) => each.key === key && each.item)).filter((index) => index >= 0);
+    const wanted = [
+      ...at(nodeKeys, graph.nodes).map((index) => graph.nodes[index]).map(({ key, place: { x, y } }) => [key, "next", { x, y: y + NODE.height / 2 }, 12]),
+      ...at(edgeKeys, graph.edges).flatMap((index) => {
+        const { key, label } = graph.edges[index];
+        const { place: { x, y }, ends: [start, end] } = found[index];
+        return [[key, "insert", { x, y: y + (!label || zoom < FAR ? 0 : 12 + 12 / zoom) }], [key, "source", start], [key, "target", end]];
+      })];
+    // One that is pressed stays: the end of a touch comes to what it began at.
+    const drawn = JSON.stringify([zoom, wanted]);
+    if (drawn === shownHandles) return;
+    shownHandles = drawn;
+    grips.replaceChildren(...wanted.map(handle));
   }
 
   return {
@@ -217,8 +260,16 @@ export function scene() {
     paint,
     decorate,
     group: (key) => parts.get(key)?.group ?? null,
+    handles,
+    preview(ends) {
+      line.toggleAttribute("hidden", !ends);
+      if (ends) set(line, "d", lead(...ends));
+    },
     see(view, size) {
-      const { x, y, zoom } = view;
+      const { x, y } = view;
+      const isZoomed = zoom !== view.zoom;
+      zoom = view.zoom;
+      if (isZoomed) handles(...gripped);
       set(world, "transform", `translate(${x} ${y}) scale(${zoom})`);
       element.classList.toggle("far", zoom < FAR);
       const [from, to] = [inGraph(view, { x: 0, y: 0 }), inGraph(view, { x: size.width, y: size.height })];

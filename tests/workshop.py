@@ -9,7 +9,7 @@ import os
 from typing import Annotated, Any, Literal
 
 import flask_smorest
-from flask import Flask, redirect, render_template_string, request, session, url_for
+from flask import Flask, current_app, redirect, render_template_string, request, session, url_for
 from marshmallow import Schema, fields
 from werkzeug.exceptions import NotFound
 from werkzeug.wrappers import Response
@@ -56,7 +56,10 @@ def paint(bicycle: dict[str, Any]) -> dict[str, Any]:
 
 
 def create_app(config: dict[str, Any] | None = None) -> Flask:
-    """Create the app. VOICEAPI_* settings come from `config` or the environment."""
+    """Create the app. VOICEAPI_* settings come from `config` or the environment.
+
+    `WORKSHOP_POLICY` is a Content-Security-Policy of the app's own, for all its pages.
+    """
     app = Flask(__name__)
     app.config.update(
         SECRET_KEY=os.environ.get("HOST_SECRET_KEY") or os.urandom(32),
@@ -70,8 +73,16 @@ def create_app(config: dict[str, Any] | None = None) -> Flask:
     app.add_url_rule("/login", view_func=log_in, methods=["POST"])
     flask_smorest.Api(app).register_blueprint(pages)
     app.register_error_handler(NotFound, lambda error: (LOST, 404))
+    if "WORKSHOP_POLICY" in app.config:
+        app.after_request(keep_out)
     voice.init_app(app, url_prefix="/voice")
     return app
+
+
+def keep_out(response: Response) -> Response:
+    """Set the app's policy in the place of any other."""
+    response.headers["Content-Security-Policy"] = current_app.config["WORKSHOP_POLICY"]
+    return response
 
 
 def home() -> str:

@@ -638,6 +638,7 @@ def test_nodes_are_copied_within_an_agent_and_into_another(
     press("1")
     node(tab, "how_many").click(button="right")
     tab.role("menuitem", re.compile("^Copy")).click()
+    tab.page.evaluate("scrollTo(0, 0)")  # Playwright scrolls the page, too, to reach a row of the menu
     tab.page.mouse.click(*ground(tab), button="right")
     tab.role("menuitem", re.compile("^Paste")).click()
     expect(node(tab, "how_many-2")).to_be_visible()

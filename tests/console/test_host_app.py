@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import re
 from collections.abc import Callable
 from typing import Any
 
@@ -10,8 +11,17 @@ from asking import Api, Serve
 from browsing import Open
 from playwright.sync_api import expect
 from steps import look_over, walk
+from test_builder import canvas, ground, made, many, node, place, save, stored
+from test_building import choose, grip, texts
+from test_outline import entry
 
 pytestmark = pytest.mark.long
+
+# Stricter than the console's own: no pictures of data, and no text becomes markup or code.
+POLICY = (
+    "default-src 'none'; script-src 'self'; style-src 'self'; img-src 'self'; connect-src 'self'; form-action 'none'; "
+    "base-uri 'none'; frame-ancestors 'none'; require-trusted-types-for 'script'; trusted-types 'none'"
+)
 
 
 def test_the_hosts_login_opens_the_console_without_a_key(serve: Serve, open_tab: Open) -> None:
@@ -58,3 +68,50 @@ def test_functions_of_the_app_are_shown_as_what_they_are(
     tab.sees("Mix paint.")
     tab.sees("how much is needed")
     expect(tab.page.get_by_role("button", name="Save")).to_have_count(0)
+
+
+def test_an_agent_is_built_under_a_stricter_policy_of_the_host(serve: Serve, open_tab: Open) -> None:
+    """The browser reports what a policy forbids in its console, and any report fails the test."""
+    app = f"tests/workshop.py:create_app({ {'WORKSHOP_POLICY': POLICY}!r})"
+    server = serve(command=("-m", "flask", "--app", app, "run", "--port", "0"))
+    api = Api(server.origin, None, "/voice")
+    answer = api.session.post(f"{server.origin}/login", data={"user": "ada"}, timeout=10)
+    assert answer.headers["Content-Security-Policy"] == POLICY
+    definition = many(40)  # enough for the minimap
+    del definition["edges"][0]
+    agent = made(api, definition)
+    cookies = [
+        {"name": name, "value": value, "domain": "127.0.0.1", "path": "/"}
+        for name, value in api.session.cookies.items()
+    ]
+    tab = open_tab(f"{server.origin}/voice/console#/agents/{agent}", storage_state={"cookies": cookies, "origins": []})
+    with tab.expecting("Content Security Policy"):
+        tab.page.evaluate("document.body.setAttribute('style', 'color: red')")
+    expect(tab.page.locator(".minimap .box")).to_have_count(40)
+    node(tab, "n0").focus()
+    for key in ("0", "Home"):
+        tab.page.keyboard.press(key)
+    grip(tab, "n0")
+    tab.page.mouse.move(*place(tab, "n1"), steps=5)
+    tab.page.mouse.up()
+    texts(tab, "Yes", "They have time.")
+    tab.page.mouse.dblclick(*ground(tab))
+    choose(tab, "End Call")
+    texts(tab, "Bye")
+    canvas(tab).press("?")
+    tab.page.keyboard.press("Escape")
+    node(tab, "n1").click(button="right")
+    tab.role("menuitem", re.compile("^Name or label in place")).click()
+    texts(tab, "Ask")
+    tab.page.keyboard.press("/")
+    tab.role("combobox", "Find").fill("node 3 agent")
+    tab.page.keyboard.press("Enter")
+    expect(node(tab, "n3")).to_be_focused()
+    tab.press("Outline")
+    entry(tab, "Agent Node: Ask").click()
+    expect(tab.role("group", "Commands for Ask")).to_be_visible()
+    save(tab)
+    found = stored(api, agent)
+    assert [each["data"]["name"] for each in found["nodes"]][1::39] == ["Ask", "Bye"]
+    assert (found["edges"][-1]["source"], found["edges"][-1]["target"]) == ("n0", "n1")
+    assert found["edges"][-1]["data"]["label"] == "Yes"

@@ -41,8 +41,20 @@ def test_a_note_is_added_written_and_stored(tab: Tab, api: Api) -> None:
     agent = made(api, many(1))
     tab.open(f"/agents/{agent}")
     tab.press("Add note")
-    expect(tab.page.get_by_label("Text")).to_be_focused()
-    tab.page.keyboard.type("Ask legal.")
+    expect(tab.role("textbox", "Text of the note")).to_be_focused()
+    tab.page.keyboard.type("Ask")
+    tab.page.keyboard.press("Shift+Enter")
+    tab.page.keyboard.type("legal.")
+    tab.page.keyboard.press("Enter")
+    expect(notes(tab)).to_be_focused()
+    tab.page.keyboard.press("F2")
+    tab.page.keyboard.press("End")
+    tab.page.keyboard.type("!")
+    tab.page.keyboard.press("Escape")
+    expect(notes(tab).locator(".note-text")).to_have_text("Ask\nlegal.")
+    notes(tab).dblclick()
+    tab.role("textbox", "Text of the note").fill("Ask legal.")
+    tab.page.keyboard.press("Enter")
     expect(notes(tab)).to_have_attribute("aria-label", "Note “Ask legal.”")
     assert tab.findings() == []
     save(tab)
@@ -100,3 +112,21 @@ def test_a_note_that_is_made_larger_ends_as_a_drag_does(tab: Tab, agent: int) ->
     expect(notes(tab).locator(".box")).to_have_attribute("width", str(width))
     tab.page.mouse.up()
     assert tab.page.get_by_text("Not saved").count() == 0
+
+
+def test_notes_are_copied_with_nodes_and_alone(tab: Tab, api: Api, agent: int) -> None:
+    tab.open(f"/agents/{agent}")
+    notes(tab).click()
+    tab.page.keyboard.press("Control+d")
+    tab.notices("Pasted 1 note.")
+    expect(notes(tab)).to_have_count(2)
+    tab.page.locator("g.node").first.click()
+    notes(tab).first.click(modifiers=["Shift"])
+    tab.page.keyboard.press("Control+d")
+    tab.notices("Left out: Node 0, because there can't be another Start Call.")
+    expect(notes(tab)).to_have_count(3)
+    save(tab)
+    found = kept(api, agent)
+    assert [each["id"] for each in found] == ["why", "gone", "why-2", "why-3"]
+    assert {each["text"] for each in found if each["id"] != "gone"} == {NOTE["text"]}
+    assert len({(each["x"], each["y"]) for each in found}) == 4

@@ -17,12 +17,12 @@ const counted = (count, noun) => `${count} ${noun}${count === 1 ? "" : "s"}`;
 
 /**
  * `definition()` now; `specs`, the types by name; `view()`, the canvas; `apply(label, definition, {selection, isTyped})`;
- * `remove()` what is chosen; `refresh()` of the panel and the findings; `openNote(key)`, which has its text edited.
+ * `remove()` what is chosen; `refresh()` of the panel and the findings.
  *
- * Returned: `act` and `commands` for the canvas; `add(type)` of a node; `waysOn(key, open)` of a node's form; `isFresh(key)`: whether it is
+ * Returned: `act` and `commands` for the canvas; `add(type)` of a node; `addNote()`; `waysOn(key, open)` of a node's form; `isFresh(key)`: whether it is
  * new, and its texts are still being typed; `listen(signal)` to what is copied and pasted.
  */
-export function building({ definition, specs, view, apply, remove, refresh, openNote }) {
+export function building({ definition, specs, view, apply, remove, refresh }) {
   const fresh = new Set();
   const item = (key) => withKey(definition(), key).item;
   const graph = () => view().graph();
@@ -75,6 +75,20 @@ export function building({ definition, specs, view, apply, remove, refresh, open
         else view().focus(node ?? key);
       });
     });
+  }
+
+  function editNote(key) {
+    const { text } = item(key);
+    inPlace(key, [["text", "Text of the note", text, "What people are to know", "4"]], (texts, how) => {
+      const isChanged = texts && texts.text !== text;
+      edited(how, "Changed a note", isChanged && change.withMember(definition(), "notes", withKey(definition(), key).index, ["text"], texts.text), () => view().focus(key));
+    });
+  }
+
+  function addNote(place) {
+    const next = change.withNote(definition(), free(place));
+    apply("Added a note", next, { selection: new Set([lastKey(next, "notes")]) });
+    editNote(lastKey(next, "notes"));
   }
 
   /** Take over a new edge, and with it a new node, and edit the edge's texts in place. */
@@ -141,7 +155,7 @@ export function building({ definition, specs, view, apply, remove, refresh, open
     add(at, place) {
       pickFrom("New node", at, typesAsOptions(newTypes(graph(), specs)), ({ spec }) => addAt(spec, free(place)));
     },
-    edit: (key) => ({ node: editName, edge: editEdge, note: openNote })[kindOf(key)](key),
+    edit: (key) => ({ node: editName, edge: editEdge, note: editNote })[kindOf(key)](key),
   };
 
   // -- copies
@@ -151,19 +165,20 @@ export function building({ definition, specs, view, apply, remove, refresh, open
   function paste(given, place) {
     const found = pasted(definition(), given, place, places(), specs);
     if (!found) return notify("What was copied holds no nodes.", "warning");
-    const { nodes, edges, left } = found;
-    const what = [counted(nodes.length, "node"), edges && counted(edges, "edge")].filter(Boolean).join(" and ");
-    if (nodes.length) {
-      apply(`Pasted ${what}`, found.definition, { selection: new Set(nodes.map((index) => keyAt(found.definition, "nodes", index))) });
-      view().reveal(keyAt(found.definition, "nodes", nodes[0]));
+    const { nodes, notes, edges, left } = found;
+    const what = [nodes.length && counted(nodes.length, "node"), edges && counted(edges, "edge"), notes.length && counted(notes.length, "note")].filter(Boolean).join(" and ");
+    const keys = [["nodes", nodes], ["notes", notes]].flatMap(([list, indexes]) => indexes.map((index) => keyAt(found.definition, list, index)));
+    if (keys.length) {
+      apply(`Pasted ${what}`, found.definition, { selection: new Set(keys) });
+      view().reveal(keys[0]);
     }
-    notify([nodes.length ? `Pasted ${what}.` : "Nothing is pasted.", left.length && `Left out: ${left.join("; ")}.`].filter(Boolean).join(" "), left.length ? "warning" : "");
+    notify([keys.length ? `Pasted ${what}.` : "Nothing is pasted.", left.length && `Left out: ${left.join("; ")}.`].filter(Boolean).join(" "), left.length ? "warning" : "");
     return view().focus();
   }
 
   function duplicate() {
     const keys = view().chosen();
-    const { left, top, right, bottom } = around(graph().nodes.filter(({ key }) => keys.has(key)).map(({ place }) => boxOfNode(place)));
+    const { left, top, right, bottom } = around([...graph().nodes, ...graph().notes].filter(({ key }) => keys.has(key)).map(({ place }) => boxOfNode(place)));
     paste(text(), { x: (left + right) / 2 + 40, y: (top + bottom) / 2 + 80 });
   }
 
@@ -192,7 +207,13 @@ export function building({ definition, specs, view, apply, remove, refresh, open
   const onNode = () => kindOf(view().active() ?? "") === "node";
   const onEdge = () => kindOf(view().active() ?? "") === "edge";
   const leads = () => onNode() && !whyNotFrom(view().find(view().active()).type, specs);
-  const hasNodes = () => [...view().chosen()].some((key) => kindOf(key) === "node");
+  const hasNodes = () => [...view().chosen()].some((key) => kindOf(key) !== "edge");
+  const join = () => {
+    const next = change.withJoined(definition(), view().active());
+    if (!next) return view().say("Not removed: it doesn't lead to exactly one node.");
+    apply(`Removed ${nameOf(item(view().active()))}`, next, { selection: new Set() });
+    return view().focus();
+  };
   const at = () => {
     const { place, labelPlace } = view().find(view().active());
     return view().point(place ?? labelPlace);
@@ -207,6 +228,8 @@ export function building({ definition, specs, view, apply, remove, refresh, open
     { id: "target", keys: "", words: "Lead this edge elsewhere", when: onEdge, run: pickEnd("target") },
     { id: "source", keys: "", words: "Lead this edge from elsewhere", when: onEdge, run: pickEnd("source") },
     { id: "place", keys: "", words: "Move to where the next click is", when: onNode, run: () => view().place() },
+    { id: "note", keys: "", words: "New note", run: () => addNote(view().last()) },
+    { id: "join", keys: "Shift+Delete", words: "Remove it, and join its neighbours", when: onNode, run: join },
     { id: "copy", keys: "Ctrl+c", words: "Copy", isNative: true, when: hasNodes, run: () => document.execCommand("copy") },
     { id: "cut", keys: "Ctrl+x", words: "Cut", isNative: true, when: hasNodes, run: () => document.execCommand("cut") },
     { id: "paste", keys: "Ctrl+v", words: "Paste where the pointer is", isNative: true, run: pasteByMenu },
@@ -217,6 +240,7 @@ export function building({ definition, specs, view, apply, remove, refresh, open
     act,
     commands,
     isFresh: (key) => fresh.has(key),
+    addNote: () => addNote(view().middle()),
     add: (type) => addAt(specs.get(type), null),
     waysOn: (key, open) => !whyNotFrom(item(key).type, specs) && waysOn(definition(), item(key), {
       open: (edge) => open(keyAt(definition(), "edges", edge)),

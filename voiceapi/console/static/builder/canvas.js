@@ -2,6 +2,7 @@
 
 import { showDialog, table as tableOf } from "../parts/components.js";
 import { h, uniqueId } from "../parts/dom.js";
+import { beside } from "./beside.js";
 import { withSize } from "./changes.js";
 import { floating } from "./floating.js";
 import { following } from "./following.js";
@@ -44,9 +45,14 @@ export function canvas({ label, specs, view: before, seen, act, commands = [] })
   const tool = (text, name, command) => h("button", { type: "button", class: "button small", "aria-label": name, title: name, on: { click: () => table.run(command) } }, text);
   const course = following({ decorate: (lit) => drawn.decorate({ lit }), reveal: (id) => reveal(graph.nodes.findLast((each) => each.id === id)?.key) });
   const note = h("p", { class: "canvas-note", hidden: true });
-  const over = floating(() => size());
-  const element = h("div", { class: isFixed ? "canvas looking" : "canvas" }, hint, h("div", { class: "canvas-frame" }, box, note, over.element), status,
-    h("div", { class: "graph-tools" }, tool("−", "Smaller", "smaller"), tool("Fit", "Show everything", "fit"), tool("+", "Larger", "larger"), course.button, tool("?", "Keys", "help")));
+  const over = floating(() => aids.size() ?? size());
+  const aids = beside({
+    element: () => element, over, go: goTo, active: () => active, offered: () => table.offered(),
+    look: ({ x, y }) => look({ ...view, x: box.clientWidth / 2 - x * view.zoom, y: box.clientHeight / 2 - y * view.zoom }),
+    select: (key) => (key ? ORDERS.select(key, false) : ORDERS.clear()),
+  });
+  const element = h("div", { class: isFixed ? "canvas looking" : "canvas" }, hint, h("div", { class: "canvas-frame" }, box, note, aids.parts, over.element), status,
+    h("div", { class: "graph-tools" }, tool("−", "Smaller", "smaller"), tool("Fit", "Show everything", "fit"), tool("+", "Larger", "larger"), course.button, tool("?", "Keys", "help"), aids.tools));
   const placed = new Map();
   let definition = null;
   let graph = { nodes: [], edges: [], notes: [] };
@@ -77,6 +83,7 @@ export function canvas({ label, specs, view: before, seen, act, commands = [] })
     view = wanted;
     isOwnView ||= isOwn;
     drawn.see(view, size());
+    aids.see(view, size());
     if (isOwn) seen(view);
   }
 
@@ -108,7 +115,7 @@ export function canvas({ label, specs, view: before, seen, act, commands = [] })
   }
 
   function paint(given, selection) {
-    const hadFocus = box.contains(document.activeElement);
+    const hadFocus = element.contains(document.activeElement);
     const before = withKey(active);
     definition = given;
     selected = selection;
@@ -118,23 +125,24 @@ export function canvas({ label, specs, view: before, seen, act, commands = [] })
     if (!withKey(active)) active = [...selected].find(withKey) ?? (before ? nearestTo(placeIn(before)) : start())?.key ?? null;
     decorate();
     drawn.element.setAttribute("tabindex", active === null ? "0" : "-1");
-    if (hadFocus && !box.contains(document.activeElement)) focus();
+    if (hadFocus && !element.contains(document.activeElement)) focus();
   }
 
   function decorate() {
     drawn.decorate({ selected, active, moving: shift?.from ?? NOTHING });
     leads.grip();
+    aids.paint(graph, selected);
   }
 
   function reveal(key) {
     const found = withKey(key);
-    if (found && view && box.clientWidth) see(showing(view, boxOf(found), size()), false);
+    if (found && view && box.clientWidth) see(showing(view, boxOf(found), { ...size(), height: box.clientHeight - aids.covered() }), false);
   }
 
   function focus(key = active) {
     if (withKey(key)) active = key;
     decorate();
-    (drawn.group(active) ?? drawn.element).focus({ preventScroll: true });
+    if (!aids.focus(active)) (drawn.group(active) ?? drawn.element).focus({ preventScroll: true });
   }
 
   // Once, after the last repeat of a key.
@@ -157,11 +165,7 @@ export function canvas({ label, specs, view: before, seen, act, commands = [] })
     decorate();
   }
 
-  function toggled(key) {
-    const keys = new Set(selected);
-    if (!keys.delete(key)) keys.add(key);
-    return keys;
-  }
+  const toggled = (key) => (selected.has(key) ? new Set([...selected].filter((each) => each !== key)) : new Set([...selected, key]));
 
   /** Nodes at these places, and all others where they are seen, if that isn't stored. */
   function move(places, how) {
@@ -181,6 +185,7 @@ export function canvas({ label, specs, view: before, seen, act, commands = [] })
     },
     clear: () => select(NOTHING),
     pan: (dx, dy) => look(panned(view, dx, dy)),
+    zoom: (share, at) => look(zoomedTo(view, view.zoom * share, at)),
     move(by, isFree, keys = selected) {
       const isFirst = !shift;
       shift ??= { from: new Map(boxes().filter(({ key }) => keys.has(key)).map(({ key, place }) => [key, place])) };
@@ -314,11 +319,6 @@ export function canvas({ label, specs, view: before, seen, act, commands = [] })
     }
   }
 
-  function selectAll() {
-    select(new Set(all().map(({ key }) => key)));
-    say(`${selected.size} items are selected.`);
-  }
-
   const hasActive = () => active !== null && !isOnGround;
   const table = commandTable([
     { id: "go", keys: "Arrows", words: "To the nearest node or edge that way, connected ones first", run: go, inMenu: false },
@@ -328,7 +328,7 @@ export function canvas({ label, specs, view: before, seen, act, commands = [] })
     { id: "open", keys: "Enter", words: "Into the form of what has the focus", when: hasActive, run: open },
     { id: "back", keys: "Escape", words: "Stop a drag; from the form back to the canvas; then nothing is selected", run: back, inMenu: false },
     { id: "toggle", keys: "Space", words: "Add to the selection, or take away; held, drag to pan", run: (event) => { if (!event.repeat) isSpaceHeld ||= true; }, inMenu: false },
-    { id: "all", keys: "Ctrl+a", words: "Select everything", run: selectAll },
+    { id: "all", keys: "Ctrl+a", words: "Select everything", run() { select(new Set(all().map(({ key }) => key))); say(`${selected.size} items are selected.`); } },
     { id: "nudge", keys: "Shift+Arrows", words: "Move what is selected by 10", run: (event) => nudge(event, STEP), inMenu: false },
     { id: "nudgeBit", keys: "Ctrl+Shift+Arrows", words: "Move it by 1", run: (event) => nudge(event, 1), inMenu: false },
     { id: "larger", keys: "plus", also: "=", words: "Larger", run: () => see(zoomedTo(view, view.zoom * 1.25, middle())) },
@@ -336,6 +336,7 @@ export function canvas({ label, specs, view: before, seen, act, commands = [] })
     { id: "actual", keys: "0", words: "100 %", run: () => see(zoomedTo(view, 1, middle())) },
     { id: "fit", keys: "1", words: "Show everything", run: () => fit() },
     { id: "fitSelection", keys: "2", words: "Show what is selected", run: () => fit(selected.size ? selected : new Set([active])) },
+    ...aids.commands,
     { id: "help", keys: "?", words: "These keys", run: () => showDialog("Keys of the canvas", tableOf("Keys", [["Key", ([shown]) => shown], ["What it does", ([, text]) => text]], table.help)) },
   ].filter(({ id }) => !isFixed || !id.startsWith("nudge")));
 
@@ -366,9 +367,7 @@ export function canvas({ label, specs, view: before, seen, act, commands = [] })
     if (!isPointing) reveal(key);
     if (leads.mode()) leads.over(key, withKey(key).place);
   });
-  box.addEventListener("focusout", () => {
-    isSpaceHeld = false;
-  });
+  box.addEventListener("focusout", () => { isSpaceHeld = false; });
 
   new ResizeObserver(() => {
     if (!box.clientWidth) return;
@@ -386,12 +385,12 @@ export function canvas({ label, specs, view: before, seen, act, commands = [] })
     active: () => (hasActive() ? active : null),
     graph: () => graph,
     find: withKey,
-    point: (place) => onCanvas(view, place),
+    point: (place) => aids.point() ?? onCanvas(view, place),
     last: () => pointer.last() ?? inGraph(view, middle()),
-    hasFocus: () => box.contains(document.activeElement),
+    hasFocus: () => box.contains(document.activeElement) || aids.hasFocus(),
     connect: leads.connect,
     place: leads.place,
-    mark: (marks) => drawn.decorate({ marks }),
+    mark(marks) { drawn.decorate({ marks }); aids.mark(marks); },
     overlay: (marks) => drawn.decorate({ overlay: marks }),
     light: course.light,
     end: pointer.end,

@@ -108,6 +108,17 @@ export function without(definition, keys) {
   return { definition: { ...found, nodes: stay, edges: found.edges.filter((edge) => !edges.includes(edge)), ...rest }, nodes, edges, notes };
 }
 
+/** Without a node, whose ways in lead to where its one way out led; null if it hasn't one. */
+export function withJoined(definition, key) {
+  const edges = items(definition, "edges");
+  const { id } = items(definition, "nodes").find((each) => each.key === key).item;
+  const [target, ...others] = new Set(edges.filter(({ item }) => item.source === id && item.target !== id).map(({ item }) => item.target));
+  if (target === undefined || others.length) return null;
+  const led = edges.filter(({ item }) => item.target === id && item.source !== id && item.source !== target)
+    .reduce((found, { index }) => withAt(found, ["edges", index, "target"], target), definition);
+  return without(led, new Set([key])).definition;
+}
+
 /** With a member of what stands at a place of a list set; `undefined` removes it. `path`: names from the item on. */
 export function withMember(definition, list, index, path, value) {
   return withAt(definition, [list, index, ...path], value);

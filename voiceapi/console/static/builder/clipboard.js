@@ -1,7 +1,7 @@
 // Nodes as JSON text, to be copied within an agent and between agents.
 
 import { freeId, freePlaces } from "./changes.js";
-import { items, nameOf, placeOf, withAt } from "./items.js";
+import { isNote, items, nameOf, placeOf, withAt } from "./items.js";
 import { hasRoom } from "./rules.js";
 
 const FORMAT = "voiceapi nodes";
@@ -9,14 +9,15 @@ const SECRETS = /key|url|endpoint|headers/;
 const MASKED = /^\*{2,}[^*]{0,4}$|\/\/[^/]*\*{4}/;
 
 /**
- * The text of nodes with these keys, and of the edges between them; null if there is no node among them. `places`: where
- * nodes are seen, a Map by their keys.
+ * The text of nodes and notes with these keys, and of the edges between the nodes; null if there is none of them. `places`:
+ * where nodes are seen, a Map by their keys.
  */
 export function copied(definition, keys, places) {
   const nodes = items(definition, "nodes").filter(({ key }) => keys.has(key)).map(({ key, item }) => ({ ...item, position: places.get(key) ?? placeOf(item) }));
   const ids = new Set(nodes.map(({ id }) => id));
   const edges = items(definition, "edges").map(({ item }) => item).filter(({ source, target }) => ids.has(source) && ids.has(target));
-  return nodes.length ? JSON.stringify({ format: FORMAT, nodes, edges }, null, 2) : null;
+  const notes = items(definition, "notes").filter(({ key }) => keys.has(key)).map(({ item }) => item);
+  return nodes.length + notes.length ? JSON.stringify({ format: FORMAT, nodes, edges, notes }, null, 2) : null;
 }
 
 /** Without masked secrets: [value, names of the members that had one]. */
@@ -35,8 +36,8 @@ function withoutMasks(data) {
 }
 
 /**
- * With what a text has, around `place` and beside the nodes at `taken`: {definition, nodes: the indexes of the new ones, edges:
- * how many, left: what was left out}; null if the text holds no nodes. All get new ids, and edges are between them. Left
+ * With what a text has, around `place` and beside the nodes at `taken`: {definition, nodes and notes: the indexes of the new
+ * ones, edges: how many, left: what was left out}; null if the text holds none. All get new ids, and edges are between them. Left
  * out is what the service would refuse: more nodes of a type than may be, paths that are taken, and masked secrets.
  */
 export function pasted(definition, text, place, taken, specs) {
@@ -47,7 +48,8 @@ export function pasted(definition, text, place, taken, specs) {
     return null;
   }
   const given = items(value, "nodes").map(({ item }) => item).filter(({ type }) => typeof type === "string");
-  if (!given.length) return null;
+  const notes = items(value, "notes").map(({ item }) => item).filter(isNote);
+  if (!given.length && !notes.length) return null;
   const ids = new Map();
   const left = [];
   const counts = new Map();
@@ -62,7 +64,7 @@ export function pasted(definition, text, place, taken, specs) {
   let next = ["nodes", "edges"].reduce((each, list) => (Array.isArray(each?.[list]) ? each : withAt(each ?? {}, [list], [])), definition);
   const add = (list, item, wanted) => {
     const id = freeId(next, list, wanted);
-    next = { ...next, [list]: [...next[list], { ...item, id }] };
+    next = { ...next, [list]: [...Array.isArray(next[list]) ? next[list] : [], { ...item, id }] };
     return id;
   };
   found.forEach((item, at) => {
@@ -73,6 +75,9 @@ export function pasted(definition, text, place, taken, specs) {
     if (secrets.length) left.push(`${secrets.join(" and ")} of ${nameOf(item)}, to be entered again`);
     ids.set(item.id, add("nodes", { ...item, data, position: places[at] }, String(item.id ?? item.type)));
   });
+  // Notes keep their places beside the nodes; alone, the first is where it is wanted.
+  const [from, to] = found.length ? [placeOf(found[0]) ?? { x: 0, y: 0 }, places[0]] : [{ x: notes[0]?.x + notes[0]?.width / 2, y: notes[0]?.y + notes[0]?.height / 2 }, place];
+  for (const note of notes) add("notes", { ...note, x: Math.round(note.x + to.x - from.x), y: Math.round(note.y + to.y - from.y) }, String(note.id ?? "note"));
   const edges = items(value, "edges").map(({ item }) => item).filter(({ source, target }) => ids.has(source) && ids.has(target));
   for (const edge of edges) {
     const [source, target] = [ids.get(edge.source), ids.get(edge.target)];
@@ -84,5 +89,6 @@ export function pasted(definition, text, place, taken, specs) {
     const target = next.nodes[index].data?.call?.on_error;
     if (ids.has(target)) next = withAt(next, ["nodes", index, "data", "call", "on_error"], ids.get(target));
   }
-  return { definition: next, nodes: found.map((_, at) => next.nodes.length - found.length + at), edges: edges.length, left };
+  const last = (list, all) => all.map((_, at) => next[list].length - all.length + at);
+  return { definition: next, nodes: last("nodes", found), notes: last("notes", notes), edges: edges.length, left };
 }

@@ -33,7 +33,6 @@ export async function editor({ definition, name, workflowId, types, choices, con
   const seen = `voiceapi-view-${workflowId}`;
   const builds = building({
     definition: () => history.document, specs, view: () => view, apply, remove,
-    openNote: (key) => editNote(key),
     refresh() {
       showPanel();
       setFindings(found, suppressed);
@@ -77,7 +76,7 @@ export async function editor({ definition, name, workflowId, types, choices, con
   const tools = h("div", { class: "actions" },
     newType,
     button("Add node", () => builds.add(newType.value), { kind: "small" }),
-    button("Add note", addNote, { kind: "small" }),
+    button("Add note", builds.addNote, { kind: "small" }),
     button("Arrange", arrange, { kind: "small", title: "Put the nodes in layers, from the start on" }),
     undo,
     redo,
@@ -142,19 +141,6 @@ export async function editor({ definition, name, workflowId, types, choices, con
     if (!isTyped) showPanel();
     checkSoon();
     changed();
-  }
-
-  function addNote() {
-    const next = change.withNote(history.document, view.middle());
-    const key = keyAt(next, "notes", next.notes.length - 1);
-    apply("Added a note", next, { selection: new Set([key]) });
-    editNote(key);
-  }
-
-  function editNote(key) {
-    choose(new Set([key]));
-    view.reveal(key);
-    panel.querySelector("textarea").focus();
   }
 
   async function arrange() {

@@ -6,16 +6,22 @@ export const IDLE = { name: "idle" };
 const START = 4; // pixels that the pointer moves before a press becomes a drag
 
 /**
- * [state, orders]. `event`: {type: "down", "move", "up", "hold" (pressed for long) or "cancel"; x, y on the canvas in pixels;
- * graph: {x, y} in the graph}; of "down" also {on: the key below it or null, part: of a handle, what it is for, isGrip: at the
- * corner that makes it larger, isSelected, isFixed: nothing can be moved, isChoosing: what is clicked is what another one leads to, button, isTouch, adds: with
+ * [state, orders]. `event`: {type: "down", "move", "up", "hold" (pressed for long), "second" (another finger comes) or "cancel";
+ * x, y on the canvas in pixels, graph: {x, y} in the graph; with two fingers x, y of their middle, and apart, their distance};
+ * of "down" also {on: the key below it or null, part: of a handle, what it is for, isGrip: at the corner that makes it larger,
+ * isSelected, isFixed: nothing can be moved, isChoosing: what is clicked is what another one leads to, button, isTouch, adds: with
  * Shift or Ctrl, shift, space}; of "move" {isFree: without steps}. Orders: ["select", key, adds], ["clear"], ["choose", key,
- * graph], ["pan", dx, dy], ["move", by, isFree], ["drop"], ["resize", key, by, isFree], ["size"], ["band", from, to], ["catch",
- * from, to], ["press", key, part] for a click on a handle, ["aim", key, part, graph] and ["lead", key, part, graph] for its drag
+ * graph], ["pan", dx, dy], ["zoom", share, at], ["move", by, isFree], ["drop"], ["resize", key, by, isFree], ["size"],
+ * ["band", from, to], ["catch", from, to], ["press", key, part] for a click on a handle, ["aim", key, part, graph] and ["lead", key, part, graph] for its drag
  * and its drop, ["menu", key, at], ["restore"]. Whatever ends a gesture but the drop restores all.
  */
 export function next(state, event) {
-  return STATES[state.name](state, event) ?? [state, []];
+  return (event.type === "second" ? pinch : STATES[state.name])(state, event) ?? [state, []];
+}
+
+/** Two fingers: what the first one has done is taken back, but for panning. */
+function pinch(state, { x, y, apart }) {
+  return [{ name: "pinching", x, y, apart }, state.name === "panning" ? [] : next(state, { type: "cancel" })[1]];
 }
 
 function pan(state, event) {
@@ -63,6 +69,10 @@ const STATES = {
     if (event.type === "move") return pan(state, event);
     if (event.type === "up") return [IDLE, []];
     return event.type === "cancel" ? [IDLE, [["pan", -state.total[0], -state.total[1]]]] : null;
+  },
+  pinching(state, { type, x, y, apart }) {
+    if (type !== "move") return [IDLE, []];
+    return [{ ...state, x, y, apart }, [["pan", x - state.x, y - state.y], ["zoom", apart / state.apart, { x, y }]]];
   },
   moving(state, event) {
     if (event.type === "move") return [state, [["move", { x: event.graph.x - state.graph.x, y: event.graph.y - state.graph.y }, event.isFree]]];

@@ -1,6 +1,6 @@
 // The nodes and edges of a definition, each with its place in the list and a key that stays while others come and go.
 
-const isObject = (value) => value !== null && typeof value === "object" && !Array.isArray(value);
+export const isObject = (value) => value !== null && typeof value === "object" && !Array.isArray(value);
 
 /** An id as findings give it: a text, or a number as text; null if there is none. */
 export const idOf = (item) => (typeof item.id === "string" ? item.id : typeof item.id === "number" ? String(item.id) : null);

@@ -3,7 +3,7 @@
 import { h, show, uniqueId } from "../parts/dom.js";
 
 /**
- * `options`: [{group, text, detail, value}, ...]. `done(value, how)` gets what was chosen, null if nothing was; `how` it was left then: "outside" or "escape". `over`: what
+ * `options`: [{group, text, detail, value}, ...], or what gives those that have the typed words. `done(value, how)` gets what was chosen, null if nothing was; `how` it was left then: "outside" or "escape". `over`: what
  * `floating` gives.
  */
 export function pick(over, at, { label, options, done }) {
@@ -12,6 +12,7 @@ export function pick(over, at, { label, options, done }) {
     type: "text", role: "combobox", autocomplete: "off", spellcheck: "false", "aria-label": label, "aria-expanded": "true",
     "aria-autocomplete": "list", "aria-controls": list.id, placeholder: `${label}: type to find`,
   });
+  const nothing = h("p", { class: "quiet", role: "status", hidden: true }, "Nothing is called so.");
   let found = [];
   let current = 0;
 
@@ -31,14 +32,17 @@ export function pick(over, at, { label, options, done }) {
   function filter() {
     const words = input.value.toLowerCase().split(/\s+/);
     const groups = new Map();
-    found = options.filter(({ text, detail }) => words.every((word) => `${text} ${detail}`.toLowerCase().includes(word))).map((option) => {
+    const has = ({ text, detail }) => words.every((word) => `${text} ${detail}`.toLowerCase().includes(word));
+    found = (Array.isArray(options) ? options.filter(has) : options(input.value)).map((option) => {
       const element = h("div", { class: "picker-option", role: "option", id: uniqueId("option"), on: { click: () => choose(option) } },
         h("span", {}, option.text), h("span", { class: "quiet" }, option.detail));
       groups.set(option.group, [...groups.get(option.group) ?? [], element]);
       return { option, element };
     });
     show(list, [...groups].map(([name, elements]) => h("div", { role: "group", "aria-label": name },
-      h("div", { class: "picker-group", "aria-hidden": "true" }, name), elements)), !found.length && h("p", { class: "quiet" }, "Nothing is called so."));
+      h("div", { class: "picker-group", "aria-hidden": "true" }, name), elements)));
+    list.hidden = !found.length;
+    nothing.hidden = found.length > 0;
     light(0);
   }
 
@@ -51,7 +55,7 @@ export function pick(over, at, { label, options, done }) {
     else return;
     event.preventDefault();
   });
-  const content = h("div", { class: "picker", role: "group", "aria-label": label }, input, list);
+  const content = h("div", { class: "picker", role: "group", "aria-label": label }, input, list, nothing);
   filter();
   over.open(content, at, (how) => how !== "chosen" && done(null, how));
   input.focus({ preventScroll: true });

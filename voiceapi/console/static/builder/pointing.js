@@ -26,6 +26,7 @@ export function pointing(box, { view, see, look, find, about, takesWheel, presse
   let last = null;
   let holding = null;
   let isDone = false; // the touch has opened something, so that it is no click on it
+  let second = null; // the last event of another finger
 
   function plain(event, type) {
     const { left, top } = box.getBoundingClientRect();
@@ -39,7 +40,7 @@ export function pointing(box, { view, see, look, find, about, takesWheel, presse
     gesture = state;
     for (const [order, ...values] of given) orders[order](...values);
     isDone ||= given.some(([order]) => OPENING.has(order));
-    if (state === IDLE) pointer = null;
+    if (state === IDLE) pointer = second = null;
     if (began) clearTimeout(holding);
     box.classList.toggle("panning", state.name === "panning");
     if (began && DRIFTING.has(state.name)) requestAnimationFrame(drift);
@@ -62,9 +63,20 @@ export function pointing(box, { view, see, look, find, about, takesWheel, presse
     const { of: held, key } = target.closest(".handle, g[data-key]")?.dataset ?? {};
     return find(held ?? key ?? null)?.key ?? null;
   };
-  const isOurs = (event) => event.pointerId === pointer?.pointerId;
+  const isOurs = (event) => [pointer, second].some((each) => each?.pointerId === event.pointerId);
+
+  /** The middle of two fingers, and how far they are apart. */
+  function between(type) {
+    const [one, other] = [plain(pointer), plain(second)];
+    return { type, x: (one.x + other.x) / 2, y: (one.y + other.y) / 2, apart: Math.max(1, Math.hypot(one.x - other.x, one.y - other.y)) };
+  }
 
   box.addEventListener("pointerdown", (event) => {
+    if (!second && [event, pointer].every((each) => each?.pointerType === "touch")) {
+      second = event;
+      box.setPointerCapture(event.pointerId);
+      point(between("second"));
+    }
     if (pointer) return;
     const { part } = event.target.closest(".handle")?.dataset ?? {};
     const on = keyOf(event.target);
@@ -80,8 +92,9 @@ export function pointing(box, { view, see, look, find, about, takesWheel, presse
   box.addEventListener("pointermove", (event) => {
     last = event;
     if (!isOurs(event)) return;
-    pointer = event;
-    point(plain(event, "move"));
+    if (event.pointerId === pointer.pointerId) pointer = event;
+    else second = event;
+    point(second ? between("move") : plain(event, "move"));
   });
   box.addEventListener("pointerleave", () => { last = null; });
   box.addEventListener("pointerup", (event) => isOurs(event) && point(plain(event, "up")));

@@ -7,6 +7,7 @@ is sent. Where a new turn's words, or the end, would cut what is still spoken, t
 
 from __future__ import annotations
 
+import json
 from abc import ABC, abstractmethod
 from collections import deque
 from collections.abc import Mapping, Sequence
@@ -14,6 +15,7 @@ from dataclasses import dataclass, field
 from typing import Any, ClassVar
 
 from ..engine.actions import Action, Listen, Play, Redirect, Say
+from ..strict_json import storable
 from ..telephony.carriers.events import CallerInput, Keys, Silence, Speech
 from ..telephony.carriers.webhook import pieces
 
@@ -113,6 +115,20 @@ Frame = Setup | Prompt | Key | Collected | Interruption | Latency | Speaking | P
 
 class WrongFrame(ValueError):
     """A frame that the carrier's documents don't allow; the reason is a sentence without what the caller said."""
+
+
+def read_object(message: str) -> Mapping[str, Any]:
+    """The JSON object that a message is, in which `type` is a text.
+
+    :raises WrongFrame: when it is anything else.
+    """
+    try:
+        found = storable(json.loads(message))
+    except (ValueError, RecursionError):
+        raise WrongFrame("It isn't JSON.") from None
+    if not isinstance(found, Mapping) or not isinstance(found.get("type"), str):
+        raise WrongFrame("It is no object with a type.")
+    return found
 
 
 Written = Mapping[str, Any]

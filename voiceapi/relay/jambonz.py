@@ -15,7 +15,6 @@ from typing import Any, ClassVar
 
 from ..calls.relays import Opening
 from ..engine.actions import Listen
-from ..strict_json import storable
 from ..telephony.carriers import jambonz
 from ..telephony.carriers.webhook import amount, clean, pieces, text_at
 from .core import (
@@ -31,6 +30,7 @@ from .core import (
     Trouble,
     Written,
     WrongFrame,
+    read_object,
 )
 
 # Characters of one token, of which its buffer takes 1,000, and bytes of the verbs of one message, of 24 KiB at most.
@@ -72,12 +72,7 @@ class Jambonz(Dialect):
         return not self._spoke_by_verbs
 
     def read(self, message: str) -> Sequence[Frame]:
-        try:
-            found = storable(json.loads(message))
-        except (ValueError, RecursionError):
-            raise WrongFrame("It isn't JSON.") from None
-        if not isinstance(found, Mapping) or not isinstance(found.get("type"), str):
-            raise WrongFrame("It is no object with a type.")
+        found = read_object(message)
         type, data = found["type"], found.get("data")
         if type in ACKNOWLEDGED:
             id = text_at(found, "msgid")

@@ -2,11 +2,9 @@
 
 from __future__ import annotations
 
-import json
-from collections.abc import Mapping, Sequence
+from collections.abc import Sequence
 from typing import ClassVar
 
-from ..strict_json import storable
 from ..telephony.carriers.webhook import amount, clean, text_at
 from .core import (
     Dialect,
@@ -22,6 +20,7 @@ from .core import (
     Trouble,
     Written,
     WrongFrame,
+    read_object,
 )
 
 # The frames that are about who speaks, by their name without case, and whether it is the agent.
@@ -40,12 +39,7 @@ class Twilio(Dialect):
         return (self._read(message),)
 
     def _read(self, message: str) -> Frame:
-        try:
-            found = storable(json.loads(message))
-        except (ValueError, RecursionError):
-            raise WrongFrame("It isn't JSON.") from None
-        if not isinstance(found, Mapping) or not isinstance(found.get("type"), str):
-            raise WrongFrame("It is no object with a type.")
+        found = read_object(message)
         match found["type"].lower():
             case "setup":
                 return Setup((_text(found, "callSid"), *filter(None, (text_at(found, name) for name in self.call_ids))))

@@ -1084,6 +1084,14 @@ def test_parts_that_are_longer_than_a_turn(call: Any) -> None:
     assert cut["error"].startswith("33 of ")
 
 
+def test_a_blank_after_the_words_that_the_whole_text_lacks_takes_none_of_its_letters(call: Any) -> None:
+    call.send(CallerSaid, "hello")
+    assert words_of(call.send(ModelSpoke, "Yes.")) == ["Yes."]
+    assert words_of(call.send(ModelSpoke, " ")) == []
+    assert words_of(call.send(ModelReplied, "Yes.Of course.")) == ["Of course."]
+    assert call.recorded("rtf-bot-text")[-1]["text"] == "Yes.Of course."
+
+
 PARTS = st.lists(st.sampled_from(["Yes.", " No, ", "why? ", " ", "word", "x" * 4000, " One. " * 900]), max_size=8)
 
 

@@ -116,6 +116,17 @@ class State:
     transfer_timeout: float = 0.0
     reason: str = ""
 
+    def changed(self, **changes: Any) -> "State":
+        """A copy with other values of these fields: `dataclasses.replace` in a tenth of its time, many times a turn.
+
+        :raises TypeError: for a name that is no field.
+        """
+        if not changes.keys() <= self.__dict__.keys():
+            raise TypeError(f"No fields of a state: {', '.join(sorted(changes.keys() - self.__dict__.keys()))}")
+        state = object.__new__(State)
+        state.__dict__.update(self.__dict__, **changes)
+        return state
+
     def to_json(self) -> dict[str, Any]:
         """Return the state as JSON data."""
         data: dict[str, Any] = encode(self)
@@ -231,13 +242,12 @@ def tags_of(context: Mapping[str, Any]) -> list[str]:
 
 def size_of(message: Message) -> int:
     """The bytes of a message: its content, the functions that it calls, and what is kept with it."""
-    content = size(message.get("content") or "")
-    if message.get(KEPT):
-        content += size(json.dumps(message[KEPT], ensure_ascii=False))
-    if not message.get("tool_calls"):  # nearly always, and a long history is counted in each turn
-        return content
-    functions = (call["function"] for call in message["tool_calls"])
-    return content + sum(size(each["name"]) + size(each["arguments"]) for each in functions)
+    found = size(message.get("content") or "")
+    for call in message.get("tool_calls") or ():  # without a generator: a long history is counted in each turn
+        found += size(call["function"]["name"]) + size(call["function"]["arguments"])
+    if kept := message.get(KEPT):
+        found += size(json.dumps(kept, ensure_ascii=False))
+    return found
 
 
 def joined(messages: Iterable[Message], message: Message) -> tuple[Message, ...] | None:

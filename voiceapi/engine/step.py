@@ -364,10 +364,10 @@ class StepState:
     def result(self) -> tuple[State, tuple[Action, ...]]:
         pending = None if self.is_being_answered else self.composer.pending_action()
         missing = tuple(sorted({*self.state.missing, *self.missing}))
-        return replace(self.state, missing=missing), (*self.actions, *([pending] if pending else []))
+        return self.state.changed(missing=missing), (*self.actions, *([pending] if pending else []))
 
     def set(self, **changes: Any) -> None:
-        self.state = replace(self.state, **changes)
+        self.state = self.state.changed(**changes)
 
     def wait(self, phase: Phase) -> None:
         """End the step with the request that belongs to `phase`."""
@@ -444,7 +444,7 @@ class StepState:
 
     def say_rest(self, text: str) -> None:
         """Say the part of a reply's text that wasn't given out yet; it is recorded when the reply is whole."""
-        rest = text[len(self.state.said) :].strip()
+        rest = text[len(self.state.said.rstrip()) :].strip()
         if rest:
             # The first speech of a call can't be interrupted.
             self.actions.append(Say(rest, self.node.allow_interrupt and self.state.turn > 0))

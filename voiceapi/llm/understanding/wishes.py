@@ -86,6 +86,7 @@ _AGAIN_IN_OTHER_LANGUAGES = frozenset(
     )
     for phrase in language.split("|")
 )
+_NO_WORD = re.compile(r"[^\w\s'-]|_")
 # A question for who calls is shorter; of a longer text no part is only that.
 _LONGEST_QUESTION = 200
 
@@ -101,8 +102,12 @@ def asks_again(said: str) -> bool:
 def _without_marks(text: str) -> str:
     """The text in lower case, with blanks for punctuation but apostrophes and hyphens."""
     text = unicodedata.normalize("NFC", text).casefold().replace("\N{RIGHT SINGLE QUOTATION MARK}", "'")
-    marks = (letter not in "'-" and unicodedata.category(letter)[0] in "PS" for letter in text)
-    return " ".join("".join(" " if mark else letter for mark, letter in zip(marks, text, strict=True)).split())
+    return " ".join(_NO_WORD.sub(_blank_for_mark, text).split())
+
+
+def _blank_for_mark(found: re.Match[str]) -> str:
+    # Vowel signs of Hindi are neither letters nor marks.
+    return " " if unicodedata.category(found[0])[0] in "PS" else found[0]
 
 
 # -- no more calls

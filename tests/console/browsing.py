@@ -134,7 +134,7 @@ class Tab:
         expect(self.page.get_by_role("heading", level=1)).to_have_text(text)
 
     def notices(self, text: str | re.Pattern[str]) -> None:
-        """See a notice that a screen reader reads out, and close it."""
+        """See a notice that a screen reader reads out."""
         notice = self.page.get_by_role("status").get_by_text(text).first
         expect(notice).to_be_visible()
 

@@ -155,6 +155,9 @@ def test_what_is_pressed_is_large_enough_at_any_zoom(phone: Tab, tab: Tab, api: 
         for _ in range(14):
             each.page.keyboard.press("-")
         assert zoom(each) == pytest.approx(0.1)
+        # Once the zoom has come to rest.
+        wide = re.compile(rf"^{10 * least}(\.0*\d+)?$")
+        expect(each.page.locator(".canvas-box .scene > g")).to_have_attribute("stroke-width", wide)
         right, left, _, up = node(each, "n0").evaluate(REACH)  # below it is the handle that leads on
         assert right + left >= least
         assert up >= least / 2

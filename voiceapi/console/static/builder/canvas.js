@@ -105,7 +105,7 @@ export function canvas({ label, specs, view: before, seen, act, commands = [] })
       const from = shift.from.get(each.key);
       if (from) each.place = { ...from, x: from.x + shift.by.x, y: from.y + shift.by.y };
     }
-    drawn.paint(graph, { isMoving: true });
+    drawn.paint(graph, shift.from);
   }
 
   function draw() {

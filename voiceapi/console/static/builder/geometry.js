@@ -202,6 +202,22 @@ export function routes(nodes, edges, shares) {
   });
 }
 
+/** The routes once the nodes of `moved`, which has their keys, were moved; `before` are those of the same edges until then. */
+export function movedRoutes({ nodes, edges }, shares, moved, before) {
+  const beside = (keys) => new Set(edges.flatMap(({ from, to }) => (keys.has(from.key) || keys.has(to.key) ? [from.key, to.key] : [])));
+  const at = (keys) => edges.flatMap(({ from, to }, index) => (keys.has(from.key) || keys.has(to.key) ? [index] : []));
+  // The ends at a side stand in an order, so what leads to a moved node moves its neighbours' others as well.
+  const near = beside(moved);
+  const changed = new Set(at(near));
+  const looked = at(beside(near));
+  const found = [...before];
+  routes(nodes, looked.map((index) => edges[index]), shares).forEach((route, place) => {
+    const index = looked[place];
+    if (changed.has(index) && route.line !== before[index].line) found[index] = route;
+  });
+  return found;
+}
+
 /** Boxes by the cells of a grid, so that only those nearby are looked at. */
 class Cells {
   #cells = new Map();

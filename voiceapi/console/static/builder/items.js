@@ -5,20 +5,26 @@ export const isObject = (value) => value !== null && typeof value === "object" &
 /** An id as findings give it: a text, or a number as text; null if there is none. */
 export const idOf = (item) => (typeof item.id === "string" ? item.id : typeof item.id === "number" ? String(item.id) : null);
 
+const listed = new WeakMap(); // by the list, which is never changed: a definition that differs has another one
+
 /**
  * The objects of one of the definition's lists: [{item, index, key}, ...]. Ids may be missing or there twice while a
  * definition is broken, so a key also says the how-manieth of its id it is.
  */
 export function items(definition, list) {
-  const found = Array.isArray(definition?.[list]) ? definition[list] : [];
-  const counts = new Map();
-  return found.flatMap((item, index) => {
-    if (!isObject(item)) return [];
-    const id = idOf(item);
-    const count = (counts.get(id) ?? 0) + 1;
-    counts.set(id, count);
-    return [{ item, index, key: `${list.slice(0, -1)} ${count} ${id ?? ""}` }];
-  });
+  const found = definition?.[list];
+  if (!Array.isArray(found)) return [];
+  if (!listed.has(found)) {
+    const counts = new Map();
+    listed.set(found, found.flatMap((item, index) => {
+      if (!isObject(item)) return [];
+      const id = idOf(item);
+      const count = (counts.get(id) ?? 0) + 1;
+      counts.set(id, count);
+      return [{ item, index, key: `${list.slice(0, -1)} ${count} ${id ?? ""}` }];
+    }));
+  }
+  return listed.get(found);
 }
 
 /** "node", "edge" or "note". */

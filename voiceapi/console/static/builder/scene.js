@@ -1,7 +1,8 @@
 // The graph as SVG. Elements are kept by the key of what they show, and changed only where it changed.
 
+import { debounced } from "../parts/controls.js";
 import { h, svg } from "../parts/dom.js";
-import { boxOfNode, lead, NODE, routes, touches } from "./geometry.js";
+import { boxOfNode, lead, movedRoutes, NODE, routes, touches } from "./geometry.js";
 import { inGraph } from "./view.js";
 
 const FAR = 0.45; // a zoom below which labels can't be read
@@ -30,14 +31,14 @@ function write(element, text) {
 const counted = (count, noun) => `${count || "no"} ${noun}${count === 1 ? "" : "s"}`;
 
 /**
- * `element` is an <svg> to be put somewhere. `paint(graph)` shows what `graphOf` gives. What is `selected`, a Set of keys,
- * which key is `active` (the one stop of the Tab key), which are `moving`, the `marks` (a Map of findings by key), what an
- * `overlay` says (a Map of {look, label, note, width} by "node" or "edge" and the id) and what is `lit` (a Set of the same
- * names) are set by `decorate({...})`; so are, while an edge is led to a node, `reach`, a Map by key of why something can't be
- * reached, and the key that is `aimed` at. `isMoving`: only places have changed since, and labels stay where they are on their
- * edges. `see(view, size)` moves and zooms it, and leaves out what isn't seen; `band(box)` shows a frame, null for none;
- * `preview(ends)` the line of an edge to be, null for none. `handles(nodes, edges)` gives these the handles that new edges are
- * drawn from.
+ * `element` is an <svg> to be put somewhere. `paint(graph)` shows what `graphOf` gives; `decorate` is to follow. What is
+ * `selected`, a Set of keys, which key is `active` (the one stop of the Tab key), which are `moving`, the `marks` (a Map of
+ * findings by key), what an `overlay` says (a Map of {look, label, note, width} by "node" or "edge" and the id) and what is `lit`
+ * (a Set of the same names) are set by `decorate({...})`; so are, while an edge is led to a node, `reach`, a Map by key of why
+ * something can't be reached, and the key that is `aimed` at. `moved`, a Map or Set: only the places of these keys have changed
+ * since, and labels stay where they are on their edges. `see(view, size)` moves and zooms it, and leaves out what isn't seen;
+ * `band(box)` shows a frame, null for none; `preview(ends)` the line of an edge to be, null for none. `handles(nodes, edges)`
+ * gives these the handles that new edges are drawn from.
  */
 export function scene() {
   const notes = svg("g", {});
@@ -56,7 +57,7 @@ export function scene() {
   let places = "";
   let found = []; // the routes of the edges
   let zoom = 1;
-  let shownHandles = "";
+  let handled = ""; // what has handles, and which
   let gripped = [[], []]; // the keys of nodes and edges that have handles
 
   function nodePart() {
@@ -101,8 +102,10 @@ export function scene() {
 
   function paintNode(part, node) {
     const { key, id, type, look, kind, name, place } = node;
-    if (part.node === node && part.place === place) return;
-    Object.assign(part, { node, place, bounds: boxOfNode(place) });
+    const now = [id, type, look, kind, name, place.x, place.y];
+    if (part.painted && now.every((value, at) => value === part.painted[at])) return;
+    part.painted = now;
+    part.bounds = boxOfNode(place);
     set(part.group, "transform", `translate(${place.x - NODE.width / 2} ${place.y - NODE.height / 2})`);
     set(part.group, "data-node", id);
     set(part.box, "rx", ROUND[type] ?? 2);
@@ -115,8 +118,9 @@ export function scene() {
 
   function paintEdge(part, edge, route) {
     const { key, item, id, from, to, label } = edge;
-    if (part.edge === edge && part.d === route.line) return;
-    Object.assign(part, { edge, d: route.line, place: route.place, bounds: route.bounds });
+    const now = [route, id, from.name, to.name, label, Boolean(item)];
+    if (part.painted && now.every((value, at) => value === part.painted[at])) return;
+    Object.assign(part, { painted: now, place: route.place, bounds: route.bounds });
     if (part.badges) for (const [axis, value] of Object.entries(edgeBadges(route.place))) set(part.badges, axis, value);
     set(part.group, "data-edge", id);
     for (const shape of [part.line, part.hit]) set(shape, "d", route.line);
@@ -138,10 +142,15 @@ export function scene() {
     part.badges?.remove();
     part.badges = null;
     if (!now) return;
-    const place = part.edge ? { width: EDGE_BADGES, height: 22, ...edgeBadges(part.place) } : { x: 0, y: -14, width: NODE.width, height: 22 };
+    const place = part.label ? { width: EDGE_BADGES, height: 22, ...edgeBadges(part.place) } : { x: 0, y: -14, width: NODE.width, height: 22 };
     part.badges = svg("foreignObject", { class: "badges", ...place }, h("div", {}, texts.map(([look, text]) => h("span", { class: look }, text))));
     part.group.append(part.badges);
   }
+
+  // What is pressed inherits how wide it is, the same on the screen at any zoom. It is laid out anew then, so not in each frame.
+  const reach = () => set(world, "stroke-width", (matchMedia("(pointer: coarse)").matches ? 44 : 24) / zoom);
+  const reachSoon = debounced(reach, 150);
+  reach();
 
   const edgeBadges = ({ x, y }) => ({ x: x - EDGE_BADGES / 2, y: y + 11 });
 
@@ -196,8 +205,27 @@ export function scene() {
     cull();
   }
 
-  function paint(next, { isMoving = false } = {}) {
+  function paintMoved(moved) {
+    const before = found;
+    found = movedRoutes(graph, shares, moved, before);
+    places = "";
+    for (const node of graph.nodes) if (moved.has(node.key)) paintNode(parts.get(node.key), node);
+    for (const note of graph.notes) if (moved.has(note.key)) paintNote(parts.get(note.key), note);
+    graph.edges.forEach((edge, at) => {
+      if (found[at] === before[at]) return;
+      paintEdge(parts.get(edge.key), edge, found[at]);
+      edge.labelPlace = found[at].place;
+    });
+    cull();
+    handles(...gripped);
+  }
+
+  function paint(next, moved = null) {
     graph = next;
+    if (moved) {
+      paintMoved(moved);
+      return;
+    }
     const there = new Set([...graph.nodes, ...graph.edges, ...graph.notes].map(({ key }) => key));
     for (const [key, { group }] of parts) {
       if (there.has(key)) continue;
@@ -205,9 +233,9 @@ export function scene() {
       parts.delete(key);
     }
     // While nothing but texts changes, edges and labels stay where they are.
-    const now = !isMoving && JSON.stringify([graph.nodes.map(({ key, place }) => [key, place]), graph.edges.map(({ key, from, to, label }) => [key, from.key, to.key, label.length])]);
-    if (isMoving || now !== places) {
-      if (!isMoving) shares.clear();
+    const now = JSON.stringify([graph.nodes.map(({ key, place }) => [key, place]), graph.edges.map(({ key, from, to, label }) => [key, from.key, to.key, label.length])]);
+    if (now !== places) {
+      shares.clear();
       found = routes(graph.nodes, graph.edges, shares);
     }
     places = now;
@@ -224,15 +252,13 @@ export function scene() {
       paintEdge(parts.get(edge.key), edge, found[at]);
       edge.labelPlace = found[at].place;
     });
-    if (isMoving) cull();
-    else decorate();
+    cull();
     handles(...gripped);
   }
 
-  /** Each as large on the screen at any zoom. */
-  function handle([key, part, { x, y }, dy = 0]) {
+  function handle([key, part]) {
     const [title, sign] = HANDLES[part];
-    const group = svg("g", { class: `handle ${part}`, transform: `translate(${x} ${y}) scale(${1 / zoom}) translate(0 ${dy})` },
+    const group = svg("g", { class: `handle ${part}` },
       svg("title", {}, title), svg("circle", { class: "around", r: 12 }), svg("circle", { class: "knob", r: sign ? 9 : 6 }), svg("path", { d: sign }));
     Object.assign(group.dataset, { of: key, part });
     return group;
@@ -248,11 +274,12 @@ export function scene() {
         const { place: { x, y }, ends: [start, end] } = found[index];
         return [[key, "insert", { x, y: y + (!label || zoom < FAR ? 0 : 12 + 12 / zoom) }], [key, "source", start], [key, "target", end]];
       })];
-    // One that is pressed stays: the end of a touch comes to what it began at.
-    const drawn = JSON.stringify([zoom, wanted]);
-    if (drawn === shownHandles) return;
-    shownHandles = drawn;
-    grips.replaceChildren(...wanted.map(handle));
+    // What is there is moved. One that is pressed has to stay: the end of a touch comes to what it began at.
+    const now = JSON.stringify(wanted.map(([key, part]) => [key, part]));
+    if (now !== handled) grips.replaceChildren(...wanted.map(handle));
+    handled = now;
+    // Each is as large on the screen at any zoom.
+    wanted.forEach(([, , { x, y }, dy = 0], at) => set(grips.children[at], "transform", `translate(${x} ${y}) scale(${1 / zoom}) translate(0 ${dy})`));
   }
 
   return {
@@ -272,6 +299,7 @@ export function scene() {
       if (isZoomed) handles(...gripped);
       set(world, "transform", `translate(${x} ${y}) scale(${zoom})`);
       element.classList.toggle("far", zoom < FAR);
+      if (isZoomed) reachSoon();
       const [from, to] = [inGraph(view, { x: 0, y: 0 }), inGraph(view, { x: size.width, y: size.height })];
       seen = { left: from.x, top: from.y, right: to.x, bottom: to.y };
       cull();

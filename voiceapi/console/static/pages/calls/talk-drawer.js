@@ -21,6 +21,7 @@ export function talkDrawer({ workflow, signal, light, save }) {
 
   function toggle(isOpen) {
     element.hidden = !isOpen;
+    element.parentElement.classList.toggle("has-drawer", isOpen);
     opener.setAttribute("aria-expanded", String(isOpen));
     if (!isOpen) {
       panel.stop();

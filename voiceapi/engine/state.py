@@ -117,7 +117,7 @@ class State:
     reason: str = ""
 
     def changed(self, **changes: Any) -> "State":
-        """A copy with other values of these fields: `dataclasses.replace` in a tenth of its time, many times a turn.
+        """A copy with other values of these fields: `dataclasses.replace` in a sixth of its time, 17 times a turn.
 
         :raises TypeError: for a name that is no field.
         """

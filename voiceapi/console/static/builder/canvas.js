@@ -32,8 +32,8 @@ const NOTHING = new Set();
  * `focus(key)`, which also gives it the focus, by default what had it last; `chosen()`, the keys that a command is about;
  * `active()`, the key of what has the focus; `middle()`, the place in the graph that is seen in the middle; `last()`, where the
  * pointer was last, else the middle; `placed`, the places of nodes that have none stored; `fit()`; `over`, what floats over the
- * canvas; `graph()` as it is seen; `find(key)` in it; `point(place)` on the canvas; `connect(key)` and `place()` by clicks or keys;
- * `hasFocus()`; `say(text)`; `overlay(marks)`, as the scene takes them; `light(node, edge)`, ids: where a conversation is.
+ * canvas; `graph()` as it is seen; `find(key)` in it; `point(place)` on the canvas; `connect(key)` and `place()` by clicks or
+ * keys; `hasFocus()`; `say(text)`; `overlay(marks)`, as the scene takes them; `light(node, edge)`, ids: where a conversation is.
  */
 export function canvas({ label, specs, view: before, seen, act, commands = [] }) {
   const drawn = scene();
@@ -105,7 +105,7 @@ export function canvas({ label, specs, view: before, seen, act, commands = [] })
       const from = shift.from.get(each.key);
       if (from) each.place = { ...from, x: from.x + shift.by.x, y: from.y + shift.by.y };
     }
-    drawn.paint(graph, shift.from);
+    drawn.move(shift.from);
   }
 
   function draw() {

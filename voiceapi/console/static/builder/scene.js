@@ -35,8 +35,8 @@ const counted = (count, noun) => `${count || "no"} ${noun}${count === 1 ? "" : "
  * `selected`, a Set of keys, which key is `active` (the one stop of the Tab key), which are `moving`, the `marks` (a Map of
  * findings by key), what an `overlay` says (a Map of {look, label, note, width} by "node" or "edge" and the id) and what is `lit`
  * (a Set of the same names) are set by `decorate({...})`; so are, while an edge is led to a node, `reach`, a Map by key of why
- * something can't be reached, and the key that is `aimed` at. `moved`, a Map or Set: only the places of these keys have changed
- * since, and labels stay where they are on their edges. `see(view, size)` moves and zooms it, and leaves out what isn't seen;
+ * something can't be reached, and the key that is `aimed` at. `move(keys)`, a Map or Set, shows the new places of these, while
+ * labels stay where they are on their edges. `see(view, size)` moves and zooms it, and leaves out what isn't seen;
  * `band(box)` shows a frame, null for none; `preview(ends)` the line of an edge to be, null for none. `handles(nodes, edges)`
  * gives these the handles that new edges are drawn from.
  */
@@ -205,7 +205,8 @@ export function scene() {
     cull();
   }
 
-  function paintMoved(moved) {
+  /** Only the places of these keys have changed since; labels stay where they are on their edges. */
+  function move(moved) {
     const before = found;
     found = movedRoutes(graph, shares, moved, before);
     places = "";
@@ -220,12 +221,8 @@ export function scene() {
     handles(...gripped);
   }
 
-  function paint(next, moved = null) {
+  function paint(next) {
     graph = next;
-    if (moved) {
-      paintMoved(moved);
-      return;
-    }
     const there = new Set([...graph.nodes, ...graph.edges, ...graph.notes].map(({ key }) => key));
     for (const [key, { group }] of parts) {
       if (there.has(key)) continue;
@@ -285,6 +282,7 @@ export function scene() {
   return {
     element,
     paint,
+    move,
     decorate,
     group: (key) => parts.get(key)?.group ?? null,
     handles,

@@ -19,8 +19,8 @@ const counted = (count, noun) => `${count} ${noun}${count === 1 ? "" : "s"}`;
  * `definition()` now; `specs`, the types by name; `view()`, the canvas; `apply(label, definition, {selection, isTyped})`;
  * `remove()` what is chosen; `refresh()` of the panel and the findings.
  *
- * Returned: `act` and `commands` for the canvas; `add(type)` of a node; `addNote()`; `waysOn(key, open)` of a node's form; `isFresh(key)`: whether it is
- * new, and its texts are still being typed; `listen(signal)` to what is copied and pasted.
+ * Returned: `act` and `commands` for the canvas; `add(type)` of a node; `addNote()`; `waysOn(key, open)` of a node's form;
+ * `isFresh(key)`: whether it is new, and its texts are still being typed; `listen(signal)` to what is copied and pasted.
  */
 export function building({ definition, specs, view, apply, remove, refresh }) {
   const fresh = new Set();

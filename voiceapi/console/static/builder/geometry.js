@@ -170,8 +170,9 @@ function arrow([, , , tip], side) {
 
 /**
  * The routes of all edges: {line, arrow, place, bounds, ends} each, the first two as the `d` of a path, the place that of the
- * label, with its width, a box around all of it, and the ends of the line. `nodes`: [{key, place}]; `edges`: [{key, from, to, label}], the ends being nodes. `shares`, a Map by the
- * edge's key, says where on its curve each label was; what it lacks is put where the label is over no node and no other.
+ * label, with its width, a box around all of it, and the ends of the line. `nodes`: [{key, place}]; `edges`: [{key, from, to,
+ * label}], the ends being nodes. `shares`, a Map by the edge's key, says where on its curve each label was; what it lacks is put
+ * where the label is over no node and no other.
  */
 export function routes(nodes, edges, shares) {
   const ends = edges.map(({ from, to }) => (from === to ? [RIGHT, RIGHT] : sides(from.place, to.place)));

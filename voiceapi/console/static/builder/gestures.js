@@ -7,13 +7,13 @@ const START = 4; // pixels that the pointer moves before a press becomes a drag
 
 /**
  * [state, orders]. `event`: {type: "down", "move", "up", "hold" (pressed for long), "second" (another finger comes) or "cancel";
- * x, y on the canvas in pixels, graph: {x, y} in the graph; with two fingers x, y of their middle, and apart, their distance};
- * of "down" also {on: the key below it or null, part: of a handle, what it is for, isGrip: at the corner that makes it larger,
- * isSelected, isFixed: nothing can be moved, isChoosing: what is clicked is what another one leads to, button, isTouch, adds: with
- * Shift or Ctrl, shift, space}; of "move" {isFree: without steps}. Orders: ["select", key, adds], ["clear"], ["choose", key,
- * graph], ["pan", dx, dy], ["zoom", share, at], ["move", by, isFree], ["drop"], ["resize", key, by, isFree], ["size"],
- * ["band", from, to], ["catch", from, to], ["press", key, part] for a click on a handle, ["aim", key, part, graph] and ["lead", key, part, graph] for its drag
- * and its drop, ["menu", key, at], ["restore"]. Whatever ends a gesture but the drop restores all.
+ * x, y on the canvas in pixels, graph: {x, y} in the graph; with two fingers x, y of their middle, and apart, their distance}; of
+ * "down" also {on: the key below it or null, part: of a handle, what it is for, isGrip: at the corner that makes it larger,
+ * isSelected, isFixed: nothing can be moved, isChoosing: what is clicked is what another one leads to, button, isTouch, adds:
+ * with Shift or Ctrl, shift, space}; of "move" {isFree: without steps}. Orders: ["select", key, adds], ["clear"], ["choose", key,
+ * graph], ["pan", dx, dy], ["zoom", share, at], ["move", by, isFree], ["drop"], ["resize", key, by, isFree], ["size"], ["band",
+ * from, to], ["catch", from, to], ["press", key, part] for a click on a handle, ["aim", key, part, graph] and ["lead", key, part,
+ * graph] for its drag and its drop, ["menu", key, at], ["restore"]. Whatever ends a gesture but the drop restores all.
  */
 export function next(state, event) {
   return (event.type === "second" ? pinch : STATES[state.name])(state, event) ?? [state, []];

@@ -7,11 +7,11 @@ const SPEAKING = new Set(["startCall", "agentNode", "endCall"]);
 const ON_ERROR = "on_error";
 
 /**
- * {nodes: [{key, item, index, id, type, look, kind, name, place}], edges: [{key, item, index, id, from, to, label}], notes: [{key,
- * item, index, name, text, place}]}; `from` and `to` are nodes, and the place of a note also has its width and height. What stands for a node that an edge names and that isn't there has no item; so has the way that is taken
- * when a node's call fails. `kindOf(type)` names a type. `placed` has the places that nodes have because theirs aren't
- * stored, or can't be used: a Map by their keys of {position, place}, `position` being what is stored meanwhile; a place
- * that is missing there is added.
+ * {nodes: [{key, item, index, id, type, look, kind, name, place}], edges: [{key, item, index, id, from, to, label}], notes:
+ * [{key, item, index, name, text, place}]}; `from` and `to` are nodes, and the place of a note also has its width and height.
+ * What stands for a node that an edge names and that isn't there has no item; so has the way that is taken when a node's call
+ * fails. `kindOf(type)` names a type. `placed` has the places that nodes have because theirs aren't stored, or can't be used: a
+ * Map by their keys of {position, place}, `position` being what is stored meanwhile; a place that is missing there is added.
  */
 export function graphOf(definition, kindOf, placed) {
   const listed = items(definition, "nodes");

@@ -4,8 +4,9 @@ import { h } from "../parts/dom.js";
 
 /**
  * Edit texts at a point of the canvas. `fields`: [[name, label, value, placeholder, rows], ...], the last for a text of several
- * lines, in which Shift Enter begins one. Enter goes to the next field and from the last one on; Escape leaves them as they were, a press elsewhere takes them over. `done(texts, how)` gets them by name,
- * or null, and how it ended: "enter", "outside" or "escape".
+ * lines, in which Shift Enter begins one. Enter goes to the next field and from the last one on; Escape leaves them as they were,
+ * a press elsewhere takes them over. `done(texts, how)` gets them by name, or null, and how it ended: "enter", "outside" or
+ * "escape".
  */
 export function editTexts(over, at, fields, done) {
   const inputs = fields.map(([name, label, value, placeholder, rows]) =>

@@ -15,7 +15,8 @@ const shifted = ({ x, y }, dy) => ({ x, y: y + dy });
 
 /**
  * Of the canvas: `box`; `drawn`, its scene; `graph()`, `find(key)` and `view()`; `selected()` keys; `active()`, what has the
- * focus; `say`; `act`; `redraw()`; `focus(key)`; `goTo(key)`; `moveBy(keys, by)`; `isFixed`: it is only looked at. `note` is an element for a sentence.
+ * focus; `say`; `act`; `redraw()`; `focus(key)`; `goTo(key)`; `moveBy(keys, by)`; `isFixed`: it is only looked at. `note` is an
+ * element for a sentence.
  *
  * An aim is {key, part}: from a node if the part is "next", else an end of an edge, "source" or "target". Returned: `orders` of
  * the machine of gestures; `connect(key)` and `place()`, until a click or Enter; `isOn()`; `mode()`, "aim" or "place" while it

@@ -3,8 +3,8 @@
 import { h, show, uniqueId } from "../parts/dom.js";
 
 /**
- * `options`: [{group, text, detail, value}, ...], or what gives those that have the typed words. `done(value, how)` gets what was chosen, null if nothing was; `how` it was left then: "outside" or "escape". `over`: what
- * `floating` gives.
+ * `options`: [{group, text, detail, value}, ...], or what gives those that have the typed words. `done(value, how)` gets what was
+ * chosen, null if nothing was; `how` it was left then: "outside" or "escape". `over`: what `floating` gives.
  */
 export function pick(over, at, { label, options, done }) {
   const list = h("div", { class: "picker-list", role: "listbox", id: uniqueId("list"), "aria-label": label });

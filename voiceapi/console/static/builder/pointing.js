@@ -17,8 +17,9 @@ const isHeld = (event) => event.ctrlKey || event.metaKey;
  * to know of it; `pressed(key)` is called when one begins. `orders`: what the machine orders, by name. `twice(key, at)` gets a
  * double click, `menu(key, at)` a right one, `hover(key)` what the pointer is over, each null for the ground.
  *
- * Returned: `name()` of the gesture; `keyOf(element)`, of what it belongs to; `cancel()`, which ends it; `end()` when the page is left; `last()`, where the pointer was last in the graph, or null if it
- * isn't over the canvas; `plain(event)`, {x, y, graph} of an event.
+ * Returned: `name()` of the gesture; `keyOf(element)`, of what it belongs to; `cancel()`, which ends it; `end()` when the page is
+ * left; `last()`, where the pointer was last in the graph, or null if it isn't over the canvas; `plain(event)`, {x, y, graph} of
+ * an event.
  */
 export function pointing(box, { view, see, look, find, about, takesWheel, pressed, orders, twice, menu, hover }) {
   let gesture = IDLE;

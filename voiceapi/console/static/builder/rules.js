@@ -8,6 +8,7 @@ const ALONE = {
   qa: "A review stands by itself: it is made when a call ends.",
 };
 
+// The catalogue doesn't say it: the published SDK refuses one that does.
 const ONCE = new Set(["startCall", "globalNode", "trigger", "noveum", "paygent", "tuner"]);
 
 /** True if another node of a type can be added to so many. */

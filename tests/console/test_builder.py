@@ -107,6 +107,20 @@ def run(tab: Tab, module: str, body: str, given: Any = None) -> Any:
     return tab.page.evaluate(script, given)
 
 
+def ordered(tab: Tab, events: list[Any]) -> Any:
+    """The name of the state that the machine of gestures is in after these events, and all that it has ordered."""
+    body = """
+    let state = m.IDLE;
+    const orders = [];
+    for (const event of given) {
+      const [next, found] = m.next(state, event);
+      state = next;
+      orders.push(...found);
+    }
+    return [state.name, orders];"""
+    return run(tab, "gestures", body, events)
+
+
 WALK = """
 const {withAt} = await import('./console/builder/items.js');
 const history = new m.History(given.document);
@@ -248,16 +262,7 @@ CORNERS = [{"x": 10, "y": 10}, {"x": 40, "y": 10}]
     ],
 )
 def test_what_the_pointer_does(tab: Tab, events: list[Any], orders: list[Any]) -> None:
-    body = """
-    let state = m.IDLE;
-    const orders = [];
-    for (const event of given) {
-      const [next, found] = m.next(state, event);
-      state = next;
-      orders.push(...found);
-    }
-    return [state.name, orders];"""
-    assert run(tab, "gestures", body, events) == ["idle", orders]
+    assert ordered(tab, events) == ["idle", orders]
 
 
 def test_the_view_zooms_at_a_point_fits_and_shows(tab: Tab) -> None:

@@ -6,6 +6,8 @@ import itertools
 import json
 import os
 import pty
+import select
+import signal
 import sys
 from collections.abc import Callable, Iterator
 from contextlib import closing, suppress
@@ -54,8 +56,11 @@ class Terminal:
             os.execve(sys.executable, [sys.executable, "-m", "voiceapi", *arguments], {**os.environ, **env})
 
     def until(self, text: str) -> None:
-        """Read until it shows this text."""
+        """Read until it shows this text, which has to come within a minute."""
         while text not in self.seen:
+            if not select.select([self._screen], [], [], 60)[0]:
+                os.kill(self._pid, signal.SIGKILL)  # else it waits for input for ever
+                raise AssertionError(f"{text!r} doesn't come after {self.seen!r}")
             part = os.read(self._screen, 4096)
             assert part, self.seen
             self.seen += part.decode()

@@ -38,6 +38,7 @@ def test_every_workflow_can_be_created_and_called(client: FlaskClient, finished:
     for path in WORKFLOWS:
         created = client.post("/api/v1/workflow/create/definition", json=read(path.name))
         assert created.status_code == 200, created.text
+        assert "Warning" not in created.headers
         made = created.get_json()
         paths = [node["data"].get("trigger_path") for node in made["workflow_definition"]["nodes"]]
         # An example without a trigger is called by its uuid.
@@ -45,6 +46,18 @@ def test_every_workflow_can_be_created_and_called(client: FlaskClient, finished:
         placed = client.post(f"/api/v1/public/agent/{route}", json={"phone_number": "+12025550123"})
         run = finished(made["id"], placed.get_json()["workflow_run_id"])
         assert run["cost_info"]["call_duration_seconds"] > 0, path.name
+
+
+def test_each_is_a_template_for_a_purpose_of_its_own(client: FlaskClient) -> None:
+    shown = client.get("/api/v1/workflow/examples").get_json()
+    assert [(each["purpose"], each["direction"]) for each in shown] == [
+        ("Remind people of an appointment", "outbound"),
+        ("Take in repairs", "inbound"),
+        ("Try out a first call", "inbound"),
+        ("Answer with a phone menu", "inbound"),
+        ("Ask customers how satisfied they are", "outbound"),
+        ("Confirm table reservations", "outbound"),
+    ]
 
 
 # -- the host app

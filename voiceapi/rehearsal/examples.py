@@ -15,8 +15,9 @@ from . import case_file
 
 @cache
 def examples() -> list[dict[str, Any]]:
-    """The examples by name: `name`, `workflow_definition`, `workflow_configurations` and `tools`.
+    """The examples by name: `name`, `purpose`, `direction`, `workflow_definition`, `workflow_configurations`, `tools`.
 
+    Each is a template for its purpose: its scripted texts speak without a language model, its prompts instruct one.
     They are shared, so don't change them.
     Their trigger nodes have no path, so that each workflow that is made of one gets its own.
     """

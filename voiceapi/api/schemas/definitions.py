@@ -8,6 +8,7 @@ from ...workflows.drawing.graph import MOST_EDGES, MOST_NODES, STROKES
 from . import fields
 from .base import BodySchema, QuerySchema, ResponseSchema
 from .cases import CASE
+from .runs import DIRECTION
 from .workflows import ConfiguredSchema
 
 LAYOUT = {"description": "stored: nodes are where they are stored, if that is sensible; layered: in layers"}
@@ -25,6 +26,10 @@ class ExampleSchema(ResponseSchema):
     """An example; as it is, it is a body that creates a workflow."""
 
     name = fields.Text(required=True)
+    purpose = fields.Text(required=True, description="what it is for, in a few words")
+    direction = fields.Text(
+        required=True, validate=DIRECTION, description="inbound: it answers calls; outbound: it calls people"
+    )
     workflow_configurations = fields.Object(required=True)
     workflow_definition = fields.Object(required=True)
     tools = fields.Items(fields.Object(), required=True, description="tools that its nodes attach, by their tool_uuid")

@@ -244,6 +244,8 @@ class CreateWorkflowSchema(ConfiguredSchema):
         validate=fields.Length(max=MOST_CASES),
         description="conversation cases that are stored with it",
     )
+    purpose = fields.Text(load_default=None, description="an example has it, to be chosen by; it isn't stored")
+    direction = fields.Text(load_default=None, description="an example has it, to be chosen by; it isn't stored")
 
 
 class UpdateWorkflowSchema(ConfiguredSchema):

@@ -9,7 +9,7 @@ from typing import Any
 
 import pytest
 from asking import KEY, Api, Server
-from browsing import NARROW, Open, Tab
+from browsing import NARROW, WIDE, Open, Tab
 from playwright.sync_api import Locator, expect
 from seed import example
 
@@ -690,6 +690,28 @@ def test_a_narrow_screen_shows_the_start_so_that_it_can_be_read(open_tab: Open, 
     expect(tab.page.get_by_role("heading", name="Remind")).to_be_visible()
     assert tab.findings() == []
     assert tab.overflow() <= 0
+
+
+def test_an_address_with_a_step_opens_its_form_and_shows_it_so_that_it_can_be_read(
+    open_tab: Open, server: Server, api: Api, agent: int
+) -> None:
+    for size, id in ((WIDE, "n290"), (NARROW, "n7")):
+        tab = open_tab(f"{server.origin}/#key={KEY}", f"/agents/{made(api, many(300))}?step={id}", viewport=size)
+        assert selected(tab) == {id}
+        expect(tab.page.get_by_role("heading", name=f"Node {id[1:]}", exact=True)).to_be_focused()
+        expect(tab.page.get_by_label(re.compile("^Prompt"))).to_have_value("Go on.")
+        frame, (x, y) = canvas(tab).bounding_box(), place(tab, id)
+        assert frame
+        assert frame["x"] < x < frame["x"] + frame["width"]
+        assert frame["y"] < y < frame["y"] + frame["height"]
+        assert zoom(tab) >= 0.6
+        tab.page.keyboard.press("Escape")
+        assert tab.page.evaluate(FOCUSED) == f"node 1 {id}"
+        assert tab.page.get_by_text("Not saved").count() == 0
+    tab.open(f"/agents/{agent}?step=gone")
+    tab.sees("The step “gone” isn't in this agent any more.")
+    assert selected(tab) == set()
+    expect(node(tab, "remind")).to_be_visible()
 
 
 def test_a_broken_definition_is_drawn_as_far_as_it_can_be_read(tab: Tab, api: Api) -> None:

@@ -28,12 +28,12 @@ const NOTHING = new Set();
  * points are on the canvas. `commands`: further rows of the canvas' commands, as `commandTable` gets them; the editor's. Without
  * a `move` it is to be looked at only; then the wheel is the page's until it has the focus.
  *
- * Returned: `element`; `paint(definition, selection)`; `mark(findings by key)`; `reveal(key)`, which shows something, and
- * `focus(key)`, which also gives it the focus, by default what had it last; `chosen()`, the keys that a command is about;
- * `active()`, the key of what has the focus; `middle()`, the place in the graph that is seen in the middle; `last()`, where the
- * pointer was last, else the middle; `placed`, the places of nodes that have none stored; `fit()`; `over`, what floats over the
- * canvas; `graph()` as it is seen; `find(key)` in it; `point(place)` on the canvas; `connect(key)` and `place()` by clicks or
- * keys; `hasFocus()`; `say(text)`; `overlay(marks)`, as the scene takes them; `light(node, edge)`, ids: where a conversation is.
+ * Returned: `element`; `paint(definition, selection)`; `mark(findings by key)`; `reveal(key)` shows something, `focus(key)` also
+ * gives it the focus, by default what had it last, and `near(key)` so that it can be read, too; `chosen()`, the keys that a
+ * command is about; `active()`, the key of what has the focus; `middle()`, the place in the graph that is seen in the middle;
+ * `last()`, where the pointer was last, else the middle; `placed`, the places of nodes that have none stored; `fit()`; `over`,
+ * what floats over it; `graph()` as it is seen; `find(key)` in it; `point(place)` there; `connect(key)` and `place()` by clicks
+ * or keys; `hasFocus()`; `say(text)`; `overlay(marks)`, as the scene takes them; `light(node, edge)`, ids of where it is.
  */
 export function canvas({ label, specs, view: before, seen, act, commands = [] }) {
   const drawn = scene();
@@ -282,10 +282,14 @@ export function canvas({ label, specs, view: before, seen, act, commands = [] })
 
   const middle = () => ({ x: box.clientWidth / 2, y: box.clientHeight / 2 });
 
-  function goTo(key) {
+  /** Give something the focus, in view; `isWanted`: so that it can be read, too. */
+  function goTo(key, isWanted = false) {
     if (!key) return;
     focus(key);
     reveal(key);
+    if (!isWanted || !box.clientWidth) return;
+    if (!view) fit();
+    see(readable(view, placeIn(withKey(key)), size(), true));
   }
 
   function nudge(event, step) {
@@ -380,7 +384,7 @@ export function canvas({ label, specs, view: before, seen, act, commands = [] })
   return {
     element, paint, reveal, focus, placed, over, say,
     middle: () => inGraph(view, middle()),
-    fit: () => fit(),
+    fit: () => fit(), near: (key) => goTo(key, true),
     chosen: () => (selected.size || !hasActive() ? selected : new Set([active])),
     active: () => (hasActive() ? active : null),
     graph: () => graph,
@@ -388,11 +392,9 @@ export function canvas({ label, specs, view: before, seen, act, commands = [] })
     point: (place) => aids.point() ?? onCanvas(view, place),
     last: () => pointer.last() ?? inGraph(view, middle()),
     hasFocus: () => box.contains(document.activeElement) || aids.hasFocus(),
-    connect: leads.connect,
-    place: leads.place,
+    connect: leads.connect, place: leads.place,
     mark(marks) { drawn.decorate({ marks }); aids.mark(marks); },
     overlay: (marks) => drawn.decorate({ overlay: marks }),
-    light: course.light,
-    end: pointer.end,
+    light: course.light, end: pointer.end,
   };
 }

@@ -20,7 +20,7 @@ const NOTHING = new Set();
  * `configurations()` gives those that the definition is checked with, undefined for the stored ones. `changed` is called
  * after each change, `save` by its key. Returned: `element`; `definition()`; `isSaved()`; `saved()`, what the service has;
  * `store(sent, stored)` when it has taken a definition and answered another; `join(label, definition, stored)`, a change from
- * elsewhere, with what the service has if that is another now; `check()` once it is quiet; `open(list, id)` a form;
+ * elsewhere, with what the service has if that is another now; `check()` once it is quiet; `open(list, id)` a form, false if it isn't there;
  * `showErrors(findings)` of a publish.
  */
 export async function editor({ definition, name, workflowId, types, choices, configurations, changed, save, signal }) {
@@ -185,10 +185,11 @@ export async function editor({ definition, name, workflowId, types, choices, con
     showPanel();
   }
 
-  /** Select this alone, and go to its form. */
-  function open(key) {
+  /** Select this alone, and go to its form; `isNear`: with the canvas so that it can be read. */
+  function open(key, { isNear = false } = {}) {
     choose(new Set([key]));
-    view.reveal(key);
+    if (isNear) view.near(key);
+    else view.reveal(key);
     panel.querySelector("h2").focus();
   }
 
@@ -368,7 +369,8 @@ export async function editor({ definition, name, workflowId, types, choices, con
     },
     open(list, id) {
       const found = items(history.document, list).findLast(({ item }) => String(item.id) === id);
-      if (found) open(found.key);
+      if (found) open(found.key, { isNear: true });
+      return Boolean(found);
     },
     showErrors(errors) {
       choose(NOTHING);

@@ -42,8 +42,11 @@ export function wheeled(view, { deltaX, deltaY, deltaMode, shiftKey, ctrlKey, me
   return shiftKey && !deltaX ? panned(view, dy, 0) : panned(view, dx, dy);
 }
 
-/** On a narrow screen, a place so that it can be read says more than everything so that nothing can. */
-export function readable(view, { x, y }, size) {
-  if (size.width >= NARROW || view.zoom >= READABLE) return view;
+/**
+ * On a narrow screen, a place so that it can be read says more than everything so that nothing can; `isWanted`: at any width,
+ * because somebody asked for this place.
+ */
+export function readable(view, { x, y }, size, isWanted = false) {
+  if ((size.width >= NARROW && !isWanted) || view.zoom >= READABLE) return view;
   return { x: size.width / 2 - x * READABLE, y: size.height / 2 - y * READABLE, zoom: READABLE };
 }

@@ -57,7 +57,7 @@ function nodeOf({ detail, items }, definition) {
   return found ? { id: String(found.id), name: nameOf(found) } : null;
 }
 
-export default async function agent({ root, params: [id], signal, title }) {
+export default async function agent({ root, params: [id], query, signal, title }) {
   const [record, types, choices] = await Promise.all([
     Edited.read(`/workflow/fetch/${id}`, signal), api.get("/node-types", { signal }), references(signal),
   ]);
@@ -286,6 +286,8 @@ export default async function agent({ root, params: [id], signal, title }) {
     h("div", { class: "beside-drawer" }, h("section", { class: "card", "aria-label": "Agent" }, views), drawer.element));
   showStatusButton();
   showState();
+  const step = query.get("step");
+  if (step !== null && !work.open("nodes", step)) warn(callout(`The step “${step}” isn't in this agent any more.`));
   const kept = saves.offer();
   if (kept) {
     const answer = (text, act, kind) => button(text, () => {

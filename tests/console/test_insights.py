@@ -129,14 +129,14 @@ def test_tests_count_once_their_box_is_checked(tab: Tab, api: Api) -> None:
 def test_a_disposition_is_found_as_the_pages_show_it(tab: Tab, agent: int) -> None:
     tab.open(f"/runs?workflow={agent}")
     rows = tab.role("region", "Runs").locator("tbody tr")
-    for typed in ("user qualified", "User_Qualified, no such"):
+    for typed in ("Talked to the end", "user qualified", "User_Qualified, no such"):
         tab.fill("Came out as", typed)
         tab.press("Show", exact=True)
         expect(rows).to_have_count(2)
-        expect(rows.filter(has_text="user qualified")).to_have_count(2)
+        expect(rows.filter(has_text="talked to the end")).to_have_count(2)
         assert "disposition=user_qualified" in tab.page.url
     tab.open(f"/runs?workflow={agent}&disposition=user_hangup")
-    expect(tab.page.get_by_label("Came out as")).to_have_value("user hangup")
+    expect(tab.page.get_by_label("Came out as")).to_have_value("caller hung up")
     expect(rows).to_have_count(1)
     # The run belongs to its agent, and so says what stands above its heading.
     rows.get_by_role("link").first.click()

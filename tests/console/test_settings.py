@@ -31,7 +31,7 @@ def test_a_key_is_made_shown_once_archived_and_reactivated(tab: Tab) -> None:
     tab.press("Archive", exact=True)
     expect(row).to_contain_text("archived")
     row.get_by_role("button", name="Reactivate <b>shop</b>").click()
-    expect(row).to_contain_text("active")
+    expect(row).to_contain_text("in use")
     tab.press("Archive VOICEAPI_API_KEY")
     expect(tab.page.get_by_role("alertdialog")).to_contain_text("This tab seems to work with")
     tab.press("Cancel")

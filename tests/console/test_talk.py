@@ -199,7 +199,7 @@ def test_a_call_to_the_agent_and_its_run_say_the_same(tab: Tab, agent: int) -> N
     tab.open(f"/agents/{agent}/talk?mode=to")
     tab.fill("What the caller says", "order\ndone\nbreak")
     tab.press("Call it")
-    expect(tab.page.get_by_role("status").get_by_text("user hangup")).to_be_visible()
+    expect(tab.page.get_by_role("status").get_by_text("caller hung up")).to_be_visible()
     shows_why(tab.role("log", "The call").get_by_role("article"))
     expect(tab.page.get_by_role("application").locator("[aria-current=true].node")).to_contain_text("More")
     tab.follow(re.compile(r"^Run \d+"))
@@ -393,7 +393,7 @@ def test_the_voice_speaks_sentence_by_sentence_and_end_stops_it(
     tab.page.wait_for_function("() => silenced > 0")
     tab.notices("The chat ends after this answer.")
     gate.open()
-    expect(tab.page.get_by_role("status").get_by_text("user hangup")).to_be_visible()
+    expect(tab.page.get_by_role("status").get_by_text("caller hung up")).to_be_visible()
     expect(turns.last).to_contain_text("Thursday is full. Friday is free.")
     expect(tab.role("button", "Start again")).to_be_focused()
     assert tab.page.evaluate("spoken") == ["Yes?", "Thursday is full."]
@@ -418,7 +418,7 @@ def test_who_starts_again_in_the_middle_has_a_new_chat(
     expect(turns).to_have_count(2)
     tab.page.goto(address)
     expect(turns.last).to_contain_text("I mind very much.")
-    expect(tab.page.get_by_role("status").get_by_text("user hangup")).to_be_visible()
+    expect(tab.page.get_by_role("status").get_by_text("caller hung up")).to_be_visible()
 
 
 def test_who_leaves_in_the_middle_and_comes_back_finds_the_whole_answer(

@@ -4,11 +4,13 @@ import { button } from "./controls.js";
 import { h, show, uniqueId } from "./dom.js";
 import { input } from "./forms.js";
 import { notify } from "./notices.js";
+import { words } from "./words.js";
 
 export { button, copyable, debounced, download, link } from "./controls.js";
 export { confirm, dialogForm, showDialog } from "./dialogs.js";
 export { bytes, checkbox, field, fieldset, fileDrop, form, formWith, input, keyValues, numberIn, select, showErrors, textarea } from "./forms.js";
 export { notify } from "./notices.js";
+export { codesIn, words } from "./words.js";
 
 /**
  * A table in a box that scrolls by itself. On narrow screens each row becomes a card, below what the table can be sorted
@@ -65,20 +67,15 @@ export function badge(text, kind = "") {
   return h("span", { class: `badge ${kind}` }, text);
 }
 
-// How the API's words for states are shown, of runs, campaigns, contacts, agents, chats, documents and deliveries.
+// The kinds of the badges of states and results: of runs, campaigns, contacts, agents, chats, documents and deliveries.
 const STATES = {
-  active: "good", published: "good", ready: "good", success: "good", succeeded: "good",
+  active: "good", published: "good", ready: "good", succeeded: "good",
   running: "busy", dialing: "busy", in_progress: "busy", processing: "busy", syncing: "busy", retry: "busy", draft: "busy",
   paused: "busy", unknown: "busy", pending: "busy",
-  failed: "bad", error: "bad", dead_letter: "bad", pipeline_error: "bad",
+  failed: "bad", error: "bad", dead_letter: "bad", pipeline_error: "bad", system_connect_error: "bad", unexpected_error: "bad",
 };
 
-/** A name of the API in words. */
-export function words(name) {
-  return String(name).replaceAll("_", " ");
-}
-
-/** The badge of a state, as the API names it. */
+/** The badge of a state or a result, in plain words. */
 export function stateBadge(state) {
   return state ? badge(words(state), STATES[state] ?? "") : "";
 }

@@ -1,6 +1,6 @@
 // The filters of runs: their form, their names in the address, and the API's filters that they stand for.
 
-import { field, input, select, words } from "../../parts/components.js";
+import { codesIn, field, input, select, words } from "../../parts/components.js";
 import { h } from "../../parts/dom.js";
 
 const ANY = ["", "Any"];
@@ -35,12 +35,6 @@ const HELP = {
 };
 
 const list = (text) => text.split(",").map((each) => each.trim()).filter(Boolean);
-
-/** The codes that a page shows in these words; the words themselves, if there is none. */
-function codesOf(text, codes) {
-  const found = codes.filter((code) => words(code).toLowerCase() === words(text).toLowerCase());
-  return codes.includes(text) || !found.length ? [text] : found;
-}
 
 /** An instant of the browser's time zone, as its controls write it. */
 function moment(text) {
@@ -113,7 +107,7 @@ export function runFilters(values, { agents, campaigns, codes }) {
     ],
     read() {
       for (const [name, control] of Object.entries(controls)) values[name] = control.value.trim();
-      values.disposition = list(values.disposition).flatMap((each) => codesOf(each, codes)).join(", ");
+      values.disposition = list(values.disposition).flatMap((each) => codesIn(each, codes)).join(", ");
     },
     clear() {
       for (const control of Object.values(controls)) control.value = "";

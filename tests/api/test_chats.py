@@ -124,6 +124,7 @@ def test_create_answers_with_the_opening(client: FlaskClient, workflow: int) -> 
         "edge_id": None,
         "edge_label": None,
         "allow_interrupt": False,
+        "reason": None,
     }
     assert shape(answer) == {
         "workflow_run_id": answer["workflow_run_id"],
@@ -234,6 +235,7 @@ def test_a_turn_says_why_the_agent_said_what_it_said(client: FlaskClient, workfl
         "edge_id": "table-bye",
         "edge_label": "guests",
         "allow_interrupt": False,
+        "reason": {"kind": "words", "matched": ["guests"], "in": "label"},
     }
     assert found["variables_extracted"] == {"variables": {"guests": 4, "call_disposition": "waiting"}}
     answered = found["model_answered"]

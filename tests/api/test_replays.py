@@ -502,6 +502,32 @@ def test_a_saved_case_passes_and_holds_no_numbers_and_no_context_that_the_agent_
     assert client.post(f"{API}/workflow/1/test", json={"cases": [wrong], "version": 1}).json["failed"] == 1
 
 
+@pytest.mark.parametrize("turn", [0, 1, 2])
+def test_a_case_is_made_of_a_run_until_a_turn(client: FlaskClient, workflow: Any, chat: Any, turn: int) -> None:
+    workflow(greeting="Hello {{name}}, can you come?")
+    run = chat("What?", *YES, name="Ada")
+    url = f"{API}/workflow/1/runs/{run}/case"
+    whole = client.get(url).json["case"]
+    case = client.get(f"{url}?until_turn={turn}").json["case"]
+    if turn == 2:  # the last one, with which the chat ended
+        assert case == whole
+        return
+    assert case["name"] == f"{whole['name']}, until turn {turn}"
+    assert case.get("turns", []) == whole["turns"][:turn]
+    assert (case["opening"], case["context"]) == (whole["opening"], whole["context"])
+    assert "disposition" not in case.get("expect", {})
+    tested = client.post(f"{API}/workflow/1/test", json={"cases": [case]}).json
+    assert tested["passed"] == 1, tested["results"]
+    assert client.post(f"{API}/workflow/1/cases", json={"case": case}).status_code == 200
+
+
+def test_a_turn_of_a_case_is_a_number(client: FlaskClient, workflow: Any, chat: Any) -> None:
+    workflow()
+    run = chat("What?")
+    for text in ("-1", "x", "1.5"):
+        assert client.get(f"{API}/workflow/1/runs/{run}/case?until_turn={text}").status_code == 422
+
+
 def test_a_saved_case_passes_with_a_number_that_the_agent_itself_says(
     client: FlaskClient, workflow: Any, chat: Any, service: Service
 ) -> None:

@@ -128,6 +128,7 @@ def test_when_it_fails_the_node_of_on_error_is_entered_instead(booked: Any) -> N
     entered = call.recorded("rtf-node-transition")[-1]
     assert (entered["node_id"], entered["previous_node_id"]) == ("sorry", "done")
     assert (entered["edge_id"], entered["edge_label"]) == ("done.on_error", "on_error")
+    assert entered["reason"] == {"kind": "error"}
     assert call.recorded("rtf-pipeline-error") == []
     assert call.state.gathered_context["nodes_visited"] == ["Hello", "Done", "Sorry"]
     # Entered again, it calls again, and what was kept before doesn't count.

@@ -1,5 +1,6 @@
 import json
 from copy import deepcopy
+from dataclasses import replace
 from typing import Any
 
 import hypothesis
@@ -98,6 +99,7 @@ def test_a_greeting_is_said_without_the_model(make_call: Any) -> None:
         "edge_id": None,
         "edge_label": None,
         "allow_interrupt": True,
+        "reason": None,
     }
     spoken = {"text": "Hello Ann!", "timestamp": NOW}
     assert call.records == [
@@ -294,6 +296,7 @@ def test_a_transition_speaks_on_the_way_and_in_the_new_node(call: Any) -> None:
                 "edge_id": "start-ask",
                 "edge_label": "Book",
                 "allow_interrupt": False,
+                "reason": {"kind": "model", "tool_call_id": "c1"},
             },
         ),
         (
@@ -307,6 +310,21 @@ def test_a_transition_speaks_on_the_way_and_in_the_new_node(call: Any) -> None:
         Listen(10.0, interruptible=False, hints=("Counted",), end_of_speech="quick"),
     ]
     assert call.state.gathered_context["nodes_visited"] == ["Start", "Ask"]
+
+
+def test_a_transition_has_the_scripted_models_reason_also_after_variables_were_looked_for(asking: Any) -> None:
+    """The state is stored between, as before a restart; one of an earlier release has no reason."""
+    why = {"kind": "keys", "matched": ["4"], "in": "condition"}
+    asking.send(CallerSaid, "4", keyed=True)
+    asking.send(ModelReplied, "", (replace(COUNTED, why=why),))
+    stored = asking.state.to_json()
+    assert stored["calls"][0].pop("why") == why
+    assert State.from_json(stored).calls == asking.state.calls
+    assert State.from_json(stored).calls[0].why == {}
+    asking.state = State.from_json(asking.state.to_json())
+    asking.send(VariablesExtracted, {})
+    assert asking.recorded("rtf-node-transition")[-1]["reason"] == why
+    assert all("why" not in function for message in asking.state.messages for function in message.get("tool_calls", ()))
 
 
 def test_a_recorded_transition_speech(make_call: Any, booking: Any) -> None:

@@ -476,3 +476,23 @@ def test_silence_ends_a_conversation() -> None:
 def test_any_text_is_answered(name: str, turns: list[str | None]) -> None:
     _, said = converse(DEFINITIONS[name], {}, *turns)
     assert all(text.strip() for text in said)
+
+
+# -- why an edge is called
+
+
+def why(request: AskModel) -> Any:
+    (call,) = Scripted().reply(request).calls
+    return call.why
+
+
+def test_a_call_says_what_it_was_made_for() -> None:
+    assert why(ask("reply", "yes")) == {"kind": "answer", "answer": "yes", "matched": ["yes"]}
+    pressed: Message = {"role": "user", "content": "2", "keyed": True}
+    assert why(ask("reply", pressed, edges=MENU)) == {"kind": "keys", "matched": ["2"], "in": "condition"}
+    assert why(ask("reply", "an operator", edges=(edge("Operator", "They want a person."),))) == {"kind": "person"}
+
+
+@pytest.mark.parametrize("occasion", ["idle", "goodbye"])
+def test_a_silence_leads_to_no_edge(occasion: Occasion) -> None:
+    assert Scripted().reply(ask(occasion, "yes")).calls == ()

@@ -233,6 +233,14 @@ class ReplaysSchema(ResponseSchema):
     results = fields.Items(fields.Model(ReplayedRunSchema), required=True)
 
 
+class SavedCaseQuerySchema(QuerySchema):
+    until_turn = fields.Integer(
+        load_default=None,
+        validate=fields.Range(min=0),
+        description="the last turn of the case, as the run's log numbers them, 0 for the opening; else the whole run",
+    )
+
+
 class SavedCaseSchema(ResponseSchema):
     case = fields.Object(required=True, metadata=CASE)
 
@@ -282,11 +290,12 @@ def replay_runs(body: dict[str, Any], workflow_id: int) -> dict[str, Any]:
 
 @replay_blueprint.get("/<workflow_id>/runs/<run_id>/case")
 @replay_blueprint.alt_response(400, description="No case can be made of the run")
+@replay_blueprint.arguments(SavedCaseQuerySchema, location="query")
 @replay_blueprint.response(200, SavedCaseSchema)
-def get_case_of_run(workflow_id: int, run_id: int) -> dict[str, Any]:
+def get_case_of_run(query: dict[str, Any], workflow_id: int, run_id: int) -> dict[str, Any]:
     """Get the conversation case that a run makes: what the caller did, and what came of it."""
     run = require(Run, "Workflow run not found", id=run_id, workflow=workflow_id, organization=organization())
-    return {"case": saved_case.case_of(service(), run)}
+    return {"case": saved_case.case_of(service(), run, query["until_turn"])}
 
 
 def replays_answer(found: Replays) -> dict[str, Any]:

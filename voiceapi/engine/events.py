@@ -12,11 +12,16 @@ from .serialization import Tagged
 
 @dataclass(frozen=True)
 class ToolCall:
-    """A function that the model wants called; `arguments` is the JSON text as the model wrote it."""
+    """A function that the model wants called; `arguments` is the JSON text as the model wrote it.
+
+    `why` is what the scripted model called it for, see rtf-node-transition's `reason` in docs/conversation.md; empty of
+    other models. It explains the call, and makes no other call of it.
+    """
 
     id: str
     name: str
     arguments: str = "{}"
+    why: Mapping[str, Any] = field(default_factory=dict, compare=False)
 
 
 @dataclass(frozen=True)

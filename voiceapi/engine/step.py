@@ -526,8 +526,8 @@ class StepState:
         else:
             self.set(phase="listening")
 
-    def enter_node(self, node: Node, by: Edge | None = None) -> None:
-        """Enter a node by an edge; the start node is entered by none."""
+    def enter_node(self, node: Node, by: Edge | None = None, reason: Mapping[str, Any] | None = None) -> None:
+        """Enter a node by an edge and for a reason; the start node is entered by none, and for none."""
         previous = None if by is None else self.graph.node(by.source)
         visited = self.state.gathered_context.get("nodes_visited") or []
         if node.name not in visited:
@@ -543,6 +543,7 @@ class StepState:
                 "edge_id": by.id if by else None,
                 "edge_label": by.label if by else None,
                 "allow_interrupt": node.allow_interrupt,
+                "reason": reason,
             },
         )
 
@@ -584,7 +585,7 @@ class StepState:
         way = self.graph.on_error.get(node.id) if is_error and self.state.rounds < ROUNDS - 1 else None
         if way:
             self.set(rounds=self.state.rounds + 1)
-            self.enter_node(self.graph.node(way.target), way)
+            self.enter_node(self.graph.node(way.target), way, {"kind": "error"})
         elif is_error:
             self.record_error(f"The call of {made.name} failed: {as_text(result.get('error', result))[:1000]}", "tool")
         self.arrive()
@@ -634,7 +635,8 @@ class StepState:
 
     def follow(self, edge: Edge) -> None:
         self.say_first(self.composer.transition(edge))
-        self.enter_node(self.graph.node(edge.target), edge)
+        reason = self.state.calls[0].why or {"kind": "model", "tool_call_id": self.state.calls[0].id}
+        self.enter_node(self.graph.node(edge.target), edge, reason)
         self.set(failures=0)
         self.return_result(_DONE)
 

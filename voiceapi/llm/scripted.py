@@ -4,10 +4,12 @@ What it understands callers by is imported with the first answer of one: the pat
 """
 
 import re
+from collections.abc import Mapping
 from dataclasses import replace
 from itertools import takewhile
+from typing import Any
 
-from ..engine.actions import AskModel, Extract, Function, Message
+from ..engine.actions import KEYED, AskModel, Extract, Function, Message
 from ..engine.events import ModelReplied, ToolCall, VariablesExtracted
 from ..engine.state import DO_NOT_CALL
 
@@ -51,7 +53,7 @@ class Scripted:
         if ask.messages and ask.messages[-1]["role"] == "tool":
             # The transfer that was called has failed, else nobody would ask.
             return _reply(ask, ask.phrases["person_unavailable"], _question(ask))
-        from .understanding.edge_choice import best_edge, leading_words, takes_questions
+        from .understanding.edge_choice import choose, leading_words, takes_questions
         from .understanding.wishes import asks_again, wants_no_calls, wants_person
 
         said = _texts_at_node(ask.messages)
@@ -65,8 +67,9 @@ class Scripted:
         if is_free and not any(map(takes_questions, ask.functions)):
             who, question = _who_calls(ask), _question(ask) or line
             return _reply(ask, "" if who in question else who, question)
-        if edge := best_edge(latest, ask.functions, f"{ask.greeting} {ask.script or ask.prompt}"):
-            return _call(ask, edge)
+        if choice := choose(latest, ask.functions, f"{ask.greeting} {ask.script or ask.prompt}"):
+            keyed = {"kind": "keys"} if ask.messages[-1].get(KEYED) else {}
+            return _call(ask, choice.edge, {**choice.reason, **keyed})
         misses = max(1, len(said) - min(questions, FREE_QUESTIONS))
         if misses >= MISSES:
             reply = _end(ask, "not_understood_goodbye", NOT_UNDERSTOOD)
@@ -95,8 +98,8 @@ def _reply(ask: AskModel, *texts: str) -> ModelReplied:
     return ModelReplied(ask.at, ask.number, " ".join(filter(None, texts)))
 
 
-def _call(ask: AskModel, function: Function) -> ModelReplied:
-    return ModelReplied(ask.at, ask.number, "", (ToolCall(f"call_{ask.number}", function.name),))
+def _call(ask: AskModel, function: Function, why: Mapping[str, Any]) -> ModelReplied:
+    return ModelReplied(ask.at, ask.number, "", (ToolCall(f"call_{ask.number}", function.name, why=why),))
 
 
 def _end(ask: AskModel, phrase: str, tag: str, reason: str = GAVE_UP) -> ModelReplied:
@@ -108,7 +111,7 @@ def _person(ask: AskModel, said: str) -> ModelReplied:
 
     transfers = (each for each in ask.functions if each.transfers and not each.parameters.get("required"))
     way = person_edge(said, ask.functions) or next(transfers, None)
-    return _call(ask, way) if way else _end(ask, "person_goodbye", PERSON_REQUESTED)
+    return _call(ask, way, {"kind": "person"}) if way else _end(ask, "person_goodbye", PERSON_REQUESTED)
 
 
 def _caller_texts(messages: tuple[Message, ...]) -> list[str]:

@@ -52,14 +52,20 @@ NOT_BEGUN = "The call ended before the conversation began, so there is nothing t
 FETCHING = "The call ended while context was fetched, which a case can't say."
 
 
-def case_of(service: Service, run: Run) -> dict[str, Any]:
-    """The case of a run, as far as it has come, as a case file has it.
+def case_of(service: Service, run: Run, until_turn: int | None = None) -> dict[str, Any]:
+    """The case of a run, as far as it has come or until the end of a turn, as a case file has it.
 
     Call it in a session; it only reads.
 
+    :param until_turn: as the run's log numbers its turns, 0 is the opening.
     :raises NotPossible: with a sentence, when there is nothing to make a case of, or it can't be told as a case.
     """
-    return case_of_recording(recordings.of_run(service, run))
+    recording = recordings.of_run(service, run)
+    if until_turn is None or until_turn >= recording.final.turn:
+        return case_of_recording(recording)
+    exchanges = tuple(each for each in recording.exchanges if each.after.turn <= until_turn)
+    case = case_of_recording(replace(recording, exchanges=exchanges))
+    return {**case, "name": f"{case['name']}, until turn {until_turn}"}
 
 
 def file_of(service: Service, run: Run) -> dict[str, Any]:
@@ -140,7 +146,7 @@ class _Saving:
             if name in used and name not in fetched and name not in RESERVED
         }
         return Case(
-            f"{run.name[: LONGEST_NAME - 30]} (run {run.id})",
+            f"{run.name[: LONGEST_NAME - 50]} (run {run.id})",
             tuple(turns),
             opening,
             "scripted" if self._is_scripted else "played",

@@ -15,7 +15,7 @@ from hypothesis import strategies as st
 
 from voiceapi.engine.actions import Function
 from voiceapi.llm.understanding import matching
-from voiceapi.llm.understanding.edge_choice import best_edge, leads_to_itself, spoken_choices
+from voiceapi.llm.understanding.edge_choice import best_edge, choose, leads_to_itself, spoken_choices
 from voiceapi.llm.understanding.matching import content, digits, has_content, listed
 
 TABLES = json.loads((Path(__file__).parent.parent.parent / "data" / "phone_answers.json").read_text(encoding="utf-8"))
@@ -239,3 +239,54 @@ def test_an_only_edge_that_leads_to_itself_is_the_best_for_its_label(label: str,
     only = Function("only", condition, label=label)
     if leads_to_itself(only):
         assert best_edge(label, (only,)) is only
+
+
+# -- why
+
+
+RATED = (edge("Rated", "They give a number from 1 to 5."), edge("No", "They don't want to say."))
+REASONS: tuple[tuple[tuple[Function, ...], str, dict[str, Any]], ...] = (
+    (YES_NO, "Yes, I can.", {"kind": "answer", "answer": "yes", "matched": ["yes", "i can"]}),
+    (YES_NO, "No, another day.", {"kind": "answer", "answer": "change", "matched": ["another day"]}),
+    # A short form isn't said as it is read, so all of what was said is shown.
+    (YES_NO, " I can't come ", {"kind": "answer", "answer": "no", "matched": ["I can't come"]}),
+    (YES_NO, "Sí, claro", {"kind": "answer", "answer": "yes", "matched": ["sí", "claro"]}),
+    (YES_NO, "Nein danke", {"kind": "answer", "answer": "no", "matched": ["nein danke"]}),
+    (YES_NO, "はい", {"kind": "answer", "answer": "yes", "matched": ["はい"]}),
+    (YES_NO, "हाँ", {"kind": "answer", "answer": "yes", "matched": ["हाँ"]}),
+    (MENU, "Sales, please", {"kind": "words", "in": "label", "matched": ["sales"]}),
+    (MENU, "a problem with my Booking", {"kind": "words", "in": "condition", "matched": ["problem", "booking"]}),
+    (MENU, "2", {"kind": "words", "in": "condition", "matched": ["2"]}),
+    (RATED, "cuatro", {"kind": "number", "matched": ["cuatro"]}),
+)
+
+
+@pytest.mark.parametrize(("edges", "said", "reason"), REASONS)
+def test_why_an_edge_is_taken(edges: tuple[Function, ...], said: str, reason: dict[str, Any]) -> None:
+    choice = choose(said, edges)
+    assert choice is not None
+    assert choice.reason == reason
+    assert choice.edge is best_edge(said, edges)
+
+
+def test_a_reason_says_what_the_question_made_of_an_answer() -> None:
+    choice = choose("I can hear you", YES_NO, "Can you hear me?")
+    assert choice is not None
+    assert choice.reason == {"kind": "answer", "answer": "yes", "matched": ["I can hear you"]}
+
+
+@given(st.text(max_size=300), st.sampled_from([YES_NO, MENU, RATED, CONFIRM]))
+def test_a_reason_is_short_and_of_what_was_said(said: str, edges: tuple[Function, ...]) -> None:
+    choice = choose(said, edges, QUESTION)
+    if choice is None:
+        return
+    matched = choice.reason["matched"]
+    assert 0 < len(matched) <= 10
+    assert all(0 < len(each) <= 200 for each in matched)
+
+
+@pytest.mark.parametrize("said", ["sales " + "blah " * 50_000 + "sales", "yes " * 50_000, "sales" * 50_000 + " sales"])
+def test_the_reason_of_a_long_text_is_short(said: str) -> None:
+    choice = choose(said, (*MENU, *BARE))
+    assert choice is not None
+    assert sum(map(len, choice.reason["matched"])) <= 2_000

@@ -2,16 +2,20 @@
 
 import re
 from collections.abc import Iterable, Sequence
+from dataclasses import dataclass
+from typing import Any, Literal
 
 from ...engine.actions import Function
-from .matching import NONE, content, listed, numbers, quantity, remembered, signed_content, stem, tokens
+from .matching import NONE, content, digits, listed, numbers, quantity, remembered, signed_content, stem, tokens
 from .wishes import offers_person
-from .yes_no import LONGEST, Intent, normalize, yes_no_intent
+from .yes_no import LONGEST, Intent, normalize, phrases_of, yes_no_intent
 from .yes_no_tables import KNOWN
 
 # Which edges an answer leads to where none says the same: who wants another day doesn't come on this one.
 _INSTEAD: dict[str, tuple[Intent, ...]] = {"no": ("change", "cancel"), "change": ("no",), "cancel": ("no",)}
 MOST_WORDS = 10
+# Characters of what a caller said that a reason repeats, of each of its pieces.
+LONGEST_MATCH = 200
 _ANSWERS = ("yes", "no", "change", "cancel")
 
 _CALLER = re.compile(
@@ -98,7 +102,40 @@ _NOT_SPOKEN = re.compile(
 )
 
 
+@dataclass(frozen=True)
+class Choice:
+    """The edge that a caller's words lead to: by what they answer, by words that it shares, or by a number."""
+
+    edge: Function
+    said: str
+    kind: Literal["answer", "words", "number"]
+    answer: Intent | None = None
+
+    @property
+    def reason(self) -> dict[str, Any]:
+        """Why, as rtf-node-transition has it: what was matched, with what it answers or where the edge has it."""
+        found: dict[str, Any] = {"kind": self.kind}
+        if self.kind == "answer" and self.answer:
+            # Where no phrase alone says it, such as an echo of the question, all of it does.
+            matched = phrases_of(self.said, self.answer) or [self.said.strip()]
+            found["answer"] = self.answer
+        elif self.kind == "words":
+            label = content(self.edge.label or "")
+            shared = {each.split()[-1] for each in signed_content(self.said)} & (label | content(self.edge.description))
+            matched = [word for word in tokens(digits(self.said)) if stem(word) in shared]
+            found["in"] = "label" if shared & label else "condition"
+        else:
+            matched = [self.said.strip()]
+        return {**found, "matched": [each[:LONGEST_MATCH] for each in dict.fromkeys(matched)][:MOST_WORDS]}
+
+
 def best_edge(said: str, functions: tuple[Function, ...], question: str = "") -> Function | None:
+    """Return the edge that a caller's words lead to, see `choose`."""
+    choice = choose(said, functions, question)
+    return choice.edge if choice else None
+
+
+def choose(said: str, functions: tuple[Function, ...], question: str = "") -> Choice | None:
     """Return the edge that a caller's words lead to; None when they lead to none, or equally to two.
 
     A yes, a no, a wish for another time or to cancel leads to the edge whose label says the same, else to the one whose
@@ -111,13 +148,17 @@ def best_edge(said: str, functions: tuple[Function, ...], question: str = "") ->
     edges = [function for function in functions if function.label is not None]
     topical = [edge for edge in edges if _label_intent(edge) is None]
     answer = _answer(said, question)
-    if answer is None:
-        return _most_alike(said, edges) or _numbered(said, edges, question)
-    if answer == "open":
-        return _most_alike(said, topical) or _numbered(said, topical, question)
-    chosen = _edge_for(answer, said, edges)
-    named = [edge for edge in topical if _names(said, edge)]
-    return named[0] if len(named) == 1 else chosen or _most_alike(said, topical) or _numbered(said, topical, question)
+    if answer not in (None, "open"):
+        named = [edge for edge in topical if _names(said, edge)]
+        if len(named) == 1:
+            return Choice(named[0], said, "words")
+        if chosen := _edge_for(answer, said, edges):
+            return Choice(chosen, said, "answer", answer)
+    others = edges if answer is None else topical
+    if alike := _most_alike(said, others):
+        return Choice(alike, said, "words")
+    numbered = _numbered(said, others, question)
+    return Choice(numbered, said, "number") if numbered else None
 
 
 def leads_to_itself(edge: Function) -> bool:

@@ -94,6 +94,20 @@ def _intent(text: str, lenient: bool) -> Intent | None:
     return result.intent or _other_language(text)
 
 
+def phrases_of(text: str, intent: Intent) -> list[str]:
+    """Return the phrases by which `text` says `intent`, as they stand in it; none where more than phrases says it."""
+    found = [
+        match[0]
+        for part, _ in _parts(normalize(text))
+        for match in _PATTERN.finditer(part)
+        if intent in (_OF_GROUP.get(str(match.lastgroup)), _WEAK.get(match[0]))
+    ]
+    for pattern, table in () if found else map(_phrases_of_language, OTHER_LANGUAGES):
+        found += [phrase for phrase in pattern.findall(text.casefold()) if table[phrase] == intent]
+    # Written out, a short form is no longer what was said.
+    return found if all(each in text.casefold() for each in found) else []
+
+
 def normalize(text: str) -> str:
     """Return `text` in lower case with its short forms written out: "can't" as "can not", "I'd" as "i would"."""
     text = digits(text.casefold().replace("\N{RIGHT SINGLE QUOTATION MARK}", "'").replace("-", " "))
@@ -211,7 +225,7 @@ _WITHOUT_BLANKS = ("ja", "zh")
 
 
 @cache
-def _phrases_of(language: str) -> tuple[re.Pattern[str], dict[str, Intent]]:
+def _phrases_of_language(language: str) -> tuple[re.Pattern[str], dict[str, Intent]]:
     table = {
         phrase: cast(Intent, intent)
         for intent, phrases in OTHER_LANGUAGES[language].items()
@@ -237,7 +251,7 @@ def _other_language(text: str) -> Intent | None:
     for language in OTHER_LANGUAGES:
         if _beginnings_of(language).isdisjoint(beginnings):
             continue
-        pattern, table = _phrases_of(language)
+        pattern, table = _phrases_of_language(language)
         found = pattern.findall(text)
         if not found:
             continue

@@ -161,10 +161,6 @@ def _open(current: StepState) -> None:
     current.arrive()
 
 
-def _entered(current: StepState, event: ToolReturned) -> None:
-    current.finish_call(event.result)
-
-
 def _said(current: StepState, event: CallerSaid) -> None:
     if not event.text.strip():
         _silent(current, event)
@@ -322,7 +318,7 @@ def _transferred(current: StepState, event: TransferSettled) -> None:
 _HANDLERS: Mapping[Phase, Mapping[type[Event], Callable[[StepState, Any], None]]] = {
     "new": {Started: _start},
     "fetching": {Fetched: _fetched},
-    "entering": {ToolReturned: _entered},
+    "entering": {ToolReturned: lambda current, event: current.finish_call(event.result)},
     "thinking": {
         ModelSpoke: _spoke,
         ModelReplied: _replied,

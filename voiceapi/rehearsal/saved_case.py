@@ -65,7 +65,7 @@ def case_of(service: Service, run: Run, until_turn: int | None = None) -> dict[s
         return case_of_recording(recording)
     exchanges = tuple(each for each in recording.exchanges if each.after.turn <= until_turn)
     case = case_of_recording(replace(recording, exchanges=exchanges))
-    return {**case, "name": f"{case['name']}, until turn {until_turn}"}
+    return {**case, "name": f"{case['name'][: LONGEST_NAME - 20]}, until turn {until_turn}"}
 
 
 def file_of(service: Service, run: Run) -> dict[str, Any]:
@@ -146,7 +146,7 @@ class _Saving:
             if name in used and name not in fetched and name not in RESERVED
         }
         return Case(
-            f"{run.name[: LONGEST_NAME - 50]} (run {run.id})",
+            f"{run.name[: LONGEST_NAME - 30]} (run {run.id})",
             tuple(turns),
             opening,
             "scripted" if self._is_scripted else "played",

@@ -12,9 +12,11 @@ import pytest
 from flask import Flask
 from flask.testing import FlaskClient
 
+from voiceapi.engine.graph import SPEAKING
 from voiceapi.engine.validation.graph_rules import check
 from voiceapi.engine.validation.lint import lint
 from voiceapi.engine.validation.outline import Outline
+from voiceapi.engine.validation.speech_rules import is_instruction
 from voiceapi.workflows import node_types
 
 EXAMPLES = Path(__file__).parent.parent / "examples"
@@ -54,10 +56,18 @@ def test_each_is_a_template_for_a_purpose_of_its_own(client: FlaskClient) -> Non
         ("Remind people of an appointment", "outbound"),
         ("Take in repairs", "inbound"),
         ("Try out a first call", "inbound"),
-        ("Answer with a phone menu", "inbound"),
+        ("Answer frequent questions by a menu", "inbound"),
+        ("Take messages", "inbound"),
+        ("Book appointments", "inbound"),
         ("Ask customers how satisfied they are", "outbound"),
         ("Confirm table reservations", "outbound"),
     ]
+    for example in shown:
+        spoken = [node for node in example["workflow_definition"]["nodes"] if node["type"] in SPEAKING]
+        for data in (node["data"] for node in spoken):
+            said = data["scripted_text"]
+            assert not is_instruction(said), (example["name"], said)
+            assert data["prompt"] != said, example["name"]
 
 
 # -- the host app

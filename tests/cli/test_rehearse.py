@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 import json
+import re
 import shutil
 from collections.abc import Callable, Iterator
 from pathlib import Path
@@ -64,8 +65,14 @@ def test_random_callers_find_a_dead_end(rehearse: Run, here: Path) -> None:
 def test_a_sound_agent_is_good(rehearse: Run) -> None:
     result = rehearse("appointment.json", "-n", "30", "--seed", "1")
     assert (result.exit_code, result.output.splitlines()[-1]) == (0, "Found: 0. Seed: 1")
+    assert "the scripted model" in rehearse("table.json", "-n", "1").output
+    assert "random decisions" in rehearse("table.json", "-n", "1", "--model", "played").output
+
+
+def test_an_agent_without_scripted_texts_is_spoken_by_random_decisions(rehearse: Run, here: Path) -> None:
+    text = (here / "table.json").read_text()
+    (here / "table.json").write_text(re.sub(r',\s*"scripted_text": "[^"]*"', "", text))
     assert "random decisions" in rehearse("table.json", "-n", "1").output
-    assert "the scripted model" in rehearse("table.json", "-n", "1", "--model", "scripted").output
 
 
 def test_a_language_model_in_the_environment_speaks_for_files(rehearse: Run, monkeypatch: pytest.MonkeyPatch) -> None:
@@ -74,7 +81,7 @@ def test_a_language_model_in_the_environment_speaks_for_files(rehearse: Run, mon
 
 
 def test_the_tools_of_a_file_are_offered(rehearse: Run) -> None:
-    result = rehearse("repair.json", "-n", "60", "--seed", "1")
+    result = rehearse("repair.json", "-n", "60", "--seed", "1", "--model", "played")
     assert (result.exit_code, result.output.splitlines()[-1]) == (0, "Found: 0. Seed: 1")
 
 
@@ -117,8 +124,8 @@ def test_json(rehearse: Run) -> None:
 def test_answers_of_a_file_are_given(rehearse: Run, here: Path) -> None:
     given = "context: {first_name: Grace}\ntools: [{tool: find_a_slot, returns: {free: []}}]\n"
     (here / "answers.yaml").write_text(given)
-    found = json.loads(rehearse("repair.json", "-n", "30", "--seed", "1", "--answers", "answers.yaml", "--json").stdout)
-    assert found["passed"]
+    played = ("repair.json", "-n", "30", "--seed", "1", "--model", "played")
+    assert json.loads(rehearse(*played, "--answers", "answers.yaml", "--json").stdout)["passed"]
     (here / "answers.yaml").write_text("fetch: {fails: It is down.}\n")
     result = rehearse("repair.json", "-n", "3", "--answers", "answers.yaml")
     assert "pipeline-error: pre_call_fetch: It is down." in result.output or result.exit_code == 0

@@ -175,10 +175,10 @@ def test_nodes_are_arranged_in_layers(tab: Tab, agent: int) -> None:
 
 def test_versions_are_compared_in_words_and_restored(tab: Tab, agent: int, api: Api) -> None:
     changed = json.loads(json.dumps(EXAMPLE["workflow_definition"]))
-    changed["nodes"][0]["data"]["prompt"] = "Can you hear me now?"
+    changed["nodes"][0]["data"]["scripted_text"] = "Can you hear me now?"
     api.put(f"/workflow/{agent}", {"workflow_definition": changed})
     tab.open(f"/agents/{agent}/versions")
-    tab.sees("“Hello”: Prompt is “Can you hear me now?” now, and was “Can you hear me well?”.")
+    tab.sees("“Hello”: Scripted Text is “Can you hear me now?” now, and was “Can you hear me well?”.")
     tab.page.get_by_text("Each change in full").click()
     expect(tab.page.locator("del")).to_have_text("well")
     expect(tab.page.locator("ins")).to_have_text("now")
@@ -190,7 +190,7 @@ def test_versions_are_compared_in_words_and_restored(tab: Tab, agent: int, api: 
     tab.press("Restore", exact=True)
     tab.notices(re.compile("^The draft, version 3, is now as version 1 was"))
     assert (
-        api.get(f"/workflow/fetch/{agent}")["workflow_definition"]["nodes"][0]["data"]["prompt"]
+        api.get(f"/workflow/fetch/{agent}")["workflow_definition"]["nodes"][0]["data"]["scripted_text"]
         == "Can you hear me well?"
     )
 

@@ -39,7 +39,7 @@ def agent(api: Api) -> int:
         api.post(f"/workflow/{made}/cases", {"case": case})
     definition = appointment()
     by_id = {each["id"]: each for each in definition["nodes"]}
-    by_id["remind"]["data"]["prompt"] = "Can you come on Friday at ten?"
+    by_id["remind"]["data"]["prompt"] = by_id["remind"]["data"]["prompt"].replace("Thursday", "Friday")
     by_id["how_many"]["position"]["y"] += 150
     gone = by_id["another_day"]
     definition["nodes"].remove(gone)

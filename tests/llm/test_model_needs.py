@@ -132,8 +132,12 @@ def test_examples_that_need_none(name: str) -> None:
     assert model_needs(Outline.of(example(name))) == []
 
 
-def test_the_example_that_needs_one() -> None:
-    found = model_needs(Outline.of(example("table")))
+def test_an_example_needs_one_only_without_its_scripted_texts() -> None:
+    table = example("table")
+    assert model_needs(Outline.of(table)) == []
+    for node in table["nodes"]:
+        node["data"].pop("scripted_text", None)
+    found = model_needs(Outline.of(table))
     assert {each.id for each in found} == {"guests", "until_tonight", "another_time"}
     assert {each.message for each in found} == {
         "This prompt is an instruction to a language model; no language model is configured, so it is spoken as it is "

@@ -163,12 +163,12 @@ def test_speech(prompt: str) -> None:
 
 
 @pytest.mark.parametrize("name", ["appointment", "menu", "survey"])
-def test_the_prompts_of_examples_without_a_model_are_speech(name: str) -> None:
+def test_the_scripted_texts_of_examples_are_speech(name: str) -> None:
     path = Path(__file__).parents[3] / "examples" / f"{name}.json"
     definition = json.loads(path.read_text())["workflow_definition"]
-    spoken = [node for node in objects(definition, "nodes") if node["type"] != "globalNode"]
+    spoken = [node for node in objects(definition, "nodes") if "scripted_text" in data_of(node)]
     assert len(spoken) > 3
-    assert [node["id"] for node in spoken if is_instruction(str(data_of(node).get("prompt", "")))] == []
+    assert [node["id"] for node in spoken if is_instruction(data_of(node)["scripted_text"])] == []
 
 
 def test_the_prompts_of_definitions_for_a_model_are_instructions(samples: dict[str, Any]) -> None:

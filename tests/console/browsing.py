@@ -34,7 +34,7 @@ IS_READY = """() => {
 
 def routes() -> dict[str, str]:
     """The console's pages: the pattern of an address and the name of its module."""
-    return dict(re.findall(r'\["(/[^"]*)", page\("([\w-]+)"\)\]', (STATIC / "main.js").read_text()))
+    return dict(re.findall(r'\["(/[^"]*)", page\("([\w-]+)"\)', (STATIC / "main.js").read_text()))
 
 
 # The machine may be busy with other tests.

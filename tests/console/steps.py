@@ -73,14 +73,14 @@ def call(tab: Tab) -> None:
     tab.fill(re.compile("What the callee says"), "Yes.\nYes, that is fine.")
     tab.press("Have it call")
     expect(tab.role("log", "The call").get_by_text(WORDS)).to_be_visible()
-    expect(tab.page.get_by_role("status").get_by_text(re.compile("user.qualified|qualified"))).to_be_visible()
+    expect(tab.page.get_by_role("status").get_by_text("talked to the end")).to_be_visible()
     tab.follow(re.compile(r"^Run \d+"))
     tab.sees(WORDS)
     tab.sees("Yes, that is fine.")
     tab.sees("+12025550123")
-    tab.follow("Runs")
-    tab.heading("Runs")
-    expect(tab.role("region", "Runs").get_by_role("row")).to_have_count(3)
+    tab.follow("Calls")
+    tab.heading("Calls")
+    expect(tab.role("region", "Calls and chats").get_by_role("row")).to_have_count(3)
 
 
 def walk(tab: Tab) -> None:

@@ -272,7 +272,7 @@ def test_settings_save_themselves_while_they_are_typed(saving: Tab, agent: int, 
 
 
 def test_talk_tests_publish_and_leaving_save_first_and_ask_nothing(saving: Tab, agent: int, api: Api) -> None:
-    for link in ("Talk", "Tests", "Runs"):
+    for link in ("Talk", "Tests", "Calls"):
         saving.open(f"/agents/{agent}")
         edit(saving.page, f"Before {link}")
         saving.role("link", link, exact=True).first.click()
@@ -298,7 +298,7 @@ def test_a_browser_may_save_by_hand(saving: Tab, agent: int, api: Api) -> None:
     saving.page.clock.run_for(60_000)
     saving.settle()
     assert name_of(api, agent) != "By hand"
-    saving.role("link", "Runs").first.click()
+    saving.role("link", "Calls").first.click()
     question = saving.page.get_by_role("alertdialog")
     expect(question).to_contain_text("isn't saved")
     question.get_by_role("button", name="Cancel").click()
@@ -353,7 +353,7 @@ def test_nothing_is_lost_while_the_service_does_not_answer(serve: Serve, open_ta
         says(tab.page, "Not saved: the service doesn't answer. Trying again; nothing is lost here.")
         looks_good(tab)
         # Leaving asks, because it can't be saved.
-        tab.role("link", "Runs").first.click()
+        tab.role("link", "Calls").first.click()
         tab.page.get_by_role("alertdialog").get_by_role("button", name="Cancel").click()
         tab.settle()
     serve(folder=tmp_path, API_KEY=KEY, command=("-m", "voiceapi", "serve", "--port", str(server.port)))

@@ -47,12 +47,12 @@ def test_the_numbers_and_the_runs_behind_them(tab: Tab, api: Api, agent: int) ->
     tab.open(f"/agents/{agent}")
     tab.follow("Insights")
     tab.heading("Insights of Reminders")
-    expect(tab.page.get_by_role("status").filter(has_text="All 4 runs")).to_contain_text(
-        "4 conversations, 1 in progress"
+    expect(tab.page.get_by_role("status").filter(has_text="All 4 calls and chats")).to_contain_text(
+        "a conversation in 4 of them, 1 of which goes on now."
     )
-    assert cells(tab, "Nodes", "Remind") == ["Remind", "4", "1", "1", "3", "1", "0", "1"]
-    assert cells(tab, "Nodes", "All nodes") == ["All nodes", "7", "3", "1", "4", "1", "0", "1"]
-    assert cells(tab, "Edges", "Yes") == ["Yes", "Remind", "Companions", "1", "1"]
+    assert cells(tab, "Steps", "Remind") == ["Remind", "4", "1", "1", "3", "1", "0", "1"]
+    assert cells(tab, "Steps", "All steps") == ["All steps", "7", "3", "1", "4", "1", "0", "1"]
+    assert cells(tab, "Paths", "Yes") == ["Yes", "Remind", "Companions", "1", "1"]
     # On the drawing, and chosen there by key.
     node = tab.role("button", re.compile(r"^Start Call: Remind, Times passed: 4\. Callers left here: 1,"))
     expect(node).to_contain_text("4, 1 left")
@@ -60,10 +60,10 @@ def test_the_numbers_and_the_runs_behind_them(tab: Tab, api: Api, agent: int) ->
     node.press("Enter")
     expect(tab.page.get_by_role("heading", name="Remind", exact=True)).to_be_focused()
     runs = {run["disposition"]: run["id"] for run in api.get(f"/workflow/{agent}/runs")["runs"]}
-    left = tab.page.locator("dt", has_text="Callers left").locator("+ dd")
-    expect(left).to_have_text(f"Run {runs['user_hangup']}")
+    left = tab.page.locator("dt", has_text="Caller hung up").locator("+ dd").last
+    expect(left).to_have_text(f"No. {runs['user_hangup']}")
     # An edge from its table.
-    row(tab, "Edges", "Answered").get_by_role("button").click()
+    row(tab, "Paths", "Answered").get_by_role("button").click()
     expect(tab.page.get_by_role("heading", name="Answered", exact=True)).to_be_focused()
     node.press("Enter")
     left.get_by_role("link").click()
@@ -74,27 +74,27 @@ def test_the_numbers_and_the_runs_behind_them(tab: Tab, api: Api, agent: int) ->
 def test_the_filters_are_kept_in_the_address(tab: Tab, agent: int) -> None:
     tab.open(f"/agents/{agent}/insights")
     tab.page.get_by_text("Filters", exact=True).click()
-    tab.page.get_by_label("By", exact=True).select_option(label="Telephone")
+    tab.page.get_by_label("Call or chat").select_option(label="Call")
     tab.page.get_by_label("Version").select_option(label="Version 1 (published)")
     tab.press("Show", exact=True)
-    expect(tab.page.get_by_role("status").filter(has_text="All 3 runs")).to_be_visible()
+    expect(tab.page.get_by_role("status").filter(has_text="All 3 calls and chats")).to_be_visible()
     assert {"channel=telephony", "version=1"} <= set(tab.page.url.partition("?")[2].split("&"))
     tab.page.reload()
-    expect(tab.page.get_by_role("status").filter(has_text="All 3 runs")).to_be_visible()
-    expect(tab.page.get_by_label("By", exact=True)).to_have_value("telephony")
-    tab.follow("List the runs")
-    tab.heading("Runs")
-    expect(tab.role("region", "Runs").locator("tbody tr")).to_have_count(3)
+    expect(tab.page.get_by_role("status").filter(has_text="All 3 calls and chats")).to_be_visible()
+    expect(tab.page.get_by_label("Call or chat")).to_have_value("telephony")
+    tab.follow("See them in the list")
+    tab.heading("Calls")
+    expect(tab.role("region", "Calls and chats").locator("tbody tr")).to_have_count(3)
     tab.page.go_back()
     tab.fill("Tags", "nothing")
     tab.press("Show", exact=True)
-    tab.sees("No run meets these filters.")
+    tab.sees("No call or chat meets these filters.")
     tab.page.locator(".empty-state").get_by_role("button", name="Drop the filters").click()
-    expect(tab.page.get_by_role("status").filter(has_text="All 4 runs")).to_be_visible()
+    expect(tab.page.get_by_role("status").filter(has_text="All 4 calls and chats")).to_be_visible()
     with tab.expecting("422 GET"):
         tab.open(f"/agents/{agent}/insights?run=first")
         tab.sees("These filters can't be used as they are.")
-        expect(tab.page.get_by_label("Number of the run")).to_have_attribute("aria-invalid", "true")
+        expect(tab.page.get_by_label("No.", exact=True)).to_have_attribute("aria-invalid", "true")
 
 
 def test_tests_count_once_their_box_is_checked(tab: Tab, api: Api) -> None:
@@ -108,35 +108,35 @@ def test_tests_count_once_their_box_is_checked(tab: Tab, api: Api) -> None:
         api.post(chats, {})
     tab.open(f"/agents/{made}/insights")
     counted = tab.page.get_by_role("status").filter(has_text="conversation")
-    expect(counted).to_contain_text("All 1 run,")
-    expect(counted).to_contain_text("2 tests are left out.")
+    expect(counted).to_contain_text("All 1 call or chat,")
+    expect(counted).to_contain_text("2 tests aren't counted.")
     tab.page.get_by_text("Filters", exact=True).click()
-    box = tab.page.get_by_label(re.compile("^With tests"))
+    box = tab.page.get_by_label(re.compile("^Count tests, too:"))
     box.check()
     tab.press("Show", exact=True)
-    expect(counted).to_contain_text("All 3 runs,")
-    expect(counted).not_to_contain_text("left out")
-    assert cells(tab, "Nodes", "All nodes")[1] == "3"
+    expect(counted).to_contain_text("All 3 calls and chats,")
+    expect(counted).not_to_contain_text("counted")
+    assert cells(tab, "Steps", "All steps")[1] == "3"
     tab.page.reload()
-    expect(counted).to_contain_text("All 3 runs,")
+    expect(counted).to_contain_text("All 3 calls and chats,")
     expect(box).to_be_checked()
     box.uncheck()
     tab.press("Show", exact=True)
-    expect(counted).to_contain_text("All 1 run,")
-    assert cells(tab, "Nodes", "All nodes")[1] == "1"
+    expect(counted).to_contain_text("All 1 call or chat,")
+    assert cells(tab, "Steps", "All steps")[1] == "1"
 
 
 def test_a_disposition_is_found_as_the_pages_show_it(tab: Tab, agent: int) -> None:
     tab.open(f"/runs?workflow={agent}")
-    rows = tab.role("region", "Runs").locator("tbody tr")
+    rows = tab.role("region", "Calls and chats").locator("tbody tr")
     for typed in ("Talked to the end", "user qualified", "User_Qualified, no such"):
-        tab.fill("Came out as", typed)
+        tab.fill("Result", typed)
         tab.press("Show", exact=True)
         expect(rows).to_have_count(2)
         expect(rows.filter(has_text="talked to the end")).to_have_count(2)
         assert "disposition=user_qualified" in tab.page.url
     tab.open(f"/runs?workflow={agent}&disposition=user_hangup")
-    expect(tab.page.get_by_label("Came out as")).to_have_value("caller hung up")
+    expect(tab.page.get_by_label("Result")).to_have_value("caller hung up")
     expect(rows).to_have_count(1)
     # The run belongs to its agent, and so says what stands above its heading.
     rows.get_by_role("link").first.click()
@@ -144,7 +144,7 @@ def test_a_disposition_is_found_as_the_pages_show_it(tab: Tab, agent: int) -> No
     above = tab.role("navigation", "Where this page belongs").get_by_role("link")
     expect(above).to_have_text(["Agents", "Reminders", "Runs"])
     above.last.click()
-    tab.heading("Runs")
+    tab.heading("Calls")
     expect(rows).to_have_count(4)
 
 

@@ -64,3 +64,69 @@ def test_an_agent_is_changed_and_published_without_a_mouse(tab: Tab, api: Api) -
     assert stored["version_status"] == "published"
     prompts = [node["data"].get("prompt") for node in stored["workflow_definition"]["nodes"]]
     assert "Splendid. How many people will come along?" in prompts
+
+
+def test_lists_are_gone_through_by_keys(tab: Tab, api: Api) -> None:
+    nodes = example("appointment")["workflow_definition"]["nodes"]
+    definition = {"nodes": [each for each in nodes if each["type"] == "startCall"], "edges": []}
+    for name in ("Anna", "Berta", "Carla"):
+        api.post("/workflow/create/definition", {"name": name, "workflow_definition": definition})
+    tab.open("/agents?search=a")
+    keyboard = tab.page.keyboard
+    rows = tab.role("region", "Agents").locator("tbody tr")
+    names = rows.locator("td:first-child").all_inner_texts()
+    assert len(names) >= 3
+    for key, name in (
+        ("j", names[0]),
+        ("j", names[1]),
+        ("ArrowDown", names[2]),
+        ("k", names[1]),
+        ("ArrowUp", names[0]),
+    ):
+        keyboard.press(key)
+        assert tab.page.evaluate(FOCUS) == name
+        assert tab.page.evaluate(IS_VISIBLE)
+    keyboard.press("End")
+    assert tab.page.evaluate(FOCUS) == names[-1]
+    keyboard.press("j")  # there is no further row
+    assert tab.page.evaluate(FOCUS) == names[-1]
+    keyboard.press("Home")
+    # Another control of the row, with its own meaning of Enter, belongs to it.
+    keyboard.press("Tab")
+    keyboard.press("j")
+    assert tab.page.evaluate(FOCUS) == names[1]
+    # The table is still one: no row has another role, and all its links are reached by the Tab key.
+    assert rows.locator("[tabindex], [role]").count() == 0
+    keyboard.press("Enter")
+    tab.heading(names[1])
+
+
+def test_the_keys_of_all_pages(tab: Tab) -> None:
+    tab.open("/agents?search=nothing")
+    keyboard, search = tab.page.keyboard, tab.page.get_by_label("Search")
+    keyboard.press("/")
+    expect(search).to_be_focused()
+    keyboard.type("j?/k")  # what was there is replaced, and a letter is a letter
+    expect(search).to_have_value("j?/k")
+    expect(tab.page.get_by_role("dialog")).to_have_count(0)
+    tab.open("/runs")
+    keyboard.press("/")  # behind what is folded up
+    expect(tab.page.get_by_label("Number of the caller contains")).to_be_focused()
+    tab.open("/settings")
+    keyboard.press("/")
+    keyboard.press("?")
+    dialog = tab.page.get_by_role("dialog", name="Keys")
+    expect(dialog).to_contain_text("the next row of a list")
+    assert tab.findings() == []
+    dialog.get_by_label("Keys of one character").uncheck()
+    keyboard.press("Escape")
+    keyboard.press("?")
+    tab.open("/agents")
+    keyboard.press("/")
+    expect(search).not_to_be_focused()
+    expect(dialog).to_have_count(0)
+    tab.press("Keyboard")
+    dialog.get_by_label("Keys of one character").check()
+    tab.press("Close")
+    keyboard.press("?")
+    expect(dialog).to_be_visible()

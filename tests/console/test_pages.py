@@ -249,7 +249,7 @@ NOT_ALLOWED = [
     ("inline style", r"\.style\b|style:|setAttribute\(\s*[\"']style|cssText"),
     ("inline handler", r"setAttribute\(\s*[\"']on"),
     ("another host", r"(?:fetch|import|src|href|action)\W[^\n]*https?://"),
-    # But for the switch of builder/draft.js, which says whether drafts save themselves.
+    # But for two switches: whether drafts save themselves, and whether keys of one character work.
     ("kept beyond the tab", r"localStorage(?!\.\w+Item\(SWITCH\b)|indexedDB|document\.cookie"),
 ]
 
@@ -377,7 +377,7 @@ def test_no_script_imports_itself_through_others() -> None:
 
 def routes() -> dict[str, str]:
     """The addresses of the pages, `:` for any part, and the names of their modules."""
-    found = re.findall(r'\["(/[^"]*)", page\("([\w-]+)"\)\]', (FILES / "main.js").read_text(encoding="utf-8"))
+    found = re.findall(r'\["(/[^"]*)", page\("([\w-]+)"\)', (FILES / "main.js").read_text(encoding="utf-8"))
     return dict(found)
 
 

@@ -352,3 +352,21 @@ def test_a_list_that_is_shown_again_keeps_the_focus(tab: Tab) -> None:
         }"""
     )
     assert found == 2
+
+
+def test_an_open_tab_is_kept_in_the_address(tab: Tab) -> None:
+    tab.open("/settings?other=1")
+    show = """async () => {
+      const {tabs} = await import("./console/parts/components.js");
+      const views = [["First", () => "one"], ["The second", () => "two"]];
+      document.querySelector("main").append(tabs("Parts", views, {name: "part"}));
+    }"""
+    tab.page.evaluate(show)
+    assert tab.page.url.endswith("/settings?other=1")
+    tab.role("tab", "The second").click()
+    assert tab.page.url.endswith("/settings?other=1&part=the-second")
+    tab.page.evaluate("document.querySelector('[role=tablist]').parentElement.remove()")
+    tab.page.evaluate(show)
+    expect(tab.page.get_by_role("tabpanel")).to_have_text("two")
+    tab.role("tab", "First").click()
+    assert tab.page.url.endswith("/settings?other=1")

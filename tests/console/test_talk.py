@@ -277,26 +277,26 @@ def test_runs_are_filtered_and_sorted_by_the_address(tab: Tab, api: Api, agent: 
     api.post("/telephony/simulated-call", {"workflow_id": agent, "from_number": "+12025550177", "lines": []})
     tab.open("/runs")
     tab.page.get_by_text("Filters and download").click()
-    tab.fill("Calling number holds", "0177")
-    tab.page.get_by_label("At most, in tokens").fill("0")
+    tab.fill("Number of the caller contains", "0177")
+    tab.page.get_by_label("Model's tokens, at most").fill("0")
     tab.press("Show")
-    rows = tab.role("region", "Runs").locator("tbody tr")
+    rows = tab.role("region", "Calls and chats").locator("tbody tr")
     expect(rows).to_have_count(1)
     expect(rows).to_contain_text("+12025550177")
-    tab.press("Duration")
-    expect(tab.role("columnheader", "Duration")).to_have_attribute("aria-sort", "descending")
+    tab.press("Length")
+    expect(tab.role("columnheader", "Length")).to_have_attribute("aria-sort", "descending")
     address = tab.page.url
     assert {"caller=0177", "most=0", "sort=duration"} <= set(address.partition("?")[2].split("&"))
     tab.page.reload()
     expect(rows).to_have_count(1)
-    expect(tab.page.get_by_label("Calling number holds")).to_have_value("0177")
+    expect(tab.page.get_by_label("Number of the caller contains")).to_have_value("0177")
     tab.open("/runs?page=99&sort=colour")
     expect(rows.first).to_be_visible()
     assert tab.page.url.endswith("/runs")
     with tab.expecting("422 GET"):
         tab.open("/runs?shortest=x&run=first")
         tab.sees("These filters can't be used as they are.")
-        expect(tab.page.get_by_label("Number of the run")).to_have_attribute("aria-invalid", "true")
+        expect(tab.page.get_by_label("No.", exact=True)).to_have_attribute("aria-invalid", "true")
 
 
 # -- words as they come

@@ -210,7 +210,7 @@ def test_the_way_back_and_a_reload_keep_the_place(tab: Tab, agent: int) -> None:
 def test_what_is_not_saved_is_not_left_without_a_question(tab: Tab, agent: int) -> None:
     tab.open(f"/agents/{agent}")
     edit_a_node(tab, "Not saved yet.")
-    tab.role("link", "Runs").first.click()
+    tab.role("link", "Calls").first.click()
     question = tab.page.get_by_role("alertdialog")
     expect(question).to_contain_text("isn't saved")
     question.get_by_role("button", name="Cancel").click()

@@ -1,17 +1,19 @@
 // Which page the address names: `#/agents/3/talk?run=7`. A page is a module with a default export.
 
+import { setQuery } from "../parts/address.js";
 import { ask } from "../parts/dialogs.js";
 import { notify } from "../parts/notices.js";
 import { dropAll, isUnsaved, saveAll } from "../parts/unsaved.js";
 
 /**
  * @typedef {object} Page
- * @property {HTMLElement} root where the page shows itself; empty
+ * @property {HTMLElement} root where the page shows itself, instead of the skeleton that is in it
  * @property {string[]} params the parts of the address that its pattern leaves open
  * @property {URLSearchParams} query
  * @property {AbortSignal} signal aborted when the page is left: pass it to the API's requests and to `every`
  * @property {(text: string, parents?: [string, string][]) => void} title the page's heading and the window's title, and
- *   what the page is part of: links that stand above the heading
+ *   what the page is part of: links that stand above the heading. A page whose title stands in the table of routes has it
+ *   before its module is there
  */
 
 const LONGEST_PAUSE = 60_000;
@@ -29,12 +31,10 @@ export function go(path) {
 
 /** Change the query of the address without loading the page again. */
 export function keepQuery(values) {
-  const [path] = location.hash.slice(1).split("?");
-  const query = new URLSearchParams(Object.entries(values).filter(([, value]) => value !== "" && value != null));
-  history.replaceState(history.state, "", `#${path}${query.size ? `?${query}` : ""}`);
+  setQuery(new URLSearchParams(Object.entries(values).filter(([, value]) => value !== "" && value != null)));
 }
 
-/** The module and the parameters for the address. `routes`: [[pattern, load], ...]; `:` stands for one part. */
+/** The module and the parameters for the address. `routes`: [[pattern, load, title], ...]; `:` stands for one part. */
 export function match(routes, hash) {
   const [path, query = ""] = (hash.replace(/^#/, "") || "/").split("?");
   let parts;
@@ -43,11 +43,11 @@ export function match(routes, hash) {
   } catch {
     return null; // a percent sign that escapes nothing
   }
-  for (const [pattern, load] of routes) {
+  for (const [pattern, load, title] of routes) {
     const wanted = pattern.split("/").filter(Boolean);
     if (wanted.length === parts.length && wanted.every((part, at) => part === ":" || part === parts[at])) {
       const params = parts.filter((_, at) => wanted[at] === ":");
-      return { path, load, params, query: new URLSearchParams(query) };
+      return { path, load, title, params, query: new URLSearchParams(query) };
     }
   }
   return null;

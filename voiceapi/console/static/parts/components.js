@@ -1,5 +1,6 @@
 // What the pages are made of. Buttons, forms, dialogs and notices come from here, too.
 
+import { keepInQuery, queryNow } from "./address.js";
 import { button } from "./controls.js";
 import { h, show, uniqueId } from "./dom.js";
 import { input } from "./forms.js";
@@ -111,10 +112,13 @@ export function trail(pairs) {
 }
 
 /**
- * Tabs. `tabs`: [[text, view], ...]; `view` makes the content when its tab is opened, each time. `chosen` gets the number
- * of the tab that was opened. `element.open(n)` opens one.
+ * Tabs. `views`: [[text, view], ...]; `view` makes the content when its tab is opened, each time. `chosen` gets the number
+ * of the tab that was opened. `element.open(n)` opens one. `name`: the open tab is kept in the address under this name, as
+ * its text in small letters.
  */
-export function tabs(label, views, { at = 0, chosen = null } = {}) {
+export function tabs(label, views, { at = 0, chosen = null, name = null } = {}) {
+  const slugs = views.map(([text]) => text.toLowerCase().replaceAll(/\W+/g, "-"));
+  const kept = name ? slugs.indexOf(queryNow().get(name)) : -1;
   const prefix = uniqueId("tab");
   const panel = h("div", { role: "tabpanel", id: `${prefix}-panel`, tabindex: "0" });
   const heads = views.map(([text], index) =>
@@ -126,6 +130,7 @@ export function tabs(label, views, { at = 0, chosen = null } = {}) {
       head.tabIndex = each === index ? 0 : -1;
     });
     panel.setAttribute("aria-labelledby", heads[index].id);
+    if (name) keepInQuery({ [name]: index === at ? "" : slugs[index] });
     show(panel, views[index][1]());
     chosen?.(index);
   };
@@ -141,7 +146,7 @@ export function tabs(label, views, { at = 0, chosen = null } = {}) {
   });
   const element = h("div", {}, list, panel);
   element.open = open;
-  open(at);
+  open(kept < 0 ? at : kept);
   return element;
 }
 
@@ -181,12 +186,23 @@ export function callout(...children) {
   return h("div", { class: "callout" }, children);
 }
 
-/** Show what a promise gives, or its error. */
-export async function showWhenReady(parent, promise, view) {
-  show(parent, h("p", { class: "loading" }, "Loading…"));
+/**
+ * What stands in the place of content that isn't there yet, as high as so many rows. It says nothing to screen readers,
+ * who hear once of a page that it loads.
+ */
+export function skeleton(rows = 3) {
+  return h("div", { class: "skeleton loading", "aria-hidden": "true" }, Array.from({ length: rows }, () => h("div")));
+}
+
+/** Show what a promise gives, or its error, and a skeleton of so many rows until then. */
+export async function showWhenReady(parent, promise, view, { rows = 3 } = {}) {
+  show(parent, skeleton(rows));
+  parent.setAttribute("aria-busy", "true");
   try {
     show(parent, view(await promise));
   } catch (error) {
-    if (error.name !== "AbortError") show(parent, alert(error));
+    if (error.name === "AbortError") return;
+    show(parent, alert(error));
   }
+  parent.removeAttribute("aria-busy");
 }

@@ -1,7 +1,7 @@
-// The filters of runs: their form, their names in the address, and the API's filters that they stand for.
+// The filters of calls and chats: their form, their names in the address, and the API's filters that they stand for.
 
 import { codesIn, field, input, select, words } from "../../parts/components.js";
-import { h } from "../../parts/dom.js";
+import { h, show } from "../../parts/dom.js";
 
 const ANY = ["", "Any"];
 // Attributes of the API's filters: [name in the address, attribute, the value of the criterion].
@@ -24,14 +24,14 @@ const RANGES = [
 ];
 const NAMES = [...FILTERS.map(([name]) => name), ...RANGES.flatMap(([from, to]) => [from, to])];
 const LABELS = {
-  status: "State", workflow: "Agent", campaign: "Campaign", direction: "Direction", channel: "By", disposition: "Came out as",
-  tags: "Tags", caller: "Calling number holds", called: "Called number holds", run: "Number of the run", from: "Since", to: "Until",
-  shortest: "At least, in seconds", longest: "At most, in seconds",
-  fewest: "At least, in tokens", most: "At most, in tokens",
+  status: "Over or not", workflow: "Agent", campaign: "Campaign", direction: "Who called", channel: "Call or chat", disposition: "Result",
+  tags: "Tags", caller: "Number of the caller contains", called: "Called number contains", run: "No.", from: "Begun since", to: "Begun until",
+  shortest: "Lasted at least, in seconds", longest: "Lasted at most, in seconds",
+  fewest: "Model's tokens, at least", most: "Model's tokens, at most",
 };
 const HELP = {
   disposition: "As in the list, with commas between several.", tags: "All of them, with commas between.",
-  fewest: "So far every run counts as 0 tokens.",
+  fewest: "So far every call and chat counts as 0 tokens.",
 };
 
 const list = (text) => text.split(",").map((each) => each.trim()).filter(Boolean);
@@ -72,22 +72,37 @@ export function atFields(error, values) {
 }
 
 /**
- * The fields of the filters. `values`: those in the address; `agents`: null where only one agent's runs are asked for;
- * `codes`: the organization's disposition codes, which are written as the pages show them, or as they are.
+ * The fields of the filters. `values`: those in the address; `agents` and `campaigns`: promises of the records to choose
+ * from, `agents` null where only one agent's calls are asked for; `codes`: a promise of the organization's results, which
+ * are written as the pages show them, or as they are. The form is there before them.
  *
- * Returned: `element`; `read()`, which takes what the form says into `values`; `clear()`.
+ * Returned: `element`; `read()`, which takes what the form says into `values`; `clear()`; `whole`, a promise that all
+ * choices are there.
  */
 export function runFilters(values, { agents, campaigns, codes }) {
-  const named = (records) => select([ANY, ...records.map((each) => [String(each.id), each.name])]);
+  const coming = [];
+  let known = []; // of `codes`
+  /** A drop-down that has only what the address says until its records are there. */
+  const named = (name, records) => {
+    const control = select([ANY, ...(values[name] ? [[values[name], `No. ${values[name]}`]] : [])]);
+    coming.push(records.then((found) => {
+      const chosen = control.value;
+      const options = [ANY, ...found.map((each) => [String(each.id), each.name])];
+      if (!options.some(([value]) => value === chosen)) options.push([chosen, `No. ${chosen}`]);
+      show(control, options.map(([value, text]) => h("option", { value }, text)));
+      control.value = chosen;
+    }));
+    return control;
+  };
   const controls = {
-    status: select([ANY, ["completed", "Ended"], ["in_progress", "In progress"]]),
-    ...(agents ? { workflow: named(agents) } : {}),
-    campaign: named(campaigns),
-    direction: select([ANY, ["inbound", "To us"], ["outbound", "From us"]]),
-    channel: select([ANY, ["telephony", "Telephone"], ["chat", "Text chat"], ["web", "Web"]]),
+    status: select([ANY, ["completed", "Over"], ["in_progress", "Going on"]]),
+    ...(agents ? { workflow: named("workflow", agents) } : {}),
+    campaign: named("campaign", campaigns),
+    direction: select([ANY, ["inbound", "They called"], ["outbound", "We called"]]),
+    channel: select([ANY, ["telephony", "Call"], ["chat", "Chat"], ["web", "Call from a browser"]]),
     disposition: input({ list: "dispositions" }),
     tags: input(),
-    caller: input({ inputmode: "tel" }),
+    caller: input({ type: "search", inputmode: "tel" }),
     called: input({ inputmode: "tel" }),
     run: input({ inputmode: "numeric" }),
     from: input({ type: "datetime-local" }),
@@ -99,15 +114,22 @@ export function runFilters(values, { agents, campaigns, codes }) {
   };
   for (const [name, control] of Object.entries(controls)) control.value = values[name];
   controls.disposition.value = list(values.disposition).map(words).join(", ");
+  const results = h("datalist", { id: "dispositions" });
+  coming.push(codes.then((found) => {
+    known = found;
+    show(results, [...new Set(found.map(words))].map((text) => h("option", { value: text })));
+  }));
   return {
+    whole: Promise.all(coming),
     element: [
       h("div", { class: "fields" }, Object.entries(controls).map(([name, control]) =>
         field(LABELS[name], control, { name, help: HELP[name] ?? null }))),
-      h("datalist", { id: "dispositions" }, codes.map((code) => h("option", { value: words(code) }))),
+      results,
     ],
     read() {
+      const before = list(values.disposition); // known, too, while the others aren't there
       for (const [name, control] of Object.entries(controls)) values[name] = control.value.trim();
-      values.disposition = list(values.disposition).flatMap((each) => codesIn(each, codes)).join(", ");
+      values.disposition = list(values.disposition).flatMap((each) => codesIn(each, [...new Set([...before, ...known])])).join(", ");
     },
     clear() {
       for (const control of Object.values(controls)) control.value = "";

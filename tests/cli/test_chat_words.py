@@ -53,6 +53,8 @@ class Terminal:
         self.seen = ""
         self._pid, self._screen = pty.fork()
         if self._pid == 0:
+            # A shell has what it starts in the background ignore an interrupt, the tests and their children included.
+            signal.signal(signal.SIGINT, signal.SIG_DFL)
             os.execve(sys.executable, [sys.executable, "-m", "voiceapi", *arguments], {**os.environ, **env})
 
     def until(self, text: str) -> None:

@@ -564,7 +564,8 @@ class _Guard:
         if thread.is_alive():
             raise self.too_late()
         if not found or not found[0]:
-            raise RequestFailed("address", f"{self.name} has no known address.")
+            reason = "has no known address: check the name, and that this machine reaches the internet."
+            raise RequestFailed("address", f"{self.name} {reason}")
         return found[0]
 
 

@@ -31,26 +31,28 @@ def dead_end(api: Api) -> int:
 
 def test_random_callers_find_a_dead_end_which_becomes_a_case(tab: Tab, dead_end: int, api: Api) -> None:
     tab.open(f"/agents/{dead_end}/tests")
-    tab.follow("Let callers try it")
-    tab.heading("Played callers of Appointment reminder")
+    tab.follow("Practice callers")
+    tab.heading("Practice callers for Appointment reminder")
     expect(tab.page.get_by_label("The caller", exact=True)).to_be_hidden()
-    tab.fill("Conversations", "30")
-    tab.fill("Seed", "7")
-    tab.press("Let them call")
+    tab.fill("How many conversations", "30")
+    tab.fill("The same callers again: their number", "7")
+    tab.press("Let them talk")
     expect(
-        tab.page.get_by_role("status").get_by_text("30 conversations, with the seed 7: one finding.")
+        tab.page.get_by_role("status").get_by_text("30 conversations, of the callers with the number 7: one problem.")
     ).to_be_visible()
     finding = tab.page.locator(".case-result")
     expect(finding.locator("summary")).to_contain_text("dead end")
     finding.locator("summary").click()
     expect(finding.locator("p.quiet")).to_have_text(re.compile(r"^In \d+ conversations, at “Companions”\.$"))
-    expect(finding.get_by_role("article", name="Opening")).to_contain_text("You have an appointment on Thursday")
-    covered = tab.page.locator(".card", has=tab.page.get_by_role("heading", name="Where they came"))
+    expect(finding.get_by_role("article", name="Beginning")).to_contain_text("You have an appointment on Thursday")
+    covered = tab.page.locator(
+        ".card", has=tab.page.get_by_role("heading", name="Which parts of the agent they reached")
+    )
     expect(covered.locator('g.node[data-node="remind"] .badges')).to_have_text("30×")
     looks_good(tab)
-    finding.get_by_role("button", name="Save as a case").click()
-    tab.role("dialog", "Save it as a case").get_by_label("Name").fill("No way on")
-    tab.role("dialog", "Save it as a case").get_by_role("button", name="Save").click()
+    finding.get_by_role("button", name="Save as a test").click()
+    tab.role("dialog", "Save it as a test").get_by_label("Name").fill("No way on")
+    tab.role("dialog", "Save it as a test").get_by_role("button", name="Save").click()
     tab.notices("“No way on” is saved.")
     (stored,) = api.get(f"/workflow/{dead_end}/cases")
     assert stored["name"] == "No way on"
@@ -59,13 +61,13 @@ def test_random_callers_find_a_dead_end_which_becomes_a_case(tab: Tab, dead_end:
 
 def test_a_caller_who_is_described_needs_a_language_model(tab: Tab, dead_end: int) -> None:
     tab.open(f"/agents/{dead_end}/callers")
-    tab.page.get_by_label("Callers").select_option(label="A caller described in a sentence")
-    expect(tab.page.get_by_label("Conversations")).to_have_value("3")
-    tab.press("Let them call")
+    tab.page.get_by_label("Who calls").select_option(label="A caller I describe")
+    expect(tab.page.get_by_label("How many conversations")).to_have_value("3")
+    tab.press("Let them talk")
     tab.sees("This is needed.")
     tab.page.get_by_label("The caller").fill("In a hurry.")
     with tab.expecting("400 POST"):
-        tab.press("Let them call")
+        tab.press("Let them talk")
         tab.sees(re.compile("spoken by a language model, and none is configured"))
 
 
@@ -115,12 +117,12 @@ def test_a_caller_described_in_a_sentence_is_judged(serve: Serve, open_tab: Open
     api = Api(server.origin, KEY)
     agent = api.post("/workflow/create/definition", example("appointment"))["id"]
     tab = open_tab(f"{server.origin}/#key={KEY}", f"/agents/{agent}/callers")
-    tab.page.get_by_label("Callers").select_option(label="A caller described in a sentence")
+    tab.page.get_by_label("Who calls").select_option(label="A caller I describe")
     tab.page.get_by_label("The caller").fill("In a hurry, changes the day once.")
-    tab.fill("Conversations", "2")
-    tab.press("Let them call")
+    tab.fill("How many conversations", "2")
+    tab.press("Let them talk")
     expect(
-        tab.page.get_by_role("status").get_by_text(re.compile(r"^2 conversations, with the seed \d+"))
+        tab.page.get_by_role("status").get_by_text(re.compile(r"^2 conversations, of the callers with the number \d+"))
     ).to_be_visible()
     judged = tab.page.locator(".card", has=tab.page.get_by_role("heading", name="How they were judged"))
     expect(judged.get_by_text("3 at least, 3 on average, 3 at most")).to_be_visible()

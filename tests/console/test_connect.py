@@ -66,7 +66,7 @@ def test_a_number_is_connected_called_with_and_undone(
     assert twilio_api.writes == []
     tab.press("Change it")
     tab.heading("Connect a number")
-    expect(tab.page.get_by_role("region", name="Findings")).to_contain_text("The service isn't reached there")
+    expect(tab.page.get_by_role("region", name="What was checked")).to_contain_text("The service isn't reached there")
     assert twilio_api.goes_to(OURS)[0].startswith(f"{PUBLIC}/api/v1/telephony/inbound/2#")
     for viewport in (WIDE, NARROW):
         tab.page.set_viewport_size(viewport)  # type: ignore[arg-type]

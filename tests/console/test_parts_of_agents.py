@@ -65,7 +65,7 @@ def told(tab: Tab, text: str) -> None:
 
 def test_a_carrier_with_its_numbers(tab: Tab, api: Any) -> None:
     tab.open("/carriers")
-    expect(tab.page.get_by_role("region", name="Findings")).to_contain_text("the scripted model")
+    expect(tab.page.get_by_role("region", name="What was checked")).to_contain_text("the scripted model")
     tab.press("Add a carrier")
     dialog = tab.page.get_by_role("dialog")
     dialog.get_by_role("button", name="Add", exact=True).click()
@@ -76,7 +76,7 @@ def test_a_carrier_with_its_numbers(tab: Tab, api: Any) -> None:
     dialog.get_by_role("button", name="Add", exact=True).click()
     tab.heading(f"Main {MARKUP}")
     tab.sees("VOICEAPI_PUBLIC_URL isn't set")
-    expect(tab.page.get_by_role("region", name="Findings")).to_contain_text("Twilio answered 401.")
+    expect(tab.page.get_by_role("region", name="What was checked")).to_contain_text("Twilio answered 401.")
     made = int(tab.page.url.rpartition("/")[2])
     tab.press("Add a number")
     dialog.get_by_label("Number").fill("2025550177")
@@ -88,8 +88,8 @@ def test_a_carrier_with_its_numbers(tab: Tab, api: Any) -> None:
     dialog.get_by_role("button", name="Add", exact=True).click()
     told(tab, "The number is added.")
     tab.ready()
-    tab.press("Show 2025550177 to callees")
-    told(tab, "Calls show 2025550177 from now on.")
+    tab.press("Call from 2025550177")
+    told(tab, "Whoever is called sees 2025550177 from now on.")
     tab.ready()
     tab.page.get_by_text("Change them").click()
     tab.page.locator("section", has_text="Name and credentials").get_by_label("Name").first.fill("Main")
@@ -121,7 +121,7 @@ def test_the_calls_that_were_not_taken_are_on_the_page_of_their_carrier(serve: S
         headers = {"X-Twilio-Signature": signature}
         assert requests.post(f"{server.origin}{path}", data=fields, headers=headers, timeout=30).ok
     tab = open_tab(f"{server.origin}/#key={KEY}", f"/carriers/{carrier}")
-    rows = tab.page.get_by_role("region", name="Calls that weren't taken").locator("tbody tr")
+    rows = tab.page.get_by_role("region", name="Calls that no agent answered").locator("tbody tr")
     expect(rows).to_have_count(2)
     shown = [row.locator("td").all_inner_texts()[1:] for row in rows.all()]
     archived, nobody = "the workflow is archived or can't be run", "the number is unknown, inactive or has no workflow"
@@ -134,22 +134,22 @@ def test_the_calls_that_were_not_taken_are_on_the_page_of_their_carrier(serve: S
 
 def test_a_tool_is_made_tried_out_and_archived(tab: Tab, shop: str) -> None:
     tab.open("/tools")
-    tab.follow("Request to a server")
+    tab.follow("Ask a server")
     tab.fill(re.compile("^Name.*required"), f"Look up {MARKUP}")
-    tab.fill(re.compile("^URL"), "shop")
+    tab.fill(re.compile(r"^Address \(URL\)"), "shop")
     with tab.expecting("422 POST"):
         tab.press("Make the tool")
-        expect(tab.page.get_by_label(re.compile("^URL"))).to_be_focused()
-    tab.fill(re.compile("^URL"), f"{shop}/orders")
-    tab.page.get_by_label("Body, as JSON").fill("{nope")
+        expect(tab.page.get_by_label(re.compile(r"^Address \(URL\)"))).to_be_focused()
+    tab.fill(re.compile(r"^Address \(URL\)"), f"{shop}/orders")
+    tab.page.get_by_label("What is sent, as JSON").fill("{nope")
     tab.press("Make the tool")
     tab.sees("This isn't JSON")
-    tab.page.get_by_label("Body, as JSON").fill("")
-    tab.role("button", "Add a parameter").first.click()
+    tab.page.get_by_label("What is sent, as JSON").fill("")
+    tab.role("button", "Add a value").first.click()
     row = tab.page.locator(".row.parameter").first
     row.get_by_label("Name").fill("count")
     row.get_by_label("Type").select_option("number")
-    row.get_by_label("Description for the model").fill("how many")
+    row.get_by_label("What it is, for the language model").fill("how many")
     tab.press("Add a header")
     tab.role("textbox", "Header").fill("X-Token")
     tab.page.locator(".key-values").get_by_label("Value").fill(SECRET)
@@ -162,7 +162,7 @@ def test_a_tool_is_made_tried_out_and_archived(tab: Tab, shop: str) -> None:
     expect(answer).to_contain_text('"asked": "/orders?count=3"')
     expect(answer).to_contain_text(MARKUP)
     assert SECRET not in tab.page.content()
-    tab.role("textbox", "Description", exact=True).fill("Changed")
+    tab.role("textbox", "When to use it", exact=True).fill("Changed")
     tab.press("Save", exact=True)
     told(tab, "The tool is saved.")
     tab.ready()
@@ -177,12 +177,12 @@ def test_every_kind_of_tool_can_be_made(tab: Tab, api: Any, kind: str) -> None:
     tab.open(f"/tools/new?kind={kind}")
     tab.fill(re.compile("^Name.*required"), kind)
     if kind == "transfer_call":
-        tab.page.get_by_label("Where to").select_option("context_mapping")
+        tab.page.get_by_label("Where to put the caller through").select_option("context_mapping")
         tab.press("Add a rule")
-        tab.fill("Where to look", "initial_context.city")
-        tab.press("Add a destination")
-        tab.role("textbox", "Value").fill("Bonn")
-        tab.page.locator(".rule").get_by_label("Destination", exact=True).fill("+12025550188")
+        tab.fill("Value that decides", "initial_context.city")
+        tab.press("Add a number")
+        tab.role("textbox", "Value", exact=True).fill("Bonn")
+        tab.page.locator(".rule").get_by_label("Number", exact=True).fill("+12025550188")
     tab.press("Make the tool")
     tab.heading(kind)
     [made] = [each for each in api.get("/tools/") if each["name"] == kind]
@@ -201,7 +201,7 @@ def test_a_document_is_uploaded_found_and_deleted(tab: Tab) -> None:
     file: Any = {"name": f"{MARKUP}.md", "mimeType": "text/markdown", "buffer": f"We open at nine. {MARKUP}".encode()}
     tab.page.locator("input[type=file]").set_input_files(files=[file])
     tab.sees(f"{MARKUP}.md is ready, with 1 passage.")
-    tab.fill(re.compile("^Question"), "When do you open?")
+    tab.fill(re.compile("^A caller's question"), "When do you open?")
     tab.press("Search")
     expect(tab.page.get_by_role("listitem")).to_contain_text(f"We open at nine. {MARKUP}")
     tab.press(f"Delete {MARKUP}.md")
@@ -221,7 +221,7 @@ def test_numbers_that_no_campaign_calls(tab: Tab) -> None:
     tab.press("Add", exact=True)
     expect(tab.page.get_by_role("region", name="Numbers not to call")).to_contain_text(MARKUP)
     file: Any = {"name": "x.csv", "mimeType": "text/csv", "buffer": b"Mobile\n+12025550112\n12\n"}
-    tab.fill("Column with the numbers", "mobile")
+    tab.fill("Name of the column with the numbers", "mobile")
     tab.page.locator("input[type=file]").set_input_files(files=[file])
     tab.sees("1 row wasn't taken.")
     tab.press("Remove +12025550112")

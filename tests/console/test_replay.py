@@ -60,7 +60,7 @@ def test_a_run_is_saved_as_a_case_that_passes(tab: Tab, agent: int, api: Api) ->
     tab.follow(stored["name"])
     tab.heading(stored["name"])
     tab.press("Run it")
-    expect(tab.role("region", "Result").get_by_role("status")).to_have_text("The case passed. Version 1, published.")
+    expect(tab.role("region", "Result").get_by_role("status")).to_have_text("The test passed. Version 1, published.")
 
 
 def test_a_run_is_replayed_on_the_draft(tab: Tab, agent: int, api: Api) -> None:
@@ -68,12 +68,14 @@ def test_a_run_is_replayed_on_the_draft(tab: Tab, agent: int, api: Api) -> None:
     cross(api, agent)
     tab.open(f"/agents/{agent}/runs/{run}")
     tab.follow("Replay on the draft")
-    tab.heading("Replay runs of Appointment reminder")
-    expect(tab.page.get_by_role("status").get_by_text("One run on version 2: it goes another way.")).to_be_visible()
+    tab.heading("Play calls of Appointment reminder again")
+    expect(
+        tab.page.get_by_role("status").get_by_text("One call or chat with version 2: it goes another way.")
+    ).to_be_visible()
     shown = tab.page.locator(".case-result")
     expect(shown.get_by_text("Yes, I can.").first).to_be_visible()
     expect(shown.locator(".mismatch")).to_contain_text("Turn 1, another way: The run went to “Companions”")
-    expect(shown.get_by_role("heading", name="On version 2")).to_be_visible()
+    expect(shown.get_by_role("heading", name="With version 2")).to_be_visible()
     looks_good(tab)
 
 
@@ -84,26 +86,26 @@ def test_the_latest_runs_are_replayed_with_a_summary_by_node(tab: Tab, agent: in
     change(api, agent, "see_you", "Fine. <b>Bye.</b>")
     tab.open(f"/runs?workflow={agent}")
     tab.follow("Replay the latest on the draft")
-    tab.fill("How many of the newest runs", "201")
+    tab.fill("How many of the latest calls and chats", "201")
     with tab.expecting("422 POST"):
-        tab.press("Replay")
+        tab.press("Play them again")
         expect(tab.page.locator('.field[data-name="last"] .field-error')).not_to_be_empty()
-    tab.fill("How many of the newest runs", "3")
-    tab.press("Replay")
+    tab.fill("How many of the latest calls and chats", "3")
+    tab.press("Play them again")
     status = tab.page.get_by_role("status")
-    in_short = "^3 runs on version 2: 2 go the same way, with differences, 1 stays"
+    in_short = "^3 calls and chats with version 2: 2 take the same steps but say something else, 1 stays"
     expect(status.get_by_text(re.compile(in_short))).to_be_visible()
 
-    nodes = tab.role("region", "By node").get_by_role("row")
+    nodes = tab.role("region", "By step").get_by_role("row")
     expect(nodes.filter(has_text="See you")).to_have_text(re.compile("See you.*2$"))
     differing = tab.page.locator(".case-result").first
     differing.locator("summary").click()
     expect(differing.locator("ins")).to_have_text("Fine. <b>Bye.</b>")
     looks_good(tab)
     assert "last=3" in tab.page.url
-    tab.page.get_by_label("On version").select_option(label="Version 1 (published)")
-    tab.press("Replay")
-    expect(status.get_by_text("3 runs on version 1: 3 stay the same.")).to_be_visible()
-    tab.fill("Or these runs", "1, x")
-    tab.press("Replay")
-    tab.sees("“x” is no number of a run.")
+    tab.page.get_by_label("With which version of the agent").select_option(label="Version 1 (published)")
+    tab.press("Play them again")
+    expect(status.get_by_text("3 calls and chats with version 1: 3 stay the same.")).to_be_visible()
+    tab.fill("Or just these", "1, x")
+    tab.press("Play them again")
+    tab.sees("“x” is no number of a call or chat.")

@@ -30,7 +30,7 @@ def test_a_key_is_made_shown_once_archived_and_reactivated(tab: Tab) -> None:
     row.get_by_role("button", name="Archive <b>shop</b>").click()
     tab.press("Archive", exact=True)
     expect(row).to_contain_text("archived")
-    row.get_by_role("button", name="Reactivate <b>shop</b>").click()
+    row.get_by_role("button", name="Use <b>shop</b> again").click()
     expect(row).to_contain_text("in use")
     tab.press("Archive VOICEAPI_API_KEY")
     expect(tab.page.get_by_role("alertdialog")).to_contain_text("This tab seems to work with")
@@ -70,11 +70,11 @@ def test_credentials(tab: Tab, api: Any) -> None:
 
 def test_preferences_name_what_is_wrong_at_its_field(tab: Tab, api: Any) -> None:
     tab.open("/settings/preferences")
-    tab.fill("Call from", "09:00")
+    tab.fill("Call between", "09:00")
     tab.press("Save", exact=True)
     error = tab.page.locator(".field-error:visible")
     expect(error).to_have_text("Give both, or neither.")
-    tab.fill("until", "17:00")
+    tab.page.get_by_label("and", exact=True).fill("17:00")
     tab.fill("Countries", "US, ZZ")
     tab.fill("Most calls in 24 hours", "0")
     with tab.expecting("422 PUT"):
@@ -95,7 +95,7 @@ def test_preferences_name_what_is_wrong_at_its_field(tab: Tab, api: Any) -> None
 
 def test_the_language_model(tab: Tab, api: Any) -> None:
     tab.open("/settings/models")
-    choice, saved = tab.page.get_by_label("Who answers"), tab.page.locator("#notices")
+    choice, saved = tab.page.get_by_label("Whose language model"), tab.page.locator("#notices")
     expect(choice).to_have_value("scripted")
     choice.select_option("elsewhere")
     setting = "VOICEAPI_ALLOW_PRIVATE_URLS"
@@ -107,22 +107,22 @@ def test_the_language_model(tab: Tab, api: Any) -> None:
         tab.fill("Address", f"https://{host}/v1")
         expect(tab.page.get_by_text(setting)).to_have_count(0)
     tab.fill("Address", "http://127.0.0.1:9/v1")
-    tab.page.get_by_label("Model", exact=True).fill("small")
+    tab.page.get_by_label("Name of the model").fill("small")
     tab.fill("API key", "secret-of-the-model-1")
-    tab.fill("Most tokens", "0")
+    tab.fill("Longest reply", "0")
     with tab.expecting("422 PUT"):
         tab.press("Save", exact=True)
         expect(tab.page.locator(".field-error:visible")).to_contain_text("greater than or equal to 1")
-    tab.fill("Most tokens", "100")
+    tab.fill("Longest reply", "100")
     tab.press("Save", exact=True)
     expect(saved).to_contain_text("used from the next call on")
     llm = api.get(MODELS)["configuration"]["byok"]["pipeline"]["llm"]
     assert (llm["base_url"], llm["model"], llm["max_tokens"]) == ("http://127.0.0.1:9/v1", "small", 100)
     assert "secret-of-the-model-1" not in tab.page.content()
-    tab.press("Try whether it answers")
-    expect(tab.page.get_by_role("main").get_by_text("wrong", exact=True)).to_be_visible()
+    tab.press("Check that it answers")
+    expect(tab.page.get_by_role("main").get_by_text("problem", exact=True)).to_be_visible()
     # The key stays as long as the server does, and isn't given to another one.
-    tab.page.get_by_label("Model", exact=True).fill("smaller")
+    tab.page.get_by_label("Name of the model").fill("smaller")
     tab.press("Save", exact=True)
     expect(tab.page.get_by_role("definition").first).to_have_text("smaller")
     assert api.get(MODELS)["configuration"]["byok"]["pipeline"]["llm"] == {**llm, "model": "smaller"}
@@ -139,7 +139,7 @@ def test_the_language_model(tab: Tab, api: Any) -> None:
     expect(choice).to_have_value("elsewhere")
     choice.select_option("scripted")
     tab.press("Save", exact=True)
-    expect(tab.page.get_by_role("definition").first).to_have_text("scripted")
+    expect(tab.page.get_by_role("definition").first).to_have_text("none")
 
 
 def test_home_says_what_there_is_and_what_to_do_next(tab: Tab, api: Any) -> None:
@@ -147,13 +147,15 @@ def test_home_says_what_there_is_and_what_to_do_next(tab: Tab, api: Any) -> None
     tab.sees("Make your first agent")
     tab.sees("Nobody has talked to an agent yet.")
     tab.sees("Simulator")
-    tab.sees("language model of the")
+    tab.sees("Language model (the scripted model)")
     template = {"call_type": "outbound", "use_case": "Reminders", "activity_description": "Remind people."}
     made = api.post("/workflow/create/template", template)
     totals = {"total_count": 1234, "total_duration_seconds": 7260}
-    tab.page.route("**/organizations/usage/totals", lambda route: route.fulfill(json=totals))
+    tab.page.route("**/organizations/usage/totals?include_tests=true", lambda route: route.fulfill(json=totals))
     tab.page.reload()
-    expect(tab.page.locator("dt:text-is('Calls and chats') + dd")).to_have_text("1234")
-    expect(tab.page.locator("dt:text-is('Talked in all') + dd")).to_have_text("2:01:00")
+    expect(tab.page.locator("dt:text-is('Calls and chats') + dd")).to_have_text(
+        "1234 since the beginning, tests included"
+    )
+    expect(tab.page.locator("dt:text-is('Time talked') + dd")).to_have_text("2:01:00 in all of them together")
     tab.sees(f"Talk to {made['name']}")
     expect(tab.page.get_by_role("list").first.get_by_role("listitem")).to_have_count(3)

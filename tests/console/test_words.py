@@ -70,3 +70,16 @@ def test_the_words_are_words() -> None:
     found = worded()
     assert len(found) > 70
     assert [words for words in found.values() if re.search(r"[_,]", words)] == []
+
+
+def test_the_glossary_has_the_words_as_the_console_shows_them() -> None:
+    """Those that aren't just the code with spaces."""
+    page = (PACKAGE.parent / "docs" / "concepts.md").read_text(encoding="utf-8").partition("## Results and states")[2]
+    listed = {
+        code: words
+        for codes, words in re.findall(r"(?m)^\| (`.*`) \| (.*) \|$", page)
+        for code in re.findall(r"`([^`]+)`", codes)
+    }
+    shown = worded()
+    assert {code: shown[code] for code in listed} == listed
+    assert [code for code, words in shown.items() if code not in listed and words != code.replace("_", " ")] == []

@@ -6,11 +6,12 @@ import { field, form, input } from "../parts/forms.js";
 import { ApiError, api } from "./api.js";
 import { forgetKey, hasHostLogin, isKey, key, useKey } from "./session.js";
 
-const HELP = "The first start of the service prints one; the command `voiceapi console` makes another. It stays in this tab.";
+const help = () => ["A long text, which often begins with va_. The service prints one when it is started for the first time; whoever runs it makes another with the command ",
+  h("code", {}, "voiceapi console"), ". This browser tab keeps the key until you close it or sign out."];
 
 function keyField() {
   const control = input({ type: "password", autocomplete: "current-password", spellcheck: "false" });
-  const box = field("API key", control, { name: "key", required: !hasHostLogin, help: HELP });
+  const box = field("API key", control, { name: "key", required: !hasHostLogin, help: help() });
   const take = async () => {
     const value = control.value.trim();
     if (!value && hasHostLogin) return useLogin();

@@ -1,4 +1,4 @@
-// Played callers of an agent: random ones, which find dead ends, or one described in a sentence, with what they found.
+// Practice callers of an agent: random ones, which find dead ends, or one described in a sentence, with what they found.
 
 import { api } from "../app/api.js";
 import { nameOf, nodeWithId } from "../builder/items.js";
@@ -19,13 +19,13 @@ const FEW = { [RANDOM]: 100, described: 3 }; // conversations, unless another nu
 export default async function callers({ root, params: [id], signal, title }) {
   const path = `/workflow/${encodeURIComponent(id)}`;
   const [agent, version] = await Promise.all([api.get(`/workflow/fetch/${encodeURIComponent(id)}`, { signal }), versionChoice(id, signal)]);
-  title(`Played callers of ${agent.name}`, [["Agents", "/agents"], [agent.name, `/agents/${agent.id}`], ["Tests", `/agents/${agent.id}/tests`]]);
-  const kind = select([[RANDOM, "Random callers"], ["described", "A caller described in a sentence"]], RANDOM);
+  title(`Practice callers for ${agent.name}`, [["Agents", "/agents"], [agent.name, `/agents/${agent.id}`], ["Tests", `/agents/${agent.id}/tests`]]);
+  const kind = select([[RANDOM, "Callers who say all sorts of things"], ["described", "A caller I describe"]], RANDOM);
   const sentence = textarea("", { rows: "2", placeholder: "In a hurry, changes the day once, and wants to know what it costs." });
   const count = input({ type: "number", min: "1", value: FEW[RANDOM] });
   const seed = input({ type: "number", min: "0" });
-  const context = keyValues({}, { add: "Add a variable" });
-  const described = field("The caller", sentence, { name: "caller", required: true, help: "Spoken by the configured language model; the conversations are judged by the agent's QA nodes." });
+  const context = keyValues({}, { add: "Add a value" });
+  const described = field("The caller", sentence, { name: "caller", required: true, help: "What they are like and what they want. The language model plays them, and the agent's review steps judge the conversations." });
   const result = h("div", { class: "page" });
   const summary = h("p", { role: "status" });
 
@@ -37,7 +37,7 @@ export default async function callers({ root, params: [id], signal, title }) {
 
   const rehearse = async () => {
     const tested = version.chosen();
-    show(summary, "The conversations are held…");
+    show(summary, "They talk…");
     show(result);
     try {
       const given = context.read();
@@ -54,7 +54,7 @@ export default async function callers({ root, params: [id], signal, title }) {
       const definition = tested.workflow_json;
       const view = await coverageView({ coverage: found.coverage, definition, marks: callerMarks(found, definition), who: "caller", signal });
       show(summary, inShort(found));
-      show(result, report(found, definition), section("Where they came", view));
+      show(result, report(found, definition), section("Which parts of the agent they reached", view));
     } catch (error) {
       show(summary);
       throw error;
@@ -63,27 +63,27 @@ export default async function callers({ root, params: [id], signal, title }) {
 
   async function keep(given) {
     const name = input({ value: given.name, maxlength: "200" });
-    const made = await dialogForm({ title: "Save it as a case", submit: "Save", act: () =>
+    const made = await dialogForm({ title: "Save it as a test", submit: "Save", act: () =>
       api.post(`${path}/cases`, { body: { case: given, name: name.value.trim() }, signal }) },
-    field("Name", name, { name: "name", required: true, help: "It expects what happened. Once the agent is changed, say in the case what you expect." }));
+    field("Name", name, { name: "name", required: true, help: "The test expects what happened now. Once you have changed the agent, say in the test what you want to happen." }));
     if (!made) return;
     notify(`“${made.name}” is saved.`);
   }
 
-  const keepButton = (given) => given && button("Save as a case", () => keep(given), { kind: "small" });
+  const keepButton = (given) => given && button("Save as a test", () => keep(given), { kind: "small" });
 
   const report = (found, definition) => [
-    section("Findings", found.findings.length
+    section("Problems they found", found.findings.length
       ? h("div", { class: "stack" }, found.findings.map((each) => findingView(each, definition)))
-      : h("p", { class: "empty" }, "Nothing was found."),
-    found.findings_left_out > 0 && callout(`These are the first; ${found.findings_left_out} more were found.`)),
-    section("How they ended", facts(Object.entries(found.dispositions).map(([code, times]) => [code, String(times)]))),
+      : h("p", { class: "empty" }, "They found no problem."),
+    found.findings_left_out > 0 && callout(`These are the first; there are ${found.findings_left_out} more.`)),
+    section("Results of the conversations", facts(Object.entries(found.dispositions).map(([code, times]) => [words(code), `${times} of ${found.conversations}`]))),
     found.scores && scoresView(found),
     found.worst && section("The worst conversation", h("p", {}, found.worst.summary), dialogue(found.worst), h("div", { class: "actions" }, keepButton(found.worst.case))),
   ];
 
   const findingView = (each, definition) => {
-    const box = details([badge(words(each.code).replaceAll("-", " "), GRAVE.has(each.code) ? "bad" : "busy"), ` ${each.message}`],
+    const box = details([badge(words(each.code), GRAVE.has(each.code) ? "bad" : "busy"), ` ${each.message}`],
       h("p", { class: "quiet" }, `In ${each.count === 1 ? "one conversation" : `${each.count} conversations`}`,
         each.node_ids.length > 0 && `, at ${each.node_ids.map((node) => `“${nameOf(nodeWithId(definition, node) ?? { id: node })}”`).join(", ")}`, "."),
       each.dialogue.length > 0 && [dialogue(each), h("div", { class: "actions" }, keepButton(each.case))]);
@@ -92,36 +92,36 @@ export default async function callers({ root, params: [id], signal, title }) {
   };
 
   show(root,
-    section("Who calls",
-      h("p", { class: "quiet" }, "Nobody is called, nothing is stored, and nothing leaves the service but what a configured language model is asked."),
-      form("Let them call", rehearse,
-      field("Callers", kind),
+    section("Let practice callers talk to it",
+      h("p", { class: "quiet" }, "They are not people: this service plays them, and they talk to the agent by text. Nobody is called, nothing is stored, and only a language model, if one is set up, is asked."),
+      form("Let them talk", rehearse,
+      field("Who calls", kind),
       described,
       h("div", { class: "fields" },
-        field("Conversations", count, { name: "conversations" }),
-        field("Seed", seed, { name: "seed", help: "The same seed gives the same callers. Empty: another one." }),
-        field("Version", version.control, { name: "version" })),
-      field("Initial variables", context, { name: "context", help: "What the agent knows before each conversation." }))),
+        field("How many conversations", count, { name: "conversations" }),
+        field("The same callers again: their number", seed, { name: "seed", help: "Each result names a number that brings these callers back. Empty: new callers." }),
+        field("Version of the agent", version.control, { name: "version" })),
+      field("Known before the call", context, { name: "context", help: "What the agent knows of each caller, such as first_name." }))),
     summary, result);
 }
 
 function inShort(found) {
   const few = found.conversations < found.asked ? ` of ${found.asked}, there was no time, or there were no turns, for more` : "";
   const findings = found.findings.length + found.findings_left_out;
-  return `${found.conversations} conversations${few}, with the seed ${found.seed}: ${findings === 0 ? "nothing was found" : findings === 1 ? "one finding" : `${findings} findings`}.`;
+  return `${found.conversations} conversations${few}, of the callers with the number ${found.seed}: ${findings === 0 ? "no problem" : findings === 1 ? "one problem" : `${findings} problems`}.`;
 }
 
 function scoresView({ scores, results }) {
   return section("How they were judged",
     facts([
-      ["Judged", String(scores.judged)],
+      ["Conversations judged", String(scores.judged)],
       ["Scores", scores.judged ? `${scores.lowest} at least, ${scores.mean} on average, ${scores.highest} at most` : null],
       ["Tags", Object.entries(scores.tags).map(([tag, times]) => `${tag} (${times})`).join(", ")],
     ]),
     scores.problems.length > 0 && callout(h("ul", {}, scores.problems.map((problem) => h("li", {}, problem)))),
     table("Conversations", [
       ["No.", (each) => String(each.number), { number: true }],
-      ["Ended as", (each) => each.disposition],
+      ["Result", (each) => words(each.disposition)],
       ["Turns", (each) => String(each.turns), { number: true }],
       ["Score", (each) => (each.score === null ? "" : String(each.score)), { number: true }],
       ["Summary", (each) => each.failure ?? each.summary],

@@ -1,4 +1,4 @@
-// One telephony configuration: its credentials, its numbers, and what the doctor says of it.
+// One account at a carrier: its credentials, its numbers, and whether it works.
 
 import { api } from "../app/api.js";
 import { Edited } from "../app/edited.js";
@@ -46,10 +46,10 @@ function summary(configuration, carrier, path, signal, done) {
     done(text);
   };
   const remove = async () => {
-    const question = `Delete “${configuration.name}” with its numbers? Calls through it are no longer possible.`;
+    const question = `Delete “${configuration.name}” and its numbers here? Calls through it are no longer possible; at the carrier nothing is deleted.`;
     if (!(await confirm(question, "Delete"))) return;
     await api.delete(path, { signal });
-    notify("The configuration is deleted.");
+    notify("The account is deleted here.");
     go("/carriers");
   };
   const steps = configuration.setup_checklist;
@@ -57,14 +57,14 @@ function summary(configuration, carrier, path, signal, done) {
     configuration.inactive && callout(`It is set aside: ${configuration.inactive_reason ?? "no reason is given"}.`),
     steps && !steps.ready_for_outbound && callout(steps.outbound_blocked_reason),
     facts([
-      ["Outbound calls", configuration.is_default_outbound
-        ? badge("default for calls that name no carrier", "good") : "only calls that name it, or when the default isn't ready"],
-      ["Connected by", configuration.connectivity === "sip" ? "SIP" : "its API"],
-      ["Documents", carrier.docs_url && h("a", { href: carrier.docs_url, target: "_blank", rel: "noopener" }, carrier.docs_url)],
-      ["Created", instant(configuration.created_at)],
+      ["Calls out", configuration.is_default_outbound
+        ? badge("go through it, unless another account is chosen", "good") : "only those for which it is chosen, or if the usual account can't"],
+      ["Connected by", configuration.connectivity === "sip" ? "SIP, the internet's telephone lines" : null],
+      ["Documentation", carrier.docs_url && h("a", { href: carrier.docs_url, target: "_blank", rel: "noopener" }, carrier.docs_url)],
+      ["Added", instant(configuration.created_at)],
     ]),
     h("div", { class: "actions" },
-      !configuration.is_default_outbound && button("Make it the default for outbound calls", () => post("set-default-outbound", "It is the default for outbound calls.")),
+      !configuration.is_default_outbound && button("Use it for calls out", () => post("set-default-outbound", "Calls out go through it, unless another account is chosen.")),
       configuration.inactive && button("Use it again", () => post("reactivate", "It is used again."), { kind: "primary" }),
       button("Delete", remove, { kind: "danger" })));
 }
@@ -72,7 +72,7 @@ function summary(configuration, carrier, path, signal, done) {
 function numbersOf(numbers, agents, path, signal, done) {
   const set = async (number) => {
     await api.post(`${path}/phone-numbers/${number.id}/set-default-caller`, { signal });
-    done(`Calls show ${number.address} from now on.`);
+    done(`Whoever is called sees ${number.address} from now on.`);
   };
   const remove = async (number) => {
     if (!(await confirm(`Remove ${number.address}? Calls to it are no longer answered here.`, "Remove"))) return;
@@ -83,14 +83,14 @@ function numbersOf(numbers, agents, path, signal, done) {
     table("Phone numbers", [
       ["Number", (row) => row.address],
       ["Label", (row) => row.label],
-      ["Calls to it", (row) => (row.inbound_workflow_id
-        ? link(row.inbound_workflow_name ?? `agent ${row.inbound_workflow_id}`, `/agents/${row.inbound_workflow_id}`) : "aren't answered by an agent")],
-      ["Use", (row) => [row.is_active ? null : badge("not used", "busy"), " ", row.is_default_caller_id && badge("shown to callees", "good")]],
+      ["Calls to it are answered by", (row) => (row.inbound_workflow_id
+        ? link(row.inbound_workflow_name ?? `agent ${row.inbound_workflow_id}`, `/agents/${row.inbound_workflow_id}`) : "no agent")],
+      ["Calls from it", (row) => [row.is_active ? null : badge("not in use", "busy"), " ", row.is_default_caller_id && badge("shown to whoever is called", "good")]],
       ["Actions", (row) => h("div", { class: "actions" },
         button("Edit", () => edit(row, agents, path, signal, done), { kind: "small", "aria-label": `Edit ${row.address}` }),
-        !row.is_default_caller_id && button("Show it to callees", () => set(row), { kind: "small", "aria-label": `Show ${row.address} to callees` }),
+        !row.is_default_caller_id && button("Call from it", () => set(row), { kind: "small", "aria-label": `Call from ${row.address}` }),
         button("Remove", () => remove(row), { kind: "small danger", "aria-label": `Remove ${row.address}` }))],
-    ], numbers, "It has no numbers yet. Outbound calls show one of them, and calls to them are answered by an agent."),
+    ], numbers, "It has no numbers yet. Add one: whoever is called sees it, and an agent answers calls to it."),
     h("div", { class: "actions" }, button("Add a number", () => edit(null, agents, path, signal, done))));
 }
 
@@ -102,17 +102,17 @@ function connectedSection(configuration, connected, signal) {
       ["Number", (number) => number],
       ["Actions", (number) => undoing(configuration.id, number, signal, () => go("/carriers"))],
     ], connected),
-    h("p", { class: "quiet" }, "Their addresses at the carrier were set from here. What stood there before is deleted with this configuration, so undo that first."));
+    h("p", { class: "quiet" }, "For these, the carrier was told from here where to send calls. Before you delete this account, undo that: what the carrier had before is forgotten with it."));
 }
 
 function rejectedCalls(rejected) {
-  return section("Calls that weren't taken",
-    table("Calls that weren't taken", [
-      ["Last", (row) => instant(row.last_at)],
+  return section("Calls that no agent answered",
+    table("Calls that no agent answered", [
+      ["Latest", (row) => instant(row.last_at)],
       ["From", (row) => row.from_number],
       ["To", (row) => row.to_number],
       ["Why", (row) => [row.message, row.workflow_id && [", ", link(`agent ${row.workflow_id}`, `/agents/${row.workflow_id}`)]]],
-      ["Calls", (row) => String(row.count)],
+      ["How many", (row) => String(row.count), { number: true }],
     ], rejected));
 }
 
@@ -138,24 +138,24 @@ async function edit(listed, agents, path, signal, done) {
   const asks = record?.asks("This number was", () => edit(listed, agents, path, signal, done));
   const made = await dialogForm({ title: number ? number.address : "Add a number", submit: number ? "Save" : "Add", act: save, asks },
     number ? null : [
-      field("Number", address, { name: "address", required: true, help: "With + and country code, or a SIP address." }),
-      field("Country", country, { name: "country_code", help: "Two letters. Completes a number without +. Of the number shown to callees it also counts for numbers to call, if the carrier names no country." }),
+      field("Number", address, { name: "address", required: true, help: "With + and country code, such as +12025550123." }),
+      field("Country", country, { name: "country_code", help: "Two letters, such as US. Only needed for a number without +." }),
     ],
-    field("Label", label, { name: "label" }),
+    field("Label", label, { name: "label", help: "For yourself, such as Front desk." }),
     field("Agent that answers calls to it", agent, { name: "inbound_workflow_id" }),
-    field("In use", isActive, { name: "is_active", help: "A number that isn't in use is neither shown nor answered." }));
+    field("In use", isActive, { name: "is_active", help: "A number that isn't in use makes no calls and answers none." }));
   if (made) done(number ? "The number is saved." : "The number is added.");
 }
 
 function urls(configuration, carrier) {
   const known = configuration.webhook_urls;
-  return section(`To enter at ${carrier.display_name}`, known
+  return section(`To enter on the site of ${carrier.display_name}`, known
     ? [
-      h("p", {}, "For calls to your numbers. For calls that go out there is nothing to enter."),
-      h("h3", {}, "When a call comes in"), copyable(known.inbound, "Copy the inbound URL"),
-      h("h3", {}, "Status of such calls"), copyable(known.status, "Copy the status URL"),
+      h("p", {}, "For calls to your numbers, the carrier has to know these two addresses. Numbers connected from here have them already, and calls out need none."),
+      h("h3", {}, "When a call comes in"), copyable(known.inbound, "Copy the address for calls"),
+      h("h3", {}, "When the state of such a call changes"), copyable(known.status, "Copy the address for states"),
     ]
-    : callout("VOICEAPI_PUBLIC_URL isn't set, so no carrier reaches this service. Set it, and start the service again."));
+    : callout("VOICEAPI_PUBLIC_URL isn't set, so no carrier can reach this service. ", link("What to do about it", "/carriers/connect")));
 }
 
 function credentials(record, carrier, signal, again, done) {
@@ -164,9 +164,9 @@ function credentials(record, carrier, signal, again, done) {
   const fields = credentialFields(carrier, configuration.credentials, configuration);
   const save = async () => {
     await record.send("PUT", { name: name.value.trim(), config: fields.read() });
-    done("The configuration is saved.");
+    done("The account is saved.");
   };
-  const asks = record.asks("This configuration was", again);
+  const asks = record.asks("This account was", again);
   return section("Name and credentials",
     details("Change them", formWith({ submit: "Save", act: save, saves: signal, asks }, field("Name", name, { name: "name", required: true }), fields)));
 }

@@ -1,4 +1,4 @@
-// The telephony configurations: accounts at carriers, and the simulator.
+// The accounts at carriers, which connect calls, and the simulator.
 
 import { api } from "../app/api.js";
 import { go } from "../app/router.js";
@@ -15,22 +15,23 @@ export default async function carriers({ root, signal, title }) {
   title("Carriers");
   const names = new Map(providers.map((each) => [each.provider, each.display_name]));
   show(root,
-    h("div", { class: "actions" }, 
+    h("p", {}, "A carrier is the company that connects calls, such as Twilio. With an account there your agents call real telephones, and answer them. The simulator plays calls inside this service, for trying out."),
+    h("div", { class: "actions" },
       link("Connect a number", "/carriers/connect", { class: "button primary" }),
       button("Add a carrier by hand", () => add(providers, signal))),
-    section("Configurations", table("Telephony configurations", [
+    section("Carrier accounts", table("Carrier accounts", [
       ["Name", (row) => link(row.name, `/carriers/${row.id}`)],
       ["Carrier", (row) => names.get(row.provider) ?? row.provider],
-      ["Outbound calls", (row) => [stateOf(row), " ", row.is_default_outbound && badge("default", "good")]],
-      ["Numbers", (row) => String(row.phone_number_count), { number: true }],
-      ["Why not", (row) => (row.inactive ? row.inactive_reason : row.outbound_blocked_reason) ?? ""],
-    ], configurations, "There is no carrier: add one, or the simulator.")),
+      ["Set up for calls out", (row) => [stateOf(row), " ", row.is_default_outbound && badge("used unless another is chosen")]],
+      ["Telephone numbers", (row) => String(row.phone_number_count), { number: true }],
+      ["What is missing", (row) => (row.inactive ? row.inactive_reason : row.outbound_blocked_reason) ?? ""],
+    ], configurations, "There is no carrier account yet. Connect a number, or add the simulator by hand.")),
     findings(signal));
 }
 
 function stateOf(row) {
   if (row.inactive) return badge("set aside", "bad");
-  return row.is_ready_for_outbound ? badge("ready", "good") : badge("not ready", "busy");
+  return row.is_ready_for_outbound ? badge("complete", "good") : badge("incomplete", "busy");
 }
 
 async function add(providers, signal) {
@@ -41,7 +42,7 @@ async function add(providers, signal) {
   const chosen = () => {
     const carrier = providers.find((each) => each.provider === choice.value);
     fields = credentialFields(carrier);
-    show(place, carrier.docs_url && h("p", {}, h("a", { href: carrier.docs_url, target: "_blank", rel: "noopener" }, `Documents of ${carrier.display_name}`)), fields);
+    show(place, carrier.docs_url && h("p", {}, h("a", { href: carrier.docs_url, target: "_blank", rel: "noopener" }, `How to get these: the documentation of ${carrier.display_name}`)), fields);
   };
   choice.addEventListener("change", chosen);
   chosen();
@@ -49,6 +50,6 @@ async function add(providers, signal) {
     title: "Add a carrier",
     submit: "Add",
     act: () => api.post("/organizations/telephony-configs", { body: { name: name.value.trim(), config: fields.read() }, signal }),
-  }, field("Carrier", choice, { required: true }), field("Name", name, { name: "name", required: true, help: "For yourself, such as Main." }), place);
+  }, field("Carrier", choice, { required: true }), field("Name", name, { name: "name", required: true, help: "For yourself, such as Front desk." }), place);
   if (made) go(`/carriers/${made.id}`);
 }

@@ -1,4 +1,4 @@
-// A conversation case of an agent: written by a form or as JSON, tried out as it stands, and stored.
+// A test of an agent, a conversation: written by a form or as JSON, tried out as it stands, and stored.
 
 import { ApiError, api } from "../app/api.js";
 import { Edited } from "../app/edited.js";
@@ -34,7 +34,7 @@ export default async function testCase({ root, params: [agentId, caseId], signal
   ]);
   const stored = record?.value ?? { case: NEW, enabled: true };
   const tests = `/agents/${agent.id}/tests`;
-  const name = (text) => title(isNew ? "New case" : text, [["Agents", "/agents"], [agent.name, `/agents/${agent.id}`], ["Tests", tests]]);
+  const name = (text) => title(isNew ? "New test" : text, [["Agents", "/agents"], [agent.name, `/agents/${agent.id}`], ["Tests", tests]]);
   const box = h("div");
   const enabled = checkbox(stored.enabled);
   const summary = h("p", { role: "status" });
@@ -56,7 +56,7 @@ export default async function testCase({ root, params: [agentId, caseId], signal
         throw wrong(["case"], `This isn't JSON: ${error.message}.`);
       }
     } };
-    show(box, field("The case as JSON", text, { name: "case", help: "As a file of cases has it, in its list “cases”." }));
+    show(box, field("The test as JSON", text, { name: "case", help: "As a file of tests has it, in its list “cases”." }));
   };
   const json = button("JSON", () => {
     const isJson = json.getAttribute("aria-pressed") !== "true";
@@ -129,7 +129,7 @@ export default async function testCase({ root, params: [agentId, caseId], signal
   }
 
   async function tryOut() {
-    show(summary, "The case is run…");
+    show(summary, "The test is run…");
     show(result);
     const tested = version.chosen();
     const answer = await send((data) => api.post(`${path}/test`, { body: { version: tested.version_number, cases: [data] }, signal }));
@@ -143,7 +143,7 @@ export default async function testCase({ root, params: [agentId, caseId], signal
   }
 
   async function remove() {
-    if (!(await confirm(`Delete the case “${stored.name}”?`, "Delete"))) return;
+    if (!(await confirm(`Delete the test “${stored.name}”?`, "Delete"))) return;
     await api.delete(here, { signal });
     keepResult(agent.id, stored.id, null);
     before = state();
@@ -165,11 +165,11 @@ export default async function testCase({ root, params: [agentId, caseId], signal
     h("div", { class: "agent-head" },
       h("div", { class: "actions" },
         button("Save", save, { kind: "primary" }), button("Run it", tryOut), json,
-        link("All cases", tests, { class: "button" }),
+        link("All tests", tests, { class: "button" }),
         !isNew && button("Delete", remove, { kind: "danger" })),
-      field("Version", version.control)),
+      field("Version to test", version.control)),
     h("div", { class: "run" },
-      h("section", { class: "card", "aria-label": "Case" }, form, field("Run it with the others, and before publishing", enabled, { name: "enabled" })),
+      h("section", { class: "card", "aria-label": "Test" }, form, field("Run it with the other tests, and before publishing", enabled, { name: "enabled" })),
       h("section", { class: "card", "aria-label": "Result" }, h("h2", {}, "Result"),
-        h("p", { class: "help" }, "Run it to see the conversation. It is run as it stands here, saved or not."), summary, result)));
+        h("p", { class: "help" }, "Press Run it to see the conversation, and whether it is as you expect. It runs as it is written here, saved or not, and nobody is called."), summary, result)));
 }

@@ -1,7 +1,8 @@
 // Connect a number: an account at a carrier, a number of it and an agent, and what both need, here and at the carrier.
 
 import { api } from "../app/api.js";
-import { callout, field, form, formWith, input, link, notify, section, select, textarea } from "../parts/components.js";
+import { go } from "../app/router.js";
+import { button, callout, coded, copyable, field, form, formWith, input, link, notify, section, select, textarea } from "../parts/components.js";
 import { h, show } from "../parts/dom.js";
 import { listOf, undoing } from "./setup/connected.js";
 import { findings } from "./setup/doctor.js";
@@ -15,9 +16,29 @@ export default async function connect({ root, query, signal, title }) {
     api.get("/workflow/summary", { query: { status: "active" }, signal }),
   ]);
   title("Connect a number", [["Carriers", "/carriers"]]);
-  if (known.problem) show(root, callout(known.problem));
-  else if (!agents.length) show(root, callout("There is no agent yet that could answer.", " ", link("Make one", "/agents")));
+  if (known.problem) show(root, outOfReach(known.problem));
+  else if (!agents.length) show(root, callout("There is no agent yet that could answer calls.", " ", link("Make one first", "/agents")));
   else steps({ root, known, providers, agents, chosen: query.get("carrier") ?? "twilio", signal });
+}
+
+/** What to do before any carrier can reach the service, copyable for whoever runs it. */
+function outOfReach(problem) {
+  return [
+    section("First, carriers have to reach this service", h("div", { class: "stack" },
+      h("p", {}, "When somebody calls, the carrier asks this service what to say. For that it needs an address on the internet that begins with https. So far there is none, so nothing can be connected:"),
+      callout(coded(problem.replace(/, and nothing was changed\. .*/, "."))),
+      h("p", {}, "If somebody else runs the service, send them this page. There are two ways:"),
+      h("h3", {}, "For trying out, on your own machine"),
+      h("p", {}, "Stop the service, and start it with a tunnel, which gets an address for as long as it runs. It needs cloudflared, which the command tells how to install."),
+      copyable("voiceapi serve --tunnel", "Copy the command"),
+      h("h3", {}, "For good"),
+      h("p", {}, "Give the service this setting, with its own address, and start it again."),
+      copyable("VOICEAPI_PUBLIC_URL=https://voice.example.com", "Copy the setting"),
+      h("div", { class: "actions" }, button("Look again", () => go("/carriers/connect"), { kind: "primary" })))),
+    section("What works until then",
+      h("p", {}, "Agents can be talked to in the browser, by text, by voice and in simulated calls."),
+      h("div", { class: "actions" }, link("Go to the agents", "/agents", { class: "button" }))),
+  ];
 }
 
 /** The steps, each of which shows the next one below it and takes those after it away. */
@@ -46,7 +67,7 @@ function accountForm({ known, providers, chosen, signal, next, changed }) {
     controls = fields.filter((each) => asked.has(each.name)).map((each) => [each, each.type === "textarea" ? textarea() : input({
       spellcheck: "false", placeholder: each.placeholder ?? "", type: each.sensitive ? "password" : "text", autocomplete: "new-password",
     })]);
-    show(place, docs && h("p", {}, h("a", { href: docs, target: "_blank", rel: "noopener" }, `Documents of ${name(providers, choice.value)}`)),
+    show(place, docs && h("p", {}, h("a", { href: docs, target: "_blank", rel: "noopener" }, `Where to find these: the documentation of ${name(providers, choice.value)}`)),
       controls.map(([each, control]) => field(each.label, control, { name: `credentials.${each.name}`, help: each.description })));
     changed();
   };
@@ -59,12 +80,12 @@ function accountForm({ known, providers, chosen, signal, next, changed }) {
     const found = await api.post(`${PATH}/available`, { body: given, signal });
     next({ ...given, telephony_configuration_id: found.telephony_configuration_id, numbers: found.numbers, carrier: name(providers, choice.value) });
   };
-  return section("The account", form("Check it", ask, field("Carrier", choice, { name: "provider", required: true }), place));
+  return section("1. Your account at the carrier", form("Check it", ask, field("Carrier", choice, { name: "provider", required: true }), place));
 }
 
 function numberForm({ numbers, carrier, ...account }, agents, signal, next) {
   const usable = (numbers ?? []).filter((each) => !each.obstacle);
-  if (numbers && !usable.length) return callout(`This ${carrier} account has no number that takes calls.`);
+  if (numbers && !usable.length) return callout(`This ${carrier} account has no number that takes calls. Get one at ${carrier}, then check the account again.`);
   const number = numbers
     ? select(usable.map((each) => [each.number, each.label && each.label !== each.number ? `${each.number}, ${each.label}` : each.number]), usable[0].number)
     : input({ placeholder: "+12025550123", maxlength: "255" });
@@ -74,16 +95,16 @@ function numberForm({ numbers, carrier, ...account }, agents, signal, next) {
     next({ ...wanted, carrier }, await api.post(PATH, { body: { ...wanted, dry_run: true }, signal }));
   };
   const others = (numbers ?? []).filter((each) => each.obstacle);
-  return section("The number and its agent",
+  return section("2. The number and its agent",
     form("Show what changes", ask,
       field("Number", number, { name: "number", required: true, help: numbers ? null : "With + and country code, as the account has it." }),
       field("Agent that answers its calls", agent, { name: "workflow_id", required: true })),
-    others.length > 0 && [h("p", { class: "quiet" }, "These can't be connected:"), listOf(others.map((each) => `${each.number}: ${each.obstacle}.`))]);
+    others.length > 0 && [h("p", { class: "quiet" }, "These numbers of the account can't be connected:"), listOf(others.map((each) => `${each.number}: ${each.obstacle}.`))]);
 }
 
 function changesForm({ carrier, ...wanted }, planned, signal, next) {
   const carryOut = async () => next(await api.post(PATH, { body: wanted, signal }));
-  return section("What will change",
+  return section("3. What will change",
     planned.changes.length ? listOf(planned.changes) : h("p", {}, `${wanted.number} is connected already.`),
     form(planned.changes.length ? "Change it" : "Check it again", carryOut));
 }

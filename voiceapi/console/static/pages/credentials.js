@@ -3,13 +3,13 @@
 import { api } from "../app/api.js";
 import { Edited } from "../app/edited.js";
 import {
-  button, confirm, dialogForm, emptyState, field, input, instant, notify, section, select, table, textarea,
+  button, confirm, dialogForm, emptyState, field, input, instant, link, notify, section, select, table, textarea,
 } from "../parts/components.js";
 import { h, show } from "../parts/dom.js";
 
 // The types: what people call them, and their data: [member, label, is it secret?]
 const TYPES = {
-  bearer_token: ["Bearer token", [["token", "Token", true]]],
+  bearer_token: ["Token (Authorization: Bearer …)", [["token", "Token", true]]],
   api_key: ["API key in a header", [["header_name", "Header", false], ["api_key", "Key", true]]],
   basic_auth: ["User name and password", [["username", "User name", false], ["password", "Password", true]]],
   custom_header: ["Another header", [["header_name", "Header", false], ["header_value", "Value", true]]],
@@ -25,7 +25,7 @@ export default async function credentials({ root, signal, title }) {
     if (await edit(null)) await load();
   }, { kind: "primary" });
   show(root,
-    h("p", {}, "They are stored encrypted, and no page shows a secret again. Tools, fetches before a call and webhooks use them."),
+    h("p", {}, "The key or password of another service, which tools and webhooks send along. It is stored encrypted, and no page shows it again. Choose it in a tool, or in a step that sends a webhook or fetches data before the call."),
     h("div", { class: "actions" }, add), section("Credentials", list));
 }
 
@@ -45,10 +45,11 @@ function credentialTable(records, reload) {
     ["Kind", (record) => TYPES[record.credential_type]?.[0] ?? record.credential_type],
     ["Description", (record) => record.description],
     ["Changed", (record) => instant(record.updated_at ?? record.created_at)],
-    ["", (record) => h("div", { class: "actions" },
+    ["Actions", (record) => h("div", { class: "actions" },
       button("Change", () => change(record), { kind: "small", "aria-label": `Change ${record.name}` }),
       button("Delete", () => remove(record), { kind: "small danger", "aria-label": `Delete ${record.name}` }))],
-  ], records, emptyState("There is no credential yet. A tool that asks another service usually needs one."));
+  ], records, emptyState("There is no credential yet. A tool that asks another service usually needs one.",
+    link("Go to the tools", "/tools", { class: "button" })));
 }
 
 /** Ask for a credential, new or changed, and store it; what is stored, or null. `again` asks anew for what is stored. */

@@ -10,10 +10,10 @@ const LIMIT = 20;
 // What is sent goes from one list to another by itself.
 const POLL = 5000;
 const STATES = [
-  ["dead_letter", "Given up", "No delivery was given up."],
-  ["pending", "Waiting", "No delivery is waiting."],
-  ["not_sent", "Not sent", "No webhook was kept. Those of a draft that is tried out are not sent by themselves."],
-  ["succeeded", "Delivered", "Nothing was delivered yet. An agent sends a webhook after each run if it has a webhook node."],
+  ["dead_letter", "Given up", "Nothing was given up: every receiver answered in time."],
+  ["pending", "Waiting", "Nothing is waiting to be sent."],
+  ["not_sent", "Not sent", "Nothing was held back. What a draft would send when you try it out waits here, and is sent only if you say so."],
+  ["succeeded", "Delivered", "Nothing was delivered yet. An agent sends a webhook after each call or chat if it has a step that does so."],
 ];
 
 export default async function deliveries({ root, query, signal, title }) {
@@ -26,6 +26,7 @@ export default async function deliveries({ root, query, signal, title }) {
     return list.place;
   };
   show(root,
+    h("p", {}, "A webhook is a message that this service sends to another system of yours after a call or chat, with what came of it."),
     h("div", { class: "card" }, tabs("States", STATES.map(([state, text, empty]) => [text, () => view(state, empty)]),
       { at, chosen: (number) => keepQuery({ state: STATES[number][0] }) })),
     await secrets(signal));
@@ -76,5 +77,6 @@ async function secrets(signal) {
     notify("Only the newest secret signs.");
   };
   await load();
-  return section("Secrets that sign webhooks", place);
+  return section("Secrets that sign webhooks",
+    h("p", { class: "quiet" }, "A receiver that knows the secret can tell that a webhook comes from this service. You need them only if your receiver checks that."), place);
 }

@@ -18,13 +18,13 @@ export default async function doNotCall({ root, signal, title }) {
       await load();
     };
     show(list,
-      found.total_count ? h("p", { class: "quiet" }, `${found.total_count} ${found.total_count === 1 ? "number" : "numbers"}, the newest first.`) : null,
+      found.total_count ? h("p", { class: "quiet" }, `${found.total_count} ${found.total_count === 1 ? "number is" : "numbers are"} on the list now, the newest first.`) : null,
       table("Numbers not to call", [
         ["Number", (row) => row.phone_number],
         ["Why", (row) => row.reason],
         ["Since", (row) => instant(row.created_at)],
         ["Actions", (row) => button("Remove", () => remove(row), { kind: "small danger", "aria-label": `Remove ${row.phone_number}` })],
-      ], found.phone_numbers, "The list is empty. Whoever asks an agent not to be called is added by itself, if the agent ends with the disposition do_not_call."),
+      ], found.phone_numbers, "The list is empty. Add numbers above. If somebody asks an agent not to be called any more, and the result of the call says so, the number is added by itself."),
       pager(found.page, found.total_pages, turn));
   };
   const remove = async (row) => {
@@ -36,11 +36,12 @@ export default async function doNotCall({ root, signal, title }) {
   await load();
   title("Do-not-call list", [["Settings", "/settings"]]);
   show(root,
+    h("p", {}, "No campaign calls these numbers, and single calls to them are refused. Putting a caller through to one of them still works."),
     h("div", { class: "columns" }, addNumbers(signal, load), addFile(signal, load)),
     section("Numbers", list));
 }
 
-const told = (added) => `${added.added} added, ${added.already_listed} were there already.`;
+const told = (added) => `${added.added} ${added.added === 1 ? "number" : "numbers"} added, ${added.already_listed} were on the list already.`;
 
 function addNumbers(signal, load) {
   const numbers = textarea("", { rows: "4", placeholder: "+12025550123" });
@@ -55,7 +56,7 @@ function addNumbers(signal, load) {
     await load();
   };
   return section("Add numbers", formWith({ submit: "Add", act: add, saves: signal },
-    field("Numbers", numbers, { name: "phone_numbers", required: true, help: "One a line, with + and country code. A SIP address lists its user at that host, however it is written." }),
+    field("Numbers", numbers, { name: "phone_numbers", required: true, help: "One on each line, with + and country code, such as +12025550123." }),
     field("Why", reason, { name: "reason", help: "For yourself." })));
 }
 
@@ -71,7 +72,7 @@ function named(error, given) {
 function addFile(signal, load) {
   const result = h("div", { class: "result", "aria-live": "polite" });
   const column = input({ maxlength: "255", placeholder: "phone_number" });
-  const drop = fileDrop("A CSV file with a column of phone numbers, and perhaps reason: drop it here, or choose it.", async (file) => {
+  const drop = fileDrop("Drop a spreadsheet saved as CSV here, or choose it. It needs a column with the numbers; a column “reason” is kept, too.", async (file) => {
     show(result, h("p", { class: "loading" }, "Adding…"));
     try {
       const response = await api.send("POST", "/do-not-call/csv", { query: { phone_number_column: column.value.trim() }, form: file, headers: { "Content-Type": "text/csv" }, signal });
@@ -88,5 +89,5 @@ function addFile(signal, load) {
       if (error.name !== "AbortError") show(result, alert(error));
     }
   }, { accept: ".csv,text/csv,text/plain" });
-  return section("Add a file", field("Column with the numbers", column, { help: "If it isn't phone_number." }), drop, result);
+  return section("Add a file", field("Name of the column with the numbers", column, { help: "Empty: phone_number." }), drop, result);
 }

@@ -3,7 +3,7 @@
 import { api } from "../app/api.js";
 import { every } from "../app/router.js";
 import {
-  alert, bytes, button, confirm, details, field, fileDrop, form, input, instant, notify, section, select, stateBadge, table,
+  alert, bytes, button, confirm, details, field, fileDrop, form, input, instant, link, notify, section, select, stateBadge, table,
 } from "../parts/components.js";
 import { h, show } from "../parts/dom.js";
 
@@ -35,13 +35,13 @@ export default async function documents({ root, signal, title }) {
   const view = (found) => [
     table("Documents", [
       ["Name", (row) => row.filename],
-      ["State", (row) => [stateBadge(row.processing_status), " ", row.processing_error]],
-      ["Found by", (row) => (row.retrieval_mode === "full_document" ? "all of it" : "passages")],
+      ["State", (row) => [stateBadge(row.processing_status === "completed" ? "ready" : row.processing_status), " ", row.processing_error]],
+      ["An agent gets", (row) => (row.retrieval_mode === "full_document" ? "all of it" : "passages that fit")],
       ["Passages", (row) => String(row.total_chunks), { number: true }],
       ["Size", (row) => bytes(row.file_size_bytes), { number: true }],
       ["Uploaded", (row) => instant(row.created_at)],
       ["Actions", (row) => button("Delete", () => remove(row), { kind: "small danger", "aria-label": `Delete ${row.filename}` })],
-    ], found, "There is no document yet. Upload one, and name it in a node of an agent."),
+    ], found, "There is no document yet. Upload one above."),
     offset || found.length === LIMIT ? h("nav", { class: "pager", "aria-label": "Pages of the list" },
       button("Previous", turn(-LIMIT), { disabled: offset === 0 }),
       h("span", {}, `From ${offset + 1}`),
@@ -49,14 +49,15 @@ export default async function documents({ root, signal, title }) {
   ];
   await load();
   title("Documents");
-  show(root, upload(signal, load), section("Documents", list), search(signal));
+  show(root, upload(signal, load), section("Documents", list, h("p", { class: "quiet" }, "An agent looks things up in a document once a step of it has the document: ",
+    link("open an agent", "/agents"), ", choose a step, and tick the document there.")), search(signal));
   every(POLL, signal, load, { later: true });
 }
 
 function upload(signal, load) {
-  const mode = select([["chunked", "passages that fit the question"], ["full_document", "all of the document"]], "chunked");
+  const mode = select([["chunked", "The passages that fit the question"], ["full_document", "All of the document, for short ones"]], "chunked");
   const state = h("div", { class: "result", "aria-live": "polite" });
-  const drop = fileDrop("Text, Markdown, HTML, PDF or CSV, up to 5 MiB: drop it here, or choose it.", async (file) => {
+  const drop = fileDrop("Drop a text, Markdown, HTML, PDF or CSV file of up to 5 MB here, or choose it.", async (file) => {
     show(state, h("p", { class: "loading" }, `Reading ${file.name}…`));
     const content = new FormData();
     content.set("file", file, file.name);
@@ -71,7 +72,8 @@ function upload(signal, load) {
       if (error.name !== "AbortError") show(state, alert(error));
     }
   });
-  return section("Upload", field("An agent gets", mode, { name: "retrieval_mode" }), drop, state);
+  return section("Add a document",
+    h("p", { class: "quiet" }, "Agents answer questions from documents, such as a price list or opening hours."), field("An agent gets", mode, { name: "retrieval_mode" }), drop, state);
 }
 
 function search(signal) {
@@ -84,5 +86,5 @@ function search(signal) {
       each.text.length > 600 ? [h("p", {}, `${each.text.slice(0, 600)}…`), details("All of it", h("pre", {}, each.text))] : h("pre", {}, each.text),
     ))) : h("p", { class: "empty" }, "No document says anything about that."));
   };
-  return section("Search as an agent does", form("Search", run, field("Question", query, { name: "query", required: true })), result);
+  return section("Try what an agent finds", form("Search", run, field("A caller's question", query, { name: "query", required: true })), result);
 }

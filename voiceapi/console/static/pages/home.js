@@ -1,11 +1,11 @@
-// The start: what there is, what is in use, what to do next, and what may be wrong.
+// The start: what to do next, how much there is, what agents speak and call with, and what may be in the way.
 
 import { api } from "../app/api.js";
 import {
   badge, emptyState, facts, instant, link, progress, seconds, section, showWhenReady, stateBadge, table,
 } from "../parts/components.js";
 import { h, show } from "../parts/dom.js";
-import { findingBadge, findingText } from "./setup/doctor.js";
+import { findingBadge, findingName, findingText } from "./setup/doctor.js";
 import { modelInUse } from "./setup/model-settings.js";
 
 const SIMULATOR = "simulator";
@@ -14,7 +14,7 @@ const LATELY = 6;
 export default async function home({ root, signal, title }) {
   const agents = api.get("/workflow/fetch", { query: { status: "active" }, signal });
   const usage = api.get("/organizations/usage/runs", { query: { limit: LATELY }, signal });
-  const totals = api.get("/organizations/usage/totals", { signal });
+  const totals = api.get("/organizations/usage/totals", { query: { include_tests: true }, signal });
   const campaigns = api.get("/campaign/", { signal }).then((answer) => answer.campaigns);
   const carriers = api.get("/organizations/telephony-configs", { signal }).then((answer) => answer.configurations);
   const model = api.get("/organizations/model-configurations/v2", { signal });
@@ -26,8 +26,8 @@ export default async function home({ root, signal, title }) {
     if (error.status === 401) throw error;
   });
 
-  const [next, counts, inUse, runs, running, doctor] = ["Next steps", "What there is", "In use", "Calls and chats lately",
-    "Campaigns under way", "What doctor says"].map((name) => [h("div"), name]);
+  const [next, counts, inUse, runs, running, doctor] = ["What to do next", "So far", "Set up", "The latest calls and chats",
+    "Campaigns under way", "Checked just now"].map((name) => [h("div"), name]);
   const card = ([box, name]) => section(name, box);
   show(root,
     h("div", { class: "columns" }, card(next), card(counts), card(inUse)),
@@ -66,30 +66,31 @@ function nextSteps({ agents, usage, campaigns, carriers, model, preferences }) {
   const steps = [
     agents?.length === 0 && ["Make your first agent", "/agents", "From a template, an example, a file, or from nothing."],
     latest && usage?.total_count === 0 &&
-      [`Talk to ${latest.name}`, `/agents/${latest.id}/talk`, "By text or by voice, right here; it costs nothing."],
+      [`Talk to ${latest.name}`, `/agents/${latest.id}/talk`, "By text or by voice, right here. Nobody is called."],
     blocked && [`Finish ${blocked.name}`, `/carriers/${blocked.id}`, blocked.outbound_blocked_reason ?? "It can't place calls yet."],
     real?.length > 0 && isUnlimited &&
       ["Limit what calls may cost", "/settings/preferences", "By country or by day, in case a key gets lost."],
-    isScripted && ["Choose a language model", "/settings/models", "So far agents say what is written, word for word."],
-    real?.length === 0 && ["Connect a telephone carrier", "/carriers", "So far calls are simulated."],
-    latest && campaigns?.length === 0 && ["Call a list of people", "/campaigns/new", "Drop a CSV file; a dry run shows how it would go."],
-    latest && [`Change ${latest.name}`, `/agents/${latest.id}`, "See it as a picture, and edit it."],
-    usage?.total_count > 0 && ["Look at the calls", "/runs", "With transcript, tools, times and costs."],
+    isScripted && ["Choose a language model", "/settings/models", "So far agents say what you wrote, word for word."],
+    real?.length === 0 && ["Connect a telephone number", "/carriers/connect", "So far no real telephone rings: calls are simulated."],
+    latest && campaigns?.length === 0 && ["Call a list of people", "/campaigns/new", "From a spreadsheet. A dry run shows how it would go, without calling anybody."],
+    latest && [`Change ${latest.name}`, `/agents/${latest.id}`, "See its steps as a picture, and change what it says."],
+    usage?.total_count > 0 && ["Look at the calls", "/runs", "What was said in each, and how it ended."],
     ["Give an agent something to look up", "/documents", "It answers from documents that you add."],
-    ["Let an agent do something", "/tools", "Tools ask other services, or transfer the call."],
+    ["Let an agent do something", "/tools", "Such as asking your shop's server, or putting the caller through to a person."],
   ];
   return h("ol", { class: "steps" }, steps.filter(Boolean).slice(0, 3).map(([text, path, why]) =>
     h("li", {}, link(text, path), h("p", { class: "quiet" }, why))));
 }
 
 function whatThereIs({ agents, totals, campaigns, carriers }) {
-  const count = (list) => (list === null ? null : String(list.length));
+  const running = campaigns?.filter((each) => each.state === "running").length;
   return facts([
-    ["Agents", agents && link(count(agents), "/agents")],
-    ["Calls and chats", totals && link(String(totals.total_count), "/runs")],
-    ["Talked in all", totals && seconds(totals.total_duration_seconds)],
-    ["Campaigns", campaigns && link(count(campaigns), "/campaigns")],
-    ["Carriers", carriers && link(count(carriers.filter(isReal)), "/carriers")],
+    ["Agents", agents && [link(String(agents.length), "/agents"), " in use"]],
+    ["Calls and chats", totals && [link(String(totals.total_count), "/runs"), " since the beginning, tests included"]],
+    ["Time talked", totals && [seconds(totals.total_duration_seconds), " in all of them together"]],
+    ["Campaigns", campaigns && [link(String(campaigns.length), "/campaigns"), ` in all, ${running} running now`]],
+    ["Carrier accounts", carriers && [link(String(carriers.filter(isReal).length), "/carriers"), " for real calls",
+      carriers.some((carrier) => carrier.provider === SIMULATOR) && ", and the simulator"]],
   ]);
 }
 
@@ -98,21 +99,22 @@ function whatIsInUse({ carriers, model }) {
   const outbound = carriers?.find((carrier) => carrier.is_default_outbound) ?? carriers?.[0];
   return facts([
     ["Language model", used ? [link(used.name, "/settings/models"), used.note && h("div", { class: "quiet" }, used.note)] : "can't be read"],
-    ["Carrier for calls", outbound ? [
+    ["Calls out go through", outbound ? [
       link(outbound.name, `/carriers/${outbound.id}`), " ",
-      outbound.is_ready_for_outbound ? badge("ready", "good") : badge("not ready", "bad"),
+      outbound.provider === SIMULATOR ? h("span", { class: "quiet" }, "no real telephone rings")
+        : outbound.is_ready_for_outbound ? badge("complete", "good") : badge("incomplete", "bad"),
       outbound.outbound_blocked_reason && h("div", { class: "quiet" }, outbound.outbound_blocked_reason),
     ] : link("none", "/carriers")],
   ]);
 }
 
 function runsLately(runs) {
-  return table("Calls and chats lately", [
+  return table("The latest calls and chats", [
     ["When", (run) => link(instant(run.created_at), `/agents/${run.workflow_id}/runs/${run.id}`, { "aria-label": `${run.name}, ${new Date(run.created_at).toLocaleString()}` })],
     ["Agent", (run) => run.workflow_name],
-    ["With", (run) => run.phone_number ?? (run.mode === "textchat" ? "chat" : "")],
+    ["With whom", (run) => run.phone_number ?? (run.mode === "textchat" ? "chat" : "")],
     ["Lasted", (run) => seconds(run.call_duration_seconds), { number: true }],
-    ["Came out as", (run) => stateBadge(run.disposition)],
+    ["Result", (run) => (run.is_completed === false ? badge("in progress", "busy") : stateBadge(run.disposition))],
   ], runs, emptyState("Nobody has talked to an agent yet.", link("Go to the agents", "/agents", { class: "button" })));
 }
 
@@ -121,20 +123,12 @@ function campaignsUnderWay(campaigns) {
   if (!found.length) return emptyState("No campaign is under way.", link("New campaign", "/campaigns/new", { class: "button" }));
   return h("ul", { class: "plain-list" }, found.map((each) => h("li", {},
     h("div", { class: "actions" }, link(each.name, `/campaigns/${each.id}`), stateBadge(each.state)),
-    progress(`Contacts of ${each.name}`, each.processed_rows, each.total_rows ?? 0))));
+    progress("Contacts called at least once", each.processed_rows, each.total_rows ?? 0))));
 }
 
 function showDoctor(box, signal) {
   showWhenReady(box, api.get("/organizations/doctor", { signal }), ({ findings }) =>
     h("ul", { class: "plain-list" }, findings.map((finding) => h("li", {},
-      h("div", { class: "actions" }, findingBadge(finding),
-        placeOf(finding) ? link(finding.subject, placeOf(finding)) : h("span", {}, finding.subject)),
-      findingText(finding) && h("p", { class: "quiet" }, findingText(finding))))));
-}
-
-/** The page on which a finding can be mended; null if it is none. */
-function placeOf({ subject, telephony_configuration_id: carrier }) {
-  if (carrier !== null) return `/carriers/${carrier}`;
-  if (subject.startsWith("language model")) return "/settings/models";
-  return subject.startsWith("limits") ? "/settings/preferences" : null;
+      h("div", { class: "actions" }, findingBadge(finding), h("span", {}, findingName(finding))),
+      findingText(finding).some(Boolean) && h("p", { class: "quiet" }, findingText(finding))))));
 }

@@ -18,8 +18,8 @@ export default async function keys({ root, signal, title }) {
     await showDialog(`The key “${made.name}”`,
       h("p", {}, "Copy it now: it is shown only here, and stored nowhere."),
       copyable(made.api_key, "Copy the key"));
-  }, field("Name", name, { name: "name", required: true, help: "What will use it, such as a program or a person." }));
-  show(root, section("New key", create), section("Keys", list));
+  }, field("Name", name, { name: "name", required: true, help: "Who or what will use it, such as Ada's laptop." }));
+  show(root, section("New key", h("p", { class: "quiet" }, "With a key, a person opens this console and a program uses the API. Each may do everything here, so give everybody a key of their own, and archive those nobody needs."), create), section("Keys", list));
 }
 
 /** True if this tab itself works with the key. */
@@ -39,13 +39,13 @@ function keyTable(records, reload) {
     await reload();
   };
   return table("API keys", [
-    ["Name", (record) => [record.name, isOwn(record) && h("span", { class: "quiet" }, " (this tab)")]],
+    ["Name", (record) => [record.name, isOwn(record) && h("span", { class: "quiet" }, " (yours, in this tab)")]],
     ["Begins with", (record) => h("code", {}, `${record.key_prefix}…`)],
     ["State", (record) => stateBadge(record.is_active ? "active" : "archived")],
     ["Made", (record) => instant(record.created_at)],
     ["Last used", (record) => instant(record.last_used_at) || "never"],
-    ["", (record) => (record.is_active
+    ["Actions", (record) => (record.is_active
       ? button("Archive", () => archive(record), { kind: "small danger", "aria-label": `Archive ${record.name}`, "data-key": record.id })
-      : button("Reactivate", () => reactivate(record), { kind: "small", "aria-label": `Reactivate ${record.name}`, "data-key": record.id }))],
+      : button("Use again", () => reactivate(record), { kind: "small", "aria-label": `Use ${record.name} again`, "data-key": record.id }))],
   ], records, "There is no key yet.");
 }

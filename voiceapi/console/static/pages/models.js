@@ -11,18 +11,18 @@ const PATH = "/organizations/model-configurations/v2";
 // A choice of the page that isn't a provider of the API: a server whose address is given.
 const ELSEWHERE = "elsewhere";
 const CHOICES = [
-  [SCRIPTED, "No model: scripted"],
-  [OPERATOR, "The server of whoever runs this service"],
+  [SCRIPTED, "No language model: agents say what is written"],
+  [OPERATOR, "The one that whoever runs this service has set up"],
   ...KNOWN.map((name) => [name, name]),
-  [ELSEWHERE, "Another server, compatible with OpenAI's"],
+  [ELSEWHERE, "Another server that works like OpenAI's"],
 ];
 const HELP = {
-  [SCRIPTED]: "Agents say their greetings and scripted texts, or else their prompts, as they are written; what the caller says picks the edge. It works offline, and costs nothing.",
-  [OPERATOR]: "VOICEAPI_LLM_URL, with the operator's key, which is shown to nobody. Name a model, or leave that to the operator.",
-  [ELSEWHERE]: "Such as Ollama, llama.cpp or vLLM.",
+  [SCRIPTED]: "Agents say the sentences of their steps as they are written, and go on by the words that they know in what the caller says. It works without the internet, and costs nothing.",
+  [OPERATOR]: "Its address and key are settings of the service, which begin with VOICEAPI_LLM. Name a model, or leave that to whoever runs the service.",
+  [ELSEWHERE]: "Such as Ollama, llama.cpp or vLLM on a machine of yours.",
 };
 
-const BASE_URL = "The base URL, which usually ends in /v1.";
+const BASE_URL = "It usually ends in /v1.";
 
 export default async function models({ root, signal, title }) {
   const record = await Edited.read(PATH, signal);
@@ -44,19 +44,19 @@ export default async function models({ root, signal, title }) {
     show(body, modelForm(record.value, change, { saves: next(), asks }));
   };
   view();
-  show(root, section("In use", now), section("Change", body));
+  show(root, section("What agents speak with now", now), section("Change it", body));
 }
 
 function inUse(answer, signal) {
   const used = modelInUse(answer);
   const found = h("div", { role: "status" });
-  const check = button("Try whether it answers", () =>
+  const check = button("Check that it answers", () =>
     showWhenReady(found, api.get("/organizations/doctor", { signal }), ({ findings }) => modelFindings(findings)));
   return [
     facts([
       ["Model", used.name],
       ["", used.note],
-      ["Set by", answer.source === "empty" ? "the operator" : "this organization"],
+      ["Set by", answer.source === "empty" ? "whoever runs the service" : "this page"],
     ]),
     h("div", { class: "actions" }, used.isScripted ? null : check), found,
   ];
@@ -64,7 +64,7 @@ function inUse(answer, signal) {
 
 function modelFindings(findings) {
   return findings.filter(({ subject }) => subject.startsWith("language model")).map(({ wrong, note }) =>
-    h("p", {}, wrong ? badge("wrong", "bad") : badge("good", "good"), " ", wrong ?? note ?? "It answers."));
+    h("p", {}, wrong ? badge("problem", "bad") : badge("works", "good"), " ", wrong ?? note ?? "It answers."));
 }
 
 /** Which choice of the page a model is. */
@@ -79,7 +79,7 @@ function modelForm(answer, change, options) {
   const llm = languageModel(answer);
   const stored = [llm?.api_key ?? []].flat();
   const provider = select(CHOICES, choiceOf(llm, answer.source !== "empty"));
-  const providerField = field("Who answers", provider, { name: "byok.pipeline.llm.provider", help: " " });
+  const providerField = field("Whose language model", provider, { name: "byok.pipeline.llm.provider", help: " " });
   const name = input({ value: llm?.provider === SCRIPTED ? "" : (llm?.model ?? ""), spellcheck: "false" });
   const url = input({ type: "url", value: llm?.base_url ?? "", placeholder: "http://127.0.0.1:11434/v1", spellcheck: "false" });
   const key = input({ type: "password", autocomplete: "new-password" });
@@ -88,10 +88,10 @@ function modelForm(answer, change, options) {
 
   const place = (member) => ({ name: `byok.pipeline.llm.${member}` });
   const urlField = field("Address", url, { ...place("base_url"), required: true, help: BASE_URL });
-  const nameField = field("Model", name, { ...place("model"), help: "As the server calls it." });
+  const nameField = field("Name of the model", name, { ...place("model"), help: "As its server calls it." });
   const keyField = field("API key", key, place("api_key"));
   keyField.append(keyNote);
-  const tokensField = field("Most tokens of a reply", tokens, { ...place("max_tokens"), help: "Empty: what the operator set." });
+  const tokensField = field("Longest reply, in tokens", tokens, { ...place("max_tokens"), help: "Four tokens are about three words. Empty: what the service is set to." });
 
   const given = () => {
     const isElsewhere = provider.value === ELSEWHERE;
@@ -109,7 +109,7 @@ function modelForm(answer, change, options) {
     urlField.hidden = provider.value !== ELSEWHERE;
     const host = privateHost(url.value.trim() || url.placeholder);
     urlField.querySelector(".help").textContent = host
-      ? `${BASE_URL} One in a private network is asked only if whoever runs this service sets VOICEAPI_ALLOW_PRIVATE_URLS=${host}, or true.`
+      ? `${BASE_URL} An address in a private network is used only if the service has the setting VOICEAPI_ALLOW_PRIVATE_URLS=${host}, or true.`
       : BASE_URL;
     nameField.hidden = tokensField.hidden = isScripted;
     keyField.hidden = isScripted || provider.value === OPERATOR;
@@ -136,6 +136,6 @@ function modelForm(answer, change, options) {
     });
   };
   return formWith({ submit: "Save", act: save, ...options },
-    answer.configuration?.byok?.mode === "realtime" && callout("A model that hears and speaks by itself is configured. It isn't used here; saving replaces it."),
+    answer.configuration?.byok?.mode === "realtime" && callout("A model that hears and speaks by itself is set up. It isn't used here; saving replaces it."),
     providerField, urlField, nameField, keyField, tokensField);
 }

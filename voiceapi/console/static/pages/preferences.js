@@ -44,29 +44,29 @@ export default async function preferences({ root, signal, title }) {
   const asks = record.asks("This page was", () => go("/settings/preferences"));
   show(root, section("For all agents and campaigns", formWith({ submit: "Save", act: save, saves: signal, asks },
     h("div", { class: "fields" },
-      field("Time zone", timezone, { name: "timezone", help: "Offered to new campaigns. A name such as Europe/Berlin." }),
+      field("Time zone", timezone, { name: "timezone", help: "New campaigns begin with it. A name such as Europe/Berlin." }),
       field("Your telephone number", phone, {
         name: "test_phone_number",
-        help: "Called when you try an agent without giving a number. With + and country code.",
+        help: "It is called when you let an agent call without giving a number. With + and country code, such as +12025550123.",
       })),
     zones,
     fieldset("Limits of what calls may cost",
-      h("p", { class: "help" }, "Should a key get lost, nobody can dial expensive numbers all night."),
+      h("p", { class: "help" }, "If a key gets into wrong hands, nobody can call expensive numbers with it all night."),
       h("div", { class: "fields" },
         field("Countries that may be called", countries, {
           name: "allowed_countries",
-          help: "Codes of two letters, such as US DE. Empty: all.",
+          help: "Codes of two letters, such as US DE. Empty: every country.",
         }),
-        field("Most calls in 24 hours", calls, { name: "max_calls_a_day", help: "Empty: as many as there are." }))),
-    fieldset("Campaigns",
-      h("p", { class: "help" }, "If a campaign sets its own, too, both apply."),
+        field("Most calls in 24 hours, of all agents together", calls, { name: "max_calls_a_day", help: "Empty: no limit." }))),
+    fieldset("Calling lists of people (campaigns)",
+      h("p", { class: "help" }, "A campaign can have rules of its own. Then both count."),
       h("div", { class: "fields" },
-        field("Call from", start, { name: "calling_hours.start", help: "In the time zone of who is called." }),
-        field("until", end, { name: "calling_hours.end", help: "May be past midnight. Both empty: at any time." }),
-        field("Most attempts in 24 hours", attempts, { name: "max_attempts_per_day", help: "To one contact. Empty: no limit." }))))),
+        field("Call between", start, { name: "calling_hours.start", help: "On the clock of whoever is called." }),
+        field("and", end, { name: "calling_hours.end", help: "May be after midnight. Both empty: at any time of the day." }),
+        field("Most calls to one person in 24 hours", attempts, { name: "max_attempts_per_day", help: "Empty: no limit." }))))),
   section("In this browser",
-    h("div", { class: "check-line" }, itself, h("label", { for: itself.id }, "Drafts of agents save themselves")),
-    h("p", { class: "help" }, "Two seconds after the last change, and before you leave the page. Calls keep the published version.")));
+    h("div", { class: "check-line" }, itself, h("label", { for: itself.id }, "Changes of agents save themselves")),
+    h("p", { class: "help" }, "Two seconds after the last change, and before you leave the page. They are saved as a draft: calls keep the published version.")));
 }
 
 /** What a number field holds; null if it is empty. The service refuses what is out of range. */

@@ -4,12 +4,12 @@ import { link } from "../parts/components.js";
 import { h, show } from "../parts/dom.js";
 
 const PAGES = [
-  ["Language model", "/settings/models", "Which model speaks in this organization's agents."],
-  ["Preferences", "/settings/preferences", "Time zone, calling hours, and limits for what calls may cost."],
-  ["API keys", "/settings/keys", "Make, archive and reactivate the keys of programs and people."],
-  ["Credentials", "/settings/credentials", "Secrets that tools and webhooks send to other services."],
-  ["Webhook deliveries", "/settings/deliveries", "What was sent after calls, also to functions of the app, and what failed."],
-  ["Do-not-call list", "/settings/do-not-call", "Numbers that are never called."],
+  ["Language model", "/settings/models", "What agents speak with: a language model, or just the sentences you wrote."],
+  ["Preferences", "/settings/preferences", "Time zone, calling hours, and limits of what calls may cost."],
+  ["API keys", "/settings/keys", "Who may use this service: a key for each person and program."],
+  ["Credentials", "/settings/credentials", "Keys and passwords of other services, for tools and webhooks."],
+  ["Webhook deliveries", "/settings/deliveries", "What was sent to your other systems after calls, and what failed."],
+  ["Do-not-call list", "/settings/do-not-call", "Telephone numbers that no agent calls."],
 ];
 
 export default async function settings({ root, title }) {

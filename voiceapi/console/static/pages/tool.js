@@ -4,7 +4,7 @@ import { api } from "../app/api.js";
 import { Edited } from "../app/edited.js";
 import { go } from "../app/router.js";
 import {
-  badge, button, code, confirm, facts, field, form, formWith, input, link, notify, section, select, stateBadge, table, textarea,
+  badge, button, code, confirm, facts, field, form, formWith, input, link, notify, section, select, stateBadge, table, textarea, words,
 } from "../parts/components.js";
 import { h, show } from "../parts/dom.js";
 import { KINDS, toolFields } from "./setup/tool-forms.js";
@@ -35,14 +35,15 @@ export default async function toolPage({ root, params, query, signal, title }) {
   const asks = record?.asks("This tool was", () => go(`/tools/${tool.tool_uuid}`));
   const edit = formWith({ submit: isNew ? "Make the tool" : "Save", act: save, saves: signal, asks },
     field("Name", name, { name: "name", required: true }),
-    field("Description", description, { name: "description", help: "When the model should use it, and for what." }),
+    field("When to use it", description, { name: "description", help: "For the language model, which reads this to decide: when it should use the tool, and for what." }),
     fields);
   show(root,
     isNew ? null : h("div", { class: "card" },
-      facts([["Kind", kindName], ["State", tool.status === "active" ? badge("in use", "good") : stateBadge(tool.status)]]),
+      facts([["What it does", kindName], ["State", stateBadge(tool.status)],
+        ["Agents use it", ["where a step of theirs has it: ", link("open an agent", "/agents"), ", choose a step, and tick it there"]]]),
       h("div", { class: "actions" }, archiving(tool, path, signal))),
     section(isNew ? kindName : "Settings", edit,
-      credentials.length ? null : h("p", { class: "quiet" }, "A server that wants a key? ", link("Store a credential", "/settings/credentials"), ".")),
+      credentials.length ? null : h("p", { class: "quiet" }, "Does the server want a key or a password? ", link("Store it as a credential", "/settings/credentials"), ", then choose it here.")),
     !isNew && tool.category === "http_api" ? trial(tool, path, signal) : null);
 }
 
@@ -50,20 +51,20 @@ export default async function toolPage({ root, params, query, signal, title }) {
 function ofTheApp(tool) {
   const { parameters, timeout_seconds: timeout } = tool.definition.config;
   const found = Object.entries(parameters.properties).map(([name, schema]) => ({ name, ...schema }));
-  return section("A function of the app",
+  return section("A function of your app",
     h("p", {}, tool.description),
-    facts([["Nodes attach it as", tool.tool_uuid], ["It may take", `${timeout} s`]]),
-    table("Parameters", [
+    facts([["Its id, for steps that use it", tool.tool_uuid], ["It may take, at most", `${timeout} s`]]),
+    table("What the agent gives it", [
       ["Name", (each) => each.name],
       ["Type", (each) => each.enum?.join(", ") ?? (each.items ? `list of ${each.items.format ?? each.items.type}` : each.format ?? each.type)],
       ["Required", (each) => (parameters.required.includes(each.name) ? "yes" : "")],
       ["Description", (each) => each.description],
-    ], found, "It takes no parameters."));
+    ], found, "It needs nothing."));
 }
 
 function archiving(tool, path, signal) {
   const archive = async () => {
-    if (!(await confirm(`Archive “${tool.name}”? No agent is offered it from now on.`, "Archive"))) return;
+    if (!(await confirm(`Archive “${tool.name}”? No agent can use it from now on.`, "Archive"))) return;
     await api.delete(path, { signal });
     notify("The tool is archived.");
     go(`/tools/${tool.tool_uuid}`);
@@ -105,7 +106,7 @@ function trial(tool, path, signal) {
     }
   };
   return section("Try it out",
-    h("p", { class: "quiet" }, "The request is really sent, once, as it was saved last."),
+    h("p", { class: "quiet" }, "The request is really sent, once, as the tool was saved last. Whatever the server does then, it does."),
     form("Send the request", run,
       h("div", { class: "fields" },
         asked.map(([each, control]) => field(each.name, control, { help: each.description, required: each.required })),
@@ -117,8 +118,8 @@ function resultOf(found) {
   return [
     h("h3", {}, "Result"),
     facts([
-      ["Outcome", badge(found.status, found.status === "success" ? "good" : "bad")],
-      ["Status", found.status_code === null ? null : String(found.status_code)],
+      ["Result", badge(found.status === "success" ? "it worked" : words(found.status), found.status === "success" ? "good" : "bad")],
+      ["HTTP status", found.status_code === null ? null : String(found.status_code)],
       ["Error", found.error],
       ["What helps", found.hint],
       ["Took", `${found.duration_ms} ms`],

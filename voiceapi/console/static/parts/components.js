@@ -99,6 +99,11 @@ export function emptyState(text, ...next) {
   return h("div", { class: "empty-state" }, h("p", {}, text), next.length ? h("div", { class: "actions" }, next) : null);
 }
 
+/** A sentence, in which what stands between backticks is code. */
+export function coded(text) {
+  return text.split("`").map((part, at) => (at % 2 ? h("code", {}, part) : part));
+}
+
 /** Names and values. */
 export function facts(pairs) {
   return h("dl", { class: "facts" }, pairs.filter(([, value]) => value !== null && value !== undefined && value !== "")

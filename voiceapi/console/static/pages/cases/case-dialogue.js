@@ -1,12 +1,12 @@
-// What a conversation case led to: the dialogue by turns, with what isn't as expected at its line.
+// What a test led to: the dialogue by turns, with what isn't as expected at its line.
 
-import { badge, details } from "../../parts/components.js";
+import { badge, details, words } from "../../parts/components.js";
 import { h } from "../../parts/dom.js";
 
 /** What a turn of a case is called: "opening", "turns.0", ... */
 export function turnName(place) {
   const number = /^turns\.(\d+)$/.exec(place)?.[1];
-  return number === undefined ? { opening: "Opening", end: "End" }[place] ?? place : `Turn ${Number(number) + 1}`;
+  return number === undefined ? { opening: "Beginning", end: "End" }[place] ?? place : `Turn ${Number(number) + 1}`;
 }
 
 /** The lines of a dialogue by turn, with their places in it: [[place, [[line, index], ...]], ...]. */
@@ -27,7 +27,7 @@ export function lineView({ role, text, node_name: node }, differs = false) {
     return h("p", { class: `said ${role}${mark}` },
       h("span", { class: "who" }, role === "agent" ? `Agent, at “${node}”` : "Caller", note), text.trim() ? text : h("em", {}, "silence"));
   }
-  const began = { edge: "Takes the edge", tool: "Calls", answer: "Its answer:", error: "Error:" }[role];
+  const began = { edge: "Takes the path", tool: "Uses the tool", answer: "Its answer:", error: "Error:" }[role];
   return h("p", { class: `happened${mark}${role === "error" ? " field-error" : ""}` }, `${began} `,
     role === "edge" ? h("strong", {}, text) : h("code", {}, text), note);
 }
@@ -57,7 +57,7 @@ export function caseResult(result, actions = null) {
     [result.passed ? badge("passed", "good") : badge("failed", "bad"), ` ${result.name}`,
       !result.passed && h("span", { class: "quiet" }, `, ${count === 1 ? "one difference" : `${count} differences`}`)],
     actions && h("div", { class: "actions" }, actions), dialogue(result),
-    h("p", { class: "quiet" }, result.disposition ? `It ended as ${result.disposition}.` : "It ended without a disposition."));
+    h("p", { class: "quiet" }, result.disposition ? `Result: ${words(result.disposition)}.` : "It has no result: the conversation wasn't over."));
   box.classList.add("case-result");
   box.open = !result.passed;
   return box;
@@ -66,6 +66,6 @@ export function caseResult(result, actions = null) {
 /** How many passed, in a sentence. */
 export function counted(passed, failed) {
   const total = passed + failed;
-  if (!failed) return total === 1 ? "The case passed." : `All ${total} cases passed.`;
-  return `${failed} of ${total} ${total === 1 ? "case" : "cases"} failed.`;
+  if (!failed) return total === 1 ? "The test passed." : `All ${total} tests passed.`;
+  return total === 1 ? "The test failed." : `${failed} of ${total} tests failed.`;
 }

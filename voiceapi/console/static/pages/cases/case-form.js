@@ -6,9 +6,9 @@ import { h } from "../../parts/dom.js";
 import { fields, part, placeAt } from "./case-parts.js";
 
 const MODELS = [
-  ["scripted", "The scripted model"],
-  ["played", "What the case says that a model decides"],
-  ["configured", "The configured language model"],
+  ["scripted", "Only the agent's own sentences"],
+  ["played", "A language model that this test plays"],
+  ["configured", "The language model in the settings"],
 ];
 // What a caller does: [member, what it is called, the label of what is typed with it].
 const DOES = [
@@ -16,10 +16,11 @@ const DOES = [
   ["keys", "presses keys", "Keys"],
   ["silence", "stays silent", null],
   ["hangs_up", "hangs up", null],
-  ["ends", "loses the call, which ends as", "Disposition code"],
+  ["ends", "loses the call, with this result", "Result, such as voicemail_detected"],
 ];
 const SPEAKING = new Set(["startCall", "agentNode", "endCall"]);
-const A_LINE = "A part of it on each line.";
+const A_LINE = "Words that must be in it, or several parts, one on each line. Empty: anything.";
+const NEVER = "Words that must not be in it, one on each line.";
 
 /** The names of the nodes that speak, or their ids where two have the same name. */
 function nodesOf(definition) {
@@ -31,11 +32,11 @@ function nodesOf(definition) {
 
 const expectations = (nodes) => [
   ["says", "lines", "The agent says", { help: A_LINE }],
-  ["never", "lines", "It doesn't say", { help: A_LINE }],
-  ["node", "choice", "Then it stands at", { options: nodes }],
-  ["edges", "lines", "Edges taken", { help: "Labels or ids, one on each line, in order. Empty: any." }],
+  ["never", "lines", "It doesn't say", { help: NEVER }],
+  ["node", "choice", "Then the agent is at the step", { options: nodes }],
+  ["edges", "lines", "Paths taken", { help: "Their names, one on each line, in order. Empty: any." }],
 ];
-const DECISIONS = ["model", "json", "What the model decides", {
+const DECISIONS = ["model", "json", "What the language model decides", {
   help: 'A list, such as [{"edge": "Yes"}], [{"say": "…"}], [{"call": "find_a_slot", "with": {…}}] or [{"extract": {…}}].',
 }];
 const MORE = { help: "Such as matches (patterns), transfers_to and transfer, and of a turn after (seconds).", seldom: ["never", "edges"] };
@@ -142,25 +143,25 @@ export function caseForm(data, definition) {
   const { opening, turns, expect, ...about } = data;
   const main = part(about, [
     ["name", "text", "Name", { maxlength: "200", required: true }],
-    ["model", "choice", "What speaks", { options: MODELS }],
-    ["context", "values", "Initial variables", { add: "Add a variable" }],
-  ], { title: "Tools, the fetch before the call, and more", help: "The members tools, fetch, at and direction of a case file." });
+    ["model", "choice", "What the agent speaks with", { options: MODELS }],
+    ["context", "values", "Known before the call", { add: "Add a value" }],
+  ], { title: "What tools answer, the time of the call, and more", help: "The members tools, fetch, at and direction of a file of tests." });
   const model = main.fields.model.querySelector("select");
   if (!data.model) model.value = MODELS[0][0];
   const isPlayed = () => model.value === "played";
-  const first = expected(opening ?? {}, nodes, "More of the opening");
+  const first = expected(opening ?? {}, nodes, "More of the beginning");
   const then = turnsForm(objects(turns), nodes, isPlayed);
   const last = part(expect ?? {}, [
-    ["disposition", "text", "Disposition"],
-    ["nodes", "lines", "Nodes passed", { help: "All of them in order, one on each line. Empty: any." }],
-    ["edges", "lines", "Edges taken", { help: "All of them in order, one on each line. Empty: any." }],
+    ["disposition", "text", "Result", { help: "Its code, such as user_qualified (talked to the end), user_hangup (caller hung up) or do_not_call. Empty: any." }],
+    ["nodes", "lines", "Steps passed", { help: "All of them in order, one on each line. Empty: any." }],
+    ["edges", "lines", "Paths taken", { help: "All of them in order, one on each line. Empty: any." }],
     ["tags", "lines", "Tags", { help: "All of them, one on each line. Empty: any." }],
-    ["never", "lines", "The agent never says", { help: A_LINE }],
-    ["variables", "values", "Variables extracted", { add: "Add a variable" }],
+    ["never", "lines", "The agent never says", { help: NEVER }],
+    ["variables", "values", "Answers", { add: "Add an answer" }],
   ], { title: "More that is expected", help: "Such as webhooks.", seldom: ["never", "tags", "nodes", "edges"] });
   const [begin, end, head] = [
-    fieldset("The opening", first.boxes),
-    fieldset("In the end", fields(last.fields.disposition, last.fields.variables), last.rest),
+    fieldset("The beginning", first.boxes),
+    fieldset("In the end", last.fields.disposition, last.fields.variables, last.rest),
     h("div", {}, fields(main.fields.name, main.fields.model), main.fields.context, main.rest),
   ];
   placeAt(head, "case");

@@ -90,9 +90,9 @@ export function part(data, members, { title, help = null, seldom = [] }) {
     const value = data[name] ?? undefined;
     const fits = value === undefined || KINDS[kind].fits(value);
     const control = KINDS[kind].make(fits ? value : undefined, props);
-    const box = field(label, control, { help: hint });
+    const box = field(label, control, { help: hint, required: props.required });
     box.dataset.part = name;
-    return { name, kind, control, box, fits };
+    return { name, label, kind, control, box, fits };
   });
   const taken = new Set(shown.filter(({ fits }) => fits).map(({ name }) => name));
   const others = Object.entries(data).filter(([name, value]) => !taken.has(name) && value !== null && value !== undefined);
@@ -100,7 +100,7 @@ export function part(data, members, { title, help = null, seldom = [] }) {
   const box = field("As JSON", control, { help });
   box.dataset.part = "";
   const boxes = Object.fromEntries(shown.map((each) => [each.name, each.box]));
-  const inside = [...seldom.filter((name) => taken.has(name) && (data[name] ?? null) !== null), ...others.map(([name]) => name)];
+  const inside = [...shown.filter(({ name }) => seldom.includes(name) && taken.has(name) && (data[name] ?? null) !== null).map(({ label }) => label.toLowerCase()), ...others.map(([name]) => name)];
   const rest = details([title, inside.length > 0 && h("span", { class: "quiet" }, `: ${inside.join(", ")}`)],
     seldom.length > 0 && fields(...seldom.map((name) => boxes[name])), box);
   return {

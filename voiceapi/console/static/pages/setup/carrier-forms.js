@@ -1,4 +1,4 @@
-// The form of a telephony configuration, made from what the service says about its carrier.
+// The form of an account at a carrier, made from what the service says about its carrier.
 
 import { checkbox, field, input, numberIn, select, textarea } from "../../parts/components.js";
 import { h } from "../../parts/dom.js";
@@ -21,17 +21,17 @@ export function credentialFields(carrier, stored = {}, settings = {}) {
   const controls = known.map((each) => [each, controlOf(each, stored[each.name])]);
   const speed = input({ type: "number", min: "0.001", step: "any", value: settings.calls_per_second ?? "", inputmode: "decimal" });
   const country = input({ maxlength: "2", placeholder: "US", value: settings.country ?? "", autocomplete: "off" });
-  const help = (each) => [each.description, each.sensitive && stored[each.name] && "It is shown masked; leave it to keep it."].filter(Boolean).join(" ");
+  const help = (each) => [each.description, each.sensitive && stored[each.name] && "The stars stand for what is stored; leave them to keep it."].filter(Boolean).join(" ");
   const element = h("div", {},
     controls.map(([each, control]) => field(each.label, control, {
       name: `config.${carrier.provider}.${each.name}`, required: each.required, help: help(each) || null,
     })),
-    field("Calls placed in a second, at most", speed, {
-      name: `config.${carrier.provider}.calls_per_second`, help: "Empty: the carrier's own pace.",
+    field("Calls to begin in a second, at most", speed, {
+      name: `config.${carrier.provider}.calls_per_second`, help: "Empty: as many as the carrier allows.",
     }),
     field("Country", country, {
       name: `config.${carrier.provider}.country`,
-      help: "Two letters: whose numbers may be called without + and country code. Empty: that of the number shown to callees, if it has one.",
+      help: "Two letters, such as US: numbers without + and country code are taken to be of this country. Empty: that of the number that calls.",
     }));
   element.read = () => ({
     provider: carrier.provider,

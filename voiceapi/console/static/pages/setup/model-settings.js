@@ -25,16 +25,16 @@ export function languageModel(answer) {
 export function modelInUse(answer) {
   const llm = languageModel(answer);
   const isOwn = answer.source !== "empty";
-  if (!answer.configuration) return { name: "the host app's own", note: "It is set in the app.", isScripted: false };
+  if (!answer.configuration) return { name: "that of your app", note: "It is set in the app.", isScripted: false };
   if (!llm && isOwn && answer.configuration?.mode === "dograh") {
     return { name: "the service's own", note: "Models that Dograh hosts can't be reached from here.", isScripted: false };
   }
   if (!llm || llm.provider === SCRIPTED) {
-    return { name: "scripted", note: "No model is asked: agents say what is written.", isScripted: true };
+    return { name: "none", note: "Agents say what is written, word for word.", isScripted: true };
   }
   const name = llm.model || llm.provider;
   const place = [llm.model && llm.provider, llm.base_url].filter(Boolean).join(" at ");
-  return { name, note: [place, !isOwn && "set by the operator"].filter(Boolean).join(", "), isScripted: false };
+  return { name, note: [place, !isOwn && "set by whoever runs the service"].filter(Boolean).join(", "), isScripted: false };
 }
 
 /** True if the scripted model speaks in a workflow, whose own model counts before the answer's. */

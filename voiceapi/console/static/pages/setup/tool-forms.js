@@ -6,15 +6,15 @@ import { h } from "../../parts/dom.js";
 
 const TYPES = ["string", "number", "boolean", "object", "array"].map((each) => [each, each]);
 const METHODS = ["GET", "POST", "PUT", "PATCH", "DELETE"].map((each) => [each, each]);
-const MESSAGES = [["none", "nothing"], ["custom", "a message"]];
+const MESSAGES = [["none", "Nothing"], ["custom", "This message"]];
 const AT = "definition";
 
 /** The kinds of tools that this page has forms for: [kind, name, what it does]. */
 export const KINDS = [
-  ["http_api", "Request to a server", "asks a server of yours, and tells the agent its answer"],
-  ["transfer_call", "Transfer", "puts the caller through to a person or another line"],
-  ["calculator", "Calculator", "works out what the agent shouldn't guess"],
-  ["end_call", "End of the call", "lets the agent hang up"],
+  ["http_api", "Ask a server", "asks a server of yours, such as the shop's, and tells the agent its answer"],
+  ["transfer_call", "Put the caller through", "puts the caller through to a person or another line"],
+  ["calculator", "Calculate", "works out sums, which the agent shouldn't guess"],
+  ["end_call", "Hang up", "lets the agent hang up"],
 ];
 
 const number = (value, props = {}) => input({ type: "number", value: value ?? "", inputmode: "numeric", ...props });
@@ -32,11 +32,11 @@ function parameterRows(given, [member, label, placeholder]) {
       button("×", () => {
         row.remove();
         more.focus();
-      }, { kind: "small plain", "aria-label": "Remove this parameter" }));
+      }, { kind: "small plain", "aria-label": "Remove this value" }));
     rows.append(row);
     return row;
   };
-  const more = button("Add a parameter", () => add().querySelector("input").focus(), { kind: "small" });
+  const more = button("Add a value", () => add().querySelector("input").focus(), { kind: "small" });
   for (const each of given ?? []) add(each);
   const element = h("div", {}, rows, more);
   element.read = () => {
@@ -49,8 +49,8 @@ function parameterRows(given, [member, label, placeholder]) {
   return element;
 }
 
-const asked = (given) => parameterRows(given, ["description", "Description for the model", "what it is, for the model"]);
-const preset = (given) => parameterRows(given, ["value_template", "Value, a template", "{{caller_number}}"]);
+const asked = (given) => parameterRows(given, ["description", "What it is, for the language model", "What it is, such as: the order's number"]);
+const preset = (given) => parameterRows(given, ["value_template", "Value, such as {{caller_number}}", "{{caller_number}}"]);
 
 function credentialChoice(credentials, value) {
   return select([["", "none"], ...credentials.map((each) => [each.uuid, each.name])], value ?? "");
@@ -64,12 +64,12 @@ function requestFields(config, credentials, at) {
   const parameters = asked(config.parameters);
   const presets = preset(config.preset_parameters);
   return {
-    url: field("URL", url, { name: `${at}.url`, required: true, help: "It may hold templates, such as https://shop.example/orders/{{order}}." }),
+    url: field("Address (URL)", url, { name: `${at}.url`, required: true, help: "May hold values in double braces, such as https://shop.example/orders/{{order_no}}." }),
     rest: [
-      field("Parameters that the model gives", parameters, { name: `${at}.parameters` }),
-      field("Parameters that the call knows", presets, { name: `${at}.preset_parameters`, help: "Sent too; the model doesn't see them." }),
-      field("Headers", headers, { name: `${at}.headers`, help: "Values are shown masked; leave a mask to keep the value." }),
-      field("Credential", credential, { name: `${at}.credential_uuid`, help: "Sent as a header. Credentials are made in the settings." }),
+      field("What the agent finds out and sends", parameters, { name: `${at}.parameters`, help: "The agent takes these from the conversation, and asks for what is missing." }),
+      field("What is known already and sent, too", presets, { name: `${at}.preset_parameters`, help: "Such as the caller's number. The language model doesn't see these." }),
+      field("Headers", headers, { name: `${at}.headers`, help: "Stars stand for a stored value; leave them to keep it." }),
+      field("Credential", credential, { name: `${at}.credential_uuid`, help: "The key or password that the server wants. Credentials are made in the settings." }),
     ],
     read: () => ({
       url: url.value.trim(), headers: Object.keys(headers.read()).length ? headers.read() : null,
@@ -87,12 +87,12 @@ function httpFields(config, credentials) {
   const template = config.body_template ? JSON.stringify(config.body_template, null, 2) : "";
   const body = textarea(template, { rows: "5", class: "code", spellcheck: "false" });
   const element = h("div", {},
-    h("div", { class: "fields" }, field("Method", method, { name: `${at}.method` }), request.url),
+    h("div", { class: "fields" }, field("Method", method, { name: `${at}.method`, help: "GET asks, POST sends. The server's documentation says which." }), request.url),
     request.rest,
-    field("Body, as JSON with templates", body, { name: `${at}.body_template`, help: "Empty: the parameters are the body, or the query of GET and DELETE." }),
+    field("What is sent, as JSON", body, { name: `${at}.body_template`, help: "May hold values in double braces. Empty: the values above are sent as they are." }),
     h("div", { class: "fields" },
-      field("Milliseconds to wait", timeout, { name: `${at}.timeout_ms`, help: "The caller waits as well." }),
-      field("What is said meanwhile", message, { name: `${at}.customMessage` })));
+      field("How long to wait for the answer, in milliseconds", timeout, { name: `${at}.timeout_ms`, help: "1000 is a second. The caller waits as well." }),
+      field("What the agent says while it waits", message, { name: `${at}.customMessage`, help: "Empty: nothing." })));
   element.read = () => ({
     ...config, ...request.read(), method: method.value, timeout_ms: numberIn(timeout), body_template: json(body, `${at}.body_template`),
     customMessage: text(message), customMessageType: text(message) ? "text" : null,
@@ -115,8 +115,8 @@ function ruleRows(mapping) {
   const add = (rule = { context_path: "", routes: [] }) => {
     const path = input({ value: rule.context_path, spellcheck: "false", placeholder: "initial_context.city" });
     const pairs = Object.fromEntries(rule.routes.map((each) => [each.context_value, each.destination]));
-    const routes = keyValues(pairs, { names: "Value", contents: "Destination", add: "Add a destination" });
-    const row = h("div", { class: "rule" }, field("Where to look", path), field("Destination by value", routes),
+    const routes = keyValues(pairs, { names: "Value", contents: "Number", add: "Add a number" });
+    const row = h("div", { class: "rule" }, field("Value that decides", path), field("Number for each value", routes),
       button("Remove this rule", () => {
         row.remove();
         more.focus();
@@ -136,7 +136,7 @@ function ruleRows(mapping) {
 
 function transferFields(config, credentials) {
   const at = `${AT}.transfer_call.config`;
-  const source = select([["static", "always the same"], ["context_mapping", "by what is known of the call"], ["dynamic", "a server says"]],
+  const source = select([["static", "Always the same number"], ["context_mapping", "A number by what is known of the call"], ["dynamic", "A server of yours says which"]],
     config.destination_source ?? "static");
   const destination = input({ value: config.destination ?? "", placeholder: "+12025550188" });
   const rules = ruleRows(config.context_mapping);
@@ -147,23 +147,23 @@ function transferFields(config, credentials) {
   const message = input({ value: config.messageType === "custom" ? config.customMessage ?? "" : "" });
   const timeout = number(config.timeout ?? 30, { min: "5", max: "120" });
   const parts = {
-    static: field("Destination", destination, { name: `${at}.destination`, help: "A number with + and country code, a SIP address, or a template." }),
-    context_mapping: fieldset("Destinations",
-      field("Rules, the first that fits counts", rules, { name: `${at}.context_mapping` }),
-      field("If none fits", fallback, { name: `${at}.context_mapping.fallback_destination` })),
+    static: field("Number", destination, { name: `${at}.destination`, help: "With + and country code, or a value in double braces, such as {{branch_number}}." }),
+    context_mapping: fieldset("Numbers",
+      field("Rules; the first that fits counts", rules, { name: `${at}.context_mapping` }),
+      field("Number if no rule fits", fallback, { name: `${at}.context_mapping.fallback_destination` })),
     dynamic: fieldset("The server to ask", resolver.url, resolver.rest,
       h("div", { class: "fields" },
-        field("Milliseconds to wait", patience, { name: `${at}.resolver.timeout_ms` }),
-        field("What is said meanwhile", waiting, { name: `${at}.resolver.wait_message` }))),
+        field("How long to wait for its answer, in milliseconds", patience, { name: `${at}.resolver.timeout_ms` }),
+        field("What the agent says while it waits", waiting, { name: `${at}.resolver.wait_message` }))),
   };
   const chosen = () => Object.entries(parts).forEach(([name, part]) => (part.hidden = name !== source.value));
   source.addEventListener("change", chosen);
   chosen();
   const element = h("div", {},
-    field("Where to", source, { name: `${at}.destination_source` }), Object.values(parts),
+    field("Where to put the caller through", source, { name: `${at}.destination_source` }), Object.values(parts),
     h("div", { class: "fields" },
-      field("What is said before", message, { name: `${at}.customMessage`, help: "Empty: nothing." }),
-      field("Seconds that it may ring", timeout, { name: `${at}.timeout` })));
+      field("What the agent says before", message, { name: `${at}.customMessage`, help: "Empty: nothing." }),
+      field("How long it may ring, in seconds", timeout, { name: `${at}.timeout` })));
   element.read = () => ({
     ...config,
     destination_source: source.value,
@@ -187,10 +187,10 @@ function endFields(config) {
   const reason = input({ value: config.endCallReasonDescription ?? "" });
   const element = h("div", {},
     h("div", { class: "fields" },
-      field("What is said before", kind, { name: `${at}.messageType` }),
-      field("The message", message, { name: `${at}.customMessage` })),
-    field("The model gives the reason", asks, { name: `${at}.endCallReason` }),
-    field("What a reason is, for the model", reason, { name: `${at}.endCallReasonDescription` }));
+      field("What the agent says before it hangs up", kind, { name: `${at}.messageType` }),
+      field("Message", message, { name: `${at}.customMessage` })),
+    field("The language model says why it hangs up", asks, { name: `${at}.endCallReason`, help: "Its reason becomes the result of the call." }),
+    field("Which reasons there are", reason, { name: `${at}.endCallReasonDescription`, help: "For the language model, such as: sold, not_interested or wrong_number." }));
   element.read = () => ({
     ...config, messageType: kind.value, customMessage: text(message), endCallReason: asks.checked, endCallReasonDescription: text(reason),
   });
@@ -210,7 +210,7 @@ export function toolFields(kind, definition, credentials) {
 
 /** A calculator has nothing to set; of a kind without a form, its definition is shown as JSON. */
 function otherFields(kind, definition) {
-  if (kind === "calculator") return h("p", { class: "quiet" }, "There is nothing else to set.");
+  if (kind === "calculator") return h("p", { class: "quiet" }, "There is nothing else to set: the agent gives it a sum, and gets the result.");
   const whole = textarea(JSON.stringify(definition, null, 2), { rows: "12", class: "code", spellcheck: "false" });
   const element = h("div", {}, field("Definition", whole, { name: AT }));
   element.readAll = () => json(whole, AT);

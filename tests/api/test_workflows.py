@@ -706,6 +706,35 @@ def test_create_from_a_template(client: FlaskClient, call_type: str) -> None:
     assert any("Ask { {who} } {0}" in prompt for prompt in prompts)
 
 
+@pytest.mark.parametrize("call_type", ["inbound", "outbound"])
+def test_a_template_without_a_use_case_speaks_nothing_of_its_task(client: FlaskClient, call_type: str) -> None:
+    task = "Take orders of bread."
+    made = client.post(
+        f"{API}/create/template", json={"call_type": call_type, "use_case": " ", "activity_description": task}
+    ).get_json()
+    assert made["name"] == "Take orders of bread"
+    assert client.post(f"{API}/1/validate").get_json() == {"is_valid": True, "errors": [], "warnings": []}
+    nodes = [each["data"] for each in made["workflow_definition"]["nodes"]]
+    assert [each["name"] for each in nodes if task in each["prompt"]] == ["Conversation"]
+    spoken = " ".join(text for each in nodes for text in (each.get("greeting"), each.get("scripted_text")) if text)
+    assert not re.search("take|bread|about|a call", spoken, re.IGNORECASE)
+
+
+@pytest.mark.parametrize(
+    ("task", "name"),
+    [
+        ("  Sell\n bread. ", "Sell bread"),
+        (f"Sell bread {'x' * 49}", f"Sell bread {'x' * 49}"),
+        (f"Sell bread {'x' * 50}", "Sell bread…"),
+        ("パ" * 61, "パ" * 60 + "…"),
+        (" ", " - inbound"),
+    ],
+)
+def test_without_a_use_case_the_task_names_the_workflow(client: FlaskClient, task: str, name: str) -> None:
+    body = {"call_type": "inbound", "use_case": "", "activity_description": task}
+    assert client.post(f"{API}/create/template", json=body).get_json()["name"] == name
+
+
 def test_a_template_with_errors(shared: FlaskClient) -> None:
     answer = shared.post(f"{API}/create/template", json={"call_type": "both", "use_case": None})
     assert (answer.status_code, answer.get_json()) == (

@@ -7,19 +7,19 @@ import re
 from browsing import NARROW, Tab
 from playwright.sync_api import expect
 
-TASK = "Ask how many loaves they want."
+TASK = "Ask the customers of a bakery how many loaves they want."
+NAME = TASK.rstrip(".")
 WORDS = "How many loaves of bread would you like to order?"
 
 
 def make_an_agent(tab: Tab) -> None:
-    """From the start, which proposes it, to an agent made from a template."""
+    """From the start, which proposes it, to an agent made by a sentence, without a model."""
     tab.heading("Home")
     tab.follow("Make your first agent")
-    tab.page.get_by_label("Direction").select_option(label="It calls people")
-    tab.fill("What it is about", "A bakery")
-    tab.fill("What it is to do", TASK)
-    tab.press("Make the agent")
-    tab.heading(re.compile("bakery", re.IGNORECASE))
+    tab.fill(re.compile("^What should it do"), TASK)
+    tab.page.get_by_label("It calls people").check()
+    tab.press("Make it", exact=True)
+    tab.heading(NAME)
     tab.ready()
 
 
@@ -48,8 +48,8 @@ def talk(tab: Tab) -> None:
     """Three turns by text, to the end of the conversation; the drawing shows where it is."""
     tab.follow("Talk", exact=True)
     tab.heading(re.compile("^Talk to"))
-    tab.sees("No language model is configured, so answers follow words only.")
-    expect(tab.role("link", "Choose a model")).to_have_attribute("href", re.compile("/settings/models$"))
+    tab.sees("Without a language model, it speaks its sentences as they are written.")
+    expect(tab.role("link", "Choose a language model")).to_have_attribute("href", re.compile("/settings/models$"))
     tab.press("Start", exact=True)
     conversation = tab.role("log", "Conversation")
     here = tab.page.get_by_role("application").locator("[aria-current=true].node")
@@ -69,12 +69,12 @@ def talk(tab: Tab) -> None:
 
 def call(tab: Tab) -> None:
     """A simulated call from the agent, watched to its end, and its run."""
-    tab.role("tab", "It calls").click()
-    tab.fill(re.compile("What the callee says"), "Yes.\nYes, that is fine.")
-    tab.press("Have it call")
+    tab.role("tab", "It calls you").click()
+    tab.fill("What you say in the call", "Yes.\nYes, that is fine.")
+    tab.press("Let it call you")
     expect(tab.role("log", "The call").get_by_text(WORDS)).to_be_visible()
     expect(tab.page.get_by_role("status").get_by_text("talked to the end")).to_be_visible()
-    tab.follow(re.compile(r"^Run \d+"))
+    tab.follow(re.compile(r"^Call \d+"))
     tab.sees(WORDS)
     tab.sees("Yes, that is fine.")
     tab.sees("+12025550123")
@@ -99,8 +99,8 @@ def look_over(tab: Tab) -> None:
     """From an agent in the list to what can be shown over its graph, and to a talk beside it."""
     tab.follow("Agents", exact=True)
     tab.follow(re.compile("bakery", re.IGNORECASE))
-    tab.press("Talk here")
-    drawer = tab.role("complementary", "Talk to it here")
+    tab.press("Talk beside")
+    drawer = tab.role("complementary", "Talk beside")
     drawer.get_by_role("button", name="Start", exact=True).click()
     here = tab.page.locator("g.node[aria-current=true]")
     expect(here).to_have_count(1)

@@ -211,9 +211,8 @@ def test_an_agent_is_made_from_a_file_also_when_its_path_is_taken(tab: Tab, api:
     file = tmp_path / "agent.json"
     file.write_text(json.dumps(body))
     for taken in (False, True):
-        tab.open("/agents")
-        tab.press("New agent")
-        tab.role("tab", "From a file").click()
+        tab.open("/agents/new")
+        tab.page.get_by_text("Other ways to begin").click()
         if taken:
             with tab.expecting("409 POST"):
                 tab.page.locator("input[type=file]").set_input_files(file)
@@ -231,9 +230,8 @@ def test_an_agent_is_made_from_a_file_also_when_its_path_is_taken(tab: Tab, api:
 
 
 def test_an_agent_is_made_from_nothing_by_the_keyboard(tab: Tab, api: Api) -> None:
-    tab.open("/agents")
-    tab.press("New agent")
-    tab.role("tab", "From nothing").click()
+    tab.open("/agents/new")
+    tab.page.get_by_text("Other ways to begin").press("Enter")
     tab.press("Make the agent")
     tab.sees(re.compile("name", re.IGNORECASE))  # the field says what is missing
     tab.fill(re.compile("^Name"), "By hand")

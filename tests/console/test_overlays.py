@@ -226,10 +226,10 @@ def test_two_versions_on_one_canvas_which_is_to_be_looked_at_only(tab: Tab, agen
 def test_a_prompt_is_changed_and_the_same_said_again_beside_it(tab: Tab, api: Api) -> None:
     made = api.post("/workflow/create/definition", {"name": "Drawer", "workflow_definition": appointment()})["id"]
     tab.open(f"/agents/{made}")
-    opener = tab.role("button", "Talk here")
+    opener = tab.role("button", "Talk beside")
     opener.click()
     expect(opener).to_have_attribute("aria-expanded", "true")
-    drawer = tab.role("complementary", "Talk to it here")
+    drawer = tab.role("complementary", "Talk beside")
     drawer.get_by_role("button", name="Start", exact=True).click()
     turns = drawer.get_by_role("article")
     expect(turns).to_have_count(1)

@@ -42,14 +42,12 @@ def test_from_a_checkout_to_the_first_turn(tmp_path: Path, open_tab: Open, capsy
         server = Server(process, log, r"listens on http://127\.0\.0\.1:(\d+)", seconds=600)
         tab = open_tab(server.printed_address())
         tab.follow("Make your first agent")
-        tab.page.get_by_label("Direction").select_option(label="It calls people")
-        tab.fill("What it is about", "A bakery")
-        tab.press("Make the agent")
-        tab.follow("Talk", exact=True)
-        tab.press("Start", exact=True)
+        tab.fill(re.compile("^What should it do"), "Ask the customers of a bakery how many loaves they want.")
+        tab.page.get_by_label("It calls people").check()
+        tab.press("Make it and talk", exact=True)
         tab.fill("What you say", "Yes, it is.")
         tab.page.get_by_label("What you say").press("Enter")
-        expect(tab.role("log", "Conversation").get_by_text("This call is about")).to_be_visible()
+        expect(tab.role("log", "Conversation").get_by_text("May somebody call you with the details?")).to_be_visible()
         seconds = time.monotonic() - began
     finally:
         os.killpg(process.pid, 15)

@@ -172,10 +172,10 @@ def test_each_turn_says_why_and_the_place_is_kept(tab: Tab, agent: int) -> None:
         expect(turns).to_have_count(number)
         expect(turns.last.get_by_role("list")).to_contain_text("for the answer")
     shows_why(turns)
-    expect(tab.page.get_by_text("No language model is configured")).to_have_count(0)
+    expect(tab.page.get_by_text("Without a language model")).to_have_count(0)
     here, address = tab.page.get_by_role("application").locator("[aria-current=true].node"), tab.page.url
-    knows = tab.page.locator("section").filter(has=tab.page.get_by_role("heading", name="What it knows"))
-    tab.role("tab", "It calls").click()
+    knows = tab.page.locator("section").filter(has=tab.page.get_by_role("heading", name="Answers so far"))
+    tab.role("tab", "It calls you").click()
     expect(here).to_have_count(0)
     tab.role("tab", "By text or voice").click()
     expect(here).to_contain_text("More")
@@ -197,12 +197,12 @@ def test_each_turn_says_why_and_the_place_is_kept(tab: Tab, agent: int) -> None:
 
 def test_a_call_to_the_agent_and_its_run_say_the_same(tab: Tab, agent: int) -> None:
     tab.open(f"/agents/{agent}/talk?mode=to")
-    tab.fill("What the caller says", "order\ndone\nbreak")
+    tab.fill("What you say in the call", "order\ndone\nbreak")
     tab.press("Call it")
     expect(tab.page.get_by_role("status").get_by_text("caller hung up")).to_be_visible()
     shows_why(tab.role("log", "The call").get_by_role("article"))
     expect(tab.page.get_by_role("application").locator("[aria-current=true].node")).to_contain_text("More")
-    tab.follow(re.compile(r"^Run \d+"))
+    tab.follow(re.compile(r"^Call \d+"))
     shows_why(tab.page.get_by_role("article"))
     expect(tab.role("region", "Facts")).to_contain_text("Call to us, simulator")
     expect(tab.role("region", "Facts")).to_contain_text("openai clever-1")
@@ -357,7 +357,7 @@ def test_words_are_shown_as_they_come_and_sentences_read_out(
     field.press("Enter")
     expect(turns).to_have_count(3)
     expect(turns.last).to_contain_text("for the answer")
-    tab.follow(re.compile(r"^Run \d+"))
+    tab.follow(re.compile(r"^Chat \d+"))
     shows_the_waits(tab, screenshots)
 
 

@@ -12,7 +12,7 @@ from asking import KEY, Api, Serve
 from browsing import Open, Tab
 from playwright.sync_api import Locator, expect
 from seed import example
-from steps import WORDS, change_a_node, looks_good, make_an_agent, publish
+from steps import NAME, WORDS, change_a_node, looks_good, make_an_agent, publish
 
 pytestmark = pytest.mark.long
 
@@ -317,7 +317,7 @@ def test_an_agent_demands_tests_before_it_is_published(serve: Serve, open_tab: O
     result = tab.role("region", "Result")
     expect(result.locator(".mismatch")).to_contain_text(f"the agent says “{WORDS}”")
     # The agent is mended.
-    tab.role("navigation", "Where this page belongs").get_by_role("link", name="bakery").click()
+    tab.role("navigation", "Where this page belongs").get_by_role("link", name=NAME).click()
     tab.ready()
     change_a_node(tab)
     tab.follow("Tests")
@@ -344,6 +344,6 @@ def test_an_agent_demands_tests_before_it_is_published(serve: Serve, open_tab: O
     tab.press("Run all tests")
     expect(results.get_by_role("status")).to_contain_text("All 3 tests passed.")
     tab.sees("Every step and every path is reached.")
-    tab.role("navigation", "Where this page belongs").get_by_role("link", name="bakery").click()
+    tab.role("navigation", "Where this page belongs").get_by_role("link", name=NAME).click()
     tab.ready()
     publish(tab)

@@ -28,7 +28,7 @@ def agent(api: Api) -> int:
 
 
 def test_a_wrong_key_is_refused_in_words_and_a_right_one_goes_on(open_tab: Open, server: Server) -> None:
-    tab = open_tab(server.origin, "/agents")
+    tab = open_tab(server.origin, "/documents")
     tab.heading(re.compile("Welcome"))
     tab.fill(re.compile("API key"), "short")
     tab.press("Continue")
@@ -39,7 +39,7 @@ def test_a_wrong_key_is_refused_in_words_and_a_right_one_goes_on(open_tab: Open,
         tab.sees("The service doesn't know this key")
     tab.fill(re.compile("API key"), KEY)
     tab.press("Continue")
-    tab.heading("Agents")
+    tab.heading("Documents")
     assert KEY not in tab.page.url
 
 

@@ -78,9 +78,12 @@ def test_an_agent_made_of_an_example_has_cases_that_cover_it(client: FlaskClient
         assert covered(client, made.get_json()["id"]) == {"nodes": 100.0, "edges": 100.0, "variables": 100.0}, example
 
 
+@pytest.mark.parametrize("use_case", ["repairs", ""])
 @pytest.mark.parametrize("call_type", ["inbound", "outbound"])
-def test_an_agent_made_of_the_template_has_cases_that_cover_it(client: FlaskClient, call_type: str) -> None:
-    body = {"call_type": call_type, "use_case": "repairs", "activity_description": "Agree on a {{day}}."}
+def test_an_agent_made_of_the_template_has_cases_that_cover_it(
+    client: FlaskClient, call_type: str, use_case: str
+) -> None:
+    body = {"call_type": call_type, "use_case": use_case, "activity_description": "Agree on a {{day}}."}
     made = client.post(f"{API}/create/template", json=body).get_json()
     assert made["workflow_configurations"] == {"voice": "natural"}
     assert covered(client, made["id"]) == {"nodes": 100.0, "edges": 100.0, "variables": 100.0}

@@ -44,9 +44,8 @@ def create_from_definition(body: dict[str, Any]) -> Response:
 @blueprint.response(200, schemas.WorkflowSchema, headers=EDIT_TAG)
 def create_from_template(body: dict[str, Any]) -> Response:
     """Create a small workflow, with its conversation cases, from a use case and what the agent is to do."""
-    name = f"{body['use_case']} - {body['call_type']}"
     definition, cases = templates.definition(**body), templates.cases(body["call_type"])
-    parts = (name, definition, (), cases, {"voice": "natural"})
+    parts = (templates.name(**body), definition, (), cases, {"voice": "natural"})
     return show_workflow(*new_workflow.create(service(), organization(), *parts))
 
 

@@ -5,7 +5,7 @@ Its prompts are instructions to a language model. Without one, its scripted text
 
 from __future__ import annotations
 
-from dataclasses import dataclass
+from dataclasses import dataclass, replace
 from typing import Any
 
 
@@ -49,6 +49,32 @@ _TEXTS = {
         leaving="I am sorry for the interruption. Goodbye.",
     ),
 }
+# Without a use case, only the task is known, which is an instruction: nothing of it is spoken.
+_TEXTS_WITHOUT_USE_CASE = {
+    "inbound": replace(
+        _TEXTS["inbound"],
+        prompt="You answer a call. Welcome the caller and find out what they need.",
+        opening="Do you have a request that I may note?",
+        begin="They say what they need, or say yes.",
+        conversation="Thank you, I have noted that. May somebody call you back?",
+    ),
+    "outbound": replace(
+        _TEXTS["outbound"],
+        prompt="You call somebody. Say who is calling and why, and ask whether it is a good moment.",
+        opening="Is it a good moment to talk?",
+        conversation="Thank you. May somebody call you with the details?",
+    ),
+}
+_LONGEST_NAME = 60
+
+
+def name(call_type: str, use_case: str, activity_description: str) -> str:
+    """What a workflow of the template is called: the use case, or without one the beginning of the task."""
+    if use_case.strip() or not activity_description.strip():
+        return f"{use_case} - {call_type}"
+    task = " ".join(activity_description.split())
+    beginning = task[:_LONGEST_NAME]
+    return task.rstrip(".") if task == beginning else f"{beginning.rpartition(' ')[0] or beginning}…"
 
 
 def definition(call_type: str, use_case: str, activity_description: str) -> dict[str, Any]:
@@ -56,8 +82,8 @@ def definition(call_type: str, use_case: str, activity_description: str) -> dict
 
     :param call_type: `inbound` or `outbound`; what the agent says depends on it.
     """
-    texts = _TEXTS[call_type]
-    subject, task = _literal(use_case.strip() or "a call"), _literal(activity_description.strip() or "help the caller")
+    texts = (_TEXTS if use_case.strip() else _TEXTS_WITHOUT_USE_CASE)[call_type]
+    subject, task = _literal(use_case.strip()), _literal(activity_description.strip() or "help the caller")
     spoken = " ".join(subject.split()).rstrip(".!?:;,") or "a call"
     conversation, ending = texts.conversation.format(use_case=spoken), texts.ending
     opening = {"greeting": texts.greeting, "scripted_text": texts.opening.format(use_case=spoken)}

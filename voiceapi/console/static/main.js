@@ -15,6 +15,7 @@ const ROUTES = [
   ["/", page("home"), "Home"],
   ["/sign-in", page("sign-in"), "Welcome"],
   ["/agents", page("agents"), "Agents"],
+  ["/agents/new", page("agent-new"), "New agent"],
   ["/agents/:", page("agent")],
   ["/agents/:/versions", page("versions")],
   ["/agents/:/talk", page("talk")],

@@ -30,6 +30,7 @@ export default async function home({ root, signal, title }) {
     "Campaigns under way", "Checked just now"].map((name) => [h("div"), name]);
   const card = ([box, name]) => section(name, box);
   show(root,
+    h("div", { class: "actions" }, link("New agent", "/agents/new", { class: "button primary" })),
     h("div", { class: "columns" }, card(next), card(counts), card(inUse)),
     card(running), card(runs), card(doctor));
   title("Home");
@@ -64,7 +65,7 @@ function nextSteps({ agents, usage, campaigns, carriers, model, preferences }) {
   const isScripted = model && modelInUse(model).isScripted;
   const isUnlimited = preferences && preferences.allowed_countries === null && preferences.max_calls_a_day === null;
   const steps = [
-    agents?.length === 0 && ["Make your first agent", "/agents", "From a template, an example, a file, or from nothing."],
+    agents?.length === 0 && ["Make your first agent", "/agents/new", "Say what it should do, or begin with a template."],
     latest && usage?.total_count === 0 &&
       [`Talk to ${latest.name}`, `/agents/${latest.id}/talk`, "By text or by voice, right here. Nobody is called."],
     blocked && [`Finish ${blocked.name}`, `/carriers/${blocked.id}`, blocked.outbound_blocked_reason ?? "It can't place calls yet."],

@@ -3,7 +3,7 @@
 import { api } from "../app/api.js";
 import { keepQuery } from "../app/router.js";
 import { looking } from "../builder/looking.js";
-import { callout, facts, field, keyValues, link, section, tabs } from "../parts/components.js";
+import { callout, facts, field, keyValues, link, notify, section, tabs } from "../parts/components.js";
 import { h, show } from "../parts/dom.js";
 import { chatPanel } from "./calls/chat-panel.js";
 import { simulatedCalls } from "./calls/simulated-call.js";
@@ -13,7 +13,7 @@ import { isScriptedIn } from "./setup/model-settings.js";
 const MODES = ["text", "from", "to"];
 // What a run's gathered context holds besides what the conversation has found.
 const OF_THE_SERVICE = new Set(["provider", "telephony_configuration_id", "telephony_configuration_name", "call_id",
-  "conversation_id", "triggered_by", "trigger_uuid", "extracted_variables", "mapped_call_disposition"]);
+  "conversation_id", "triggered_by", "trigger_uuid", "extracted_variables", "mapped_call_disposition", "nodes_visited"]);
 // Variables that the service itself sets.
 const BUILT_IN = /^(current_|phone_number$|caller_number$|called_number$|gathered_context|initial_context)/;
 
@@ -42,8 +42,8 @@ export default async function talk({ root, params: [id], query, signal, title })
   let run = query.get("run");
   const modes = tabs("Ways to talk", [
     ["By text or voice", () => chat.element],
-    ["It calls", calls.from],
-    ["It is called", calls.to],
+    ["It calls you", calls.from],
+    ["You call it", calls.to],
   ], {
     at: Math.max(0, MODES.indexOf(query.get("mode"))),
     chosen: (number) => {
@@ -60,14 +60,17 @@ export default async function talk({ root, params: [id], query, signal, title })
   });
   show(root,
     isScriptedIn(workflow, model) &&
-      callout("No language model is configured, so answers follow words only. ", link("Choose a model", "/settings/models")),
+      callout("Without a language model, it speaks its sentences as they are written. ", link("Choose a language model", "/settings/models")),
     h("div", { class: "talk" },
       h("section", { class: "card", "aria-label": "Conversation" }, modes),
       h("div", { class: "stack talk-side" },
-        section("Where it is", graph.element),
-        section("What it knows", known),
+        section("Where the conversation is", graph.element),
+        section("Answers so far", known),
         context.element)));
-  if (run && !MODES.slice(1).includes(query.get("mode"))) {
+  if (query.has("start")) {
+    // Who has just made the agent is led here to talk. If that fails, there is Start.
+    await chat.open().catch((error) => error.name !== "AbortError" && notify(error.message, "error"));
+  } else if (run && !MODES.slice(1).includes(query.get("mode"))) {
     await chat.load(run).catch((error) => {
       if (![404, 422].includes(error.status)) throw error; // an address of a run that is no chat of this agent
       run = "";
@@ -76,16 +79,16 @@ export default async function talk({ root, params: [id], query, signal, title })
   }
 }
 
-/** The initial variables: those that the definition names, and the workflow's own values. */
+/** What is known before the call: the variables that the definition names, and the workflow's own values. */
 function contextOf(workflow) {
   const own = workflow.template_context_variables ?? {};
   const spoken = (workflow.workflow_definition?.nodes ?? []).filter((node) => !["webhook", "qa"].includes(node?.type));
   const named = [...JSON.stringify([spoken, workflow.workflow_definition?.edges]).matchAll(/\{\{\s*([A-Za-z_]\w*)/g)].map((found) => found[1]);
   const names = [...new Set(named)].filter((name) => !BUILT_IN.test(name) && !(name in own) && !found(workflow).has(name));
   const values = keyValues({ ...Object.fromEntries(names.map((name) => [name, ""])), ...own },
-    { names: "Variable", contents: "Value", add: "Add a variable" });
-  const element = section("Initial variables",
-    field("Known before the conversation begins", values, { help: "They take effect with the next chat or call. One without a value is left out." }));
+    { add: "Add a name and a value" });
+  const element = section("Known before the call",
+    field("What the agent knows of the caller", values, { help: "It counts from the next chat or call on. What has no value is unknown to the agent." }));
   const read = () => Object.fromEntries(Object.entries(values.read()).filter(([, value]) => value !== "")
     .map(([name, value]) => [name, typeof own[name] === "string" || !(name in own) ? value : parsed(value)]));
   return { element, read };
@@ -107,6 +110,6 @@ function parsed(text) {
 
 function variablesView(found) {
   const pairs = Object.entries(found).filter(([name]) => !OF_THE_SERVICE.has(name));
-  if (!pairs.length) return h("p", { class: "empty" }, "Nothing yet.");
+  if (!pairs.length) return h("p", { class: "empty" }, "None yet. What the agent finds out appears here.");
   return facts(pairs.map(([name, value]) => [name.replaceAll("_", " "), inWords(Array.isArray(value) ? value.join(", ") : value)]));
 }

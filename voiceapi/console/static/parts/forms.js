@@ -112,10 +112,10 @@ export function showErrors(element, error) {
 }
 
 /**
- * A form with its submit button. `act` gets the form; its ApiError is shown where it belongs, and what was typed stays.
- * Elements after the last field, such as a button to cancel, come by `beside`. `saves`: the signal until which what is
- * typed isn't left without a question, for a form that stores it. `asks(error, retry)` gives what is shown in the place of
- * an error, or null.
+ * A form with its submit button. `act` gets the form, and the value of the button that submits it; its ApiError is shown
+ * where it belongs, and what was typed stays. Elements after the last field, such as a button to cancel, come by `beside`.
+ * `saves`: the signal until which what is typed isn't left without a question, for a form that stores it.
+ * `asks(error, retry)` gives what is shown in the place of an error, or null.
  */
 export function form(submit, act, ...children) {
   return formWith({ submit, act }, ...children);
@@ -130,14 +130,14 @@ export function formWith({ submit, act, beside = [], kind = "primary", saves = n
     .map((each) => (each.type === "checkbox" ? each.checked : each.value)));
   let stored = contents();
   /** True if it is done. */
-  const carryOut = async () => {
+  const carryOut = async (how = "") => {
     if (send.getAttribute("aria-disabled") === "true") return false;
     clearErrors(element);
     show(question);
     if (markMissing(element)) return false;
     send.setAttribute("aria-disabled", "true");
     try {
-      await act(element);
+      await act(element, how);
       stored = contents();
       return true;
     } catch (error) {
@@ -155,7 +155,7 @@ export function formWith({ submit, act, beside = [], kind = "primary", saves = n
   };
   element.addEventListener("submit", (event) => {
     event.preventDefault();
-    carryOut();
+    carryOut(event.submitter?.value);
   });
   if (saves) askBeforeLeaving(saves, () => contents() !== stored, carryOut);
   return element;

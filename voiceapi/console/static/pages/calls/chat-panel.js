@@ -9,9 +9,10 @@ import { showList, spoken, turnView } from "./turns.js";
 import { canListen, listen, sentences, speak } from "./voice.js";
 
 const UNTIL_ANSWERED = 1000;
+const PLACEHOLDER = "Type what you would say on the phone";
 
 /**
- * `readContext()` gives the initial variables of a new chat; `light(node, edge)` shows where the conversation is;
+ * `readContext()` gives what is known before a new chat; `light(node, edge)` shows where the conversation is;
  * `variables(found)` what is known; `changed(chat)` is called with each state of the chat. `tell()` of the panel has
  * them called again. `before()` is waited for before anything is said; nothing is if it is false. `again`: what was said
  * last can be said again, to what was changed meanwhile; in a new chat unless `again.isCurrent()`, because a chat keeps its
@@ -22,9 +23,10 @@ export function chatPanel({ workflow, language, signal, readContext, light, vari
   const talk = h("div", { class: "conversation", role: "log", "aria-label": "Conversation", "aria-live": "off" });
   const heard = h("div", { class: "hidden", "aria-live": "polite" }); // what the agent says, for screen readers: whole sentences
   const state = h("p", { class: "actions", role: "status" });
-  const text = h("input", { type: "text", autocomplete: "off", "aria-label": "What you say", placeholder: "What you say" });
+  const text = h("input", { type: "text", autocomplete: "off", "aria-label": "What you say", placeholder: PLACEHOLDER });
   const say = h("form", { class: "say", novalidate: true }, text, h("button", { type: "submit", class: "button primary" }, "Say it"));
   const tools = h("div", { class: "actions" });
+  const hint = h("p", {}, "Press Start, and the agent says its first words. Then you answer.");
   let chat = null;
   let voice = null; // aborted when the voice is switched off
   let busy = 0; // changes that aren't answered yet
@@ -167,10 +169,11 @@ export function chatPanel({ workflow, language, signal, readContext, light, vari
   function showState() {
     const isHere = [say, tools].some((each) => each.contains(document.activeElement));
     say.hidden = isOver();
+    hint.hidden = chat !== null;
     show(state,
-      chat && stateBadge(chat.is_completed ? chat.gathered_context?.call_disposition ?? "ended" : isRewound() ? "rewound" : "running"),
-      chat && link(`Run ${chat.workflow_run_id}`, `/agents/${workflow.id}/runs/${chat.workflow_run_id}`),
-      chat?.session_data.discarded_future.length > 0 && h("span", { class: "quiet" }, `${chat.session_data.discarded_future.length} set aside`));
+      chat && (chat.is_completed ? ["Result: ", stateBadge(chat.gathered_context?.call_disposition ?? "ended")] : stateBadge(isRewound() ? "rewound" : "running")),
+      chat && link(`Chat ${chat.workflow_run_id}`, `/agents/${workflow.id}/runs/${chat.workflow_run_id}`),
+      chat?.session_data.discarded_future.length > 0 && h("span", { class: "quiet" }, `${chat.session_data.discarded_future.length} taken back`));
     show(tools,
       isOver() && button(chat ? "Start again" : "Start", open, { kind: "primary" }),
       again && chat && kept().length > 1 && button("Say it again", sayAgain),
@@ -219,7 +222,7 @@ export function chatPanel({ workflow, language, signal, readContext, light, vari
     signal.addEventListener("abort", () => voice?.abort(), { once: true });
     conversation(off).catch((error) => error.name !== "AbortError" && notify(error.message, "error")).finally(() => {
       voice = null;
-      text.placeholder = "What you say";
+      text.placeholder = PLACEHOLDER;
       if (!signal.aborted) showState();
     });
     showState();
@@ -238,9 +241,11 @@ export function chatPanel({ workflow, language, signal, readContext, light, vari
 
   showState();
   const element = h("div", { class: "stack" },
-    h("p", { class: "quiet" }, "The draft answers, if there is one; then it is a test, whose webhooks are not sent by themselves. What is said is kept as a run."), state, talk, heard, say, tools);
+    hint, state, talk, heard, say, tools,
+    h("p", { class: "quiet" }, "The draft answers, if there is one; that is a test, and sends no webhooks by itself. What is said is kept under Calls."));
   return {
     element,
+    open,
     /** Go on with a chat that is there already. */
     load,
     tell,

@@ -3,13 +3,13 @@
 import { api } from "../../app/api.js";
 import { followRun } from "../../app/live-run.js";
 import { placeOf, turnsOfRun } from "../../app/turns.js";
-import { badge, callout, field, form, input, link, select, stateBadge, textarea } from "../../parts/components.js";
+import { callout, field, form, input, link, select, stateBadge, textarea } from "../../parts/components.js";
 import { h, show } from "../../parts/dom.js";
 import { showList, turnView } from "./turns.js";
 
 const TRANSFERS = [["answered", "Answered"], ["busy", "Busy"], ["no-answer", "Not answered"], ["failed", "Failed"], ["canceled", "The caller hangs up meanwhile"]];
-const LINES = "One line for each turn; an empty line is silence, keys: 12# are keys. After the last one they hang up. "
-  + "Left empty, they agree to three questions.";
+const LINES = "Write your part before the call: one line for each answer. An empty line is silence, and “keys: 12#” presses keys. "
+  + "After the last line you hang up. Without any lines, you say yes to three questions.";
 
 /** The lines in a text field; null for none. */
 function linesOf(text) {
@@ -36,8 +36,8 @@ export function simulatedCalls({ workflow, signal, readContext, light, variables
     const path = `/agents/${workflow.id}/runs/${answer.workflow_run_id}`;
     showList(course, []);
     await followRun(workflow.id, answer.workflow_run_id, following.signal, (run) => {
-      show(state, run.is_completed ? stateBadge(run.disposition ?? "ended") : badge("in progress", "busy"),
-        link(`Run ${run.id}`, path));
+      show(state, run.is_completed ? ["Result: ", stateBadge(run.disposition ?? "ended")] : stateBadge("in_progress"),
+        link(`Call ${run.id}`, path));
       const turns = turnsOfRun(run);
       const model = run.initial_context.runtime_configuration ? null : "scripted model";
       showList(course, turns, (turn) => turnView(turn, { model }));
@@ -51,20 +51,20 @@ export function simulatedCalls({ workflow, signal, readContext, light, variables
     const number = input({ value: "+12025550123", required: true, inputmode: "tel" });
     const lines = textarea("", { rows: "4" });
     const transfer = select(TRANSFERS, "answered");
-    return form("Have it call", async () => {
+    return form("Let it call you", async () => {
       const simulator = (await api.get("/organizations/telephony-configs", { signal })).configurations
         .find((each) => each.provider === "simulator");
-      if (!simulator) throw new Error("There is no simulator among the carriers. Add one first.");
+      if (!simulator) throw new Error("There is no simulator among the carriers. Add one on the page Carriers.");
       const said = linesOf(lines.value);
       const context = { ...readContext(), simulated_transfer: transfer.value, ...(said && { simulated_callee: said }) };
       await start(() => api.post("/telephony/initiate-call", {
         body: { workflow_id: workflow.id, phone_number: number.value, telephony_configuration_id: simulator.id, initial_context: context }, signal,
       }));
     },
-    h("p", { class: "quiet" }, "The draft calls, if there is one. Nobody's telephone rings."),
-    field("Number called", number, { name: "phone_number", required: true, help: "…0101 is busy, …0102 doesn't answer, …0104 is a machine." }),
-    field("What the callee says", lines, { name: "lines", help: LINES }),
-    field("A transfer is", transfer, { name: "transfer" }));
+    h("p", { class: "quiet" }, "A simulated call: no telephone rings. The draft calls, if there is one."),
+    field("Your number", number, { name: "phone_number", required: true, help: "A number that ends in 0101 is busy, in 0102 doesn't answer, in 0104 has a machine that answers." }),
+    field("What you say in the call", lines, { name: "lines", help: LINES }),
+    field("If it transfers the call, that call is", transfer, { name: "transfer" }));
   }
 
   function to() {
@@ -76,10 +76,10 @@ export function simulatedCalls({ workflow, signal, readContext, light, variables
       form("Call it", () => start(() => api.post("/telephony/simulated-call", {
         body: { workflow_id: workflow.id, from_number: number.value, lines: linesOf(lines.value), transfer: transfer.value }, signal,
       })),
-      h("p", { class: "quiet" }, "The published version answers, as it answers a carrier's call. It gets no variables but the numbers."),
-      field("The caller's number", number, { name: "from_number", required: true }),
-      field("What the caller says", lines, { name: "lines", help: LINES }),
-      field("A transfer is", transfer, { name: "transfer" })));
+      h("p", { class: "quiet" }, "A simulated call: no telephone rings. The published version answers, and knows nothing of you but the numbers."),
+      field("Your number", number, { name: "from_number", required: true }),
+      field("What you say in the call", lines, { name: "lines", help: LINES }),
+      field("If it transfers the call, that call is", transfer, { name: "transfer" })));
   }
 
   async function start(request) {

@@ -10,11 +10,11 @@ import { chatPanel } from "./chat-panel.js";
  */
 export function talkDrawer({ workflow, signal, light, save }) {
   const place = h("div");
-  const element = h("aside", { class: "card drawer", id: uniqueId("drawer"), hidden: true, "aria-label": "Talk to it here" },
+  const element = h("aside", { class: "card drawer", id: uniqueId("drawer"), hidden: true, "aria-label": "Talk beside" },
     h("div", { class: "agent-head" }, h("h2", { tabindex: "-1" }, "Talk"), h("div", { class: "actions" },
-      link("By calls", `/agents/${workflow().id}/talk`, { class: "button small" }), button("Close", () => toggle(false), { kind: "small" }))),
+      link("Talk by calls", `/agents/${workflow().id}/talk`, { class: "button small" }), button("Close", () => toggle(false), { kind: "small" }))),
     place);
-  const opener = button("Talk here", () => toggle(element.hidden), { "aria-expanded": "false", "aria-controls": element.id });
+  const opener = button("Talk beside", () => toggle(element.hidden), { "aria-expanded": "false", "aria-controls": element.id });
   let panel = null;
   let run = null; // of the chat
   let version = null; // that answers in it
